@@ -1,0 +1,113 @@
+// The core's verbs, as facades see them. One facade use case = one call here. Everything runs on
+// the daemon's one loop. `ref` is a sandbox's id or name.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/task.h"
+#include "core/ports/runtime.h"
+#include "core/ports/store.h"
+#include "model/principal.h"
+
+namespace cay::core {
+
+struct HostLimits {
+  std::uint32_t max_sandboxes = 1000;            // per tenant, all states
+  std::uint64_t memory_reserve_bytes = 512ull << 20;  // never given to sandboxes
+  std::uint64_t disk_reserve_bytes = 1ull << 30;
+  double memory_overcommit = 4.0;                // sum of running limits / (host memory - reserve)
+  double cpu_overcommit = 16.0;
+  std::uint32_t max_parallel_boots = 8;
+};
+
+struct Defaults {
+  Limits limits{.cpu_millicores = 1000, .memory_bytes = 2ull << 30, .disk_bytes = 8ull << 30, .pids = 4096};
+  Limits maximum{.cpu_millicores = 16'000, .memory_bytes = 64ull << 30, .disk_bytes = 256ull << 30, .pids = 32'768};
+  std::int64_t idle_ttl_s = 600;
+  std::int64_t delete_after_stop_s = 14 * 86'400;
+  std::string policy = "packages";
+};
+
+struct CreateOptions {
+  bool wait_for_ready = true;
+  std::chrono::milliseconds timeout{30'000};  // with wait: kDeadlineExceeded, and nothing is left
+};
+
+// A running command's reader plus what keeps the sandbox awake meanwhile.
+using Reader = std::unique_ptr<CommandReader>;
+
+class Sandboxes {
+ public:
+  virtual ~Sandboxes() = default;
+  virtual Task<Sandbox> create(Principal who, SandboxSpec spec, CreateOptions options) = 0;
+  virtual Task<Sandbox> get(Principal who, std::string ref) = 0;
+  virtual Task<SandboxPage> list(Principal who, SandboxQuery query) = 0;
+  virtual Task<Sandbox> update(Principal who, std::string ref, SandboxPatch patch) = 0;
+  // From stopped or failed: returns at once in kProvisioning; already ready: as it is.
+  virtual Task<Sandbox> start(Principal who, std::string ref) = 0;
+  virtual Task<void> stop(Principal who, std::string ref) = 0;    // done when it returns (seconds at most)
+  virtual Task<void> remove(Principal who, std::string ref) = 0;  // any state
+  virtual Task<UsageSummary> usage(Principal who) = 0;
+  virtual Task<std::vector<SnapshotInfo>> snapshots(Principal who) = 0;
+  virtual Task<SandboxStats> stats(Principal who, std::string ref) = 0;
+};
+
+// All wake a stopped sandbox first (concurrent wakes are one), and fail kNotReady if it cannot be.
+class Commands {
+ public:
+  virtual ~Commands() = default;
+  virtual Task<Command> start(Principal who, std::string ref, CommandSpec spec) = 0;
+  // start + attach from 0 as one verb, with no gap between them.
+  virtual Task<Reader> run(Principal who, std::string ref, CommandSpec spec) = 0;
+  // Of a stopped sandbox too (from the spools), without waking it.
+  virtual Task<Reader> attach(Principal who, std::string ref, CommandId id, OutputOffsets from) = 0;
+  virtual Task<void> write_stdin(Principal who, std::string ref, CommandId id, Bytes data) = 0;
+  virtual Task<void> close_stdin(Principal who, std::string ref, CommandId id) = 0;
+  virtual Task<void> kill(Principal who, std::string ref, CommandId id, int signal) = 0;
+  virtual Task<void> resize(Principal who, std::string ref, CommandId id, PtySize size) = 0;
+  virtual Task<Command> get(Principal who, std::string ref, CommandId id) = 0;
+  virtual Task<std::vector<Command>> list(Principal who, std::string ref) = 0;
+  virtual Task<void> forget(Principal who, std::string ref, CommandId id) = 0;
+};
+
+class Files {
+ public:
+  virtual ~Files() = default;
+  virtual Task<FileInfo> stat(Principal who, std::string ref, std::string path, FileAs as, bool follow) = 0;
+  virtual Task<FileStream> read(Principal who, std::string ref, std::string path, FileAs as, ReadRange range) = 0;
+  virtual Task<FileInfo> write(Principal who, std::string ref, std::string path, WriteOptions options,
+                               std::unique_ptr<ByteSource> data) = 0;
+  virtual Task<std::vector<FileInfo>> list(Principal who, std::string ref, std::string path, FileAs as) = 0;
+  virtual Task<void> make_directory(Principal who, std::string ref, std::string path, FileAs as,
+                                    std::uint32_t mode) = 0;
+  virtual Task<void> remove(Principal who, std::string ref, std::string path, FileAs as, bool recursive) = 0;
+  virtual Task<void> rename(Principal who, std::string ref, std::string from, std::string to, FileAs as) = 0;
+  virtual Task<GlobResult> glob(Principal who, std::string ref, std::string root, std::string pattern,
+                                FileAs as, std::uint32_t limit) = 0;
+  virtual Task<GrepResult> grep(Principal who, std::string ref, std::string root, std::string text,
+                                std::string file_glob, FileAs as, std::uint32_t limit) = 0;
+  virtual Task<std::unique_ptr<TreeSource>> read_tree(Principal who, std::string ref, std::string path,
+                                                      FileAs as) = 0;
+  virtual Task<void> write_tree(Principal who, std::string ref, std::string path, FileAs as,
+                                std::unique_ptr<TreeSource> tree) = 0;
+};
+
+// What the facades are given. Built by make_core (core/make_core.h).
+class Cay {
+ public:
+  virtual ~Cay() = default;
+  virtual Sandboxes& sandboxes() = 0;
+  virtual Commands& commands() = 0;
+  virtual Files& files() = 0;
+  virtual Runtime& runtime() = 0;  // features for doctor only
+
+  // Prepares the default snapshot, adopts what lives, marks what died, removes what nobody owns.
+  virtual Task<void> open(std::function<void(std::string)> progress) = 0;
+  // Polite end: timers stop, connections to keepers close; sandboxes live on unless asked.
+  virtual Task<void> close(bool stop_sandboxes) = 0;
+};
+
+}  // namespace cay::core

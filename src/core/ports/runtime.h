@@ -1,0 +1,174 @@
+// The runtime port: how the core makes, finds and unmakes isolated computers. Implemented by
+// runtime/native (and a fake in core/testing). Knows no HTTP, no tenant, no name.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "async/task.h"
+#include "model/command.h"
+#include "model/file.h"
+#include "model/sandbox.h"
+
+namespace cay::core {
+
+struct OutputData {
+  Stream stream = Stream::kStdout;
+  std::uint64_t offset = 0;  // of the first byte, in the raw stream
+  Bytes bytes;
+  bool after_end = false;    // written after the leader's end, by children left
+};
+struct OutputGap {           // bytes the spool dropped: [offset, offset+length)
+  Stream stream = Stream::kStdout;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+// Comes once, after every byte up to the leader's end offsets was delivered; the stream then ends.
+struct OutputEnd {
+  Command command;
+};
+using OutputEvent = std::variant<OutputData, OutputGap, OutputEnd>;
+
+// A reader of one command. Destroying it detaches (and counts for idle_timeout and
+// kill_on_disconnect). Pull: what is not asked for stays in the spool.
+class CommandReader {
+ public:
+  virtual ~CommandReader() = default;
+  virtual const Command& command() const = 0;  // as of the attach
+  virtual Task<OutputEvent> next() = 0;         // one caller at a time; kLost if the keeper is gone
+};
+
+struct OutputOffsets {
+  std::uint64_t out = 0;
+  std::uint64_t err = 0;
+};
+
+struct WriteOptions {
+  FileAs as;
+  std::uint32_t mode = 0644;       // of a new file
+  bool create_parents = true;
+  bool keep_mode = true;           // an existing file keeps its mode
+};
+
+struct ReadRange {
+  std::uint64_t offset = 0;
+  std::int64_t length = -1;  // -1: to the end
+};
+
+// One entry of a tree transfer; a kFile entry is followed by exactly `info.size` bytes of data.
+struct TreeEntry {
+  FileInfo info;  // path relative to the transfer's root, "" for the root itself
+};
+using TreeEvent = std::variant<TreeEntry, Bytes>;
+class TreeSource {
+ public:
+  virtual ~TreeSource() = default;
+  virtual Task<std::optional<TreeEvent>> next() = 0;  // nullopt: the end
+};
+
+struct FileStream {
+  FileInfo info;
+  std::unique_ptr<ByteSource> bytes;
+};
+
+struct SandboxStats {
+  std::uint64_t cpu_usec = 0;
+  std::uint64_t memory_bytes = 0;  // now, tmpfs included
+  std::uint64_t tmpfs_bytes = 0;
+  std::uint32_t pids = 0;
+  std::uint32_t oom_kills = 0;
+  std::uint32_t running_commands = 0;
+};
+
+// A live sandbox: a connection to its keeper. All calls may overlap.
+class LiveSandbox {
+ public:
+  virtual ~LiveSandbox() = default;
+
+  // Get-or-create by spec.id. Fails kConflict (same id, other request, unless ignore_mismatch),
+  // kInvalidArgument (reason bad_cwd, bad_user, command_not_found with the errno), kExhausted.
+  virtual Task<Command> start(CommandSpec spec) = 0;
+  virtual Task<std::unique_ptr<CommandReader>> attach(CommandId id, OutputOffsets from) = 0;
+  // Completes when the keeper took the bytes (it buffers at most 1 MiB). kNotReady: stdin closed.
+  virtual Task<void> write_stdin(CommandId id, Bytes data) = 0;
+  virtual Task<void> close_stdin(CommandId id) = 0;
+  // signal 0: SIGKILL to the whole tree (state kKilled by `by`). Others go to the leader's group.
+  virtual Task<void> kill(CommandId id, int signal, std::string by) = 0;
+  virtual Task<void> resize(CommandId id, PtySize size) = 0;
+  virtual Task<Command> command(CommandId id) = 0;
+  virtual Task<std::vector<Command>> commands() = 0;
+  virtual Task<void> forget(CommandId id) = 0;  // of a finished command: removes its spool
+
+  virtual Task<FileInfo> stat(std::string path, FileAs as, bool follow) = 0;
+  virtual Task<FileStream> read(std::string path, FileAs as, ReadRange range) = 0;
+  // Writes to a temporary file beside `path` and renames: a reader sees the old or the new file.
+  virtual Task<FileInfo> write(std::string path, WriteOptions options, std::unique_ptr<ByteSource> data) = 0;
+  virtual Task<std::vector<FileInfo>> list(std::string path, FileAs as) = 0;
+  virtual Task<void> make_directory(std::string path, FileAs as, std::uint32_t mode) = 0;  // parents too
+  virtual Task<void> remove(std::string path, FileAs as, bool recursive) = 0;
+  virtual Task<void> rename(std::string from, std::string to, FileAs as) = 0;
+  virtual Task<GlobResult> glob(std::string root, std::string pattern, FileAs as, std::uint32_t limit) = 0;
+  virtual Task<GrepResult> grep(std::string root, std::string text, std::string file_glob, FileAs as,
+                                std::uint32_t limit) = 0;
+  virtual Task<std::unique_ptr<TreeSource>> read_tree(std::string path, FileAs as) = 0;
+  virtual Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) = 0;
+
+  virtual Task<SandboxStats> stats() = 0;
+};
+
+struct BootSpec {
+  SandboxId id;
+  std::string hostname;   // from the sandbox's name
+  SnapshotId snapshot;
+  Limits limits;          // no zeros
+  RunConfig run;          // image < snapshot < sandbox, layered; for every command
+};
+
+// How a live sandbox ended without being asked to.
+struct SandboxDeath {
+  SandboxId id;
+  std::string reason;  // "keeper lost", "init killed", ...
+};
+
+struct Feature {
+  std::string name;      // "cgroup", "idmapped mounts", "disk quota", ...
+  bool ok = false;
+  std::string found;     // what the host has
+  std::string fallback;  // what is used instead, or what is lost
+  std::string remedy;    // the command that mends it; empty if none
+};
+
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+
+  // Makes the disk if there is none, and boots. A failure leaves no process, mount or cgroup
+  // (and no disk, if it made it).
+  virtual Task<std::shared_ptr<LiveSandbox>> boot(BootSpec spec) = 0;
+  // Ends everything in it; keeps the disk and the spools. Idempotent.
+  virtual Task<void> stop(SandboxId id) = 0;
+  // Stops, and removes the disk, the spools and every other trace. Idempotent.
+  virtual Task<void> destroy(SandboxId id) = 0;
+
+  // At start: every sandbox of this instance that still lives, connected. Then removes what is
+  // neither alive nor in `known` (ids with a row in the store).
+  virtual Task<std::vector<std::pair<SandboxId, std::shared_ptr<LiveSandbox>>>> adopt(
+      std::vector<SandboxId> known) = 0;
+
+  // Finished commands of a sandbox that is stopped, from its spools.
+  virtual Task<std::vector<Command>> stopped_commands(SandboxId id) = 0;
+  virtual Task<std::unique_ptr<CommandReader>> stopped_reader(SandboxId id, CommandId command,
+                                                              OutputOffsets from) = 0;
+
+  // Makes or finds the `default` snapshot of this host. `progress` gets sentences.
+  virtual Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) = 0;
+
+  // Calls `on_death` (on the daemon's loop) for every sandbox that ends unasked.
+  virtual void watch(std::function<void(SandboxDeath)> on_death) = 0;
+
+  virtual Task<std::vector<Feature>> features() = 0;  // for doctor
+};
+
+}  // namespace cay::core

@@ -1,0 +1,35 @@
+// The store port: rows that survive the daemon. Implemented by src/store (SQLite, WAL). Calls are
+// short and run on the daemon's loop (docs/decisions): no file is ever walked here.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/sandbox.h"
+
+namespace cay::core {
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Fails kAlreadyExists (reason name_in_use) if the tenant has that name.
+  virtual Result<void> insert(const Sandbox& sandbox) = 0;
+  // Replaces the row with this id; kNotFound; kAlreadyExists (name_in_use).
+  virtual Result<void> update(const Sandbox& sandbox) = 0;
+  virtual Result<void> erase(const SandboxId& id) = 0;  // idempotent
+  virtual Result<std::optional<Sandbox>> by_id(const TenantId& tenant, const SandboxId& id) = 0;
+  virtual Result<std::optional<Sandbox>> by_name(const TenantId& tenant, const std::string& name) = 0;
+  virtual Result<SandboxPage> list(const TenantId& tenant, const SandboxQuery& query) = 0;
+  virtual Result<std::vector<Sandbox>> all() = 0;  // every tenant, at start
+
+  virtual Result<void> put_snapshot(const SnapshotInfo& snapshot) = 0;
+  virtual Result<std::vector<SnapshotInfo>> snapshots() = 0;
+
+  // Small facts: instance id, schema notes.
+  virtual Result<std::optional<std::string>> get_meta(const std::string& key) = 0;
+  virtual Result<void> put_meta(const std::string& key, const std::string& value) = 0;
+};
+
+}  // namespace cay::core

@@ -1,0 +1,59 @@
+// Exchange: one request and its answer. Handlers are coroutines on the daemon's loop.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "async/task.h"
+#include "http/message.h"
+#include "model/principal.h"
+
+namespace cay::http {
+
+struct WsMessage {
+  enum class Kind { kText, kBinary, kClosed } kind = Kind::kClosed;
+  std::string data;     // kText: valid UTF-8; kClosed: the reason
+  int close_code = 0;   // kClosed: 1005 none, 1006 the connection broke
+};
+
+// One WebSocket, server or client side. Reads: one caller at a time. Sends may overlap from any
+// coroutine of the loop: they are queued in order, and a send completes when its bytes were handed
+// to the kernel (so awaiting it is back-pressure). Pings are answered by itself.
+class WebSocket {
+ public:
+  virtual ~WebSocket() = default;
+  virtual asio::awaitable<WsMessage> read() = 0;  // kClosed for ever after the end
+  virtual Task<void> send_text(std::string text) = 0;
+  virtual Task<void> send_binary(Bytes data) = 0;
+  virtual asio::awaitable<void> close(int code, std::string reason) = 0;  // idempotent; bounded to 5 s
+};
+
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  virtual const RequestHead& head() const = 0;
+  virtual const Principal& principal() const = 0;      // set by the server's auth
+  // Path parameters of the matched route ("{name}"), percent-decoded.
+  virtual const std::map<std::string, std::string>& params() const = 0;
+
+  // The whole body; kInvalidArgument reason body_too_large past `limit` (answer it with 413).
+  virtual Task<std::string> read_body(std::size_t limit) = 0;
+  // The body as a stream, for uploads. Honours Expect: 100-continue.
+  virtual std::unique_ptr<ByteSource> body() = 0;
+
+  // Answers. Exactly one of respond / respond_stream / upgrade is called, once.
+  virtual asio::awaitable<void> respond(Response response) = 0;
+  // Streams `bytes` as the body; with a length: Content-Length, else chunked. A source that fails
+  // after the head was sent breaks the connection (the client must see the truth). HEAD: no body.
+  virtual asio::awaitable<void> respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
+                                               std::unique_ptr<ByteSource> bytes) = 0;
+  // To a WebSocket. Messages above `max_message` close it with 1009. Declines permessage-deflate.
+  virtual Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) = 0;
+  // Cancelled (asio::cancellation) when the peer goes away while the handler works.
+};
+
+using Handler = std::function<asio::awaitable<void>(std::shared_ptr<Exchange>)>;
+
+}  // namespace cay::http

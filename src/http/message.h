@@ -1,0 +1,58 @@
+// HTTP messages as facades see them: plain standard types, no Beast (which takes 15 s to compile).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cay::http {
+
+// Names compare case-insensitively; order and repeats are kept.
+class Headers {
+ public:
+  void add(std::string name, std::string value) { items_.emplace_back(std::move(name), std::move(value)); }
+  void set(std::string_view name, std::string value);         // replaces all
+  std::optional<std::string_view> get(std::string_view name) const;  // the first
+  const std::vector<std::pair<std::string, std::string>>& items() const { return items_; }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> items_;
+};
+
+// Decoded query, in order. '+' is a space; "%2B" is a plus.
+class Query {
+ public:
+  static std::optional<Query> parse(std::string_view text);  // nullopt: bad percent-encoding or NUL
+  std::optional<std::string_view> get(std::string_view name) const;  // the first
+  std::vector<std::string_view> all(std::string_view name) const;
+  const std::vector<std::pair<std::string, std::string>>& items() const { return items_; }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> items_;
+};
+
+struct RequestHead {
+  std::string method;                       // "GET"
+  std::string target;                       // as sent: "/v2/sandboxes/boxes/a%2Fb?x=1"
+  std::vector<std::string> segments;        // path split at '/', each percent-decoded: {"v2","sandboxes","boxes","a/b"}
+  Query query;
+  Headers headers;
+  std::string host;                         // checked Host
+  std::string scheme = "http";              // as the client sees it
+  std::string peer;                         // "127.0.0.1:51234"
+  bool wants_websocket = false;
+};
+
+struct Response {
+  int status = 200;
+  Headers headers;
+  std::string body;
+};
+
+// JSON answer with the right Content-Type.
+Response json_response(int status, std::string body);
+
+}  // namespace cay::http

@@ -1,0 +1,45 @@
+// Router: method + path pattern -> handler. Facades add routes; the server looks them up.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/exchange.h"
+
+namespace cay::http {
+
+enum class Auth { kKey, kNone };  // kNone only for /healthz and the like
+
+struct Route {
+  std::string method;   // "GET"; "*" any. HEAD is routed as itself.
+  std::string pattern;  // "/v2/sandboxes/boxes/{name}/status"; a last "{rest...}" takes what remains
+  Auth auth = Auth::kKey;
+  Handler handler;
+};
+
+// How a facade shapes errors that arise before its handler (401, 404, 405, 413, 500): by prefix.
+using ErrorShape = std::function<Response(const RequestHead&, int status, const Error&)>;
+
+class Router {
+ public:
+  void add(std::string method, std::string pattern, Handler handler, Auth auth = Auth::kKey);
+  // Errors of requests whose path starts with `prefix` are shaped by it (longest prefix wins).
+  void shape_errors(std::string prefix, ErrorShape shape);
+
+  struct Match {
+    const Route* route = nullptr;
+    std::map<std::string, std::string> params;
+    std::vector<std::string> allowed;  // other methods of this path, for 405
+  };
+  // Literal segments win over parameters. route == nullptr: 404, or 405 if `allowed` is not empty.
+  Match match(const RequestHead& head) const;
+  Response shape(const RequestHead& head, int status, const Error& error) const;
+  const std::vector<Route>& routes() const { return routes_; }
+
+ private:
+  std::vector<Route> routes_;
+  std::vector<std::pair<std::string, ErrorShape>> shapes_;
+};
+
+}  // namespace cay::http

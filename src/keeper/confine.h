@@ -1,0 +1,21 @@
+// confine(): what a child of the keeper does to itself after it entered the sandbox and before it
+// runs the guest's program or touches a guest path. Async-signal-safe: no allocation, no locks.
+#pragma once
+#include <sys/types.h>
+
+namespace cay::keeper {
+
+struct Confinement {
+  uid_t uid = 0;         // inside
+  gid_t gid = 0;
+  const gid_t* groups = nullptr;
+  int group_count = 0;
+  bool no_new_privs = false;  // file helpers and profile strict
+};
+
+// Bounding set, rlimits, seccomp filter, gids, uid, ambient and inheritable sets. Returns the name
+// of the step that failed (errno is set), or nullptr. Written by the launcher room's owner
+// (src/keeper/confine.cc with src/keeper/seccomp_*.{h,cc}); called by command and file children.
+const char* confine(const Confinement& to);
+
+}  // namespace cay::keeper

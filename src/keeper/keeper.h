@@ -1,0 +1,45 @@
+// The keeper: one single-threaded process for each sandbox, on the host side. The launcher forks it
+// (no exec) and hands it this context; it never returns. Unprivileged: a host uid of its own, no
+// capabilities, chrooted into an empty directory once its init runs.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace cay::keeper {
+
+// Everything a keeper owns. Descriptors only: it opens no host path.
+struct Context {
+  std::string sandbox_id;
+  std::string instance;
+  std::string boot_id;
+  std::string build;
+
+  int listen_fd = -1;     // UNIX stream socket, listening, non-blocking
+  uid_t daemon_uid = 0;   // the only peer served (SO_PEERCRED), besides root
+  int spool_fd = -1;      // directory for commands' spools, on the host's disk
+  int lifeline_fd = -1;   // write end; init's poll sees it close. CLOEXEC, never handed on
+  int init_pidfd = -1;    // of PID 1 inside; -1 in tests: commands then run where the keeper is
+  int devpts_fd = -1;     // the sandbox's devpts root (openat "ptmx"); -1: the host's /dev/ptmx
+  int root_fd = -1;       // the sandbox's root, O_PATH
+
+  // Cgroup directories delegated to the keeper's uid; -1 where the controller is not used.
+  // v2: `cgroup_fd` is the sandbox's "cmds" group: one child ("s0", "s1", …) for each command slot,
+  // with cgroup.procs, cgroup.kill, cgroup.events; on a pure v2 host also memory.events and
+  // memory.stat. v1 (hybrid): memory_fd is the sandbox's memory group for commands (slots as
+  // children, memory.oom_control); pids_fd, cpu_fd are flat (attach to cgroup.procs).
+  int cgroup_fd = -1;
+  int memory_fd = -1;
+  int pids_fd = -1;
+  int cpu_fd = -1;
+  int cpuacct_fd = -1;
+  bool pure_v2 = false;
+
+  bool nested_profile = false;
+  std::uint64_t default_spool_limit = std::uint64_t{4} << 30;  // per stream
+};
+
+[[noreturn]] void run(const Context& context);
+
+}  // namespace cay::keeper

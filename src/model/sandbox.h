@@ -1,0 +1,121 @@
+// Sandbox: an isolated computer as its owner sees it. Spec = asked for, Sandbox = observed.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/ids.h"
+#include "model/limits.h"
+
+namespace cay {
+
+enum class SandboxState : std::uint8_t {
+  kProvisioning = 1,  // being made
+  kReady = 2,         // runs; accepts commands
+  kStopped = 3,       // disk kept, nothing runs; a data-plane request wakes it
+  kFailed = 4,        // see reason; start() may revive it
+  kDeleting = 5,      // going; will be gone
+};
+std::string_view to_string(SandboxState state);
+std::optional<SandboxState> sandbox_state_from(std::string_view text);
+
+// Who a command runs as, where, and with which environment. Layers (image < snapshot < sandbox <
+// command): user and workdir replace, env merges key by key.
+struct RunConfig {
+  std::optional<std::string> user;     // name, uid, name:group or uid:gid
+  std::optional<std::string> workdir;  // absolute
+  std::map<std::string, std::string> env;
+  bool operator==(const RunConfig&) const = default;
+};
+RunConfig layered(const RunConfig& below, const RunConfig& above);
+
+struct SandboxSpec {
+  std::string name;                 // empty: generated
+  std::string snapshot;             // id or name; empty: "default"
+  std::map<std::string, std::string> labels;
+  Limits limits;                    // zeros: defaults
+  RunConfig run;
+  std::string policy;               // empty: the daemon's default
+  std::optional<std::int64_t> idle_ttl_s;           // 0: never; absent: default
+  std::optional<std::int64_t> delete_after_stop_s;  // 0: never; absent: default
+  // Members that a facade must store and give back, though the core does not act on them
+  // (facade -> JSON text).
+  std::map<std::string, std::string> facade_data;
+};
+
+struct Sandbox {
+  SandboxId id;
+  TenantId tenant;
+  std::string name;
+  SandboxState state = SandboxState::kProvisioning;
+  std::string reason;  // why failed; empty otherwise
+  std::string snapshot_name;
+  SnapshotId snapshot_id;
+  std::map<std::string, std::string> labels;
+  Limits limits;
+  RunConfig run;
+  std::string policy;
+  std::int64_t idle_ttl_s = 0;
+  std::int64_t delete_after_stop_s = 0;
+  UnixMillis created_at = 0;
+  UnixMillis updated_at = 0;
+  UnixMillis last_active_at = 0;
+  std::optional<UnixMillis> stopped_at;
+  std::string created_by;  // name of the key
+  std::map<std::string, std::string> facade_data;
+};
+
+// What a PATCH may change. Absent: leave.
+struct SandboxPatch {
+  std::optional<std::string> name;
+  std::optional<std::map<std::string, std::string>> labels;  // replaces all
+  std::optional<std::int64_t> idle_ttl_s;
+  std::optional<std::int64_t> delete_after_stop_s;
+  std::optional<RunConfig> run;          // merged: see layered()
+  std::optional<std::uint32_t> cpu_millicores;   // limits take effect at the next start
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint64_t> disk_bytes;
+  std::map<std::string, std::string> facade_data;  // merged by key
+};
+
+enum class SandboxSort : std::uint8_t {
+  kCreatedAt, kName, kState, kStoppedAt, kIdleTtl, kDeleteAfterStop
+};
+
+struct SandboxQuery {
+  std::string name_contains;  // case-insensitive; empty: all
+  std::optional<SandboxState> state;
+  std::string created_by;                                            // empty: all
+  std::vector<std::pair<std::string, std::optional<std::string>>> labels;  // key or key=value, ANDed
+  SandboxSort sort = SandboxSort::kCreatedAt;
+  bool descending = true;
+  std::uint32_t offset = 0;
+  std::uint32_t limit = 0;  // 0: all
+};
+
+struct SandboxPage {
+  std::vector<Sandbox> items;
+  bool more = false;  // there are rows after these
+};
+
+// Usage of one tenant, and of the host as far as a tenant may know.
+struct UsageSummary {
+  std::uint64_t cpu_limit_millicores = 0, cpu_used_millicores = 0;
+  std::uint64_t memory_limit_bytes = 0, memory_used_bytes = 0;
+  std::uint32_t sandboxes_limit = 0, running = 0, stopped = 0, snapshots = 0;
+};
+
+struct SnapshotInfo {
+  SnapshotId id;
+  std::string name;
+  std::string status;        // "ready", "building", "failed"
+  std::string fingerprint;   // of the host's packages, for `default`
+  std::uint64_t used_bytes = 0;
+  UnixMillis created_at = 0;
+};
+
+}  // namespace cay

@@ -1,0 +1,327 @@
+// What daemon, keeper and launcher say to each other. Tags are for ever: add, never reuse.
+// The byte form is in wire/frame.h and wire/tlv.h; docs/wire.md tells the conversation.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "wire/tlv.h"
+
+namespace cay::wire {
+
+inline constexpr std::uint32_t kProtocolMin = 1;  // oldest peer we serve
+inline constexpr std::uint32_t kProtocolNow = 1;
+
+enum class Type : std::uint16_t {
+  // both ways, both protocols
+  kHello = 1,     // first frame each way, channel 0
+  kOk = 2,        // ends the channel
+  kError = 3,     // ErrorMsg; ends the channel
+  kData = 4,      // wire::Data
+  kCredit = 5,    // Credit: the receiver of DATA allows so many more payload bytes
+  kEof = 6,       // Eof: the sender of DATA is done
+  kCancel = 7,    // Empty; the daemon gives the channel up (an attach: detaches)
+
+  // daemon -> keeper, and answers
+  kStart = 20,        // StartCommand -> kCommand
+  kAttach = 21,       // Attach -> kCommand, then kData / kGap under credit, then kEnd; ends the channel
+  kStdin = 22,        // Stdin -> kOk when the bytes were taken
+  kCloseStdin = 23,   // CommandRef -> kOk
+  kKill = 24,         // Kill -> kOk
+  kResize = 25,       // Resize -> kOk
+  kGetCommand = 26,   // CommandRef -> kCommand
+  kListCommands = 27, // Empty -> kCommand ..., kEof
+  kForget = 28,       // CommandRef -> kOk
+  kCommand = 29,      // CommandMsg
+  kGap = 30,          // GapMsg
+  kEnd = 31,          // CommandMsg: the final one; ends an attach channel
+
+  kFileOp = 40,       // FileOp -> see FileVerb; ends with kOk / kError / kEof
+  kFileInfo = 41,     // FileInfoMsg
+  kGrepMatch = 42,    // GrepMatchMsg
+
+  kStats = 50,        // Empty -> kStatsReply
+  kStatsReply = 51,   // StatsMsg
+  kShutdown = 52,     // Empty -> kOk; then the keeper kills everything inside and ends
+
+  // daemon -> launcher, and answers
+  kCreate = 100,          // CreateSandbox -> kCreated
+  kCreated = 101,         // Created
+  kStop = 102,            // SandboxRef -> kOk when nothing of it runs; disk and spool stay
+  kDestroy = 103,         // SandboxRef -> kOk when no trace is left
+  kListSandboxes = 104,   // Empty -> kSandboxEntry ..., kEof
+  kSandboxEntry = 105,    // SandboxEntry
+  kPrepareDefault = 106,  // Empty -> kProgress ..., kSnapshot
+  kProgress = 107,        // ProgressMsg
+  kSnapshot = 108,        // SnapshotMsg
+  kProbe = 109,           // Empty -> kFeature ..., kEof
+  kFeature = 110,         // FeatureMsg
+  kDied = 111,            // launcher -> daemon, channel 0: SandboxEntry that ended unasked
+  kRemoveSnapshot = 112,  // SnapshotMsg.id -> kOk
+};
+
+struct Empty {
+  template <class V> void fields(V&) {}
+};
+
+struct Hello {
+  std::uint32_t min_version = kProtocolMin;
+  std::uint32_t max_version = kProtocolNow;
+  std::string role;        // "daemon", "keeper", "launcher"
+  std::string boot_id;     // of the host, /proc/sys/kernel/random/boot_id
+  std::string instance;    // of the data directory
+  std::string sandbox_id;  // keeper only
+  std::string witness;     // keeper only: "outside" | "inside"
+  std::string build;       // program version
+  template <class V> void fields(V& v) {
+    v(1, min_version); v(2, max_version); v(3, role); v(4, boot_id); v(5, instance);
+    v(6, sandbox_id); v(7, witness); v(8, build);
+  }
+};
+
+struct ErrorMsg {
+  std::uint32_t code = 0;  // cay::Code
+  std::string reason;
+  std::string message;
+  std::int64_t os_errno = 0;
+  template <class V> void fields(V& v) { v(1, code); v(2, reason); v(3, message); v(4, os_errno); }
+};
+
+struct Credit {
+  std::uint64_t bytes = 0;
+  template <class V> void fields(V& v) { v(1, bytes); }
+};
+
+struct Eof {
+  bool truncated = false;  // glob, grep: the limit or the deadline was reached
+  template <class V> void fields(V& v) { v(1, truncated); }
+};
+
+struct CommandRef {
+  std::string command_id;
+  template <class V> void fields(V& v) { v(1, command_id); }
+};
+
+struct StartCommand {
+  std::string command_id;
+  std::string digest;              // of the request, compared on a repeat unless ignore_mismatch
+  std::vector<std::string> argv;
+  std::vector<std::string> env;    // "K=V", complete: the keeper adds nothing but HOME, USER, SHELL if absent
+  std::string cwd;                 // empty: the user's home, else "/"
+  std::string user;                // empty: root
+  bool pty = false;
+  std::uint16_t rows = 24;
+  std::uint16_t cols = 80;
+  std::int64_t timeout_ms = 0;
+  std::int64_t idle_timeout_ms = -1;
+  std::int64_t ttl_ms = -1;
+  bool kill_on_disconnect = false;
+  bool close_stdin = false;
+  bool end_tree = false;
+  bool ignore_mismatch = false;
+  std::uint64_t spool_limit = 0;   // bytes per stream; 0: the keeper's default
+  template <class V> void fields(V& v) {
+    v(1, command_id); v(2, digest); v(3, argv); v(4, env); v(5, cwd); v(6, user); v(7, pty);
+    v(8, rows); v(9, cols); v(10, timeout_ms); v(11, idle_timeout_ms); v(12, ttl_ms);
+    v(13, kill_on_disconnect); v(14, close_stdin); v(15, end_tree); v(16, ignore_mismatch);
+    v(17, spool_limit);
+  }
+};
+
+struct ExtentMsg {
+  std::uint64_t bytes = 0, end_offset = 0, gap_begin = 0, gap_end = 0;
+  template <class V> void fields(V& v) { v(1, bytes); v(2, end_offset); v(3, gap_begin); v(4, gap_end); }
+};
+
+// Also the record on disk beside a spool (docs/wire.md, "Spool directory").
+struct CommandMsg {
+  std::string command_id;
+  std::string digest;
+  std::vector<std::string> argv;
+  std::int64_t pid = 0;
+  bool pty = false;
+  bool known = false;
+  std::int64_t started_at = 0;    // UnixMillis
+  std::string cwd;
+  std::string user;
+  std::int64_t timeout_ms = 0;
+  std::uint8_t state = 1;         // cay::CommandState
+  std::int64_t exit_code = 0;
+  std::int64_t signal = 0;
+  std::string by;
+  std::string reason;
+  std::uint32_t oom_kills = 0;
+  std::uint64_t tmpfs_bytes = 0;
+  std::string witness;
+  std::int64_t ended_at = 0;
+  std::uint64_t cpu_usec = 0;
+  std::uint64_t max_rss_bytes = 0;
+  ExtentMsg out, err;
+  template <class V> void fields(V& v) {
+    v(1, command_id); v(2, digest); v(3, argv); v(4, pid); v(5, pty); v(6, known); v(7, started_at);
+    v(8, cwd); v(9, user); v(10, timeout_ms); v(11, state); v(12, exit_code); v(13, signal); v(14, by);
+    v(15, reason); v(16, oom_kills); v(17, tmpfs_bytes); v(18, witness); v(19, ended_at);
+    v(20, cpu_usec); v(21, max_rss_bytes); v(22, out); v(23, err);
+  }
+};
+
+struct Attach {
+  std::string command_id;
+  std::uint64_t out_offset = 0;
+  std::uint64_t err_offset = 0;
+  std::uint64_t credit = 0;  // payload bytes the keeper may send before more kCredit
+  template <class V> void fields(V& v) { v(1, command_id); v(2, out_offset); v(3, err_offset); v(4, credit); }
+};
+
+struct GapMsg {
+  std::uint8_t stream = 1;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+  template <class V> void fields(V& v) { v(1, stream); v(2, offset); v(3, length); }
+};
+
+struct Stdin {
+  std::string command_id;
+  std::string data;
+  template <class V> void fields(V& v) { v(1, command_id); v(2, data); }
+};
+
+struct Kill {
+  std::string command_id;
+  std::int64_t signal = 0;  // 0: SIGKILL to the whole tree
+  std::string by;
+  template <class V> void fields(V& v) { v(1, command_id); v(2, signal); v(3, by); }
+};
+
+struct Resize {
+  std::string command_id;
+  std::uint16_t rows = 24, cols = 80;
+  template <class V> void fields(V& v) { v(1, command_id); v(2, rows); v(3, cols); }
+};
+
+enum class FileVerb : std::uint8_t {
+  kStat = 1,       // -> kFileInfo, kOk
+  kRead = 2,       // -> kFileInfo, kData... under credit, kEof
+  kWrite = 3,      // -> kCredit...; daemon: kData..., kEof; -> kFileInfo, kOk
+  kList = 4,       // -> kFileInfo..., kEof
+  kMkdir = 5,      // -> kOk
+  kRemove = 6,     // -> kOk
+  kRename = 7,     // -> kOk
+  kGlob = 8,       // -> kFileInfo..., kEof
+  kGrep = 9,       // -> kGrepMatch..., kEof
+  kReadTree = 10,  // -> (kFileInfo, kData...)... under credit, kEof
+  kWriteTree = 11, // -> kCredit...; daemon: (kFileInfo, kData...)..., kEof; -> kOk
+};
+
+struct FileOp {
+  std::uint8_t verb = 0;
+  std::string path;
+  std::string to;           // rename
+  std::string user;         // empty: root
+  std::string workdir;      // empty: "/"
+  std::uint64_t offset = 0; // read
+  std::int64_t length = -1; // read
+  std::uint32_t mode = 0;   // write, mkdir
+  bool parents = false;     // write
+  bool keep_mode = false;   // write
+  bool recursive = false;   // remove
+  bool follow = true;       // stat
+  std::string pattern;      // glob: pattern; grep: text
+  std::string file_glob;    // grep
+  std::uint32_t limit = 0;  // glob, grep
+  std::uint64_t credit = 0; // read, read tree
+  std::int64_t deadline_ms = 0;  // 0: the keeper's default
+  template <class V> void fields(V& v) {
+    v(1, verb); v(2, path); v(3, to); v(4, user); v(5, workdir); v(6, offset); v(7, length); v(8, mode);
+    v(9, parents); v(10, keep_mode); v(11, recursive); v(12, follow); v(13, pattern); v(14, file_glob);
+    v(15, limit); v(16, credit); v(17, deadline_ms);
+  }
+};
+
+struct FileInfoMsg {
+  std::string path;
+  std::uint8_t kind = 1;
+  std::uint64_t size = 0;
+  std::uint32_t mode = 0, uid = 0, gid = 0;
+  std::int64_t mtime_ns = 0;
+  std::uint64_t inode = 0;
+  std::string target;
+  template <class V> void fields(V& v) {
+    v(1, path); v(2, kind); v(3, size); v(4, mode); v(5, uid); v(6, gid); v(7, mtime_ns); v(8, inode);
+    v(9, target);
+  }
+};
+
+struct GrepMatchMsg {
+  std::string path;
+  std::uint64_t line = 0;
+  std::string text;
+  template <class V> void fields(V& v) { v(1, path); v(2, line); v(3, text); }
+};
+
+struct StatsMsg {
+  std::uint64_t cpu_usec = 0, memory_bytes = 0, tmpfs_bytes = 0;
+  std::uint32_t pids = 0, oom_kills = 0, running_commands = 0;
+  template <class V> void fields(V& v) {
+    v(1, cpu_usec); v(2, memory_bytes); v(3, tmpfs_bytes); v(4, pids); v(5, oom_kills); v(6, running_commands);
+  }
+};
+
+// ---- launcher ----
+
+struct CreateSandbox {
+  std::string sandbox_id;   // a UUID; checked
+  std::string hostname;     // 1-63 of [a-z0-9-]; checked
+  std::string snapshot_id;  // a UUID of a snapshot in the store
+  std::uint32_t cpu_millicores = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t disk_bytes = 0;
+  std::uint32_t pids = 0;
+  template <class V> void fields(V& v) {
+    v(1, sandbox_id); v(2, hostname); v(3, snapshot_id); v(4, cpu_millicores); v(5, memory_bytes);
+    v(6, disk_bytes); v(7, pids);
+  }
+};
+
+struct SandboxRef {
+  std::string sandbox_id;
+  template <class V> void fields(V& v) { v(1, sandbox_id); }
+};
+
+// The keeper listens on DATA/run/<sandbox id>.sock (mode 0600, owned by the daemon's user).
+struct Created {
+  std::string sandbox_id;
+  std::int64_t keeper_pid = 0;
+  std::string disk_enforced_by;  // "btrfs qgroup", "" if nothing enforces it
+  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, keeper_pid); v(3, disk_enforced_by); }
+};
+
+struct SandboxEntry {
+  std::string sandbox_id;
+  bool alive = false;
+  bool has_disk = false;
+  std::int64_t keeper_pid = 0;
+  std::string reason;  // kDied
+  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, alive); v(3, has_disk); v(4, keeper_pid); v(5, reason); }
+};
+
+struct ProgressMsg {
+  std::string text;
+  template <class V> void fields(V& v) { v(1, text); }
+};
+
+struct SnapshotMsg {
+  std::string id, name, status, fingerprint;
+  std::uint64_t used_bytes = 0;
+  std::int64_t created_at = 0;
+  template <class V> void fields(V& v) { v(1, id); v(2, name); v(3, status); v(4, fingerprint); v(5, used_bytes); v(6, created_at); }
+};
+
+struct FeatureMsg {
+  std::string name;
+  bool ok = false;
+  std::string found, fallback, remedy;
+  template <class V> void fields(V& v) { v(1, name); v(2, ok); v(3, found); v(4, fallback); v(5, remedy); }
+};
+
+}  // namespace cay::wire
