@@ -1,0 +1,38 @@
+# Installs what a fresh Debian 12 lacks. Sourced by ./run and ./test: `cay_install build|test`.
+# Nothing is asked of the network when all is there already.
+
+CAY_APT_RUN="btrfs-progs ca-certificates"
+CAY_APT_BUILD="clang-19 lld-19 cmake ninja-build ccache pkg-config libboost1.81-dev libboost-json1.81-dev \
+libsqlite3-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libarchive-dev libssl-dev python3"
+CAY_APT_TEST="libgtest-dev libclang-rt-19-dev llvm-19 clang-format-19 python3-venv python3-pip git procps nodejs npm"
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"
+  elif command -v sudo >/dev/null 2>&1; then sudo "$@"
+  else
+    echo "cay: this step needs root: install sudo, or run it as root: $*" >&2
+    return 1
+  fi
+}
+
+cay_install() {
+  local want="$CAY_APT_RUN $CAY_APT_BUILD" missing="" package
+  [ "$1" = test ] && want="$want $CAY_APT_TEST"
+  if ! command -v apt-get >/dev/null 2>&1; then
+    echo "cay: this is not a Debian system: install by hand what tools/deps.sh lists" >&2
+    return 0
+  fi
+  for package in $want; do
+    # A node and npm of another origin than Debian's are as good.
+    case "$package" in nodejs|npm) command -v "${package%js}" >/dev/null 2>&1 && continue ;; esac
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+  done
+  [ -z "$missing" ] && return 0
+  echo "cay: installing:$missing"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || return 1
+  # shellcheck disable=SC2086
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null || {
+    echo "cay: apt-get could not install:$missing" >&2
+    return 1
+  }
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Holds the include arrows between the rooms of src/, and the shapes of co_await that travel.
+
+    tools/lint.py            check the tree; exit 1 and name each place on trouble
+    tools/lint.py --self     check that the checks can fail (run by the tests)
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Room -> rooms it may include (itself aside). CONTRIBUTING.md tells why.
+ARROWS = {
+    "base": "",
+    "async": "base",
+    "os": "base",
+    "model": "base",
+    "wire": "base",
+    "launcher": "wire os base keeper",  # forks keepers without exec, so it links them
+    "keeper": "wire os base",
+    "codec": "model base",
+    "http": "async model base",  # model: only the Principal that a request carries
+    "core": "model async base",
+    "runtime": "core wire os http model async base",
+    "image": "core http model os async base",
+    "gate": "core http model os async base",
+    "store": "core model base",
+    "server": "core http model async base",
+    "api": "core codec http model async base",
+    "client": "codec http model async base",
+    "cli": "providers http model async base agent client codec",
+    "agent": "providers http model async base",
+    "providers": "client http model async base",
+}
+# These include core only for the ports they implement.
+PORTS_ONLY = {"runtime", "image", "gate", "store"}
+TEST_ROOMS = re.compile(r"(_test\.cc|/testing/)")
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_]+)/([^"]+)"')
+
+AWAIT_SHAPES = [
+    (re.compile(r"\b(?:if|while|switch|for)\s*\([^;]*\bco_await\b"), "co_await in a condition"),
+    (re.compile(r"\?[^:;]*\bco_await\b"), "co_await in a conditional expression"),
+    (re.compile(r"\bco_await\b.*\bco_await\b"), "two co_awaits in one statement"),
+    (re.compile(r"\bco_await\s+[\w:.>()-]*\(\s*\[[^\]]*\]"), "co_await of a call that takes a lambda literal"),
+]
+DETACHED = re.compile(r"\basio::detached\b")
+DETACHED_HOME = "src/async/"
+
+
+def strip_comment(line):
+    return line.split("//", 1)[0]
+
+
+def check_file(name, text):
+    """Yields (line number, complaint) for one file, `name` relative to the repository."""
+    room = name.split("/")[1]
+    allowed = set(ARROWS.get(room, "").split()) | {room}
+    is_test = bool(TEST_ROOMS.search(name))
+    for number, line in enumerate(text.splitlines(), 1):
+        found = INCLUDE.match(line)
+        if found and found.group(1) in ARROWS and not is_test:
+            target = found.group(1)
+            if target not in allowed:
+                yield number, f"{room} may not include {target}/ (see CONTRIBUTING.md)"
+            elif target == "core" and room in PORTS_ONLY and not found.group(2).startswith("ports/"):
+                yield number, f"{room} may include only core/ports/"
+        code = strip_comment(line)
+        for shape, why in AWAIT_SHAPES:
+            if shape.search(code):
+                yield number, f"{why}: bind it to a name first"
+        if DETACHED.search(code) and not name.startswith(DETACHED_HOME):
+            yield number, "asio::detached outside src/async: nobody owns that coroutine"
+
+
+def check_tree():
+    bad = 0
+    for path in sorted((ROOT / "src").rglob("*")):
+        if path.suffix not in {".cc", ".h"}:
+            continue
+        name = str(path.relative_to(ROOT))
+        if name.split("/")[1] not in ARROWS:
+            print(f"{name}: unknown room; add it to tools/lint.py")
+            bad += 1
+            continue
+        for number, complaint in check_file(name, path.read_text(encoding="utf-8")):
+            print(f"{name}:{number}: {complaint}")
+            bad += 1
+    return bad
+
+
+def self_check():
+    cases = {
+        'src/core/x.cc': '#include "http/router.h"',
+        'src/store/x.cc': '#include "core/cay.h"',
+        'src/api/x.cc': 'if (co_await ready()) return;',
+        'src/api/y.cc': 'auto v = c ? co_await a() : b;',
+        'src/http/x.cc': 'asio::co_spawn(ex, f(), asio::detached);',
+        'src/http/y.cc': 'co_await each([items] { go(); });',
+    }
+    missed = [name for name, text in cases.items() if not list(check_file(name, text))]
+    clean = list(check_file('src/api/z.cc', '#include "core/cay.h"\nauto ok = co_await ready();  // if (co_await x())'))
+    if missed or clean:
+        print(f"lint: self-check failed: missed {missed}, false alarms {clean}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    if "--self" in sys.argv:
+        sys.exit(self_check())
+    complaints = self_check() + check_tree()
+    print(f"lint: {complaints} complaints")
+    sys.exit(1 if complaints else 0)
