@@ -1,0 +1,85 @@
+"""Must show 2: what a newcomer tries first, through the CLI."""
+import time
+
+import pytest
+
+
+def test_prints_four(daemon):
+    got = daemon.cli("run", "--rm", "--", "python3", "-c", "print(2+2)")
+    assert (got.code, got.out) == (0, b"4\n"), got
+
+
+def test_exit_code_is_the_commands_own(daemon):
+    assert daemon.cli("run", "--rm", "--", "sh", "-c", "exit 7").code == 7
+
+
+def test_timeout_is_124_at_once_and_nothing_is_left(daemon):
+    name = "timeout-box"
+    assert daemon.cli("create", "--name", name).code == 0
+    begin = time.monotonic()
+    got = daemon.cli("exec", "--timeout", "1", name, "--", "sh", "-c", "sleep 97531 & sleep 97531")
+    assert got.code == 124, got
+    assert time.monotonic() - begin < 1.5 + 0.5  # the CLI's own start included
+    left = daemon.cli("exec", name, "--", "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+    assert "97531" not in left.text.replace("cat /proc", ""), left
+    daemon.cli("rm", name)
+
+
+def test_out_of_memory_is_said(daemon):
+    got = daemon.cli("run", "--rm", "--json", "--memory", "128MiB", "--", "python3", "-c", "x = bytearray(1 << 30)")
+    assert got.code == 137, got
+    assert '"oom_killed"' in got.text, got
+
+
+def test_kill_minus_nine_is_signal_nine(daemon):
+    got = daemon.cli("run", "--rm", "--json", "--", "sh", "-c", "kill -9 $$")
+    assert got.code == 137
+    assert '"signalled"' in got.text and '"signal":9' in got.text.replace(" ", ""), got
+
+
+@pytest.fixture
+def small(daemon):
+    name = "small-memory"
+    assert daemon.cli("create", "--name", name, "--memory", "128MiB").code == 0
+    yield name
+    daemon.cli("rm", name)
+
+
+EAT = "python3 -c 'x = bytearray(1 << 30)'"
+
+
+def result_of(daemon, name, command):
+    import json
+    got = daemon.cli("exec", "--json", name, "--", "sh", "-c", command)
+    return json.loads(got.text.splitlines()[-1])
+
+
+def test_a_child_out_of_memory_does_not_change_the_shells_end(daemon, small):
+    got = result_of(daemon, small, f"{EAT}; exit 0")
+    assert (got["state"], got["exit_code"]) == ("exited", 0), got
+    assert got["oom_kills"] >= 1, got
+
+
+def test_exit_137_by_itself_is_an_exit(daemon, small):
+    got = result_of(daemon, small, f"{EAT}; exit 137")
+    assert (got["state"], got["exit_code"]) == ("exited", 137), got
+
+
+def test_an_innocent_command_killed_for_anothers_tmpfs(daemon, small):
+    # /tmp is half the memory: what the first command leaves there counts against the second.
+    result_of(daemon, small, "head -c 60M /dev/zero > /tmp/fill; head -c 60M /dev/zero > /dev/shm/fill; true")
+    got = result_of(daemon, small, "exec python3 -c 'x = bytearray(100 << 20)'")
+    assert got["state"] == "oom_killed", got
+    assert got["tmpfs_bytes"] > 30 << 20, got
+
+
+def test_no_daemon_is_125_at_once(daemon):
+    begin = time.monotonic()
+    got = daemon.cli("run", "--", "true", env={"CAY_URL": "http://127.0.0.1:9"})
+    assert got.code == 125 and b"cay serve" in got.err, got
+    assert time.monotonic() - begin < 0.5
+
+
+def test_command_not_found_is_127_and_not_executable_126(daemon):
+    assert daemon.cli("run", "--rm", "--", "no-such-program").code == 127
+    assert daemon.cli("run", "--rm", "--", "/etc/passwd").code == 126
