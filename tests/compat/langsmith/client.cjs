@@ -145,7 +145,7 @@ const wsChecks = {
     if (!newest) return;
     await this.box.run("mkdir -p /tmp/w/sub; echo needle > /tmp/w/a.py; echo hay > /tmp/w/sub/b.py");
     await this.box.write("/tmp/digits", "0123456789");
-    assert.equal((await this.box.stat("/tmp/digits")).sizeBytes ?? (await this.box.stat("/tmp/digits")).size_bytes, 10);
+    assert.equal((await this.box.stat("/tmp/digits")).size_bytes, 10);
     const part = await this.box.readRange("/tmp/digits", { start: 2, end: 4 });
     assert.equal(Buffer.from(part.content).toString(), "234");
     const found = await this.box.glob("**/*.py", "/tmp/w");

@@ -1,0 +1,60 @@
+"""Counts what a daemon leaves on the machine: processes, mounts, cgroups, namespaces, loops, files, rows."""
+import os
+import pathlib
+import sqlite3
+import subprocess
+
+
+def _processes(data, instance):
+    """Pids of every process whose cgroup or command line belongs to this instance, by kind."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            cgroup = pathlib.Path(f"/proc/{pid}/cgroup").read_text()
+        except OSError:
+            continue
+        if instance in cgroup:
+            found.append(pid)
+    return len(found)
+
+
+def _cgroups(instance):
+    total = 0
+    for root, dirs, _ in os.walk("/sys/fs/cgroup"):
+        total += sum(1 for _ in dirs if instance in root)
+    return total
+
+
+def _namespaces():
+    seen = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        for kind in ("user", "pid", "mnt", "net", "uts", "ipc", "cgroup"):
+            try:
+                seen.add(os.readlink(f"/proc/{pid}/ns/{kind}"))
+            except OSError:
+                pass
+    return len(seen)
+
+
+def _files(path):
+    return sum(len(dirs) + len(files) for root, dirs, files in os.walk(path) if "/layers" not in root)
+
+
+def census(daemon):
+    data = pathlib.Path(daemon.data)
+    instance = (data / "instance").read_text().strip()
+    db = sqlite3.connect(f"file:{data / 'state.db'}?mode=ro", uri=True)
+    tables = [row[0] for row in db.execute("select name from sqlite_master where type='table' and name not like 'sqlite%'")]
+    rows = {table: db.execute(f"select count(*) from {table}").fetchone()[0] for table in tables}
+    db.close()
+    loops = subprocess.run(["losetup", "-n", "-O", "NAME"], capture_output=True, text=True).stdout.split()
+    return {
+        "processes": _processes(data, instance),
+        "cgroups": _cgroups(instance),
+        "namespaces": _namespaces(),
+        "mounts": len(pathlib.Path("/proc/self/mountinfo").read_text().splitlines()),
+        "loops": len(loops),
+        "data files": sum(_files(data / part) for part in ("run", "spool", "sandboxes") if (data / part).exists()),
+        "slots": len(os.listdir("/run/cay/slots")) if os.path.isdir("/run/cay/slots") else 0,
+        "rows": rows,
+    }

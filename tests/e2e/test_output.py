@@ -1,0 +1,124 @@
+"""Must show 4: big output, slow and often reconnecting readers, bounded memory."""
+import hashlib
+import os
+import pathlib
+import random
+import struct
+
+import pytest
+from websockets.sync.client import connect
+
+GIB = 1 << 30
+# Deterministic, incompressible enough, and quick to make: an AES stream of zeros.
+MAKE = "openssl enc -aes-128-ctr -K 00112233445566778899aabbccddeeff -iv 0 -in /dev/zero 2>/dev/null | head -c {size}"
+
+
+def expected(size):
+    import subprocess
+    done = subprocess.Popen(["sh", "-c", MAKE.format(size=size)], stdout=subprocess.PIPE)
+    digest = hashlib.sha256()
+    while chunk := done.stdout.read(1 << 20):
+        digest.update(chunk)
+    done.wait()
+    return digest.hexdigest()
+
+
+def resident(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def keeper_of(daemon, box_id):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            cgroup = pathlib.Path(f"/proc/{pid}/cgroup").read_text()
+        except OSError:
+            continue
+        if box_id in cgroup and "keeper" in cgroup:
+            return int(pid)
+    raise AssertionError("no keeper found")
+
+
+def socket(daemon, box):
+    return connect(f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/{box['id']}/commands/ws",
+                   additional_headers={"X-Api-Key": daemon.key}, max_size=1 << 20, compression=None)
+
+
+def read_from(daemon, box, command_id, offset, budget, digest, pause=None):
+    """Reads at most `budget` bytes of stdout from `offset`; returns (new offset, end frame or None)."""
+    import json
+    got = 0
+    with socket(daemon, box) as ws:
+        ws.send(json.dumps({"type": "attach", "id": command_id, "stdout_offset": offset, "stderr_offset": 0}))
+        while budget is None or got < budget:
+            frame = ws.recv(timeout=60)
+            if isinstance(frame, str):
+                message = json.loads(frame)
+                assert message["type"] in ("started", "end"), message
+                if message["type"] == "end":
+                    return offset, message
+                continue
+            stream, _, at = struct.unpack_from("<BBQ", frame)
+            data = frame[10:]
+            if stream == 1:
+                assert at == offset, f"hole or repeat: {at} != {offset}"
+                digest.update(data)
+                offset += len(data)
+                got += len(data)
+                if pause:
+                    pause(offset)
+    return offset, None
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("how", ["slow", "reconnecting"])
+def test_one_gibibyte(daemon, http, box, how):
+    answer = http.post(f"/api/v1/sandboxes/{box['id']}/commands",
+                       json={"command": MAKE.format(size=GIB), "wait": False, "timeout_s": 0, "idle_timeout_s": -1})
+    assert answer.status_code == 201, answer.text
+    command_id, digest = answer.json()["id"], hashlib.sha256()
+    if how == "slow":
+        # A reader that stalls until the writer is done: everything waits in the spool.
+        import time
+        stalls = iter(range(1 << 20, GIB, GIB // 8))
+        upcoming = [next(stalls)]
+
+        def pause(offset):
+            if offset >= upcoming[0]:
+                upcoming[0] = next(stalls, GIB * 2)
+                time.sleep(0.3)  # the slowness under test, not a synchronisation
+
+        offset, end = read_from(daemon, box, command_id, 0, None, digest, pause)
+    else:
+        rng, offset, end = random.Random(3), 0, None
+        for _ in range(50):
+            offset, end = read_from(daemon, box, command_id, offset, rng.randrange(1, GIB // 60), digest)
+        offset, end = read_from(daemon, box, command_id, offset, None, digest)
+    assert offset == GIB and end is not None
+    assert digest.hexdigest() == expected(GIB)
+    assert resident(daemon.process.pid) < 64 << 20
+    assert resident(keeper_of(daemon, box["id"])) < 64 << 20
+
+
+def test_exact_bytes_of_every_value(run):
+    import base64
+    got = run("for i in $(seq 0 255); do printf \"\\\\$(printf %03o $i)\"; done")
+    assert base64.b64decode(got["stdout_base64"]) == bytes(range(256))
+
+
+def test_late_bytes_of_children_left_are_marked_after_the_end(daemon, http, box):
+    import json
+    with socket(daemon, box) as ws:
+        ws.send(json.dumps({"type": "start", "command": "(sleep 0.5; echo late) & echo early", "idle_timeout_s": -1}))
+        kinds = []
+        while True:
+            frame = ws.recv(timeout=30)
+            if isinstance(frame, str):
+                kinds.append(json.loads(frame)["type"])
+                if kinds[-1] == "end":
+                    break
+            else:
+                kinds.append(frame[10:])
+    assert kinds == ["started", b"early\n", "end"]

@@ -1,0 +1,94 @@
+"""Bad input and trouble: a typed error that says what to do, and nothing created or lost."""
+import socket
+
+import pytest
+
+
+def error(answer):
+    body = answer.json()["error"]
+    assert body["message"] and body["reason"] and body["code"]
+    return answer.status_code, body["code"]
+
+
+def test_keys(daemon):
+    import httpx
+    for headers in ({}, {"X-Api-Key": "cay_wrong"}, {"Authorization": "Bearer nope"}):
+        assert error(httpx.get(f"{daemon.url}/api/v1/sandboxes", headers=headers)) == (401, "unauthenticated")
+    assert httpx.get(f"{daemon.url}/healthz").json() == {"status": "ok"}
+    ok = httpx.get(f"{daemon.url}/api/v1/sandboxes", headers={"Authorization": f"Bearer {daemon.key}"})
+    assert ok.status_code == 200
+
+
+@pytest.mark.parametrize("body", [
+    {"name": "../../etc"}, {"name": "a" * 200}, {"name": ""}, {"limits": {"pids": -1}},
+    {"limits": {"memory_bytes": 1}}, {"limits": {"cpu_millicores": 10**9}}, {"labels": {"": "x"}},
+    {"workdir": "relative"}, {"idle_ttl_s": -5}, {"name": 7}, {"limits": "much"}, {"env": {"A=B": "c"}},
+])
+def test_bad_creates(http, body):
+    before = http.get("/api/v1/sandboxes", params={"limit": 1000}).json()["sandboxes"]
+    status, code = error(http.post("/api/v1/sandboxes", json=body))
+    assert (status, code) in ((400, "invalid_argument"), (422, "invalid_argument"), (429, "exhausted"))
+    assert len(http.get("/api/v1/sandboxes", params={"limit": 1000}).json()["sandboxes"]) == len(before)
+
+
+def test_malformed_json_and_unknown_things(http, box):
+    assert error(http.post("/api/v1/sandboxes", content=b"{nope"))[0] == 400
+    assert error(http.post("/api/v1/sandboxes", content=b"[" * 100_000))[0] == 400
+    assert error(http.get("/api/v1/sandboxes/none")) == (404, "not_found")
+    assert error(http.get(f"/api/v1/sandboxes/{box['id']}/commands/none")) == (404, "not_found")
+    assert error(http.get(f"/api/v1/sandboxes/{box['id']}/files", params={"path": "/none"})) == (404, "not_found")
+    assert error(http.post("/api/v1/sandboxes", json={"snapshot": "none"}))[0] == 404
+    assert error(http.get("/api/v1/nothing"))[0] == 404
+    assert error(http.put("/api/v1/sandboxes"))[0] == 405
+
+
+def test_name_in_use(http):
+    assert http.post("/api/v1/sandboxes", json={"name": "twice"}).status_code == 201
+    assert error(http.post("/api/v1/sandboxes", json={"name": "twice"})) == (409, "already_exists")
+    assert http.delete("/api/v1/sandboxes/twice").status_code == 204
+
+
+def test_bad_commands(http, box):
+    url = f"/api/v1/sandboxes/{box['id']}/commands"
+    for body in ({"command": "true", "cwd": "/none"}, {"command": "true", "user": "nobody-here"}, {"argv": []},
+                 {"command": "true", "timeout_s": -1}, {"command": "true", "shell": "/no/such"}, {}):
+        status, code = error(http.post(url, json={**body, "wait": True}))
+        assert status in (400, 404, 422), (body, status, code)
+
+
+def test_same_command_id_with_another_request_is_a_conflict(http, box):
+    url = f"/api/v1/sandboxes/{box['id']}/commands"
+    assert http.post(url, json={"id": "one", "command": "echo 1", "wait": True}).json()["stdout"] == "1\n"
+    assert http.post(url, json={"id": "one", "command": "echo 1", "wait": True}).json()["stdout"] == "1\n"
+    assert error(http.post(url, json={"id": "one", "command": "echo 2", "wait": True})) == (409, "conflict")
+
+
+def test_path_tricks_stay_inside(http, box):
+    files = f"/api/v1/sandboxes/{box['id']}/files"
+    for path in ("/../../../../etc/shadow-of-the-host", "../../../../../../root/x"):
+        assert http.get(files, params={"path": path}).status_code in (400, 404)
+    assert http.get(files, params={"path": "/tmp/\0x"}).status_code == 400
+    http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"command": "ln -s /proc/1/root/etc/hostname /tmp/l; mkfifo /tmp/f", "wait": True})
+    status, _ = error(http.get(files, params={"path": "/tmp/f"}))
+    assert status == 400
+
+
+def raw(daemon, data):
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=20) as sock:
+        sock.sendall(data)
+        got = b""
+        while b"\r\n" not in got:
+            chunk = sock.recv(4096)
+            if not chunk:
+                break
+            got += chunk
+        return got.split(b"\r\n")[0]
+
+
+def test_hostile_http(daemon):
+    host = b"Host: 127.0.0.1\r\n"
+    assert b" 431" in raw(daemon, b"GET / HTTP/1.1\r\n" + host + b"X-A: " + b"a" * 100_000 + b"\r\n\r\n")
+    assert b" 400" in raw(daemon, b"GET / HTTP/1.1\r\n" + host + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+    assert b" 400" in raw(daemon, b"nonsense\r\n\r\n")
+    status = raw(daemon, b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+    assert b" 421" in status or b" 403" in status
