@@ -1,0 +1,135 @@
+#include "config.h"
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include <functional>
+#include <limits>
+#include <map>
+
+namespace cay::app {
+namespace {
+
+using Setter = std::function<Result<void>(const toml::node&)>;
+
+Error wrong(std::string_view what) {
+  return Error{Code::kInvalidArgument, "bad_config", "must be " + std::string(what), 0};
+}
+
+Setter text(std::string& target) {
+  return [&target](const toml::node& node) -> Result<void> {
+    const auto value = node.value_exact<std::string>();
+    if (!value) return wrong("a string");
+    target = *value;
+    return {};
+  };
+}
+
+Setter flag(bool& target) {
+  return [&target](const toml::node& node) -> Result<void> {
+    const auto value = node.value_exact<bool>();
+    if (!value) return wrong("true or false");
+    target = *value;
+    return {};
+  };
+}
+
+template <class T>
+Setter number(T& target, std::int64_t low) {
+  return [&target, low](const toml::node& node) -> Result<void> {
+    const auto value = node.value_exact<std::int64_t>();
+    if (!value || *value < low || static_cast<std::uint64_t>(*value) > std::numeric_limits<T>::max()) {
+      return wrong("a whole number from " + std::to_string(low));
+    }
+    target = static_cast<T>(*value);
+    return {};
+  };
+}
+
+Setter ratio(double& target) {
+  return [&target](const toml::node& node) -> Result<void> {
+    const auto value = node.value<double>();
+    if (!value || *value < 1.0 || *value > 1000.0) return wrong("a number from 1 to 1000");
+    target = *value;
+    return {};
+  };
+}
+
+Setter texts(std::vector<std::string>& target) {
+  return [&target](const toml::node& node) -> Result<void> {
+    const auto* list = node.as_array();
+    if (list == nullptr) return wrong("a list of strings");
+    target.clear();
+    for (const auto& item : *list) {
+      const auto value = item.value_exact<std::string>();
+      if (!value) return wrong("a list of strings");
+      target.push_back(*value);
+    }
+    return {};
+  };
+}
+
+std::map<std::string, Setter> settings(Config& config) {
+  auto& host = config.core.host;
+  auto& defaults = config.core.defaults;
+  return {
+      {"server.listen", text(config.listen)},
+      {"server.data", text(config.data)},
+      {"server.run_as", text(config.run_as)},
+      {"server.public_url", text(config.public_url)},
+      {"server.service_domain", text(config.service_domain)},
+      {"server.trusted_proxies", texts(config.trusted_proxies)},
+      {"server.insecure_http", flag(config.insecure_http)},
+      {"server.log_level", text(config.log_level)},
+      {"host.max_sandboxes", number(host.max_sandboxes, 1)},
+      {"host.memory_reserve_bytes", number(host.memory_reserve_bytes, 0)},
+      {"host.disk_reserve_bytes", number(host.disk_reserve_bytes, 0)},
+      {"host.memory_overcommit", ratio(host.memory_overcommit)},
+      {"host.cpu_overcommit", ratio(host.cpu_overcommit)},
+      {"host.max_parallel_boots", number(host.max_parallel_boots, 1)},
+      {"defaults.cpu_millicores", number(defaults.limits.cpu_millicores, 50)},
+      {"defaults.memory_bytes", number(defaults.limits.memory_bytes, 16 << 20)},
+      {"defaults.disk_bytes", number(defaults.limits.disk_bytes, 16 << 20)},
+      {"defaults.pids", number(defaults.limits.pids, 16)},
+      {"defaults.idle_ttl_s", number(defaults.idle_ttl_s, 0)},
+      {"defaults.delete_after_stop_s", number(defaults.delete_after_stop_s, 0)},
+      {"maximum.cpu_millicores", number(defaults.maximum.cpu_millicores, 50)},
+      {"maximum.memory_bytes", number(defaults.maximum.memory_bytes, 16 << 20)},
+      {"maximum.disk_bytes", number(defaults.maximum.disk_bytes, 16 << 20)},
+      {"maximum.pids", number(defaults.maximum.pids, 16)},
+      {"langsmith.upstream", text(config.langsmith.url)},
+      {"langsmith.upstream_key", text(config.langsmith.key)},
+  };
+}
+
+}  // namespace
+
+Result<void> load_config(const std::string& path, Config& config) {
+  const auto parsed = toml::parse_file(path);
+  if (!parsed) {
+    return Error{Code::kInvalidArgument, "bad_config",
+                 path + ":" + std::to_string(parsed.error().source().begin.line) + ": " +
+                     std::string(parsed.error().description()),
+                 0};
+  }
+  const auto known = settings(config);
+  for (const auto& [section_name, section_node] : parsed.table()) {
+    const auto* section = section_node.as_table();
+    const std::string prefix(section_name.str());
+    if (section == nullptr) {
+      return Error{Code::kInvalidArgument, "bad_config", path + ": '" + prefix + "' must be a [section]", 0};
+    }
+    for (const auto& [name, node] : *section) {
+      const std::string full = prefix + "." + std::string(name.str());
+      const auto setting = known.find(full);
+      if (setting == known.end()) {
+        return Error{Code::kInvalidArgument, "bad_config", path + ": unknown setting '" + full + "'", 0};
+      }
+      auto set = setting->second(node);
+      if (!set) return std::move(set).error().while_doing(path + ": " + full);
+    }
+  }
+  return {};
+}
+
+}  // namespace cay::app

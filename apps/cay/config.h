@@ -1,0 +1,33 @@
+// Config: what the operator set, from a TOML file and flags (flags win). docs/operator.md lists it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "core/make_core.h"
+
+namespace cay::app {
+
+struct LangsmithUpstream {
+  std::string url;  // empty: traces are not forwarded
+  std::string key;
+};
+
+struct Config {
+  std::string listen = "127.0.0.1:8787";
+  std::string data;      // empty: default_data_dir()
+  std::string run_as;    // root only
+  std::string public_url;
+  std::string service_domain;
+  std::vector<std::string> trusted_proxies;
+  bool insecure_http = false;
+  bool stop_sandboxes = false;  // at SIGTERM
+  std::string log_level = "info";
+  core::CoreConfig core;
+  LangsmithUpstream langsmith;
+};
+
+// Reads `path` over `config`. Unknown settings are errors: a misspelt limit is no limit.
+Result<void> load_config(const std::string& path, Config& config);
+
+}  // namespace cay::app

@@ -1,0 +1,145 @@
+#include "data_dir.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+
+#include "base/unique_fd.h"
+#include "model/ids.h"
+
+namespace cay::app {
+namespace {
+
+// First of Cay's own uids (ARCHITECTURE.md, "Making a sandbox"); the daemon's when no user is named.
+constexpr uid_t kDaemonUid = 0x70000001;
+constexpr std::size_t kInstanceDigits = 12;
+
+Result<void> make_dir(const std::string& path, const DaemonUser& user, mode_t mode) {
+  if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return Error::from_errno(errno, "make " + path);
+  struct stat found{};
+  if (::lstat(path.c_str(), &found) != 0) return Error::from_errno(errno, "look at " + path);
+  if (!S_ISDIR(found.st_mode)) return Error{Code::kInvalidArgument, "bad_data_dir", path + " is not a directory", 0};
+  if (::geteuid() == 0) {
+    if (::chown(path.c_str(), user.uid, user.gid) != 0) return Error::from_errno(errno, "give " + path + " to the daemon");
+  } else if (found.st_uid != user.uid) {
+    return Error{Code::kPermissionDenied, "bad_data_dir", path + " belongs to another user: choose another --data", 0};
+  }
+  if (::chmod(path.c_str(), mode) != 0) return Error::from_errno(errno, "set the mode of " + path);
+  return {};
+}
+
+Result<void> make_parents(const std::string& path) {
+  for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
+    const std::string part = path.substr(0, at);
+    if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) return Error::from_errno(errno, "make " + part);
+  }
+  return {};
+}
+
+// Others may pass through every parent (the daemon is one of the others).
+bool reachable(const std::string& path) {
+  for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
+    struct stat found{};
+    if (::stat(path.substr(0, at).c_str(), &found) != 0 || (found.st_mode & S_IXOTH) == 0) return false;
+  }
+  return true;
+}
+
+Result<std::string> instance_of(const std::string& path, const DaemonUser& user) {
+  const std::string file = path + "/instance";
+  const UniqueFd existing(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  char text[kInstanceDigits + 1] = {};
+  if (existing) {
+    if (::read(existing.get(), text, kInstanceDigits) == static_cast<ssize_t>(kInstanceDigits)) {
+      std::string id(text, kInstanceDigits);
+      if (id.find_first_not_of("0123456789abcdef") == std::string::npos) return id;
+    }
+    return Error{Code::kInternal, "bad_instance", file + " is damaged: restore it, or choose another --data", 0};
+  }
+  std::string id;
+  for (const char c : new_uuid()) {
+    if (c != '-' && id.size() < kInstanceDigits) id.push_back(c);
+  }
+  // Written beside and renamed: a torn write leaves no half id.
+  const std::string draft = file + ".new";
+  const UniqueFd out(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!out) return Error::from_errno(errno, "write " + draft);
+  const std::string line = id + "\n";
+  if (::write(out.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()) || ::fsync(out.get()) != 0) {
+    return Error::from_errno(errno, "write " + draft);
+  }
+  if (::geteuid() == 0 && ::fchown(out.get(), user.uid, user.gid) != 0) return Error::from_errno(errno, "own " + draft);
+  if (::rename(draft.c_str(), file.c_str()) != 0) return Error::from_errno(errno, "write " + file);
+  return id;
+}
+
+}  // namespace
+
+std::string default_data_dir() {
+  if (const char* data = std::getenv("CAY_DATA"); data != nullptr && *data != '\0') return data;
+  if (::geteuid() == 0) return "/var/lib/cay";
+  if (const char* xdg = std::getenv("XDG_DATA_HOME"); xdg != nullptr && *xdg == '/') return std::string(xdg) + "/cay";
+  const char* home = std::getenv("HOME");
+  return std::string(home != nullptr ? home : "/tmp") + "/.local/share/cay";
+}
+
+Result<DaemonUser> daemon_user(const std::string& wanted) {
+  if (::geteuid() != 0) {
+    if (!wanted.empty()) {
+      return Error{Code::kInvalidArgument, "run_as_needs_root", "--run-as works only when root starts the daemon", 0};
+    }
+    return DaemonUser{::getuid(), ::getgid(), "you"};
+  }
+  const std::string name = wanted.empty() ? "cay" : wanted;
+  if (const passwd* entry = ::getpwnam(name.c_str()); entry != nullptr) {
+    return DaemonUser{entry->pw_uid, entry->pw_gid, name};
+  }
+  if (!wanted.empty()) return Error{Code::kInvalidArgument, "no_such_user", "there is no user '" + wanted + "'", 0};
+  return DaemonUser{kDaemonUid, kDaemonUid, "uid " + std::to_string(kDaemonUid)};
+}
+
+Result<DataDir> open_data_dir(const std::string& wanted, const DaemonUser& user) {
+  char cwd[PATH_MAX];
+  std::string path = wanted;
+  if (path.empty()) return Error{Code::kInvalidArgument, "bad_data_dir", "--data is empty", 0};
+  if (path[0] != '/') {
+    if (::getcwd(cwd, sizeof cwd) == nullptr) return Error::from_errno(errno, "getcwd");
+    path = std::string(cwd) + "/" + path;
+  }
+  CAY_CHECK(make_parents(path));
+  CAY_CHECK(make_dir(path, user, 0711));
+  char real[PATH_MAX];
+  if (::realpath(path.c_str(), real) == nullptr) return Error::from_errno(errno, "resolve " + path);
+  path = real;
+  if (::geteuid() == 0 && user.uid != 0 && !reachable(path)) {
+    return Error{Code::kPermissionDenied, "data_dir_unreachable",
+                 "the daemon runs as " + user.name + " and cannot reach " + path +
+                     " through its parents: use a path that others may pass (/var/lib/cay), or --run-as root",
+                 0};
+  }
+  CAY_CHECK(make_dir(path + "/run", user, 0700));
+  CAY_TRY(auto instance, instance_of(path, user));
+  return DataDir{path, instance};
+}
+
+Result<void> become(const DaemonUser& user) {
+  if (::geteuid() == 0 && user.uid != 0) {
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
+        ::setresuid(user.uid, user.uid, user.uid) != 0) {
+      return Error::from_errno(errno, "drop root's privileges");
+    }
+  }
+  // Nothing this process execs may gain privileges; and nobody reads its memory, which holds keys.
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "no_new_privs");
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return Error::from_errno(errno, "undumpable");
+  return {};
+}
+
+}  // namespace cay::app

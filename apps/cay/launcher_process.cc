@@ -1,0 +1,154 @@
+#include "launcher_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "base/unique_fd.h"
+
+extern "C" const char cay_launcher_blob[];
+extern "C" const char cay_launcher_blob_end[];
+
+namespace cay::app {
+namespace {
+
+constexpr auto kStartLimit = std::chrono::seconds(10);
+constexpr int kPollMs = 5;
+
+std::string socket_path(const std::string& data) { return data + "/run/launcher.sock"; }
+std::string log_path(const std::string& data) { return data + "/launcher.log"; }
+
+Result<UniqueFd> connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) {
+    return Error{Code::kInvalidArgument, "path_too_long",
+                 "the data directory's path is too long for a socket: choose a shorter --data", 0};
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return Error::from_errno(errno, "socket");
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return Error::from_errno(errno, "connect to " + path);
+  }
+  return fd;
+}
+
+Result<UniqueFd> launcher_image() {
+  UniqueFd fd(::memfd_create("cay-launcher", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return Error::from_errno(errno, "memfd_create");
+  const char* at = cay_launcher_blob;
+  while (at < cay_launcher_blob_end) {
+    const ssize_t n = ::write(fd.get(), at, static_cast<std::size_t>(cay_launcher_blob_end - at));
+    if (n < 0) return Error::from_errno(errno, "write the launcher's image");
+    at += n;
+  }
+  // Sealed: nobody can change the program that runs as root (CVE-2019-5736's class).
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0) {
+    return Error::from_errno(errno, "seal the launcher's image");
+  }
+  return fd;
+}
+
+std::string last_words(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return "";
+  constexpr off_t kTail = 1000;
+  const off_t size = ::lseek(fd.get(), 0, SEEK_END);
+  std::string text(static_cast<std::size_t>(std::min(size, kTail)), '\0');
+  const ssize_t n = ::pread(fd.get(), text.data(), text.size(), size - static_cast<off_t>(text.size()));
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
+}
+
+std::vector<char*> c_array(const std::vector<std::string>& words) {
+  std::vector<char*> out;
+  out.reserve(words.size() + 1);
+  for (const auto& word : words) out.push_back(const_cast<char*>(word.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+}  // namespace
+
+bool launcher_answers(const std::string& data) { return connect_to(socket_path(data)).has_value(); }
+
+Result<void> start_launcher(const LauncherOptions& options) {
+  if (launcher_answers(options.data)) return {};
+  CAY_TRY(const UniqueFd image, launcher_image());
+  const UniqueFd log(::open(log_path(options.data).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!log) return Error::from_errno(errno, "open " + log_path(options.data));
+  const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const std::vector<std::string> args = {
+      "cay-launcher", "--data", options.data, "--daemon-uid", std::to_string(options.daemon_uid), "--daemon-gid",
+      std::to_string(options.daemon_gid), "--instance", options.instance, "--build", CAY_VERSION};
+  std::vector<char*> argv = c_array(args);
+  std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  char* envp[] = {path.data(), nullptr};
+
+  // Two forks: the launcher is nobody's child and outlives us.
+  const pid_t middle = ::fork();
+  if (middle < 0) return Error::from_errno(errno, "fork");
+  if (middle == 0) {
+    ::setsid();
+    if (::fork() != 0) ::_exit(0);
+    ::dup2(null.get(), 0);
+    ::dup2(log.get(), 1);
+    ::dup2(log.get(), 2);
+    ::fexecve(image.get(), argv.data(), envp);
+    ::_exit(127);
+  }
+  int status = 0;
+  ::waitpid(middle, &status, 0);
+
+  const auto end = std::chrono::steady_clock::now() + kStartLimit;
+  while (!launcher_answers(options.data)) {
+    if (std::chrono::steady_clock::now() > end) {
+      return Error{Code::kDeadlineExceeded, "launcher_failed",
+                   "the launcher did not come up; its last words: " + last_words(log_path(options.data)), 0};
+    }
+    ::poll(nullptr, 0, kPollMs);
+  }
+  return {};
+}
+
+Result<void> stop_launcher(const std::string& data) {
+  auto fd = connect_to(socket_path(data));
+  if (!fd) return Error{Code::kNotFound, "launcher_not_running", "no launcher runs for " + data, 0};
+  // The listening socket was made by the guardian, whose end is the end of both.
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd->get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return Error::from_errno(errno, "SO_PEERCRED");
+  if (peer.uid != 0 || peer.pid <= 1) {
+    return Error{Code::kPermissionDenied, "not_a_launcher", "what listens on " + socket_path(data) + " is not root's", 0};
+  }
+  if (::kill(peer.pid, SIGTERM) != 0) return Error::from_errno(errno, "end the launcher");
+  const auto end = std::chrono::steady_clock::now() + kStartLimit;
+  while (launcher_answers(data)) {
+    if (std::chrono::steady_clock::now() > end) {
+      return Error{Code::kDeadlineExceeded, "launcher_stays", "the launcher did not end in 10 s", 0};
+    }
+    ::poll(nullptr, 0, kPollMs);
+  }
+  return {};
+}
+
+Result<void> become_launcher(const std::vector<std::string>& args) {
+  CAY_TRY(const UniqueFd image, launcher_image());
+  std::vector<std::string> all = {"cay-launcher"};
+  all.insert(all.end(), args.begin(), args.end());
+  std::vector<char*> argv = c_array(all);
+  ::fexecve(image.get(), argv.data(), environ);
+  return Error::from_errno(errno, "start the launcher");
+}
+
+}  // namespace cay::app

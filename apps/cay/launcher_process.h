@@ -1,0 +1,32 @@
+// Starts and stops the launcher (root) that is carried inside this program.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cay::app {
+
+struct LauncherOptions {
+  std::string data;      // absolute
+  std::string instance;  // DATA/instance
+  uid_t daemon_uid = 0;  // who may connect
+  gid_t daemon_gid = 0;
+};
+
+// True if something accepts on DATA/run/launcher.sock.
+bool launcher_answers(const std::string& data);
+
+// Starts it detached from us (it outlives the daemon), and returns once it answers.
+// Needs root. kDeadlineExceeded with its last words if it does not come up in 10 s.
+Result<void> start_launcher(const LauncherOptions& options);
+
+// Ends a running launcher; sandboxes live on. kNotFound if none answers.
+Result<void> stop_launcher(const std::string& data);
+
+// Replaces this process by the launcher program (`cay launcher`, under a supervisor).
+Result<void> become_launcher(const std::vector<std::string>& args);
+
+}  // namespace cay::app
