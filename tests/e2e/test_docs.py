@@ -1,0 +1,96 @@
+"""Every fenced command of README and quickstart, and every example, as a newcomer would run them."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+
+def fences(path, language):
+    text = (ROOT / path).read_text()
+    return re.findall(rf"^ *```{language}\n(.*?)^ *```", text, re.M | re.S)
+
+
+@pytest.fixture
+def shell(daemon, tmp_path):
+    env = {**os.environ, **daemon.env, "CAY_DATA": str(daemon.data), "PATH": f"{ROOT / BUILD}:{os.environ['PATH']}",
+           "LANGSMITH_TRACING": "false"}
+
+    def call(script, timeout=120, cwd=ROOT):
+        return subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True, env=env, cwd=cwd, timeout=timeout)
+
+    yield call
+    call("cay rm --all")
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_readme_console_blocks(shell, readme):
+    blocks = fences(readme, "console")
+    assert len(blocks) == 4
+    script, want = [], []
+    for block in blocks:
+        for line in block.splitlines():
+            line = re.sub(r"^ {0,3}", "", line)
+            (script.append(line[2:]) if line.startswith("$ ") else want.append(line))
+    done = shell("\n".join(script))
+    assert done.returncode == 0, done.stderr
+    got = [line for line in done.stdout.splitlines() if line.strip()]
+    # `cay create` says what it made; everything else is as printed in the README.
+    assert [line for line in got if line in want] == want, (got, want)
+
+
+def test_readme_python_block(shell):
+    code = re.sub(r"^ {3}", "", fences("README.md", "python")[0], flags=re.M)
+    done = shell(f"{sys.executable} - <<'EOF'\n{code}\nEOF")
+    assert done.returncode == 0 and done.stdout.startswith("hello from "), done.stderr
+
+
+def test_readmes_are_in_step():
+    for language in ("console", "python"):
+        assert fences("README.md", language) == fences("README.zh-CN.md", language)
+
+
+def test_quickstart(shell):
+    blocks = fences("docs/quickstart.md", "sh")
+    assert len(blocks) >= 7
+    done = shell("\n".join(blocks))
+    assert done.returncode == 0, done.stderr
+    assert "42\n" in done.stdout and "step 3\n" in done.stdout
+
+
+@pytest.mark.parametrize("script", sorted(p.name for p in (ROOT / "examples/shell").glob("*.sh")))
+def test_shell_examples(shell, script):
+    done = shell(f"examples/shell/{script}")
+    assert done.returncode == 0 and done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("script", sorted(p.name for p in (ROOT / "examples/python").glob("*.py")))
+def test_python_examples(shell, script):
+    done = shell(f"{sys.executable} examples/python/{script}")
+    assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_typescript_example(shell):
+    folder = ROOT / "build/examples-typescript"
+    done = shell(f"mkdir -p {folder} && cp examples/typescript/* {folder}/ && cd {folder} && "
+                 "npm install --silent --no-audit --no-fund && npm start --silent", timeout=300)
+    assert done.returncode == 0 and "step 3\nexit 2" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("program", sorted(p.stem for p in (ROOT / "examples/cpp").glob("*.cc")))
+def test_cpp_examples(shell, program):
+    done = shell(f"{ROOT / BUILD}/examples/cpp/{program}")
+    assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_relative_links_of_the_docs_exist():
+    broken = []
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "docs/llms.txt"]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            if not (page.parent / target).exists():
+                broken.append(f"{page.name}: {target}")
+    assert not broken
