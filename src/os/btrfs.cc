@@ -1,0 +1,91 @@
+#include "os/btrfs.h"
+
+#include <fcntl.h>
+#include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "os/file.h"
+
+namespace cay::os {
+namespace {
+
+constexpr std::uint64_t kEnableSimple = 4;  // BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA, newer than our headers
+
+bool fill_name(char* to, std::size_t size, const std::string& name) {
+  if (name.size() >= size) return false;
+  std::memcpy(to, name.c_str(), name.size() + 1);
+  return true;
+}
+
+// The id of the subvolume that `fd` lies in; 0 if it cannot be told.
+std::uint64_t subvolume_id(int fd) {
+  btrfs_ioctl_ino_lookup_args args{};
+  args.objectid = BTRFS_FIRST_FREE_OBJECTID;
+  return ::ioctl(fd, BTRFS_IOC_INO_LOOKUP, &args) == 0 ? args.treeid : 0;
+}
+
+}  // namespace
+
+bool is_btrfs(int fd) {
+  struct statfs info {};
+  return ::fstatfs(fd, &info) == 0 && info.f_type == BTRFS_SUPER_MAGIC;
+}
+
+Result<void> btrfs_enable_quota(int fd) {
+  btrfs_ioctl_quota_ctl_args args{};
+  args.cmd = kEnableSimple;
+  if (::ioctl(fd, BTRFS_IOC_QUOTA_CTL, &args) == 0 || errno == EEXIST) return {};
+  args = {};
+  args.cmd = BTRFS_QUOTA_CTL_ENABLE;
+  if (::ioctl(fd, BTRFS_IOC_QUOTA_CTL, &args) == 0 || errno == EEXIST) return {};
+  return Error::from_errno(errno, "switch btrfs quota on");
+}
+
+Result<void> btrfs_create_subvolume(int dir, const std::string& name) {
+  btrfs_ioctl_vol_args args{};
+  if (!fill_name(args.name, sizeof args.name, name)) return Error::from_errno(ENAMETOOLONG, "create subvolume");
+  if (::ioctl(dir, BTRFS_IOC_SUBVOL_CREATE, &args) != 0) return Error::from_errno(errno, "create subvolume " + name);
+  return {};
+}
+
+Result<void> btrfs_limit_subvolume(int subvolume_fd, std::uint64_t bytes) {
+  btrfs_ioctl_qgroup_limit_args args{};  // qgroupid 0: the subvolume's own
+  args.lim.flags = BTRFS_QGROUP_LIMIT_MAX_RFER;
+  args.lim.max_rfer = bytes;
+  if (::ioctl(subvolume_fd, BTRFS_IOC_QGROUP_LIMIT, &args) != 0) return Error::from_errno(errno, "limit subvolume");
+  return {};
+}
+
+Result<void> btrfs_delete_subvolume(int dir, const std::string& name) {
+  std::uint64_t id = 0;
+  {
+    auto subvolume = open_dir(dir, name);
+    if (!subvolume) {
+      if (subvolume.error().os_errno == ENOENT) return {};
+      return std::move(subvolume).error();
+    }
+    id = subvolume_id(subvolume->get());
+  }
+  btrfs_ioctl_vol_args args{};
+  if (!fill_name(args.name, sizeof args.name, name)) return Error::from_errno(ENAMETOOLONG, "delete subvolume");
+  if (::ioctl(dir, BTRFS_IOC_SNAP_DESTROY, &args) != 0 && errno != ENOENT) {
+    return Error::from_errno(errno, "delete subvolume " + name);
+  }
+  if (id != 0) {
+    // Newer kernels (6.12) keep the qgroup until the space is freed and then remove it themselves.
+    btrfs_ioctl_qgroup_create_args qgroup{};
+    qgroup.create = 0;
+    qgroup.qgroupid = id;
+    (void)::ioctl(dir, BTRFS_IOC_QGROUP_CREATE, &qgroup);
+  }
+  return {};
+}
+
+}  // namespace cay::os

@@ -1,0 +1,25 @@
+// btrfs subvolumes and their quota, by ioctl.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace cay::os {
+
+// Whether the descriptor's file system is btrfs.
+bool is_btrfs(int fd);
+
+// Switches quota on: simple quota where the kernel has it (6.7), full qgroups otherwise. Idempotent.
+Result<void> btrfs_enable_quota(int fd);
+
+Result<void> btrfs_create_subvolume(int dir, const std::string& name);
+
+// At most `bytes` referenced by the subvolume whose root `subvolume_fd` is.
+Result<void> btrfs_limit_subvolume(int subvolume_fd, std::uint64_t bytes);
+
+// Removes a subvolume and its qgroup; the kernel frees the space in the background. Absent is success;
+// a plain directory of that name is kInvalidArgument.
+Result<void> btrfs_delete_subvolume(int dir, const std::string& name);
+
+}  // namespace cay::os

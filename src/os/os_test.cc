@@ -1,0 +1,166 @@
+// os: what can be told without privileges; the rest is held by the launcher's kernel tests.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "os/cgroup_layout.h"
+#include "os/file.h"
+#include "os/process.h"
+#include "os/unix_socket.h"
+
+namespace cay::os {
+namespace {
+
+struct TempDir {
+  TempDir() {
+    char pattern[] = "/tmp/cay-os-XXXXXX";
+    path = ::mkdtemp(pattern);
+    fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+  ~TempDir() { (void)remove_tree(AT_FDCWD, path); }
+  std::string path;
+  UniqueFd fd;
+};
+
+TEST(CgroupLayoutTest, HybridHost) {
+  const auto layout = cgroup_layout_of(
+      "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:5 - cgroup cgroup rw,cpu,cpuacct\n"
+      "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+      "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n");
+  EXPECT_EQ(layout.v2, "/sys/fs/cgroup/unified");
+  EXPECT_EQ(layout.memory, "/sys/fs/cgroup/memory");
+  EXPECT_EQ(layout.cpu, "/sys/fs/cgroup/cpu,cpuacct");
+  EXPECT_EQ(layout.cpuacct, layout.cpu);
+  EXPECT_EQ(layout.pids, "");
+}
+
+TEST(CgroupLayoutTest, PureV2Host) {
+  const auto layout = cgroup_layout_of("30 24 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
+  EXPECT_EQ(layout.v2, "/sys/fs/cgroup");
+  EXPECT_EQ(layout.memory, "");
+}
+
+TEST(CgroupLayoutTest, EscapedBlanksAndBrokenLines) {
+  const auto layout = cgroup_layout_of("rubbish\n1 2 - cgroup2\n30 24 0:26 / /odd\\040dir rw - cgroup2 x rw\n");
+  EXPECT_EQ(layout.v2, "/odd dir");
+}
+
+TEST(CgroupLayoutTest, OwnPath) {
+  EXPECT_EQ(v2_path_of("8:pids:/\n0::/system.slice/cay.service\n"), "/system.slice/cay.service");
+  EXPECT_EQ(v2_path_of("8:pids:/\n"), "");
+}
+
+TEST(FileTest, EnsureDirRefusesASymlink) {
+  TempDir temp;
+  ASSERT_EQ(::symlinkat("/", temp.fd.get(), "link"), 0);
+  EXPECT_FALSE(ensure_dir(temp.fd.get(), "link", ::getuid(), ::getgid(), 0700));
+}
+
+TEST(FileTest, EnsureDirRefusesAnotherOwner) {
+  TempDir temp;
+  ASSERT_EQ(::mkdirat(temp.fd.get(), "dir", 0700), 0);
+  auto got = ensure_dir(temp.fd.get(), "dir", ::getuid() + 1, ::getgid(), 0700);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().reason, "unsafe_directory");
+}
+
+TEST(FileTest, RemoveTreeFollowsNoLinks) {
+  TempDir temp;
+  ASSERT_EQ(::mkdirat(temp.fd.get(), "keep", 0700), 0);
+  ASSERT_TRUE(replace_file(temp.fd.get(), "keep-file", "x", 0600));
+  ASSERT_EQ(::mkdirat(temp.fd.get(), "gone", 0700), 0);
+  ASSERT_EQ(::symlinkat("../keep", temp.fd.get(), "gone/link"), 0);
+  ASSERT_EQ(::mkdirat(temp.fd.get(), "gone/deep", 0700), 0);
+  ASSERT_EQ(::symlinkat("../../keep-file", temp.fd.get(), "gone/deep/link"), 0);
+  ASSERT_TRUE(remove_tree(temp.fd.get(), "gone"));
+  EXPECT_TRUE(remove_tree(temp.fd.get(), "gone")) << "idempotent";
+  auto left = list_dir(temp.fd.get());
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->size(), 2U);
+}
+
+TEST(FileTest, ReplaceFileIsReadBack) {
+  TempDir temp;
+  ASSERT_TRUE(replace_file(temp.fd.get(), "f", "one", 0600));
+  ASSERT_TRUE(replace_file(temp.fd.get(), "f", "two", 0600));
+  auto text = read_file(temp.fd.get(), "f");
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, "two");
+}
+
+TEST(ProcessTest, APidIsNotEnough) {
+  auto cloned = clone_process(0);
+  ASSERT_TRUE(cloned);
+  if (cloned->pid == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const auto started = start_time_of(cloned->pid);
+  EXPECT_GT(started, 0U);
+  EXPECT_TRUE(open_process(cloned->pid, started));
+  EXPECT_FALSE(open_process(cloned->pid, started + 1)) << "another process of the same pid";
+  EXPECT_FALSE(has_ended(cloned->pidfd.get()));
+  kill_process(cloned->pidfd.get());
+  ASSERT_EQ(::waitpid(cloned->pid, nullptr, 0), cloned->pid);
+  EXPECT_TRUE(has_ended(cloned->pidfd.get()));
+  EXPECT_FALSE(open_process(cloned->pid, started));
+}
+
+TEST(ProcessTest, CloseAllButKeepsWhatItIsTold) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const int kept = ::fcntl(2, F_DUPFD_CLOEXEC, 50);
+    const int lost = ::fcntl(2, F_DUPFD_CLOEXEC, 51);
+    close_all_but({kept});
+    ::_exit(::fcntl(kept, F_GETFD) >= 0 && ::fcntl(lost, F_GETFD) < 0 && ::fcntl(0, F_GETFD) < 0 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(UnixSocketTest, PassesDescriptors) {
+  auto pair = socket_pair();
+  ASSERT_TRUE(pair);
+  int pipe_fds[2];
+  ASSERT_EQ(::pipe2(pipe_fds, O_CLOEXEC), 0);
+  const UniqueFd reader(pipe_fds[0]);
+  UniqueFd writer(pipe_fds[1]);
+  ASSERT_TRUE(send_message(pair->ours.get(), "hello", {writer.get()}));
+  auto got = receive_message(pair->theirs.get());
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->bytes, "hello");
+  ASSERT_EQ(got->fds.size(), 1U);
+  writer.reset();
+  ASSERT_EQ(::write(got->fds[0].get(), "x", 1), 1);
+  char byte = 0;
+  EXPECT_EQ(::read(reader.get(), &byte, 1), 1);
+  pair->ours.reset();
+  auto gone = receive_message(pair->theirs.get());
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->bytes, "");
+}
+
+TEST(UnixSocketTest, ListensWithMode0600UnderALongPath) {
+  TempDir temp;
+  std::string at = ".";
+  UniqueFd dir(::dup(temp.fd.get()));
+  for (int depth = 0; depth < 4; ++depth) {
+    auto next = ensure_dir(dir.get(), std::string(60, 'd'), ::getuid(), ::getgid(), 0700);
+    ASSERT_TRUE(next);
+    dir = std::move(*next);
+  }
+  ASSERT_TRUE(listen_unix(dir.get(), "s.sock", ::getuid(), ::getgid()));
+  struct stat info {};
+  ASSERT_EQ(::fstatat(dir.get(), "s.sock", &info, 0), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  EXPECT_TRUE(S_ISSOCK(info.st_mode));
+  EXPECT_TRUE(unlink_as(dir.get(), "s.sock", ::getuid(), ::getgid()));
+}
+
+}  // namespace
+}  // namespace cay::os

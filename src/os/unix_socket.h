@@ -1,0 +1,45 @@
+// UNIX sockets: listening under a directory descriptor, descriptors passed over, who the peer is.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace cay::os {
+
+struct SocketPair {
+  UniqueFd ours, theirs;
+};
+
+// SOCK_SEQPACKET, close-on-exec: each message arrives whole or not at all.
+Result<SocketPair> socket_pair();
+
+// A non-blocking stream socket listening at `name` in directory `dir`, mode 0600, made with the file
+// system identity uid:gid (so it is that user's from its first moment, and a hostile owner of `dir`
+// cannot have anything else chowned). A socket already there is replaced. Changes the working
+// directory for the moment of the bind (names longer than a sockaddr_un): single-threaded callers only.
+Result<UniqueFd> listen_unix(int dir, const std::string& name, uid_t uid, gid_t gid);
+
+// Removes `name` with the rights of uid:gid. Absent is success.
+Result<void> unlink_as(int dir, const std::string& name, uid_t uid, gid_t gid);
+
+// The peer's uid as of its connect. Fails if the socket has none.
+Result<uid_t> peer_uid(int socket_fd);
+
+inline constexpr std::size_t kMaxPassedFds = 64;
+
+// One message with at most kMaxPassedFds descriptors (blocking sockets wait).
+Result<void> send_message(int socket_fd, std::string_view bytes, const std::vector<int>& fds = {});
+
+struct Message {
+  std::string bytes;  // empty: the peer is gone
+  std::vector<UniqueFd> fds;
+};
+// Received descriptors are close-on-exec. Code kNotReady when there is nothing (non-blocking).
+Result<Message> receive_message(int socket_fd);
+
+}  // namespace cay::os
