@@ -1,0 +1,90 @@
+// Client: HTTP/1.1 and WebSocket to one server, with a pool of kept-alive connections. Used by the
+// SDK, the CLI, forwarding and tests.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "async/task.h"
+#include "base/clock.h"
+#include "http/exchange.h"
+#include "http/message.h"
+
+namespace cay::http {
+
+struct ClientOptions {
+  // "http://127.0.0.1:8787", "http://[::1]:80/prefix" or "unix:///run/cay/http.sock". A path is put
+  // before the target of every request.
+  std::string url;
+  Headers headers;                    // sent with every request; one of the request's own replaces it
+  Millis connect_timeout{5'000};      // name resolution and connect
+  Millis response_timeout{0};         // from the request sent to the answer's head; 0: no limit
+  Millis idle_timeout{30'000};        // how long an unused connection is kept
+  std::size_t max_idle = 8;           // unused connections kept
+  std::size_t max_head = 64 * 1024;   // bytes of an answer's head
+  Millis ping_interval{30'000};       // of a WebSocket on which nothing moves
+};
+
+struct ClientRequest {
+  std::string method = "GET";
+  std::string target = "/";  // path and query, already percent-encoded (see encode_segment)
+  Headers headers;           // Host, Content-Length, Transfer-Encoding and Connection are ours
+  std::string body;
+  // Instead of `body`: pulled as the connection takes it. Without a length it is sent chunked.
+  std::unique_ptr<ByteSource> stream;
+  std::optional<std::uint64_t> stream_length;
+};
+
+// An answer whose body is still coming. Reading it to the end gives the connection back to the
+// pool; dropping it earlier closes the connection. The body outlives the Client.
+struct ClientResponse {
+  int status = 0;
+  Headers headers;
+  std::optional<std::uint64_t> length;  // Content-Length, if it came
+  // A connection that breaks before the end is an Error (kUnavailable, "connection_lost"), never a
+  // short body.
+  std::unique_ptr<ByteSource> body;
+};
+
+struct ClientUpgrade {
+  std::unique_ptr<WebSocket> socket;  // null: refused, see `refusal`
+  Response refusal;                   // its body is cut at 64 KiB
+};
+
+// Runs on one loop. Requests may overlap: each has a connection of its own meanwhile.
+// Every method honours cancellation; the connection of a cancelled request is closed.
+class Client {
+ public:
+  // kInvalidArgument "bad_url": not a URL, or a scheme that is not spoken (https is not yet).
+  static Result<std::unique_ptr<Client>> create(asio::any_io_executor executor,
+                                                ClientOptions options);
+  virtual ~Client() = default;
+
+  // Sends, and returns once the answer's head has come. Any status is a value. Errors: kUnavailable
+  // "connect_failed" (nobody listens, name unknown), "connection_lost" (it broke: the request may or
+  // may not have been carried out); kDeadlineExceeded "connect_timeout", "response_timeout".
+  // An idempotent request that a kept-alive connection lost before any answer is sent once more.
+  virtual Task<ClientResponse> send(ClientRequest request) = 0;
+
+  // send() and the whole body; kInvalidArgument "body_too_large" above `limit`.
+  virtual Task<Response> request(ClientRequest request, std::size_t limit = 16u << 20) = 0;
+
+  // Opens a WebSocket. A server that answers otherwise is a value (`refusal`), no Error.
+  virtual Task<ClientUpgrade> websocket(std::string target, Headers headers,
+                                        std::size_t max_message = 16u << 20) = 0;
+
+  // Closes unused connections.
+  virtual void close_idle() = 0;
+};
+
+// Percent-encodes all but unreserved characters: a value becomes one path segment or query part.
+std::string encode_segment(std::string_view text);
+
+// Reads a source to its end; kInvalidArgument "body_too_large" above `limit`.
+Task<std::string> read_all(std::unique_ptr<ByteSource> source, std::size_t limit);
+
+// Text as a stream.
+std::unique_ptr<ByteSource> text_source(std::string text);
+
+}  // namespace cay::http
