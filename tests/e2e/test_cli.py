@@ -1,0 +1,183 @@
+"""The CLI as its users meet it."""
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import CAY, wait_until
+
+
+@pytest.fixture
+def named(daemon):
+    name = f"cli-{os.urandom(4).hex()}"
+    assert daemon.cli("create", "--name", name).code == 0
+    yield name
+    daemon.cli("rm", name)
+
+
+def test_json_result_has_the_promised_members(daemon, named):
+    got = json.loads(daemon.cli("exec", "--json", named, "--", "sh", "-c", "echo out; echo err >&2; exit 5").text.splitlines()[-1])
+    for member in ("state", "exit_code", "signal", "reason", "stdout_bytes", "stderr_bytes", "truncated", "command_id", "sandbox"):
+        assert member in got, member
+    assert (got["state"], got["exit_code"], got["stdout_bytes"], got["stderr_bytes"]) == ("exited", 5, 4, 4)
+
+
+def test_streams_are_apart_and_exact(daemon, named):
+    got = daemon.cli("exec", named, "--", "sh", "-c", r"printf 'a\0b\377'; printf err >&2")
+    assert (got.code, got.out) == (0, b"a\0b\xff") and b"err" in got.err
+
+
+def test_stdin_with_half_close(daemon, named):
+    blob = os.urandom(300_000)
+    got = daemon.cli("exec", "-i", named, "--", "wc", "-c", stdin=blob)
+    assert got.text.strip() == "300000", got
+    got = daemon.cli("exec", "-i", named, "--", "cat", stdin=blob)
+    assert got.out == blob
+
+
+def test_env_workdir_user(daemon, named):
+    got = daemon.cli("exec", "-e", "A=b c", "-w", "/usr", "--user", "user", named, "--", "sh", "-c", 'echo "$A" $PWD $(id -un)')
+    assert got.text == "b c /usr user\n", got
+
+
+def test_copy_files_and_directories_both_ways(daemon, named, tmp_path):
+    tree = tmp_path / "tree"
+    (tree / "sub dir").mkdir(parents=True)
+    (tree / "a.bin").write_bytes(os.urandom(200_000))
+    (tree / "sub dir" / "run.sh").write_text("#!/bin/sh\necho ran\n")
+    (tree / "sub dir" / "run.sh").chmod(0o755)
+    (tree / "link").symlink_to("a.bin")
+    assert daemon.cli("cp", tree, f"{named}:/app").code == 0
+    assert daemon.cli("exec", named, "--", "/app/sub dir/run.sh").text == "ran\n"
+    back = tmp_path / "back"
+    assert daemon.cli("cp", f"{named}:/app", back).code == 0
+    assert (back / "a.bin").read_bytes() == (tree / "a.bin").read_bytes()
+    assert os.readlink(back / "link") == "a.bin" and os.access(back / "sub dir" / "run.sh", os.X_OK)
+    single = tmp_path / "one"
+    assert daemon.cli("cp", f"{named}:/app/a.bin", single).code == 0
+    assert single.read_bytes() == (tree / "a.bin").read_bytes()
+    assert daemon.cli("cp", "-", f"{named}:/tmp/piped", stdin=b"piped").code == 0
+    assert daemon.cli("cp", f"{named}:/tmp/piped", "-").out == b"piped"
+
+
+def test_a_hostile_archive_does_not_leave_the_target(daemon, named, tmp_path):
+    daemon.cli("exec", named, "--", "sh", "-c", "mkdir /evil && ln -s /etc /evil/out && echo x > /evil/ok")
+    target = tmp_path / "target"
+    daemon.cli("cp", f"{named}:/evil", target)
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and p.name not in ("ok",)]
+
+
+def test_detached_logs_attach_ps_kill(daemon, named):
+    started = daemon.cli("exec", "-d", named, "--", "sh", "-c", "echo one; echo two; exec sleep 1000")
+    command = started.text.strip()
+    assert re.fullmatch(r"[A-Za-z0-9._-]+", command), started
+    wait_until(lambda: daemon.cli("logs", named, command).out == b"one\ntwo\n", "both lines")
+    assert command in daemon.cli("ps", named).text
+    follow = subprocess.Popen([CAY, "attach", named, command], stdout=subprocess.PIPE, env={**os.environ, **daemon.env})
+    assert follow.stdout.read(8) == b"one\ntwo\n"
+    assert daemon.cli("kill", named, command).code == 0
+    assert follow.wait(timeout=20) == 137
+    follow.stdout.close()
+
+
+def test_run_detached_then_stop_start(daemon):
+    got = daemon.cli("run", "-d", "--name", "cli-detached", "--", "sleep", "1000")
+    assert got.code == 0, got
+    assert daemon.cli("stop", "cli-detached").code == 0
+    rows = json.loads(daemon.cli("ls", "--json").text)
+    rows = rows["sandboxes"] if isinstance(rows, dict) else rows
+    assert [r["state"] for r in rows if r["name"] == "cli-detached"] == ["stopped"]
+    assert daemon.cli("start", "cli-detached").code == 0
+    assert daemon.cli("exec", "cli-detached", "--", "true").code == 0
+    assert daemon.cli("rm", "cli-detached").code == 0
+    assert daemon.cli("exec", "cli-detached", "--", "true").code == 125
+
+
+def test_labels_filter_the_list(daemon):
+    assert daemon.cli("create", "--name", "cli-l1", "--label", "team=a").code == 0
+    assert daemon.cli("create", "--name", "cli-l2", "--label", "team=b").code == 0
+    text = daemon.cli("ls", "--label", "team=a").text
+    assert "cli-l1" in text and "cli-l2" not in text
+    daemon.cli("rm", "cli-l1", "cli-l2")
+
+
+class Terminal:
+    """The CLI under a real terminal."""
+
+    def __init__(self, daemon, *args):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update(daemon.env, TERM="xterm")
+            os.execv(CAY, [str(CAY), *args])
+        self.seen = b""
+
+    def expect(self, text, limit=20):
+        end = time.monotonic() + limit
+        while text not in self.seen:
+            ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
+            assert ready, (text, self.seen)
+            try:
+                self.seen += os.read(self.fd, 65536)
+            except OSError:
+                break
+        assert text in self.seen, (text, self.seen)
+        self.seen = self.seen.split(text, 1)[1]
+
+    def send(self, data):
+        os.write(self.fd, data)
+
+    def wait(self):
+        try:
+            while os.read(self.fd, 65536):
+                pass
+        except OSError:
+            pass
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(status)
+
+
+def test_a_real_terminal_with_resize_and_signals(daemon, named):
+    import fcntl
+    import struct
+    import termios
+    terminal = Terminal(daemon, "exec", "-it", named, "--", "bash", "--norc")
+    terminal.send(b"echo ready-$((20+3))\n")
+    terminal.expect(b"ready-23")
+    fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 101, 0, 0))
+    os.kill(terminal.pid, signal.SIGWINCH)
+    terminal.send(b"until [ \"$(stty size)\" = '33 101' ]; do :; done; echo size-$(stty size | tr ' ' x)\n")
+    terminal.expect(b"size-33x101")
+    terminal.send(b"sleep 1000\n\x03")
+    terminal.send(b"echo still-$((40+2))\n")
+    terminal.expect(b"still-42")
+    terminal.send(b"exit 6\n")
+    assert terminal.wait() == 6
+
+
+def test_help_has_examples_and_typos_are_explained(daemon):
+    for command in ("run", "create", "ls", "exec", "cp", "logs", "attach", "kill", "stop", "start", "rm", "doctor", "serve"):
+        got = daemon.cli(command, "--help")
+        assert got.code == 0 and b"xample" in got.out, (command, got)
+    got = daemon.cli("exce", "box", "--", "true")
+    assert got.code == 125 or got.code == 2
+    assert b"exec" in got.err
+
+
+def test_doctor_and_completion(daemon):
+    got = daemon.cli("doctor")
+    assert got.code == 0 and b"cgroup" in got.out.lower(), got
+    assert json.loads(daemon.cli("doctor", "--json").text)
+    for shell in ("bash", "zsh", "fish"):
+        assert daemon.cli("completion", shell).out
+
+
+def test_wrong_key_is_explained(daemon):
+    got = daemon.cli("ls", env={"CAY_API_KEY": "cay_wrong"})
+    assert got.code == 125 and b"key" in got.err, got
