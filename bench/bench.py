@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Prints what Cay takes, as medians and p99, with the machine's load. No pass mark.
+
+    bench/bench.py [--count N] [--json FILE]     needs a running daemon (CAY_URL, CAY_API_KEY)
+
+Measured through the public API over one kept-alive loopback connection, so HTTP, core, keeper and
+the guest's own exec are all in it. `bare fork+exec` is the same program started by this process.
+"""
+import argparse
+import http.client
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+import urllib.parse
+
+
+class Api:
+    def __init__(self):
+        url = urllib.parse.urlsplit(os.environ.get("CAY_URL", "http://127.0.0.1:8787"))
+        key = os.environ.get("CAY_API_KEY")
+        if not key:
+            with open(os.path.join(os.environ.get("CAY_DATA", "/var/lib/cay"), "api-key"), encoding="ascii") as file:
+                key = file.read().strip()
+        self.key, self.connection = key, http.client.HTTPConnection(url.hostname, url.port, timeout=120)
+        self.connection.connect()
+        import socket
+        self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def call(self, method, path, body=None, raw=None):
+        data = raw if raw is not None else (json.dumps(body).encode() if body is not None else None)
+        self.connection.request(method, path, body=data, headers={"X-Api-Key": self.key})
+        answer = self.connection.getresponse()
+        content = answer.read()
+        if answer.status >= 300:
+            sys.exit(f"bench: {method} {path}: {answer.status} {content[:300]!r}")
+        return content
+
+    def json(self, method, path, body=None):
+        return json.loads(self.call(method, path, body))
+
+
+def summary(name, seconds, unit="ms", scale=1e3):
+    values = sorted(seconds)
+    row = {"name": name, "n": len(values), "unit": unit, "p50": statistics.median(values) * scale,
+           "p99": values[min(len(values) - 1, int(len(values) * 0.99))] * scale}
+    print(f"{name:<44} p50 {row['p50']:9.3f} {unit}   p99 {row['p99']:9.3f} {unit}   n={row['n']}")
+    return row
+
+
+def timed(function, count, warm=3):
+    times = []
+    for number in range(count + warm):
+        begin = time.perf_counter()
+        function(number)
+        if number >= warm:
+            times.append(time.perf_counter() - begin)
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--json", help="write the figures there too")
+    options = parser.parse_args()
+    api, rows = Api(), []
+    print(f"{platform.release()}, {os.cpu_count()} CPUs, load {' '.join(f'{x:.2f}' for x in os.getloadavg())}")
+
+    def life(argv):
+        def once(_):
+            box = api.json("POST", "/api/v1/sandboxes", {})
+            got = api.json("POST", f"/api/v1/sandboxes/{box['id']}/commands", {"argv": argv, "wait": True})
+            assert got["state"] == "exited" and got["exit_code"] == 0, got
+            ends.append((box["id"], time.perf_counter()))
+        ends = []
+        times = timed(once, options.count)
+        for ref, _ in ends:
+            api.call("DELETE", f"/api/v1/sandboxes/{ref}")
+        return times
+
+    rows.append(summary("create -> first output (echo)", life(["/bin/echo", "hi"])))
+    box = api.json("POST", "/api/v1/sandboxes", {})["id"]
+    run = lambda argv: lambda _: api.json("POST", f"/api/v1/sandboxes/{box}/commands", {"argv": argv, "wait": True})
+    rows.append(summary("command round trip (/bin/true)", timed(run(["/bin/true"]), options.count * 3)))
+    rows.append(summary("command round trip (python3 -c pass)", timed(run(["python3", "-c", "pass"]), options.count)))
+    bare = timed(lambda _: subprocess.run(["/bin/true"], check=True, close_fds=False), options.count * 3)
+    rows.append(summary("bare fork+exec (/bin/true), same machine", bare))
+    rows.append(summary("GET one sandbox (API alone)", timed(lambda _: api.json("GET", f"/api/v1/sandboxes/{box}"), options.count * 3)))
+    small = b"x" * 1024
+    path = f"/api/v1/sandboxes/{box}/files?path=/tmp/f"
+    rows.append(summary("write 1 KiB file", timed(lambda _: api.call("PUT", path, raw=small), options.count)))
+    rows.append(summary("read 1 KiB file", timed(lambda _: api.call("GET", path), options.count)))
+    big = os.urandom(64 << 20)
+    for name, call in (("write 64 MiB file", lambda _: api.call("PUT", path, raw=big)),
+                       ("read 64 MiB file", lambda _: api.call("GET", path))):
+        times = timed(call, 5, warm=1)
+        row = summary(name, times)
+        row["mib_per_s"] = 64 / statistics.median(times)
+        print(f"{'':<44} {row['mib_per_s']:.0f} MiB/s")
+        rows.append(row)
+    api.call("DELETE", f"/api/v1/sandboxes/{box}")
+    print(f"load after: {' '.join(f'{x:.2f}' for x in os.getloadavg())}")
+    if options.json:
+        with open(options.json, "w", encoding="utf8") as file:
+            json.dump({"kernel": platform.release(), "cpus": os.cpu_count(), "load": os.getloadavg(), "rows": rows}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
