@@ -1,0 +1,159 @@
+#include "core/testing/fake_runtime.h"
+
+#include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/assert.h"
+
+namespace cay::core::testing {
+namespace {
+
+// Counts a boot under way, and uncounts it however it ends.
+class Counted {
+ public:
+  explicit Counted(int& count) : count_(count) { ++count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { --count_; }
+
+ private:
+  int& count_;
+};
+
+}  // namespace
+
+FakeRuntime::FakeRuntime(asio::any_io_executor loop, Clock& clock)
+    : loop_(loop), clock_(clock), boots_released_(loop), stops_released_(loop) {
+  default_snapshot.id = SnapshotId("00000000-0000-4000-8000-00000000d0d0");
+  default_snapshot.name = "default";
+  default_snapshot.status = "ready";
+  default_snapshot.created_at = 1;
+}
+
+FakeDisk& FakeRuntime::disk_of(const SandboxId& id) {
+  FakeDisk& disk = disks[id];
+  const auto now = [clock = &clock_] { return clock->wall(); };
+  if (!disk.commands) disk.commands = std::make_shared<FakeCommands>(loop_, now);
+  if (!disk.files) disk.files = std::make_shared<FakeFiles>(now);
+  return disk;
+}
+
+void FakeRuntime::release_boots() {
+  hold_boots = false;
+  boots_released_.pulse();
+}
+
+void FakeRuntime::release_stops() {
+  hold_stops = false;
+  stops_released_.pulse();
+}
+
+void FakeRuntime::die(const SandboxId& id, const std::string& reason) {
+  box(id).fake_commands().die(reason);
+  alive.erase(id);
+  if (on_death_) on_death_(SandboxDeath{id, reason});
+}
+
+std::shared_ptr<FakeLiveSandbox> FakeRuntime::put_alive(const SandboxId& id) {
+  BootSpec spec;
+  spec.id = id;
+  auto live = std::make_shared<FakeLiveSandbox>(std::move(spec), disk_of(id));
+  alive[id] = live;
+  return live;
+}
+
+FakeLiveSandbox& FakeRuntime::only_box() {
+  CAY_ASSERT(alive.size() == 1);
+  return *alive.begin()->second;
+}
+
+Task<std::shared_ptr<LiveSandbox>> FakeRuntime::boot(BootSpec spec) {
+  boots.push_back(spec);
+  Counted counted(booting);
+  most_booting = std::max(most_booting, booting);
+  while (hold_boots) co_await boots_released_.wait();
+  if (boot_time.count() > 0) {
+    asio::steady_timer timer(loop_, boot_time);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+  std::optional<Error> failure = boot_error;
+  if (!boot_script.empty()) {
+    failure = boot_script.front();
+    boot_script.pop_front();
+  }
+  if (failure) {
+    if (leaves_remains) disk_of(spec.id);
+    co_return *failure;
+  }
+  FakeDisk& disk = disk_of(spec.id);
+  disk.commands->revive();
+  if (program) disk.commands->program = program;
+  auto live = std::make_shared<FakeLiveSandbox>(spec, disk);
+  alive[spec.id] = live;
+  co_return std::shared_ptr<LiveSandbox>(live);
+}
+
+Task<void> FakeRuntime::stop(SandboxId id) {
+  stops.push_back(id);
+  while (hold_stops) co_await stops_released_.wait();
+  if (stop_error) co_return *stop_error;
+  const auto found = alive.find(id);
+  if (found != alive.end()) {
+    found->second->fake_commands().end_all("sandbox stop");
+    alive.erase(found);
+  }
+  co_return Result<void>();
+}
+
+Task<void> FakeRuntime::destroy(SandboxId id) {
+  destroys.push_back(id);
+  while (hold_stops) co_await stops_released_.wait();
+  if (destroy_error) co_return *destroy_error;
+  const auto found = alive.find(id);
+  if (found != alive.end()) {
+    found->second->fake_commands().die("sandbox deleted");
+    alive.erase(found);
+  }
+  disks.erase(id);
+  co_return Result<void>();
+}
+
+Task<std::vector<std::pair<SandboxId, std::shared_ptr<LiveSandbox>>>> FakeRuntime::adopt(
+    std::vector<SandboxId> known) {
+  known_at_adopt = known;
+  std::erase_if(disks, [&](const auto& disk) {
+    const bool wanted = std::find(known.begin(), known.end(), disk.first) != known.end();
+    return !wanted && !alive.contains(disk.first);
+  });
+  std::vector<std::pair<SandboxId, std::shared_ptr<LiveSandbox>>> out;
+  for (const auto& [id, live] : alive) out.emplace_back(id, live);
+  co_return out;
+}
+
+Task<std::vector<Command>> FakeRuntime::stopped_commands(SandboxId id) {
+  co_return disk_of(id).commands->list();
+}
+
+Task<std::unique_ptr<CommandReader>> FakeRuntime::stopped_reader(SandboxId id, CommandId command,
+                                                                 OutputOffsets from) {
+  co_return disk_of(id).commands->attach(command, from);
+}
+
+Task<SnapshotInfo> FakeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
+  if (prepare_error) co_return *prepare_error;
+  if (progress) progress("preparing the default snapshot");
+  co_return default_snapshot;
+}
+
+void FakeRuntime::watch(std::function<void(SandboxDeath)> on_death) { on_death_ = std::move(on_death); }
+
+Task<std::vector<Feature>> FakeRuntime::features() {
+  Feature feature;
+  feature.name = "fake";
+  feature.ok = true;
+  feature.found = "memory";
+  co_return std::vector<Feature>{feature};
+}
+
+}  // namespace cay::core::testing

@@ -1,0 +1,145 @@
+#include "core/testing/fake_store.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace cay::core::testing {
+namespace {
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+bool matches(const Sandbox& sandbox, const SandboxQuery& query) {
+  if (query.state && sandbox.state != *query.state) return false;
+  if (!query.created_by.empty() && sandbox.created_by != query.created_by) return false;
+  if (lower(sandbox.name).find(lower(query.name_contains)) == std::string::npos) return false;
+  for (const auto& [key, value] : query.labels) {
+    const auto found = sandbox.labels.find(key);
+    if (found == sandbox.labels.end() || (value && found->second != *value)) return false;
+  }
+  return true;
+}
+
+// Negative, zero or positive; absent stopped_at sorts below every time, as NULL does in SQLite.
+int compare(const Sandbox& a, const Sandbox& b, SandboxSort sort) {
+  const auto three_way = [](const auto& x, const auto& y) { return x < y ? -1 : (y < x ? 1 : 0); };
+  switch (sort) {
+    case SandboxSort::kCreatedAt: return three_way(a.created_at, b.created_at);
+    case SandboxSort::kName: return three_way(a.name, b.name);
+    case SandboxSort::kState: return three_way(to_string(a.state), to_string(b.state));
+    case SandboxSort::kStoppedAt: return three_way(a.stopped_at, b.stopped_at);
+    case SandboxSort::kIdleTtl: return three_way(a.idle_ttl_s, b.idle_ttl_s);
+    case SandboxSort::kDeleteAfterStop: return three_way(a.delete_after_stop_s, b.delete_after_stop_s);
+  }
+  return 0;
+}
+
+Error name_in_use(const std::string& name) {
+  return {Code::kAlreadyExists, "name_in_use", "a sandbox named '" + name + "' exists: choose another name"};
+}
+
+}  // namespace
+
+Result<void> FakeStore::writable() {
+  if (!write_error) return {};
+  if (writes_before_error > 0) {
+    --writes_before_error;
+    return {};
+  }
+  return *write_error;
+}
+
+bool FakeStore::name_taken(const Sandbox& sandbox) const {
+  return std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
+    return row.first != sandbox.id && row.second.tenant == sandbox.tenant && row.second.name == sandbox.name;
+  });
+}
+
+Result<void> FakeStore::insert(const Sandbox& sandbox) {
+  CAY_CHECK(writable());
+  if (name_taken(sandbox)) return name_in_use(sandbox.name);
+  rows[sandbox.id] = sandbox;
+  return {};
+}
+
+Result<void> FakeStore::update(const Sandbox& sandbox) {
+  CAY_CHECK(writable());
+  if (!rows.contains(sandbox.id)) {
+    return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get()};
+  }
+  if (name_taken(sandbox)) return name_in_use(sandbox.name);
+  rows[sandbox.id] = sandbox;
+  return {};
+}
+
+Result<void> FakeStore::erase(const SandboxId& id) {
+  CAY_CHECK(writable());
+  rows.erase(id);
+  return {};
+}
+
+Result<std::optional<Sandbox>> FakeStore::by_id(const TenantId& tenant, const SandboxId& id) {
+  const auto found = rows.find(id);
+  if (found == rows.end() || found->second.tenant != tenant) return std::optional<Sandbox>();
+  return std::optional<Sandbox>(found->second);
+}
+
+Result<std::optional<Sandbox>> FakeStore::by_name(const TenantId& tenant, const std::string& name) {
+  for (const auto& [id, row] : rows) {
+    if (row.tenant == tenant && row.name == name) return std::optional<Sandbox>(row);
+  }
+  return std::optional<Sandbox>();
+}
+
+Result<SandboxPage> FakeStore::list(const TenantId& tenant, const SandboxQuery& query) {
+  std::vector<Sandbox> found;
+  for (const auto& [id, row] : rows) {
+    if (row.tenant == tenant && matches(row, query)) found.push_back(row);
+  }
+  std::sort(found.begin(), found.end(), [&](const Sandbox& a, const Sandbox& b) {
+    int order = compare(a, b, query.sort);
+    if (order == 0) order = a.id < b.id ? -1 : 1;
+    return query.descending ? order > 0 : order < 0;
+  });
+  SandboxPage page;
+  const std::size_t begin = std::min<std::size_t>(query.offset, found.size());
+  const std::size_t length = query.limit == 0 ? found.size() - begin
+                                              : std::min<std::size_t>(query.limit, found.size() - begin);
+  page.more = begin + length < found.size();
+  for (std::size_t i = begin; i < begin + length; ++i) page.items.push_back(std::move(found[i]));
+  return page;
+}
+
+Result<std::vector<Sandbox>> FakeStore::all() {
+  std::vector<Sandbox> out;
+  for (const auto& [id, row] : rows) out.push_back(row);
+  return out;
+}
+
+Result<void> FakeStore::put_snapshot(const SnapshotInfo& snapshot) {
+  CAY_CHECK(writable());
+  snapshot_rows[snapshot.id] = snapshot;
+  return {};
+}
+
+Result<std::vector<SnapshotInfo>> FakeStore::snapshots() {
+  std::vector<SnapshotInfo> out;
+  for (const auto& [id, snapshot] : snapshot_rows) out.push_back(snapshot);
+  return out;
+}
+
+Result<std::optional<std::string>> FakeStore::get_meta(const std::string& key) {
+  const auto found = meta.find(key);
+  if (found == meta.end()) return std::optional<std::string>();
+  return std::optional<std::string>(found->second);
+}
+
+Result<void> FakeStore::put_meta(const std::string& key, const std::string& value) {
+  CAY_CHECK(writable());
+  meta[key] = value;
+  return {};
+}
+
+}  // namespace cay::core::testing

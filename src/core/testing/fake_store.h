@@ -1,0 +1,38 @@
+// FakeStore: the store port in memory, with the rules of the real one, and a faulty mood.
+#pragma once
+#include <map>
+#include <optional>
+
+#include "core/ports/store.h"
+
+namespace cay::core::testing {
+
+class FakeStore : public Store {
+ public:
+  // While set, every writing call fails with it (a full disk, a broken file).
+  std::optional<Error> write_error;
+  // So many writes succeed before write_error counts.
+  int writes_before_error = 0;
+
+  Result<void> insert(const Sandbox& sandbox) override;
+  Result<void> update(const Sandbox& sandbox) override;
+  Result<void> erase(const SandboxId& id) override;
+  Result<std::optional<Sandbox>> by_id(const TenantId& tenant, const SandboxId& id) override;
+  Result<std::optional<Sandbox>> by_name(const TenantId& tenant, const std::string& name) override;
+  Result<SandboxPage> list(const TenantId& tenant, const SandboxQuery& query) override;
+  Result<std::vector<Sandbox>> all() override;
+  Result<void> put_snapshot(const SnapshotInfo& snapshot) override;
+  Result<std::vector<SnapshotInfo>> snapshots() override;
+  Result<std::optional<std::string>> get_meta(const std::string& key) override;
+  Result<void> put_meta(const std::string& key, const std::string& value) override;
+
+  std::map<SandboxId, Sandbox> rows;
+  std::map<SnapshotId, SnapshotInfo> snapshot_rows;
+  std::map<std::string, std::string> meta;
+
+ private:
+  Result<void> writable();
+  bool name_taken(const Sandbox& sandbox) const;
+};
+
+}  // namespace cay::core::testing
