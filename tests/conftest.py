@@ -102,7 +102,7 @@ class Daemon:
         """Ends the daemon with its sandboxes, then the launcher; removes the data directory."""
         if self.process and self.process.poll() is None:
             with self.http() as http:
-                for box in http.get("/api/v1/sandboxes", params={"limit": 1000}).json()["sandboxes"]:
+                for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]:
                     http.delete(f"/api/v1/sandboxes/{box['id']}")
             self.terminate()
         subprocess.run([CAY, "launcher", "--data", self.data, "--stop"], check=False, timeout=60)

@@ -38,8 +38,16 @@ struct Context {
 
   bool nested_profile = false;
   std::uint64_t default_spool_limit = std::uint64_t{4} << 30;  // per stream
+
+  bool skip_peer_check = false;         // TCP has no SO_PEERCRED: whoever listens vouches for the peer
+  std::string witness = "outside";      // where this keeper stands: outside|inside the sandbox
+  std::int64_t orphan_grace_ms = 30'000;  // after a daemon's return, for kill_on_disconnect commands
+  std::int64_t file_deadline_ms = 60'000; // a file operation without progress for so long is ended
+  std::uint32_t max_running = 4096;     // commands at once; less where RLIMIT_NOFILE says so
 };
 
+// Ends (by _exit) after kShutdown, SIGTERM, or the end of the sandbox's init; the ends of all
+// commands are on disk then. Stops serving for no other reason.
 [[noreturn]] void run(const Context& context);
 
 }  // namespace cay::keeper

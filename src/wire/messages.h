@@ -128,9 +128,12 @@ struct StartCommand {
   }
 };
 
+// One stream of a command. ring_*: where its spool file holds what (wire/spool_layout.h).
 struct ExtentMsg {
-  std::uint64_t bytes = 0, end_offset = 0, gap_begin = 0, gap_end = 0;
-  template <class V> void fields(V& v) { v(1, bytes); v(2, end_offset); v(3, gap_begin); v(4, gap_end); }
+  std::uint64_t bytes = 0, end_offset = 0, gap_begin = 0, gap_end = 0, ring_begin = 0, ring_size = 0;
+  template <class V> void fields(V& v) {
+    v(1, bytes); v(2, end_offset); v(3, gap_begin); v(4, gap_end); v(5, ring_begin); v(6, ring_size);
+  }
 };
 
 // Also the record on disk beside a spool (docs/wire.md, "Spool directory").

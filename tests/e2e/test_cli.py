@@ -91,7 +91,7 @@ def test_run_detached_then_stop_start(daemon):
     assert got.code == 0, got
     assert daemon.cli("stop", "cli-detached").code == 0
     rows = json.loads(daemon.cli("ls", "--json").text)
-    rows = rows["sandboxes"] if isinstance(rows, dict) else rows
+    rows = rows["items"] if isinstance(rows, dict) else rows
     assert [r["state"] for r in rows if r["name"] == "cli-detached"] == ["stopped"]
     assert daemon.cli("start", "cli-detached").code == 0
     assert daemon.cli("exec", "cli-detached", "--", "true").code == 0

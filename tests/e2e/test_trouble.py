@@ -25,10 +25,10 @@ def test_keys(daemon):
     {"workdir": "relative"}, {"idle_ttl_s": -5}, {"name": 7}, {"limits": "much"}, {"env": {"A=B": "c"}},
 ])
 def test_bad_creates(http, body):
-    before = http.get("/api/v1/sandboxes", params={"limit": 1000}).json()["sandboxes"]
+    before = http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]
     status, code = error(http.post("/api/v1/sandboxes", json=body))
     assert (status, code) in ((400, "invalid_argument"), (422, "invalid_argument"), (429, "exhausted"))
-    assert len(http.get("/api/v1/sandboxes", params={"limit": 1000}).json()["sandboxes"]) == len(before)
+    assert len(http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]) == len(before)
 
 
 def test_malformed_json_and_unknown_things(http, box):
