@@ -1,0 +1,144 @@
+// confine(): see confine.h. The order matters and is told at each step.
+#include "keeper/confine.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "keeper/seccomp_filter.h"
+
+namespace cay::keeper {
+namespace {
+
+// What root inside may still do. All of it reaches only ids, files and the network of its own
+// sandbox. Left out above all: SYS_ADMIN, SYS_PTRACE, SYS_RESOURCE, SYS_NICE, NET_ADMIN, MKNOD,
+// SYS_MODULE, SYS_BOOT, SYS_TIME, BPF, PERFMON.
+constexpr std::uint64_t bit(int cap) { return std::uint64_t{1} << cap; }
+constexpr std::uint64_t kKept =
+    bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_FSETID)  // root's way with files
+    | bit(CAP_SETUID) | bit(CAP_SETGID)                                         // sudo, su, servers
+    | bit(CAP_SETPCAP) | bit(CAP_SETFCAP)  // programs that drop capabilities; setcap in package scripts
+    | bit(CAP_KILL)                        // root ends its users' processes
+    | bit(CAP_NET_BIND_SERVICE)            // port 80
+    | bit(CAP_NET_RAW)     // ping has it as a file capability and would not start without; the network
+                           // namespace holds only loopback, and packet sockets are refused by the filter
+    | bit(CAP_SYS_CHROOT)  // sshd, postfix, debootstrap
+    | bit(CAP_AUDIT_WRITE);  // sudo and login ask for it; the audit socket itself is refused
+
+struct Limit {
+  int resource;
+  rlim_t soft, hard;
+};
+constexpr rlim_t kInherit = RLIM_INFINITY;
+constexpr Limit kLimits[] = {
+    {RLIMIT_CORE, 0, 0},                        // a core would go to the host's core_pattern
+    {RLIMIT_NOFILE, 65536, 65536},              // soft as hard: servers and bundlers need thousands
+    {RLIMIT_STACK, 8 << 20, kInherit},          // the usual default; an unlimited soft one changes mmap's layout
+    {RLIMIT_MEMLOCK, 8 << 20, 8 << 20},         // Linux's default since 5.16
+    {RLIMIT_NICE, 0, 0}, {RLIMIT_RTPRIO, 0, 0}, // no priority above others
+    {RLIMIT_MSGQUEUE, 819200, 819200},
+    {RLIMIT_NPROC, kInherit, kInherit},         // the pids cgroup is the limit
+    {RLIMIT_AS, kInherit, kInherit},   {RLIMIT_CPU, kInherit, kInherit},     {RLIMIT_DATA, kInherit, kInherit},
+    {RLIMIT_FSIZE, kInherit, kInherit}, {RLIMIT_LOCKS, kInherit, kInherit},  {RLIMIT_RSS, kInherit, kInherit},
+    {RLIMIT_RTTIME, kInherit, kInherit}, {RLIMIT_SIGPENDING, kInherit, kInherit},
+};
+
+// Raising a hard limit takes privilege over the host, which a keeper has not: the host's own hard
+// limits bound ours. (Debian gives 1,048,576 files; some hosts give less.)
+bool reset_limits() {
+  for (const Limit& limit : kLimits) {
+    rlimit now{};
+    if (getrlimit(static_cast<__rlimit_resource_t>(limit.resource), &now) != 0) return false;
+    rlimit to{};
+    to.rlim_max = std::min(limit.hard, now.rlim_max);
+    to.rlim_cur = std::min(limit.soft, to.rlim_max);
+    if (to.rlim_max == now.rlim_max && to.rlim_cur == now.rlim_cur) continue;
+    if (setrlimit(static_cast<__rlimit_resource_t>(limit.resource), &to) != 0) return false;
+  }
+  return true;
+}
+
+// Another process inside may have changed these since the fork.
+bool reset_scheduling() {
+  sched_param none{};
+  if (sched_getscheduler(0) != SCHED_OTHER && sched_setscheduler(0, SCHED_OTHER, &none) != 0) return false;
+  errno = 0;
+  if (getpriority(PRIO_PROCESS, 0) != 0 && setpriority(PRIO_PROCESS, 0, 0) != 0) return false;
+  unsigned long all[1024 / (8 * sizeof(unsigned long))];
+  memset(all, 0xff, sizeof all);  // cpusets still bound it
+  return syscall(SYS_sched_setaffinity, 0, sizeof all, all) == 0;
+}
+
+// Dispositions first: a pending signal must meet the default, not a handler of the keeper's.
+// By the raw call: the C library hides two signals, and an ignored one would outlive exec.
+bool reset_signals() {
+  struct {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)();
+    std::uint64_t mask;
+  } dfl{};
+  for (int signal = 1; signal <= 64; ++signal) {
+    if (signal == SIGKILL || signal == SIGSTOP) continue;
+    if (syscall(SYS_rt_sigaction, signal, &dfl, nullptr, sizeof dfl.mask) != 0) return false;
+  }
+  std::uint64_t none = 0;
+  return syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, sizeof none) == 0;
+}
+
+bool drop_bounding_set() {
+  for (int cap = 0; cap < 64; ++cap) {
+    if ((kKept & bit(cap)) != 0) continue;
+    if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) continue;
+    if (errno == EINVAL) return true;  // past the kernel's last
+    return false;
+  }
+  return true;
+}
+
+bool set_capabilities(std::uint64_t permitted) {
+  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) return false;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  for (int i = 0; i < 2; ++i) {
+    auto half = static_cast<std::uint32_t>(permitted >> (32 * i));
+    data[i].permitted = data[i].effective = half;
+  }
+  return syscall(SYS_capset, &header, data) == 0;
+}
+
+}  // namespace
+
+const char* confine(const Confinement& to) {
+  umask(022);
+  if (personality(0xffffffff) != 0 && personality(0) < 0) return "reset personality";
+  if (!reset_limits()) return "set limits";
+  if (!reset_scheduling()) return "reset priority";
+  if (!reset_signals()) return "reset signals";
+  if (!drop_bounding_set()) return "drop capabilities";  // needs SETPCAP: before the ids change
+  // Raw calls from here: the C library's wrappers change all threads by signals and take locks.
+  auto group_count = static_cast<std::size_t>(to.group_count);
+  if (syscall(SYS_setgroups, group_count, to.groups) != 0) return "set groups";
+  if (syscall(SYS_setresgid, to.gid, to.gid, to.gid) != 0) return "set gid";
+  if (to.no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "set no_new_privs";
+  if (load_guest_filter() != 0) return "load seccomp";  // without no_new_privs it needs SYS_ADMIN: before setuid
+  if (syscall(SYS_setresuid, to.uid, to.uid, to.uid) != 0) return "set uid";
+  // Explicitly: the kernel clears the sets on a change away from uid 0, and the keeper's uid is not 0.
+  if (!set_capabilities(to.uid == 0 ? kKept : 0)) return "set capabilities";
+  return nullptr;
+}
+
+}  // namespace cay::keeper

@@ -1,0 +1,232 @@
+// Compiles SyscallRules to a classic BPF program at compile time: a binary search over the call
+// numbers, then the argument checks. Pure; the tables of both architectures can be tested anywhere.
+//
+// The kernel runs such a program once for each number when it is loaded and remembers those allowed
+// whatever their arguments (SECCOMP_CACHE, 5.11), so the shape matters for the checked calls only.
+#pragma once
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+#include "keeper/seccomp_rules.h"
+
+namespace cay::keeper {
+
+enum class Arch : std::uint8_t { kX86_64, kArm64 };
+
+constexpr std::uint32_t audit_arch(Arch arch) { return arch == Arch::kX86_64 ? AUDIT_ARCH_X86_64 : AUDIT_ARCH_AARCH64; }
+
+struct FilterProgram {
+  std::array<sock_filter, 1024> code{};
+  std::uint16_t length = 0;
+};
+
+namespace seccomp_detail {
+
+constexpr std::uint32_t kAllowed = SECCOMP_RET_ALLOW;
+constexpr std::uint32_t refuse(int err) { return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(err); }
+
+// Offsets in struct seccomp_data. Both architectures are little-endian and the kernel takes every
+// argument checked here as a 32-bit int, so the low word is the whole truth.
+constexpr std::uint32_t kOffNr = 0, kOffArch = 4;
+constexpr std::uint32_t off_arg(unsigned i) { return 16 + 8 * i; }
+
+// Values of headers that clash with the C library's, or that are newer than some.
+constexpr std::uint32_t kCloneRefused = 0x7E020000  // CLONE_NEW*
+                                        | 0x8000;   // CLONE_PARENT: the child would be the keeper's, outside
+constexpr std::uint32_t kTiocsti = 0x5412, kTioclinux = 0x541C;  // type into a terminal that others read
+constexpr std::uint32_t kSolTcp = 6, kTcpUlp = 31;               // kernel TLS
+constexpr std::uint32_t kPersonalities[] = {
+    0x0000000, 0x0000008,  // PER_LINUX, PER_LINUX32 (setarch)
+    0x0020000, 0x0020008,  // UNAME26 with either
+    0x0040000,             // ADDR_NO_RANDOMIZE (gdb)
+    0xffffffff,            // ask
+};
+constexpr std::uint32_t kPrctls[] = {
+    1,  2,           // SET, GET_PDEATHSIG
+    3,  4,           // GET, SET_DUMPABLE
+    7,  8,           // GET, SET_KEEPCAPS
+    15, 16,          // SET, GET_NAME
+    21, 22,          // GET, SET_SECCOMP: programs that sandbox themselves
+    23, 24,          // CAPBSET_READ, DROP
+    25, 26,          // GET, SET_TSC
+    27, 28,          // GET, SET_SECUREBITS: setpriv, capsh
+    29, 30,          // SET, GET_TIMERSLACK
+    36, 37,          // SET, GET_CHILD_SUBREAPER: tini, dumb-init
+    38, 39,          // SET, GET_NO_NEW_PRIVS
+    40,              // GET_TID_ADDRESS
+    41, 42,          // SET, GET_THP_DISABLE
+    47,              // CAP_AMBIENT: setpriv
+    50, 51,          // SVE_SET, GET_VL (arm64)
+    52, 53,          // GET, SET_SPECULATION_CTRL
+    54, 60, 61,      // PAC_RESET_KEYS, SET, GET_ENABLED_KEYS (arm64)
+    55, 56,          // SET, GET_TAGGED_ADDR_CTRL (arm64)
+    65, 66,          // SET, GET_MDWE
+    0x41555856,      // GET_AUXV
+    0x53564d41,      // SET_VMA: names of anonymous memory (bionic, Go, Java)
+    0x59616d61,      // SET_PTRACER: crash handlers
+};
+
+class Compiler {
+ public:
+  constexpr FilterProgram compile(std::span<const SyscallRule> rules, Arch arch) {
+    collect(rules, arch);
+    stmt(BPF_LD | BPF_W | BPF_ABS, kOffArch);
+    jump(BPF_JEQ, audit_arch(arch), 1, 0);
+    ret(SECCOMP_RET_KILL_PROCESS);  // i386 by int 0x80, 32-bit Arm: the loader of such a program dies at once
+    stmt(BPF_LD | BPF_W | BPF_ABS, kOffNr);
+    tree(0, range_count_);  // x32 numbers (bit 30) lie in the last range: ENOSYS
+    land(Action::kClone);
+    load_arg(0);
+    jump(BPF_JSET, kCloneRefused, 0, 1);
+    ret(refuse(EPERM));
+    ret(kAllowed);
+    land(Action::kIoctl);
+    load_arg(1);
+    ret_if_any({kTiocsti, kTioclinux}, refuse(EPERM));
+    ret(kAllowed);
+    land(Action::kPersonality);
+    load_arg(0);
+    ret_if_any(kPersonalities, kAllowed);
+    ret(refuse(EPERM));
+    land(Action::kPrctl);
+    load_arg(0);
+    ret_if_any(kPrctls, kAllowed);
+    ret(refuse(EINVAL));  // as for an option the kernel does not know
+    land(Action::kSetsockopt);
+    load_arg(1);
+    jump(BPF_JEQ, kSolTcp, 0, 3);
+    load_arg(2);
+    jump(BPF_JEQ, kTcpUlp, 0, 1);
+    ret(refuse(ENOPROTOOPT));
+    ret(kAllowed);
+    land(Action::kSocketpair);
+    load_arg(0);
+    ret_if_any({AF_UNIX}, kAllowed);
+    ret(refuse(EAFNOSUPPORT));
+    land(Action::kSocket);
+    socket_check();
+    return program_;
+  }
+
+ private:
+  struct Range {
+    std::uint32_t first = 0;
+    Action action = Action::kEnosys;
+  };
+
+  constexpr void collect(std::span<const SyscallRule> rules, Arch arch) {
+    std::array<Range, 512> known{};
+    std::size_t count = 0;
+    for (const SyscallRule& rule : rules) {
+      int number = arch == Arch::kX86_64 ? rule.x86_64 : rule.arm64;
+      if (number >= 0) known[count++] = {static_cast<std::uint32_t>(number), rule.action};
+    }
+    std::sort(known.begin(), known.begin() + count, [](const Range& a, const Range& b) { return a.first < b.first; });
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (known[i].first > next || i == 0) add_range(next, Action::kEnosys);
+      add_range(known[i].first, known[i].action);
+      next = known[i].first + 1;
+    }
+    add_range(next, Action::kEnosys);
+  }
+
+  constexpr void add_range(std::uint32_t first, Action action) {
+    if (range_count_ > 0 && ranges_[range_count_ - 1].first == first) --range_count_;
+    if (range_count_ > 0 && ranges_[range_count_ - 1].action == action) return;
+    ranges_[range_count_++] = {first, action};
+  }
+
+  // Instructions for ranges [begin, end): "below the middle: fall through; else: jump right".
+  constexpr void tree(std::size_t begin, std::size_t end) {
+    if (end - begin == 1) return leaf(ranges_[begin].action);
+    std::size_t middle = begin + (end - begin) / 2;
+    jump(BPF_JGE, ranges_[middle].first, 0, 1);
+    std::size_t to_right = program_.length;
+    stmt(BPF_JMP | BPF_JA, 0);  // conditional jumps reach 255 instructions only
+    tree(begin, middle);
+    program_.code[to_right].k = static_cast<std::uint32_t>(program_.length - to_right - 1);
+    tree(middle, end);
+  }
+
+  constexpr void leaf(Action action) {
+    if (action == Action::kAllow) return ret(kAllowed);
+    if (action == Action::kEperm) return ret(refuse(EPERM));
+    if (action == Action::kEnosys) return ret(refuse(ENOSYS));
+    pending_[pending_count_++] = {program_.length, action};
+    stmt(BPF_JMP | BPF_JA, 0);
+  }
+
+  // The block of `action` begins here: points its leaves to it.
+  constexpr void land(Action action) {
+    for (std::size_t i = 0; i < pending_count_; ++i) {
+      if (pending_[i].action != action) continue;
+      program_.code[pending_[i].first].k = static_cast<std::uint32_t>(program_.length - pending_[i].first - 1);
+    }
+  }
+
+  constexpr void socket_check() {
+    constexpr std::uint32_t kTypeMask = 0xf;  // the rest are SOCK_CLOEXEC, SOCK_NONBLOCK
+    load_arg(0);
+    ret_if_any({AF_UNIX}, kAllowed);
+    jump(BPF_JEQ, AF_NETLINK, 0, 4);
+    load_arg(2);
+    ret_if_any({0}, kAllowed);            // NETLINK_ROUTE: getaddrinfo, ip
+    ret(refuse(EPROTONOSUPPORT));         // libaudit takes it as "no audit here": sudo and useradd go on
+    jump(BPF_JEQ, AF_INET, 2, 0);
+    jump(BPF_JEQ, AF_INET6, 1, 0);
+    ret(refuse(EAFNOSUPPORT));            // PACKET, ALG, VSOCK, XDP, CAN, TIPC, BLUETOOTH …
+    load_arg(1);
+    stmt(BPF_ALU | BPF_AND | BPF_K, kTypeMask);
+    ret_if_any({SOCK_RAW}, kAllowed);     // ping; needs CAP_NET_RAW
+    jump(BPF_JEQ, SOCK_STREAM, 2, 0);
+    jump(BPF_JEQ, SOCK_DGRAM, 1, 0);
+    ret(refuse(ESOCKTNOSUPPORT));
+    load_arg(2);
+    ret_if_any({0, 1, 6, 17, 58}, kAllowed);  // any, ICMP, TCP, UDP, ICMPv6; not SCTP, DCCP, L2TP, MPTCP, SMC
+    ret(refuse(EPROTONOSUPPORT));
+  }
+
+  constexpr void load_arg(unsigned i) { stmt(BPF_LD | BPF_W | BPF_ABS, off_arg(i)); }
+  constexpr void ret(std::uint32_t value) { stmt(BPF_RET | BPF_K, value); }
+  constexpr void ret_if_any(std::span<const std::uint32_t> values, std::uint32_t value) {
+    for (std::uint32_t candidate : values) {
+      jump(BPF_JEQ, candidate, 0, 1);
+      ret(value);
+    }
+  }
+  constexpr void ret_if_any(std::initializer_list<std::uint32_t> values, std::uint32_t value) {
+    ret_if_any(std::span<const std::uint32_t>(values.begin(), values.size()), value);
+  }
+  constexpr void stmt(int code, std::uint32_t k) { program_.code[program_.length++] = {static_cast<std::uint16_t>(code), 0, 0, k}; }
+  constexpr void jump(int test, std::uint32_t k, std::uint8_t yes, std::uint8_t no) {
+    program_.code[program_.length++] = {static_cast<std::uint16_t>(BPF_JMP | test | BPF_K), yes, no, k};
+  }
+
+  FilterProgram program_;
+  std::array<Range, 600> ranges_{};
+  std::size_t range_count_ = 0;
+  struct Pending {
+    std::uint16_t first;
+    Action action;
+  };
+  std::array<Pending, 32> pending_{};
+  std::size_t pending_count_ = 0;
+};
+
+}  // namespace seccomp_detail
+
+constexpr FilterProgram compile_filter(std::span<const SyscallRule> rules, Arch arch) {
+  return seccomp_detail::Compiler().compile(rules, arch);
+}
+
+}  // namespace cay::keeper
