@@ -1,0 +1,315 @@
+// confine() and its filter against the kernel: each refusal with a positive control, the same call
+// in the same place without the filter.
+#include "keeper/confine.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+
+#include "keeper/seccomp_filter.h"
+
+namespace cay::keeper {
+namespace {
+
+constexpr int kNoError = 0;
+constexpr int kSetupFailed = 255;
+constexpr int kKilledBase = 1000;  // + signal
+
+// The errno of `body` in a child, 0 for success; with the filter or without.
+int outcome(bool filtered, const std::function<long()>& body) {
+  pid_t child = fork();
+  if (child == 0) {
+    if (filtered && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || load_guest_filter() != 0)) _exit(kSetupFailed);
+    errno = 0;
+    _exit(body() < 0 ? errno : kNoError);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? kKilledBase + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// Arguments are chosen so that an unfiltered kernel answers something else (or succeeds, in the child only).
+struct Refusal {
+  const char* name;
+  int refused_with;
+  std::function<long()> body;
+};
+
+TEST(GuestFilterTest, RefusesWhatBelongsToTheHost) {
+  const Refusal refusals[] = {
+      {"unshare user ns", EPERM, [] { return syscall(SYS_unshare, CLONE_NEWUSER); }},
+      {"setns", EPERM, [] { return syscall(SYS_setns, -1, 0); }},
+      {"clone into user ns", EPERM,
+       [] {
+         long child = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+         if (child == 0) _exit(0);
+         return child;
+       }},
+      {"clone as the keeper's child", EPERM,
+       [] {
+         long child = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+         if (child == 0) _exit(0);
+         return child;
+       }},
+      {"clone3", ENOSYS, [] { return syscall(SYS_clone3, nullptr, 0); }},
+      {"mount", EPERM, [] { return syscall(SYS_mount, nullptr, nullptr, nullptr, 0, nullptr); }},
+      {"umount2", EPERM, [] { return syscall(SYS_umount2, "/nonexistent", 0); }},
+      {"pivot_root", EPERM, [] { return syscall(SYS_pivot_root, "/nonexistent", "/nonexistent"); }},
+      {"fsopen", EPERM, [] { return syscall(SYS_fsopen, "nonexistent", 0); }},
+      {"open_tree", EPERM, [] { return syscall(SYS_open_tree, -1, "", 0); }},
+      {"io_uring_setup", EPERM, [] { return syscall(SYS_io_uring_setup, 1, nullptr); }},
+      {"bpf", EPERM, [] { return syscall(SYS_bpf, -1, nullptr, 0); }},
+      {"perf_event_open", EPERM, [] { return syscall(SYS_perf_event_open, nullptr, 0, -1, -1, 0); }},
+      {"userfaultfd", EPERM, [] { return syscall(SYS_userfaultfd, ~0); }},
+      {"keyctl", EPERM, [] { return syscall(SYS_keyctl, 0, -3, 0); }},
+      {"add_key", EPERM, [] { return syscall(SYS_add_key, nullptr, nullptr, nullptr, 0, 0); }},
+      {"request_key", EPERM, [] { return syscall(SYS_request_key, nullptr, nullptr, nullptr, 0); }},
+      {"finit_module", EPERM, [] { return syscall(SYS_finit_module, -1, "", 0); }},
+      {"swapon", EPERM, [] { return syscall(SYS_swapon, "/nonexistent", 0); }},
+      {"quotactl", EPERM, [] { return syscall(SYS_quotactl, ~0, nullptr, 0, nullptr); }},
+      {"open_by_handle_at", EPERM, [] { return syscall(SYS_open_by_handle_at, -1, nullptr, 0); }},
+      {"name_to_handle_at", EPERM, [] { return syscall(SYS_name_to_handle_at, -1, nullptr, nullptr, nullptr, 0); }},
+      {"fanotify_init", EPERM, [] { return syscall(SYS_fanotify_init, ~0, 0); }},
+      {"pidfd_getfd", EPERM, [] { return syscall(SYS_pidfd_getfd, -1, 0, 0); }},
+      {"kcmp", EPERM, [] { return syscall(SYS_kcmp, 0, 0, 0, 0, 0); }},
+      {"move_pages", EPERM, [] { return syscall(SYS_move_pages, 0, 0, nullptr, nullptr, nullptr, ~0); }},
+      {"vmsplice", EPERM, [] { return syscall(SYS_vmsplice, -1, nullptr, 0, 0); }},
+      {"memfd_secret", EPERM, [] { return syscall(SYS_memfd_secret, ~0u); }},
+      {"AF_ALG", EAFNOSUPPORT, [] { return syscall(SYS_socket, AF_ALG, SOCK_RAW, 0); }},  // EPROTONOSUPPORT or success
+      {"AF_PACKET", EAFNOSUPPORT, [] { return syscall(SYS_socket, AF_PACKET, SOCK_RAW, 0); }},
+      {"netlink netfilter", EPROTONOSUPPORT, [] { return syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, 12); }},
+      {"TIOCSTI", EPERM, [] { return ioctl(-1, TIOCSTI, ""); }},
+      {"personality READ_IMPLIES_EXEC", EPERM, [] { return syscall(SYS_personality, READ_IMPLIES_EXEC); }},
+      {"prctl MEMORY_MERGE", EINVAL, [] { return prctl(67, 1, 0, 0, 0); }},
+      {"TCP_ULP", ENOPROTOOPT, [] { return setsockopt(-1, 6, 31, "tls", 3); }},
+  };
+  for (const Refusal& refusal : refusals) {
+    EXPECT_EQ(outcome(true, refusal.body), refusal.refused_with) << refusal.name;
+    if (outcome(false, refusal.body) == refusal.refused_with) {
+      // This kernel refuses by itself (an option left out, or no privilege here): the filter's part is
+      // then shown by seccomp_compile_test alone. Said, not hidden.
+      std::printf("  no positive control for %s: this kernel answers the same without the filter\n", refusal.name);
+    }
+  }
+}
+
+TEST(GuestFilterTest, AllowsWhatProgramsNeed) {
+  const Refusal uses[] = {
+      {"fork", 0, [] {
+         pid_t child = fork();
+         if (child == 0) _exit(0);
+         return static_cast<long>(waitpid(child, nullptr, 0));
+       }},
+      {"route netlink", 0, [] { return static_cast<long>(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0)); }},
+      {"tcp", 0, [] { return static_cast<long>(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)); }},
+      {"unix pair", 0, [] {
+         int pair[2];
+         return static_cast<long>(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+       }},
+      {"name", 0, [] { return static_cast<long>(prctl(PR_SET_NAME, "x", 0, 0, 0)); }},
+      {"own ptrace", 0, [] { return syscall(SYS_ptrace, 0 /* TRACEME */, 0, 0, 0); }},
+      {"no randomisation", 0, [] { return static_cast<long>(personality(ADDR_NO_RANDOMIZE)); }},
+      {"dynamic program", 0, [] {
+         pid_t child = fork();
+         if (child == 0) {
+           execl("/bin/sh", "sh", "-c", "ls / | sort >/dev/null && test $(id -u) -ge 0", nullptr);
+           _exit(127);
+         }
+         int status = 0;
+         waitpid(child, &status, 0);
+         return status == 0 ? 0L : -1L;
+       }},
+  };
+  for (const Refusal& use : uses) EXPECT_EQ(outcome(true, use.body), kNoError) << use.name;
+}
+
+#if defined(__x86_64__)
+TEST(GuestFilterTest, The32BitEntryIsKilled) {
+  auto by_int80 = [] {
+    long result = 20;  // getpid of i386
+    asm volatile("int $0x80" : "+a"(result)::"memory", "r8", "r9", "r10", "r11");
+    return result < 0 ? -1L : 0L;
+  };
+  EXPECT_EQ(outcome(true, by_int80), kKilledBase + SIGSYS);
+  int without = outcome(false, by_int80);
+  EXPECT_NE(without, kKilledBase + SIGSYS);
+  EXPECT_EQ(outcome(true, [] { return syscall(0x40000000 + 39); }), ENOSYS);  // x32 getpid
+}
+#endif
+
+// A process placed as the keeper's entering child is: owner of the user namespace, so with all
+// capabilities in it, and with a uid that is not mapped there.
+class ConfineTest : public testing::Test {
+ protected:
+  static constexpr uid_t kKeeper = 0x70001fff, kRange = 0x7fe00000;
+
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to map a range of ids: run as root to test confine()";
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    holder_ = fork();
+    if (holder_ == 0) {
+      if (setresuid(kKeeper, kKeeper, kKeeper) != 0 || unshare(CLONE_NEWUSER) != 0) _exit(1);
+      prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+      if (write(ready[1], "x", 1) != 1) _exit(1);
+      for (;;) pause();
+    }
+    close(ready[1]);
+    char byte = 0;
+    ASSERT_EQ(read(ready[0], &byte, 1), 1) << "no user namespace here";
+    close(ready[0]);
+    std::string map = "0 " + std::to_string(kRange) + " 65536\n";
+    for (const char* file : {"uid_map", "gid_map"}) {
+      std::ofstream out("/proc/" + std::to_string(holder_) + "/" + file);
+      out << map << std::flush;
+      ASSERT_TRUE(out.good()) << file;
+    }
+  }
+  void TearDown() override {
+    if (holder_ > 0) {
+      kill(holder_, SIGKILL);
+      waitpid(holder_, nullptr, 0);
+    }
+  }
+
+  // What `body` prints on its pipe after confine() inside, or "<step>: <errno>".
+  std::string inside(const Confinement& to, const std::function<void(int)>& body,
+                     const std::function<void()>& before = [] {}) {
+    int out[2];
+    EXPECT_EQ(pipe(out), 0);
+    pid_t child = fork();
+    if (child == 0) {
+      std::string ns = "/proc/" + std::to_string(holder_) + "/ns/user";
+      int fd = open(ns.c_str(), O_RDONLY | O_CLOEXEC);
+      before();
+      if (setresgid(kKeeper, kKeeper, kKeeper) != 0 || setresuid(kKeeper, kKeeper, kKeeper) != 0 ||
+          setns(fd, CLONE_NEWUSER) != 0) {
+        dprintf(out[1], "enter: %d", errno);
+        _exit(1);
+      }
+      if (const char* step = confine(to)) dprintf(out[1], "%s: %d", step, errno);
+      else body(out[1]);
+      _exit(0);
+    }
+    close(out[1]);
+    std::string got;
+    char buffer[4096];
+    for (ssize_t n; (n = read(out[0], buffer, sizeof buffer)) > 0;) got.append(buffer, static_cast<std::size_t>(n));
+    close(out[0]);
+    waitpid(child, nullptr, 0);
+    return got;
+  }
+
+  static void copy_status(int out) {
+    char buffer[8192];
+    int fd = open("/proc/self/status", O_RDONLY);
+    for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;)
+      if (write(out, buffer, static_cast<std::size_t>(n)) < 0) _exit(1);
+  }
+
+  pid_t holder_ = -1;
+};
+
+constexpr const char* kRootCaps = "00000000a00425fb";  // the 13 of confine.cc
+
+TEST_F(ConfineTest, RootKeepsAShortListAndNothingElse) {
+  std::string status = inside({.uid = 0, .gid = 0}, copy_status);
+  for (const char* set : {"CapPrm:\t", "CapEff:\t", "CapBnd:\t"})
+    EXPECT_NE(status.find(set + std::string(kRootCaps)), status.npos) << status;
+  for (const char* set : {"CapInh:\t", "CapAmb:\t"})
+    EXPECT_NE(status.find(set + std::string("0000000000000000")), status.npos) << status;
+  EXPECT_NE(status.find("Uid:\t0\t0\t0\t0"), status.npos) << status;
+  EXPECT_NE(status.find("NoNewPrivs:\t0"), status.npos);
+  EXPECT_NE(status.find("Seccomp:\t2"), status.npos);
+}
+
+TEST_F(ConfineTest, OrdinaryUsersHaveNone) {
+  const gid_t groups[] = {27, 100};
+  Confinement to{.uid = 1000, .gid = 1000, .groups = groups, .group_count = 2, .no_new_privs = true};
+  std::string status = inside(to, copy_status);
+  for (const char* set : {"CapPrm:\t", "CapEff:\t", "CapInh:\t", "CapAmb:\t"})
+    EXPECT_NE(status.find(set + std::string("0000000000000000")), status.npos) << status;
+  EXPECT_NE(status.find("Groups:\t"), status.npos);
+  EXPECT_NE(status.find("NoNewPrivs:\t1"), status.npos);
+}
+
+TEST_F(ConfineTest, WhatTheParentHadDoesNotComeAlong) {
+  auto spoil = [] {
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, nullptr);
+    umask(0777);
+    rlimit core{RLIM_INFINITY, RLIM_INFINITY};
+    getrlimit(RLIMIT_CORE, &core);
+    core.rlim_cur = core.rlim_max;
+    setrlimit(RLIMIT_CORE, &core);
+  };
+  std::string status = inside({}, copy_status, spoil);
+  for (const char* set : {"SigBlk:\t", "SigIgn:\t", "SigCgt:\t"})
+    EXPECT_NE(status.find(set + std::string("0000000000000000")), status.npos) << status;
+  EXPECT_NE(status.find("Umask:\t0022"), status.npos) << status;
+  std::string limits = inside({}, [](int out) {
+    rlimit core{}, files{};
+    getrlimit(RLIMIT_CORE, &core);
+    getrlimit(RLIMIT_NOFILE, &files);
+    dprintf(out, "%lu %lu %d", core.rlim_cur, core.rlim_max, files.rlim_cur == files.rlim_max && files.rlim_max <= 65536);
+  }, spoil);
+  EXPECT_EQ(limits, "0 0 1");
+}
+
+TEST_F(ConfineTest, RootCannotRaiseItsLimits) {
+  std::string got = inside({}, [](int out) {
+    rlimit files{};
+    getrlimit(RLIMIT_NOFILE, &files);
+    rlimit lower{files.rlim_max - 1, files.rlim_max - 1}, higher{files.rlim_max + 1, files.rlim_max + 1};
+    int down = setrlimit(RLIMIT_NOFILE, &lower);  // positive control
+    int up = setrlimit(RLIMIT_NOFILE, &higher);
+    dprintf(out, "%d %d %d", down, up, errno == EPERM);
+  });
+  EXPECT_EQ(got, "0 -1 1");
+}
+
+TEST_F(ConfineTest, TheCostIsSmall) {
+  using Clock = std::chrono::steady_clock;
+  std::string got = inside({}, [](int out) { dprintf(out, "ok"); });
+  ASSERT_EQ(got, "ok");
+  long best = 1'000'000;
+  for (int i = 0; i < 20; ++i) {
+    Clock::time_point start;
+    int out[2];
+    ASSERT_EQ(pipe(out), 0);
+    std::string took = inside({}, [&start](int to) {
+      auto spent = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
+      dprintf(to, "%ld", static_cast<long>(spent.count()));
+    }, [&start] { start = Clock::now(); });
+    best = std::min(best, std::stol(took));
+    close(out[0]);
+    close(out[1]);
+  }
+  std::printf("  confine() with setns: %ld us at best\n", best);
+  EXPECT_LT(best, 2000);
+}
+
+}  // namespace
+}  // namespace cay::keeper
