@@ -38,6 +38,11 @@ class Event {
   bool set_ = false;
 };
 
+// Deadlines are the machine's, for they wake real timers; a Clock tells what is stored and shown.
+inline Event::Deadline deadline_in(std::chrono::milliseconds time) {
+  return std::chrono::steady_clock::now() + time;
+}
+
 // First come, first served.
 class Mutex {
   struct State;

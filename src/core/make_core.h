@@ -1,17 +1,40 @@
 // make_core: wires the core's verbs to its ports. The daemon (apps) and tests call it.
 #pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "core/cay.h"
 
 namespace cay::core {
 
+// What the host has. Zero or absent: unknown, and then not a limit. The app asks the kernel.
+struct HostCapacity {
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t cpu_millicores = 0;                   // 1000 per CPU
+  std::function<std::uint64_t()> free_disk_bytes;     // of the file system that holds the disks
+};
+
+// How long the core waits for what.
+struct Timing {
+  std::chrono::milliseconds boot_limit{60'000};   // a boot in the background, its queueing included
+  std::chrono::milliseconds wake_wait{30'000};    // a command or file verb for its sandbox to be ready
+  std::chrono::milliseconds clean_limit{10'000};  // beyond a caller's deadline, for leaving nothing
+  std::chrono::milliseconds close_limit{30'000};  // for what is under way when the daemon ends
+};
+
 struct CoreConfig {
   HostLimits host;
   Defaults defaults;
+  HostCapacity capacity;
+  Timing timing;
+  std::function<void(std::string)> warn;  // failures of work that nobody waits for; may be absent
 };
 
-// References outlive the core. `loop` is where everything runs.
+// References outlive the core, and `loop` (where everything runs) is not run after the core is gone:
+// close() first.
 std::unique_ptr<Cay> make_core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock,
                                CoreConfig config);
 

@@ -1,0 +1,66 @@
+// Admission: who may have a piece of the host now. Waiting is first come, first served; what cannot
+// ever fit is refused at once. Grants give back what they hold when destroyed.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "core/cay.h"
+#include "core/event.h"
+#include "core/make_core.h"
+
+namespace cay::core {
+
+class Grant {
+ public:
+  Grant() = default;
+  explicit Grant(std::function<void()> release) : release_(std::move(release)) {}
+  Grant(Grant&& other) noexcept : release_(std::exchange(other.release_, nullptr)) {}
+  Grant& operator=(Grant&& other) noexcept {
+    if (this != &other) {
+      reset();
+      release_ = std::exchange(other.release_, nullptr);
+    }
+    return *this;
+  }
+  ~Grant() { reset(); }
+  void reset() {
+    if (auto release = std::exchange(release_, nullptr)) release();
+  }
+  explicit operator bool() const { return release_ != nullptr; }
+
+ private:
+  std::function<void()> release_;
+};
+
+class Admission {
+ public:
+  Admission(asio::any_io_executor loop, HostLimits limits, HostCapacity capacity);
+
+  // One more sandbox of a tenant, in any state. kExhausted (quota_sandboxes) at the deadline.
+  Task<Grant> slot(TenantId tenant, Event::Deadline deadline);
+  // The same without waiting.
+  Result<Grant> slot_now(const TenantId& tenant);
+  // Memory and CPU of a running sandbox, if the disk has room. kExhausted (quota_memory, quota_cpu,
+  // quota_storage) at the deadline, or at once if it never fits.
+  Task<Grant> room(Limits limits, Event::Deadline deadline);
+  // A place among those that boot at the same time. kDeadlineExceeded (boot_timeout).
+  Task<Grant> place(Event::Deadline deadline);
+
+  // For what exists already (a restart): taken whether or not it fits.
+  Grant slot_of_existing(const TenantId& tenant);
+  Grant room_of_existing(Limits limits);
+
+  std::uint64_t memory_limit() const;    // 0: unknown
+  std::uint64_t cpu_limit() const;       // millicores; 0: unknown
+  std::uint32_t sandboxes_limit() const;
+
+ private:
+  struct State;
+  struct Waiter;
+  static Grant take(const std::shared_ptr<State>& state, const TenantId* tenant, Limits limits, int places);
+  static Task<Grant> wait(std::shared_ptr<State> state, std::shared_ptr<Waiter> waiter, Event::Deadline deadline);
+  static void pump(State& state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace cay::core

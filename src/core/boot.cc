@@ -1,0 +1,167 @@
+#include "core/boot.h"
+
+#include <algorithm>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+
+#include "base/assert.h"
+#include "core/errors.h"
+#include "core/registry.h"
+
+namespace cay::core {
+namespace {
+
+constexpr std::size_t kMaxHostname = 63;  // HOST_NAME_MAX is 64; a DNS label has 63
+
+// A host name has letters, digits and '-': what else a name may have becomes '-'.
+std::string hostname_of(const std::string& name) {
+  std::string out = name.substr(0, kMaxHostname);
+  std::replace_if(out.begin(), out.end(), [](char c) { return c == '.' || c == '_'; }, '-');
+  return out;
+}
+
+Error boot_timeout(const std::string& name) {
+  return {Code::kDeadlineExceeded, "boot_timeout",
+          "sandbox '" + name + "' did not start in the time allowed: allow more, or see `cay doctor`", 0};
+}
+
+// Whether a failed wake says nothing against the sandbox itself.
+bool is_passing(const Error& why) {
+  return why.code == Code::kExhausted || why.code == Code::kUnavailable || why.code == Code::kCancelled ||
+         why.reason == "boot_timeout";
+}
+
+bool is_first(BootKind kind) { return kind == BootKind::kFirst || kind == BootKind::kEphemeral; }
+
+}  // namespace
+
+Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline) {
+  if (jobs_.closing) return shutting_down();
+  CAY_ASSERT(!entry->boot && !entry->stopping && !entry->removing());
+  if (!is_first(kind)) {
+    Sandbox next = entry->row;
+    next.state = SandboxState::kProvisioning;
+    next.reason.clear();
+    CAY_CHECK(registry_->save(*entry, std::move(next)));
+  }
+  auto boot = std::make_shared<Boot>(jobs_.loop(), kind);
+  entry->boot = boot;
+  jobs_.spawn(job(std::move(entry), boot, deadline));
+  return boot;
+}
+
+Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Event::Deadline deadline) {
+  auto turn = co_await entry->turn.lock();
+  asio::steady_timer timer(jobs_.loop(), deadline);
+  timer.async_wait([weak = std::weak_ptr<Boot>(boot), name = entry->row.name](boost::system::error_code error) {
+    const auto late = weak.lock();
+    // Until it is admitted the queue keeps the deadline, and tells what is exhausted.
+    if (!error && late && late->in_runtime) late->give_up(boot_timeout(name));
+  });
+  auto got = co_await guarded_attempt(entry, boot, deadline);
+  timer.cancel();
+  if (got && !boot->cancelled && entry->death) {
+    got = Error{Code::kLost, "sandbox_died", "it ended while it started: " + *entry->death, 0};
+  }
+  Result<void> result;
+  if (boot->cancelled) {
+    result = *boot->cancelled;
+  } else if (!got) {
+    result = std::move(got).error();
+  } else {
+    result = succeed(*entry, *std::move(got));
+  }
+  if (!result) co_await clean(entry, boot, result.error());
+  entry->boot.reset();
+  boot->result = std::move(result);
+  boot->done.set();
+  co_return Result<void>();
+}
+
+// Cancellation and foreign exceptions become errors here, so that the job can clean up after them.
+Task<std::shared_ptr<LiveSandbox>> Boots::guarded_attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
+                                                          Event::Deadline deadline) {
+  if (boot->cancelled) co_return *boot->cancelled;
+  try {
+    auto work = attempt(entry, boot, deadline);
+    auto token = asio::bind_cancellation_slot(boot->cancel.slot(), asio::use_awaitable);
+    auto got = co_await asio::co_spawn(jobs_.loop(), std::move(work), std::move(token));
+    co_return got;
+  } catch (const boost::system::system_error& fault) {
+    co_return Error{Code::kCancelled, "boot_cancelled", std::string("the start was given up: ") + fault.what(), 0};
+  } catch (const std::exception& fault) {
+    co_return Error{Code::kInternal, "boot_failed", std::string("the start failed unforeseen: ") + fault.what(), 0};
+  }
+}
+
+Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
+                                                  Event::Deadline deadline) {
+  CAY_CO_TRY(auto room, co_await admission_.room(entry->row.limits, deadline));
+  entry->room = std::move(room);
+  CAY_CO_TRY(auto place, co_await admission_.place(deadline));
+  boot->in_runtime = true;
+  entry->death.reset();  // what was told before is of an earlier life
+  if (std::chrono::steady_clock::now() >= deadline) co_return boot_timeout(entry->row.name);
+  BootSpec spec;
+  spec.id = entry->row.id;
+  spec.hostname = hostname_of(entry->row.name);
+  spec.snapshot = entry->row.snapshot_id;
+  spec.limits = entry->row.limits;
+  spec.run = entry->row.run;
+  auto live = co_await runtime_.boot(std::move(spec));
+  co_return live;
+}
+
+Result<void> Boots::succeed(Entry& entry, std::shared_ptr<LiveSandbox> live) {
+  registry_->touch(entry);
+  Sandbox next = entry.row;
+  next.state = SandboxState::kReady;
+  next.reason.clear();
+  next.stopped_at.reset();
+  CAY_CHECK(registry_->save(entry, std::move(next)));
+  entry.live = std::move(live);
+  return {};
+}
+
+asio::awaitable<void> Boots::clean(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Error why) {
+  const bool never_ran = is_first(boot->kind);
+  Result<void> cleaned;
+  if (never_ran) {
+    cleaned = co_await runtime_.destroy(entry->row.id);
+  } else {
+    cleaned = co_await runtime_.stop(entry->row.id);
+  }
+  entry->room.reset();
+  if (entry->removal) co_return;  // the removal waits for its turn and does the rest
+  Sandbox next = entry->row;
+  if (!cleaned && boot->kind == BootKind::kEphemeral) {
+    // It cannot be left behind, and cannot be removed now: the timers go on trying.
+    next.state = SandboxState::kDeleting;
+    next.reason = "could not be removed: " + cleaned.error().message;
+    registry_->record(*entry, std::move(next));
+    co_return;
+  }
+  if (boot->kind == BootKind::kEphemeral) {
+    const auto erased = registry_->erase(*entry);
+    if (erased) co_return;
+    next.state = SandboxState::kDeleting;
+    next.reason = "could not be removed: " + erased.error().message;
+    registry_->record(*entry, std::move(next));
+    co_return;
+  }
+  if (boot->kind == BootKind::kWake && is_passing(why)) {
+    next.state = SandboxState::kStopped;
+  } else if (boot->kind == BootKind::kStart && why.reason == "stopped_while_starting") {
+    next.state = SandboxState::kStopped;
+  } else {
+    next.state = SandboxState::kFailed;
+    next.reason = why.message;
+  }
+  if (!next.stopped_at) next.stopped_at = registry_->clock().wall();
+  registry_->record(*entry, std::move(next));
+}
+
+}  // namespace cay::core

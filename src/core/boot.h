@@ -1,0 +1,69 @@
+// Boots: the one place that makes a sandbox run: queueing, booting, the deadline, and cleaning up
+// after every way in which it can fail.
+#pragma once
+#include <boost/asio/cancellation_signal.hpp>
+#include <memory>
+#include <optional>
+
+#include "core/admission.h"
+#include "core/event.h"
+#include "core/jobs.h"
+#include "core/make_core.h"
+#include "core/ports/runtime.h"
+
+namespace cay::core {
+
+class Registry;
+struct Entry;
+
+enum class BootKind : std::uint8_t {
+  kFirst,      // created; if it fails the row stays, failed, with the reason
+  kEphemeral,  // created by a caller who waits: if it fails nothing is left
+  kStart,      // asked for: if it fails the row says failed and why
+  kWake,       // by a command or file call: a full host leaves it stopped
+};
+
+// One boot under way.
+struct Boot {
+  Boot(asio::any_io_executor loop, BootKind k) : kind(k), done(std::move(loop)) {}
+
+  // The first reason counts. What was made is unmade, then `done` is set with it.
+  void give_up(Error why) {
+    if (done.is_set() || cancelled) return;
+    cancelled = std::move(why);
+    cancel.emit(boost::asio::cancellation_type::terminal);
+  }
+
+  BootKind kind;
+  Event done;
+  Result<void> result;  // valid when done
+  std::optional<Error> cancelled;
+  bool in_runtime = false;  // admitted: from here on the deadline is the boot's own
+  boost::asio::cancellation_signal cancel;
+};
+
+class Boots {
+ public:
+  Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Jobs& jobs)
+      : registry_(std::move(registry)), runtime_(runtime), admission_(admission), jobs_(jobs) {}
+
+  // The row is (or becomes) kProvisioning and a job boots it. The entry must have no boot, stop or
+  // removal under way.
+  Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline);
+
+ private:
+  Task<void> job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Event::Deadline deadline);
+  Task<std::shared_ptr<LiveSandbox>> attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
+                                             Event::Deadline deadline);
+  Task<std::shared_ptr<LiveSandbox>> guarded_attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
+                                                     Event::Deadline deadline);
+  Result<void> succeed(Entry& entry, std::shared_ptr<LiveSandbox> live);
+  asio::awaitable<void> clean(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Error why);
+
+  std::shared_ptr<Registry> registry_;
+  Runtime& runtime_;
+  Admission& admission_;
+  Jobs& jobs_;
+};
+
+}  // namespace cay::core

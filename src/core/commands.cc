@@ -1,0 +1,141 @@
+#include "core/commands.h"
+
+#include "core/errors.h"
+#include "core/streams.h"
+#include "core/validate.h"
+
+namespace cay::core {
+namespace {
+
+// What runs no more, so that its commands are read from the spools without waking it.
+bool at_rest(const Entry& entry) {
+  return !entry.removing() &&
+         (entry.row.state == SandboxState::kStopped || entry.row.state == SandboxState::kFailed);
+}
+
+Error unknown_command(const CommandId& id) {
+  return {Code::kNotFound, "unknown_command",
+          "no command '" + id.get() + "': it never ran here, or its keeping time is over", 0};
+}
+
+}  // namespace
+
+Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec asked) {
+  CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
+  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  spec.run = layered(held.entry->row.run, spec.run);
+  auto command = co_await held.live->start(std::move(spec));
+  co_return command;
+}
+
+Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked) {
+  CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
+  CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  spec.run = layered(held.entry->row.run, spec.run);
+  // As a job: a caller that goes away between start and attach leaves a command that had a reader
+  // and lost it, so that kill_on_disconnect and the idle timeout mean what they say.
+  auto reader = co_await jobs_.finish<Reader>(run_job(std::move(held), std::move(spec)));
+  co_return reader;
+}
+
+Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec) {
+  const CommandId id = spec.id;
+  CAY_CO_TRY(Command command, co_await held.live->start(std::move(spec)));
+  const OutputOffsets from;
+  CAY_CO_TRY(auto reader, co_await held.live->attach(id, from));
+  co_return held_reader(std::move(reader), std::move(held), std::move(command));
+}
+
+Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id, OutputOffsets from) {
+  CAY_CO_CHECK(check_command_id(id));
+  CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
+  const SandboxId sandbox = entry->row.id;
+  if (!at_rest(*entry)) {
+    CAY_CO_TRY(Held held, co_await wake_.live(std::move(entry)));
+    auto live = held.live;
+    auto reader = co_await live->attach(id, from);
+    if (reader) co_return held_reader(*std::move(reader), std::move(held));
+    if (reader.error().code != Code::kNotFound) co_return std::move(reader).error();
+    // It may have run before the sandbox was last started: then it is in the spools.
+  }
+  auto reader = co_await runtime_.stopped_reader(sandbox, id, from);
+  if (!reader && reader.error().code == Code::kNotFound) co_return unknown_command(id);
+  co_return reader;
+}
+
+Task<void> CommandVerbs::write_stdin(Principal who, std::string ref, CommandId id, Bytes data) {
+  CAY_CO_CHECK(check_command_id(id));
+  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  auto done = co_await held.live->write_stdin(std::move(id), std::move(data));
+  co_return done;
+}
+
+Task<void> CommandVerbs::close_stdin(Principal who, std::string ref, CommandId id) {
+  CAY_CO_CHECK(check_command_id(id));
+  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  auto done = co_await held.live->close_stdin(std::move(id));
+  co_return done;
+}
+
+Task<void> CommandVerbs::kill(Principal who, std::string ref, CommandId id, int signal) {
+  CAY_CO_CHECK(check_command_id(id));
+  CAY_CO_CHECK(check_signal(signal));
+  CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
+  if (at_rest(*entry)) {
+    // Nothing runs: waking it would not help, and a command that has ended is as killed as it gets.
+    CAY_CO_TRY(const Command ended, co_await from_spools(entry->row.id, std::move(id)));
+    co_return Result<void>();
+  }
+  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(entry)));
+  auto done = co_await held.live->kill(std::move(id), signal, "client");
+  co_return done;
+}
+
+Task<void> CommandVerbs::resize(Principal who, std::string ref, CommandId id, PtySize size) {
+  CAY_CO_CHECK(check_command_id(id));
+  CAY_CO_CHECK(check_pty(size));
+  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  auto done = co_await held.live->resize(std::move(id), size);
+  co_return done;
+}
+
+Task<Command> CommandVerbs::get(Principal who, std::string ref, CommandId id) {
+  CAY_CO_CHECK(check_command_id(id));
+  CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
+  const SandboxId sandbox = entry->row.id;
+  if (!at_rest(*entry)) {
+    CAY_CO_TRY(const Held held, co_await wake_.live(std::move(entry)));
+    auto command = co_await held.live->command(id);
+    if (command || command.error().code != Code::kNotFound) co_return command;
+  }
+  auto command = co_await from_spools(sandbox, std::move(id));
+  co_return command;
+}
+
+Task<Command> CommandVerbs::from_spools(SandboxId sandbox, CommandId id) {
+  CAY_CO_TRY(auto all, co_await runtime_.stopped_commands(std::move(sandbox)));
+  for (auto& command : all) {
+    if (command.id == id) co_return std::move(command);
+  }
+  co_return unknown_command(id);
+}
+
+Task<std::vector<Command>> CommandVerbs::list(Principal who, std::string ref) {
+  CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
+  if (at_rest(*entry)) {
+    auto stopped = co_await runtime_.stopped_commands(entry->row.id);
+    co_return stopped;
+  }
+  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(entry)));
+  auto commands = co_await held.live->commands();
+  co_return commands;
+}
+
+Task<void> CommandVerbs::forget(Principal who, std::string ref, CommandId id) {
+  CAY_CO_CHECK(check_command_id(id));
+  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  auto done = co_await held.live->forget(std::move(id));
+  co_return done;
+}
+
+}  // namespace cay::core

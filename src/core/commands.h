@@ -1,0 +1,33 @@
+// CommandVerbs: core::Commands over live sandboxes, and over the spools of stopped ones.
+#pragma once
+#include "core/cay.h"
+#include "core/jobs.h"
+#include "core/wake.h"
+
+namespace cay::core {
+
+class CommandVerbs : public Commands {
+ public:
+  CommandVerbs(Wake& wake, Runtime& runtime, Jobs& jobs) : wake_(wake), runtime_(runtime), jobs_(jobs) {}
+
+  Task<Command> start(Principal who, std::string ref, CommandSpec spec) override;
+  Task<Reader> run(Principal who, std::string ref, CommandSpec spec) override;
+  Task<Reader> attach(Principal who, std::string ref, CommandId id, OutputOffsets from) override;
+  Task<void> write_stdin(Principal who, std::string ref, CommandId id, Bytes data) override;
+  Task<void> close_stdin(Principal who, std::string ref, CommandId id) override;
+  Task<void> kill(Principal who, std::string ref, CommandId id, int signal) override;
+  Task<void> resize(Principal who, std::string ref, CommandId id, PtySize size) override;
+  Task<Command> get(Principal who, std::string ref, CommandId id) override;
+  Task<std::vector<Command>> list(Principal who, std::string ref) override;
+  Task<void> forget(Principal who, std::string ref, CommandId id) override;
+
+ private:
+  Task<Reader> run_job(Held held, CommandSpec spec);
+  Task<Command> from_spools(SandboxId sandbox, CommandId id);
+
+  Wake& wake_;
+  Runtime& runtime_;
+  Jobs& jobs_;
+};
+
+}  // namespace cay::core

@@ -1,0 +1,79 @@
+#include "core/core.h"
+
+#include "core/errors.h"
+
+namespace cay::core {
+
+Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock, CoreConfig config)
+    : runtime_(runtime),
+      timing_(config.timing),
+      registry_(std::make_shared<Registry>(loop, store, clock)),
+      jobs_(loop, std::move(config.warn)),
+      admission_(loop, config.host, std::move(config.capacity)),
+      boots_(registry_, runtime, admission_, jobs_),
+      lifecycle_(registry_, runtime, jobs_),
+      wake_(registry_, boots_, config.timing),
+      timers_(registry_, lifecycle_, jobs_),
+      restart_(registry_, runtime, admission_, jobs_),
+      sandboxes_(registry_, boots_, lifecycle_, admission_, jobs_, std::move(config.defaults), config.timing),
+      commands_(wake_, runtime, jobs_),
+      files_(wake_) {}
+
+Task<void> Core::open(std::function<void(std::string)> progress) {
+  CAY_CO_TRY(const SnapshotInfo snapshot, co_await runtime_.prepare_default_snapshot(progress));
+  CAY_CO_CHECK(registry_->store().put_snapshot(snapshot));
+  CAY_CO_CHECK(co_await restart_.run(std::move(progress)));
+  runtime_.watch([this, alive = std::weak_ptr<bool>(alive_)](SandboxDeath death) {
+    if (!alive.expired()) lifecycle_.died(death);
+  });
+  registry_->on_change = [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) timers_.poke();
+  };
+  jobs_.spawn(timers_.run());
+  co_return Result<void>();
+}
+
+Task<void> Core::close(bool stop_sandboxes) {
+  jobs_.closing = true;
+  timers_.stop();
+  for (const auto& entry : registry_->entries()) {
+    if (entry->boot) entry->boot->give_up(shutting_down());
+  }
+  const auto deadline = deadline_in(timing_.close_limit);
+  auto idle = co_await jobs_.wait_idle(deadline);
+  Result<void> done;
+  if (stop_sandboxes && idle) {
+    done = co_await stop_all();
+    idle = co_await jobs_.wait_idle(deadline);
+  }
+  for (const auto& entry : registry_->entries()) {
+    entry->row.last_active_at = entry->last_active;
+    registry_->rewrite(*entry);
+    entry->live.reset();  // lets the keepers go; they live on
+  }
+  if (!idle) {
+    co_return Error{Code::kDeadlineExceeded, "close_timeout", "work was still under way when the daemon ended", 0};
+  }
+  co_return done;
+}
+
+Task<void> Core::stop_all() {
+  std::vector<std::shared_ptr<Outcome<void>>> stops;
+  for (const auto& entry : registry_->entries()) {
+    if (entry->row.state == SandboxState::kReady) stops.push_back(jobs_.begin<void>(lifecycle_.stop(entry)));
+  }
+  Result<void> first;
+  for (std::size_t i = 0; i < stops.size(); ++i) {
+    const auto stop = stops[i];
+    co_await stop->done.wait();
+    if (first && !stop->result) first = stop->result;
+  }
+  co_return first;
+}
+
+std::unique_ptr<Cay> make_core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock,
+                               CoreConfig config) {
+  return std::make_unique<Core>(std::move(loop), runtime, store, clock, std::move(config));
+}
+
+}  // namespace cay::core

@@ -1,0 +1,48 @@
+// Core: owns the parts and knows nothing else. make_core gives it as a Cay; tests may reach the timers.
+#pragma once
+#include <memory>
+
+#include "core/commands.h"
+#include "core/files.h"
+#include "core/make_core.h"
+#include "core/restart.h"
+#include "core/sandboxes.h"
+#include "core/timers.h"
+
+namespace cay::core {
+
+class Core : public Cay {
+ public:
+  Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock, CoreConfig config);
+
+  Sandboxes& sandboxes() override { return sandboxes_; }
+  Commands& commands() override { return commands_; }
+  Files& files() override { return files_; }
+  Runtime& runtime() override { return runtime_; }
+  Task<void> open(std::function<void(std::string)> progress) override;
+  Task<void> close(bool stop_sandboxes) override;
+
+  Timers& timers() { return timers_; }
+  Registry& registry() { return *registry_; }
+
+ private:
+  Task<void> stop_all();
+
+  Runtime& runtime_;
+  Timing timing_;
+  std::shared_ptr<Registry> registry_;
+  Jobs jobs_;
+  Admission admission_;
+  Boots boots_;
+  Lifecycle lifecycle_;
+  Wake wake_;
+  Timers timers_;
+  Restart restart_;
+  SandboxVerbs sandboxes_;
+  CommandVerbs commands_;
+  FileVerbs files_;
+  // The runtime may report deaths for longer than the core lives.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace cay::core

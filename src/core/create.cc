@@ -1,0 +1,116 @@
+// create: a transaction. It yields a usable sandbox or leaves nothing: no row, process, mount or file.
+#include "core/errors.h"
+#include "core/sandboxes.h"
+#include "core/validate.h"
+
+namespace cay::core {
+namespace {
+
+constexpr std::size_t kNameDigits = 8;
+constexpr int kNameTries = 8;
+
+// Gives the boot up when the waiting caller goes away, by cancellation or by an exception.
+class Abandon {
+ public:
+  explicit Abandon(std::shared_ptr<Boot> boot) : boot_(std::move(boot)) {}
+  Abandon(const Abandon&) = delete;
+  Abandon& operator=(const Abandon&) = delete;
+  ~Abandon() {
+    if (boot_) boot_->give_up({Code::kCancelled, "caller_gone", "the caller went away", 0});
+  }
+  void dismiss() { boot_.reset(); }
+
+ private:
+  std::shared_ptr<Boot> boot_;
+};
+
+}  // namespace
+
+Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptions options) {
+  if (jobs_.closing) co_return shutting_down();
+  CAY_CO_TRY(SandboxSpec spec, checked(std::move(asked), defaults_));
+  CAY_CO_TRY(const SnapshotInfo snapshot, snapshot_of(spec.snapshot));
+  if (spec.name.empty()) {
+    CAY_CO_TRY(spec.name, free_name(who.tenant));
+  } else {
+    CAY_CO_TRY(const auto taken, registry_->store().by_name(who.tenant, spec.name));
+    if (taken) co_return name_in_use(spec.name);  // before queueing; the insert decides
+  }
+  const auto deadline = deadline_in(options.wait_for_ready ? options.timeout : timing_.boot_limit);
+  Grant slot;
+  if (options.wait_for_ready) {
+    CAY_CO_TRY(slot, co_await admission_.slot(who.tenant, deadline));
+  } else {
+    CAY_CO_TRY(slot, admission_.slot_now(who.tenant));
+  }
+  if (jobs_.closing) co_return shutting_down();
+  CAY_CO_TRY(auto entry, registry_->insert(row_of(who, std::move(spec), snapshot)));
+  entry->slot = std::move(slot);
+  const BootKind kind = options.wait_for_ready ? BootKind::kEphemeral : BootKind::kFirst;
+  CAY_CO_TRY(auto boot, boots_.begin(entry, kind, deadline));
+  if (!options.wait_for_ready) co_return registry_->shown(*entry);
+
+  Abandon abandon(boot);
+  const auto at_most = deadline_in(options.timeout + timing_.clean_limit);
+  auto done = co_await boot->done.wait(at_most);
+  if (!done) {
+    co_return Error{Code::kDeadlineExceeded, "boot_timeout",
+                    "sandbox '" + entry->row.name + "' did not start in the time allowed, and is still being removed", 0};
+  }
+  abandon.dismiss();
+  if (!boot->result) co_return boot->result.error();
+  co_return registry_->shown(*entry);
+}
+
+Result<SnapshotInfo> SandboxVerbs::snapshot_of(const std::string& name_or_id) {
+  const std::string wanted = name_or_id.empty() ? "default" : name_or_id;
+  CAY_TRY(const auto all, registry_->store().snapshots());
+  const SnapshotInfo* best = nullptr;
+  const SnapshotInfo* unfit = nullptr;
+  for (const auto& snapshot : all) {
+    if (snapshot.id.get() != wanted && snapshot.name != wanted) continue;
+    if (snapshot.status != "ready") {
+      unfit = &snapshot;
+    } else if (best == nullptr || snapshot.created_at > best->created_at) {
+      best = &snapshot;  // the newest of a name
+    }
+  }
+  if (best != nullptr) return *best;
+  if (unfit != nullptr) {
+    return Error{Code::kNotReady, "snapshot_not_ready", "snapshot '" + wanted + "' is " + unfit->status, 0};
+  }
+  return snapshot_not_found(wanted);
+}
+
+Result<std::string> SandboxVerbs::free_name(const TenantId& tenant) {
+  for (int i = 0; i < kNameTries; ++i) {
+    std::string name = "sb-" + new_uuid().substr(0, kNameDigits);
+    CAY_TRY(const auto taken, registry_->store().by_name(tenant, name));
+    if (!taken) return name;
+  }
+  return Error{Code::kUnavailable, "no_free_name", "no free name was found: give one", 0};
+}
+
+Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec, const SnapshotInfo& snapshot) const {
+  Sandbox row;
+  row.id = SandboxId(new_uuid());
+  row.tenant = who.tenant;
+  row.name = std::move(spec.name);
+  row.state = SandboxState::kProvisioning;
+  row.snapshot_name = snapshot.name;
+  row.snapshot_id = snapshot.id;
+  row.labels = std::move(spec.labels);
+  row.limits = spec.limits;
+  row.run = std::move(spec.run);
+  row.policy = std::move(spec.policy);
+  row.idle_ttl_s = *spec.idle_ttl_s;
+  row.delete_after_stop_s = *spec.delete_after_stop_s;
+  row.created_at = registry_->clock().wall();
+  row.updated_at = row.created_at;
+  row.last_active_at = row.created_at;
+  row.created_by = who.key_name;
+  row.facade_data = std::move(spec.facade_data);
+  return row;
+}
+
+}  // namespace cay::core

@@ -1,0 +1,277 @@
+#include "core/core_fixture.h"
+
+namespace cay::core {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr CreateOptions kNoWait{.wait_for_ready = false};
+
+class CreateTest : public CoreTest {
+ protected:
+  CreateTest() { EXPECT_TRUE(open()); }
+};
+
+TEST_F(CreateTest, FillsDefaultsAndBoots) {
+  const auto made = create("box");
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->state, SandboxState::kReady);
+  EXPECT_EQ(made->limits, config.defaults.limits);
+  EXPECT_EQ(made->idle_ttl_s, 600);
+  EXPECT_EQ(made->policy, "packages");
+  EXPECT_EQ(made->snapshot_name, "default");
+  EXPECT_EQ(made->created_by, "alice");
+  EXPECT_FALSE(made->stopped_at);
+  ASSERT_EQ(runtime.boots.size(), 1U);
+  EXPECT_EQ(runtime.boots[0].id, made->id);
+  EXPECT_EQ(runtime.boots[0].limits, config.defaults.limits);
+  EXPECT_EQ(store.rows.at(made->id).state, SandboxState::kReady);
+}
+
+TEST_F(CreateTest, MakesANameWhenNoneIsGiven) {
+  const auto made = create("");
+  ASSERT_TRUE(made);
+  EXPECT_TRUE(made->name.starts_with("sb-"));
+  EXPECT_EQ(made->name.size(), 11U);
+}
+
+TEST_F(CreateTest, HostNameHasNoDotsOrUnderscores) {
+  ASSERT_TRUE(create("a.b_c"));
+  EXPECT_EQ(runtime.boots[0].hostname, "a-b-c");
+}
+
+TEST_F(CreateTest, RefusesWhatCanNeverWorkAndMakesNothing) {
+  const auto reason = [&](SandboxSpec spec) {
+    auto got = run(core->sandboxes().create(alice, std::move(spec), CreateOptions{}));
+    return got ? std::string("made") : got.error().reason;
+  };
+  EXPECT_EQ(reason(named("-x")), "invalid_name");
+  EXPECT_EQ(reason(named("00000000-0000-4000-8000-000000000000")), "invalid_name");
+  EXPECT_EQ(reason(named(std::string(64, 'a'))), "invalid_name");
+  SandboxSpec spec;
+  for (int i = 0; i < 65; ++i) spec.labels[std::to_string(i)] = "";
+  EXPECT_EQ(reason(spec), "invalid_labels");
+  spec = {};
+  spec.limits.memory_bytes = 1;
+  EXPECT_EQ(reason(spec), "invalid_limits");
+  spec.limits.memory_bytes = 1ull << 60;
+  EXPECT_EQ(reason(spec), "invalid_limits");
+  spec = {};
+  spec.run.workdir = "relative";
+  EXPECT_EQ(reason(spec), "invalid_workdir");
+  spec = {};
+  spec.run.env["A=B"] = "";
+  EXPECT_EQ(reason(spec), "invalid_env");
+  spec = {};
+  spec.snapshot = "none";
+  EXPECT_EQ(reason(spec), "snapshot_not_found");
+  spec = {};
+  spec.policy = "everything";
+  EXPECT_EQ(reason(spec), "invalid_policy");
+  spec = {};
+  spec.idle_ttl_s = -1;
+  EXPECT_EQ(reason(spec), "invalid_ttl");
+  EXPECT_TRUE(runtime.boots.empty());
+  expect_nothing_left();
+}
+
+TEST_F(CreateTest, NameIsUniqueInATenantOnly) {
+  ASSERT_TRUE(create("box"));
+  EXPECT_EQ(create("box").error().reason, "name_in_use");
+  EXPECT_TRUE(run(core->sandboxes().create(bob, named("box"), CreateOptions{})));
+}
+
+TEST_F(CreateTest, TwoAtOnceWithOneNameMakeOne) {
+  runtime.hold_boots = true;
+  auto first = begin(core->sandboxes().create(alice, named("box"), CreateOptions{}));
+  auto second = begin(core->sandboxes().create(alice, named("box"), CreateOptions{}));
+  EXPECT_EQ(finish(second).error().reason, "name_in_use");
+  runtime.release_boots();
+  EXPECT_TRUE(finish(first));
+}
+
+TEST_F(CreateTest, FailedBootLeavesNothing) {
+  runtime.boot_error = Error{Code::kInternal, "mount_failed", "mount rootfs: EPERM"};
+  runtime.leaves_remains = true;
+  const auto made = create("box");
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().reason, "mount_failed");
+  EXPECT_EQ(runtime.destroys.size(), 1U);
+  expect_nothing_left();
+  runtime.boot_error.reset();
+  EXPECT_TRUE(create("box"));  // the name is free
+}
+
+TEST_F(CreateTest, GivesUpAtTheDeadlineAndLeavesNothing) {
+  runtime.hold_boots = true;
+  const auto made = create("box", {.timeout = milliseconds(20)});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, Code::kDeadlineExceeded);
+  EXPECT_EQ(runtime.booting, 0);
+  expect_nothing_left();
+}
+
+TEST_F(CreateTest, CallerThatGoesAwayLeavesNothing) {
+  runtime.hold_boots = true;
+  auto pending = begin(core->sandboxes().create(alice, named("box"), CreateOptions{}));
+  EXPECT_EQ(store.rows.size(), 1U);
+  pending->cancel();
+  drain();
+  EXPECT_TRUE(pending->done());
+  expect_nothing_left();
+}
+
+TEST_F(CreateTest, StoreThatFailsAtEachWriteLeavesNothing) {
+  for (int writes = 0; writes < 2; ++writes) {
+    store.writes_before_error = writes;
+    store.write_error = Error{Code::kUnavailable, "store_failed", "disk full"};
+    EXPECT_EQ(create("box").error().reason, "store_failed") << writes;
+    EXPECT_TRUE(runtime.alive.empty());
+    EXPECT_TRUE(runtime.disks.empty());
+    store.write_error.reset();
+    clock.advance(milliseconds(31'000));
+    core->timers().sweep();  // a row that could not be erased goes as soon as it can
+    drain();
+    expect_nothing_left();
+  }
+}
+
+TEST_F(CreateTest, WithoutWaitingAnswersAtOnceAndGetsReady) {
+  runtime.hold_boots = true;
+  const auto made = create("box", kNoWait);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->state, SandboxState::kProvisioning);
+  runtime.release_boots();
+  drain();
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+}
+
+TEST_F(CreateTest, WithoutWaitingAFailureIsSeenInTheRow) {
+  runtime.boot_error = Error{Code::kInternal, "mount_failed", "mount rootfs: EPERM"};
+  ASSERT_TRUE(create("box", kNoWait));
+  drain();
+  const auto got = run(core->sandboxes().get(alice, "box"));
+  EXPECT_EQ(got->state, SandboxState::kFailed);
+  EXPECT_EQ(got->reason, "mount rootfs: EPERM");
+  runtime.boot_error.reset();
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
+  drain();
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, "");
+}
+
+TEST_F(CreateTest, DeleteWhileBootingCancelsIt) {
+  runtime.hold_boots = true;
+  auto pending = begin(core->sandboxes().create(alice, named("box"), CreateOptions{}));
+  EXPECT_TRUE(run(core->sandboxes().remove(alice, "box")));
+  EXPECT_EQ(finish(pending).error().reason, "deleted_while_starting");
+  expect_nothing_left();
+}
+
+TEST_F(CreateTest, DeathWhileBootingIsAFailureNotAReadySandbox) {
+  runtime.boot_time = milliseconds(10);
+  auto pending = begin(core->sandboxes().create(alice, named("box"), CreateOptions{}));
+  core->registry().entries().at(0)->death = "init killed";
+  EXPECT_EQ(finish(pending).error().reason, "sandbox_died");
+  expect_nothing_left();
+}
+
+TEST_F(CreateTest, WhatCannotBeRemovedStaysDeletingAndIsTriedAgain) {
+  runtime.boot_error = Error{Code::kInternal, "mount_failed", "mount rootfs: EPERM"};
+  runtime.destroy_error = Error{Code::kUnavailable, "launcher_unavailable", "no launcher"};
+  ASSERT_FALSE(create("box"));
+  EXPECT_EQ(state("box"), SandboxState::kDeleting);
+  runtime.destroy_error.reset();
+  clock.advance(milliseconds(31'000));
+  core->timers().sweep();
+  drain();
+  expect_nothing_left();
+}
+
+class QuotaTest : public CoreTest {};
+
+TEST_F(QuotaTest, ConcurrentCreatesNeverPassTheSandboxLimit) {
+  config.host.max_sandboxes = 3;
+  ASSERT_TRUE(open());
+  runtime.hold_boots = true;
+  std::vector<std::shared_ptr<testing::Started<Sandbox>>> started;
+  for (int i = 0; i < 8; ++i) {
+    started.push_back(begin(core->sandboxes().create(alice, named("b" + std::to_string(i)), {.timeout = milliseconds(50)})));
+    EXPECT_LE(store.rows.size(), 3U);
+  }
+  runtime.release_boots();
+  int made = 0;
+  for (auto& one : started) {
+    auto got = finish(one);
+    if (got) {
+      ++made;
+    } else {
+      EXPECT_EQ(got.error().code, Code::kExhausted);
+      EXPECT_EQ(got.error().reason, "quota_sandboxes");
+      EXPECT_NE(got.error().message.find("sandbox limit"), std::string::npos);
+    }
+  }
+  EXPECT_EQ(made, 3);
+  EXPECT_EQ(store.rows.size(), 3U);
+}
+
+TEST_F(QuotaTest, WaitsForASlotAndGetsItWhenOneIsFreed) {
+  config.host.max_sandboxes = 1;
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(create("first"));
+  auto waiting = begin(core->sandboxes().create(alice, named("second"), CreateOptions{}));
+  EXPECT_FALSE(waiting->done());
+  // Another tenant is not held up.
+  EXPECT_TRUE(run(core->sandboxes().create(bob, named("theirs"), CreateOptions{})));
+  ASSERT_TRUE(run(core->sandboxes().remove(alice, "first")));
+  EXPECT_TRUE(finish(waiting));
+  EXPECT_EQ(create("third", kNoWait).error().reason, "quota_sandboxes");
+}
+
+TEST_F(QuotaTest, MemoryIsNeverOverAdmitted) {
+  config.capacity.memory_bytes = config.host.memory_reserve_bytes + (1ull << 30);
+  config.host.memory_overcommit = 4.0;  // room for two of 2 GiB
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(create("one"));
+  ASSERT_TRUE(create("two"));
+  const auto third = create("three", {.timeout = milliseconds(20)});
+  EXPECT_EQ(third.error().reason, "quota_memory");
+  EXPECT_EQ(runtime.alive.size(), 2U);
+  EXPECT_EQ(store.rows.size(), 2U);
+  auto waiting = begin(core->sandboxes().create(alice, named("four"), CreateOptions{}));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "one")));
+  EXPECT_TRUE(finish(waiting));
+}
+
+TEST_F(QuotaTest, WhatNeverFitsIsRefusedAtOnce) {
+  config.capacity.cpu_millicores = 1000;
+  config.host.cpu_overcommit = 0.5;
+  ASSERT_TRUE(open());
+  const auto made = create("box");  // with the usual 30 s to wait
+  EXPECT_EQ(made.error().reason, "quota_cpu");
+  expect_nothing_left();
+}
+
+TEST_F(QuotaTest, FullDiskNamesStorage) {
+  config.capacity.free_disk_bytes = [] { return std::uint64_t{0}; };
+  ASSERT_TRUE(open());
+  const auto made = create("box", {.timeout = milliseconds(20)});
+  EXPECT_EQ(made.error().reason, "quota_storage");
+  EXPECT_NE(made.error().message.find("storage"), std::string::npos);
+  expect_nothing_left();
+}
+
+TEST_F(QuotaTest, BootsInParallelAreBounded) {
+  config.host.max_parallel_boots = 2;
+  ASSERT_TRUE(open());
+  runtime.hold_boots = true;
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(create("b" + std::to_string(i), kNoWait));
+  drain();
+  EXPECT_EQ(runtime.booting, 2);
+  runtime.release_boots();
+  drain();
+  EXPECT_EQ(runtime.most_booting, 2);
+  EXPECT_EQ(runtime.alive.size(), 6U);
+}
+
+}  // namespace
+}  // namespace cay::core

@@ -1,0 +1,28 @@
+// The core's own errors, one maker each, so that a reason is spelled once. docs/errors.md lists them.
+#pragma once
+#include <string>
+
+#include "base/error.h"
+
+namespace cay::core {
+
+inline Error invalid(std::string reason, std::string message) {
+  return {Code::kInvalidArgument, std::move(reason), std::move(message), 0};
+}
+inline Error sandbox_not_found(const std::string& ref) {
+  return {Code::kNotFound, "sandbox_not_found", "no sandbox '" + ref + "': list them to see the names", 0};
+}
+inline Error snapshot_not_found(const std::string& name) {
+  return {Code::kNotFound, "snapshot_not_found", "no snapshot '" + name + "': list the snapshots to see the names", 0};
+}
+inline Error name_in_use(const std::string& name) {
+  return {Code::kAlreadyExists, "name_in_use", "a sandbox named '" + name + "' exists: choose another name or delete it", 0};
+}
+inline Error not_ready(const std::string& name, const std::string& why) {
+  return {Code::kNotReady, "sandbox_not_ready", "sandbox '" + name + "' is not ready: " + why, 0};
+}
+inline Error shutting_down() {
+  return {Code::kUnavailable, "shutting_down", "the daemon is ending: try again when it is back", 0};
+}
+
+}  // namespace cay::core

@@ -1,0 +1,103 @@
+#include "core/lifecycle.h"
+
+#include "core/errors.h"
+
+namespace cay::core {
+
+Task<void> Lifecycle::stop(std::shared_ptr<Entry> entry, std::function<bool()> still) {
+  if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
+  if (entry->boot) {
+    const BootKind kind = entry->boot->kind;
+    if (kind == BootKind::kFirst || kind == BootKind::kEphemeral) {
+      co_return not_ready(entry->row.name, "it is being made; wait for it, or delete it");
+    }
+    entry->boot->give_up({Code::kCancelled, "stopped_while_starting", "it was stopped while it started", 0});
+  }
+  auto stopped = co_await jobs_.finish<void>(stop_job(std::move(entry), std::move(still)));
+  co_return stopped;
+}
+
+Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool()> still) {
+  auto turn = co_await entry->turn.lock();
+  if (entry->erased) co_return sandbox_not_found(entry->row.name);
+  if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
+  if (entry->row.state == SandboxState::kStopped) co_return Result<void>();
+  if (still && !still()) co_return Result<void>();
+  entry->stopping = true;
+  auto stopped = co_await runtime_.stop(entry->row.id);
+  entry->stopping = false;
+  if (!stopped) co_return std::move(stopped).error().while_doing("stop sandbox " + entry->row.name);
+  entry->live.reset();
+  entry->room.reset();
+  Sandbox next = entry->row;
+  // A failed one stopped running when it failed: its time counts from then.
+  if (next.state == SandboxState::kReady || !next.stopped_at) next.stopped_at = registry_->clock().wall();
+  next.state = SandboxState::kStopped;
+  next.reason.clear();
+  registry_->record(*entry, std::move(next));
+  co_return Result<void>();
+}
+
+Task<void> Lifecycle::remove(std::shared_ptr<Entry> entry) {
+  auto removal = entry->removal;
+  if (!removal) {
+    if (entry->erased) co_return sandbox_not_found(entry->row.name);
+    Sandbox next = entry->row;
+    next.state = SandboxState::kDeleting;
+    CAY_CO_CHECK(registry_->save(*entry, std::move(next)));
+    removal = std::make_shared<Outcome<void>>(jobs_.loop());
+    entry->removal = removal;
+    if (entry->boot) {
+      entry->boot->give_up({Code::kCancelled, "deleted_while_starting", "it was deleted while it started", 0});
+    }
+    jobs_.spawn(remove_job(std::move(entry)));
+  }
+  co_await removal->done.wait();
+  co_return removal->result;
+}
+
+Task<void> Lifecycle::remove_job(std::shared_ptr<Entry> entry) {
+  auto turn = co_await entry->turn.lock();
+  entry->live.reset();
+  auto result = co_await runtime_.destroy(entry->row.id);
+  if (result) result = registry_->erase(*entry);
+  if (!result) {
+    Sandbox next = entry->row;
+    next.reason = "could not be removed yet: " + result.error().message;
+    registry_->record(*entry, std::move(next));  // stays kDeleting: the timers try again
+    result = std::move(result).error().while_doing("delete sandbox " + entry->row.name);
+  }
+  auto removal = std::move(entry->removal);
+  entry->removal.reset();
+  removal->result = std::move(result);
+  removal->done.set();
+  co_return Result<void>();
+}
+
+void Lifecycle::died(const SandboxDeath& death) {
+  const auto entry = registry_->by_id(death.id);
+  if (!entry) return;
+  if (entry->boot) {
+    entry->death = death.reason;  // the boot looks at it when the runtime returns
+    return;
+  }
+  if (entry->stopping || entry->removing() || entry->row.state != SandboxState::kReady) return;
+  entry->live.reset();
+  entry->room.reset();
+  Sandbox next = entry->row;
+  next.state = SandboxState::kFailed;
+  next.reason = death.reason;
+  next.stopped_at = registry_->clock().wall();
+  registry_->record(*entry, std::move(next));
+  jobs_.spawn(sweep_up_job(entry));
+}
+
+// What a dead sandbox left (groups, mounts) goes; its disk stays.
+Task<void> Lifecycle::sweep_up_job(std::shared_ptr<Entry> entry) {
+  auto turn = co_await entry->turn.lock();
+  if (entry->erased || entry->removing() || entry->row.state != SandboxState::kFailed) co_return Result<void>();
+  auto stopped = co_await runtime_.stop(entry->row.id);
+  co_return stopped;
+}
+
+}  // namespace cay::core

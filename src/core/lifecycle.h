@@ -1,0 +1,37 @@
+// Lifecycle: how a sandbox stops running, by request, by timer or by death, and how it goes.
+// Everything that takes a while runs as a job under the sandbox's turn.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "core/boot.h"
+#include "core/registry.h"
+
+namespace cay::core {
+
+class Lifecycle {
+ public:
+  Lifecycle(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs)
+      : registry_(std::move(registry)), runtime_(runtime), jobs_(jobs) {}
+
+  // Nothing of it runs when this ends; the disk stays. A start under way is given up. `still` is
+  // asked once its turn has come: false leaves it as it is (an idle stop that is no longer due).
+  Task<void> stop(std::shared_ptr<Entry> entry, std::function<bool()> still = nullptr);
+
+  // From any state. Any number may ask at once: the first removes, all are told how it went.
+  Task<void> remove(std::shared_ptr<Entry> entry);
+
+  // The runtime says that it ended unasked.
+  void died(const SandboxDeath& death);
+
+ private:
+  Task<void> stop_job(std::shared_ptr<Entry> entry, std::function<bool()> still);
+  Task<void> remove_job(std::shared_ptr<Entry> entry);
+  Task<void> sweep_up_job(std::shared_ptr<Entry> entry);
+
+  std::shared_ptr<Registry> registry_;
+  Runtime& runtime_;
+  Jobs& jobs_;
+};
+
+}  // namespace cay::core

@@ -1,0 +1,119 @@
+#include "core/registry.h"
+
+namespace cay::core {
+namespace {
+
+constexpr UnixMillis kWriteUseEvery = 30'000;
+
+}  // namespace
+
+Result<std::shared_ptr<Entry>> Registry::find(const Principal& who, const std::string& ref) {
+  std::shared_ptr<Entry> entry;
+  if (is_uuid(ref)) {
+    entry = by_id(SandboxId(ref));
+  } else if (is_valid_name(ref)) {
+    CAY_TRY(auto row, store_.by_name(who.tenant, ref));
+    if (row) entry = by_id(row->id);
+  }
+  if (!entry || entry->row.tenant != who.tenant) return sandbox_not_found(ref);
+  return entry;
+}
+
+std::shared_ptr<Entry> Registry::by_id(const SandboxId& id) const {
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<Entry>> Registry::entries() const {
+  std::vector<std::shared_ptr<Entry>> out;
+  out.reserve(entries_.size());
+  for (const auto& [id, entry] : entries_) out.push_back(entry);
+  return out;
+}
+
+Result<std::shared_ptr<Entry>> Registry::insert(Sandbox row) {
+  CAY_CHECK(store_.insert(row));
+  return load(std::move(row));
+}
+
+std::shared_ptr<Entry> Registry::load(Sandbox row) {
+  auto entry = std::make_shared<Entry>(loop_, std::move(row));
+  entry->last_active = entry->row.last_active_at;
+  entries_[entry->row.id] = entry;
+  changed();
+  return entry;
+}
+
+Result<void> Registry::save(Entry& entry, Sandbox next) {
+  next.updated_at = clock_.wall();
+  next.last_active_at = entry.last_active;
+  CAY_CHECK(store_.update(next));
+  entry.row = std::move(next);
+  entry.unsaved = false;
+  changed();
+  return {};
+}
+
+void Registry::record(Entry& entry, Sandbox next) {
+  next.updated_at = clock_.wall();
+  next.last_active_at = entry.last_active;
+  entry.row = std::move(next);
+  entry.unsaved = true;
+  rewrite(entry);
+  changed();
+}
+
+void Registry::rewrite(Entry& entry) {
+  if (entry.erased) return;
+  const auto written = store_.update(entry.row);
+  entry.unsaved = !written;
+}
+
+Result<void> Registry::erase(Entry& entry) {
+  CAY_CHECK(store_.erase(entry.row.id));
+  entry.erased = true;
+  entry.live.reset();
+  entry.room.reset();
+  entry.slot.reset();
+  entries_.erase(entry.row.id);
+  return {};
+}
+
+void Registry::touch(Entry& entry) {
+  if (entry.erased) return;
+  entry.last_active = clock_.wall();
+  if (entry.last_active - entry.row.last_active_at < kWriteUseEvery) return;
+  entry.row.last_active_at = entry.last_active;
+  rewrite(entry);
+}
+
+Sandbox Registry::shown(const Entry& entry) const {
+  Sandbox out = entry.row;
+  out.last_active_at = entry.last_active;
+  return out;
+}
+
+Hold::Hold(std::shared_ptr<Registry> registry, std::shared_ptr<Entry> entry)
+    : registry_(std::move(registry)), entry_(std::move(entry)) {
+  ++entry_->holds;
+  registry_->touch(*entry_);
+}
+
+Hold& Hold::operator=(Hold&& other) noexcept {
+  if (this != &other) {
+    release();
+    registry_ = std::move(other.registry_);
+    entry_ = std::move(other.entry_);
+  }
+  return *this;
+}
+
+void Hold::release() {
+  if (!entry_) return;
+  --entry_->holds;
+  registry_->touch(*entry_);
+  if (entry_->holds == 0 && registry_->on_change) registry_->on_change();  // idle time begins
+  entry_.reset();
+}
+
+}  // namespace cay::core

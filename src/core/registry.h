@@ -1,0 +1,101 @@
+// Registry: every sandbox this daemon knows: its row, and what only memory holds (the connection to
+// its keeper, who uses it, what is being done to it). Rows are written to the store first.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/admission.h"
+#include "core/boot.h"
+#include "core/errors.h"
+#include "core/event.h"
+#include "core/jobs.h"
+#include "core/ports/runtime.h"
+#include "core/ports/store.h"
+#include "model/principal.h"
+
+namespace cay::core {
+
+struct Entry {
+  Entry(asio::any_io_executor loop, Sandbox first) : row(std::move(first)), turn(std::move(loop)) {}
+
+  Sandbox row;
+  std::shared_ptr<LiveSandbox> live;       // while kReady
+  Mutex turn;                              // held by what changes its state: one boot, stop or removal at a time
+  std::shared_ptr<Boot> boot;              // under way
+  std::optional<std::string> death;        // reported while it booted
+  std::shared_ptr<Outcome<void>> removal;  // under way
+  bool stopping = false;
+  bool erased = false;                     // the row is gone; whoever still holds the entry lets go
+  bool unsaved = false;                    // the store could not be written: tried again by the timers
+  bool timed = false;                      // a timer's job is under way
+  UnixMillis timer_retry_at = 0;           // after one failed
+  int holds = 0;                           // calls, streams and readers that use it
+  UnixMillis last_active = 0;              // newer than the row's
+  Grant slot;                              // one of the tenant's sandboxes
+  Grant room;                              // memory and CPU, while it runs or boots
+
+  bool removing() const { return removal != nullptr || row.state == SandboxState::kDeleting; }
+};
+
+class Registry {
+ public:
+  Registry(asio::any_io_executor loop, Store& store, Clock& clock) : loop_(std::move(loop)), store_(store), clock_(clock) {}
+
+  // By id or name, inside the caller's tenant; kNotFound (sandbox_not_found).
+  Result<std::shared_ptr<Entry>> find(const Principal& who, const std::string& ref);
+  std::shared_ptr<Entry> by_id(const SandboxId& id) const;  // null if there is none
+  std::vector<std::shared_ptr<Entry>> entries() const;
+
+  // A new row; fails as Store::insert does.
+  Result<std::shared_ptr<Entry>> insert(Sandbox row);
+  // A row of the store, at start.
+  std::shared_ptr<Entry> load(Sandbox row);
+  // What is about to be: memory changes only if the store took it. Stamps updated_at.
+  Result<void> save(Entry& entry, Sandbox next);
+  // What has happened: memory tells it in any case, and the timers write it again if need be.
+  void record(Entry& entry, Sandbox next);
+  // Writes an unsaved row again.
+  void rewrite(Entry& entry);
+  Result<void> erase(Entry& entry);
+
+  // Marks use. Written at most every 30 s: a restart loses no more.
+  void touch(Entry& entry);
+  // The row as callers see it.
+  Sandbox shown(const Entry& entry) const;
+
+  Store& store() { return store_; }
+  Clock& clock() { return clock_; }
+  asio::any_io_executor loop() const { return loop_; }
+
+  // Called when a timer may have become due earlier.
+  std::function<void()> on_change;
+
+ private:
+  void changed() {
+    if (on_change) on_change();
+  }
+  asio::any_io_executor loop_;
+  Store& store_;
+  Clock& clock_;
+  std::map<SandboxId, std::shared_ptr<Entry>> entries_;
+};
+
+// Keeps a sandbox awake while it lives, and marks its use at both ends.
+class Hold {
+ public:
+  Hold() = default;
+  Hold(std::shared_ptr<Registry> registry, std::shared_ptr<Entry> entry);
+  Hold(Hold&&) noexcept = default;
+  Hold& operator=(Hold&& other) noexcept;
+  ~Hold() { release(); }
+
+ private:
+  void release();
+  std::shared_ptr<Registry> registry_;
+  std::shared_ptr<Entry> entry_;
+};
+
+}  // namespace cay::core

@@ -1,0 +1,118 @@
+#include "core/restart.h"
+
+#include <algorithm>
+#include <map>
+
+namespace cay::core {
+namespace {
+
+constexpr UnixMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
+
+}  // namespace
+
+Task<void> Restart::run(std::function<void(std::string)> progress) {
+  CAY_CO_TRY(auto rows, registry_->store().all());
+  std::vector<SandboxId> known;
+  for (const auto& row : rows) known.push_back(row.id);
+  CAY_CO_TRY(auto found, co_await runtime_.adopt(known));
+  std::map<SandboxId, std::shared_ptr<LiveSandbox>> alive;
+  for (auto& [id, live] : found) alive[id] = std::move(live);
+
+  std::vector<std::shared_ptr<Entry>> entries;
+  for (auto& row : rows) {
+    auto entry = registry_->load(std::move(row));
+    entry->slot = admission_.slot_of_existing(entry->row.tenant);
+    entries.push_back(std::move(entry));
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto entry = entries[i];
+    auto live = std::exchange(alive[entry->row.id], nullptr);
+    const auto settled = co_await settle(entry, std::move(live));
+    if (!settled) jobs_.warn("sandbox " + entry->row.name + ": " + settled.error().message);
+  }
+  std::vector<SandboxId> unowned;
+  for (const auto& [id, live] : alive) {
+    if (live) unowned.push_back(id);
+  }
+  for (std::size_t i = 0; i < unowned.size(); ++i) {
+    const auto destroyed = co_await runtime_.destroy(unowned[i]);
+    if (!destroyed) jobs_.warn("sandbox " + unowned[i].get() + " has no row and stays: " + destroyed.error().message);
+  }
+  if (progress && !entries.empty()) {
+    const auto lives = std::count_if(entries.begin(), entries.end(), [](const auto& entry) { return entry->live != nullptr; });
+    progress("adopted " + std::to_string(lives) + " running of " + std::to_string(entries.size()) + " sandboxes");
+  }
+  co_return Result<void>();
+}
+
+Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live) {
+  const SandboxId id = entry->row.id;
+  Result<void> done;
+  switch (entry->row.state) {
+    case SandboxState::kReady:
+      if (live) {
+        adopt(*entry, std::move(live));
+      } else {
+        fail(*entry, "it ended while the daemon was away: the host restarted, or its keeper was lost");
+        done = co_await runtime_.stop(id);
+      }
+      break;
+    case SandboxState::kProvisioning:
+      if (live) {
+        adopt(*entry, std::move(live));
+      } else {
+        done = co_await settle_provisioning(entry);
+      }
+      break;
+    case SandboxState::kStopped:
+    case SandboxState::kFailed:
+      // The daemon ended between the deed and its record: the record is what callers were told.
+      if (live) done = co_await runtime_.stop(id);
+      break;
+    case SandboxState::kDeleting:
+      done = co_await runtime_.destroy(id);
+      if (done) done = registry_->erase(*entry);
+      break;
+  }
+  co_return done;
+}
+
+Task<void> Restart::settle_provisioning(std::shared_ptr<Entry> entry) {
+  const SandboxId id = entry->row.id;
+  Result<void> done;
+  if (entry->row.stopped_at) {  // it had run before: its disk is somebody's work
+    fail(*entry, "the daemon ended while it started; start it again");
+    done = co_await runtime_.stop(id);
+    co_return done;
+  }
+  done = co_await runtime_.destroy(id);
+  if (done) co_return registry_->erase(*entry);
+  Sandbox next = entry->row;
+  next.state = SandboxState::kDeleting;  // the timers go on trying
+  registry_->record(*entry, std::move(next));
+  co_return done;
+}
+
+void Restart::adopt(Entry& entry, std::shared_ptr<LiveSandbox> live) {
+  entry.live = std::move(live);
+  entry.room = admission_.room_of_existing(entry.row.limits);
+  // Readers that the restart cut off shall find it awake.
+  const UnixMillis graced = registry_->clock().wall() + kGrace - entry.row.idle_ttl_s * 1000;
+  entry.last_active = std::max(entry.last_active, graced);
+  if (entry.row.state == SandboxState::kReady) return;
+  Sandbox next = entry.row;
+  next.state = SandboxState::kReady;
+  next.reason.clear();
+  next.stopped_at.reset();
+  registry_->record(entry, std::move(next));
+}
+
+void Restart::fail(Entry& entry, std::string reason) {
+  Sandbox next = entry.row;
+  next.state = SandboxState::kFailed;
+  next.reason = std::move(reason);
+  if (!next.stopped_at) next.stopped_at = registry_->clock().wall();
+  registry_->record(entry, std::move(next));
+}
+
+}  // namespace cay::core

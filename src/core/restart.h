@@ -1,0 +1,32 @@
+// Restart: at the daemon's start, brings rows and what lives together. The matrix is in README.md.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/registry.h"
+
+namespace cay::core {
+
+class Restart {
+ public:
+  Restart(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Jobs& jobs)
+      : registry_(std::move(registry)), runtime_(runtime), admission_(admission), jobs_(jobs) {}
+
+  // Loads every row, adopts what lives, marks what died with the reason, removes what nobody owns.
+  // Fails if the store cannot be read or the runtime not asked; one sandbox's trouble is warned of.
+  Task<void> run(std::function<void(std::string)> progress);
+
+ private:
+  Task<void> settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
+  Task<void> settle_provisioning(std::shared_ptr<Entry> entry);
+  void adopt(Entry& entry, std::shared_ptr<LiveSandbox> live);
+  void fail(Entry& entry, std::string reason);
+
+  std::shared_ptr<Registry> registry_;
+  Runtime& runtime_;
+  Admission& admission_;
+  Jobs& jobs_;
+};
+
+}  // namespace cay::core

@@ -1,0 +1,98 @@
+#include "core/sandboxes.h"
+
+#include "core/errors.h"
+#include "core/validate.h"
+
+namespace cay::core {
+
+Task<Sandbox> SandboxVerbs::get(Principal who, std::string ref) {
+  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  co_return registry_->shown(*entry);
+}
+
+Task<SandboxPage> SandboxVerbs::list(Principal who, SandboxQuery query) {
+  CAY_CO_TRY(SandboxPage page, registry_->store().list(who.tenant, query));
+  for (auto& row : page.items) {
+    if (const auto entry = registry_->by_id(row.id)) row = registry_->shown(*entry);
+  }
+  co_return page;
+}
+
+Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch patch) {
+  CAY_CO_CHECK(check(patch, defaults_));
+  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
+  Sandbox next = entry->row;
+  if (patch.name) next.name = *patch.name;
+  if (patch.labels) next.labels = *std::move(patch.labels);
+  if (patch.idle_ttl_s) next.idle_ttl_s = *patch.idle_ttl_s;
+  if (patch.delete_after_stop_s) next.delete_after_stop_s = *patch.delete_after_stop_s;
+  if (patch.run) next.run = layered(next.run, *patch.run);
+  if (patch.cpu_millicores) next.limits.cpu_millicores = *patch.cpu_millicores;
+  if (patch.memory_bytes) next.limits.memory_bytes = *patch.memory_bytes;
+  if (patch.disk_bytes) next.limits.disk_bytes = *patch.disk_bytes;
+  for (auto& [key, value] : patch.facade_data) next.facade_data[key] = std::move(value);
+  CAY_CO_CHECK(registry_->save(*entry, std::move(next)));
+  co_return registry_->shown(*entry);
+}
+
+Task<Sandbox> SandboxVerbs::start(Principal who, std::string ref) {
+  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  while (entry->stopping) {
+    auto turn = co_await entry->turn.lock();
+  }
+  if (entry->erased) co_return sandbox_not_found(ref);
+  if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
+  registry_->touch(*entry);
+  if (entry->boot) {
+    // A wake under way that was now asked for by name: its failure is to be seen.
+    if (entry->boot->kind == BootKind::kWake) entry->boot->kind = BootKind::kStart;
+  } else if (entry->row.state == SandboxState::kStopped || entry->row.state == SandboxState::kFailed) {
+    CAY_CO_CHECK(boots_.begin(entry, BootKind::kStart, deadline_in(timing_.boot_limit)));
+  }
+  co_return registry_->shown(*entry);
+}
+
+Task<void> SandboxVerbs::stop(Principal who, std::string ref) {
+  CAY_CO_TRY(auto entry, registry_->find(who, ref));
+  auto stopped = co_await lifecycle_.stop(std::move(entry));
+  co_return stopped;
+}
+
+Task<void> SandboxVerbs::remove(Principal who, std::string ref) {
+  CAY_CO_TRY(auto entry, registry_->find(who, ref));
+  auto removed = co_await lifecycle_.remove(std::move(entry));
+  co_return removed;
+}
+
+Task<UsageSummary> SandboxVerbs::usage(Principal who) {
+  UsageSummary sum;
+  sum.cpu_limit_millicores = admission_.cpu_limit();
+  sum.memory_limit_bytes = admission_.memory_limit();
+  sum.sandboxes_limit = admission_.sandboxes_limit();
+  for (const auto& entry : registry_->entries()) {
+    if (entry->row.tenant != who.tenant) continue;
+    if (entry->room) {
+      sum.cpu_used_millicores += entry->row.limits.cpu_millicores;
+      sum.memory_used_bytes += entry->row.limits.memory_bytes;
+    }
+    if (entry->row.state == SandboxState::kReady) ++sum.running;
+    if (entry->row.state == SandboxState::kStopped) ++sum.stopped;
+  }
+  CAY_CO_TRY(const auto all, registry_->store().snapshots());
+  sum.snapshots = static_cast<std::uint32_t>(all.size());
+  co_return sum;
+}
+
+Task<std::vector<SnapshotInfo>> SandboxVerbs::snapshots(Principal) { co_return registry_->store().snapshots(); }
+
+Task<SandboxStats> SandboxVerbs::stats(Principal who, std::string ref) {
+  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  // Looking is not using: nothing is woken, and what does not run uses nothing.
+  const auto live = entry->live;
+  if (!live) co_return SandboxStats{};
+  auto numbers = co_await live->stats();
+  co_return numbers;
+}
+
+}  // namespace cay::core

@@ -1,0 +1,49 @@
+// SandboxVerbs: core::Sandboxes over the registry. create.cc makes, sandboxes.cc does the rest.
+#pragma once
+#include <memory>
+
+#include "core/boot.h"
+#include "core/cay.h"
+#include "core/lifecycle.h"
+#include "core/registry.h"
+
+namespace cay::core {
+
+class SandboxVerbs : public Sandboxes {
+ public:
+  SandboxVerbs(std::shared_ptr<Registry> registry, Boots& boots, Lifecycle& lifecycle, Admission& admission,
+               Jobs& jobs, Defaults defaults, Timing timing)
+      : registry_(std::move(registry)),
+        boots_(boots),
+        lifecycle_(lifecycle),
+        admission_(admission),
+        jobs_(jobs),
+        defaults_(std::move(defaults)),
+        timing_(timing) {}
+
+  Task<Sandbox> create(Principal who, SandboxSpec spec, CreateOptions options) override;
+  Task<Sandbox> get(Principal who, std::string ref) override;
+  Task<SandboxPage> list(Principal who, SandboxQuery query) override;
+  Task<Sandbox> update(Principal who, std::string ref, SandboxPatch patch) override;
+  Task<Sandbox> start(Principal who, std::string ref) override;
+  Task<void> stop(Principal who, std::string ref) override;
+  Task<void> remove(Principal who, std::string ref) override;
+  Task<UsageSummary> usage(Principal who) override;
+  Task<std::vector<SnapshotInfo>> snapshots(Principal who) override;
+  Task<SandboxStats> stats(Principal who, std::string ref) override;
+
+ private:
+  Result<SnapshotInfo> snapshot_of(const std::string& name_or_id);
+  Result<std::string> free_name(const TenantId& tenant);
+  Sandbox row_of(const Principal& who, SandboxSpec spec, const SnapshotInfo& snapshot) const;
+
+  std::shared_ptr<Registry> registry_;
+  Boots& boots_;
+  Lifecycle& lifecycle_;
+  Admission& admission_;
+  Jobs& jobs_;
+  Defaults defaults_;
+  Timing timing_;
+};
+
+}  // namespace cay::core

@@ -1,0 +1,133 @@
+#include "core/timers.h"
+
+#include <algorithm>
+
+namespace cay::core {
+namespace {
+
+constexpr UnixMillis kSecond = 1000;
+constexpr UnixMillis kOwedEvery = 30'000;  // a removal or a write that failed; the use of held sandboxes
+constexpr UnixMillis kLongestNap = 60'000; // the wall clock may jump while we sleep
+
+// When its idle time is over; nothing: never, or it is in use.
+std::optional<UnixMillis> idle_at(const Entry& entry) {
+  if (entry.row.state != SandboxState::kReady || entry.stopping || entry.holds > 0) return std::nullopt;
+  if (entry.row.idle_ttl_s == 0) return std::nullopt;
+  return entry.last_active + entry.row.idle_ttl_s * kSecond;
+}
+
+std::optional<UnixMillis> delete_at(const Entry& entry) {
+  const bool rests = entry.row.state == SandboxState::kStopped || entry.row.state == SandboxState::kFailed;
+  if (!rests || !entry.row.stopped_at || entry.row.delete_after_stop_s == 0) return std::nullopt;
+  return *entry.row.stopped_at + entry.row.delete_after_stop_s * kSecond;
+}
+
+bool owes(const Entry& entry) {
+  return entry.unsaved || entry.holds > 0 || (entry.row.state == SandboxState::kDeleting && !entry.removal);
+}
+
+}  // namespace
+
+Timers::Timers(std::shared_ptr<Registry> registry, Lifecycle& lifecycle, Jobs& jobs)
+    : registry_(std::move(registry)), lifecycle_(lifecycle), jobs_(jobs), poked_(jobs.loop()) {}
+
+Task<void> Timers::run() {
+  while (!stopped_) {
+    sweep();
+    const auto nap = next_due();
+    auto until = Event::kNever;
+    if (nap) until = deadline_in(Millis(std::clamp<UnixMillis>(*nap, 1, kLongestNap)));
+    co_await poked_.wait(until);
+  }
+  co_return Result<void>();
+}
+
+void Timers::stop() {
+  stopped_ = true;
+  poked_.set();
+}
+
+void Timers::sweep() {
+  const UnixMillis now = registry_->clock().wall();
+  const bool owed_turn = now - swept_at_ >= kOwedEvery || now < swept_at_;
+  if (owed_turn) swept_at_ = now;
+  for (const auto& entry : registry_->entries()) {
+    if (entry->erased) continue;
+    if (owed_turn) {
+      if (entry->unsaved) registry_->rewrite(*entry);
+      if (entry->holds > 0) registry_->touch(*entry);
+      if (entry->row.state == SandboxState::kDeleting && !entry->removal) begin(entry, removal(entry));
+    }
+    sweep(entry, now);
+  }
+}
+
+void Timers::sweep(const std::shared_ptr<Entry>& entry, UnixMillis now) {
+  if (entry->removing() || entry->boot || now < entry->timer_retry_at) return;
+  const auto idle = idle_at(*entry);
+  const auto gone = delete_at(*entry);
+  if (idle && *idle <= now) {
+    begin(entry, idle_stop(entry));
+  } else if (gone && *gone <= now) {
+    begin(entry, removal(entry));
+  }
+}
+
+void Timers::begin(const std::shared_ptr<Entry>& entry, Task<void> work) {
+  if (entry->timed) return;
+  entry->timed = true;
+  jobs_.spawn(timed(entry, std::move(work)));
+}
+
+Task<void> Timers::timed(std::shared_ptr<Entry> entry, Task<void> work) {
+  auto done = co_await std::move(work);
+  entry->timed = false;
+  if (!done) entry->timer_retry_at = registry_->clock().wall() + kOwedEvery;
+  poke();
+  co_return done;
+}
+
+Task<void> Timers::idle_stop(std::shared_ptr<Entry> entry) {
+  // Asked again once its turn has come: it may have been used meanwhile.
+  std::function<bool()> still = [this, entry] {
+    const auto idle = idle_at(*entry);
+    return idle && *idle <= registry_->clock().wall();
+  };
+  auto stopped = co_await lifecycle_.stop(entry, std::move(still));
+  co_return stopped;
+}
+
+Task<void> Timers::removal(std::shared_ptr<Entry> entry) {
+  auto removed = co_await lifecycle_.remove(entry);
+  co_return removed;
+}
+
+std::optional<UnixMillis> Timers::due_at(const Entry& entry, UnixMillis now) {
+  if (entry.erased) return std::nullopt;
+  std::optional<UnixMillis> due;
+  const auto sooner = [&](std::optional<UnixMillis> at) {
+    if (at && (!due || *at < *due)) due = at;
+  };
+  const auto not_before_retry = [&](std::optional<UnixMillis> at) {
+    return at ? std::optional(std::max(*at, entry.timer_retry_at)) : at;
+  };
+  if (!entry.removing() && !entry.boot && !entry.timed) {
+    sooner(not_before_retry(idle_at(entry)));
+    sooner(not_before_retry(delete_at(entry)));
+  }
+  if (owes(entry)) sooner(now + kOwedEvery);
+  return due;
+}
+
+std::optional<UnixMillis> Timers::next_due() const {
+  const UnixMillis now = registry_->clock().wall();
+  std::optional<UnixMillis> next;
+  for (const auto& entry : registry_->entries()) {
+    const auto due = due_at(*entry, now);
+    if (due && (!next || *due < *next)) next = due;
+  }
+  if (!next) return std::nullopt;
+  return std::max<UnixMillis>(*next - now, 0);
+}
+
+}  // namespace cay::core

@@ -1,0 +1,42 @@
+// Timers: idle stop, deletion after the stop, and what the store or the runtime still owes. One
+// coroutine for all sandboxes; it sleeps until the next is due.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "core/lifecycle.h"
+#include "core/registry.h"
+
+namespace cay::core {
+
+class Timers {
+ public:
+  Timers(std::shared_ptr<Registry> registry, Lifecycle& lifecycle, Jobs& jobs);
+
+  // Runs until stop(). Spawned once, when the core opens.
+  Task<void> run();
+  void stop();
+  void poke() { poked_.pulse(); }  // something may be due earlier
+
+  // Begins what is due now. Its work goes on as jobs.
+  void sweep();
+  // Milliseconds until the next sweep has work; nothing: until poked.
+  std::optional<UnixMillis> next_due() const;
+
+ private:
+  void sweep(const std::shared_ptr<Entry>& entry, UnixMillis now);
+  static std::optional<UnixMillis> due_at(const Entry& entry, UnixMillis now);
+  void begin(const std::shared_ptr<Entry>& entry, Task<void> work);
+  Task<void> timed(std::shared_ptr<Entry> entry, Task<void> work);
+  Task<void> idle_stop(std::shared_ptr<Entry> entry);
+  Task<void> removal(std::shared_ptr<Entry> entry);
+
+  std::shared_ptr<Registry> registry_;
+  Lifecycle& lifecycle_;
+  Jobs& jobs_;
+  Event poked_;
+  bool stopped_ = false;
+  UnixMillis swept_at_ = 0;
+};
+
+}  // namespace cay::core

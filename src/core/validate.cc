@@ -1,0 +1,216 @@
+#include "core/validate.h"
+
+#include <algorithm>
+
+#include "core/errors.h"
+
+namespace cay::core {
+namespace {
+
+constexpr std::size_t kMaxLabels = 64;
+constexpr std::size_t kMaxLabelKey = 128;
+constexpr std::size_t kMaxLabelValue = 1024;
+constexpr std::size_t kMaxArgument = 128 * 1024 - 1;   // Linux: MAX_ARG_STRLEN, its NUL included
+constexpr std::size_t kMaxArguments = 2 * 1024 * 1024; // argv and environment, Linux gives at least this
+constexpr std::size_t kMaxFacadeData = 256 * 1024;
+constexpr std::size_t kMaxUser = 256;
+constexpr std::size_t kMaxPath = 4095;                 // PATH_MAX less its NUL
+constexpr std::int64_t kMaxTtl = 10LL * 365 * 86'400;  // seconds
+constexpr std::int64_t kMaxTime = kMaxTtl * 1000;      // milliseconds
+constexpr Limits kMinimum{.cpu_millicores = 10, .memory_bytes = 16ull << 20, .disk_bytes = 16ull << 20, .pids = 16};
+constexpr int kMaxSignal = 64;
+
+bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
+
+Result<void> check_name(const std::string& name) {
+  if (!is_valid_name(name)) {
+    return invalid("invalid_name", "a sandbox's name has 1 to 63 letters, digits, '.', '_' or '-', and begins "
+                                   "and ends with a letter or digit");
+  }
+  // A reference is an id or a name: one must not pass for the other.
+  if (is_uuid(name)) return invalid("invalid_name", "a name must not look like an id (a UUID): choose another");
+  return {};
+}
+
+Result<void> check_labels(const std::map<std::string, std::string>& labels) {
+  if (labels.size() > kMaxLabels) {
+    return invalid("invalid_labels", std::to_string(labels.size()) + " labels: at most 64 are kept");
+  }
+  for (const auto& [key, value] : labels) {
+    if (key.empty() || key.size() > kMaxLabelKey || value.size() > kMaxLabelValue || has_nul(key) || has_nul(value)) {
+      return invalid("invalid_labels", "a label's key has 1 to 128 bytes and its value at most 1024, without NUL: '" +
+                                           key.substr(0, kMaxLabelKey) + "'");
+    }
+  }
+  return {};
+}
+
+Result<void> check_env(const std::map<std::string, std::string>& env) {
+  std::size_t total = 0;
+  for (const auto& [key, value] : env) {
+    if (key.empty() || key.find('=') != std::string::npos || has_nul(key) || has_nul(value)) {
+      return invalid("invalid_env", "an environment variable's name is not empty and has no '=' or NUL, its value no NUL");
+    }
+    const std::size_t size = key.size() + 1 + value.size();
+    if (size > kMaxArgument) return invalid("invalid_env", "environment variable " + key + " is longer than 128 KiB");
+    total += size + 1;
+  }
+  if (total > kMaxArguments) return invalid("invalid_env", "the environment is longer than 2 MiB: pass a file");
+  return {};
+}
+
+Result<void> check_run(const RunConfig& run) {
+  if (run.user && (run.user->empty() || run.user->size() > kMaxUser || has_nul(*run.user))) {
+    return invalid("invalid_user", "a user is a name, uid, name:group or uid:gid");
+  }
+  if (run.workdir && (run.workdir->empty() || run.workdir->front() != '/' || run.workdir->size() > kMaxPath ||
+                      has_nul(*run.workdir))) {
+    return invalid("invalid_workdir", "a working directory is an absolute path of at most 4095 bytes");
+  }
+  return check_env(run.env);
+}
+
+Result<void> check_ttl(const char* what, std::int64_t seconds) {
+  if (seconds < 0 || seconds > kMaxTtl) {
+    return invalid("invalid_ttl", std::string(what) + " is 0 (never) to ten years, in seconds");
+  }
+  return {};
+}
+
+template <class T>
+Result<void> check_limit(const char* what, T value, T least, T most) {
+  if (value < least || value > most) {
+    return invalid("invalid_limits", std::string(what) + " is " + std::to_string(value) + ": this host takes " +
+                                         std::to_string(least) + " to " + std::to_string(most));
+  }
+  return {};
+}
+
+Result<void> check_facade_data(const std::map<std::string, std::string>& data) {
+  std::size_t total = 0;
+  for (const auto& [key, value] : data) total += key.size() + value.size();
+  if (total > kMaxFacadeData) return invalid("request_too_large", "more than 256 KiB of settings");
+  return {};
+}
+
+}  // namespace
+
+Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
+  if (!spec.name.empty()) {
+    CAY_CHECK(check_name(spec.name));
+  }
+  CAY_CHECK(check_labels(spec.labels));
+  CAY_CHECK(check_run(spec.run));
+  CAY_CHECK(check_facade_data(spec.facade_data));
+  Limits& limits = spec.limits;
+  const Limits& usual = defaults.limits;
+  const Limits& most = defaults.maximum;
+  if (limits.cpu_millicores == 0) limits.cpu_millicores = usual.cpu_millicores;
+  if (limits.memory_bytes == 0) limits.memory_bytes = usual.memory_bytes;
+  if (limits.disk_bytes == 0) limits.disk_bytes = usual.disk_bytes;
+  if (limits.pids == 0) limits.pids = usual.pids;
+  CAY_CHECK(check_limit("cpu_millicores", limits.cpu_millicores, kMinimum.cpu_millicores, most.cpu_millicores));
+  CAY_CHECK(check_limit("memory_bytes", limits.memory_bytes, kMinimum.memory_bytes, most.memory_bytes));
+  CAY_CHECK(check_limit("disk_bytes", limits.disk_bytes, kMinimum.disk_bytes, most.disk_bytes));
+  CAY_CHECK(check_limit("pids", limits.pids, kMinimum.pids, most.pids));
+  if (spec.policy.empty()) spec.policy = defaults.policy;
+  if (spec.policy != "off" && spec.policy != "packages" && spec.policy != "open") {
+    return invalid("invalid_policy", "no policy '" + spec.policy.substr(0, kMaxUser) + "': there are off, packages and open");
+  }
+  if (!spec.idle_ttl_s) spec.idle_ttl_s = defaults.idle_ttl_s;
+  if (!spec.delete_after_stop_s) spec.delete_after_stop_s = defaults.delete_after_stop_s;
+  CAY_CHECK(check_ttl("idle_ttl_s", *spec.idle_ttl_s));
+  CAY_CHECK(check_ttl("delete_after_stop_s", *spec.delete_after_stop_s));
+  return spec;
+}
+
+Result<void> check(const SandboxPatch& patch, const Defaults& defaults) {
+  const Limits& most = defaults.maximum;
+  if (patch.name) {
+    CAY_CHECK(check_name(*patch.name));
+  }
+  if (patch.labels) {
+    CAY_CHECK(check_labels(*patch.labels));
+  }
+  if (patch.run) {
+    CAY_CHECK(check_run(*patch.run));
+  }
+  if (patch.idle_ttl_s) {
+    CAY_CHECK(check_ttl("idle_ttl_s", *patch.idle_ttl_s));
+  }
+  if (patch.delete_after_stop_s) {
+    CAY_CHECK(check_ttl("delete_after_stop_s", *patch.delete_after_stop_s));
+  }
+  if (patch.cpu_millicores) {
+    CAY_CHECK(check_limit("cpu_millicores", *patch.cpu_millicores, kMinimum.cpu_millicores, most.cpu_millicores));
+  }
+  if (patch.memory_bytes) {
+    CAY_CHECK(check_limit("memory_bytes", *patch.memory_bytes, kMinimum.memory_bytes, most.memory_bytes));
+  }
+  if (patch.disk_bytes) {
+    CAY_CHECK(check_limit("disk_bytes", *patch.disk_bytes, kMinimum.disk_bytes, most.disk_bytes));
+  }
+  return check_facade_data(patch.facade_data);
+}
+
+Result<CommandSpec> checked(CommandSpec spec) {
+  if (spec.id.get().empty()) spec.id = CommandId(new_uuid());
+  CAY_CHECK(check_command_id(spec.id));
+  if (spec.argv.empty() || spec.argv.front().empty()) {
+    return invalid("invalid_argv", "a command needs a program: argv[0] is empty");
+  }
+  std::size_t total = 0;
+  for (const auto& argument : spec.argv) {
+    if (has_nul(argument)) return invalid("invalid_argv", "an argument must not contain NUL");
+    if (argument.size() > kMaxArgument) return invalid("invalid_argv", "an argument is longer than 128 KiB: pass a file");
+    total += argument.size() + 1;
+  }
+  CAY_CHECK(check_run(spec.run));
+  for (const auto& [key, value] : spec.run.env) total += key.size() + value.size() + 2;
+  if (total > kMaxArguments) {
+    return invalid("invalid_argv", "arguments and environment are longer than 2 MiB: pass a file");
+  }
+  if (spec.pty) {
+    CAY_CHECK(check_pty(*spec.pty));
+  }
+  if (spec.timeout_ms < 0 || spec.timeout_ms > kMaxTime) {
+    return invalid("invalid_timeout", "a timeout is 0 (none) to ten years");
+  }
+  if (spec.idle_timeout_ms < -1 || spec.idle_timeout_ms > kMaxTime || spec.ttl_ms < -1 || spec.ttl_ms > kMaxTime) {
+    return invalid("invalid_timeout", "idle timeout and keeping time are -1 (for ever) to ten years");
+  }
+  return spec;
+}
+
+Result<void> check_command_id(const CommandId& id) {
+  if (is_valid_command_id(id.get())) return {};
+  return invalid("invalid_command_id",
+                 "a command's id has 1 to 128 letters, digits, '.', '_' or '-', and begins with none of '.' and '-'");
+}
+
+Result<void> check_signal(int signal) {
+  if (signal >= 0 && signal <= kMaxSignal) return {};
+  return invalid("invalid_signal", "a signal is 1 to 64, or 0 to kill the whole tree");
+}
+
+Result<void> check_pty(PtySize size) {
+  if (size.rows > 0 && size.cols > 0) return {};
+  return invalid("invalid_pty_size", "a terminal has at least one row and one column");
+}
+
+Result<void> check_path(const std::string& path) {
+  if (!path.empty() && path.size() <= kMaxPath && !has_nul(path)) return {};
+  return invalid("invalid_path", "a path has 1 to 4095 bytes and no NUL");
+}
+
+Result<void> check_as(const FileAs& as) {
+  if (as.user.size() > kMaxUser || has_nul(as.user)) {
+    return invalid("invalid_user", "a user is a name, uid, name:group or uid:gid");
+  }
+  if (!as.workdir.empty() && (as.workdir.front() != '/' || as.workdir.size() > kMaxPath || has_nul(as.workdir))) {
+    return invalid("invalid_workdir", "a working directory is an absolute path of at most 4095 bytes");
+  }
+  return {};
+}
+
+}  // namespace cay::core

@@ -1,0 +1,26 @@
+// What a request may ask for. Pure checks with errors that say what would be right; nothing here
+// knows of state.
+#pragma once
+#include <string>
+
+#include "base/result.h"
+#include "core/cay.h"
+
+namespace cay::core {
+
+// Name (or empty), labels, limits (zeros filled from the defaults), run, policy, timers, facade data.
+// Gives the spec back with every default in place but the name.
+Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults);
+Result<void> check(const SandboxPatch& patch, const Defaults& defaults);
+
+// argv, environment, ids, terminal size, times. An empty id is filled with a new one.
+Result<CommandSpec> checked(CommandSpec spec);
+Result<void> check_command_id(const CommandId& id);
+Result<void> check_signal(int signal);
+Result<void> check_pty(PtySize size);
+
+// A guest path: not empty, at most 4095 bytes, no NUL. Where it leads is resolved inside only.
+Result<void> check_path(const std::string& path);
+Result<void> check_as(const FileAs& as);
+
+}  // namespace cay::core

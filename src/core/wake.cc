@@ -1,0 +1,47 @@
+#include "core/wake.h"
+
+#include "core/errors.h"
+
+namespace cay::core {
+
+Task<Held> Wake::live(Principal who, std::string ref) {
+  CAY_CO_TRY(auto entry, registry_->find(who, ref));
+  auto held = co_await live(std::move(entry));
+  co_return held;
+}
+
+Task<Held> Wake::live(std::shared_ptr<Entry> entry) {
+  Held held;
+  held.entry = entry;
+  held.hold = Hold(registry_, entry);
+  const auto deadline = deadline_in(timing_.wake_wait);
+  bool tried = false;
+  for (;;) {
+    if (entry->erased) co_return sandbox_not_found(entry->row.name);
+    if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
+    if (entry->stopping) {
+      auto turn = co_await entry->turn.lock();
+      continue;
+    }
+    if (entry->row.state == SandboxState::kReady && entry->live) {
+      held.live = entry->live;
+      co_return held;
+    }
+    if (entry->row.state == SandboxState::kFailed) {
+      co_return not_ready(entry->row.name, "it failed: " + entry->row.reason + "; start it to try again");
+    }
+    auto boot = entry->boot;
+    if (!boot) {
+      if (entry->row.state != SandboxState::kStopped || tried) {
+        co_return not_ready(entry->row.name, "it is " + std::string(to_string(entry->row.state)));
+      }
+      CAY_CO_TRY(boot, boots_.begin(entry, BootKind::kWake, deadline_in(timing_.boot_limit)));
+      tried = true;
+    }
+    auto done = co_await boot->done.wait(deadline);
+    if (!done) co_return not_ready(entry->row.name, "it is still starting: try again");
+    if (!boot->result) co_return not_ready(entry->row.name, boot->result.error().message);
+  }
+}
+
+}  // namespace cay::core

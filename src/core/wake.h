@@ -1,0 +1,37 @@
+// Wake: from a reference to a live sandbox that stays awake while it is used. A stopped one is
+// started first, once however many ask.
+#pragma once
+#include <memory>
+
+#include "core/boot.h"
+#include "core/registry.h"
+
+namespace cay::core {
+
+// A live sandbox in use.
+struct Held {
+  std::shared_ptr<Entry> entry;
+  std::shared_ptr<LiveSandbox> live;
+  Hold hold;
+};
+
+class Wake {
+ public:
+  Wake(std::shared_ptr<Registry> registry, Boots& boots, Timing timing)
+      : registry_(std::move(registry)), boots_(boots), timing_(timing) {}
+
+  // kNotFound (sandbox_not_found); kNotReady (sandbox_not_ready) with the reason if it does not run
+  // within Timing::wake_wait.
+  Task<Held> live(Principal who, std::string ref);
+  // The same for an entry found already.
+  Task<Held> live(std::shared_ptr<Entry> entry);
+
+  Registry& registry() { return *registry_; }
+
+ private:
+  std::shared_ptr<Registry> registry_;
+  Boots& boots_;
+  Timing timing_;
+};
+
+}  // namespace cay::core
