@@ -1,0 +1,158 @@
+#include "launcher/birth.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "launcher/keeper_process.h"
+#include "launcher/validate.h"
+#include "os/file.h"
+#include "os/mount.h"
+#include "os/unix_socket.h"
+
+namespace cay::launcher {
+namespace {
+
+constexpr std::size_t kMaxLayers = 60;  // of one message; overlayfs allows 500
+
+// LAYERS/ID/root, and below it the layers whose snapshot ids LAYERS/ID/layers lists, one a line.
+Result<std::vector<UniqueFd>> open_layers(const Host& host, const std::string& snapshot_id) {
+  auto own = os::open_dir(host.layers.get(), snapshot_id);
+  if (!own) {
+    return Error{Code::kNotFound, "snapshot_not_found", "snapshot " + snapshot_id + " is not in this store", 0};
+  }
+  std::vector<std::string> below;
+  auto list = os::read_file(own->get(), "layers");
+  if (!list && list.error().os_errno != ENOENT) return std::move(list).error();
+  std::string_view rest = list ? std::string_view(*list) : std::string_view();
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\n');
+    const std::string id(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (id.empty()) continue;
+    if (!is_uuid(id) || below.size() >= kMaxLayers) {
+      return Error{Code::kInternal, "bad_layers", "the layers file of snapshot " + snapshot_id + " is broken", 0};
+    }
+    below.push_back(id);
+  }
+  std::vector<UniqueFd> layers;
+  const auto add = [&](int dir) -> Result<void> {
+    CAY_TRY(UniqueFd layer, os::clone_mount(dir, "root"));
+    CAY_CHECK(os::set_mount_attributes(layer.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+    layers.push_back(std::move(layer));
+    return {};
+  };
+  CAY_CHECK(add(own->get()));
+  for (const std::string& id : below) {
+    CAY_TRY(const UniqueFd dir, os::open_dir(host.layers.get(), id));
+    CAY_CHECK(add(dir.get()));
+  }
+  return layers;
+}
+
+// DATA/spool/ID: the keeper writes, the daemon's group reads. Kept over a stop, whatever the next uid.
+Result<UniqueFd> make_spool(const Host& host, const std::string& id, uid_t keeper_uid) {
+  if (::mkdirat(host.spool.get(), id.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Error::from_errno(errno, "make the spool directory");
+  }
+  CAY_TRY(UniqueFd dir, os::open_dir(host.spool.get(), id));
+  if (::fchown(dir.get(), keeper_uid, host.config.daemon_gid) != 0 || ::fchmod(dir.get(), 02750) != 0) {
+    return Error::from_errno(errno, "own the spool directory");
+  }
+  return dir;
+}
+
+}  // namespace
+
+Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) {
+  Birth birth;
+  birth.host_ = &host;
+  birth.first_uid_ = slot.first_uid();
+  CAY_TRY(birth.mounts_, open_layers(host, plan.snapshot_id));
+  CAY_TRY(const SandboxGroups groups, host.groups.make(plan.id, plan.limits, slot.keeper_uid()));
+  CAY_CHECK(host.step("make cgroups"));
+  CAY_CHECK(host.disks.make(plan.id, plan.disk_bytes));
+  CAY_TRY(UniqueFd disk, host.disks.mount(plan.id));
+  birth.mounts_.push_back(std::move(disk));
+  CAY_CHECK(host.step("make the disk"));
+  CAY_TRY(const UniqueFd spool, make_spool(host, plan.id, slot.keeper_uid()));
+  CAY_TRY(const UniqueFd listener, os::listen_unix(host.run.get(), plan.id + ".sock", host.config.daemon_uid,
+                                                   host.config.daemon_gid));
+  CAY_CHECK(host.step("make the socket"));
+  CAY_TRY(os::SocketPair control, os::socket_pair());
+  CAY_TRY(os::SocketPair init, os::socket_pair());
+
+  KeeperPlan keeper;
+  keeper.id = plan.id;
+  keeper.uid = slot.keeper_uid();
+  keeper.slot_fd = slot.lock.get();
+  keeper.listen_fd = listener.get();
+  keeper.spool_fd = spool.get();
+  keeper.control_fd = control.theirs.get();
+  keeper.init_fd = init.theirs.get();
+  keeper.groups = &groups;
+  keeper.init.hostname = plan.hostname;
+  keeper.init.memory_bytes = plan.limits.memory_bytes;
+  keeper.init.fresh_disk = plan.fresh_disk;
+  CAY_TRY(os::Cloned cloned, os::clone_process(0, groups.keeper.get()));
+  if (cloned.pid == 0) run_keeper(host, std::move(keeper));  // never returns
+  birth.pid_ = cloned.pid;
+  birth.pidfd_ = std::move(cloned.pidfd);
+  birth.control_ = std::move(control.ours);
+  birth.init_ = std::move(init.ours);
+  ::fcntl(birth.control_.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(birth.init_.get(), F_SETFL, O_NONBLOCK);
+  return birth;
+}
+
+Result<Birth::State> Birth::advance() {
+  auto message = os::receive_message(control_.get());
+  if (!message && message.error().code == Code::kNotReady) return State::kWaiting;
+  if (!message || message->bytes.empty()) return failure();
+  if (message->bytes == "ready") {
+    CAY_CHECK(host_->step("confirm"));
+    return State::kReady;
+  }
+  if (message->bytes.starts_with("init ")) {
+    CAY_CHECK(give_mounts(static_cast<pid_t>(std::strtol(message->bytes.c_str() + 5, nullptr, 10))));
+    return State::kWaiting;
+  }
+  return Error{Code::kInternal, "boot_failed", "boot: " + message->bytes, 0};
+}
+
+// The root-only part: id maps, and mounts in which the disk's ids 0-65535 are the sandbox's range.
+Result<void> Birth::give_mounts(pid_t init) {
+  CAY_TRY(const UniqueFd proc, os::open_dir(AT_FDCWD, "/proc/" + std::to_string(init)));
+  const std::string map = "0 " + std::to_string(first_uid_) + " " + std::to_string(kRangeSize) + "\n";
+  CAY_CHECK(os::write_file(proc.get(), "uid_map", map));
+  CAY_CHECK(os::write_file(proc.get(), "gid_map", map));
+  CAY_CHECK(host_->step("write id maps"));
+  const UniqueFd userns(::openat(proc.get(), "ns/user", O_RDONLY | O_CLOEXEC));
+  if (!userns) return Error::from_errno(errno, "open the user namespace");
+  std::vector<int> fds;
+  for (const UniqueFd& mount : mounts_) {
+    CAY_CHECK(os::set_mount_attributes(mount.get(), 0, userns.get()));
+    fds.push_back(mount.get());
+  }
+  CAY_CHECK(os::send_message(init_.get(), "mounts", fds));
+  mounts_.clear();
+  return {};
+}
+
+// The keeper is gone; init's last words say why, if it had any.
+Error Birth::failure() {
+  auto words = os::receive_message(init_.get());
+  if (!words || words->bytes.empty()) {
+    return Error{Code::kInternal, "boot_failed", "boot: the keeper ended before the sandbox was up", 0};
+  }
+  const int err = static_cast<int>(std::strtol(words->bytes.c_str(), nullptr, 10));
+  const std::size_t blank = words->bytes.find(' ');
+  return Error{Code::kInternal, "boot_failed",
+               "boot: " + (blank == std::string::npos ? words->bytes : words->bytes.substr(blank + 1)), err};
+}
+
+}  // namespace cay::launcher

@@ -1,0 +1,51 @@
+// Birth: the making of one live sandbox, from the fork of its keeper to "ready". The launcher's half is
+// three short steps between which it serves others; the keeper's half runs in the forked child.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "launcher/groups.h"
+#include "launcher/host.h"
+#include "os/process.h"
+
+namespace cay::launcher {
+
+struct BirthPlan {
+  std::string id;
+  std::string hostname;
+  std::string snapshot_id;
+  GroupLimits limits;
+  std::uint64_t disk_bytes = 0;
+  bool fresh_disk = false;
+};
+
+class Birth {
+ public:
+  // Makes groups, disk limit, spool directory, socket, and forks the keeper. What a failure leaves is
+  // named by the id alone: the caller removes it as it removes any sandbox.
+  static Result<Birth> begin(Host& host, const BirthPlan& plan, const Slot& slot);
+
+  int fd() const { return control_.get(); }  // readable: call advance()
+
+  enum class State : std::uint8_t { kWaiting, kReady };
+  Result<State> advance();
+
+  UniqueFd& pidfd() { return pidfd_; }
+  pid_t pid() const { return pid_; }
+
+ private:
+  Result<void> give_mounts(pid_t init);
+  Error failure();
+
+  UniqueFd control_;  // to the keeper
+  UniqueFd init_;     // to init
+  UniqueFd pidfd_;
+  pid_t pid_ = 0;
+  uid_t first_uid_ = 0;
+  std::vector<UniqueFd> mounts_;  // layers, top first; the disk last. Not yet id-mapped
+  const Host* host_ = nullptr;
+};
+
+}  // namespace cay::launcher

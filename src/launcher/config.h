@@ -1,0 +1,38 @@
+// Config: what one launcher serves. Everything else it learns from the host.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "wire/messages.h"
+
+namespace cay::launcher {
+
+using Progress = std::function<void(const std::string& sentence)>;
+
+// Builds or finds the `default` snapshot under the directory `layers`. Runs in a process of its own.
+using PrepareDefault = std::function<Result<wire::SnapshotMsg>(const std::string& layers, const Progress& progress)>;
+
+struct Config {
+  std::string data;          // the data directory, absolute
+  std::string instance;      // 1-64 of [a-z0-9-]
+  std::string build;         // program version, for HELLO
+  uid_t daemon_uid = 0;      // the only user served, besides root
+  gid_t daemon_gid = 0;      // may read the spools
+  int socket_fd = -1;        // a listening socket; -1: made at DATA/run/launcher.sock
+  std::string runtime_dir = "/run/cay";
+  std::uint64_t pool_bytes = 0;  // of a new pool file; 0: min(80 % of the free space, 1 TiB)
+  bool plain_disks = false;      // never use a pool
+  char* arguments = nullptr;     // our argv area: overwritten in keepers and inits, which the guest can see
+  std::size_t arguments_size = 0;
+  PrepareDefault prepare_default;
+  std::function<void()> on_ready;  // called once in the guardian, when the socket listens
+
+  // Tests: the creation step of this name fails with EIO. Empty in the program.
+  std::string fail_step;
+};
+
+}  // namespace cay::launcher

@@ -1,0 +1,24 @@
+// The snapshot named `default`: a view of the host's system directories that a sandbox can boot, made
+// without any network. docs/decisions/0003-default-snapshot.md tells what is in it, and why.
+#pragma once
+#include <string>
+
+#include "base/result.h"
+#include "launcher/config.h"
+#include "wire/messages.h"
+
+namespace cay::launcher {
+
+struct SnapshotSource {
+  std::string host_root = "/";  // tests give another
+};
+
+// Returns the ready `default` snapshot of this host's packages under the directory `layers`, or makes
+// it: LAYERS/<uuid>/root, and LAYERS/<uuid>/snapshot, which describes it. Made as LAYERS/.building-<uuid>
+// and renamed when whole; what a crash left under such a name is removed first. One at a time, as root.
+// `used_bytes` of the answer is what the tree adds to the disk: links to the host's files add nothing.
+// Fails: kExhausted (disk full), kUnsupported (the host has no /usr that can be read), kInternal.
+Result<wire::SnapshotMsg> build_default_snapshot(const std::string& layers, const Progress& progress,
+                                                 const SnapshotSource& source = {});
+
+}  // namespace cay::launcher

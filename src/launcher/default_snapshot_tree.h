@@ -1,0 +1,78 @@
+// TreeWriter: fills a snapshot's root with hard links to, or copies of, a host's files, and with files
+// of our own. Follows no symbolic link of either tree.
+//
+// Of the host only what every user of it may read is taken: regular files with o+r, directories with
+// o+rx, symbolic links. No sockets, devices, FIFOs; no other mounts. Set-id bits and file capabilities
+// never come along by themselves: such a file is copied without them.
+#pragma once
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "launcher/config.h"
+
+namespace cay::launcher {
+
+class TreeWriter {
+ public:
+  // Whether to leave out the entry at `path` ("usr/lib/x", no leading slash).
+  using Skip = std::function<bool(std::string_view path)>;
+
+  // `host` and `root` are open directories and must outlive this.
+  TreeWriter(int host, int root, Progress progress) : host_(host), root_(root), progress_(std::move(progress)) {}
+
+  // The tree at `path` as hard links; files become copies where a link is impossible (another file
+  // system, too many links) or would carry privilege. An absent or hidden path is no error.
+  Result<void> link_tree(const std::string& path, const Skip& skip = {});
+
+  // The same, always copies.
+  Result<void> copy_tree(const std::string& path, const Skip& skip = {});
+
+  // Our own entries. Parents must exist; an existing entry is replaced (a directory: kept).
+  Result<void> make_dir(const std::string& path, mode_t mode, uid_t uid = 0, gid_t gid = 0);
+  Result<void> make_file(const std::string& path, std::string_view text, mode_t mode = 0644, uid_t uid = 0, gid_t gid = 0);
+  Result<void> make_link(const std::string& path, const std::string& target);
+
+  // A copy of the host's file with these bits, if every user of the host may read it; true if it was there.
+  Result<bool> copy_with_mode(const std::string& path, mode_t mode);
+
+  // Of the host: its text if every user may read it, else "".
+  std::string host_text(const std::string& path);
+  bool host_has(const std::string& path);  // without following a last link
+  bool has(const std::string& path);       // in the new tree
+
+  std::uint64_t copied_bytes() const { return copied_bytes_; }
+  std::uint64_t entries() const { return entries_; }
+
+ private:
+  enum class How : std::uint8_t { kLink, kCopy };
+  struct Walk {
+    How how = How::kLink;
+    const Skip& skip;
+    std::string path;  // of the directory being read, for messages and `skip`
+    std::uint64_t mount_id = 0;
+  };
+
+  Result<void> tree(const std::string& path, How how, const Skip& skip);
+  Result<void> fill(Walk& walk, int from, int to);
+  Result<void> entry(Walk& walk, int from, int to, const char* name);
+  Result<void> subdirectory(Walk& walk, int from, int to, const char* name);
+  Result<void> regular(Walk& walk, int from, int to, const char* name, const struct stat& info);
+  Result<void> copy_file(int from, int to, const char* name, const struct stat& info, mode_t mode);
+  Result<UniqueFd> parent_of(int root, const std::string& path, std::string& name);
+  void count(std::string_view what);
+
+  int host_;
+  int root_;
+  Progress progress_;
+  bool can_link_ = true;  // cleared once the kernel says that the trees are on two file systems
+  std::uint64_t copied_bytes_ = 0;
+  std::uint64_t entries_ = 0;
+};
+
+}  // namespace cay::launcher

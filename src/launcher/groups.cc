@@ -1,0 +1,227 @@
+#include "launcher/groups.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "os/cgroup_layout.h"
+#include "os/file.h"
+#include "os/mount.h"
+
+namespace cay::launcher {
+namespace {
+
+constexpr std::uint64_t kPeriodUsec = 100'000;  // the kernel's default CFS period
+constexpr mode_t kMode = 0755;
+
+Result<UniqueFd> make_group(int parent, const std::string& name) {
+  if (::mkdirat(parent, name.c_str(), kMode) != 0 && errno != EEXIST) {
+    return Error::from_errno(errno, "make cgroup " + name);
+  }
+  return os::open_dir(parent, name);
+}
+
+Result<void> give(int group, const char* file, uid_t uid) {
+  if (::fchownat(group, file, uid, static_cast<gid_t>(-1), *file == '\0' ? AT_EMPTY_PATH : AT_SYMLINK_NOFOLLOW) != 0) {
+    return Error::from_errno(errno, std::string("delegate cgroup ") + file);
+  }
+  return {};
+}
+
+// Removes a group and its children, two levels deep. False: busy.
+Result<bool> remove_group(int parent, const std::string& name, int depth = 0) {
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
+  if (errno != EBUSY && errno != ENOTEMPTY) return Error::from_errno(errno, "remove cgroup " + name);
+  auto group = os::open_dir(parent, name);
+  if (!group) return group.error().os_errno == ENOENT;
+  if (depth < 3) {
+    DIR* raw = ::fdopendir(::fcntl(group->get(), F_DUPFD_CLOEXEC, 0));
+    if (raw == nullptr) return Error::from_errno(errno, "list cgroup " + name);
+    const std::unique_ptr<DIR, int (*)(DIR*)> stream(raw, ::closedir);
+    std::vector<std::string> children;
+    while (const dirent* entry = ::readdir(stream.get())) {
+      if (entry->d_type == DT_DIR && entry->d_name[0] != '.') children.emplace_back(entry->d_name);
+    }
+    for (const std::string& child : children) {
+      CAY_TRY(const bool gone, remove_group(group->get(), child, depth + 1));
+      if (!gone) return false;
+    }
+  }
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
+  if (errno == EBUSY || errno == ENOTEMPTY) return false;
+  return Error::from_errno(errno, "remove cgroup " + name);
+}
+
+std::string cpu_quota(std::uint32_t millicores) {
+  return std::to_string(std::max<std::uint64_t>(1000, std::uint64_t{millicores} * kPeriodUsec / 1000));
+}
+
+}  // namespace
+
+Result<void> Groups::open_v1(Tree& tree, const std::string& mount) {
+  CAY_TRY(tree.root, os::open_dir(AT_FDCWD, mount));
+  CAY_TRY(tree.top, make_group(tree.root.get(), name_));
+  tree.mount = mount;
+  return {};
+}
+
+Result<void> Groups::open_v2(const std::string& mount) {
+  if (mount.empty()) {
+    // A host that uses v1 alone: the tree exists all the same, mounted for us only.
+    CAY_TRY(v2_.root, os::new_mount("cgroup2", {}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  } else {
+    CAY_TRY(v2_.root, os::open_dir(AT_FDCWD, mount));
+  }
+  v2_.mount = mount.empty() ? "(private)" : mount;
+  CAY_TRY(v2_.top, make_group(v2_.root.get(), name_));
+  return {};
+}
+
+Result<Groups> Groups::open(const std::string& instance) {
+  CAY_TRY(const std::string mountinfo, os::read_file(AT_FDCWD, "/proc/self/mountinfo", 4 << 20));
+  const os::CgroupLayout layout = os::cgroup_layout_of(mountinfo);
+  Groups groups;
+  groups.name_ = "cay-" + instance;
+  CAY_CHECK(groups.open_v2(layout.v2));
+  CAY_TRY(const std::string available, os::read_file(groups.v2_.root.get(), "cgroup.controllers"));
+  const std::vector<std::string> on_v2 = os::words_of(available);
+  const auto place = [&](const char* controller, const std::string& v1_mount, Tree& tree) -> Result<void> {
+    if (std::find(on_v2.begin(), on_v2.end(), controller) != on_v2.end()) {
+      // Enabled at the root for our top group, and there for each sandbox.
+      CAY_CHECK(os::write_file(groups.v2_.root.get(), "cgroup.subtree_control", std::string("+") + controller));
+      return os::write_file(groups.v2_.top.get(), "cgroup.subtree_control", std::string("+") + controller);
+    }
+    if (!v1_mount.empty()) return groups.open_v1(tree, v1_mount);
+    return Error{Code::kUnsupported, "no_cgroup_controller",
+                 std::string("this host has no cgroup controller '") + controller +
+                     "': boot the kernel with it enabled (cgroup_enable=" + controller + ")",
+                 0};
+  };
+  CAY_CHECK(place("memory", layout.memory, groups.memory_));
+  CAY_CHECK(place("pids", layout.pids, groups.pids_));
+  CAY_CHECK(place("cpu", layout.cpu, groups.cpu_));
+  groups.cpuacct_is_cpu_ = !layout.cpuacct.empty() && layout.cpuacct == layout.cpu;
+  if (!layout.cpuacct.empty() && !groups.cpuacct_is_cpu_) {
+    CAY_CHECK(groups.open_v1(groups.cpuacct_, layout.cpuacct));
+  }
+  return groups;
+}
+
+std::vector<const Groups::Tree*> Groups::trees() const {
+  std::vector<const Tree*> all;
+  for (const Tree* tree : {&v2_, &memory_, &pids_, &cpu_, &cpuacct_}) {
+    if (!tree->mount.empty()) all.push_back(tree);
+  }
+  return all;
+}
+
+Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& limits, uid_t keeper_uid) {
+  SandboxGroups made;
+  CAY_TRY(const UniqueFd whole, make_group(v2_.top.get(), id));
+  const bool memory_on_v2 = memory_.mount.empty();
+  const bool pids_on_v2 = pids_.mount.empty();
+  const bool cpu_on_v2 = cpu_.mount.empty();
+  std::string enabled;
+  if (memory_on_v2) enabled += "+memory ";
+  if (pids_on_v2) enabled += "+pids ";
+  if (cpu_on_v2) enabled += "+cpu";
+  if (!enabled.empty()) {
+    CAY_CHECK(os::write_file(whole.get(), "cgroup.subtree_control", enabled));
+  }
+  CAY_TRY(made.keeper, make_group(whole.get(), "keeper"));
+  CAY_TRY(made.cmds, make_group(whole.get(), "cmds"));
+  const int cmds = made.cmds.get();
+  if (memory_on_v2) {
+    CAY_CHECK(os::write_file(cmds, "memory.max", std::to_string(limits.memory_bytes)));
+    // Absent where the kernel has no swap accounting: then there is nothing to forbid.
+    auto swap = os::write_file(cmds, "memory.swap.max", "0");
+    if (!swap && swap.error().os_errno != ENOENT) return std::move(swap).error();
+  }
+  if (pids_on_v2) {
+    CAY_CHECK(os::write_file(cmds, "pids.max", std::to_string(limits.pids)));
+  }
+  if (cpu_on_v2) {
+    CAY_CHECK(os::write_file(cmds, "cpu.max",
+                             cpu_quota(limits.cpu_millicores) + " " + std::to_string(kPeriodUsec)));
+  }
+  // Slots count memory and OOM kills of their own; after this, commands can only be in slots.
+  if (memory_on_v2) {
+    CAY_CHECK(os::write_file(cmds, "cgroup.subtree_control", "+memory"));
+  }
+  // The kernel asks for cgroup.procs of the common ancestor of where a process is and where it goes.
+  CAY_CHECK(give(whole.get(), "cgroup.procs", keeper_uid));
+  for (const char* file : {"", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control", "cgroup.kill"}) {
+    CAY_CHECK(give(cmds, file, keeper_uid));
+  }
+  const auto make_v1 = [&](const Tree& tree, UniqueFd& group) -> Result<void> {
+    if (tree.mount.empty()) return {};
+    CAY_TRY(group, make_group(tree.top.get(), id));
+    CAY_CHECK(give(group.get(), "", keeper_uid));
+    return give(group.get(), "cgroup.procs", keeper_uid);
+  };
+  CAY_CHECK(make_v1(memory_, made.memory));
+  CAY_CHECK(make_v1(pids_, made.pids));
+  CAY_CHECK(make_v1(cpu_, made.cpu));
+  CAY_CHECK(make_v1(cpuacct_, made.cpuacct));
+  if (made.memory) {
+    const std::string bytes = std::to_string(limits.memory_bytes);
+    CAY_CHECK(os::write_file(made.memory.get(), "memory.limit_in_bytes", bytes));
+    auto swap = os::write_file(made.memory.get(), "memory.memsw.limit_in_bytes", bytes);
+    if (!swap && swap.error().os_errno != ENOENT) return std::move(swap).error();
+  }
+  if (made.pids) {
+    CAY_CHECK(os::write_file(made.pids.get(), "pids.max", std::to_string(limits.pids)));
+  }
+  if (made.cpu) {
+    CAY_CHECK(os::write_file(made.cpu.get(), "cpu.cfs_quota_us", cpu_quota(limits.cpu_millicores)));
+  }
+  if (cpuacct_is_cpu_ && made.cpu) made.cpuacct = UniqueFd(::fcntl(made.cpu.get(), F_DUPFD_CLOEXEC, 3));
+  return made;
+}
+
+void Groups::kill(const std::string& id) {
+  auto group = os::open_dir(v2_.top.get(), id);
+  if (group) (void)os::write_file(group->get(), "cgroup.kill", "1");
+}
+
+Result<bool> Groups::remove(const std::string& id) {
+  bool all_gone = true;
+  for (const Tree* tree : trees()) {
+    CAY_TRY(const bool gone, remove_group(tree->top.get(), id));
+    all_gone = all_gone && gone;
+  }
+  return all_gone;
+}
+
+Result<std::vector<std::string>> Groups::ids() const {
+  std::vector<std::string> found;
+  for (const Tree* tree : trees()) {
+    CAY_TRY(const auto names, os::list_dir(tree->top.get()));
+    for (const std::string& name : names) {
+      struct stat info {};
+      const bool is_dir = ::fstatat(tree->top.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+                          S_ISDIR(info.st_mode);
+      if (is_dir && std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+    }
+  }
+  return found;
+}
+
+void Groups::remove_tops() {
+  for (const Tree* tree : trees()) ::unlinkat(tree->root.get(), name_.c_str(), AT_REMOVEDIR);
+}
+
+bool Groups::can_kill() const { return ::faccessat(v2_.top.get(), "cgroup.kill", F_OK, 0) == 0; }
+
+std::string Groups::description() const {
+  const auto where = [](const Tree& tree) { return tree.mount.empty() ? std::string("v2") : std::string("v1"); };
+  return "memory " + where(memory_) + ", pids " + where(pids_) + ", cpu " + where(cpu_) + ", kill v2";
+}
+
+}  // namespace cay::launcher

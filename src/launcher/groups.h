@@ -1,0 +1,67 @@
+// Groups: the cgroups of this instance's sandboxes, on hybrid (v1 controllers, v2 for kill) and pure v2
+// hosts.
+//
+//   v2   cay-INSTANCE/ID/keeper     keeper and init: outside the commands' limits
+//        cay-INSTANCE/ID/cmds       delegated to the keeper's uid; its children are command slots
+//   v1   cay-INSTANCE/ID            in memory, pids, cpu, cpuacct: commands only, delegated likewise
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace cay::launcher {
+
+struct GroupLimits {
+  std::uint32_t cpu_millicores = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t pids = 0;
+};
+
+// Descriptors of one sandbox's groups; those of controllers that are on v2 stay empty.
+struct SandboxGroups {
+  UniqueFd keeper;  // v2 leaf that the keeper is cloned into
+  UniqueFd cmds;    // v2
+  UniqueFd memory, pids, cpu, cpuacct;  // v1
+};
+
+class Groups {
+ public:
+  // Finds the hierarchies and makes this instance's top groups. Fails with the missing controller's name.
+  static Result<Groups> open(const std::string& instance);
+
+  Result<SandboxGroups> make(const std::string& id, const GroupLimits& limits, uid_t keeper_uid);
+
+  // Kills everything in the sandbox's v2 group, at once and for all. Absent is success.
+  void kill(const std::string& id);
+  // True when nothing of it is left; false while the kernel says busy.
+  Result<bool> remove(const std::string& id);
+  // Every id that has a group in any hierarchy.
+  Result<std::vector<std::string>> ids() const;
+  // Removes the top groups if they are empty.
+  void remove_tops();
+
+  bool can_kill() const;  // the kernel has cgroup.kill (5.14)
+  bool pure_v2() const { return memory_.mount.empty(); }
+  // "v2 with cpu memory pids" or "hybrid: …", for doctor.
+  std::string description() const;
+
+ private:
+  struct Tree {
+    std::string mount;  // empty: not a v1 hierarchy of ours
+    UniqueFd root, top;
+  };
+  Result<void> open_v1(Tree& tree, const std::string& mount);
+  Result<void> open_v2(const std::string& mount);
+  std::vector<const Tree*> trees() const;
+
+  std::string name_;  // "cay-INSTANCE"
+  Tree v2_, memory_, pids_, cpu_, cpuacct_;
+  bool cpuacct_is_cpu_ = false;
+};
+
+}  // namespace cay::launcher

@@ -1,0 +1,147 @@
+#include "launcher/guardian.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "launcher/host.h"
+#include "launcher/worker.h"
+#include "os/process.h"
+#include "os/unix_socket.h"
+
+namespace cay::launcher {
+namespace {
+
+constexpr int kFailed = 125;
+constexpr const char* kSocket = "launcher.sock";
+constexpr auto kHealthyLife = std::chrono::seconds(5);  // a worker that lived so long may be replaced at once
+constexpr int kMaxPauseMs = 5000;
+
+sigset_t guarded_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT}) sigaddset(&set, signal);
+  return set;
+}
+
+[[noreturn]] void be_worker(Host& host, int listen_fd) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the lock is the guardian's: a worker without one must not go on
+  ::prctl(PR_SET_NAME, "cay-launcher-w", 0, 0, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const Error error = run_worker(host, listen_fd);
+  std::fprintf(stderr, "cay-launcher: worker: %s\n", error.message.c_str());
+  ::_exit(kFailed);
+}
+
+// Reaps everything; true if `worker` was among it. Orphans of dead keepers come to us (subreaper).
+bool reap(pid_t worker) {
+  bool worker_ended = false;
+  int status = 0;
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (pid == worker) worker_ended = true;
+  }
+  return worker_ended;
+}
+
+int guard(Host& host, int listen_fd) {
+  const sigset_t signals = guarded_signals();
+  int pause_ms = 0;
+  for (;;) {
+    const auto born = std::chrono::steady_clock::now();
+    auto worker = os::clone_process(0);
+    if (!worker) {
+      std::fprintf(stderr, "cay-launcher: %s\n", worker.error().message.c_str());
+      return kFailed;
+    }
+    if (worker->pid == 0) be_worker(host, listen_fd);
+    for (bool alive = true; alive;) {
+      const int signal = ::sigwaitinfo(&signals, nullptr);
+      if (signal == SIGTERM || signal == SIGINT) {
+        os::kill_process(worker->pidfd.get());
+        ::waitpid(worker->pid, nullptr, 0);
+        return 0;
+      }
+      alive = !reap(worker->pid);
+    }
+    const bool healthy = std::chrono::steady_clock::now() - born > kHealthyLife;
+    pause_ms = healthy ? 0 : std::min(kMaxPauseMs, pause_ms * 2 + 10);
+    std::fprintf(stderr, "cay-launcher: the worker died; another begins in %d ms\n", pause_ms);
+    const timespec pause{pause_ms / 1000, (pause_ms % 1000) * 1'000'000L};
+    sigset_t ending = signals;
+    sigdelset(&ending, SIGCHLD);
+    if (::sigtimedwait(&ending, nullptr, &pause) > 0) return 0;
+  }
+}
+
+}  // namespace
+
+void harden_process() {
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  ::prctl(PR_SET_NAME, "cay-launcher", 0, 0, 0);
+  ::umask(077);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null >= 0) ::dup2(null, 0);
+  for (int fd = 1; fd < 3; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0) ::dup2(null, fd);
+  }
+  if (null > 2) ::close(null);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
+int run_guardian(Config config) {
+  if (::geteuid() != 0) {
+    std::fprintf(stderr, "cay-launcher: must run as root: it makes namespaces, mounts and cgroups\n");
+    return kFailed;
+  }
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGHUP, SIG_IGN);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  const sigset_t signals = guarded_signals();
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  UniqueFd listener(config.socket_fd);
+  const bool own_socket = !listener;
+  auto host = Host::open(std::move(config));
+  if (!host) {
+    std::fprintf(stderr, "cay-launcher: %s\n", host.error().message.c_str());
+    return kFailed;
+  }
+  if (!host->disks.why_plain().empty()) {
+    std::fprintf(stderr, "cay-launcher: disk limits are not enforced: %s\n", host->disks.why_plain().c_str());
+  }
+  const Config& settings = host->config;
+  if (own_socket) {
+    auto made = os::listen_unix(host->run.get(), kSocket, settings.daemon_uid, settings.daemon_gid);
+    if (!made) {
+      std::fprintf(stderr, "cay-launcher: %s\n", made.error().message.c_str());
+      return kFailed;
+    }
+    listener = std::move(*made);
+  } else {
+    ::fcntl(listener.get(), F_SETFL, O_NONBLOCK);
+    ::fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
+  }
+  if (settings.on_ready) settings.on_ready();
+  const int code = guard(*host, listener.get());
+  if (own_socket) (void)os::unlink_as(host->run.get(), kSocket, settings.daemon_uid, settings.daemon_gid);
+  return code;
+}
+
+}  // namespace cay::launcher

@@ -1,0 +1,14 @@
+// Guardian: the root of the launcher. It opens the host and the socket, forks the worker, and forks it
+// again when it dies; sandboxes notice neither. SIGTERM or SIGINT end both and leave sandboxes alive.
+#pragma once
+#include "launcher/config.h"
+
+namespace cay::launcher {
+
+// Undumpable, named, without a standard input, umask 077: the program's first line.
+void harden_process();
+
+// Serves until told to end. Returns the process's exit code (0 or 125); what went wrong is on stderr.
+int run_guardian(Config config);
+
+}  // namespace cay::launcher

@@ -1,0 +1,247 @@
+#include "launcher/guest_root.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "launcher/init_process.h"
+#include "os/file.h"
+#include "os/mount.h"
+
+namespace cay::launcher {
+namespace {
+
+constexpr std::uint64_t kPlain = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+constexpr std::uint64_t kData = kPlain | MOUNT_ATTR_NOEXEC;
+
+// Parts of /proc that tell of the host or reach into it (Docker's list and ours). Absent ones are skipped.
+constexpr const char* kMaskedProc[] = {"acpi", "asound", "interrupts", "kcore", "keys", "latency_stats",
+                                       "sched_debug", "scsi", "timer_list", "timer_stats"};
+constexpr const char* kReadOnlyProc[] = {"bus", "fs", "irq", "sys", "sysrq-trigger"};
+constexpr const char* kMaskedSys[] = {"firmware", "kernel/debug", "kernel/tracing", "kernel/security",
+                                      "devices/virtual/powercap"};
+
+struct Device {
+  const char* name;
+  unsigned major, minor;  // Documentation/admin-guide/devices.txt
+};
+constexpr Device kDevices[] = {{"null", 1, 3},   {"zero", 1, 5},    {"full", 1, 7},
+                               {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}};
+
+Error failed(const char* what) { return Error::from_errno(errno, what); }
+
+Result<void> make_file(int dir, const char* name, mode_t mode) {
+  const UniqueFd fd(::openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (!fd) return Error::from_errno(errno, std::string("create ") + name);
+  return {};
+}
+
+Result<void> make_directory(int dir, const char* name, mode_t mode) {
+  if (::mkdirat(dir, name, mode) != 0) return Error::from_errno(errno, std::string("make directory ") + name);
+  return {};
+}
+
+// A tmpfs on `point`. Returns its root.
+Result<UniqueFd> put_tmpfs(int point, std::uint64_t bytes, const char* mode, std::uint64_t attributes) {
+  // An inode costs about a kilobyte of kernel memory, which the memory group pays for.
+  const std::uint64_t inodes = std::clamp<std::uint64_t>(bytes / 4096, 1024, 1 << 20);
+  CAY_TRY(UniqueFd mount,
+          os::new_mount("tmpfs", {{"source", "tmpfs"}, {"size", std::to_string(bytes)}, {"nr_inodes", std::to_string(inodes)}, {"mode", mode}},
+                        attributes));
+  CAY_CHECK(os::attach_mount(mount.get(), point, ""));
+  return mount;
+}
+
+bool is_absent(const Error& error) { return error.os_errno == ENOENT || error.os_errno == ENOTDIR; }
+
+}  // namespace
+
+Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk) {
+  struct Step {
+    const char* name;
+    Result<void> (GuestRoot::*run)();
+  };
+  static constexpr Step kSteps[] = {
+      {"mount /proc", &GuestRoot::mount_proc},  // while the host's is still visible: the kernel asks for that
+      {"mount /sys", &GuestRoot::mount_sys},
+      {"mount /dev", &GuestRoot::mount_dev},  // while the host's devices can be opened
+      {"mount /tmp", &GuestRoot::mount_tmp},
+      {"name the host", &GuestRoot::name_host},
+      {"pivot root", &GuestRoot::pivot},
+  };
+  const auto injected = [&](const char* step) { return plan_.fail_step == step; };
+  auto staging = make_staging();
+  if (!staging) return std::move(staging).error().while_doing("prepare mounts");
+  auto overlay = mount_overlay(std::move(layers), std::move(disk));
+  if (!overlay) return std::move(overlay).error().while_doing("mount the root file system");
+  for (const Step& step : kSteps) {
+    if (injected(step.name)) return Error::from_errno(EIO, step.name);
+    auto done = (this->*step.run)();
+    if (!done) return std::move(done).error().while_doing(step.name);
+  }
+  return {};
+}
+
+Result<void> GuestRoot::make_staging() {
+  // Nothing of ours may travel back to the host, nothing of the host's in.
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return failed("make mounts private");
+  CAY_TRY(staging_, os::new_mount("tmpfs", {{"source", "mask"}, {"size", "65536"}, {"mode", "0755"}}, kData));
+  CAY_CHECK(os::attach_mount(staging_.get(), AT_FDCWD, plan_.staging.c_str()));
+  CAY_CHECK(make_directory(staging_.get(), "root", 0755));
+  CAY_CHECK(make_directory(staging_.get(), "disk", 0755));
+  // What masks are made of: read-only mounts of their own.
+  CAY_CHECK(make_directory(staging_.get(), "void", 0555));
+  CAY_CHECK(make_file(staging_.get(), "empty", 0444));
+  CAY_CHECK(make_read_only(staging_.get(), "void"));
+  return make_read_only(staging_.get(), "empty");
+}
+
+Result<void> GuestRoot::mount_overlay(std::vector<UniqueFd> layers, UniqueFd disk) {
+  std::string lower;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::string name = "l" + std::to_string(i);
+    CAY_CHECK(make_directory(staging_.get(), name.c_str(), 0755));
+    CAY_CHECK(os::attach_mount(layers[i].get(), staging_.get(), name.c_str()));
+    lower += (i == 0 ? "" : ":") + name;
+  }
+  CAY_CHECK(os::attach_mount(disk.get(), staging_.get(), "disk"));
+  if (::fchdir(staging_.get()) != 0) return failed("enter staging");
+  // By relative path: kernel 6.1 takes no descriptors, and /proc/1/mounts shows these words inside.
+  const std::string options = "lowerdir=" + lower + ",upperdir=disk/upper,workdir=disk/work,userxattr";
+  if (::mount("overlay", "root", "overlay", MS_NODEV, options.c_str()) != 0) return failed("mount overlay");
+  root_ = UniqueFd(::openat(staging_.get(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  return root_ ? Result<void>() : failed("open the overlay");
+}
+
+Result<UniqueFd> GuestRoot::mount_point(const char* name) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    UniqueFd fd(::openat(root_.get(), name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (fd) return fd;
+    // Not a directory: the guest put something else there before it was stopped.
+    if (errno != ENOENT && ::unlinkat(root_.get(), name, 0) != 0) break;
+    if (::mkdirat(root_.get(), name, 0755) != 0) break;
+  }
+  return Error::from_errno(errno, std::string("open mount point ") + name);
+}
+
+Result<void> GuestRoot::make_read_only(int tree, const char* path) {
+  auto copy = os::clone_mount(tree, path);
+  if (!copy) return is_absent(copy.error()) ? Result<void>() : std::move(copy).error();
+  CAY_CHECK(os::set_mount_attributes(copy->get(), MOUNT_ATTR_RDONLY | kData));
+  return os::attach_mount(copy->get(), tree, path);
+}
+
+Result<void> GuestRoot::mask(int tree, const char* path) {
+  struct stat info {};
+  if (::fstatat(tree, path, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    return errno == ENOENT ? Result<void>() : failed("look at what is masked");
+  }
+  CAY_TRY(const UniqueFd cover, os::clone_mount(staging_.get(), S_ISDIR(info.st_mode) ? "void" : "empty"));
+  return os::attach_mount(cover.get(), tree, path);
+}
+
+Result<void> GuestRoot::mount_proc() {
+  CAY_TRY(const UniqueFd point, mount_point("proc"));
+  CAY_TRY(const UniqueFd proc, os::new_mount("proc", {{"source", "proc"}}, kData));
+  CAY_CHECK(os::attach_mount(proc.get(), point.get(), ""));
+  for (const char* path : kMaskedProc) {
+    CAY_CHECK(mask(proc.get(), path));
+  }
+  for (const char* path : kReadOnlyProc) {
+    CAY_CHECK(make_read_only(proc.get(), path));
+  }
+  return {};
+}
+
+Result<void> GuestRoot::mount_sys() {
+  CAY_TRY(const UniqueFd point, mount_point("sys"));
+  auto sys = os::new_mount("sysfs", {{"source", "sysfs"}}, kData | MOUNT_ATTR_RDONLY);
+  if (!sys) {
+    // A host that itself sees only a part of /sys may not show more of it: then there is none.
+    if (sys.error().os_errno != EPERM) return std::move(sys).error();
+    CAY_TRY(const UniqueFd nothing, os::clone_mount(staging_.get(), "void"));
+    return os::attach_mount(nothing.get(), point.get(), "");
+  }
+  CAY_CHECK(os::attach_mount(sys->get(), point.get(), ""));
+  for (const char* path : kMaskedSys) {
+    CAY_CHECK(mask(sys->get(), path));
+  }
+  return {};
+}
+
+Result<void> GuestRoot::mount_dev() {
+  CAY_TRY(const UniqueFd point, mount_point("dev"));
+  CAY_TRY(const UniqueFd dev, put_tmpfs(point.get(), 1 << 20, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  for (const Device& device : kDevices) {
+    const std::string host = std::string("/dev/") + device.name;
+    CAY_TRY(const UniqueFd node, os::clone_mount(AT_FDCWD, host.c_str()));
+    struct stat info {};
+    if (::fstat(node.get(), &info) != 0) return failed("look at a device");
+    if (!S_ISCHR(info.st_mode) || info.st_rdev != makedev(device.major, device.minor)) {
+      return Error{Code::kInternal, "wrong_device", host + " of this host is not the device of that name", 0};
+    }
+    CAY_CHECK(os::set_mount_attributes(node.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+    CAY_CHECK(make_file(dev.get(), device.name, 0666));
+    CAY_CHECK(os::attach_mount(node.get(), dev.get(), device.name));
+  }
+  constexpr std::pair<const char*, const char*> kLinks[] = {{"fd", "/proc/self/fd"},
+                                                            {"stdin", "/proc/self/fd/0"},
+                                                            {"stdout", "/proc/self/fd/1"},
+                                                            {"stderr", "/proc/self/fd/2"},
+                                                            {"ptmx", "pts/ptmx"}};
+  for (const auto& [name, target] : kLinks) {
+    if (::symlinkat(target, dev.get(), name) != 0) return failed("link in /dev");
+  }
+  CAY_CHECK(make_directory(dev.get(), "pts", 0755));
+  // devpts must not be nodev: its nodes are all it has.
+  CAY_TRY(const UniqueFd pts,
+          os::new_mount("devpts", {{"source", "devpts"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"gid", "5"}, {"newinstance", ""}},
+                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  CAY_CHECK(os::attach_mount(pts.get(), dev.get(), "pts"));
+  CAY_CHECK(make_directory(dev.get(), "shm", 01777));
+  CAY_TRY(const UniqueFd shm_point, os::open_dir(dev.get(), "shm"));
+  CAY_TRY(const UniqueFd shm, put_tmpfs(shm_point.get(), plan_.memory_bytes / 2, "1777", kPlain));
+  CAY_CHECK(make_directory(dev.get(), "mqueue", 0755));
+  CAY_TRY(const UniqueFd mqueue, os::new_mount("mqueue", {{"source", "mqueue"}}, kData));
+  return os::attach_mount(mqueue.get(), dev.get(), "mqueue");
+}
+
+Result<void> GuestRoot::mount_tmp() {
+  CAY_TRY(const UniqueFd tmp, mount_point("tmp"));
+  CAY_TRY(const UniqueFd in_tmp, put_tmpfs(tmp.get(), plan_.memory_bytes / 2, "1777", kPlain));
+  CAY_TRY(const UniqueFd run, mount_point("run"));
+  const std::uint64_t run_bytes = std::min<std::uint64_t>(plan_.memory_bytes / 8, std::uint64_t{64} << 20);
+  CAY_TRY(const UniqueFd in_run, put_tmpfs(run.get(), run_bytes, "0755", kPlain));
+  return make_directory(in_run.get(), "lock", 01777);
+}
+
+Result<void> GuestRoot::name_host() {
+  if (!plan_.fresh_disk) return {};
+  // Only on the first boot: the tree below is then the snapshot's, not the guest's.
+  const UniqueFd etc(::openat(root_.get(), "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!etc) return {};  // a snapshot without /etc needs no names in it
+  CAY_CHECK(os::replace_file(etc.get(), "hostname", plan_.hostname + "\n", 0644));
+  return os::replace_file(etc.get(), "hosts",
+                          "127.0.0.1 localhost\n127.0.1.1 " + plan_.hostname +
+                              "\n::1 localhost ip6-localhost ip6-loopback\n",
+                          0644);
+}
+
+Result<void> GuestRoot::pivot() {
+  if (::fchdir(root_.get()) != 0) return failed("enter the new root");
+  if (::syscall(SYS_pivot_root, ".", ".") != 0) return failed("pivot_root");
+  // The old root lies over the new one now: taking it off takes every mount of the host with it.
+  if (::umount2(".", MNT_DETACH) != 0) return failed("detach the host's mounts");
+  if (::chdir("/") != 0) return failed("chdir /");
+  return {};
+}
+
+}  // namespace cay::launcher

@@ -1,0 +1,42 @@
+// GuestRoot: the file system that a sandbox sees, made by its init from inside its own user, mount, pid
+// and network namespaces. Every object used is one we opened; nothing is resolved through what the
+// guest may have left on its disk.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace cay::launcher {
+
+struct InitPlan;
+
+class GuestRoot {
+ public:
+  explicit GuestRoot(const InitPlan& plan) : plan_(plan) {}
+
+  // `layers` (top first) and `disk` are detached mounts. On success the caller's root and working
+  // directory are the new root, and no mount of the host is left in the namespace.
+  Result<void> build(std::vector<UniqueFd> layers, UniqueFd disk);
+
+ private:
+  Result<void> make_staging();
+  Result<void> mount_overlay(std::vector<UniqueFd> layers, UniqueFd disk);
+  Result<void> mount_proc();
+  Result<void> mount_sys();
+  Result<void> mount_dev();
+  Result<void> mount_tmp();
+  Result<void> name_host();
+  Result<void> pivot();
+
+  // Opens directory `name` of the new root, making it, or replacing what is not a directory.
+  Result<UniqueFd> mount_point(const char* name);
+  Result<void> mask(int tree, const char* path);         // an empty, read-only file or directory over it
+  Result<void> make_read_only(int tree, const char* path);
+
+  const InitPlan& plan_;
+  UniqueFd staging_, root_;
+};
+
+}  // namespace cay::launcher

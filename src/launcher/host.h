@@ -1,0 +1,36 @@
+// Host: everything of this machine that the launcher holds open. The guardian opens it once; workers
+// inherit it.
+#pragma once
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "launcher/config.h"
+#include "launcher/disks.h"
+#include "launcher/groups.h"
+#include "launcher/slots.h"
+
+namespace cay::launcher {
+
+struct Host {
+  Config config;
+  std::string boot_id;
+
+  UniqueFd data, run, spool, sandboxes, layers;  // directories of DATA
+  UniqueFd empty;         // an empty directory of root's: keepers are chrooted into it
+  std::string empty_path; // the same, by name
+  UniqueFd null;          // /dev/null, read-write
+  UniqueFd lock;          // held while this instance's launcher lives
+  Slots slots;
+  Groups groups;
+  Disks disks;
+
+  // Opens and makes what is missing, in a mount namespace of our own. Fails kAlreadyExists (reason
+  // launcher_runs) while another launcher serves this data directory.
+  static Result<Host> open(Config config);
+
+  // Fails with EIO if tests asked for this step to fail.
+  Result<void> step(const char* name) const;
+};
+
+}  // namespace cay::launcher

@@ -1,0 +1,109 @@
+#include "launcher/init_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "launcher/guest_root.h"
+#include "os/caps.h"
+#include "os/net.h"
+#include "os/process.h"
+#include "os/unix_socket.h"
+
+namespace cay::launcher {
+namespace {
+
+Result<void> set_names(const InitPlan& plan) {
+  if (::sethostname(plan.hostname.data(), plan.hostname.size()) != 0) return Error::from_errno(errno, "sethostname");
+  if (::setdomainname("", 0) != 0) return Error::from_errno(errno, "setdomainname");
+  return {};
+}
+
+Result<void> drop_everything() {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "set no_new_privs");
+  if (!os::drop_bounding_set()) return Error::from_errno(errno, "empty the bounding set");
+  if (!os::set_capabilities(0)) return Error::from_errno(errno, "drop capabilities");
+  if (::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "set dumpable");
+  return {};
+}
+
+Result<void> become_init(const InitPlan& plan) {
+  CAY_TRY(os::Message mounts, os::receive_message(plan.launcher_fd));
+  if (mounts.bytes.empty() || mounts.fds.size() < 2) {
+    return Error{Code::kUnavailable, "launcher_gone", "the launcher ended meanwhile", 0};
+  }
+  // Files are made as guest root; the other ids stay the keeper's. The id maps are written by now.
+  ::setfsgid(0);
+  ::setfsuid(0);
+  UniqueFd disk = std::move(mounts.fds.back());
+  mounts.fds.pop_back();
+  GuestRoot root(plan);
+  CAY_CHECK(root.build(std::move(mounts.fds), std::move(disk)));
+  CAY_CHECK(set_names(plan));
+  if (!os::bring_loopback_up()) return Error::from_errno(errno, "bring lo up");
+  const UniqueFd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd devpts(::open("/dev/pts", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!top || !devpts) return Error::from_errno(errno, "open the new root");
+  CAY_CHECK(drop_everything());
+  return os::send_message(plan.keeper_fd, "up", {top.get(), devpts.get()});
+}
+
+// Reaps until the lifeline closes. SIGCHLD comes by descriptor: no handler, so the kernel goes on
+// ignoring every signal sent from inside.
+[[noreturn]] void reap(int lifeline_fd) {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  const int signals = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals < 0) ::_exit(1);
+  for (;;) {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    pollfd items[2] = {{lifeline_fd, POLLIN, 0}, {signals, POLLIN, 0}};
+    if (::poll(items, 2, -1) < 0 && errno != EINTR) ::_exit(1);
+    if (items[0].revents != 0) ::_exit(0);  // nothing is ever written to it: this is its end
+    signalfd_siginfo info;
+    while (::read(signals, &info, sizeof info) > 0) {
+    }
+  }
+}
+
+}  // namespace
+
+void scrub_arguments(char* arguments, std::size_t size, const char* name) {
+  if (arguments == nullptr || size == 0) return;
+  std::memset(arguments, 0, size);
+  std::memcpy(arguments, name, std::min(size - 1, std::strlen(name)));
+}
+
+void run_init(const InitPlan& plan) {
+  os::close_all_but({plan.launcher_fd, plan.keeper_fd, plan.lifeline_fd});
+  ::prctl(PR_SET_NAME, "cay-init", 0, 0, 0);
+  scrub_arguments(plan.arguments, plan.arguments_size, "cay-init");
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  ::umask(0);
+  auto up = become_init(plan);
+  if (!up) {
+    (void)os::send_message(plan.launcher_fd, std::to_string(up.error().os_errno) + " " + up.error().message);
+    ::_exit(1);
+  }
+  os::close_all_but({plan.lifeline_fd});
+  reap(plan.lifeline_fd);
+}
+
+}  // namespace cay::launcher

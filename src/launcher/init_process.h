@@ -1,0 +1,35 @@
+// Init: PID 1 of a sandbox. Forked by the keeper without exec. It waits for its id maps and mounts, makes
+// the sandbox's root file system (guest_root.h), hands the keeper what it needs, drops everything, and
+// from then on only reaps; it ends when the keeper's lifeline closes, and the sandbox with it.
+//
+// It keeps the keeper's host uid, which no id inside maps to: nothing inside can become that uid, so
+// nothing inside can trace it, change its limits or read it (no process inside has CAP_SYS_PTRACE or
+// CAP_SYS_RESOURCE), and signals from inside never reach a PID 1 that has no handlers. It is dumpable
+// on purpose: setns(pidfd) asks for trace access, and the keeper, of the same uid, has no capability.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace cay::launcher {
+
+struct InitPlan {
+  std::string hostname;
+  std::uint64_t memory_bytes = 0;  // tmpfs sizes follow from it
+  bool fresh_disk = false;         // the first boot: /etc/hostname and /etc/hosts are written
+  std::string staging;             // an empty directory of the host's: mounts are put together there
+  char* arguments = nullptr;       // /proc/1/cmdline, readable inside
+  std::size_t arguments_size = 0;
+  std::string fail_step;           // tests
+
+  int launcher_fd = -1;  // gets the mounts from the launcher; a failure is told here
+  int keeper_fd = -1;    // the root and devpts go to the keeper here
+  int lifeline_fd = -1;  // read end
+};
+
+// Overwrites the argv area with `name`, so that it tells nothing of the host.
+void scrub_arguments(char* arguments, std::size_t size, const char* name);
+
+[[noreturn]] void run_init(const InitPlan& plan);
+
+}  // namespace cay::launcher

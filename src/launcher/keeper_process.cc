@@ -1,0 +1,131 @@
+#include "launcher/keeper_process.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "keeper/keeper.h"
+#include "os/caps.h"
+#include "os/process.h"
+#include "os/unix_socket.h"
+
+namespace cay::launcher {
+namespace {
+
+constexpr std::uint64_t kNamespaces =
+    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWCGROUP;
+
+void reset_process(const Host& host, const KeeperPlan& plan) {
+  ::prctl(PR_SET_NAME, "cay-keeper", 0, 0, 0);
+  scrub_arguments(host.config.arguments, host.config.arguments_size, "cay-keeper");
+  // The launcher's terminal or log must not be held open by every sandbox.
+  for (int fd = 0; fd < 3; ++fd) ::dup2(host.null.get(), fd);
+  const SandboxGroups& groups = *plan.groups;
+  os::close_all_but({0, 1, 2, host.empty.get(), plan.slot_fd, plan.listen_fd, plan.spool_fd, plan.control_fd,
+                     plan.init_fd, groups.cmds.get(), groups.memory.get(), groups.pids.get(), groups.cpu.get(),
+                     groups.cpuacct.get()});
+  ::setsid();
+  ::umask(022);
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < SIGRTMAX; ++signal) ::sigaction(signal, &standard, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+}
+
+Result<void> become(uid_t uid) {
+  if (::setgroups(0, nullptr) != 0) return Error::from_errno(errno, "setgroups");
+  if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "keep capabilities");
+  if (::setresgid(uid, uid, uid) != 0) return Error::from_errno(errno, "setresgid");
+  if (::setresuid(uid, uid, uid) != 0) return Error::from_errno(errno, "setresuid");
+  // CAP_SYS_ADMIN only for the clone: hosts that deny user namespaces to the unprivileged allow it so.
+  if (!os::set_capabilities(os::cap_bit(CAP_SYS_ADMIN) | os::cap_bit(CAP_SYS_CHROOT) | os::cap_bit(CAP_SETPCAP))) {
+    return Error::from_errno(errno, "reduce capabilities");
+  }
+  if (!os::drop_bounding_set()) return Error::from_errno(errno, "empty the bounding set");
+  return {};
+}
+
+Result<void> jail(const Host& host) {
+  if (::fchdir(host.empty.get()) != 0 || ::chroot(".") != 0 || ::chdir("/") != 0) {
+    return Error::from_errno(errno, "chroot into the empty directory");
+  }
+  if (!os::set_capabilities(0)) return Error::from_errno(errno, "drop capabilities");
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return Error::from_errno(errno, "set undumpable");
+  return {};
+}
+
+Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
+  reset_process(host, plan);
+  CAY_CHECK(become(plan.uid));
+  CAY_TRY(os::SocketPair up, os::socket_pair());
+  int lifeline[2];
+  if (::pipe2(lifeline, O_CLOEXEC) != 0) return Error::from_errno(errno, "make the lifeline");
+  UniqueFd lifeline_read(lifeline[0]);
+  UniqueFd lifeline_write(lifeline[1]);
+  plan.init.staging = host.empty_path;
+  plan.init.arguments = host.config.arguments;
+  plan.init.arguments_size = host.config.arguments_size;
+  plan.init.fail_step = host.config.fail_step;
+  plan.init.launcher_fd = plan.init_fd;
+  plan.init.keeper_fd = up.theirs.get();
+  plan.init.lifeline_fd = lifeline_read.get();
+  auto init = os::clone_process(kNamespaces);
+  if (!init) return std::move(init).error().while_doing("make the namespaces");
+  if (init->pid == 0) run_init(plan.init);
+  if (!os::set_capabilities(os::cap_bit(CAP_SYS_CHROOT))) return Error::from_errno(errno, "reduce capabilities");
+  up.theirs.reset();
+  lifeline_read.reset();
+  ::close(plan.init_fd);
+  CAY_CHECK(os::send_message(plan.control_fd, "init " + std::to_string(init->pid)));
+  CAY_TRY(os::Message message, os::receive_message(up.ours.get()));
+  // Empty: init ended, and told the launcher why.
+  if (message.fds.size() != 2) ::_exit(1);
+  CAY_CHECK(jail(host));
+  ::close(host.empty.get());
+  keeper::Context context;
+  context.sandbox_id = plan.id;
+  context.instance = host.config.instance;
+  context.boot_id = host.boot_id;
+  context.build = host.config.build;
+  context.listen_fd = plan.listen_fd;
+  context.daemon_uid = host.config.daemon_uid;
+  context.spool_fd = plan.spool_fd;
+  context.lifeline_fd = lifeline_write.release();
+  context.init_pidfd = init->pidfd.release();
+  context.root_fd = message.fds[0].release();
+  context.devpts_fd = message.fds[1].release();
+  context.cgroup_fd = plan.groups->cmds.get();
+  context.memory_fd = plan.groups->memory.get();
+  context.pids_fd = plan.groups->pids.get();
+  context.cpu_fd = plan.groups->cpu.get();
+  context.cpuacct_fd = plan.groups->cpuacct.get();
+  context.pure_v2 = host.groups.pure_v2();
+  return context;
+}
+
+}  // namespace
+
+void run_keeper(const Host& host, KeeperPlan plan) {
+  auto context = make_sandbox(host, plan);
+  if (!context) {
+    (void)os::send_message(plan.control_fd, context.error().message);
+    ::_exit(1);
+  }
+  (void)os::send_message(plan.control_fd, "ready");
+  ::close(plan.control_fd);
+  keeper::run(*context);
+}
+
+}  // namespace cay::launcher

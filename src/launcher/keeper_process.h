@@ -1,0 +1,28 @@
+// The keeper's first moments: forked by the launcher as root, it becomes its own host uid, makes init
+// (so that it owns the sandbox's user namespace), jails itself, and goes on as keeper::run.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+
+#include "launcher/groups.h"
+#include "launcher/host.h"
+#include "launcher/init_process.h"
+
+namespace cay::launcher {
+
+struct KeeperPlan {
+  std::string id;
+  uid_t uid = 0;
+  int slot_fd = -1;     // held, never used: it holds the slot's lock
+  int listen_fd = -1;
+  int spool_fd = -1;
+  int control_fd = -1;  // to the launcher: "init PID", then "ready" or what failed
+  int init_fd = -1;     // init's end of its own socket to the launcher
+  const SandboxGroups* groups = nullptr;
+  InitPlan init;        // descriptors and staging are filled in here
+};
+
+[[noreturn]] void run_keeper(const Host& host, KeeperPlan plan);
+
+}  // namespace cay::launcher

@@ -1,0 +1,183 @@
+#include "launcher/probe.h"
+
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "os/file.h"
+#include "os/mount.h"
+#include "os/process.h"
+
+namespace cay::launcher {
+namespace {
+
+using Feature = wire::FeatureMsg;
+
+std::string first_line(const std::string& path) {
+  auto text = os::read_file(AT_FDCWD, path, 4096);
+  return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+std::string gib(std::uint64_t bytes) {
+  const std::uint64_t tenths = bytes * 10 >> 30;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+}
+
+Feature kernel() {
+  utsname name{};
+  ::uname(&name);
+  char* rest = nullptr;
+  const long major = std::strtol(name.release, &rest, 10);
+  const long minor = *rest == '.' ? std::strtol(rest + 1, nullptr, 10) : 0;
+  const bool ok = major > 6 || (major == 6 && minor >= 1);
+  return {"kernel", ok, std::string(name.release) + " " + name.machine, ok ? "" : "older than 6.1: not tested",
+          ok ? "" : "boot a kernel of 6.1 or newer"};
+}
+
+Feature cgroups(const Host& host) {
+  return {"cgroups", true, host.groups.description(), host.groups.pure_v2() ? "" : "limits are written through v1", ""};
+}
+
+// A clone into new namespaces as an unprivileged keeper does it; true if it works.
+bool try_namespaces(std::uint64_t flags) {
+  auto child = os::clone_process(flags);
+  if (!child) return false;
+  if (child->pid == 0) ::_exit(0);
+  return true;  // it is reaped with us: probes run in a child of their own
+}
+
+Feature user_namespaces() {
+  const std::string most = first_line("/proc/sys/user/max_user_namespaces");
+  const std::string debian = first_line("/proc/sys/kernel/unprivileged_userns_clone");
+  const std::string apparmor = first_line("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+  Feature feature{"user namespaces", try_namespaces(CLONE_NEWUSER), "at most " + most, "", ""};
+  if (debian == "0") feature.found += "; not for unprivileged users (Cay makes them with a capability, and drops it)";
+  if (apparmor == "1") feature.found += "; AppArmor restricts unprivileged ones";
+  if (!feature.ok) {
+    feature.fallback = "none: no sandbox can be made";
+    feature.remedy = "sysctl -w user.max_user_namespaces=65536";
+  }
+  return feature;
+}
+
+// An idmapped mount of `dir`, as every layer and disk gets one.
+Feature idmapped(const char* name, int dir) {
+  int gate[2];
+  if (::pipe(gate) != 0) return {name, false, "not tried", "", ""};
+  auto child = os::clone_process(CLONE_NEWUSER);
+  if (!child) return {name, false, "no user namespace to try with", "", ""};
+  if (child->pid == 0) {
+    char byte = 0;
+    ::close(gate[1]);
+    (void)!::read(gate[0], &byte, 1);
+    ::_exit(0);
+  }
+  const std::string proc = "/proc/" + std::to_string(child->pid);
+  const std::string map = "0 " + std::to_string(kRangeBase) + " 65536\n";
+  Result<void> mapped = os::write_file(AT_FDCWD, proc + "/uid_map", map);
+  if (mapped) mapped = os::write_file(AT_FDCWD, proc + "/gid_map", map);
+  const UniqueFd userns(::open((proc + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
+  if (mapped) {
+    auto mount = os::clone_mount(dir, ".");
+    mapped = mount ? os::set_mount_attributes(mount->get(), 0, userns.get()) : Result<void>(std::move(mount).error());
+  }
+  ::close(gate[0]);
+  ::close(gate[1]);
+  if (mapped) return {name, true, "work", "", ""};
+  return {name, false, mapped.error().message, "none: this file system cannot hold it",
+          "put the data directory on ext4, btrfs or xfs (--data)"};
+}
+
+// Overlay with user.* attributes over the store's own file system.
+Feature overlay() {
+  const std::string known = os::read_file(AT_FDCWD, "/proc/filesystems", 1 << 16).value_or("");
+  const bool ok = known.find("\toverlay\n") != std::string::npos;
+  return {"overlay", ok, ok ? "in the kernel" : "not loaded", ok ? "" : "none: no sandbox can be made",
+          ok ? "" : "modprobe overlay"};
+}
+
+Feature seccomp() {
+  const std::uint32_t action = SECCOMP_RET_KILL_PROCESS;
+  const bool ok = ::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+  return {"seccomp", ok, ok ? "filters" : "missing", ok ? "" : "none: no command can be started", ""};
+}
+
+Feature landlock() {
+  const long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  return {"landlock", abi > 0, abi > 0 ? "ABI " + std::to_string(abi) : "missing",
+          abi > 0 ? "" : "not used: it would be a second wall", ""};
+}
+
+// Of our own top group: a group that is killed by one write.
+Feature cgroup_kill(const Host& host) {
+  const bool ok = host.groups.can_kill();
+  return {"cgroup.kill", ok, ok ? "kills whole trees at once" : "missing",
+          ok ? "" : "none: no sandbox can be ended for sure", ok ? "" : "boot a kernel of 5.14 or newer"};
+}
+
+Feature disk_quota(const Host& host) {
+  const bool ok = !host.disks.enforced_by().empty();
+  Feature feature{"disk quota", ok, ok ? "btrfs pool, a qgroup for each sandbox" : host.disks.why_plain(), "", ""};
+  if (!ok) {
+    feature.fallback = "plain directories: disk limits are accepted and not enforced";
+    feature.remedy = "apt-get install btrfs-progs && modprobe btrfs loop, then restart the launcher";
+  }
+  return feature;
+}
+
+Feature disk_space(const Host& host) {
+  struct statvfs space {};
+  if (::fstatvfs(host.data.get(), &space) != 0) return {"disk space", false, "unknown", "", ""};
+  const std::uint64_t free = std::uint64_t{space.f_bavail} * space.f_frsize;
+  const bool ok = free > (std::uint64_t{2} << 30);
+  return {"disk space", ok, gib(free) + " free", ok ? "" : "sandboxes will soon fail to write", ok ? "" : "free some space"};
+}
+
+Feature slots(Host& host) {
+  const std::uint32_t free = host.slots.count_free();
+  return {"uid ranges", free > 0, std::to_string(free) + " of " + std::to_string(kSlotCount) + " free", "", ""};
+}
+
+Feature core_pattern() {
+  const std::string pattern = first_line("/proc/sys/kernel/core_pattern");
+  const bool piped = pattern.starts_with('|');
+  return {"core dumps", true, piped ? "piped to " + pattern.substr(1, pattern.find(' ') - 1) : "pattern " + pattern,
+          piped ? "commands run with a core limit of 0" : "", ""};
+}
+
+Feature swap() {
+  const std::string swaps = os::read_file(AT_FDCWD, "/proc/swaps", 1 << 16).value_or("");
+  const bool used = swaps.find('\n') + 1 < swaps.size();
+  return {"swap", true, used ? "in use by the host" : "none", used ? "sandboxes get none" : "", ""};
+}
+
+}  // namespace
+
+std::vector<Feature> probe(Host& host) {
+  std::vector<Feature> features;
+  features.push_back(kernel());
+  features.push_back(cgroups(host));
+  features.push_back(cgroup_kill(host));
+  features.push_back(user_namespaces());
+  features.push_back(overlay());
+  features.push_back(idmapped("idmapped mounts (layers)", host.layers.get()));
+  features.push_back(idmapped("idmapped mounts (disks)", host.disks.store()));
+  features.push_back(seccomp());
+  features.push_back(landlock());
+  features.push_back(disk_quota(host));
+  features.push_back(disk_space(host));
+  features.push_back(slots(host));
+  features.push_back(core_pattern());
+  features.push_back(swap());
+  return features;
+}
+
+}  // namespace cay::launcher

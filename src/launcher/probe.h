@@ -1,0 +1,13 @@
+// Probe: what this host offers, for doctor: each feature with what was found, what is used instead or
+// lost, and the command that mends it.
+#pragma once
+#include <vector>
+
+#include "launcher/host.h"
+#include "wire/messages.h"
+
+namespace cay::launcher {
+
+std::vector<wire::FeatureMsg> probe(Host& host);
+
+}  // namespace cay::launcher

@@ -1,0 +1,32 @@
+// Record: what the launcher must know about a sandbox after a crash of its own, DATA/sandboxes/ID/record
+// (wire/tlv.h). The directory is made before anything else of the sandbox: a directory without a record
+// is a creation that was never confirmed, and everything of that id is removed. All names on the host
+// (cgroups, disk, spool, socket) follow from the id and the instance alone.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace cay::launcher {
+
+struct Record {
+  bool alive = false;            // confirmed and not ended since
+  std::int64_t keeper_pid = 0;
+  std::uint64_t start_time = 0;  // of the keeper, clock ticks since boot
+  std::string boot_id;           // a pid of another boot says nothing
+  std::uint32_t slot = 0;
+  std::string snapshot_id;
+  std::string disk_enforced_by;
+  template <class V> void fields(V& v) {
+    v(1, alive); v(2, keeper_pid); v(3, start_time); v(4, boot_id); v(5, slot); v(6, snapshot_id);
+    v(7, disk_enforced_by);
+  }
+};
+
+// nullopt: none, or not a record.
+std::optional<Record> read_record(int sandboxes_dir, const std::string& id);
+Result<void> write_record(int sandboxes_dir, const std::string& id, const Record& record);
+
+}  // namespace cay::launcher

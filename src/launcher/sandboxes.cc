@@ -1,0 +1,382 @@
+#include "launcher/sandboxes.h"
+
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "launcher/validate.h"
+#include "os/file.h"
+#include "os/process.h"
+#include "os/unix_socket.h"
+
+namespace cay::launcher {
+namespace {
+
+constexpr auto kBirthLimit = std::chrono::seconds(20);
+constexpr int kQuietTries = 2000;            // then the log hears of an end that does not end
+constexpr std::size_t kQuickEntries = 64;    // more in a spool are removed by a child
+constexpr int kSlowRetryMs = 20;
+
+std::string end_reason(int status, bool known) {
+  if (!known) return "keeper lost";
+  if (WIFSIGNALED(status)) return "keeper killed by signal " + std::to_string(WTERMSIG(status));
+  if (WEXITSTATUS(status) == 0) return "sandbox ended";
+  return "keeper ended with code " + std::to_string(WEXITSTATUS(status));
+}
+
+}  // namespace
+
+void Sandboxes::create(const ReplyTo& to, const wire::CreateSandbox& request) {
+  const auto found = sandboxes_.find(request.sandbox_id);
+  if (found != sandboxes_.end()) {
+    const Sandbox& known = *found->second;
+    if (known.phase == Phase::kAlive) return answer_created(to, known);
+    if (known.phase != Phase::kStopped) {
+      return reply_error(outbox_, to,
+                         Error{Code::kNotReady, "sandbox_busy",
+                               "sandbox " + known.id + " is being started or stopped: retry", 0});
+    }
+    if (known.record.snapshot_id != request.snapshot_id) {
+      return reply_error(outbox_, to,
+                         Error{Code::kConflict, "other_snapshot",
+                               "the disk of sandbox " + known.id + " belongs to snapshot " + known.record.snapshot_id, 0});
+    }
+  }
+  auto& sandbox = sandboxes_[request.sandbox_id];
+  if (!sandbox) sandbox = std::make_unique<Sandbox>();
+  sandbox->id = request.sandbox_id;
+  sandbox->phase = Phase::kStarting;
+  sandbox->creator = to;
+  sandbox->failed.reset();
+  sandbox->deadline = Clock::now() + kBirthLimit;
+  deaths_.erase(request.sandbox_id);
+  auto begun = begin(*sandbox, request);
+  if (!begun) fail(*sandbox, std::move(begun).error());
+}
+
+Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& request) {
+  if (::mkdirat(host_.sandboxes.get(), sandbox.id.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Error::from_errno(errno, "record the sandbox");
+  }
+  CAY_CHECK(host_.step("record"));
+  CAY_TRY(sandbox.slot, host_.slots.take());
+  BirthPlan plan;
+  plan.id = sandbox.id;
+  plan.hostname = request.hostname;
+  plan.snapshot_id = request.snapshot_id;
+  plan.limits = {request.cpu_millicores, request.memory_bytes, request.pids};
+  plan.disk_bytes = request.disk_bytes;
+  plan.fresh_disk = !host_.disks.exists(sandbox.id);
+  if (!sandbox.has_record) sandbox.record = Record{};
+  sandbox.record.snapshot_id = request.snapshot_id;
+  sandbox.record.slot = sandbox.slot->number;
+  CAY_TRY(sandbox.birth, Birth::begin(host_, plan, *sandbox.slot));
+  sandbox.pidfd = std::move(sandbox.birth->pidfd());
+  sandbox.child = sandbox.birth->pid();
+  poller_.watch(sandbox.birth->fd(), EPOLLIN, [this, id = sandbox.id](std::uint32_t) { on_birth(id); });
+  return host_.step("fork the keeper");
+}
+
+void Sandboxes::on_birth(const std::string& id) {
+  Sandbox& sandbox = *sandboxes_.at(id);
+  auto state = sandbox.birth->advance();
+  if (!state) return fail(sandbox, std::move(state).error());
+  if (*state == Birth::State::kReady) confirm(sandbox);
+}
+
+void Sandboxes::confirm(Sandbox& sandbox) {
+  poller_.forget(sandbox.birth->fd());
+  sandbox.birth.reset();
+  sandbox.record.alive = true;
+  sandbox.record.keeper_pid = sandbox.child;
+  sandbox.record.start_time = os::start_time_of(sandbox.child);
+  sandbox.record.boot_id = host_.boot_id;
+  sandbox.record.disk_enforced_by = host_.disks.enforced_by();
+  auto written = write_record(host_.sandboxes.get(), sandbox.id, sandbox.record);
+  if (!written) return fail(sandbox, std::move(written).error().while_doing("record the sandbox"));
+  sandbox.has_record = true;
+  sandbox.phase = Phase::kAlive;
+  watch_keeper(sandbox);
+  const std::optional<ReplyTo> creator = std::exchange(sandbox.creator, std::nullopt);
+  if (creator) answer_created(*creator, sandbox);
+}
+
+void Sandboxes::answer_created(const ReplyTo& to, const Sandbox& sandbox) {
+  reply(outbox_, to, wire::Type::kCreated,
+        wire::Created{sandbox.id, sandbox.record.keeper_pid, sandbox.record.disk_enforced_by});
+}
+
+void Sandboxes::watch_keeper(Sandbox& sandbox) {
+  poller_.watch(sandbox.pidfd.get(), EPOLLIN, [this, id = sandbox.id](std::uint32_t) { on_keeper_end(id); });
+}
+
+void Sandboxes::on_keeper_end(const std::string& id) {
+  Sandbox& sandbox = *sandboxes_.at(id);
+  if (sandbox.phase == Phase::kEnding) {
+    poller_.forget(sandbox.pidfd.get());
+    (void)try_finish(sandbox);
+    return;
+  }
+  int status = 0;
+  const bool known = sandbox.child != 0 && ::waitpid(sandbox.child, &status, WNOHANG) == sandbox.child;
+  if (known) sandbox.child = 0;
+  const std::string reason = end_reason(status, known);
+  end(sandbox, Keep::kDisk);
+  wire::SandboxEntry entry;
+  entry.sandbox_id = id;
+  entry.has_disk = host_.disks.exists(id);
+  entry.reason = reason;
+  outbox_.broadcast(frame_of(wire::Type::kDied, 0, entry));
+}
+
+// A creation that failed: back to where it began.
+void Sandboxes::fail(Sandbox& sandbox, Error error) {
+  sandbox.failed = std::move(error);
+  end(sandbox, sandbox.has_record ? Keep::kDisk : Keep::kNothing);
+}
+
+void Sandboxes::stop(const ReplyTo& to, const std::string& id) {
+  const auto found = sandboxes_.find(id);
+  if (found == sandboxes_.end() || found->second->phase == Phase::kStopped) {
+    return reply(outbox_, to, wire::Type::kOk, wire::Empty{});
+  }
+  Sandbox& sandbox = *found->second;
+  sandbox.enders.push_back(to);
+  if (sandbox.phase == Phase::kEnding) return;
+  if (sandbox.phase == Phase::kStarting) {
+    return fail(sandbox, Error{Code::kCancelled, "stopped", "the sandbox was stopped before it was up", 0});
+  }
+  end(sandbox, Keep::kDisk);
+}
+
+void Sandboxes::destroy(const ReplyTo& to, const std::string& id) {
+  auto& sandbox = sandboxes_[id];  // one we do not know may still have left something
+  if (!sandbox) {
+    sandbox = std::make_unique<Sandbox>();
+    sandbox->id = id;
+  }
+  sandbox->enders.push_back(to);
+  if (sandbox->phase == Phase::kStarting) {
+    sandbox->failed = Error{Code::kCancelled, "destroyed", "the sandbox was deleted before it was up", 0};
+  }
+  end(*sandbox, Keep::kNothing);
+}
+
+void Sandboxes::end(Sandbox& sandbox, Keep keep) {
+  if (sandbox.phase == Phase::kEnding) {
+    if (keep == Keep::kNothing) sandbox.keep = keep;
+    return;
+  }
+  if (sandbox.birth) poller_.forget(sandbox.birth->fd());
+  const bool watched = sandbox.phase == Phase::kAlive;
+  sandbox.birth.reset();
+  sandbox.phase = Phase::kEnding;
+  sandbox.keep = keep;
+  sandbox.tries = 0;
+  host_.groups.kill(sandbox.id);
+  if (sandbox.pidfd) {
+    os::kill_process(sandbox.pidfd.get());
+    if (!watched) watch_keeper(sandbox);  // its end brings the next try
+  }
+  (void)try_finish(sandbox);
+}
+
+bool Sandboxes::try_finish(Sandbox& sandbox) {
+  // At first every millisecond; one that hangs in the kernel must not cost a CPU.
+  sandbox.deadline = Clock::now() + std::chrono::milliseconds(++sandbox.tries < 100 ? 1 : kSlowRetryMs);
+  auto done = remove_traces(sandbox);
+  if (done && *done) {
+    finish(sandbox);
+    return true;
+  }
+  if (sandbox.tries % kQuietTries == 0) {
+    std::fprintf(stderr, "cay-launcher: sandbox %s does not end: %s\n", sandbox.id.c_str(),
+                 done ? "its processes are still there" : done.error().message.c_str());
+    for (const ReplyTo& to : std::exchange(sandbox.enders, {})) {
+      reply_error(outbox_, to,
+                  done ? Error{Code::kDeadlineExceeded, "end_takes_long",
+                               "sandbox " + sandbox.id + " is killed, but the kernel still holds processes of it: retry", 0}
+                       : done.error());
+    }
+  }
+  return false;
+}
+
+Result<bool> Sandboxes::remove_traces(Sandbox& sandbox) {
+  if (sandbox.pidfd && !os::has_ended(sandbox.pidfd.get())) return false;
+  if (sandbox.child != 0) {
+    ::waitpid(sandbox.child, nullptr, WNOHANG);
+    sandbox.child = 0;
+  }
+  CAY_TRY(const bool gone, host_.groups.remove(sandbox.id));
+  if (!gone) {
+    host_.groups.kill(sandbox.id);  // again: a clone may have slipped in before its parent died
+    return false;
+  }
+  CAY_CHECK(os::unlink_as(host_.run.get(), sandbox.id + ".sock", host_.config.daemon_uid, host_.config.daemon_gid));
+  if (sandbox.keep == Keep::kDisk) {
+    if (!sandbox.record.alive) return true;
+    sandbox.record.alive = false;
+    CAY_CHECK(write_record(host_.sandboxes.get(), sandbox.id, sandbox.record));
+    return true;
+  }
+  if (sandbox.remover) {
+    if (!os::has_ended(sandbox.remover.get())) return false;
+    ::waitpid(sandbox.remover_pid, nullptr, WNOHANG);
+    sandbox.remover.reset();
+  } else {
+    auto spool = os::open_dir(host_.spool.get(), sandbox.id);
+    const auto names = spool ? os::list_dir(spool->get()) : Result<std::vector<std::string>>(std::vector<std::string>());
+    const bool big = !names || names->size() > kQuickEntries ||
+                     (!host_.disks.removal_is_quick() && host_.disks.exists(sandbox.id));
+    if (big) {
+      CAY_TRY(os::Cloned child, os::clone_process(0));
+      if (child.pid == 0) {
+        (void)host_.disks.remove(sandbox.id);
+        (void)os::remove_tree(host_.spool.get(), sandbox.id);
+        ::_exit(0);
+      }
+      sandbox.remover = std::move(child.pidfd);
+      sandbox.remover_pid = child.pid;
+      return false;
+    }
+  }
+  CAY_CHECK(host_.disks.remove(sandbox.id));
+  CAY_CHECK(os::remove_tree(host_.spool.get(), sandbox.id));
+  CAY_CHECK(os::remove_tree(host_.sandboxes.get(), sandbox.id));  // last: it is what a restart goes by
+  return true;
+}
+
+void Sandboxes::finish(Sandbox& sandbox) {
+  if (sandbox.pidfd) poller_.forget(sandbox.pidfd.get());
+  sandbox.pidfd.reset();
+  sandbox.slot.reset();
+  const auto creator = std::exchange(sandbox.creator, std::nullopt);
+  const auto enders = std::exchange(sandbox.enders, {});
+  const auto failed = std::exchange(sandbox.failed, std::nullopt);
+  sandbox.phase = Phase::kStopped;
+  if (sandbox.keep == Keep::kNothing) sandboxes_.erase(sandbox.id);  // `sandbox` is gone from here on
+  if (creator) {
+    reply_error(outbox_, *creator,
+                failed ? *failed : Error{Code::kCancelled, "stopped", "the sandbox was stopped before it was up", 0});
+  }
+  for (const ReplyTo& to : enders) reply(outbox_, to, wire::Type::kOk, wire::Empty{});
+}
+
+void Sandboxes::list(const ReplyTo& to) {
+  for (const auto& [id, sandbox] : sandboxes_) {
+    if (sandbox->phase == Phase::kEnding && sandbox->keep == Keep::kNothing) continue;
+    wire::SandboxEntry entry;
+    entry.sandbox_id = id;
+    entry.alive = sandbox->phase == Phase::kAlive;
+    entry.has_disk = host_.disks.exists(id);
+    entry.keeper_pid = entry.alive ? sandbox->record.keeper_pid : 0;
+    reply(outbox_, to, wire::Type::kSandboxEntry, entry);
+  }
+  reply(outbox_, to, wire::Type::kEof, wire::Eof{});
+}
+
+void Sandboxes::tell_deaths(std::uint64_t connection) {
+  for (const auto& [id, reason] : deaths_) {
+    wire::SandboxEntry entry;
+    entry.sandbox_id = id;
+    entry.has_disk = host_.disks.exists(id);
+    entry.reason = reason;
+    outbox_.send(connection, frame_of(wire::Type::kDied, 0, entry));
+  }
+}
+
+std::size_t Sandboxes::users_of_snapshot(const std::string& snapshot_id) const {
+  return static_cast<std::size_t>(std::count_if(sandboxes_.begin(), sandboxes_.end(), [&](const auto& item) {
+    return item.second->record.snapshot_id == snapshot_id;
+  }));
+}
+
+int Sandboxes::tick() {
+  const auto now = Clock::now();
+  std::vector<std::string> due;
+  std::optional<Clock::time_point> next;
+  for (const auto& [id, sandbox] : sandboxes_) {
+    if (sandbox->phase != Phase::kStarting && sandbox->phase != Phase::kEnding) continue;
+    if (sandbox->deadline <= now) {
+      due.push_back(id);
+    } else if (!next || sandbox->deadline < *next) {
+      next = sandbox->deadline;
+    }
+  }
+  for (const std::string& id : due) {
+    const auto found = sandboxes_.find(id);
+    if (found == sandboxes_.end()) continue;
+    Sandbox& sandbox = *found->second;
+    if (sandbox.phase == Phase::kEnding) {
+      (void)try_finish(sandbox);
+    } else if (sandbox.phase == Phase::kStarting) {
+      fail(sandbox, Error{Code::kDeadlineExceeded, "boot_deadline", "the sandbox did not come up in 20 s", 0});
+    }
+  }
+  if (!due.empty()) return 1;
+  if (!next) return -1;
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*next - now).count());
+}
+
+Result<void> Sandboxes::adopt() {
+  CAY_TRY(const auto names, os::list_dir(host_.sandboxes.get()));
+  for (const std::string& id : names) {
+    if (!is_uuid(id)) continue;
+    auto& sandbox = sandboxes_[id];
+    sandbox = std::make_unique<Sandbox>();
+    sandbox->id = id;
+    const auto record = read_record(host_.sandboxes.get(), id);
+    if (!record) {
+      end(*sandbox, Keep::kNothing);  // never confirmed: nobody was told that it exists
+      continue;
+    }
+    sandbox->record = *record;
+    sandbox->has_record = true;
+    if (record->alive && record->boot_id == host_.boot_id) {
+      auto keeper = os::open_process(static_cast<pid_t>(record->keeper_pid), record->start_time);
+      if (keeper) {
+        sandbox->pidfd = std::move(*keeper);
+        sandbox->phase = Phase::kAlive;
+        watch_keeper(*sandbox);
+        continue;
+      }
+    }
+    if (record->alive) deaths_[id] = record->boot_id == host_.boot_id ? "keeper lost" : "the host was restarted";
+    end(*sandbox, Keep::kDisk);
+  }
+  remove_unknown();
+  return {};
+}
+
+// What has a name of ours but no record: the record is made first and removed last.
+void Sandboxes::remove_unknown() {
+  std::vector<std::string> ids;
+  const auto add = [&](const Result<std::vector<std::string>>& names) {
+    if (names) ids.insert(ids.end(), names->begin(), names->end());
+  };
+  add(host_.groups.ids());
+  add(host_.disks.ids());
+  add(os::list_dir(host_.spool.get()));
+  const auto sockets = os::list_dir(host_.run.get());
+  if (sockets) {
+    for (const std::string& name : *sockets) {
+      if (name.ends_with(".sock")) ids.push_back(name.substr(0, name.size() - 5));
+    }
+  }
+  for (const std::string& id : ids) {
+    if (!is_uuid(id) || sandboxes_.contains(id)) continue;
+    auto& sandbox = sandboxes_[id];
+    sandbox = std::make_unique<Sandbox>();
+    sandbox->id = id;
+    end(*sandbox, Keep::kNothing);
+  }
+}
+
+}  // namespace cay::launcher

@@ -1,0 +1,86 @@
+// Sandboxes: the state of each one, and the verbs. Long waits (a birth, an end) are events, so one
+// sandbox never holds another up.
+//
+//   absent --create--> kStarting --ready--> kAlive --keeper ends / stop / destroy--> kEnding --> kStopped or absent
+#pragma once
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/birth.h"
+#include "launcher/host.h"
+#include "launcher/outbox.h"
+#include "launcher/poller.h"
+#include "launcher/record.h"
+#include "wire/messages.h"
+
+namespace cay::launcher {
+
+class Sandboxes {
+ public:
+  Sandboxes(Host& host, Poller& poller, Outbox& outbox) : host_(host), poller_(poller), outbox_(outbox) {}
+
+  // At start: takes back what lives, finishes what was cut short, removes what nobody knows.
+  Result<void> adopt();
+
+  void create(const ReplyTo& to, const wire::CreateSandbox& request);  // idempotent while it is alive
+  void stop(const ReplyTo& to, const std::string& id);
+  void destroy(const ReplyTo& to, const std::string& id);
+  void list(const ReplyTo& to);
+  // Those that died while no launcher looked, for a connection that just said HELLO.
+  void tell_deaths(std::uint64_t connection);
+  std::size_t users_of_snapshot(const std::string& snapshot_id) const;
+
+  // Retries and deadlines. Returns the milliseconds until it wants to be called again; -1: never.
+  int tick();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Phase : std::uint8_t { kStarting, kAlive, kEnding, kStopped };
+  enum class Keep : std::uint8_t { kDisk, kNothing };
+
+  struct Sandbox {
+    std::string id;
+    Phase phase = Phase::kStopped;
+    Record record;
+    bool has_record = false;        // a stopped sandbox comes back to this
+    std::optional<Slot> slot;       // empty for one that an earlier worker made: its keeper holds it
+    UniqueFd pidfd;
+    pid_t child = 0;                // the keeper, while it is ours to reap
+    std::optional<Birth> birth;
+    std::optional<ReplyTo> creator;
+    Clock::time_point deadline;     // of the birth; in kEnding: of the next try
+    // kEnding
+    Keep keep = Keep::kDisk;
+    std::optional<Error> failed;    // why the creator gets nothing
+    std::vector<ReplyTo> enders;
+    int tries = 0;
+    UniqueFd remover;               // a child that removes big trees
+    pid_t remover_pid = 0;
+  };
+
+  Result<void> begin(Sandbox& sandbox, const wire::CreateSandbox& request);
+  void on_birth(const std::string& id);
+  void on_keeper_end(const std::string& id);
+  void confirm(Sandbox& sandbox);
+  void answer_created(const ReplyTo& to, const Sandbox& sandbox);
+  void watch_keeper(Sandbox& sandbox);
+  void end(Sandbox& sandbox, Keep keep);
+  void fail(Sandbox& sandbox, Error error);
+  // One try to finish an end; true when it is over (the sandbox may then be gone from the map).
+  bool try_finish(Sandbox& sandbox);
+  Result<bool> remove_traces(Sandbox& sandbox);  // false: still at it
+  void finish(Sandbox& sandbox);
+  void remove_unknown();
+
+  Host& host_;
+  Poller& poller_;
+  Outbox& outbox_;
+  std::map<std::string, std::unique_ptr<Sandbox>> sandboxes_;
+  std::map<std::string, std::string> deaths_;  // id -> reason
+};
+
+}  // namespace cay::launcher

@@ -1,0 +1,168 @@
+// The program inside the sandbox of the launcher's tests (static; the layer holds little else). Prints
+// "name=value" lines of what it sees and of what it is refused.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+void say(const std::string& name, const std::string& value) { std::printf("%s=%s\n", name.c_str(), value.c_str()); }
+void say_call(const std::string& name, bool ok) { say(name, ok ? "ok" : std::strerror(errno)); }
+
+std::string slurp(const char* path) {
+  std::string out;
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::string("!") + std::strerror(errno);
+  char buffer[4096];
+  for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof buffer)) > 0;) out.append(buffer, static_cast<std::size_t>(n));
+  ::close(fd);
+  return out;
+}
+
+std::string names_in(const char* path) {
+  std::string out;
+  DIR* dir = ::opendir(path);
+  if (dir == nullptr) return std::string("!") + std::strerror(errno);
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(dir)) {
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  }
+  ::closedir(dir);
+  for (const std::string& name : names) out += name + " ";
+  return out;
+}
+
+std::string device(const char* path) {
+  struct stat info {};
+  if (::stat(path, &info) != 0) return std::string("!") + std::strerror(errno);
+  if (!S_ISCHR(info.st_mode)) return "not a device";
+  return std::to_string(major(info.st_rdev)) + ":" + std::to_string(minor(info.st_rdev));
+}
+
+bool opens(const char* path, int flags) {
+  const int fd = ::open(path, flags | O_CLOEXEC, 0644);
+  if (fd >= 0) ::close(fd);
+  return fd >= 0;
+}
+
+bool loopback_works() {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(listener, any, size) != 0 || ::listen(listener, 1) != 0 || ::getsockname(listener, any, &size) != 0) return false;
+  return ::connect(::socket(AF_INET, SOCK_STREAM, 0), any, size) == 0;
+}
+
+int facts() {
+  utsname name{};
+  ::uname(&name);
+  say("hostname", name.nodename);
+  say("uid_map", slurp("/proc/self/uid_map"));
+  say("root", names_in("/"));
+  say("null", device("/dev/null"));
+  say("tty", device("/dev/tty"));
+  say("dev", names_in("/dev"));
+  say("pid1_cmdline", slurp("/proc/1/cmdline").c_str());
+  say("pid1_comm", slurp("/proc/1/comm"));
+  say("mounts", "\n" + slurp("/proc/self/mountinfo"));
+  say("keys", slurp("/proc/keys"));
+  say("firmware", names_in("/sys/firmware"));
+  say_call("write_sysctl", opens("/proc/sys/net/ipv4/ip_forward", O_WRONLY));
+  say_call("write_root", opens("/made-inside", O_WRONLY | O_CREAT));
+  say_call("write_tmp", opens("/tmp/made-inside", O_WRONLY | O_CREAT));
+  say_call("ptmx", opens("/dev/ptmx", O_RDWR | O_NOCTTY));
+  say_call("read_null", opens("/dev/null", O_RDWR));
+  say_call("loopback", loopback_works());
+  say("etc_hostname", slurp("/etc/hostname"));
+  return 0;
+}
+
+int attack_init() {
+  say_call("control_kill_self", ::kill(::getpid(), 0) == 0);
+  say_call("ptrace", ::ptrace(PTRACE_SEIZE, 1, nullptr, nullptr) == 0);
+  say_call("mem", opens("/proc/1/mem", O_RDONLY));
+  say_call("environ", opens("/proc/1/environ", O_RDONLY));
+  char link[256];
+  say_call("exe", ::readlink("/proc/1/exe", link, sizeof link) >= 0);
+  say_call("fd", opens("/proc/1/fd/0", O_RDONLY) || names_in("/proc/1/fd")[0] != '!');
+  rlimit limit{1, 1};
+  say_call("prlimit", ::prlimit(1, RLIMIT_CPU, &limit, nullptr) == 0);
+  say_call("nice", ::setpriority(PRIO_PROCESS, 1, 19) == 0);
+  ::kill(1, SIGKILL);
+  ::kill(1, SIGSTOP);
+  ::kill(1, SIGTERM);
+  // As any other uid inside, too.
+  for (const uid_t uid : {65534U, 65535U}) {
+    if (::fork() == 0) {
+      if (::setuid(uid) == 0) {
+        say_call("ptrace_as_" + std::to_string(uid), ::ptrace(PTRACE_SEIZE, 1, nullptr, nullptr) == 0);
+        say_call("prlimit_as_" + std::to_string(uid), ::prlimit(1, RLIMIT_CPU, &limit, nullptr) == 0);
+      }
+      std::fflush(stdout);
+      ::_exit(0);
+    }
+    while (::wait(nullptr) > 0) {
+    }
+  }
+  ::sleep(1);  // time for a signal to do harm: the test then asks whether the sandbox still answers
+  say("state", slurp("/proc/1/stat"));
+  return 0;
+}
+
+int eat(std::size_t mebibytes) {
+  for (std::size_t i = 0; i < mebibytes; ++i) {
+    char* memory = static_cast<char*>(::operator new(1 << 20));
+    std::memset(memory, 1, 1 << 20);
+  }
+  say("ate", "all");
+  return 0;
+}
+
+int fill(const char* path, std::size_t mebibytes) {
+  const int fd = ::open(path, O_WRONLY | O_CREAT, 0644);
+  const std::string block(1 << 20, 'x');
+  for (std::size_t i = 0; i < mebibytes; ++i) {
+    if (::write(fd, block.data(), block.size()) != static_cast<ssize_t>(block.size())) {
+      say_call("filled", false);
+      return 0;
+    }
+  }
+  say_call("filled", ::fsync(fd) == 0);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string verb = argc > 1 ? argv[1] : "facts";
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (verb == "facts") return facts();
+  if (verb == "attack-init") return attack_init();
+  if (verb == "eat") return eat(static_cast<std::size_t>(std::stoul(argv[2])));
+  if (verb == "fill") return fill(argv[2], static_cast<std::size_t>(std::stoul(argv[3])));
+  if (verb == "trap") {  // leaves traps where the next boot mounts
+    ::mkdir("/victim", 0755);
+    say_call("unlink_dev", ::rename("/etc", "/old-etc") == 0 && ::symlink("/victim", "/etc") == 0);
+    return 0;
+  }
+  return 2;
+}

@@ -1,0 +1,54 @@
+#include "launcher/validate.h"
+
+#include <algorithm>
+#include <string>
+
+namespace cay::launcher {
+namespace {
+
+bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+bool is_hex(char c) { return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9'); }
+
+Error invalid(std::string message) { return Error{Code::kInvalidArgument, "bad_request", std::move(message), 0}; }
+
+template <class T>
+Result<void> in_range(T value, T low, T high, const char* name) {
+  if (value >= low && value <= high) return {};
+  return invalid(std::string(name) + " is " + std::to_string(value) + "; allowed are " + std::to_string(low) + " to " +
+                 std::to_string(high));
+}
+
+}  // namespace
+
+bool is_uuid(std::string_view text) {
+  if (text.size() != 36) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    if (dash ? text[i] != '-' : !is_hex(text[i])) return false;
+  }
+  return true;
+}
+
+bool is_hostname(std::string_view text) {
+  if (text.empty() || text.size() > 63 || text.front() == '-' || text.back() == '-') return false;
+  return std::all_of(text.begin(), text.end(), [](char c) { return is_lower_alnum(c) || c == '-'; });
+}
+
+bool is_instance(std::string_view text) {
+  if (text.empty() || text.size() > 64) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) { return is_lower_alnum(c) || c == '-'; });
+}
+
+Result<void> check(const wire::CreateSandbox& request) {
+  if (!is_uuid(request.sandbox_id)) return invalid("sandbox_id is not a lower-case UUID");
+  if (!is_uuid(request.snapshot_id)) return invalid("snapshot_id is not a lower-case UUID");
+  if (!is_hostname(request.hostname)) return invalid("hostname must be 1-63 of a-z, 0-9 and inner dashes");
+  CAY_CHECK(in_range<std::uint64_t>(request.cpu_millicores, 10, 10'000'000, "cpu_millicores"));
+  CAY_CHECK(in_range<std::uint64_t>(request.memory_bytes, std::uint64_t{8} << 20, std::uint64_t{1} << 50,
+                                    "memory_bytes"));
+  CAY_CHECK(in_range<std::uint64_t>(request.disk_bytes, std::uint64_t{1} << 20, std::uint64_t{1} << 60, "disk_bytes"));
+  CAY_CHECK(in_range<std::uint64_t>(request.pids, 4, 4'000'000, "pids"));
+  return {};
+}
+
+}  // namespace cay::launcher
