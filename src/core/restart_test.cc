@@ -1,0 +1,135 @@
+// The matrix of README.md: what a row says, and whether something lives, when the daemon starts.
+#include "core/core_fixture.h"
+
+namespace cay::core {
+namespace {
+
+class RestartTest : public CoreTest {
+ protected:
+  SandboxId put(SandboxState state, bool alive, bool ran_before = false) {
+    Sandbox row;
+    row.id = SandboxId(new_uuid());
+    row.tenant = alice.tenant;
+    row.name = "box";
+    row.state = state;
+    row.limits = config.defaults.limits;
+    if (ran_before) row.stopped_at = 1;
+    store.rows[row.id] = row;
+    runtime.put_alive(row.id);  // makes its disk
+    if (!alive) runtime.alive.erase(row.id);
+    return row.id;
+  }
+};
+
+TEST_F(RestartTest, ReadyAndAliveIsTakenBackWithItsCommands) {
+  const SandboxId id = put(SandboxState::kReady, true);
+  runtime.box(id).fake_commands().program = [](const CommandSpec&) { return testing::FakeProgram{}; };
+  ASSERT_TRUE(runtime.box(id).fake_commands().start(command("c")));
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+  EXPECT_EQ(runtime.known_at_adopt, std::vector<SandboxId>{id});
+  EXPECT_EQ(run(core->commands().get(alice, "box", CommandId("c")))->end.state, CommandState::kRunning);
+  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, config.defaults.limits.memory_bytes);
+}
+
+TEST_F(RestartTest, ReadyAndDeadIsFailedWithTheReason) {
+  const SandboxId id = put(SandboxState::kReady, false);
+  ASSERT_TRUE(open());
+  const auto got = run(core->sandboxes().get(alice, "box"));
+  EXPECT_EQ(got->state, SandboxState::kFailed);
+  EXPECT_NE(got->reason.find("daemon was away"), std::string::npos);
+  EXPECT_EQ(runtime.stops, std::vector<SandboxId>{id});
+  EXPECT_TRUE(runtime.disks.contains(id));
+}
+
+TEST_F(RestartTest, ProvisioningAndAliveIsReady) {
+  put(SandboxState::kProvisioning, true);
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+}
+
+TEST_F(RestartTest, ProvisioningForTheFirstTimeAndDeadLeavesNothing) {
+  put(SandboxState::kProvisioning, false);
+  ASSERT_TRUE(open());
+  expect_nothing_left();
+}
+
+TEST_F(RestartTest, StartingAgainAndDeadIsFailedAndKeepsTheDisk) {
+  const SandboxId id = put(SandboxState::kProvisioning, false, true);
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kFailed);
+  EXPECT_TRUE(runtime.disks.contains(id));
+}
+
+TEST_F(RestartTest, StoppedButAliveIsStopped) {
+  put(SandboxState::kStopped, true, true);
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  EXPECT_TRUE(runtime.alive.empty());
+}
+
+TEST_F(RestartTest, StoppedStaysStopped) {
+  put(SandboxState::kStopped, false, true);
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  EXPECT_TRUE(runtime.stops.empty());
+}
+
+TEST_F(RestartTest, FailedButAliveStaysFailedAndStopsRunning) {
+  put(SandboxState::kFailed, true, true);
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kFailed);
+  EXPECT_TRUE(runtime.alive.empty());
+}
+
+TEST_F(RestartTest, DeletingIsFinished) {
+  put(SandboxState::kDeleting, true);
+  ASSERT_TRUE(open());
+  expect_nothing_left();
+}
+
+TEST_F(RestartTest, DeletingThatCannotBeFinishedIsTriedAgain) {
+  put(SandboxState::kDeleting, false);
+  runtime.destroy_error = Error{Code::kUnavailable, "launcher_unavailable", "no launcher"};
+  ASSERT_TRUE(open());
+  EXPECT_EQ(store.rows.size(), 1U);
+  EXPECT_FALSE(warnings.empty());
+  runtime.destroy_error.reset();
+  clock.advance(std::chrono::seconds(31));
+  core->timers().sweep();
+  drain();
+  expect_nothing_left();
+}
+
+TEST_F(RestartTest, WhatNobodyOwnsIsDestroyed) {
+  runtime.put_alive(SandboxId(new_uuid()));
+  ASSERT_TRUE(open());
+  expect_nothing_left();
+}
+
+TEST_F(RestartTest, SlotsOfWhatExistsAreCounted) {
+  config.host.max_sandboxes = 1;
+  put(SandboxState::kStopped, false, true);
+  ASSERT_TRUE(open());
+  EXPECT_EQ(create("other", {.wait_for_ready = false}).error().reason, "quota_sandboxes");
+}
+
+TEST_F(RestartTest, SnapshotThatCannotBePreparedIsAnError) {
+  runtime.prepare_error = Error{Code::kUnavailable, "launcher_unavailable", "no launcher"};
+  EXPECT_EQ(open().error().reason, "launcher_unavailable");
+}
+
+TEST_F(RestartTest, TheNewestDefaultSnapshotIsUsed) {
+  SnapshotInfo old;
+  old.id = SnapshotId(new_uuid());
+  old.name = "default";
+  old.status = "ready";
+  old.created_at = 0;
+  store.snapshot_rows[old.id] = old;
+  ASSERT_TRUE(open());
+  EXPECT_EQ(create("box")->snapshot_id, runtime.default_snapshot.id);
+  EXPECT_EQ(run(core->sandboxes().snapshots(alice))->size(), 2U);
+}
+
+}  // namespace
+}  // namespace cay::core
