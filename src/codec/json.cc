@@ -1,0 +1,38 @@
+#include "codec/json.h"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "codec/utf8.h"
+
+namespace cay::codec {
+
+Result<json::value> parse(std::string_view text) {
+  constexpr std::size_t kMaxDepth = 32;
+  json::parse_options options;
+  options.max_depth = kMaxDepth;
+  json::error_code failed;
+  auto value = json::parse(json::string_view(text.data(), text.size()), failed, {}, options);
+  if (failed) {
+    return Error{Code::kInvalidArgument, "malformed_json", "the body is not valid JSON: " + failed.message(), 0};
+  }
+  return value;
+}
+
+Result<json::object> parse_object(std::string_view text, Empty empty) {
+  if (text.empty() && empty == Empty::kIsObject) return json::object();
+  CAY_TRY(auto value, parse(text));
+  if (!value.is_object()) {
+    return Error{Code::kInvalidArgument, "malformed_json", "the body must be a JSON object", 0};
+  }
+  return std::move(value.get_object());
+}
+
+std::string write(const json::value& value) { return json::serialize(value); }
+
+json::string text(std::string_view bytes) {
+  if (is_utf8(bytes)) return json::string(bytes);
+  return json::string(sanitised_utf8(bytes));
+}
+
+}  // namespace cay::codec

@@ -1,0 +1,28 @@
+// JSON text <-> Boost.JSON values, with Cay's bounds and errors.
+#pragma once
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace cay::codec {
+
+namespace json = boost::json;
+
+// Strict JSON of valid UTF-8, at most 32 levels deep. Fails kInvalidArgument, reason
+// malformed_json.
+Result<json::value> parse(std::string_view text);
+// The same, and it must be an object. Empty text is an empty object when `empty_ok`.
+enum class Empty { kRefused, kIsObject };
+Result<json::object> parse_object(std::string_view text, Empty empty = Empty::kRefused);
+
+// Strings inside must be valid UTF-8 (see text()): the serializer copies them as they are.
+std::string write(const json::value& value);
+
+// A JSON string from bytes that a guest chose: invalid UTF-8 becomes U+FFFD.
+json::string text(std::string_view bytes);
+
+}  // namespace cay::codec

@@ -1,0 +1,270 @@
+#include "codec/model_json.h"
+
+#include <array>
+#include <cstdio>
+
+#include "codec/base64.h"
+#include "codec/time.h"
+#include "codec/utf8.h"
+
+namespace cay::codec {
+namespace {
+
+json::object map_json(const std::map<std::string, std::string>& items) {
+  json::object out;
+  for (const auto& [key, value] : items) out[text(key)] = text(value);
+  return out;
+}
+
+json::value time_or_null(std::optional<UnixMillis> time) {
+  return time ? json::value(rfc3339(*time)) : json::value(nullptr);
+}
+
+json::value text_or_null(const std::optional<std::string>& value) {
+  return value ? json::value(text(*value)) : json::value(nullptr);
+}
+
+std::string_view kind_text(FileKind kind) {
+  switch (kind) {
+    case FileKind::kFile: return "file";
+    case FileKind::kDirectory: return "directory";
+    case FileKind::kSymlink: return "symlink";
+    case FileKind::kOther: return "other";
+  }
+  return "other";
+}
+
+bool has_signal(CommandState state) {
+  switch (state) {
+    case CommandState::kSignalled:
+    case CommandState::kTimedOut:
+    case CommandState::kIdleKilled:
+    case CommandState::kOomKilled:
+    case CommandState::kKilled: return true;
+    case CommandState::kRunning:
+    case CommandState::kExited:
+    case CommandState::kLost: return false;
+  }
+  return false;
+}
+
+// What mends it, where one action does.
+std::string_view remedy_of(const Error& error) {
+  switch (error.code) {
+    case Code::kUnauthenticated: return "send the key of DATA/api-key as X-Api-Key";
+    case Code::kUnavailable: return "retry; if it stays so, run cay doctor";
+    case Code::kUnsupported: return "run cay doctor to see what this host lacks";
+    case Code::kNotReady: return error.reason == "sandbox_not_ready" ? "start the sandbox, or retry" : "";
+    case Code::kInvalidArgument:
+    case Code::kPermissionDenied:
+    case Code::kNotFound:
+    case Code::kAlreadyExists:
+    case Code::kConflict:
+    case Code::kExhausted:
+    case Code::kDeadlineExceeded:
+    case Code::kCancelled:
+    case Code::kOutOfRange:
+    case Code::kLost:
+    case Code::kInternal: return "";
+  }
+  return "";
+}
+
+double seconds(std::int64_t millis) { return static_cast<double>(millis) / 1000.0; }
+json::value seconds_json(std::int64_t millis) {
+  if (millis < 0) return -1;
+  if (millis % 1000 == 0) return millis / 1000;
+  return seconds(millis);
+}
+
+}  // namespace
+
+std::string mode_text(std::uint32_t mode) {
+  std::array<char, 16> out{};
+  const int size = std::snprintf(out.data(), out.size(), "%04o", mode & 07777u);
+  return std::string(out.data(), static_cast<std::size_t>(size));
+}
+
+std::string etag(const FileInfo& info) {
+  std::array<char, 80> out{};
+  const int size = std::snprintf(out.data(), out.size(), "\"%llx-%llx-%llx\"", static_cast<unsigned long long>(info.inode),
+                                 static_cast<unsigned long long>(info.mtime_ns), static_cast<unsigned long long>(info.size));
+  return std::string(out.data(), static_cast<std::size_t>(size));
+}
+
+void put_bytes(json::object& out, const std::string& name, std::string_view bytes) {
+  if (is_utf8(bytes)) {
+    out[name] = json::string(bytes);
+  } else {
+    out[name + "_base64"] = base64(bytes);
+  }
+}
+
+json::object to_json(const Limits& limits) {
+  return {{"cpu_millicores", limits.cpu_millicores},
+          {"memory_bytes", limits.memory_bytes},
+          {"disk_bytes", limits.disk_bytes},
+          {"pids", limits.pids}};
+}
+
+json::object to_json(const Sandbox& sandbox) {
+  return {{"id", sandbox.id.get()},
+          {"name", text(sandbox.name)},
+          {"state", to_string(sandbox.state)},
+          {"reason", text(sandbox.reason)},
+          {"snapshot", text(sandbox.snapshot_name)},
+          {"snapshot_id", sandbox.snapshot_id.get()},
+          {"labels", map_json(sandbox.labels)},
+          {"limits", to_json(sandbox.limits)},
+          {"user", text_or_null(sandbox.run.user)},
+          {"workdir", text_or_null(sandbox.run.workdir)},
+          {"env", map_json(sandbox.run.env)},
+          {"policy", text(sandbox.policy)},
+          {"idle_ttl_s", sandbox.idle_ttl_s},
+          {"delete_after_stop_s", sandbox.delete_after_stop_s},
+          {"created_at", rfc3339(sandbox.created_at)},
+          {"updated_at", rfc3339(sandbox.updated_at)},
+          {"last_active_at", rfc3339(sandbox.last_active_at)},
+          {"stopped_at", time_or_null(sandbox.stopped_at)},
+          {"created_by", text(sandbox.created_by)}};
+}
+
+json::object to_json(const SnapshotInfo& snapshot) {
+  return {{"id", snapshot.id.get()},
+          {"name", text(snapshot.name)},
+          {"status", text(snapshot.status)},
+          {"fingerprint", text(snapshot.fingerprint)},
+          {"used_bytes", snapshot.used_bytes},
+          {"created_at", rfc3339(snapshot.created_at)}};
+}
+
+json::object to_json(const UsageSummary& usage) {
+  return {{"cpu_limit_millicores", usage.cpu_limit_millicores},
+          {"cpu_used_millicores", usage.cpu_used_millicores},
+          {"memory_limit_bytes", usage.memory_limit_bytes},
+          {"memory_used_bytes", usage.memory_used_bytes},
+          {"sandboxes_limit", usage.sandboxes_limit},
+          {"running", usage.running},
+          {"stopped", usage.stopped},
+          {"snapshots", usage.snapshots}};
+}
+
+json::object to_json(const StreamExtent& extent) {
+  return {{"bytes", extent.bytes},
+          {"end_offset", extent.end_offset},
+          {"gap_begin", extent.gap_begin},
+          {"gap_end", extent.gap_end}};
+}
+
+json::object to_json(const Command& command) {
+  const CommandEnd& end = command.end;
+  const bool running = end.state == CommandState::kRunning;
+  json::array argv;
+  for (const std::string& word : command.argv) argv.emplace_back(text(word));
+  json::object out{{"id", command.id.get()}, {"argv", std::move(argv)}, {"state", to_string(end.state)}};
+  out["exit_code"] = end.state == CommandState::kExited ? json::value(end.exit_code) : json::value(nullptr);
+  out["signal"] = has_signal(end.state) ? json::value(end.signal) : json::value(nullptr);
+  out["by"] = text(end.by);
+  out["reason"] = text(end.reason);
+  out["shell_exit_code"] = running ? json::value(nullptr) : json::value(shell_exit_code(end));
+  out["oom_kills"] = end.oom_kills;
+  out["tmpfs_bytes"] = end.tmpfs_bytes;
+  out["witness"] = text(end.witness);
+  out["pid"] = command.pid;
+  out["pty"] = command.pty;
+  out["known"] = command.known;
+  out["started_at"] = rfc3339(command.started_at);
+  out["ended_at"] = running ? json::value(nullptr) : json::value(rfc3339(end.ended_at));
+  out["cwd"] = text(command.cwd);
+  out["user"] = text(command.user);
+  out["timeout_s"] = seconds_json(command.timeout_ms);
+  out["cpu_usec"] = end.cpu_usec;
+  out["max_rss_bytes"] = end.max_rss_bytes;
+  out["stdout"] = to_json(command.out);
+  out["stderr"] = to_json(command.err);
+  return out;
+}
+
+json::object to_json(const FileInfo& info) {
+  constexpr std::int64_t kNanosPerMilli = 1'000'000;
+  json::object out{{"path", text(info.path)},
+                   {"kind", kind_text(info.kind)},
+                   {"size", info.size},
+                   {"mode", mode_text(info.mode)},
+                   {"uid", info.uid},
+                   {"gid", info.gid},
+                   {"mtime", rfc3339(info.mtime_ns / kNanosPerMilli)},
+                   {"etag", etag(info)}};
+  if (!is_utf8(info.path)) out["path_base64"] = base64(info.path);
+  if (info.kind == FileKind::kSymlink) out["target"] = text(info.target);
+  return out;
+}
+
+json::object to_json(const GrepMatch& match) {
+  json::object out{{"path", text(match.path)}, {"line", match.line}, {"text", text(match.text)}};
+  if (!is_utf8(match.path)) out["path_base64"] = base64(match.path);
+  return out;
+}
+
+json::object to_json(const Error& error, const std::string& error_id) {
+  json::object out{{"code", to_string(error.code)}, {"reason", text(error.reason)}, {"message", text(error.message)}};
+  const std::string_view remedy = remedy_of(error);
+  if (!remedy.empty()) out["remedy"] = remedy;
+  out["error_id"] = error_id;
+  return out;
+}
+
+json::object to_json(const SandboxSpec& spec) {
+  json::object out;
+  if (!spec.name.empty()) out["name"] = text(spec.name);
+  if (!spec.snapshot.empty()) out["snapshot"] = text(spec.snapshot);
+  if (!spec.labels.empty()) out["labels"] = map_json(spec.labels);
+  if (spec.limits != Limits{}) out["limits"] = to_json(spec.limits);
+  if (spec.run.user) out["user"] = text(*spec.run.user);
+  if (spec.run.workdir) out["workdir"] = text(*spec.run.workdir);
+  if (!spec.run.env.empty()) out["env"] = map_json(spec.run.env);
+  if (!spec.policy.empty()) out["policy"] = text(spec.policy);
+  if (spec.idle_ttl_s) out["idle_ttl_s"] = *spec.idle_ttl_s;
+  if (spec.delete_after_stop_s) out["delete_after_stop_s"] = *spec.delete_after_stop_s;
+  return out;
+}
+
+json::object to_json(const SandboxPatch& patch) {
+  json::object out;
+  if (patch.name) out["name"] = text(*patch.name);
+  if (patch.labels) out["labels"] = map_json(*patch.labels);
+  if (patch.idle_ttl_s) out["idle_ttl_s"] = *patch.idle_ttl_s;
+  if (patch.delete_after_stop_s) out["delete_after_stop_s"] = *patch.delete_after_stop_s;
+  if (patch.run) {
+    if (patch.run->user) out["user"] = text(*patch.run->user);
+    if (patch.run->workdir) out["workdir"] = text(*patch.run->workdir);
+    if (!patch.run->env.empty()) out["env"] = map_json(patch.run->env);
+  }
+  json::object limits;
+  if (patch.cpu_millicores) limits["cpu_millicores"] = *patch.cpu_millicores;
+  if (patch.memory_bytes) limits["memory_bytes"] = *patch.memory_bytes;
+  if (patch.disk_bytes) limits["disk_bytes"] = *patch.disk_bytes;
+  if (!limits.empty()) out["limits"] = std::move(limits);
+  return out;
+}
+
+json::object to_json(const CommandSpec& spec) {
+  json::array argv;
+  for (const std::string& word : spec.argv) argv.emplace_back(text(word));
+  json::object out{{"argv", std::move(argv)}};
+  if (!spec.id.get().empty()) out["id"] = spec.id.get();
+  if (!spec.run.env.empty()) out["env"] = map_json(spec.run.env);
+  if (spec.run.workdir) out["cwd"] = text(*spec.run.workdir);
+  if (spec.run.user) out["user"] = text(*spec.run.user);
+  if (spec.pty) out["pty"] = {{"rows", spec.pty->rows}, {"cols", spec.pty->cols}};
+  out["timeout_s"] = seconds_json(spec.timeout_ms);
+  out["idle_timeout_s"] = seconds_json(spec.idle_timeout_ms);
+  out["ttl_s"] = seconds_json(spec.ttl_ms);
+  out["kill_on_disconnect"] = spec.kill_on_disconnect;
+  out["close_stdin"] = spec.close_stdin;
+  out["end_tree"] = spec.end_tree;
+  out["ignore_mismatch"] = spec.ignore_mismatch;
+  return out;
+}
+
+}  // namespace cay::codec
