@@ -1,0 +1,53 @@
+// The two processes of a start: the entering child E (forked by the keeper, outside), which joins
+// cgroups and namespaces, and C, made by E with CLONE_PARENT inside, which becomes the program or
+// does a file task. All they need is prepared before the fork; what fails is reported as {step,
+// errno} on a pipe. Async-signal-safe up to exec.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+
+namespace cay::keeper {
+
+// What comes through the status pipe; one write each (smaller than PIPE_BUF).
+struct StartReport {
+  enum Kind : std::uint32_t { kReady = 1, kFailed = 2 };
+  std::uint32_t kind = 0;
+  std::int32_t err = 0;
+  std::int32_t guest_pid = 0;
+  std::uint32_t uid = 0;
+  char step[32] = {};
+  char home[512] = {};
+};
+
+struct ChildPlan {
+  // E
+  const int* procs = nullptr;  // cgroup.procs to write "0" to
+  int proc_count = 0;
+  int init_pidfd = -1;
+  pid_t* pid_cell = nullptr;   // shared memory: C's pid, as the keeper sees it, before C runs
+  int status_fd = -1;
+
+  // C
+  int stdio[3] = {-1, -1, -1};
+  int pty_fd = -1;             // the terminal's user side; stdio is then all this
+  const char* user = "";
+  const char* cwd = "";        // empty: the user's home, else "/"
+  bool die_with_keeper = false;
+
+  // of a command: argv, and env with kSpareEnv free places before the final nullptr
+  char** argv = nullptr;
+  char** env = nullptr;
+  int env_count = 0;
+
+  // of a file task: runs as C with `task_fd`, returns the exit code
+  int (*task)(int fd, void* data) = nullptr;
+  void* task_data = nullptr;
+  int task_fd = -1;
+};
+
+inline constexpr int kSpareEnv = 6;
+
+[[noreturn]] void enter(const ChildPlan& plan);
+
+}  // namespace cay::keeper

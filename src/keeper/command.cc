@@ -1,0 +1,305 @@
+#include "keeper/command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "keeper/terminal.h"
+#include "keeper/command_state.h"
+
+namespace cay::keeper {
+namespace {
+
+constexpr std::int64_t kSaveRetryMs = 1000;
+
+Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Error::from_errno(errno, "make a pipe", "start_failed");
+  return std::make_pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
+}
+
+void set_nonblocking(const UniqueFd& fd) { ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK); }
+
+std::uint64_t micros(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
+}
+
+}  // namespace
+
+Result<void> Command::begin(wire::StartCommand request) {
+  id_ = request.command_id;
+  pty_ = request.pty;
+  timeout_ms_ = request.timeout_ms;
+  idle_timeout_ms_ = request.idle_timeout_ms;
+  kill_on_disconnect_ = request.kill_on_disconnect;
+  close_stdin_ = request.close_stdin;
+  end_tree_ = request.end_tree;
+  rows_ = request.rows;
+  cols_ = request.cols;
+
+  wire::CommandMsg record;
+  record.command_id = request.command_id;
+  record.digest = request.digest;
+  record.argv = request.argv;
+  record.pty = request.pty;
+  record.started_at = wall_ms();
+  record.cwd = request.cwd;
+  record.user = request.user;
+  record.timeout_ms = request.timeout_ms;
+  record.witness = shop_.context.witness;
+
+  Program program;
+  if (pty_) {
+    CAY_CHECK(make_terminal(program));
+  } else {
+    CAY_CHECK(make_pipes(program));
+  }
+  int error = 0;
+  slot_ = shop_.slots.take(error);
+  if (slot_ == nullptr) return Error::from_errno(error, "make a cgroup for the command", "start_failed");
+  const std::uint64_t limit = request.spool_limit > 0 ? request.spool_limit : shop_.context.default_spool_limit;
+  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit);
+  if (!tape) {
+    shop_.slots.release_now(std::exchange(slot_, nullptr));
+    return std::move(tape).error();
+  }
+  tape_ = *std::move(tape);
+  program.argv = std::move(request.argv);
+  program.env = std::move(request.env);
+  program.user = std::move(request.user);
+  program.cwd = std::move(request.cwd);
+  shop_.spawner.start(std::move(program), *slot_,
+                      [this](Result<Started> result) { on_start_result(std::move(result)); });
+  return {};
+}
+
+Result<void> Command::make_pipes(Program& program) {
+  CAY_TRY(auto in, make_pipe());
+  CAY_TRY(auto out, make_pipe());
+  CAY_TRY(auto err, make_pipe());
+  for (const UniqueFd* ours : {&in.second, &out.first, &err.first}) set_nonblocking(*ours);
+  program.stdio[0] = in.first.get();
+  program.stdio[1] = out.second.get();
+  program.stdio[2] = err.second.get();
+  // A stdin that is closed from the start is a pipe at its end: /dev/null would be another file.
+  if (!close_stdin_) stdin_end_ = std::move(in.second);
+  out_end_ = std::move(out.first);
+  err_end_ = std::move(err.first);
+  child_ends_.push_back(std::move(in.first));
+  child_ends_.push_back(std::move(out.second));
+  child_ends_.push_back(std::move(err.second));
+  return {};
+}
+
+Result<void> Command::make_terminal(Program& program) {
+  CAY_TRY(auto terminal, open_terminal(shop_.context.devpts_fd, rows_, cols_));
+  for (int& fd : program.stdio) fd = terminal.user_side.get();
+  program.pty_fd = terminal.user_side.get();
+  stdin_end_.reset(::fcntl(terminal.keeper_side.get(), F_DUPFD_CLOEXEC, 0));
+  out_end_ = std::move(terminal.keeper_side);
+  child_ends_.push_back(std::move(terminal.user_side));
+  return {};
+}
+
+void Command::on_start_result(Result<Started> result) {
+  child_ends_.clear();
+  if (!result) {
+    Tape::erase(shop_.context.spool_fd, id_);
+    shop_.slots.release_when_empty(std::exchange(slot_, nullptr), [] {});
+    events_.on_started(*this, std::move(result).error());
+    return;
+  }
+  Started& started = *result;
+  state_ = State::kRunning;
+  pid_ = started.pid;
+  tape_->about.pid = started.guest_pid;
+  if (tape_->about.cwd.empty()) tape_->about.cwd = started.home;
+  const auto on_bytes = [this](bool layout_changed) {
+    if (layout_changed) tape_->save();
+    events_.on_output(*this);
+  };
+  const auto on_eof = [this] { shop_.loop.defer([this] { maybe_settled(); }); };
+  out_ = std::make_unique<OutputPipe>(shop_.loop, std::move(out_end_), tape_->out, on_bytes, on_eof);
+  if (!pty_) err_ = std::make_unique<OutputPipe>(shop_.loop, std::move(err_end_), tape_->err, on_bytes, on_eof);
+  stdin_ = std::make_unique<StdinPipe>(shop_.loop, shop_.outbox, std::move(stdin_end_), pty_);
+  if (timeout_ms_ > 0) {
+    timeout_ = shop_.loop.after(timeout_ms_, [this] { kill_tree(Cause::kTimeout, {}); });
+  }
+  arm_idle();
+  if (!started.exit) shop_.reaper.expect(pid_, [this](const Exit& exit) { on_exit(exit); });
+  events_.on_started(*this, {});
+  if (started.exit) on_exit(*started.exit);
+}
+
+void Command::signal_leader(int signal) {
+  if (::kill(-pid_, signal) != 0) ::kill(pid_, signal);
+}
+
+void Command::kill_tree(Cause cause, const std::string& by) {
+  // A leader that is dead already, though not reaped yet, was not killed by this.
+  if (state_ == State::kRunning && cause_ == Cause::kNone && !has_ended(pid_)) {
+    cause_ = cause;
+    by_ = by;
+    oom_at_kill_ = slot_->oom_kills();
+  }
+  if (slot_ != nullptr && slot_->can_kill()) {
+    slot_->kill_all();
+  } else {
+    signal_leader(SIGKILL);
+  }
+  if (state_ == State::kRunning) ::kill(pid_, SIGKILL);
+}
+
+Result<void> Command::kill(int signal, const std::string& by) {
+  if (signal < 0 || signal > 64) {
+    return Error{Code::kInvalidArgument, "bad_signal", "a signal is a number from 1 to 64, or 0 for the whole tree", 0};
+  }
+  if (signal == 0) {
+    kill_tree(Cause::kRequest, by);
+    return {};
+  }
+  if (state_ == State::kEnded) {
+    bool any = false;
+    for (const pid_t pid : slot_ != nullptr ? slot_->pids() : std::vector<pid_t>{}) {
+      const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+      // The number may have been given to another process since: ask the group again.
+      const auto now = slot_->pids();
+      if (!handle || std::find(now.begin(), now.end(), pid) == now.end()) continue;
+      any |= ::syscall(SYS_pidfd_send_signal, handle.get(), signal, nullptr, 0) == 0;
+    }
+    if (any) return {};
+    return Error{Code::kNotReady, "command_ended", "the command has ended", 0};
+  }
+  if (!has_ended(pid_)) {
+    const auto same = [signal](const auto& sent) { return sent.first == signal; };
+    if (std::none_of(sent_.begin(), sent_.end(), same)) sent_.emplace_back(signal, by);
+  }
+  signal_leader(signal);
+  return {};
+}
+
+Result<void> Command::resize(std::uint16_t rows, std::uint16_t cols) {
+  if (!pty_) return Error{Code::kNotReady, "no_terminal", "the command has no terminal", 0};
+  if (state_ == State::kEnded || !out_->is_open()) {
+    return Error{Code::kNotReady, "command_ended", "the command has ended", 0};
+  }
+  set_terminal_size(out_->fd(), rows, cols);
+  return {};
+}
+
+void Command::reader_came() {
+  ++readers_;
+  orphaned_ = false;
+  idle_.reset();
+  orphan_.reset();
+}
+
+void Command::reader_left(bool orphaned) {
+  --readers_;
+  if (state_ != State::kRunning || readers_ > 0) return;
+  arm_idle();
+  if (!kill_on_disconnect_) return;
+  if (orphaned) {
+    orphaned_ = true;
+  } else {
+    kill_tree(Cause::kRequest, "disconnect");
+  }
+}
+
+void Command::daemon_returned() {
+  if (!orphaned_ || state_ != State::kRunning || readers_ > 0) return;
+  orphan_ = shop_.loop.after(shop_.context.orphan_grace_ms, [this] { kill_tree(Cause::kRequest, "disconnect"); });
+}
+
+void Command::arm_idle() {
+  if (idle_timeout_ms_ <= 0 || readers_ > 0) return;
+  idle_ = shop_.loop.after(idle_timeout_ms_, [this] { kill_tree(Cause::kIdle, {}); });
+}
+
+void Command::classify(const Exit& exit) {
+  wire::CommandMsg& record = tape_->about;
+  const auto set = [&record](CommandState state) { record.state = static_cast<std::uint8_t>(state); };
+  record.oom_kills = slot_->oom_kills();
+  if (!exit.signalled) {
+    set(CommandState::kExited);
+    record.exit_code = exit.value;
+    return;
+  }
+  record.signal = exit.value;
+  set(CommandState::kSignalled);
+  if (exit.value == SIGKILL) {
+    // The leader was alive when our signal was sent; only a kill for memory since then leaves a doubt,
+    // and then the kernel's word counts.
+    const bool ours = cause_ != Cause::kNone && record.oom_kills == oom_at_kill_;
+    if (ours && cause_ == Cause::kTimeout) return set(CommandState::kTimedOut);
+    if (ours && cause_ == Cause::kIdle) return set(CommandState::kIdleKilled);
+    if (ours) {
+      record.by = by_;
+      return set(CommandState::kKilled);
+    }
+    if (record.oom_kills > 0) return set(CommandState::kOomKilled);
+  }
+  for (const auto& [signal, by] : sent_) {
+    if (signal != exit.value) continue;
+    record.by = by;
+    return set(CommandState::kKilled);
+  }
+}
+
+void Command::on_exit(const Exit& exit) {
+  timeout_.reset();
+  idle_.reset();
+  orphan_.reset();
+  out_->drain();
+  if (err_) err_->drain();
+  state_ = State::kEnded;
+  classify(exit);
+  wire::CommandMsg& record = tape_->about;
+  record.ended_at = wall_ms();
+  record.cpu_usec = micros(exit.usage.ru_utime) + micros(exit.usage.ru_stime);
+  record.max_rss_bytes = static_cast<std::uint64_t>(exit.usage.ru_maxrss) * 1024;
+  if (record.oom_kills > 0) {
+    const Context& context = shop_.context;
+    record.tmpfs_bytes = context.pure_v2 ? read_counter(context.cgroup_fd, "memory.stat", "shmem")
+                                         : read_counter(context.memory_fd, "memory.stat", "total_shmem");
+  }
+  tape_->mark_ended();
+  stdin_->close();
+  save_end();
+  events_.on_ended(*this);
+  if (end_tree_) kill_tree(Cause::kNone, {});
+  shop_.slots.release_when_empty(slot_, [this] {
+    slot_ = nullptr;
+    maybe_settled();
+  });
+}
+
+void Command::save_end() {
+  saved_ = tape_->save();
+  // Until the disk takes it, the end is told from memory.
+  if (!saved_) {
+    retry_ = shop_.loop.after(kSaveRetryMs, [this] {
+      save_end();
+      maybe_settled();
+    });
+  }
+}
+
+void Command::maybe_settled() {
+  if (state_ != State::kEnded || slot_ != nullptr || !saved_ || settled_) return;
+  if (out_->is_open() || (err_ && err_->is_open())) return;
+  const bool grew = tape_->out.bytes() != tape_->out.end_offset() || tape_->err.bytes() != tape_->err.end_offset();
+  if (grew) {
+    save_end();
+    if (!saved_) return;
+  }
+  settled_ = true;
+  events_.on_settled(*this);
+}
+
+}  // namespace cay::keeper

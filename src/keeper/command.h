@@ -1,0 +1,122 @@
+// Command: one process tree, from its start to its one true end. Owns its pipes, its timers and its
+// cgroup slot; its output and record are on the tape.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "keeper/keeper.h"
+#include "keeper/loop.h"
+#include "keeper/outbox.h"
+#include "keeper/output_pipe.h"
+#include "keeper/reaper.h"
+#include "keeper/slots.h"
+#include "keeper/spawner.h"
+#include "keeper/stdin_pipe.h"
+#include "keeper/tape.h"
+#include "wire/messages.h"
+
+namespace cay::keeper {
+
+class Command;
+
+// What a command works with; outlives it.
+struct Workshop {
+  const Context& context;
+  Loop& loop;
+  Outbox& outbox;
+  Reaper& reaper;
+  Slots& slots;
+  Spawner& spawner;
+};
+
+class CommandEvents {
+ public:
+  virtual ~CommandEvents() = default;
+  virtual void on_started(Command& command, Result<void> result) = 0;  // a failed one is over: drop it
+  virtual void on_output(Command& command) = 0;
+  virtual void on_ended(Command& command) = 0;    // its record is made; later bytes may come
+  virtual void on_settled(Command& command) = 0;  // nothing more can come: drop it
+};
+
+class Command {
+ public:
+  enum class State { kStarting, kRunning, kEnded };
+
+  Command(Workshop& shop, CommandEvents& events) : shop_(shop), events_(events) {}
+
+  // Makes pipes, tape and slot, and starts the program; on_started comes from the loop unless this
+  // fails at once.
+  Result<void> begin(wire::StartCommand request);
+
+  State state() const { return state_; }
+  const std::string& id() const { return id_; }
+  const std::shared_ptr<Tape>& tape() const { return tape_; }
+  bool pty() const { return pty_; }
+  StdinPipe& input() { return *stdin_; }
+
+  // signal 0: SIGKILL to the whole tree. After the leader's end it reaches what is left of the tree.
+  Result<void> kill(int signal, const std::string& by);
+  Result<void> resize(std::uint16_t rows, std::uint16_t cols);
+
+  void reader_came();
+  // `orphaned`: the daemon went, not the reader.
+  void reader_left(bool orphaned);
+  int readers() const { return readers_; }
+  // A daemon is there again: a reader that was orphaned has so long to come back.
+  void daemon_returned();
+  // What is left is only drained from now on: spool and record are going away.
+  void abandon() { tape_->abandon(); }
+
+ private:
+  enum class Cause { kNone, kTimeout, kIdle, kRequest };
+
+  Result<void> make_pipes(Program& program);
+  Result<void> make_terminal(Program& program);
+  void close_child_ends();
+  void on_start_result(Result<Started> result);
+  void on_exit(const Exit& exit);
+  void classify(const Exit& exit);
+  void kill_tree(Cause cause, const std::string& by);
+  void signal_leader(int signal);
+  void arm_idle();
+  void save_end();
+  void maybe_settled();
+
+  Workshop& shop_;
+  CommandEvents& events_;
+  State state_ = State::kStarting;
+  std::string id_;
+  std::shared_ptr<Tape> tape_;
+  Slot* slot_ = nullptr;
+  pid_t pid_ = 0;
+  bool pty_ = false;
+  std::int64_t timeout_ms_ = 0;
+  std::int64_t idle_timeout_ms_ = -1;
+  bool kill_on_disconnect_ = false;
+  bool close_stdin_ = false;
+  bool end_tree_ = false;
+  std::uint16_t rows_ = 24, cols_ = 80;
+
+  std::vector<UniqueFd> child_ends_;   // given to the child, closed once it runs
+  UniqueFd stdin_end_, out_end_, err_end_;
+  std::unique_ptr<OutputPipe> out_, err_;
+  std::unique_ptr<StdinPipe> stdin_;
+
+  int readers_ = 0;
+  bool orphaned_ = false;
+  Timer timeout_, idle_, orphan_, retry_;
+
+  Cause cause_ = Cause::kNone;
+  std::string by_;
+  std::uint32_t oom_at_kill_ = 0;
+  std::vector<std::pair<int, std::string>> sent_;  // other signals we sent, and for whom
+  bool saved_ = false;
+  bool settled_ = false;
+};
+
+}  // namespace cay::keeper

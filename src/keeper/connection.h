@@ -1,0 +1,57 @@
+// Connection: one stream socket (UNIX or TCP) with frames on it. What goes out is bounded by
+// asking room() first; while there is none, nothing more is read either.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "keeper/loop.h"
+#include "wire/frame.h"
+#include "wire/messages.h"
+
+namespace cay::keeper {
+
+class Connection {
+ public:
+  struct Events {
+    std::function<void(wire::Frame)> on_frame;
+    std::function<void()> on_room;   // room() is true again
+    std::function<void()> on_close;  // the peer is gone or spoke nonsense; drop the connection
+  };
+
+  Connection(Loop& loop, UniqueFd fd, Events events);
+
+  void send(wire::Type type, std::uint32_t channel, std::string_view payload);
+  void send_data(std::uint32_t channel, const wire::Data& data);
+  bool room() const { return out_.size() - out_begin_ < kHighWater; }
+  // Nothing more is read; on_close comes once all was sent, or the peer is gone.
+  void close_after_flush();
+  // Whether everything was handed to the kernel.
+  bool flushed() const { return out_begin_ == out_.size(); }
+  int fd() const { return fd_.get(); }
+
+ private:
+  static constexpr std::size_t kHighWater = 512 * 1024;
+
+  void head(wire::Type type, std::uint32_t channel, std::size_t payload);
+  void schedule_flush();
+  void flush();
+  void read_some();
+  void process();
+  void closed();
+
+  Loop& loop_;
+  UniqueFd fd_;
+  Events events_;
+  wire::FrameReader reader_;
+  std::string out_;
+  std::size_t out_begin_ = 0;
+  bool full_ = false;     // room() was false
+  bool ending_ = false;
+  bool dead_ = false;
+  bool processing_ = false;
+  Watch watch_;
+};
+
+}  // namespace cay::keeper

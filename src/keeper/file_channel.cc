@@ -1,0 +1,101 @@
+#include "keeper/file_channel.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "keeper/loop.h"
+
+namespace cay::keeper {
+namespace {
+
+constexpr std::uint64_t kWindow = 1024 * 1024;  // upload credit in all
+constexpr std::uint64_t kGrantStep = 256 * 1024;
+constexpr std::int64_t kBeatMs = 1000;
+
+}  // namespace
+
+void FileChannel::hang_up() {
+  if (on_hangup) on_hangup();
+  ::_exit(1);
+}
+
+void FileChannel::send(wire::Type type, std::string_view payload) {
+  wire::Frame frame;
+  frame.type = static_cast<std::uint16_t>(type);
+  frame.payload = payload;
+  const std::string bytes = wire::encode_frame(frame);
+  std::string_view left = bytes;
+  while (!left.empty()) {
+    const ssize_t done = ::send(fd_, left.data(), left.size(), MSG_NOSIGNAL);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) hang_up();
+    left.remove_prefix(static_cast<std::size_t>(done));
+  }
+}
+
+void FileChannel::fail(const Error& error) {
+  send(wire::Type::kError,
+       wire::ErrorMsg{static_cast<std::uint32_t>(error.code), error.reason, error.message, error.os_errno});
+}
+
+wire::Frame FileChannel::receive() {
+  for (;;) {
+    if (auto frame = reader_.next()) return *std::move(frame);
+    if (reader_.bad()) hang_up();
+    static char buffer[64 * 1024];
+    const ssize_t got = ::recv(fd_, buffer, sizeof buffer, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) hang_up();
+    reader_.feed(std::string_view(buffer, static_cast<std::size_t>(got)));
+  }
+}
+
+std::uint64_t FileChannel::wait_for_credit() {
+  while (credit_ == 0) {
+    const wire::Frame frame = receive();
+    if (static_cast<wire::Type>(frame.type) != wire::Type::kCredit) continue;
+    const auto credit = wire::decode<wire::Credit>(frame.payload);
+    if (credit) credit_ += credit->bytes;
+  }
+  return credit_;
+}
+
+void FileChannel::send_data(std::uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::uint64_t allowed = wait_for_credit();
+    wire::Data data;
+    data.offset = offset;
+    data.bytes = bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(allowed, wire::kDataChunk)));
+    send(wire::Type::kData, wire::encode_data(data));
+    credit_ -= data.bytes.size();
+    offset += data.bytes.size();
+    bytes.remove_prefix(data.bytes.size());
+  }
+}
+
+wire::Frame FileChannel::next_upload() {
+  if (!granted_) {
+    granted_ = true;
+    send(wire::Type::kCredit, wire::Credit{kWindow});
+  }
+  if (to_grant_ >= kGrantStep) {
+    send(wire::Type::kCredit, wire::Credit{to_grant_});
+    to_grant_ = 0;
+  }
+  wire::Frame frame = receive();
+  if (static_cast<wire::Type>(frame.type) == wire::Type::kData) {
+    if (const auto data = wire::decode_data(frame.payload)) to_grant_ += data->bytes.size();
+  }
+  return frame;
+}
+
+void FileChannel::heartbeat() {
+  const std::int64_t now = monotonic_ms();
+  if (now - last_beat_ < kBeatMs) return;
+  last_beat_ = now;
+  send(wire::Type::kCredit, wire::Credit{0});
+}
+
+}  // namespace cay::keeper

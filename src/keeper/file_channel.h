@@ -1,0 +1,51 @@
+// FileChannel: a file helper's blocking talk with its keeper. When the keeper hangs up, the helper's
+// clean-up runs and the process ends.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "wire/frame.h"
+#include "wire/messages.h"
+
+namespace cay::keeper {
+
+class FileChannel {
+ public:
+  FileChannel(int fd, std::uint64_t credit) : fd_(fd), credit_(credit) {}
+
+  void send(wire::Type type, std::string_view payload);
+  template <wire::Message T>
+  void send(wire::Type type, const T& message) {
+    send(type, wire::encode(message));
+  }
+  void ok() { send(wire::Type::kOk, std::string_view()); }
+  void fail(const Error& error);
+
+  // Data of at most kDataChunk, once the reader allows it.
+  void send_data(std::uint64_t offset, std::string_view bytes);
+  // How much may be sent now; waits until that is something.
+  std::uint64_t wait_for_credit();
+  // The next frame of an upload: kData, kEof or kFileInfo. Gives new credit as data comes.
+  wire::Frame next_upload();
+  // Tells the keeper, not too often, that long work goes on.
+  void heartbeat();
+
+  // Run when the keeper hangs up, before the process ends.
+  std::function<void()> on_hangup;
+
+ private:
+  wire::Frame receive();
+  [[noreturn]] void hang_up();
+
+  int fd_;
+  std::uint64_t credit_;
+  std::uint64_t to_grant_ = 0;
+  bool granted_ = false;
+  std::int64_t last_beat_ = 0;
+  wire::FrameReader reader_;
+};
+
+}  // namespace cay::keeper

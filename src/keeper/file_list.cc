@@ -1,0 +1,127 @@
+// stat, list, mkdir, remove, rename.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "keeper/file_error.h"
+#include "keeper/file_names.h"
+#include "keeper/file_paths.h"
+#include "keeper/file_task.h"
+
+namespace cay::keeper {
+namespace {
+
+constexpr int kMostDepth = 1000;  // each level holds a descriptor
+
+Result<void> remove_tree(FileChannel& channel, int dir, const std::string& name, const std::string& shown, int depth) {
+  if (depth > kMostDepth) {
+    return Error{Code::kInvalidArgument, "tree_too_deep", shown + ": the directories are nested too deeply", 0};
+  }
+  channel.heartbeat();
+  UniqueFd sub(::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!sub) return file_error(errno, shown);
+  CAY_TRY(auto entries, names_in(sub.get(), shown));
+  for (const std::string& entry : entries) {
+    if (::unlinkat(sub.get(), entry.c_str(), 0) == 0 || errno == ENOENT) continue;
+    const int err = errno;
+    struct stat info{};
+    const bool directory = ::fstatat(sub.get(), entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+    if (!directory) return file_error(err, shown + "/" + entry);
+    CAY_CHECK(remove_tree(channel, sub.get(), entry, shown + "/" + entry, depth + 1));
+  }
+  sub.reset();
+  if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return file_error(errno, shown);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> names_in(int dir, const std::string& shown) {
+  std::vector<std::string> names;
+  const int again = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (again < 0) return file_error(errno, shown);
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(again), &::closedir);
+  if (!list) {
+    ::close(again);
+    return file_error(errno, shown);
+  }
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(list.get());
+    if (entry == nullptr) {
+      if (errno != 0) return file_error(errno, shown);
+      break;
+    }
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<void> stat_file(FileChannel& channel, const wire::FileOp& op) {
+  struct stat info{};
+  if (::fstatat(AT_FDCWD, op.path.c_str(), &info, op.follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
+    return file_error(errno, shown_path(op, op.path));
+  }
+  channel.send(wire::Type::kFileInfo, info_of(shown_path(op, op.path), info, AT_FDCWD, op.path.c_str()));
+  channel.ok();
+  return {};
+}
+
+Result<void> list_directory(FileChannel& channel, const wire::FileOp& op) {
+  const std::string shown = shown_path(op, op.path);
+  UniqueFd dir(::open(op.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
+  if (!dir) return file_error(errno, shown);
+  CAY_TRY(auto names, names_in(dir.get(), shown));
+  const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
+  for (const std::string& name : names) {
+    struct stat info{};
+    if (::fstatat(dir.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;  // gone meanwhile
+    channel.send(wire::Type::kFileInfo, info_of(prefix + name, info, dir.get(), name.c_str()));
+  }
+  channel.send(wire::Type::kEof, wire::Eof{});
+  return {};
+}
+
+Result<void> make_directory(FileChannel& channel, const wire::FileOp& op) {
+  CAY_CHECK(make_directories(op.path, op.mode != 0 ? static_cast<mode_t>(op.mode & 07777) : 0755));
+  channel.ok();
+  return {};
+}
+
+Result<void> remove_path(FileChannel& channel, const wire::FileOp& op) {
+  const std::string shown = shown_path(op, op.path);
+  const std::string name = base_of(op.path);
+  if (name.empty() || name == "." || name == "..") {
+    return Error{Code::kInvalidArgument, "bad_path", shown + ": name what to remove by its own name", 0};
+  }
+  struct stat info{};
+  if (::lstat(op.path.c_str(), &info) != 0) return file_error(errno, shown);
+  if (!S_ISDIR(info.st_mode)) {
+    if (::unlink(op.path.c_str()) != 0) return file_error(errno, shown);
+  } else if (!op.recursive) {
+    if (::rmdir(op.path.c_str()) != 0) return file_error(errno, shown);
+  } else {
+    UniqueFd parent(::open(parent_of(op.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!parent) return file_error(errno, shown);
+    CAY_CHECK(remove_tree(channel, parent.get(), name, shown, 0));
+  }
+  channel.ok();
+  return {};
+}
+
+Result<void> rename_path(FileChannel& channel, const wire::FileOp& op) {
+  if (::rename(op.path.c_str(), op.to.c_str()) != 0) {
+    return file_error(errno, shown_path(op, op.path) + " to " + shown_path(op, op.to));
+  }
+  channel.ok();
+  return {};
+}
+
+}  // namespace cay::keeper

@@ -1,0 +1,49 @@
+// Small shared parts of the file verbs.
+#pragma once
+#include <sys/stat.h>
+
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "wire/messages.h"
+
+namespace cay::keeper {
+
+// `path` as the answer names it: absolute, by the operation's working directory.
+std::string shown_path(const wire::FileOp& op, const std::string& path);
+
+// `target` is read from the link `name` under `dir` when `info` is a symlink's.
+wire::FileInfoMsg info_of(std::string path, const struct stat& info, int dir, const char* name);
+
+// Opens a regular file for reading; never waits (FIFOs, leases), never follows when `nofollow`.
+// The helper's own entries in /proc are refused: its memory is a copy of the keeper's.
+Result<UniqueFd> open_regular(int dir, const char* name, const std::string& shown, bool nofollow, struct stat& info);
+
+// Makes `path` and its parents as far as they are missing.
+Result<void> make_directories(const std::string& path, mode_t mode);
+
+std::string parent_of(const std::string& path);
+std::string base_of(const std::string& path);
+
+// A file being written beside its target; removed unless committed.
+class PendingFile {
+ public:
+  static Result<PendingFile> create(int dir, const std::string& shown);
+  PendingFile(PendingFile&& other) noexcept = default;
+  PendingFile& operator=(PendingFile&&) = delete;
+  ~PendingFile() { discard(); }
+  int fd() const { return file_.get(); }
+  Result<void> write(std::string_view bytes, const std::string& shown);
+  // Renames it to `name` in its directory.
+  Result<void> commit(const std::string& name, const std::string& shown);
+  void discard();
+
+ private:
+  PendingFile(int dir, std::string name, UniqueFd file) : dir_(dir), name_(std::move(name)), file_(std::move(file)) {}
+  int dir_;  // the caller's; outlives this
+  std::string name_;
+  UniqueFd file_;
+};
+
+}  // namespace cay::keeper

@@ -1,0 +1,187 @@
+#include "keeper/file_task.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+
+#include "keeper/file_error.h"
+#include "keeper/file_paths.h"
+
+namespace cay::keeper {
+namespace {
+
+constexpr long kProcMagic = 0x9fa0;
+constexpr std::size_t kLinkLimit = 4096;
+
+Result<void> perform(FileChannel& channel, const wire::FileOp& op) {
+  switch (static_cast<wire::FileVerb>(op.verb)) {
+    case wire::FileVerb::kStat: return stat_file(channel, op);
+    case wire::FileVerb::kRead: return read_file(channel, op);
+    case wire::FileVerb::kWrite: return write_file(channel, op);
+    case wire::FileVerb::kList: return list_directory(channel, op);
+    case wire::FileVerb::kMkdir: return make_directory(channel, op);
+    case wire::FileVerb::kRemove: return remove_path(channel, op);
+    case wire::FileVerb::kRename: return rename_path(channel, op);
+    case wire::FileVerb::kGlob: return glob_files(channel, op);
+    case wire::FileVerb::kGrep: return grep_files(channel, op);
+    case wire::FileVerb::kReadTree: return read_tree(channel, op);
+    case wire::FileVerb::kWriteTree: return write_tree(channel, op);
+  }
+  return Error{Code::kUnsupported, "unknown_request", "this keeper does not know that file operation", 0};
+}
+
+// Where an open file lies, as the kernel names it.
+std::string path_of(int fd) {
+  char link[64];
+  char target[kLinkLimit];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = ::readlink(link, target, sizeof target);
+  return length > 0 ? std::string(target, static_cast<std::size_t>(length)) : std::string();
+}
+
+bool is_own_proc_entry(int fd) {
+  struct statfs fs{};
+  if (::fstatfs(fd, &fs) != 0) return true;
+  if (fs.f_type != kProcMagic) return false;
+  // The pid inside is ours in the sandbox's /proc; in a foreign /proc a number means nothing, so any
+  // entry of a process that is also our name is refused.
+  const std::string own = "/" + std::to_string(::getpid()) + "/";
+  const std::string path = path_of(fd);
+  return path.empty() || (path + "/").find(own) != std::string::npos;
+}
+
+}  // namespace
+
+int run_file_task(int fd, void* data) {
+  const auto& op = *static_cast<wire::FileOp*>(data);
+  FileChannel channel(fd, op.credit);
+  ::umask(0);  // modes are what was asked for
+  try {
+    auto done = perform(channel, op);
+    if (!done) channel.fail(done.error());
+    return 0;
+  } catch (const std::bad_alloc&) {
+    channel.fail(file_error(ENOMEM, op.path));
+  } catch (const std::exception& bug) {
+    channel.fail(Error{Code::kInternal, "file_error", op.path + ": " + bug.what(), 0});
+  }
+  return 1;
+}
+
+std::string shown_path(const wire::FileOp& op, const std::string& path) {
+  if (!path.empty() && path.front() == '/') return path;
+  std::string base = op.workdir.empty() ? "/" : op.workdir;
+  if (base.back() != '/') base += '/';
+  return path == "." ? base : base + path;
+}
+
+wire::FileInfoMsg info_of(std::string path, const struct stat& info, int dir, const char* name) {
+  wire::FileInfoMsg out;
+  out.path = std::move(path);
+  out.kind = S_ISREG(info.st_mode) ? 1 : S_ISDIR(info.st_mode) ? 2 : S_ISLNK(info.st_mode) ? 3 : 4;
+  out.size = static_cast<std::uint64_t>(info.st_size);
+  out.mode = info.st_mode & 07777;
+  out.uid = info.st_uid;
+  out.gid = info.st_gid;
+  out.mtime_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  out.inode = info.st_ino;
+  if (S_ISLNK(info.st_mode)) {
+    char target[kLinkLimit];
+    const ssize_t length = ::readlinkat(dir, name, target, sizeof target);
+    if (length > 0) out.target.assign(target, static_cast<std::size_t>(length));
+  }
+  return out;
+}
+
+Result<UniqueFd> open_regular(int dir, const char* name, const std::string& shown, bool nofollow, struct stat& info) {
+  const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (nofollow ? O_NOFOLLOW : 0);
+  // Looked at before it is opened: merely opening a device may do something.
+  if (::fstatat(dir, name, &info, nofollow ? AT_SYMLINK_NOFOLLOW : 0) != 0) return file_error(errno, shown);
+  if (S_ISDIR(info.st_mode)) return is_a_directory(shown);
+  if (!S_ISREG(info.st_mode)) return not_a_regular_file(shown);
+  UniqueFd file(::openat(dir, name, flags));
+  if (!file) return file_error(errno, shown);
+  if (::fstat(file.get(), &info) != 0) return file_error(errno, shown);
+  if (S_ISDIR(info.st_mode)) return is_a_directory(shown);
+  if (!S_ISREG(info.st_mode)) return not_a_regular_file(shown);
+  if (is_own_proc_entry(file.get())) return file_error(EACCES, shown);
+  return file;
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t end = path.find_last_not_of('/');
+  const std::size_t slash = end == std::string::npos ? std::string::npos : path.rfind('/', end);
+  if (slash == std::string::npos) return path.starts_with('/') ? "/" : ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string base_of(const std::string& path) {
+  const std::size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return {};
+  const std::size_t slash = path.rfind('/', end);
+  const std::size_t from = slash == std::string::npos ? 0 : slash + 1;
+  return path.substr(from, end + 1 - from);
+}
+
+Result<void> make_directories(const std::string& path, mode_t mode) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return {};
+    return Error{Code::kAlreadyExists, "already_exists", path + ": exists and is not a directory", EEXIST};
+  }
+  if (errno != ENOENT) return file_error(errno, path);
+  const std::string parent = parent_of(path);
+  if (parent != path) {
+    CAY_CHECK(make_directories(parent, 0755));
+  }
+  // Another process may have made it meanwhile.
+  if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return file_error(errno, path);
+  return {};
+}
+
+Result<PendingFile> PendingFile::create(int dir, const std::string& shown) {
+  unsigned char random[12];
+  for (int tries = 0; tries < 8; ++tries) {
+    if (::getrandom(random, sizeof random, 0) != ssize_t{sizeof random}) return file_error(errno, shown);
+    std::string name = ".cay-";
+    for (const unsigned char byte : random) {
+      constexpr char kHex[] = "0123456789abcdef";
+      name += kHex[byte >> 4];
+      name += kHex[byte & 15];
+    }
+    UniqueFd file(::openat(dir, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (file) return PendingFile(dir, std::move(name), std::move(file));
+    if (errno != EEXIST) return file_error(errno, shown);
+  }
+  return file_error(EEXIST, shown);
+}
+
+Result<void> PendingFile::write(std::string_view bytes, const std::string& shown) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(file_.get(), bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return file_error(errno, shown);
+    bytes.remove_prefix(static_cast<std::size_t>(done));
+  }
+  return {};
+}
+
+Result<void> PendingFile::commit(const std::string& name, const std::string& shown) {
+  if (::renameat(dir_, name_.c_str(), dir_, name.c_str()) != 0) return file_error(errno, shown);
+  file_.reset();
+  return {};
+}
+
+void PendingFile::discard() {
+  if (!file_) return;
+  file_.reset();
+  ::unlinkat(dir_, name_.c_str(), 0);
+}
+
+}  // namespace cay::keeper

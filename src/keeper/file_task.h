@@ -1,0 +1,29 @@
+// A file operation as its helper does it: inside the sandbox, as the guest user, with blocking
+// calls. Everything it says goes through one socket to the keeper.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "keeper/file_channel.h"
+#include "wire/messages.h"
+
+namespace cay::keeper {
+
+// `data`: the wire::FileOp. The helper's exit code; never throws.
+int run_file_task(int fd, void* data);
+
+// The verbs. An error ends the operation; success includes having said the last word.
+Result<void> stat_file(FileChannel& channel, const wire::FileOp& op);
+Result<void> read_file(FileChannel& channel, const wire::FileOp& op);
+Result<void> write_file(FileChannel& channel, const wire::FileOp& op);
+Result<void> list_directory(FileChannel& channel, const wire::FileOp& op);
+Result<void> make_directory(FileChannel& channel, const wire::FileOp& op);
+Result<void> remove_path(FileChannel& channel, const wire::FileOp& op);
+Result<void> rename_path(FileChannel& channel, const wire::FileOp& op);
+Result<void> glob_files(FileChannel& channel, const wire::FileOp& op);
+Result<void> grep_files(FileChannel& channel, const wire::FileOp& op);
+Result<void> read_tree(FileChannel& channel, const wire::FileOp& op);
+Result<void> write_tree(FileChannel& channel, const wire::FileOp& op);
+
+}  // namespace cay::keeper

@@ -1,0 +1,110 @@
+// read and write of one file.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <vector>
+
+#include "keeper/file_error.h"
+#include "keeper/file_paths.h"
+#include "keeper/file_task.h"
+
+namespace cay::keeper {
+namespace {
+
+constexpr int kMostLinks = 40;  // as the kernel
+
+// Where a write to `path` goes: through symbolic links at its end, dangling ones too.
+Result<std::string> final_target(const std::string& path, const std::string& shown) {
+  std::string at = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    struct stat info{};
+    if (::lstat(at.c_str(), &info) != 0) {
+      if (errno == ENOENT) return at;
+      return file_error(errno, shown);
+    }
+    if (!S_ISLNK(info.st_mode)) return at;
+    char target[PATH_MAX];
+    const ssize_t length = ::readlink(at.c_str(), target, sizeof target);
+    if (length <= 0) return file_error(length < 0 ? errno : EINVAL, shown);
+    const std::string next(target, static_cast<std::size_t>(length));
+    at = next.starts_with('/') ? next : parent_of(at) + "/" + next;
+  }
+  return file_error(ELOOP, shown);
+}
+
+}  // namespace
+
+Result<void> read_file(FileChannel& channel, const wire::FileOp& op) {
+  const std::string shown = shown_path(op, op.path);
+  struct stat info{};
+  CAY_TRY(auto file, open_regular(AT_FDCWD, op.path.c_str(), shown, false, info));
+  // Files of /proc say 0 and have content: only a real size bounds an offset.
+  if (op.offset > 0 && op.offset > static_cast<std::uint64_t>(info.st_size)) {
+    return Error{Code::kOutOfRange, "offset_past_end",
+                 shown + ": the offset is past the end (" + std::to_string(info.st_size) + " bytes)", 0};
+  }
+  channel.send(wire::Type::kFileInfo, info_of(shown, info, AT_FDCWD, op.path.c_str()));
+  std::uint64_t offset = op.offset;
+  std::uint64_t left = op.length < 0 ? UINT64_MAX : static_cast<std::uint64_t>(op.length);
+  std::vector<char> buffer(wire::kDataChunk);
+  while (left > 0) {
+    const std::uint64_t allowed = channel.wait_for_credit();
+    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>({left, allowed, buffer.size()}));
+    const ssize_t got = ::pread(file.get(), buffer.data(), want, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file_error(errno, shown);
+    if (got == 0) break;
+    const auto size = static_cast<std::size_t>(got);
+    channel.send_data(offset, std::string_view(buffer.data(), size));
+    offset += size;
+    left -= size;
+  }
+  channel.send(wire::Type::kEof, wire::Eof{});
+  return {};
+}
+
+Result<void> write_file(FileChannel& channel, const wire::FileOp& op) {
+  const std::string shown = shown_path(op, op.path);
+  if (op.path.ends_with('/')) return is_a_directory(shown);
+  if (op.parents) {
+    CAY_CHECK(make_directories(parent_of(op.path), 0755));
+  }
+  CAY_TRY(const std::string target, final_target(op.path, shown));
+  struct stat old{};
+  const bool existed = ::lstat(target.c_str(), &old) == 0;
+  if (existed && S_ISDIR(old.st_mode)) return is_a_directory(shown);
+  if (existed && !S_ISREG(old.st_mode)) return not_a_regular_file(shown);
+  UniqueFd dir(::open(parent_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!dir) return file_error(errno, shown);
+
+  CAY_TRY(auto pending, PendingFile::create(dir.get(), shown));
+  channel.on_hangup = [&pending] { pending.discard(); };
+  for (;;) {
+    const wire::Frame frame = channel.next_upload();
+    const auto type = static_cast<wire::Type>(frame.type);
+    if (type == wire::Type::kEof) break;
+    const auto data = wire::decode_data(frame.payload);
+    if (type != wire::Type::kData || !data) {
+      return Error{Code::kInvalidArgument, "malformed_request", "an upload is data, then its end", 0};
+    }
+    CAY_CHECK(pending.write(data->bytes, shown));
+  }
+  const bool keep = existed && op.keep_mode;
+  const mode_t wanted = op.mode != 0 ? static_cast<mode_t>(op.mode & 07777) : 0644;
+  // The owner first: a change of owner clears setuid bits. A user who may not give files away keeps it.
+  if (keep) [[maybe_unused]] const int owned = ::fchown(pending.fd(), old.st_uid, old.st_gid);
+  if (::fchmod(pending.fd(), keep ? old.st_mode & 07777 : wanted) != 0) return file_error(errno, shown);
+  struct stat info{};
+  if (::fstat(pending.fd(), &info) != 0) return file_error(errno, shown);
+  CAY_CHECK(pending.commit(base_of(target), shown));
+  channel.send(wire::Type::kFileInfo, info_of(shown, info, AT_FDCWD, op.path.c_str()));
+  channel.ok();
+  return {};
+}
+
+}  // namespace cay::keeper

@@ -1,0 +1,85 @@
+// run(): puts the keeper's parts together and turns the loop.
+#include "keeper/keeper.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "keeper/commands.h"
+#include "keeper/files.h"
+#include "keeper/loop.h"
+#include "keeper/reaper.h"
+#include "keeper/readers.h"
+#include "keeper/server.h"
+#include "keeper/slots.h"
+#include "keeper/spawner.h"
+#include "keeper/stats.h"
+
+namespace cay::keeper {
+namespace {
+
+constexpr std::int64_t kStopPatienceMs = 1500;  // killed processes are gone in a few milliseconds
+
+// A running command needs at most eight descriptors: three pipe ends, while starting three more,
+// two spool files and their directory.
+std::uint32_t most_running(const Context& context) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::min(context.max_running, 64U);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  const std::uint64_t spare = limit.rlim_cur > 512 ? limit.rlim_cur - 512 : 0;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(context.max_running, std::max<std::uint64_t>(spare / 8, 8)));
+}
+
+}  // namespace
+
+void run(const Context& given) {
+  static const Context context = given;
+  ::prctl(PR_SET_DUMPABLE, 0);  // children are copies of us until they exec
+  ::umask(027);                 // spools: the keeper writes, the daemon's group reads
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);   // a full disk is an errno, also under RLIMIT_FSIZE
+  ::signal(SIGHUP, SIG_IGN);
+  ::fcntl(context.listen_fd, F_SETFL, ::fcntl(context.listen_fd, F_GETFL) | O_NONBLOCK);
+
+  Loop loop;
+  std::function<void()> end_of_all;
+  Reaper reaper(loop, [&end_of_all] { end_of_all(); });
+  Slots slots(loop, context);
+  Spawner spawner(loop, reaper, context);
+  Server server(loop, context);
+  const Workshop shop{context, loop, server, reaper, slots, spawner};
+  Readers readers(loop, server);
+  Commands commands(shop, readers, most_running(context));
+  Files files(shop);
+
+  const auto exit = [&loop] { loop.stop(); };
+  end_of_all = [&commands, exit] { commands.shut_down(kStopPatienceMs, exit); };
+  Server::Services services;
+  services.commands = &commands;
+  services.readers = &readers;
+  services.files = &files;
+  services.stats = [&slots, &commands] { return read_stats(context, slots, commands.running()); };
+  services.shut_down = [&commands](std::function<void()> done) { commands.shut_down(kStopPatienceMs, std::move(done)); };
+  services.exit = exit;
+  server.begin(std::move(services));
+
+  // When init is gone, so is everything inside; what remains is to record it.
+  Watch init;
+  if (context.init_pidfd >= 0) {
+    init = loop.watch(context.init_pidfd, EPOLLIN, [&init, &end_of_all](std::uint32_t) {
+      init.reset();
+      end_of_all();
+    });
+  }
+  loop.run();
+  ::_exit(0);
+}
+
+}  // namespace cay::keeper

@@ -1,0 +1,39 @@
+// Outbox: where answers go: the daemon's connection of the moment, or nowhere. Bounded: whoever
+// produces much asks room() first and is told by on_room when there is some again.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "wire/frame.h"
+#include "wire/messages.h"
+
+namespace cay::keeper {
+
+// One request: a channel of one connection. Answers to a connection that is gone are dropped.
+struct ReplyTo {
+  std::uint64_t connection = 0;
+  std::uint32_t channel = 0;
+  auto operator<=>(const ReplyTo&) const = default;
+};
+
+class Outbox {
+ public:
+  virtual ~Outbox() = default;
+  virtual void send(ReplyTo to, wire::Type type, std::string payload) = 0;
+  // A DATA frame without a copy of the bytes more than needed.
+  virtual void send_data(ReplyTo to, const wire::Data& data) = 0;
+  virtual bool room() const = 0;
+
+  template <wire::Message T>
+  void send(ReplyTo to, wire::Type type, const T& message) {
+    send(to, type, wire::encode(message));
+  }
+  void ok(ReplyTo to) { send(to, wire::Type::kOk, std::string()); }
+  void fail(ReplyTo to, const Error& error) {
+    send(to, wire::Type::kError,
+         wire::ErrorMsg{static_cast<std::uint32_t>(error.code), error.reason, error.message, error.os_errno});
+  }
+};
+
+}  // namespace cay::keeper

@@ -1,0 +1,75 @@
+#include "keeper/output_pipe.h"
+
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace cay::keeper {
+namespace {
+
+constexpr std::size_t kChunk = 64 * 1024;
+constexpr std::size_t kTurn = 4 * kChunk;         // then others get their turn
+constexpr std::size_t kTerminalDrain = 256 * 1024;  // more than a terminal's buffers hold
+
+std::array<char, kChunk>& buffer() {
+  static std::array<char, kChunk> bytes;  // one thread, used within one call only
+  return bytes;
+}
+
+}  // namespace
+
+OutputPipe::OutputPipe(Loop& loop, UniqueFd fd, SpoolStream& stream, std::function<void(bool)> on_bytes,
+                       std::function<void()> on_eof)
+    : fd_(std::move(fd)), stream_(stream), on_bytes_(std::move(on_bytes)), on_eof_(std::move(on_eof)) {
+  watch_ = loop.watch(fd_.get(), EPOLLIN, [this](std::uint32_t) { on_readable(); });
+}
+
+ssize_t OutputPipe::read_some(std::size_t most) {
+  auto& bytes = buffer();
+  for (;;) {
+    const ssize_t got = ::read(fd_.get(), bytes.data(), std::min(most, bytes.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return 0;
+    if (got <= 0) return -1;  // EIO is a terminal's way of saying the end
+    const bool changed = stream_.append(std::string_view(bytes.data(), static_cast<std::size_t>(got)));
+    on_bytes_(changed);
+    return got;
+  }
+}
+
+void OutputPipe::on_readable() {
+  std::size_t done = 0;
+  while (done < kTurn) {
+    const ssize_t got = read_some(kChunk);
+    if (got < 0) return at_eof();
+    if (got == 0) return;
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+void OutputPipe::drain() {
+  if (!fd_) return;
+  // A child that goes on writing must not hold us: only what is in the pipe at this moment. A
+  // terminal does not tell; its buffers are small.
+  std::size_t left = kTerminalDrain;
+  int queued = 0;
+  if (::isatty(fd_.get()) == 0 && ::ioctl(fd_.get(), FIONREAD, &queued) == 0) left = static_cast<std::size_t>(queued);
+  while (left > 0) {
+    const ssize_t got = read_some(left);
+    if (got < 0) return at_eof();
+    if (got == 0) return;
+    left -= std::min(left, static_cast<std::size_t>(got));
+  }
+}
+
+void OutputPipe::at_eof() {
+  watch_.reset();
+  fd_.reset();
+  on_eof_();
+}
+
+}  // namespace cay::keeper

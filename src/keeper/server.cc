@@ -1,0 +1,228 @@
+#include "keeper/server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace cay::keeper {
+namespace {
+
+using wire::Type;
+
+constexpr std::size_t kMostUngreeted = 4;
+constexpr std::int64_t kGreetingMs = 5000;
+
+// Whether a request of this type opens a channel that stays open.
+bool continues_channel(Type type) {
+  return type == Type::kData || type == Type::kEof || type == Type::kCredit || type == Type::kCancel ||
+         type == Type::kFileInfo;
+}
+
+}  // namespace
+
+Server::Server(Loop& loop, const Context& context) : loop_(loop), context_(context) {}
+
+void Server::begin(Services services) {
+  services_ = std::move(services);
+  listen_ = loop_.watch(context_.listen_fd, EPOLLIN, [this](std::uint32_t) { accept_all(); });
+}
+
+bool Server::welcome(int fd) const {
+  if (context_.skip_peer_check) return true;
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == context_.daemon_uid || peer.uid == 0;
+}
+
+void Server::accept_all() {
+  for (;;) {
+    UniqueFd fd(::accept4(context_.listen_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) {
+      // Out of descriptors: a level-triggered listener would spin; look again a little later.
+      if (errno == EMFILE || errno == ENFILE) {
+        listen_.want(0);
+        accept_again_ = loop_.after(100, [this] { listen_.want(EPOLLIN); });
+      }
+      return;
+    }
+    const std::size_t ungreeted = peers_.size() - (daemon_ != nullptr ? 1 : 0);
+    if (!welcome(fd.get()) || ungreeted >= kMostUngreeted) continue;
+    const int on = 1;
+    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // refused by UNIX sockets: fine
+    Peer& peer = peers_.emplace_back();
+    Peer* self = &peer;
+    peer.number = next_number_++;
+    Connection::Events events;
+    events.on_frame = [this, self](wire::Frame frame) { on_frame(*self, std::move(frame)); };
+    events.on_room = [this, self] {
+      if (self != daemon_) return;
+      services_.readers->pump();
+      services_.files->pump();
+      go_on_listing();
+    };
+    events.on_close = [this, self] { on_close(*self); };
+    peer.connection = std::make_unique<Connection>(loop_, std::move(fd), std::move(events));
+    peer.greeting = loop_.after(kGreetingMs, [this, self] { on_close(*self); });
+    wire::Hello hello;
+    hello.role = "keeper";
+    hello.boot_id = context_.boot_id;
+    hello.instance = context_.instance;
+    hello.sandbox_id = context_.sandbox_id;
+    hello.witness = context_.witness;
+    hello.build = context_.build;
+    peer.connection->send(Type::kHello, 0, wire::encode(hello));
+  }
+}
+
+void Server::on_frame(Peer& peer, wire::Frame frame) {
+  if (!peer.greeted) return greet(peer, frame);
+  if (&peer != daemon_) return;  // replaced, and on its way out
+  dispatch({peer.number, frame.channel}, static_cast<Type>(frame.type), frame.payload);
+}
+
+void Server::greet(Peer& peer, const wire::Frame& frame) {
+  const auto hello = wire::decode<wire::Hello>(frame.payload);
+  if (static_cast<Type>(frame.type) != Type::kHello || frame.channel != 0 || !hello) return on_close(peer);
+  if (hello->min_version > wire::kProtocolNow || hello->max_version < wire::kProtocolMin) {
+    peer.connection->send(Type::kError, 0,
+                          wire::encode(wire::ErrorMsg{static_cast<std::uint32_t>(Code::kUnsupported), "protocol_version",
+                                                      "this keeper speaks another version of the protocol: "
+                                                      "restart the sandbox", 0}));
+    peer.connection->close_after_flush();
+    return;
+  }
+  peer.greeted = true;
+  peer.greeting.reset();
+  if (daemon_ != nullptr) {
+    Peer& old = *daemon_;
+    leave();
+    on_close(old);
+  }
+  daemon_ = &peer;
+  services_.commands->daemon_returned();
+}
+
+// The daemon's connection is over: what belonged to it goes, commands do not notice.
+void Server::leave() {
+  daemon_ = nullptr;
+  listings_.clear();
+  services_.readers->orphan_all();
+  services_.files->cancel_all();
+}
+
+void Server::on_close(Peer& peer) {
+  if (exiting_) services_.exit();
+  if (&peer == daemon_) leave();
+  for (auto at = peers_.begin(); at != peers_.end(); ++at) {
+    if (&*at != &peer) continue;
+    // From one of its own callbacks: it is destroyed when that is over.
+    auto gone = std::make_shared<std::list<Peer>>();
+    gone->splice(gone->begin(), peers_, at);
+    gone->front().greeting.reset();
+    loop_.defer([gone] {});
+    return;
+  }
+}
+
+void Server::send(ReplyTo to, Type type, std::string payload) {
+  if (daemon_ == nullptr || daemon_->number != to.connection) return;
+  daemon_->connection->send(type, to.channel, payload);
+}
+
+void Server::send_data(ReplyTo to, const wire::Data& data) {
+  if (daemon_ == nullptr || daemon_->number != to.connection) return;
+  daemon_->connection->send_data(to.channel, data);
+}
+
+bool Server::room() const { return daemon_ != nullptr && daemon_->connection->room(); }
+
+template <class T, class Fn>
+void Server::decoded(ReplyTo to, std::string_view payload, Fn&& fn) {
+  auto message = wire::decode<T>(payload);
+  if (!message) {
+    return fail(to, Error{Code::kInvalidArgument, "malformed_request", "the request cannot be decoded", 0});
+  }
+  fn(*std::move(message));
+}
+
+void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
+  const std::uint32_t channel = to.channel;
+  const bool known = services_.readers->has(channel) || services_.files->has(channel) || listings_.contains(channel);
+  if (continues_channel(type)) {
+    if (services_.files->has(channel)) return services_.files->on_frame(channel, type, payload);
+    // A late word about a channel that has just ended is no fault.
+    if (type == Type::kCredit) {
+      const auto credit = wire::decode<wire::Credit>(payload);
+      if (credit) services_.readers->credit(channel, credit->bytes);
+    } else if (type == Type::kCancel) {
+      services_.readers->cancel(channel);
+      listings_.erase(channel);
+    }
+    return;
+  }
+  if (known || channel == 0) {
+    return fail(to, Error{Code::kInvalidArgument, "channel_in_use", "the channel is in use: take a new number", 0});
+  }
+  Commands& commands = *services_.commands;
+  switch (type) {
+    case Type::kStart:
+      return decoded<wire::StartCommand>(to, payload, [&](auto request) { commands.start(to, std::move(request)); });
+    case Type::kAttach:
+      return decoded<wire::Attach>(to, payload, [&](auto request) { commands.attach(to, std::move(request)); });
+    case Type::kStdin:
+      return decoded<wire::Stdin>(to, payload, [&](auto request) { commands.write_stdin(to, std::move(request)); });
+    case Type::kCloseStdin:
+      return decoded<wire::CommandRef>(to, payload, [&](auto request) { commands.close_stdin(to, request); });
+    case Type::kKill:
+      return decoded<wire::Kill>(to, payload, [&](auto request) { commands.kill(to, request); });
+    case Type::kResize:
+      return decoded<wire::Resize>(to, payload, [&](auto request) { commands.resize(to, request); });
+    case Type::kGetCommand:
+      return decoded<wire::CommandRef>(to, payload, [&](auto request) { commands.get(to, request); });
+    case Type::kForget:
+      return decoded<wire::CommandRef>(to, payload, [&](auto request) { commands.forget(to, request); });
+    case Type::kListCommands:
+      return list(channel);
+    case Type::kFileOp:
+      return decoded<wire::FileOp>(to, payload, [&](auto request) { services_.files->start(to, std::move(request)); });
+    case Type::kStats:
+      return send(to, Type::kStatsReply, services_.stats());
+    case Type::kShutdown:
+      return services_.shut_down([this, to] {
+        ok(to);
+        if (daemon_ == nullptr) return services_.exit();
+        daemon_->connection->close_after_flush();
+        exiting_ = true;
+        // A peer that does not read must not keep us.
+        daemon_->greeting = loop_.after(1000, [this] { services_.exit(); });
+      });
+    default:
+      return fail(to, Error{Code::kUnsupported, "unknown_request", "this keeper does not know that request", 0});
+  }
+}
+
+void Server::list(std::uint32_t channel) {
+  listings_.emplace(channel, std::string());
+  go_on_listing();
+}
+
+void Server::go_on_listing() {
+  while (!listings_.empty() && room()) {
+    const auto at = listings_.begin();
+    const ReplyTo to{daemon_->number, at->first};
+    auto next = services_.commands->next_after(at->second);
+    if (!next) {
+      send(to, Type::kEof, wire::Eof{});
+      listings_.erase(at);
+      continue;
+    }
+    at->second = next->first;
+    send(to, Type::kCommand, next->second);
+  }
+}
+
+}  // namespace cay::keeper

@@ -1,0 +1,75 @@
+// Server: the keeper's side of the wire. Accepts the daemon, says HELLO, hands requests to commands
+// and files. One daemon is served at a time: a new one that proves itself replaces the old.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "keeper/commands.h"
+#include "keeper/connection.h"
+#include "keeper/files.h"
+#include "keeper/keeper.h"
+#include "keeper/loop.h"
+#include "keeper/outbox.h"
+#include "keeper/readers.h"
+#include "wire/messages.h"
+
+namespace cay::keeper {
+
+class Server : public Outbox {
+ public:
+  Server(Loop& loop, const Context& context);
+
+  struct Services {
+    Commands* commands = nullptr;
+    Readers* readers = nullptr;
+    Files* files = nullptr;
+    std::function<wire::StatsMsg()> stats;
+    // Ends everything inside; the argument runs when it is done.
+    std::function<void(std::function<void()>)> shut_down;
+    std::function<void()> exit;  // everything was said: the keeper may end
+  };
+  // Before the loop runs.
+  void begin(Services services);
+
+  void send(ReplyTo to, wire::Type type, std::string payload) override;
+  void send_data(ReplyTo to, const wire::Data& data) override;
+  bool room() const override;
+  using Outbox::send;
+
+ private:
+  struct Peer {
+    std::uint64_t number = 0;
+    std::unique_ptr<Connection> connection;
+    bool greeted = false;
+    Timer greeting;  // time to say HELLO
+  };
+
+  void accept_all();
+  bool welcome(int fd) const;
+  void on_frame(Peer& peer, wire::Frame frame);
+  void greet(Peer& peer, const wire::Frame& frame);
+  void on_close(Peer& peer);
+  void leave();
+  void dispatch(ReplyTo to, wire::Type type, std::string_view payload);
+  void list(std::uint32_t channel);
+  void go_on_listing();
+  template <class T, class Fn>
+  void decoded(ReplyTo to, std::string_view payload, Fn&& fn);
+
+  Loop& loop_;
+  const Context& context_;
+  Services services_;
+  Watch listen_;
+  Timer accept_again_;
+  bool exiting_ = false;
+  std::uint64_t next_number_ = 1;
+  std::list<Peer> peers_;
+  Peer* daemon_ = nullptr;
+  std::map<std::uint32_t, std::string> listings_;  // channel -> the last id told
+};
+
+}  // namespace cay::keeper

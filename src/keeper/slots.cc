@@ -1,0 +1,194 @@
+#include "keeper/slots.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+
+namespace cay::keeper {
+namespace {
+
+std::string slurp(int fd) {
+  std::string text;
+  char chunk[4096];
+  off_t at = 0;
+  for (;;) {
+    const ssize_t got = ::pread(fd, chunk, sizeof chunk, at);
+    if (got <= 0) return text;
+    text.append(chunk, static_cast<std::size_t>(got));
+    at += got;
+  }
+}
+
+std::uint64_t number_at(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::uint64_t counter_in(std::string_view text, std::string_view key) {
+  if (key.empty()) return number_at(text);
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ') {
+      return number_at(line.substr(key.size()));
+    }
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return 0;
+}
+
+// Makes (or finds, after a replaced keeper) a child group.
+UniqueFd child_group(int parent, const std::string& name, int& error) {
+  if (::mkdirat(parent, name.c_str(), 0755) != 0 && errno != EEXIST) {
+    error = errno;
+    return {};
+  }
+  UniqueFd dir(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!dir) error = errno;
+  return dir;
+}
+
+UniqueFd procs_of(int dir) {
+  return UniqueFd(dir < 0 ? -1 : ::openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC));
+}
+
+}  // namespace
+
+std::uint64_t read_counter(int dir, const char* file, std::string_view key) {
+  if (dir < 0) return 0;
+  UniqueFd fd(::openat(dir, file, O_RDONLY | O_CLOEXEC));
+  if (!fd) return 0;
+  return counter_in(slurp(fd.get()), key);
+}
+
+void Slot::kill_all() {
+  if (kill_) [[maybe_unused]] const ssize_t done = ::pwrite(kill_.get(), "1", 1, 0);
+}
+
+bool Slot::populated() const {
+  return events_ && counter_in(slurp(events_.get()), "populated") != 0;
+}
+
+std::uint64_t Slot::oom_kills_ever() const { return read_counter(oom_dir_, oom_file_, "oom_kill"); }
+
+std::uint32_t Slot::oom_kills() const {
+  return static_cast<std::uint32_t>(oom_kills_ever() - oom_at_take_);
+}
+
+std::vector<pid_t> Slot::pids() const {
+  std::vector<pid_t> out;
+  if (!v2_) return out;
+  UniqueFd fd(::openat(v2_.get(), "cgroup.procs", O_RDONLY | O_CLOEXEC));
+  if (!fd) return out;
+  const std::string text = slurp(fd.get());
+  for (std::size_t at = 0; at < text.size();) {
+    const auto pid = static_cast<pid_t>(number_at(std::string_view(text).substr(at)));
+    if (pid > 0) out.push_back(pid);
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string::npos) break;
+    at = end + 1;
+  }
+  return out;
+}
+
+Slots::Slots(Loop& loop, const Context& context)
+    : loop_(loop),
+      context_(context),
+      pids_procs_(procs_of(context.pids_fd)),
+      cpu_procs_(procs_of(context.cpu_fd)),
+      cpuacct_procs_(procs_of(context.cpuacct_fd)) {
+  int ignored = 0;
+  grow(ignored);
+}
+
+bool Slots::grow(int& error) {
+  auto slot = std::make_unique<Slot>();
+  const std::string name = "s" + std::to_string(slots_.size());
+  if (context_.cgroup_fd >= 0) {
+    slot->v2_ = child_group(context_.cgroup_fd, name, error);
+    if (!slot->v2_) return false;
+    slot->kill_.reset(::openat(slot->v2_.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
+    slot->events_.reset(::openat(slot->v2_.get(), "cgroup.events", O_RDONLY | O_CLOEXEC));
+    slot->v2_procs_ = procs_of(slot->v2_.get());
+    if (!slot->kill_ || !slot->events_ || !slot->v2_procs_) {
+      error = errno;
+      return false;
+    }
+    slot->procs_.push_back(slot->v2_procs_.get());
+    if (context_.pure_v2) {
+      slot->oom_dir_ = slot->v2_.get();
+      slot->oom_file_ = "memory.events";
+    }
+  }
+  if (context_.memory_fd >= 0) {
+    slot->memory_ = child_group(context_.memory_fd, name, error);
+    if (!slot->memory_) return false;
+    slot->memory_procs_ = procs_of(slot->memory_.get());
+    if (!slot->memory_procs_) {
+      error = errno;
+      return false;
+    }
+    slot->procs_.push_back(slot->memory_procs_.get());
+    slot->oom_dir_ = slot->memory_.get();
+    slot->oom_file_ = "memory.oom_control";
+  }
+  for (const UniqueFd* flat : {&pids_procs_, &cpu_procs_, &cpuacct_procs_}) {
+    if (*flat) slot->procs_.push_back(flat->get());
+  }
+  free_.push_back(slot.get());
+  slots_.push_back(std::move(slot));
+  return true;
+}
+
+Slot* Slots::take(int& error) {
+  if (free_.empty() && !grow(error)) return nullptr;
+  Slot* slot = free_.back();
+  free_.pop_back();
+  if (slot->oom_file_ != nullptr) slot->oom_at_take_ = slot->oom_kills_ever();
+  // The next one is made off the path of a request.
+  if (free_.empty() && context_.cgroup_fd >= 0) {
+    loop_.defer([this] {
+      int ignored = 0;
+      if (free_.empty()) grow(ignored);
+    });
+  }
+  return slot;
+}
+
+void Slots::check(Slot* slot) {
+  if (!slot->on_empty_ || slot->populated()) return;
+  slot->watch_.reset();
+  auto on_empty = std::exchange(slot->on_empty_, nullptr);
+  free_.push_back(slot);
+  on_empty();
+}
+
+void Slots::release_when_empty(Slot* slot, std::function<void()> on_empty) {
+  slot->on_empty_ = std::move(on_empty);
+  if (slot->events_) {
+    slot->watch_ = loop_.watch(slot->events_.get(), EPOLLPRI, [this, slot](std::uint32_t) { check(slot); });
+  }
+  loop_.defer([this, slot] { check(slot); });
+}
+
+std::uint64_t Slots::oom_kills_ever() const {
+  std::uint64_t sum = 0;
+  for (const auto& slot : slots_) {
+    if (slot->oom_file_ != nullptr) sum += slot->oom_kills_ever();
+  }
+  return sum;
+}
+
+void Slots::kill_all() {
+  for (const auto& slot : slots_) slot->kill_all();
+}
+
+}  // namespace cay::keeper

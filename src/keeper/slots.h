@@ -1,0 +1,74 @@
+// Slots: the cgroups that commands run in, one at a time each. A slot is reused once it is empty,
+// and counters are read as differences: removed memory groups would linger in the kernel.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "keeper/keeper.h"
+#include "keeper/loop.h"
+
+namespace cay::keeper {
+
+// The first number after `key` at a line's start in a cgroup file; 0 if there is none. Without a
+// key: the file's first number.
+std::uint64_t read_counter(int dir, const char* file, std::string_view key = {});
+
+class Slot {
+ public:
+  // Descriptors of cgroup.procs files that a child writes "0" to.
+  const std::vector<int>& procs() const { return procs_; }
+  // For CLONE_INTO_CGROUP; -1 without cgroup v2.
+  int v2_dir() const { return v2_.get(); }
+  // Whether there is anything to kill by (false: no cgroups here, use process groups).
+  bool can_kill() const { return static_cast<bool>(kill_); }
+  // SIGKILL to everything in it.
+  void kill_all();
+  bool populated() const;
+  // OOM kills since it was taken.
+  std::uint32_t oom_kills() const;
+  std::uint64_t oom_kills_ever() const;
+  // Host pids inside.
+  std::vector<pid_t> pids() const;
+
+ private:
+  friend class Slots;
+  UniqueFd v2_, memory_, kill_, events_;
+  UniqueFd v2_procs_, memory_procs_;
+  int oom_dir_ = -1;
+  const char* oom_file_ = nullptr;
+  std::vector<int> procs_;
+  std::uint64_t oom_at_take_ = 0;
+  Watch watch_;
+  std::function<void()> on_empty_;
+};
+
+class Slots {
+ public:
+  Slots(Loop& loop, const Context& context);
+
+  // An empty slot. nullptr only when a cgroup cannot be made; `error` then tells the errno.
+  Slot* take(int& error);
+  // The command is over: `on_empty` runs (from the loop) once nothing is left inside; the slot is
+  // then free again and must not be used.
+  void release_when_empty(Slot* slot, std::function<void()> on_empty);
+  void release_now(Slot* slot) { free_.push_back(slot); }
+  // Sum over all slots, since the keeper began.
+  std::uint64_t oom_kills_ever() const;
+  void kill_all();
+
+ private:
+  bool grow(int& error);
+  void check(Slot* slot);
+
+  Loop& loop_;
+  const Context& context_;
+  UniqueFd pids_procs_, cpu_procs_, cpuacct_procs_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<Slot*> free_;
+};
+
+}  // namespace cay::keeper

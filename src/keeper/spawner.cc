@@ -1,0 +1,302 @@
+#include "keeper/spawner.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "base/assert.h"
+
+namespace cay::keeper {
+namespace {
+
+constexpr std::uint32_t kCells = 1024;       // starts in flight at once
+constexpr std::int64_t kFirstLookMs = 20;    // a start takes well under a millisecond
+constexpr std::int64_t kPatienceMs = 5000;   // a loaded host may be slow; a stopped child never comes
+constexpr int kTries = 3;
+
+std::vector<char*> pointers(std::vector<std::string>& strings, std::size_t spare) {
+  std::vector<char*> out;
+  out.reserve(strings.size() + spare + 1);
+  for (auto& text : strings) out.push_back(text.data());
+  out.resize(strings.size() + spare + 1, nullptr);
+  return out;
+}
+
+// clone3 as fork, straight into the cgroup where that is possible.
+pid_t fork_into(int cgroup_dir) {
+  clone_args args{};
+  args.exit_signal = SIGCHLD;
+  if (cgroup_dir >= 0) {
+    args.flags = CLONE_INTO_CGROUP;
+    args.cgroup = static_cast<std::uint64_t>(cgroup_dir);
+  }
+  return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
+}
+
+}  // namespace
+
+struct Spawner::Attempt {
+  Program program;
+  Slot* slot = nullptr;
+  OnStarted on_started;
+  int tries = 0;
+  std::int64_t began = 0;
+  std::uint32_t cell = 0;
+  bool has_cell = false;
+  pid_t entering = 0;          // E, until reaped
+  bool reported_end = false;   // the status pipe is at its end
+  bool aborted = false;
+  StartReport report;          // the last one
+  std::size_t got = 0;         // bytes of the next one
+  char partial[sizeof(StartReport)];
+  std::optional<Exit> exit;    // C's, if it ended meanwhile
+  pid_t child = 0;
+  bool doomed = false;         // this try was killed by us
+  UniqueFd status;
+  Watch watch;
+  Timer timer;
+};
+
+Spawner::Spawner(Loop& loop, Reaper& reaper, const Context& context)
+    : loop_(loop), reaper_(reaper), context_(context) {
+  void* shared = ::mmap(nullptr, kCells * sizeof(pid_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CAY_ASSERT(shared != MAP_FAILED);
+  cells_ = static_cast<pid_t*>(shared);
+  for (std::uint32_t i = kCells; i-- > 0;) free_cells_.push_back(i);
+  reaper_.set_resolver([this](pid_t pid) { resolve(pid); });
+}
+
+Spawner::~Spawner() = default;
+
+void Spawner::start(Program program, Slot& slot, OnStarted on_started) {
+  auto attempt = std::make_unique<Attempt>();
+  attempt->program = std::move(program);
+  attempt->slot = &slot;
+  attempt->on_started = std::move(on_started);
+  Attempt& ref = *attempt;
+  attempts_.push_back(std::move(attempt));
+  Attempt* self = &ref;
+  if (auto error = launch(ref)) {  // from the loop: start() never calls back before it returned
+    loop_.defer([this, self, failed = std::move(*error)] { finish(*self, failed); });
+  }
+}
+
+std::optional<Error> Spawner::launch(Attempt& attempt) {
+  attempt.began = monotonic_ms();
+  attempt.report = {};
+  attempt.got = 0;
+  attempt.exit.reset();
+  attempt.child = 0;
+  attempt.doomed = false;
+  attempt.reported_end = false;
+  int ends[2];
+  if (!attempt.has_cell && free_cells_.empty()) {
+    return Error{Code::kExhausted, "too_many_starts", "too many commands are being started at once: retry", 0};
+  }
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return Error::from_errno(errno, "make a pipe for the start", "start_failed");
+  }
+  attempt.status.reset(ends[0]);
+  UniqueFd write_end(ends[1]);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  if (!attempt.has_cell) {
+    attempt.cell = free_cells_.back();
+    free_cells_.pop_back();
+    attempt.has_cell = true;
+  }
+  cells_[attempt.cell] = 0;
+
+  Program& program = attempt.program;
+  std::vector<char*> argv = pointers(program.argv, 0);
+  std::vector<char*> env = pointers(program.env, kSpareEnv);
+  ChildPlan plan;
+  plan.init_pidfd = context_.init_pidfd;
+  plan.pid_cell = &cells_[attempt.cell];
+  plan.status_fd = write_end.get();
+  std::copy(std::begin(program.stdio), std::end(program.stdio), std::begin(plan.stdio));
+  plan.pty_fd = program.pty_fd;
+  plan.user = program.user.c_str();
+  plan.cwd = program.cwd.c_str();
+  plan.die_with_keeper = context_.init_pidfd < 0;  // inside, the lifeline does this
+  plan.argv = argv.data();
+  plan.env = env.data();
+  plan.env_count = static_cast<int>(program.env.size());
+  plan.task = program.task;
+  plan.task_data = program.task_data;
+  plan.task_fd = program.task_fd;
+
+  // The v2 group comes first in the slot's list; joining it at the clone saves the write.
+  const std::vector<int>& procs = attempt.slot->procs();
+  const bool v2 = attempt.slot->v2_dir() >= 0;
+  pid_t pid = fork_into(attempt.slot->v2_dir());
+  const bool fell_back = pid < 0 && v2;
+  if (fell_back) pid = fork_into(-1);
+  if (pid == 0) {
+    const std::size_t skip = v2 && !fell_back ? 1 : 0;
+    plan.procs = procs.data() + skip;
+    plan.proc_count = static_cast<int>(procs.size() - skip);
+    enter(plan);
+  }
+  if (pid < 0) {
+    return Error::from_errno(errno, "fork the child that enters the sandbox", "start_failed");
+  }
+  attempt.entering = pid;
+  Attempt* self = &attempt;
+  reaper_.expect(pid, [this, self](const Exit&) {
+    self->entering = 0;
+    settle(*self);
+  });
+  write_end.reset();
+  attempt.watch = loop_.watch(attempt.status.get(), EPOLLIN, [this, self](std::uint32_t) { on_status(*self); });
+  attempt.timer = loop_.after(kFirstLookMs, [this, self] { on_deadline(*self); });
+  return std::nullopt;
+}
+
+void Spawner::on_status(Attempt& attempt) {
+  for (;;) {
+    const ssize_t got = ::read(attempt.status.get(), attempt.partial + attempt.got, sizeof attempt.partial - attempt.got);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return;
+    if (got == 0) break;
+    attempt.got += static_cast<std::size_t>(got);
+    if (attempt.got < sizeof attempt.partial) continue;
+    std::memcpy(&attempt.report, attempt.partial, sizeof attempt.report);
+    attempt.report.step[sizeof attempt.report.step - 1] = '\0';
+    attempt.report.home[sizeof attempt.report.home - 1] = '\0';
+    attempt.got = 0;
+  }
+  attempt.reported_end = true;
+  attempt.watch.reset();
+  attempt.status.reset();
+  settle(attempt);
+}
+
+// Both the pipe's end and E's end are in: the try is decided.
+void Spawner::settle(Attempt& attempt) {
+  if (!attempt.reported_end || attempt.entering != 0) return;
+  attempt.timer.reset();
+  const pid_t child = attempt.child != 0 ? attempt.child : *static_cast<volatile pid_t*>(&cells_[attempt.cell]);
+  const bool ready = attempt.report.kind == StartReport::kReady && !attempt.doomed && !attempt.aborted;
+  if (ready && child != 0) {
+    if (!attempt.exit) reaper_.forget(child);
+    Started started;
+    started.pid = child;
+    started.guest_pid = attempt.report.guest_pid;
+    started.home = attempt.report.home;
+    started.uid = attempt.report.uid;
+    started.exit = attempt.exit;
+    finish(attempt, std::move(started));
+    return;
+  }
+  if (child != 0 && !attempt.exit) {
+    ::kill(child, SIGKILL);  // it ends by itself after a report; one that did not report must not linger
+    reaper_.expect(child, [](const Exit&) {});
+  }
+  if (attempt.report.kind == StartReport::kFailed && !attempt.aborted) {
+    finish(attempt, failure(attempt));
+  } else {
+    replace(attempt);
+  }
+}
+
+// A try came to nothing without a reason of its own: the guest killed or stopped the child, or the
+// kernel did for memory.
+void Spawner::replace(Attempt& attempt) {
+  if (attempt.aborted) {
+    finish(attempt, Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0});
+  } else if (attempt.slot->oom_kills() > 0) {
+    finish(attempt, Error{Code::kExhausted, "memory_limit",
+                          "the sandbox is out of memory: nothing can be started in it until some is freed", ENOMEM});
+  } else if (++attempt.tries >= kTries) {
+    finish(attempt, Error{Code::kUnavailable, "start_interfered",
+                          "processes inside the sandbox stop or kill every command before it begins: end them, or "
+                          "restart the sandbox", 0});
+  } else if (auto error = launch(attempt)) {
+    finish(attempt, std::move(*error));
+  }
+}
+
+void Spawner::on_deadline(Attempt& attempt) {
+  const pid_t child = attempt.child != 0 ? attempt.child : *static_cast<volatile pid_t*>(&cells_[attempt.cell]);
+  const bool stopped = child != 0 && !attempt.exit && is_stopped(child);
+  if (stopped || monotonic_ms() - attempt.began > kPatienceMs) {
+    attempt.doomed = true;
+    if (child != 0 && !attempt.exit) ::kill(child, SIGKILL);
+    if (attempt.entering != 0) ::kill(attempt.entering, SIGKILL);
+  }
+  Attempt* self = &attempt;
+  attempt.timer = loop_.after(kFirstLookMs, [this, self] { on_deadline(*self); });
+}
+
+void Spawner::resolve(pid_t pid) {
+  for (const auto& attempt : attempts_) {
+    if (!attempt->has_cell || *static_cast<volatile pid_t*>(&cells_[attempt->cell]) != pid) continue;
+    Attempt* self = attempt.get();
+    self->child = pid;
+    reaper_.expect(pid, [self](const Exit& exit) { self->exit = exit; });
+    return;
+  }
+}
+
+void Spawner::finish(Attempt& attempt, Result<Started> result) {
+  if (attempt.has_cell) {
+    cells_[attempt.cell] = 0;
+    free_cells_.push_back(attempt.cell);
+  }
+  const auto found = std::find_if(attempts_.begin(), attempts_.end(),
+                                  [&attempt](const auto& other) { return other.get() == &attempt; });
+  const std::unique_ptr<Attempt> gone = std::move(*found);
+  attempts_.erase(found);
+  gone->on_started(std::move(result));
+}
+
+void Spawner::abort_all() {
+  for (const auto& attempt : attempts_) {
+    attempt->aborted = true;
+    const pid_t child = attempt->child != 0 ? attempt->child : *static_cast<volatile pid_t*>(&cells_[attempt->cell]);
+    if (child != 0 && !attempt->exit) ::kill(child, SIGKILL);
+    if (attempt->entering != 0) ::kill(attempt->entering, SIGKILL);
+  }
+}
+
+Error Spawner::failure(const Attempt& attempt) const {
+  const int err = attempt.report.err;
+  const std::string_view step = attempt.report.step;
+  const std::string why = std::strerror(err);
+  const Program& program = attempt.program;
+  if (step == "user") {
+    return {Code::kInvalidArgument, "bad_user",
+            "no user \"" + program.user + "\" in the sandbox's /etc/passwd and /etc/group", err};
+  }
+  if (step == "cwd") {
+    return {Code::kInvalidArgument, "bad_cwd", "working directory \"" + program.cwd + "\": " + why, err};
+  }
+  if (step == "exec") {
+    const std::string name = program.argv.empty() ? std::string() : program.argv.front();
+    if (err == ENOENT || err == ENOTDIR) {
+      return {Code::kInvalidArgument, "command_not_found", "\"" + name + "\": command not found in the sandbox", err};
+    }
+    if (err == EACCES || err == ENOEXEC || err == EPERM) {
+      return {Code::kInvalidArgument, "not_executable", "\"" + name + "\" cannot be executed: " + why, err};
+    }
+    if (err == E2BIG) {
+      return {Code::kInvalidArgument, "arguments_too_long", "the command's arguments and environment are too long", err};
+    }
+    return {Code::kInternal, "start_failed", "execute \"" + name + "\": " + why, err};
+  }
+  if (step == "clone" && err == EAGAIN) {
+    return {Code::kExhausted, "pids_limit", "the sandbox's limit of processes is reached: end some of them", err};
+  }
+  return {Code::kInternal, "start_failed", "start a process in the sandbox, " + std::string(step) + ": " + why, err};
+}
+
+}  // namespace cay::keeper

@@ -1,0 +1,59 @@
+// SpoolStream: one stream of a command on disk (wire/spool_layout.h). Appending never blocks and
+// never fails: what the limit or a full disk does not let in is counted and told as a gap.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "wire/messages.h"
+#include "wire/spool_layout.h"
+
+namespace cay::keeper {
+
+class SpoolStream {
+ public:
+  // `dir` is the command's spool directory and outlives the stream; `name` the file in it, made at
+  // the first byte. `limit`: most bytes on disk.
+  SpoolStream(int dir, const char* name, std::uint64_t limit);
+  // A finished stream, as its record tells it.
+  SpoolStream(int dir, const char* name, const wire::ExtentMsg& extent);
+
+  // True when the layout changed in a way that a reader of the directory must know (the record is
+  // then to be saved again).
+  bool append(std::string_view bytes);
+
+  // The next piece from `offset`; data of at most into.size() bytes is read into `into`.
+  // kEnd where nothing is (yet).
+  wire::SpoolPiece read(std::uint64_t offset, std::span<char> into);
+
+  std::uint64_t bytes() const { return extent_.bytes; }
+  void mark_end() { extent_.end_offset = extent_.bytes; }
+  std::uint64_t end_offset() const { return extent_.end_offset; }
+  const wire::ExtentMsg& extent() const { return extent_; }
+
+  // From now on bytes are counted only: the directory is about to go. What is there stays readable
+  // until close().
+  void abandon();
+  // Gives the descriptors back; a later read or append opens again.
+  void close() { file_.reset(); }
+
+ private:
+  bool open_file();
+  bool start_ring(std::uint64_t size_on_disk);
+  void update_gap();
+  // Writes a run that lies in one piece; returns how many bytes the disk took.
+  std::size_t write_at(std::string_view bytes, std::uint64_t position);
+
+  int dir_;
+  const char* name_;
+  std::uint64_t limit_;
+  std::uint64_t lost_before_ = 0;  // ring bytes below this offset were refused by the disk
+  bool abandoned_ = false;
+  bool all_lost_ = false;
+  wire::ExtentMsg extent_;
+  UniqueFd file_;
+};
+
+}  // namespace cay::keeper

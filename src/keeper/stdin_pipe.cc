@@ -1,0 +1,97 @@
+#include "keeper/stdin_pipe.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace cay::keeper {
+
+StdinPipe::StdinPipe(Loop& loop, Outbox& outbox, UniqueFd fd, bool terminal)
+    : outbox_(outbox), loop_(loop), fd_(std::move(fd)), terminal_(terminal) {}
+
+Error StdinPipe::closed() {
+  return {Code::kNotReady, "stdin_closed", "the command's stdin is closed: nothing more can be written to it", 0};
+}
+
+void StdinPipe::write(ReplyTo to, std::string data) {
+  if (!fd_ || ending_ || (!waiting_.empty() && waiting_.back().end)) return outbox_.fail(to, closed());
+  if (waiting_.size() >= kWaiting || waiting_bytes_ + data.size() > kWaitingBytes) {
+    return outbox_.fail(to, Error{Code::kExhausted, "stdin_backlog",
+                                  "the command does not read its stdin: too many writes are waiting for it", 0});
+  }
+  waiting_bytes_ += data.size();
+  waiting_.push_back({to, std::move(data), false});
+  admit();
+  flush();
+}
+
+void StdinPipe::close_when_drained(ReplyTo to) {
+  outbox_.ok(to);  // of a closed one too: it is what was asked for
+  if (terminal_ || !fd_) return;
+  waiting_.push_back({ReplyTo{}, {}, true});
+  admit();
+  flush();
+}
+
+// Moves held-back writes into the buffer, in their order, as far as it has room. One write larger
+// than the room goes in when the buffer is empty.
+void StdinPipe::admit() {
+  while (!waiting_.empty()) {
+    Waiting& next = waiting_.front();
+    const std::size_t held = buffer_.size() - begin_;
+    if (next.end) {
+      ending_ = true;
+    } else {
+      if (held > 0 && held + next.data.size() > kBuffer) return;
+      waiting_bytes_ -= next.data.size();
+      if (begin_ > 0) {
+        buffer_.erase(0, begin_);
+        begin_ = 0;
+      }
+      buffer_ += next.data;
+      outbox_.ok(next.to);
+    }
+    waiting_.pop_front();
+  }
+}
+
+void StdinPipe::flush() {
+  while (fd_) {
+    while (begin_ < buffer_.size()) {
+      const ssize_t done = ::write(fd_.get(), buffer_.data() + begin_, buffer_.size() - begin_);
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0 && errno == EAGAIN) {
+        if (!watch_) {
+          watch_ = loop_.watch(fd_.get(), EPOLLOUT, [this](std::uint32_t) { flush(); });
+        } else {
+          watch_.want(EPOLLOUT);
+        }
+        return;
+      }
+      if (done < 0) return close();  // EPIPE: nobody reads it any more
+      begin_ += static_cast<std::size_t>(done);
+      if (buffer_.size() - begin_ <= kBuffer / 2) admit();
+    }
+    buffer_ = {};
+    begin_ = 0;
+    admit();
+    if (begin_ == buffer_.size()) break;
+  }
+  watch_.reset();
+  if (ending_) close();
+}
+
+void StdinPipe::close() {
+  watch_.reset();
+  fd_.reset();
+  buffer_ = {};
+  begin_ = 0;
+  waiting_bytes_ = 0;
+  for (const Waiting& one : std::exchange(waiting_, {})) {
+    if (!one.end) outbox_.fail(one.to, closed());
+  }
+}
+
+}  // namespace cay::keeper

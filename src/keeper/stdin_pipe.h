@@ -1,0 +1,55 @@
+// StdinPipe: the keeper's end of a command's stdin: a bounded buffer, answers held back while it is
+// full, half-close after it is empty.
+#pragma once
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "keeper/loop.h"
+#include "keeper/outbox.h"
+
+namespace cay::keeper {
+
+class StdinPipe {
+ public:
+  static constexpr std::size_t kBuffer = 1024 * 1024;
+  static constexpr std::size_t kWaiting = 64;              // answers held back at once
+  static constexpr std::size_t kWaitingBytes = 2 * kBuffer;
+
+  // `terminal`: then half-close means nothing. An empty `fd` is a closed stdin.
+  StdinPipe(Loop& loop, Outbox& outbox, UniqueFd fd, bool terminal);
+
+  // Answers kOk when the bytes were taken, kNotReady when stdin is closed.
+  void write(ReplyTo to, std::string data);
+  // After what was written before.
+  void close_when_drained(ReplyTo to);
+  // The command is over or its end is closed.
+  void close();
+
+ private:
+  struct Waiting {
+    ReplyTo to;
+    std::string data;
+    bool end = false;
+  };
+
+  void flush();
+  void admit();
+  static Error closed();
+
+  Outbox& outbox_;
+  Loop& loop_;
+  UniqueFd fd_;
+  bool terminal_;
+  bool ending_ = false;  // close once the buffer is empty
+  std::string buffer_;
+  std::size_t begin_ = 0;
+  std::deque<Waiting> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  Watch watch_;
+};
+
+}  // namespace cay::keeper

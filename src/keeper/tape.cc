@@ -1,0 +1,156 @@
+#include "keeper/tape.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+
+namespace cay::keeper {
+namespace {
+
+constexpr const char* kNewRecord = "record.new";
+constexpr std::size_t kArgvInMemory = 2048;      // longer ones are read back from the record
+constexpr std::size_t kRecordLimit = 1024 * 1024;
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t got = ::write(fd, bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(got));
+  }
+  return true;
+}
+
+bool write_record(int dir, const wire::CommandMsg& message) {
+  UniqueFd file(::openat(dir, kNewRecord, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
+  if (!file) return false;
+  const bool ok = write_all(file.get(), wire::encode(message));
+  const int why = errno;
+  file.reset();
+  if (ok && ::renameat(dir, kNewRecord, dir, wire::kSpoolRecord) == 0) return true;
+  const int err = ok ? errno : why;
+  ::unlinkat(dir, kNewRecord, 0);
+  errno = err;
+  return false;
+}
+
+std::optional<wire::CommandMsg> read_record(int dir) {
+  UniqueFd file(::openat(dir, wire::kSpoolRecord, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) return std::nullopt;
+  std::string bytes;
+  char chunk[16 * 1024];
+  while (bytes.size() < kRecordLimit) {
+    const ssize_t got = ::read(file.get(), chunk, sizeof chunk);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    bytes.append(chunk, static_cast<std::size_t>(got));
+  }
+  return wire::decode<wire::CommandMsg>(bytes);
+}
+
+std::size_t size_of(const std::vector<std::string>& argv) {
+  std::size_t total = 0;
+  for (const auto& arg : argv) total += arg.size() + sizeof(std::string);
+  return total;
+}
+
+}  // namespace
+
+bool valid_command_id(std::string_view id) {
+  if (id.empty() || id.size() > 128 || id.front() == '.') return false;
+  for (const char c : id) {
+    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '.' || c == '_' || c == '-';
+    if (!fine) return false;
+  }
+  return true;
+}
+
+Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit)
+    : about(std::move(message)),
+      out(dir.get(), wire::kSpoolOut, limit),
+      err(dir.get(), wire::kSpoolErr, limit),
+      dir_(std::move(dir)) {}
+
+Tape::Tape(UniqueFd dir, wire::CommandMsg message)
+    : about(std::move(message)),
+      out(dir.get(), wire::kSpoolOut, about.out),
+      err(dir.get(), wire::kSpoolErr, about.err),
+      dir_(std::move(dir)),
+      ended_(true) {}
+
+Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, std::uint64_t limit) {
+  // 0750 by our umask-free wish: the daemon's group reads the spools of stopped sandboxes.
+  if (::mkdirat(spool, message.command_id.c_str(), 0750) != 0 && errno != EEXIST) {
+    return Error::from_errno(errno, "make the command's spool directory", "spool_unusable");
+  }
+  UniqueFd dir(::openat(spool, message.command_id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!dir) return Error::from_errno(errno, "open the command's spool directory", "spool_unusable");
+  if (!write_record(dir.get(), message)) {
+    const int err = errno;
+    erase(spool, message.command_id);
+    return Error::from_errno(err, "write the command's record (is the data directory's disk full?)",
+                             "spool_unusable");
+  }
+  std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit));
+  if (size_of(tape->about.argv) > kArgvInMemory) {
+    tape->about.argv = {};
+    tape->argv_on_disk_ = true;
+  }
+  return tape;
+}
+
+Result<std::shared_ptr<Tape>> Tape::load(int spool, const std::string& id) {
+  UniqueFd dir(::openat(spool, id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  std::optional<wire::CommandMsg> message;
+  if (dir) message = read_record(dir.get());
+  if (!message) {
+    return Error{Code::kLost, "record_lost", "the record of command " + id + " cannot be read from its spool", errno};
+  }
+  return std::shared_ptr<Tape>(new Tape(std::move(dir), std::move(*message)));
+}
+
+void Tape::erase(int spool, const std::string& id) {
+  UniqueFd dir(::openat(spool, id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (dir) {
+    for (const char* name : {wire::kSpoolOut, wire::kSpoolErr, wire::kSpoolRecord, kNewRecord}) {
+      ::unlinkat(dir.get(), name, 0);
+    }
+  }
+  ::unlinkat(spool, id.c_str(), AT_REMOVEDIR);
+}
+
+wire::CommandMsg Tape::message() {
+  wire::CommandMsg full = about;
+  full.out = out.extent();
+  full.err = err.extent();
+  if (argv_on_disk_) {
+    if (auto stored = read_record(dir_.get())) full.argv = std::move(stored->argv);
+  }
+  return full;
+}
+
+bool Tape::save() { return abandoned_ || write_record(dir_.get(), message()); }
+
+void Tape::mark_ended() {
+  out.mark_end();
+  err.mark_end();
+  ended_ = true;
+}
+
+void Tape::abandon() {
+  abandoned_ = true;
+  out.abandon();
+  err.abandon();
+}
+
+void Tape::close_files() {
+  out.close();
+  err.close();
+}
+
+}  // namespace cay::keeper

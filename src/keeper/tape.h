@@ -1,0 +1,52 @@
+// Tape: what is recorded of one command: its record (a CommandMsg) and its two output streams, in
+// SPOOL/<command id>. Shared by the running command and by its readers.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "keeper/spool_stream.h"
+#include "wire/messages.h"
+
+namespace cay::keeper {
+
+class Tape {
+ public:
+  // Makes the directory and the first record (state running). Fails kExhausted when the disk is full.
+  static Result<std::shared_ptr<Tape>> create(int spool, wire::CommandMsg message, std::uint64_t limit);
+  // A finished command's. Fails kLost when its record is gone or broken.
+  static Result<std::shared_ptr<Tape>> load(int spool, const std::string& id);
+  // Removes a command's directory; whatever is missing is fine.
+  static void erase(int spool, const std::string& id);
+
+  // Replaces the record on disk. False when the disk refuses; the older record stays then.
+  bool save();
+  // The record as it stands, argv and extents included.
+  wire::CommandMsg message();
+
+  bool ended() const { return ended_; }
+  void mark_ended();
+  // The directory is removed by the caller; from now on output is only counted.
+  void abandon();
+  void close_files();
+
+  wire::CommandMsg about;  // argv may live on disk only: message() completes it
+  SpoolStream out;
+  SpoolStream err;
+
+ private:
+  Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit);
+  Tape(UniqueFd dir, wire::CommandMsg message);
+
+  UniqueFd dir_;
+  bool argv_on_disk_ = false;
+  bool ended_ = false;
+  bool abandoned_ = false;
+};
+
+// Whether `id` may name a command (and so a directory): 1-128 of [A-Za-z0-9._-], no leading dot.
+bool valid_command_id(std::string_view id);
+
+}  // namespace cay::keeper

@@ -1,0 +1,48 @@
+// LocalKeeper: a real keeper in a forked child, without a sandbox: commands run where the test runs.
+// Over a UNIX or a TCP socket, with a spool directory of its own. Destroying it ends the keeper.
+#pragma once
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "keeper/keeper.h"
+#include "keeper/testing/client.h"
+
+namespace cay::keeper::testing {
+
+enum class Transport { kUnix, kTcp };
+
+class LocalKeeper {
+ public:
+  // `change` may adjust the context before the keeper starts.
+  explicit LocalKeeper(Transport transport = Transport::kUnix, const std::function<void(Context&)>& change = {});
+  ~LocalKeeper();
+  LocalKeeper(const LocalKeeper&) = delete;
+  LocalKeeper& operator=(const LocalKeeper&) = delete;
+
+  UniqueFd connect() const;
+  // A connection that said HELLO.
+  Client client() const;
+  pid_t pid() const { return pid_; }
+  const std::string& spool() const { return spool_; }   // the spool directory
+  const std::string& home() const { return home_; }     // a temporary directory of the test's own
+  // Resident memory now, and the most it ever was, in KiB.
+  long rss_kib() const;
+  long peak_kib() const;
+  // Waits for the keeper's own end; its exit code.
+  int wait();
+
+ private:
+  std::string home_, spool_, address_;
+  int port_ = 0;
+  Transport transport_;
+  pid_t pid_ = -1;
+};
+
+// A command of `argv` with the given id.
+wire::StartCommand command(std::string id, std::vector<std::string> argv);
+wire::StartCommand shell(std::string id, std::string script);
+
+}  // namespace cay::keeper::testing
