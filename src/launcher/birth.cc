@@ -54,12 +54,32 @@ Result<std::vector<UniqueFd>> open_layers(const Host& host, const std::string& s
   return layers;
 }
 
+// What an earlier keeper, of another uid, left: commands' directories with a few files each.
+Result<void> take_over(int dir, const std::vector<std::string>& names, uid_t uid, int depth) {
+  for (const std::string& name : names) {
+    if (::fchownat(dir, name.c_str(), uid, static_cast<gid_t>(-1), AT_SYMLINK_NOFOLLOW) != 0) {
+      return Error::from_errno(errno, "own the spool");
+    }
+    auto inner = os::open_dir(dir, name);
+    if (!inner || depth == 0) continue;
+    CAY_TRY(const auto below, os::list_dir(inner->get()));
+    CAY_CHECK(take_over(inner->get(), below, uid, depth - 1));
+  }
+  return {};
+}
+
 // DATA/spool/ID: the keeper writes, the daemon's group reads. Kept over a stop, whatever the next uid.
 Result<UniqueFd> make_spool(const Host& host, const std::string& id, uid_t keeper_uid) {
   if (::mkdirat(host.spool.get(), id.c_str(), 0700) != 0 && errno != EEXIST) {
     return Error::from_errno(errno, "make the spool directory");
   }
   CAY_TRY(UniqueFd dir, os::open_dir(host.spool.get(), id));
+  struct stat info {};
+  if (::fstat(dir.get(), &info) != 0) return Error::from_errno(errno, "stat the spool directory");
+  if (info.st_uid != 0 && info.st_uid != keeper_uid) {
+    CAY_TRY(const auto names, os::list_dir(dir.get()));
+    CAY_CHECK(take_over(dir.get(), names, keeper_uid, 1));
+  }
   if (::fchown(dir.get(), keeper_uid, host.config.daemon_gid) != 0 || ::fchmod(dir.get(), 02750) != 0) {
     return Error::from_errno(errno, "own the spool directory");
   }

@@ -85,6 +85,16 @@ bool copy_bytes(int from, int to, off_t size) {
 
 bool readable_by_all(const struct stat& info) { return (info.st_mode & S_IROTH) != 0; }
 
+// Whether every user of the host may enter each directory on the way to `path`.
+bool reachable_by_all(int root, const std::string& path) {
+  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    UniqueFd dir = open_in(root, path.substr(0, slash), O_PATH | O_DIRECTORY);
+    struct stat info {};
+    if (!dir || ::fstat(dir.get(), &info) != 0 || (info.st_mode & S_IXOTH) == 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<void> TreeWriter::link_tree(const std::string& path, const Skip& skip) { return tree(path, How::kLink, skip); }
@@ -92,8 +102,9 @@ Result<void> TreeWriter::copy_tree(const std::string& path, const Skip& skip) { 
 
 Result<void> TreeWriter::tree(const std::string& path, How how, const Skip& skip) {
   std::string name;
-  UniqueFd from = open_in(host_, path.substr(0, path.find_last_of('/') + 1), O_PATH | O_DIRECTORY);
-  if (!from) return {};
+  auto from_parent = parent_of(host_, path, name);
+  if (!from_parent || !reachable_by_all(host_, path)) return {};
+  const UniqueFd from = *std::move(from_parent);
   CAY_TRY(UniqueFd to, parent_of(root_, path, name));
   std::size_t slash = path.find_last_of('/');
   Walk walk{how, skip, slash == std::string::npos ? "" : path.substr(0, slash), mount_id_of(from.get())};
@@ -249,7 +260,7 @@ Result<void> TreeWriter::make_link(const std::string& path, const std::string& t
 Result<bool> TreeWriter::copy_with_mode(const std::string& path, mode_t mode) {
   std::string name;
   auto from = parent_of(host_, path, name);
-  if (!from) return false;
+  if (!from || !reachable_by_all(host_, path)) return false;
   struct stat info {};
   if (::fstatat(from->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
   if (!S_ISREG(info.st_mode) || !readable_by_all(info)) return false;
@@ -260,6 +271,7 @@ Result<bool> TreeWriter::copy_with_mode(const std::string& path, mode_t mode) {
 }
 
 std::string TreeWriter::host_text(const std::string& path) {
+  if (!reachable_by_all(host_, path)) return "";
   UniqueFd file = open_in(host_, path, O_RDONLY | O_NONBLOCK);
   struct stat info {};
   if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || !readable_by_all(info)) return "";

@@ -123,8 +123,9 @@ Result<Disks> Disks::open(int data_dir, const Config& config) {
       return disks;
     }
   }
-  CAY_CHECK(os::attach_mount(mount->get(), data_dir, "store"));
-  CAY_TRY(disks.store_, os::open_dir(data_dir, "store"));
+  // By descriptor: the owner of DATA may swap names at any moment.
+  CAY_CHECK(os::attach_mount(mount->get(), disks.store_.get(), ""));
+  CAY_TRY(disks.store_, os::open_dir(mount->get(), "."));
   if (::fchmod(disks.store_.get(), 0700) != 0) return Error::from_errno(errno, "chmod DATA/store");
   disks.pooled_ = true;
   disks.enforced_by_ = "btrfs qgroup";

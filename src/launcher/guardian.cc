@@ -34,8 +34,9 @@ sigset_t guarded_signals() {
   return set;
 }
 
-[[noreturn]] void be_worker(Host& host, int listen_fd) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the lock is the guardian's: a worker without one must not go on
+[[noreturn]] void be_worker(Host& host, int listen_fd, pid_t guardian) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a worker without a guardian must not go on
+  if (::getppid() != guardian) ::_exit(kFailed);
   ::prctl(PR_SET_NAME, "cay-launcher-w", 0, 0, 0);
   sigset_t none;
   sigemptyset(&none);
@@ -57,6 +58,7 @@ bool reap(pid_t worker) {
 
 int guard(Host& host, int listen_fd) {
   const sigset_t signals = guarded_signals();
+  const pid_t guardian = ::getpid();
   int pause_ms = 0;
   for (;;) {
     const auto born = std::chrono::steady_clock::now();
@@ -65,7 +67,7 @@ int guard(Host& host, int listen_fd) {
       std::fprintf(stderr, "cay-launcher: %s\n", worker.error().message.c_str());
       return kFailed;
     }
-    if (worker->pid == 0) be_worker(host, listen_fd);
+    if (worker->pid == 0) be_worker(host, listen_fd, guardian);
     for (bool alive = true; alive;) {
       const int signal = ::sigwaitinfo(&signals, nullptr);
       if (signal == SIGTERM || signal == SIGINT) {

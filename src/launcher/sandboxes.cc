@@ -65,7 +65,11 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
     return Error::from_errno(errno, "record the sandbox");
   }
   CAY_CHECK(host_.step("record"));
-  CAY_TRY(sandbox.slot, host_.slots.take());
+  // A restart likes its old range: its spool already belongs to that keeper's uid.
+  Result<Slot> slot = sandbox.has_record ? host_.slots.take(sandbox.record.slot) : host_.slots.take();
+  if (!slot && slot.error().reason == "slot_taken") slot = host_.slots.take();
+  if (!slot) return std::move(slot).error();
+  sandbox.slot = std::move(*slot);
   BirthPlan plan;
   plan.id = sandbox.id;
   plan.hostname = request.hostname;

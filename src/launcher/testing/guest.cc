@@ -97,7 +97,13 @@ int facts() {
 }
 
 int attack_init() {
-  say_call("control_kill_self", ::kill(::getpid(), 0) == 0);
+  const pid_t own = ::fork();
+  if (own == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  say_call("control_ptrace", ::ptrace(PTRACE_SEIZE, own, nullptr, nullptr) == 0);
+  ::kill(own, SIGKILL);
   say_call("ptrace", ::ptrace(PTRACE_SEIZE, 1, nullptr, nullptr) == 0);
   say_call("mem", opens("/proc/1/mem", O_RDONLY));
   say_call("environ", opens("/proc/1/environ", O_RDONLY));
@@ -141,9 +147,14 @@ int fill(const char* path, std::size_t mebibytes) {
   const int fd = ::open(path, O_WRONLY | O_CREAT, 0644);
   const std::string block(1 << 20, 'x');
   for (std::size_t i = 0; i < mebibytes; ++i) {
-    if (::write(fd, block.data(), block.size()) != static_cast<ssize_t>(block.size())) {
-      say_call("filled", false);
-      return 0;
+    for (std::size_t done = 0; done < block.size();) {
+      const ssize_t n = ::write(fd, block.data() + done, block.size() - done);
+      if (n < 0) {
+        say_call("filled", false);
+        ::unlink(path);
+        return 0;
+      }
+      done += static_cast<std::size_t>(n);
     }
   }
   say_call("filled", ::fsync(fd) == 0);

@@ -243,12 +243,14 @@ class RunningLauncher {
     for (const std::string& name : *pids) {
       std::ifstream status("/proc/" + name + "/status");
       unsigned long uid = 0;
+      bool zombie = false;  // of an orphan: the host's own init reaps it when it likes
       for (std::string line; std::getline(status, line);) {
+        zombie = zombie || line.starts_with("State:\tZ");
         if (line.starts_with("Uid:")) uid = std::strtoul(line.c_str() + 4, nullptr, 10);
       }
       std::ifstream groups("/proc/" + name + "/cgroup");
       std::string all((std::istreambuf_iterator<char>(groups)), {});
-      if (uid >= kKeeperBase && uid < kRangeEnd && all.find(instance) != std::string::npos) found["process"].push_back(name);
+      if (!zombie && uid >= kKeeperBase && uid < kRangeEnd && all.find(instance) != std::string::npos) found["process"].push_back(name);
     }
     return found;
   }

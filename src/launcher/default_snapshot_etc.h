@@ -1,0 +1,13 @@
+// The generated part of the default snapshot: /etc, /var, homes, and what makes installs work.
+#pragma once
+#include "launcher/default_snapshot_tree.h"
+
+namespace cay::launcher {
+
+// Everything but /usr, which must be in place already.
+Result<void> write_system(TreeWriter& tree);
+
+// Of it: /etc alone.
+Result<void> write_etc(TreeWriter& tree);
+
+}  // namespace cay::launcher

@@ -1,0 +1,92 @@
+// The rest of the generated system: /var, homes, mount points, and what makes installs work.
+#include <string>
+
+#include "launcher/default_snapshot_etc.h"
+
+namespace cay::launcher {
+namespace {
+
+constexpr uid_t kUser = 1000;
+constexpr uid_t kApt = 42;  // _apt of Debian: it downloads as this user
+
+struct Dir {
+  const char* path;
+  mode_t mode;
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+constexpr Dir kTop[] = {
+    {"proc", 0555}, {"sys", 0555}, {"dev", 0755}, {"run", 0755},   // mount points
+    {"tmp", 01777}, {"root", 0700}, {"home", 0755}, {"home/user", 0755, kUser, kUser},
+    {"opt", 0755},  {"srv", 0755}, {"mnt", 0755}, {"media", 0755}, {"boot", 0755},
+    {"usr/local", 0755}, {"usr/local/bin", 0755}, {"usr/local/etc", 0755}, {"usr/local/games", 0755},
+    {"usr/local/include", 0755}, {"usr/local/lib", 0755}, {"usr/local/sbin", 0755}, {"usr/local/share", 0755},
+    {"usr/local/share/man", 0755}, {"usr/local/share/ca-certificates", 0755}, {"usr/local/src", 0755},
+};
+
+constexpr Dir kVar[] = {
+    {"var", 0755}, {"var/backups", 0755}, {"var/cache", 0755}, {"var/cache/apt", 0755},
+    {"var/cache/apt/archives", 0755}, {"var/cache/apt/archives/partial", 0700, kApt, 0}, {"var/cache/debconf", 0755},
+    {"var/cache/fontconfig", 0755}, {"var/cache/ldconfig", 0700}, {"var/cache/man", 0755}, {"var/lib", 0755},
+    {"var/lib/apt", 0755}, {"var/lib/apt/lists", 0755}, {"var/lib/apt/lists/auxfiles", 0755},
+    {"var/lib/apt/lists/partial", 0700, kApt, 0}, {"var/lib/apt/mirrors", 0755},
+    {"var/lib/apt/mirrors/partial", 0755}, {"var/lib/apt/periodic", 0755}, {"var/lib/dpkg", 0755},
+    {"var/lib/dpkg/parts", 0755}, {"var/lib/dpkg/updates", 0755}, {"var/lib/dpkg/info", 0755}, {"var/lib/misc", 0755}, {"var/lib/pam", 0755},
+    {"var/lib/systemd", 0755}, {"var/lib/ucf", 0755}, {"var/local", 02775, 0, 50}, {"var/log", 0755},
+    {"var/log/apt", 0755}, {"var/mail", 02775, 0, 8}, {"var/opt", 0755}, {"var/spool", 0755}, {"var/tmp", 01777},
+};
+
+// Files of packages whose writers replace them by rename, never in place: links are as good as copies.
+constexpr const char* kLinkedState[] = {"var/lib/dpkg/info", "var/lib/texmf"};
+constexpr const char* kCopiedState[] = {
+    "var/lib/dpkg/alternatives", "var/lib/dpkg/triggers", "var/lib/dpkg/status", "var/lib/dpkg/diversions",
+    "var/lib/dpkg/statoverride", "var/lib/dpkg/arch", "var/lib/dpkg/cmethopt", "var/lib/apt/extended_states",
+};
+
+Result<void> write_homes(TreeWriter& tree) {
+  struct Dotfile {
+    const char *name, *from, *fallback;
+  };
+  const Dotfile of_root[] = {{".bashrc", "usr/share/base-files/dot.bashrc", "etc/skel/.bashrc"},
+                             {".profile", "usr/share/base-files/dot.profile", "etc/skel/.profile"}};
+  for (const Dotfile& file : of_root) {
+    std::string text = tree.host_text(file.from);
+    if (text.empty()) text = tree.host_text(file.fallback);
+    CAY_CHECK(tree.make_file("root/" + std::string(file.name), text));
+  }
+  for (const char* name : {".bashrc", ".profile", ".bash_logout"}) {
+    const std::string text = tree.host_text("etc/skel/" + std::string(name));
+    CAY_CHECK(tree.make_file("etc/skel/" + std::string(name), text));
+    CAY_CHECK(tree.make_file("home/user/" + std::string(name), text, 0644, kUser, kUser));
+  }
+  return {};
+}
+
+Result<void> write_python(TreeWriter& tree) {
+  if (!tree.has("usr/bin/python3")) return {};
+  if (!tree.has("usr/bin/python")) { CAY_CHECK(tree.make_link("usr/bin/python", "python3")); }
+  if (tree.has("usr/bin/pip")) return {};
+  if (tree.has("usr/bin/pip3")) return tree.make_link("usr/bin/pip", "pip3");
+  if (!tree.has("usr/lib/python3/dist-packages/pip")) return {};
+  return tree.make_file("usr/bin/pip", "#!/bin/sh\nexec python3 -m pip \"$@\"\n", 0755);
+}
+
+}  // namespace
+
+Result<void> write_system(TreeWriter& tree) {
+  for (const Dir& dir : kTop) { CAY_CHECK(tree.make_dir(dir.path, dir.mode, dir.uid, dir.gid)); }
+  for (const Dir& dir : kVar) { CAY_CHECK(tree.make_dir(dir.path, dir.mode, dir.uid, dir.gid)); }
+  CAY_CHECK(tree.make_link("var/run", "/run"));
+  CAY_CHECK(tree.make_link("var/lock", "/run/lock"));
+  CAY_CHECK(tree.make_link("usr/local/man", "share/man"));
+  CAY_CHECK(write_etc(tree));
+  for (const char* path : kLinkedState) { CAY_CHECK(tree.link_tree(path)); }
+  for (const char* path : kCopiedState) { CAY_CHECK(tree.copy_tree(path)); }
+  CAY_CHECK(write_homes(tree));
+  CAY_CHECK(write_python(tree));
+  // No service manager runs inside: package scripts must not try to start services.
+  return tree.make_file("usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0755);
+}
+
+}  // namespace cay::launcher
