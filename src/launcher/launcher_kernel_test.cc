@@ -250,6 +250,98 @@ TEST_F(LauncherTest, BadRequestsMakeNothing) {
   EXPECT_EQ(RunningLauncher::list(*client).size(), 0U) << "others are served";
 }
 
+TEST_F(LauncherTest, ARepeatedCreateFindsTheSandbox) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::string id = test_uuid(20);
+  auto first = client->ask(Type::kCreate, request_for(id));
+  auto second = client->ask(Type::kCreate, request_for(id));
+  ASSERT_EQ(type_of(first), Type::kCreated);
+  ASSERT_EQ(type_of(second), Type::kCreated);
+  EXPECT_EQ(first->payload, second->payload);
+}
+
+TEST_F(LauncherTest, DestroyedWhileItIsBeingMade) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    const std::string id = test_uuid(400 + i);
+    ASSERT_TRUE(client->send(Type::kCreate, 2 * i + 1, request_for(id)));
+    ASSERT_TRUE(client->send(i % 2 == 0 ? Type::kDestroy : Type::kStop, 2 * i + 2, wire::SandboxRef{id}));
+    std::vector<Type> answers = {type_of(client->next()), type_of(client->next())};
+    EXPECT_EQ(std::count(answers.begin(), answers.end(), Type::kOk), 1) << "the end is confirmed";
+  }
+  EXPECT_EQ(RunningLauncher::list(*client).size(), 0U);
+  expect_nothing_left(launcher);
+}
+
+TEST_F(LauncherTest, WhatTheGuestLeftOnItsDiskIsNotFollowed) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::string id = test_uuid(21);
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
+  ASSERT_EQ(type_of(client->ask(Type::kStop, wire::SandboxRef{id})), Type::kOk);
+  // Symbolic links where the next boot mounts and writes; a file for a directory.
+  const std::string victim = launcher.data + "/victim";
+  ASSERT_EQ(::mkdir(victim.c_str(), 0777), 0);
+  const std::string upper = "/proc/" + std::to_string(launcher.guardian) + "/root" + launcher.data + "/store/" + id + "/upper/";
+  for (const char* name : {"proc", "dev", "tmp", "etc"}) {
+    (void)os::remove_tree(AT_FDCWD, upper + name);
+    ASSERT_EQ(::symlink(victim.c_str(), (upper + name).c_str()), 0) << name;
+  }
+  std::ofstream(upper + "run") << "a file";
+  auto created = client->ask(Type::kCreate, request_for(id));
+  ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
+  const std::string facts = launcher.run(id, {"facts"});
+  EXPECT_NE(facts.find("ptmx=ok\n"), std::string::npos) << facts;
+  EXPECT_NE(facts.find("write_tmp=ok\n"), std::string::npos);
+  EXPECT_EQ(os::list_dir(os::open_dir(AT_FDCWD, victim)->get())->size(), 0U) << "the host was written to";
+}
+
+TEST_F(LauncherTest, AHalfMadeSandboxIsRemovedAtTheNextStart) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::string half = test_uuid(22), stray = test_uuid(23);
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(half))), Type::kCreated);
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(stray))), Type::kCreated);
+  // As a crash before the confirmation leaves it, and as one that lost even the directory would.
+  ASSERT_EQ(::unlink((launcher.data + "/sandboxes/" + half + "/record").c_str()), 0);
+  ASSERT_TRUE(os::remove_tree(AT_FDCWD, launcher.data + "/sandboxes/" + stray));
+  ASSERT_EQ(::kill(launcher.worker(), SIGKILL), 0);
+  client = launcher.connect();
+  ASSERT_TRUE(client);
+  // An end of the same id waits for the one that goes on.
+  ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{half})), Type::kOk);
+  ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{stray})), Type::kOk);
+  EXPECT_EQ(RunningLauncher::list(*client).size(), 0U);
+  expect_nothing_left(launcher);
+}
+
+TEST_F(LauncherTest, DeathsWhileNoLauncherLookedAreTold) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::string id = test_uuid(24);
+  auto created = client->ask(Type::kCreate, request_for(id));
+  ASSERT_EQ(type_of(created), Type::kCreated);
+  launcher.end();
+  ASSERT_EQ(::kill(static_cast<pid_t>(wire::decode<wire::Created>(created->payload)->keeper_pid), SIGKILL), 0);
+  launcher.start();
+  client = launcher.connect();
+  ASSERT_TRUE(client);
+  auto died = client->next();
+  ASSERT_EQ(type_of(died), Type::kDied);
+  EXPECT_EQ(wire::decode<wire::SandboxEntry>(died->payload)->sandbox_id, id);
+  auto entries = RunningLauncher::list(*client);
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_FALSE(entries[0].alive);
+  EXPECT_TRUE(entries[0].has_disk);
+}
+
 TEST_F(LauncherTest, PlainDisksWorkAndSayThatNothingLimitsThem) {
   Config config;
   config.plain_disks = true;

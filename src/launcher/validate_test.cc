@@ -1,0 +1,86 @@
+// What the launcher lets in.
+#include <gtest/gtest.h>
+
+#include "launcher/record.h"
+#include "launcher/slots.h"
+#include "launcher/validate.h"
+#include "wire/tlv.h"
+
+namespace cay::launcher {
+namespace {
+
+wire::CreateSandbox good() {
+  wire::CreateSandbox request;
+  request.sandbox_id = "10000000-0000-4000-8000-00000000000a";
+  request.snapshot_id = "20000000-0000-4000-8000-00000000000b";
+  request.hostname = "my-box";
+  request.cpu_millicores = 1000;
+  request.memory_bytes = std::uint64_t{512} << 20;
+  request.disk_bytes = std::uint64_t{1} << 30;
+  request.pids = 512;
+  return request;
+}
+
+TEST(ValidateTest, AGoodRequestPasses) { EXPECT_TRUE(check(good())); }
+
+TEST(ValidateTest, IdsAreUuidsOnly) {
+  for (const char* bad : {"", ".", "..", "../../etc", "10000000-0000-4000-8000-00000000000",
+                          "10000000-0000-4000-8000-00000000000A", "10000000-0000-4000-8000-0000000000/a",
+                          "10000000x0000-4000-8000-00000000000a", "10000000-0000-4000-8000-00000000000a\n"}) {
+    EXPECT_FALSE(is_uuid(bad)) << bad;
+  }
+  EXPECT_FALSE(is_uuid(std::string_view("10000000-0000-4000-8000-0000000000\0a", 36)));
+}
+
+TEST(ValidateTest, HostnamesAreLabels) {
+  EXPECT_TRUE(is_hostname("a"));
+  EXPECT_TRUE(is_hostname(std::string(63, 'a')));
+  for (const std::string& bad : {std::string(), std::string(64, 'a'), std::string("-a"), std::string("a-"),
+                                 std::string("A"), std::string("a b"), std::string("a\nb"), std::string("a.b")}) {
+    EXPECT_FALSE(is_hostname(bad)) << bad;
+  }
+}
+
+TEST(ValidateTest, NumbersHaveBounds) {
+  auto request = good();
+  request.memory_bytes = 0;
+  auto refused = check(request);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  EXPECT_NE(refused.error().message.find("memory_bytes"), std::string::npos);
+  request = good();
+  request.cpu_millicores = 1;
+  EXPECT_FALSE(check(request));
+  request = good();
+  request.pids = 0xffffffff;
+  EXPECT_FALSE(check(request));
+  request = good();
+  request.disk_bytes = ~std::uint64_t{0};
+  EXPECT_FALSE(check(request));
+}
+
+TEST(SlotsTest, RangesStayClearOfSystemds) {
+  const std::uint64_t last = std::uint64_t{kRangeBase} + std::uint64_t{kSlotCount} * kRangeSize;
+  EXPECT_LE(last, kRangeEnd);
+  EXPECT_LE(kKeeperBase + kSlotCount, kRangeBase);
+  EXPECT_GT(kSlotCount, 4000U);
+}
+
+TEST(RecordTest, SurvivesTheWireForm) {
+  Record record;
+  record.alive = true;
+  record.keeper_pid = 42;
+  record.start_time = 4711;
+  record.boot_id = "boot";
+  record.slot = 7;
+  record.snapshot_id = "snap";
+  const auto back = wire::decode<Record>(wire::encode(record));
+  ASSERT_TRUE(back);
+  EXPECT_TRUE(back->alive);
+  EXPECT_EQ(back->keeper_pid, 42);
+  EXPECT_EQ(back->start_time, 4711U);
+  EXPECT_EQ(back->slot, 7U);
+}
+
+}  // namespace
+}  // namespace cay::launcher
