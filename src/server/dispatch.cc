@@ -1,0 +1,167 @@
+#include "server/dispatch.h"
+
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "async/event.h"
+
+namespace cay::server {
+namespace {
+
+// The exchange as its handler sees it: with the caller and the route's parameters.
+class RoutedExchange final : public http::Exchange {
+ public:
+  RoutedExchange(std::shared_ptr<http::Exchange> inner, Principal principal, std::map<std::string, std::string> params)
+      : inner_(std::move(inner)), principal_(std::move(principal)), params_(std::move(params)) {}
+
+  const http::RequestHead& head() const override { return inner_->head(); }
+  const Principal& principal() const override { return principal_; }
+  const std::map<std::string, std::string>& params() const override { return params_; }
+  Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
+  std::unique_ptr<ByteSource> body() override { return inner_->body(); }
+  asio::awaitable<void> respond(http::Response response) override {
+    answered_ = true;
+    return inner_->respond(std::move(response));
+  }
+  asio::awaitable<void> respond_stream(int status, http::Headers headers, std::optional<std::uint64_t> length,
+                                       std::unique_ptr<ByteSource> bytes) override {
+    answered_ = true;
+    return inner_->respond_stream(status, std::move(headers), length, std::move(bytes));
+  }
+  Task<std::unique_ptr<http::WebSocket>> upgrade(std::size_t max_message) override {
+    answered_ = true;
+    return inner_->upgrade(max_message);
+  }
+  bool answered() const { return answered_; }
+
+ private:
+  std::shared_ptr<http::Exchange> inner_;
+  Principal principal_;
+  std::map<std::string, std::string> params_;
+  bool answered_ = false;
+};
+
+class Dispatcher {
+ public:
+  Dispatcher(const http::Router& router, const KeyRing& keys, DispatchConfig config)
+      : router_(router), keys_(keys), config_(std::move(config)) {}
+
+  asio::awaitable<void> handle(std::shared_ptr<http::Exchange> exchange) {
+    const auto begin = std::chrono::steady_clock::now();
+    AccessRecord record;
+    record.method = exchange->head().method;
+    record.target = exchange->head().target.substr(0, exchange->head().target.find('?'));
+    record.peer = exchange->head().peer;
+    std::exception_ptr failure;
+    try {
+      co_await route(exchange, record);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    record.milliseconds = took.count();
+    record.failed = failure != nullptr && !is_cancellation(failure);
+    if (config_.log) config_.log(record);
+    if (failure) std::rethrow_exception(failure);
+  }
+
+ private:
+  asio::awaitable<void> refuse(std::shared_ptr<http::Exchange> exchange, int status, Error error) {
+    auto response = router_.shape(exchange->head(), status, error);
+    if (status == 401) response.headers.set("WWW-Authenticate", "Bearer realm=\"cay\"");
+    co_await exchange->respond(std::move(response));
+  }
+
+  asio::awaitable<void> route(std::shared_ptr<http::Exchange> exchange, AccessRecord& record) {
+    const auto& head = exchange->head();
+    if (auto wrong = check_host(head, config_.hosts)) {
+      co_await refuse(exchange, 421, std::move(*wrong));
+      co_return;
+    }
+    if (auto wrong = check_origin(head)) {
+      co_await refuse(exchange, 403, std::move(*wrong));
+      co_return;
+    }
+    auto match = router_.match(head);
+    Principal principal;
+    // Without a key nobody learns which routes exist.
+    if (match.route == nullptr || match.route->auth == http::Auth::kKey) {
+      const auto key = key_of(head);
+      auto found = key ? keys_.find(*key) : std::nullopt;
+      if (!found) {
+        const char* what = key ? "this API key is not known: use the one in the data directory's api-key file"
+                               : "an API key is needed: send it as X-Api-Key or as Authorization: Bearer";
+        co_await refuse(exchange, 401, Error{Code::kUnauthenticated, key ? "unknown_key" : "no_key", what, 0});
+        co_return;
+      }
+      principal = std::move(*found);
+      record.principal = principal.key_name;
+    }
+    if (match.route == nullptr) {
+      co_await refuse_unrouted(exchange, std::move(match.allowed));
+      co_return;
+    }
+    const Busy busy(busy_[record.principal]);
+    if (!record.principal.empty() && busy.count() > config_.max_per_key) {
+      co_await refuse(exchange, 429,
+                      Error{Code::kExhausted, "too_many_requests",
+                            "this key has " + std::to_string(config_.max_per_key) + " requests at work: wait for some to end", 0});
+      co_return;
+    }
+    auto routed = std::make_shared<RoutedExchange>(exchange, std::move(principal), std::move(match.params));
+    std::exception_ptr failure;
+    try {
+      co_await match.route->handler(routed);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (failure && !is_cancellation(failure) && !routed->answered()) {
+      co_await refuse(exchange, 500,
+                      Error{Code::kInternal, "internal", "Cay failed at this request; the daemon's log says more", 0});
+    }
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  asio::awaitable<void> refuse_unrouted(std::shared_ptr<http::Exchange> exchange, std::vector<std::string> allowed) {
+    const auto& head = exchange->head();
+    const std::string path = head.target.substr(0, head.target.find('?'));
+    if (allowed.empty()) {
+      co_await refuse(exchange, 404, Error{Code::kNotFound, "no_such_route", "there is nothing at " + path, 0});
+      co_return;
+    }
+    std::string list;
+    for (const auto& method : allowed) list += (list.empty() ? "" : ", ") + method;
+    const Error error{Code::kInvalidArgument, "method_not_allowed", path + " takes " + list + ", not " + head.method, 0};
+    auto response = router_.shape(head, 405, error);
+    response.headers.set("Allow", list);
+    co_await exchange->respond(std::move(response));
+  }
+
+  // One request at work, counted for its key.
+  class Busy {
+   public:
+    explicit Busy(std::uint32_t& counter) : counter_(counter) { ++counter_; }
+    ~Busy() { --counter_; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    std::uint32_t count() const { return counter_; }
+
+   private:
+    std::uint32_t& counter_;  // std::map: entries stay where they are, and keys are few
+  };
+
+  const http::Router& router_;
+  const KeyRing& keys_;
+  DispatchConfig config_;
+  std::map<std::string, std::uint32_t> busy_;
+};
+
+}  // namespace
+
+http::Handler make_dispatcher(const http::Router& router, const KeyRing& keys, DispatchConfig config) {
+  auto dispatcher = std::make_shared<Dispatcher>(router, keys, std::move(config));
+  return [dispatcher](std::shared_ptr<http::Exchange> exchange) { return dispatcher->handle(std::move(exchange)); };
+}
+
+}  // namespace cay::server

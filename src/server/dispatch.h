@@ -1,0 +1,30 @@
+// Dispatch: what happens to every request before its handler: guards, key, route, limits, log.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "http/exchange.h"
+#include "http/router.h"
+#include "server/guards.h"
+#include "server/key_ring.h"
+
+namespace cay::server {
+
+struct AccessRecord {
+  std::string method, target, peer, principal;
+  double milliseconds = 0;
+  bool failed = false;  // the handler threw
+};
+
+struct DispatchConfig {
+  HostPolicy hosts;
+  std::uint32_t max_per_key = 1024;  // requests at work at once for one key; more get 429
+  std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets
+};
+
+// References outlive the handler. Runs on the daemon's loop.
+http::Handler make_dispatcher(const http::Router& router, const KeyRing& keys, DispatchConfig config);
+
+}  // namespace cay::server

@@ -1,0 +1,99 @@
+#include "server/guards.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace cay::server {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+bool ends_with(std::string_view text, std::string_view tail) {
+  return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail;
+}
+
+// "[::1]:80" -> "::1", "localhost:80" -> "localhost", "::1" stays.
+std::string without_port(std::string_view host) {
+  if (!host.empty() && host.front() == '[') {
+    const auto end = host.find(']');
+    return std::string(host.substr(1, end == std::string_view::npos ? end : end - 1));
+  }
+  const auto colon = host.find(':');
+  if (colon == std::string_view::npos || host.find(':', colon + 1) != std::string_view::npos) return std::string(host);
+  return std::string(host.substr(0, colon));
+}
+
+bool is_ipv4_loopback(std::string_view host) {
+  if (host.substr(0, 4) != "127.") return false;
+  return host.find_first_not_of("0123456789.") == std::string_view::npos && std::count(host.begin(), host.end(), '.') == 3;
+}
+
+}  // namespace
+
+bool is_loopback_host(std::string_view host) {
+  const std::string name = lower(host);
+  return name == "localhost" || name == "::1" || ends_with(name, ".localhost") || is_ipv4_loopback(name);
+}
+
+std::optional<Error> check_host(const http::RequestHead& head, const HostPolicy& policy) {
+  const std::string host = lower(without_port(head.host));
+  if (host.empty()) return Error{Code::kPermissionDenied, "wrong_host", "the request has no Host header", 0};
+  if (!policy.loopback_only || is_loopback_host(host)) return std::nullopt;
+  for (const auto& name : policy.names) {
+    const std::string known = lower(name);
+    if (host == known || (!known.empty() && known.front() == '.' && (ends_with(host, known) || host == known.substr(1)))) {
+      return std::nullopt;
+    }
+  }
+  return Error{Code::kPermissionDenied, "wrong_host",
+               "this daemon listens on loopback and is not '" + host +
+                   "': use 127.0.0.1 or localhost, or start it with --public-url naming that host",
+               0};
+}
+
+std::optional<Error> check_origin(const http::RequestHead& head) {
+  const auto origin = head.headers.get("Origin");
+  if (!origin || *origin == "null" || key_of(head)) {
+    const bool anonymous_page = origin && *origin == "null" && !key_of(head);
+    if (!anonymous_page) return std::nullopt;
+  }
+  const std::string text = lower(*origin);
+  const auto scheme = text.find("://");
+  const std::string_view authority = scheme == std::string::npos ? std::string_view() : std::string_view(text).substr(scheme + 3);
+  if (!authority.empty() && authority == lower(head.host)) return std::nullopt;
+  return Error{Code::kPermissionDenied, "cross_origin",
+               "requests from web pages of another origin need an API key in X-Api-Key", 0};
+}
+
+std::optional<std::string> key_of(const http::RequestHead& head) {
+  if (const auto key = head.headers.get("X-Api-Key"); key && !key->empty()) return std::string(*key);
+  if (const auto header = head.headers.get("Authorization")) {
+    constexpr std::string_view kBearer = "bearer ";
+    if (header->size() > kBearer.size() && lower(header->substr(0, kBearer.size())) == kBearer) {
+      return std::string(header->substr(kBearer.size()));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_listen(const std::string& listen, bool insecure_http) {
+  const auto colon = listen.rfind(':');
+  const bool digits = colon != std::string::npos && colon + 1 < listen.size() &&
+                      listen.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  if (!digits || listen.size() - colon > 6 || std::stoul(listen.substr(colon + 1)) > 65535) {
+    return Error{Code::kInvalidArgument, "bad_listen", "'" + listen + "' is not ADDRESS:PORT, such as 127.0.0.1:8787", 0};
+  }
+  const std::string host = without_port(listen);
+  if (is_loopback_host(host) || insecure_http) return std::nullopt;
+  return Error{Code::kInvalidArgument, "needs_tls",
+               "listening on " + host +
+                   " would send keys in clear: listen on 127.0.0.1 behind a TLS proxy, or say --insecure-http",
+               0};
+}
+
+}  // namespace cay::server

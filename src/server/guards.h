@@ -1,0 +1,35 @@
+// Guards: checks of a request that need no key. They stop web pages on the operator's machine.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "http/message.h"
+
+namespace cay::server {
+
+struct HostPolicy {
+  // Listening on loopback: only names that mean this machine are taken, so that a page whose name was
+  // rebound to 127.0.0.1 is refused (DNS rebinding).
+  bool loopback_only = true;
+  std::vector<std::string> names;  // of --public-url and --service-domain; the latter with a leading '.'
+};
+
+// kPermissionDenied (wrong_host): answer it with 421.
+std::optional<Error> check_host(const http::RequestHead& head, const HostPolicy& policy);
+
+// A request that carries an Origin of another host and no key of its own could only live on ambient
+// rights. kPermissionDenied (cross_origin): answer it with 403. Programs that send an Origin and a
+// key (Go's WebSocket client) pass.
+std::optional<Error> check_origin(const http::RequestHead& head);
+
+// The key that the request carries: X-Api-Key, or Authorization: Bearer.
+std::optional<std::string> key_of(const http::RequestHead& head);
+
+// `listen` is ADDRESS:PORT. Off loopback, plain HTTP needs an explicit yes.
+// kInvalidArgument (bad_listen, needs_tls).
+std::optional<Error> check_listen(const std::string& listen, bool insecure_http);
+bool is_loopback_host(std::string_view host);  // without port
+
+}  // namespace cay::server

@@ -1,0 +1,55 @@
+#include "server/guards.h"
+
+#include <gtest/gtest.h>
+
+namespace cay::server {
+namespace {
+
+http::RequestHead head_with(std::string host, std::vector<std::pair<std::string, std::string>> headers = {}) {
+  http::RequestHead head;
+  head.host = std::move(host);
+  for (auto& [name, value] : headers) head.headers.add(name, value);
+  return head;
+}
+
+TEST(GuardsTest, ReboundNamesAreRefusedOnLoopback) {
+  const HostPolicy policy{.loopback_only = true, .names = {"cay.example.org", ".box.example.org"}};
+  for (const char* host : {"127.0.0.1:8787", "localhost", "[::1]:80", "x.localhost:1", "127.8.8.8", "CAY.example.org:443",
+                           "a--80.box.example.org"}) {
+    EXPECT_FALSE(check_host(head_with(host), policy)) << host;
+  }
+  for (const char* host : {"", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "127.evil"}) {
+    EXPECT_TRUE(check_host(head_with(host), policy)) << host;
+  }
+  // Positive control: with the guard off the same name passes.
+  EXPECT_FALSE(check_host(head_with("evil.example"), HostPolicy{.loopback_only = false, .names = {}}));
+}
+
+TEST(GuardsTest, PagesOfOtherOriginsNeedAKey) {
+  EXPECT_FALSE(check_origin(head_with("localhost:1")));
+  EXPECT_FALSE(check_origin(head_with("localhost:1", {{"Origin", "http://localhost:1"}})));
+  EXPECT_TRUE(check_origin(head_with("localhost:1", {{"Origin", "http://localhost:2"}})));
+  EXPECT_TRUE(check_origin(head_with("localhost:1", {{"Origin", "https://evil.example"}})));
+  EXPECT_TRUE(check_origin(head_with("localhost:1", {{"Origin", "null"}})));
+  EXPECT_FALSE(check_origin(head_with("localhost:1", {{"Origin", "https://evil.example"}, {"X-Api-Key", "k"}})));
+}
+
+TEST(GuardsTest, KeysComeInTwoHeaders) {
+  EXPECT_EQ(key_of(head_with("h", {{"X-Api-Key", "a"}})), "a");
+  EXPECT_EQ(key_of(head_with("h", {{"Authorization", "bearer b"}})), "b");
+  EXPECT_FALSE(key_of(head_with("h", {{"Authorization", "Basic b"}})));
+  EXPECT_FALSE(key_of(head_with("h")));
+}
+
+TEST(GuardsTest, ListeningOffLoopbackNeedsAYes) {
+  EXPECT_FALSE(check_listen("127.0.0.1:0", false));
+  EXPECT_FALSE(check_listen("[::1]:8787", false));
+  EXPECT_EQ(check_listen("0.0.0.0:8787", false)->reason, "needs_tls");
+  EXPECT_FALSE(check_listen("0.0.0.0:8787", true));
+  for (const char* bad : {"8787", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:80x", ""}) {
+    EXPECT_EQ(check_listen(bad, true)->reason, "bad_listen") << bad;
+  }
+}
+
+}  // namespace
+}  // namespace cay::server

@@ -1,0 +1,185 @@
+#include "server/key_ring.h"
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <sstream>
+
+#include "base/assert.h"
+#include "base/unique_fd.h"
+#include "model/ids.h"
+
+namespace cay::server {
+namespace {
+
+constexpr std::size_t kKeyLetters = 43;
+constexpr std::size_t kMaxKeyFile = 1 << 20;
+
+Result<std::string> read_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return Error::from_errno(errno, "open " + path);
+  std::string text;
+  char chunk[4096];
+  while (true) {
+    const ssize_t n = ::read(fd.get(), chunk, sizeof chunk);
+    if (n < 0) return Error::from_errno(errno, "read " + path);
+    if (n == 0) return text;
+    text.append(chunk, static_cast<std::size_t>(n));
+    if (text.size() > kMaxKeyFile) return Error{Code::kInvalidArgument, "bad_key_file", path + " is too large", 0};
+  }
+}
+
+Result<void> write_all(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0) return Error::from_errno(errno, "write " + path);
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  if (::fsync(fd) != 0) return Error::from_errno(errno, "write " + path);
+  return {};
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+KeyHash hash_key(std::string_view key) {
+  KeyHash out;
+  ::SHA256(reinterpret_cast<const unsigned char*>(key.data()), key.size(), out.data());
+  return out;
+}
+
+std::string to_hex(const KeyHash& hash) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  for (const unsigned char byte : hash) {
+    out.push_back(kHex[byte >> 4]);
+    out.push_back(kHex[byte & 15]);
+  }
+  return out;
+}
+
+std::optional<KeyHash> hash_from_hex(std::string_view hex) {
+  KeyHash out;
+  if (hex.size() != out.size() * 2) return std::nullopt;
+  const auto digit = [](char c) -> int {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return -1;
+  };
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const int high = digit(hex[2 * i]);
+    const int low = digit(hex[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out[i] = static_cast<unsigned char>(high * 16 + low);
+  }
+  return out;
+}
+
+std::string new_key() {
+  static constexpr std::string_view kLetters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  // Values past the last whole multiple would make some letters likelier.
+  constexpr unsigned kFair = 256 - 256 % 62;
+  std::string key = "cay_";
+  while (key.size() < 4 + kKeyLetters) {
+    unsigned char byte = 0;
+    CAY_ASSERT(::getrandom(&byte, 1, 0) == 1);
+    if (byte < kFair) key.push_back(kLetters[byte % kLetters.size()]);
+  }
+  return key;
+}
+
+Result<void> KeyRing::add(KeyRecord record) {
+  if (!is_valid_name(record.name) || !is_valid_name(record.tenant)) {
+    return Error{Code::kInvalidArgument, "bad_key_name",
+                 "names of keys and tenants are 1-63 letters, digits, '.', '_' or '-'", 0};
+  }
+  for (const auto& known : records_) {
+    if (known.name == record.name) {
+      return Error{Code::kAlreadyExists, "key_name_in_use", "there is a key named '" + record.name + "' already", 0};
+    }
+  }
+  records_.push_back(std::move(record));
+  return {};
+}
+
+std::optional<Principal> KeyRing::find(std::string_view key) const {
+  const KeyHash hash = hash_key(key);
+  const KeyRecord* found = nullptr;
+  for (const auto& record : records_) {
+    if (::CRYPTO_memcmp(record.hash.data(), hash.data(), hash.size()) == 0) found = &record;
+  }
+  if (found == nullptr) return std::nullopt;
+  return Principal{TenantId(found->tenant), found->name};
+}
+
+Result<KeyRing> load_keys(const std::string& path) {
+  KeyRing ring;
+  auto text = read_file(path);
+  if (!text) {
+    if (text.error().os_errno == ENOENT) return ring;
+    return std::move(text).error();
+  }
+  std::istringstream lines(*text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    line = trimmed(line);
+    if (line.empty() || line.front() == '#') continue;
+    std::istringstream words(line);
+    KeyRecord record;
+    std::string hex;
+    words >> record.name >> record.tenant >> hex;
+    const auto hash = hash_from_hex(hex);
+    const std::string where = path + ":" + std::to_string(number);
+    if (!hash) return Error{Code::kInvalidArgument, "bad_key_file", where + ": not 'name tenant sha256'", 0};
+    record.hash = *hash;
+    auto added = ring.add(std::move(record));
+    if (!added) return std::move(added).error().while_doing(where);
+  }
+  return ring;
+}
+
+Result<void> append_key(const std::string& path, const KeyRecord& record) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return Error::from_errno(errno, "open " + path);
+  return write_all(fd.get(), record.name + " " + record.tenant + " " + to_hex(record.hash) + "\n", path);
+}
+
+Result<std::string> ensure_key_file(const std::string& path) {
+  auto found = read_file(path);
+  if (found) {
+    std::string key = trimmed(*found);
+    if (key.empty()) return Error{Code::kInvalidArgument, "bad_key_file", path + " is empty: remove it for a new key", 0};
+    return key;
+  }
+  if (found.error().os_errno != ENOENT) return std::move(found).error();
+  // Written beside and linked: a crash leaves no half key, and two starts agree on one.
+  std::string key = new_key();
+  const std::string draft = path + "." + new_uuid();
+  {
+    const UniqueFd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) return Error::from_errno(errno, "write " + draft);
+    auto written = write_all(fd.get(), key + "\n", draft);
+    if (!written) {
+      ::unlink(draft.c_str());
+      return std::move(written).error();
+    }
+  }
+  const int linked = ::link(draft.c_str(), path.c_str());
+  const int reason = errno;
+  ::unlink(draft.c_str());
+  if (linked == 0) return key;
+  if (reason != EEXIST) return Error::from_errno(reason, "write " + path);
+  CAY_TRY(auto other, read_file(path));
+  return trimmed(other);
+}
+
+}  // namespace cay::server
