@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <vector>
 
 #include "base/unique_fd.h"
 
@@ -70,6 +71,11 @@ std::string last_words(const std::string& path) {
   return text;
 }
 
+std::vector<std::string> arguments_of(const LauncherOptions& options) {
+  return {"cay-launcher", "--data", options.data, "--daemon-uid", std::to_string(options.daemon_uid), "--daemon-gid",
+          std::to_string(options.daemon_gid), "--instance", options.instance, "--build", CAY_VERSION};
+}
+
 std::vector<char*> c_array(const std::vector<std::string>& words) {
   std::vector<char*> out;
   out.reserve(words.size() + 1);
@@ -88,9 +94,7 @@ Result<void> start_launcher(const LauncherOptions& options) {
   const UniqueFd log(::open(log_path(options.data).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log) return Error::from_errno(errno, "open " + log_path(options.data));
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const std::vector<std::string> args = {
-      "cay-launcher", "--data", options.data, "--daemon-uid", std::to_string(options.daemon_uid), "--daemon-gid",
-      std::to_string(options.daemon_gid), "--instance", options.instance, "--build", CAY_VERSION};
+  const std::vector<std::string> args = arguments_of(options);
   std::vector<char*> argv = c_array(args);
   std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   char* envp[] = {path.data(), nullptr};
@@ -142,11 +146,10 @@ Result<void> stop_launcher(const std::string& data) {
   return {};
 }
 
-Result<void> become_launcher(const std::vector<std::string>& args) {
+Result<void> become_launcher(const LauncherOptions& options) {
   CAY_TRY(const UniqueFd image, launcher_image());
-  std::vector<std::string> all = {"cay-launcher"};
-  all.insert(all.end(), args.begin(), args.end());
-  std::vector<char*> argv = c_array(all);
+  const std::vector<std::string> args = arguments_of(options);
+  std::vector<char*> argv = c_array(args);
   ::fexecve(image.get(), argv.data(), environ);
   return Error::from_errno(errno, "start the launcher");
 }

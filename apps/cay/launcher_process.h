@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 
@@ -26,7 +25,7 @@ Result<void> start_launcher(const LauncherOptions& options);
 // Ends a running launcher; sandboxes live on. kNotFound if none answers.
 Result<void> stop_launcher(const std::string& data);
 
-// Replaces this process by the launcher program (`cay launcher`, under a supervisor).
-Result<void> become_launcher(const std::vector<std::string>& args);
+// Replaces this process by the launcher (`cay launcher`, under a supervisor). Returns only an error.
+Result<void> become_launcher(const LauncherOptions& options);
 
 }  // namespace cay::app
