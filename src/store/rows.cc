@@ -1,0 +1,113 @@
+#include "store/rows.h"
+
+#include <boost/json.hpp>
+
+namespace cay::store {
+namespace {
+
+std::int64_t stored(std::uint64_t number) { return static_cast<std::int64_t>(number); }
+
+std::optional<std::string> text_or_null(const Statement& row, int column) {
+  if (row.is_null(column)) return std::nullopt;
+  return row.text(column);
+}
+
+Error broken(const std::string& what) {
+  return {Code::kInternal, "store_broken", "state.db holds " + what + ": restore it from a backup", 0};
+}
+
+}  // namespace
+
+const char* const kColumns =
+    "id, tenant, name, state, reason, snapshot_name, snapshot_id, labels, cpu_millicores, memory_bytes, disk_bytes, "
+    "pids, run_user, run_workdir, run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, "
+    "last_active_at, stopped_at, created_by, facade_data";
+const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
+const char* const kAssignments =
+    "id=?, tenant=?, name=?, state=?, reason=?, snapshot_name=?, snapshot_id=?, labels=?, cpu_millicores=?, "
+    "memory_bytes=?, disk_bytes=?, pids=?, run_user=?, run_workdir=?, run_env=?, policy=?, idle_ttl_s=?, "
+    "delete_after_stop_s=?, created_at=?, updated_at=?, last_active_at=?, stopped_at=?, created_by=?, facade_data=?";
+
+void bind_row(Statement& statement, const Sandbox& sandbox) {
+  statement.bind(sandbox.id.get())
+      .bind(sandbox.tenant.get())
+      .bind(sandbox.name)
+      .bind(std::string(to_string(sandbox.state)))
+      .bind(sandbox.reason)
+      .bind(sandbox.snapshot_name)
+      .bind(sandbox.snapshot_id.get())
+      .bind(encode(sandbox.labels))
+      .bind(std::int64_t{sandbox.limits.cpu_millicores})
+      .bind(stored(sandbox.limits.memory_bytes))
+      .bind(stored(sandbox.limits.disk_bytes))
+      .bind(std::int64_t{sandbox.limits.pids})
+      .bind(sandbox.run.user)
+      .bind(sandbox.run.workdir)
+      .bind(encode(sandbox.run.env))
+      .bind(sandbox.policy)
+      .bind(sandbox.idle_ttl_s)
+      .bind(sandbox.delete_after_stop_s)
+      .bind(sandbox.created_at)
+      .bind(sandbox.updated_at)
+      .bind(sandbox.last_active_at)
+      .bind(sandbox.stopped_at)
+      .bind(sandbox.created_by)
+      .bind(encode(sandbox.facade_data));
+}
+
+Result<Sandbox> read_row(const Statement& row) {
+  int column = 0;
+  Sandbox out;
+  out.id = SandboxId(row.text(column++));
+  out.tenant = TenantId(row.text(column++));
+  out.name = row.text(column++);
+  const std::string state = row.text(column++);
+  const auto known = sandbox_state_from(state);
+  if (!known) return broken("the unknown state '" + state + "'");
+  out.state = *known;
+  out.reason = row.text(column++);
+  out.snapshot_name = row.text(column++);
+  out.snapshot_id = SnapshotId(row.text(column++));
+  CAY_TRY(out.labels, decode(row.text(column++)));
+  out.limits.cpu_millicores = static_cast<std::uint32_t>(row.number(column++));
+  out.limits.memory_bytes = static_cast<std::uint64_t>(row.number(column++));
+  out.limits.disk_bytes = static_cast<std::uint64_t>(row.number(column++));
+  out.limits.pids = static_cast<std::uint32_t>(row.number(column++));
+  out.run.user = text_or_null(row, column++);
+  out.run.workdir = text_or_null(row, column++);
+  CAY_TRY(out.run.env, decode(row.text(column++)));
+  out.policy = row.text(column++);
+  out.idle_ttl_s = row.number(column++);
+  out.delete_after_stop_s = row.number(column++);
+  out.created_at = row.number(column++);
+  out.updated_at = row.number(column++);
+  out.last_active_at = row.number(column++);
+  if (!row.is_null(column)) out.stopped_at = row.number(column);
+  ++column;
+  out.created_by = row.text(column++);
+  CAY_TRY(out.facade_data, decode(row.text(column)));
+  return out;
+}
+
+std::string encode(const std::map<std::string, std::string>& map) {
+  boost::json::object object;
+  for (const auto& [key, value] : map) object.emplace(key, value);
+  return boost::json::serialize(object);
+}
+
+Result<std::map<std::string, std::string>> decode(const std::string& json) {
+  boost::json::parse_options options;
+  options.allow_invalid_utf8 = true;  // an environment variable is bytes
+  boost::json::error_code error;
+  const auto value = boost::json::parse(json, error, {}, options);
+  if (error || !value.is_object()) return broken("bad JSON");
+  std::map<std::string, std::string> out;
+  for (const auto& member : value.get_object()) {
+    if (!member.value().is_string()) return broken("bad JSON");
+    const auto& text = member.value().get_string();
+    out.emplace(std::string(member.key()), std::string(text.data(), text.size()));
+  }
+  return out;
+}
+
+}  // namespace cay::store

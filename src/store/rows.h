@@ -1,0 +1,23 @@
+// Sandbox <-> row. The order of kColumns is the order of bind_row and read_row.
+#pragma once
+#include <map>
+#include <string>
+
+#include "model/sandbox.h"
+#include "store/sqlite.h"
+
+namespace cay::store {
+
+extern const char* const kColumns;          // "id, tenant, ..."
+extern const char* const kPlaceholders;     // "?, ?, ..."
+extern const char* const kAssignments;      // "id = ?, tenant = ?, ..."
+
+void bind_row(Statement& statement, const Sandbox& sandbox);
+// Fails kInternal (store_broken) on what this program never writes.
+Result<Sandbox> read_row(const Statement& statement);
+
+// A JSON object of strings.
+std::string encode(const std::map<std::string, std::string>& map);
+Result<std::map<std::string, std::string>> decode(const std::string& json);
+
+}  // namespace cay::store

@@ -1,0 +1,90 @@
+#include "store/schema.h"
+
+#include <array>
+
+namespace cay::store {
+namespace {
+
+// Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
+// and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
+// Tenant '' in snapshot: the host's, for all.
+constexpr std::array<const char*, 1> kSteps = {
+    R"sql(
+CREATE TABLE sandbox (
+  id                  TEXT PRIMARY KEY,
+  tenant              TEXT NOT NULL,
+  name                TEXT NOT NULL,
+  state               TEXT NOT NULL,
+  reason              TEXT NOT NULL,
+  snapshot_name       TEXT NOT NULL,
+  snapshot_id         TEXT NOT NULL,
+  labels              TEXT NOT NULL,
+  cpu_millicores      INTEGER NOT NULL,
+  memory_bytes        INTEGER NOT NULL,
+  disk_bytes          INTEGER NOT NULL,
+  pids                INTEGER NOT NULL,
+  run_user            TEXT,
+  run_workdir         TEXT,
+  run_env             TEXT NOT NULL,
+  policy              TEXT NOT NULL,
+  idle_ttl_s          INTEGER NOT NULL,
+  delete_after_stop_s INTEGER NOT NULL,
+  created_at          INTEGER NOT NULL,
+  updated_at          INTEGER NOT NULL,
+  last_active_at      INTEGER NOT NULL,
+  stopped_at          INTEGER,
+  created_by          TEXT NOT NULL,
+  facade_data         TEXT NOT NULL,
+  UNIQUE (tenant, name)
+) STRICT;
+CREATE INDEX sandbox_by_age ON sandbox (tenant, created_at, id);
+CREATE TABLE sandbox_label (
+  sandbox_id TEXT NOT NULL REFERENCES sandbox (id) ON DELETE CASCADE,
+  tenant     TEXT NOT NULL,
+  key        TEXT NOT NULL,
+  value      TEXT NOT NULL,
+  PRIMARY KEY (sandbox_id, key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE snapshot (
+  id          TEXT PRIMARY KEY,
+  tenant      TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  status      TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  used_bytes  INTEGER NOT NULL,
+  created_at  INTEGER NOT NULL
+) STRICT;
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT;
+)sql",
+};
+
+}  // namespace
+
+int schema_version() { return static_cast<int>(kSteps.size()); }
+
+Result<void> migrate(Database& db) {
+  std::int64_t version = 0;
+  {
+    CAY_TRY(Statement asked, db.prepare_once("PRAGMA user_version"));
+    CAY_TRY(const bool row, asked.step());
+    if (row) version = asked.number(0);
+  }
+  if (version > schema_version()) {
+    return Error{Code::kUnsupported, "store_too_new",
+                 "state.db was written by a newer Cay (schema " + std::to_string(version) + ", this one knows " +
+                     std::to_string(schema_version()) + "): use that version again, or another data directory",
+                 0};
+  }
+  for (std::int64_t at = version; at < schema_version(); ++at) {
+    CAY_TRY(Transaction step, Transaction::begin(db));
+    CAY_CHECK(db.execute(kSteps.at(static_cast<std::size_t>(at))));
+    CAY_CHECK(db.execute("PRAGMA user_version = " + std::to_string(at + 1)));
+    CAY_CHECK(step.commit());
+  }
+  return {};
+}
+
+}  // namespace cay::store

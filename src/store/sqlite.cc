@@ -1,0 +1,142 @@
+#include "store/sqlite.h"
+
+#include <sqlite3.h>
+
+#include <utility>
+
+namespace cay::store {
+namespace {
+
+constexpr int kBusyMillis = 5000;  // another process (a backup) holds the file
+
+Error error_of(sqlite3* db) {
+  const int code = sqlite3_extended_errcode(db);
+  if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY) {
+    return {Code::kAlreadyExists, "unique", sqlite3_errmsg(db), 0};
+  }
+  std::string message = std::string("the store (state.db) failed: ") + sqlite3_errmsg(db);
+  if ((code & 0xff) == SQLITE_FULL) message += "; free space on the disk of the data directory";
+  if ((code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT) {
+    message += "; restore it from a backup, or move it away to begin anew";
+  }
+  return {Code::kUnavailable, "store_failed", std::move(message), 0};
+}
+
+}  // namespace
+
+Statement::Statement(Statement&& other) noexcept
+    : prepared_(std::exchange(other.prepared_, nullptr)), owned_(other.owned_), bound_(other.bound_) {}
+
+Statement::~Statement() {
+  if (prepared_ == nullptr) return;
+  if (owned_) {
+    sqlite3_finalize(prepared_);
+    return;
+  }
+  sqlite3_reset(prepared_);
+  sqlite3_clear_bindings(prepared_);
+}
+
+Statement& Statement::bind(const std::string& text) {
+  // SQLITE_TRANSIENT: SQLite copies, so that temporaries may be bound.
+  sqlite3_bind_text64(prepared_, ++bound_, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);  // NOLINT
+  return *this;
+}
+
+Statement& Statement::bind(std::int64_t number) {
+  sqlite3_bind_int64(prepared_, ++bound_, number);
+  return *this;
+}
+
+Statement& Statement::bind_null() {
+  sqlite3_bind_null(prepared_, ++bound_);
+  return *this;
+}
+
+Statement& Statement::bind(const std::optional<std::string>& text) { return text ? bind(*text) : bind_null(); }
+Statement& Statement::bind(const std::optional<std::int64_t>& number) { return number ? bind(*number) : bind_null(); }
+
+Result<bool> Statement::step() {
+  const int code = sqlite3_step(prepared_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return error_of(sqlite3_db_handle(prepared_));
+}
+
+Result<void> Statement::run() {
+  for (;;) {
+    CAY_TRY(const bool row, step());
+    if (!row) return {};
+  }
+}
+
+std::string Statement::text(int column) const {
+  const void* bytes = sqlite3_column_blob(prepared_, column);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(prepared_, column));
+  return bytes == nullptr ? std::string() : std::string(static_cast<const char*>(bytes), size);
+}
+
+std::int64_t Statement::number(int column) const { return sqlite3_column_int64(prepared_, column); }
+bool Statement::is_null(int column) const { return sqlite3_column_type(prepared_, column) == SQLITE_NULL; }
+
+Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  std::unique_ptr<Database> db(new Database(raw));
+  if (code != SQLITE_OK) {
+    if (raw == nullptr) return Error{Code::kUnavailable, "store_failed", "no memory to open " + path, 0};
+    return error_of(raw).while_doing("open " + path);
+  }
+  sqlite3_extended_result_codes(raw, 1);
+  sqlite3_busy_timeout(raw, kBusyMillis);
+  return db;
+}
+
+Database::~Database() {
+  for (const auto& [sql, statement] : prepared_) sqlite3_finalize(statement);
+  sqlite3_close(db_);
+}
+
+Result<Statement> Database::prepare(const std::string& sql) {
+  const auto found = prepared_.find(sql);
+  if (found != prepared_.end()) return Statement(found->second);
+  sqlite3_stmt* statement = nullptr;
+  const int size = static_cast<int>(sql.size());
+  if (sqlite3_prepare_v3(db_, sql.c_str(), size, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) != SQLITE_OK) {
+    return error_of(db_);
+  }
+  prepared_[sql] = statement;
+  return Statement(statement);
+}
+
+Result<Statement> Database::prepare_once(const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int size = static_cast<int>(sql.size());
+  if (sqlite3_prepare_v3(db_, sql.c_str(), size, 0, &statement, nullptr) != SQLITE_OK) return error_of(db_);
+  return Statement(statement, true);
+}
+
+Result<void> Database::execute(const std::string& sql) {
+  if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return error_of(db_);
+  return {};
+}
+
+Result<Transaction> Transaction::begin(Database& db) {
+  CAY_CHECK(db.execute("BEGIN IMMEDIATE"));
+  return Transaction(db);
+}
+
+Transaction::~Transaction() {
+  if (db_ == nullptr) return;
+  // SQLite may have rolled back by itself (a full disk): then this fails, and that is as well.
+  const auto rolled_back = db_->execute("ROLLBACK");
+  (void)rolled_back;
+}
+
+Result<void> Transaction::commit() {
+  CAY_CHECK(db_->execute("COMMIT"));
+  db_ = nullptr;
+  return {};
+}
+
+}  // namespace cay::store

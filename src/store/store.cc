@@ -1,0 +1,238 @@
+#include "store/store.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "store/data_lock.h"
+#include "store/rows.h"
+#include "store/schema.h"
+#include "store/sqlite.h"
+
+namespace cay::store {
+namespace {
+
+const std::string kSelect = std::string("SELECT ") + kColumns + " FROM sandbox ";
+
+// The name's constraint is the only one a caller can break: ids are random.
+Error named(Error error, const Sandbox& sandbox) {
+  if (error.code != Code::kAlreadyExists) return error;
+  return {Code::kAlreadyExists, "name_in_use",
+          "a sandbox named '" + sandbox.name + "' exists: choose another name or delete it", 0};
+}
+
+// For LIKE ... ESCAPE '\': '%', '_' and '\' stand for themselves.
+std::string like(const std::string& text) {
+  std::string out = "%";
+  for (const char c : text) {
+    if (c == '%' || c == '_' || c == '\\') out.push_back('\\');
+    out.push_back(c);
+  }
+  out.push_back('%');
+  return out;
+}
+
+const char* column_of(SandboxSort sort) {
+  switch (sort) {
+    case SandboxSort::kCreatedAt: return "created_at";
+    case SandboxSort::kName: return "name";
+    case SandboxSort::kState: return "state";
+    case SandboxSort::kStoppedAt: return "stopped_at";
+    case SandboxSort::kIdleTtl: return "idle_ttl_s";
+    case SandboxSort::kDeleteAfterStop: return "delete_after_stop_s";
+  }
+  return "created_at";
+}
+
+class SqliteStore : public core::Store {
+ public:
+  SqliteStore(DataLock lock, std::unique_ptr<Database> db) : lock_(std::move(lock)), db_(std::move(db)) {}
+
+  Result<void> insert(const Sandbox& sandbox) override {
+    CAY_TRY(Transaction transaction, Transaction::begin(*db_));
+    {
+      static const std::string kSql =
+          std::string("INSERT INTO sandbox (") + kColumns + ") VALUES (" + kPlaceholders + ")";
+      CAY_TRY(Statement row, db_->prepare(kSql));
+      bind_row(row, sandbox);
+      auto done = row.run();
+      if (!done) return named(std::move(done).error(), sandbox);
+    }
+    CAY_CHECK(put_labels(sandbox));
+    return transaction.commit();
+  }
+
+  Result<void> update(const Sandbox& sandbox) override {
+    CAY_TRY(Transaction transaction, Transaction::begin(*db_));
+    std::string labels;
+    {
+      CAY_TRY(Statement old, db_->prepare("SELECT labels FROM sandbox WHERE id = ?"));
+      old.bind(sandbox.id.get());
+      CAY_TRY(const bool found, old.step());
+      if (!found) return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get(), 0};
+      labels = old.text(0);
+    }
+    {
+      static const std::string kSql = std::string("UPDATE sandbox SET ") + kAssignments + " WHERE id = ?";
+      CAY_TRY(Statement row, db_->prepare(kSql));
+      bind_row(row, sandbox);
+      row.bind(sandbox.id.get());
+      auto done = row.run();
+      if (!done) return named(std::move(done).error(), sandbox);
+    }
+    if (labels != encode(sandbox.labels)) {
+      CAY_TRY(Statement old, db_->prepare("DELETE FROM sandbox_label WHERE sandbox_id = ?"));
+      CAY_CHECK(old.bind(sandbox.id.get()).run());
+      CAY_CHECK(put_labels(sandbox));
+    }
+    return transaction.commit();
+  }
+
+  Result<void> erase(const SandboxId& id) override {
+    CAY_TRY(Statement row, db_->prepare("DELETE FROM sandbox WHERE id = ?"));  // labels cascade
+    return row.bind(id.get()).run();
+  }
+
+  Result<std::optional<Sandbox>> by_id(const TenantId& tenant, const SandboxId& id) override {
+    static const std::string kSql = kSelect + "WHERE tenant = ? AND id = ?";
+    return one(kSql, tenant.get(), id.get());
+  }
+
+  Result<std::optional<Sandbox>> by_name(const TenantId& tenant, const std::string& name) override {
+    static const std::string kSql = kSelect + "WHERE tenant = ? AND name = ?";
+    return one(kSql, tenant.get(), name);
+  }
+
+  Result<SandboxPage> list(const TenantId& tenant, const SandboxQuery& query) override {
+    std::string sql = kSelect + "WHERE tenant = ?";
+    if (!query.name_contains.empty()) sql += " AND name LIKE ? ESCAPE '\\'";  // LIKE ignores ASCII case
+    if (query.state) sql += " AND state = ?";
+    if (!query.created_by.empty()) sql += " AND created_by = ?";
+    for (const auto& label : query.labels) {
+      sql += " AND EXISTS (SELECT 1 FROM sandbox_label WHERE sandbox_id = sandbox.id AND key = ?";
+      sql += label.second ? " AND value = ?)" : ")";
+    }
+    const std::string direction = query.descending ? " DESC" : " ASC";
+    sql += std::string(" ORDER BY ") + column_of(query.sort) + direction + ", id" + direction;
+    sql += " LIMIT ? OFFSET ?";
+    CAY_TRY(Statement rows, db_->prepare_once(sql));
+    rows.bind(tenant.get());
+    if (!query.name_contains.empty()) rows.bind(like(query.name_contains));
+    if (query.state) rows.bind(std::string(to_string(*query.state)));
+    if (!query.created_by.empty()) rows.bind(query.created_by);
+    for (const auto& [key, value] : query.labels) {
+      rows.bind(key);
+      if (value) rows.bind(*value);
+    }
+    // One more than asked for tells whether there are more; -1 is no limit.
+    rows.bind(query.limit == 0 ? std::int64_t{-1} : std::int64_t{query.limit} + 1);
+    rows.bind(std::int64_t{query.offset});
+    SandboxPage page;
+    CAY_TRY(page.items, read_all(rows));
+    if (query.limit != 0 && page.items.size() > query.limit) {
+      page.more = true;
+      page.items.pop_back();
+    }
+    return page;
+  }
+
+  Result<std::vector<Sandbox>> all() override {
+    CAY_TRY(Statement rows, db_->prepare_once(kSelect + "ORDER BY created_at, id"));
+    return read_all(rows);
+  }
+
+  Result<void> put_snapshot(const SnapshotInfo& snapshot) override {
+    CAY_TRY(Statement row, db_->prepare("INSERT INTO snapshot (id, tenant, name, status, fingerprint, used_bytes, "
+                                        "created_at) VALUES (?, '', ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+                                        "name = excluded.name, status = excluded.status, "
+                                        "fingerprint = excluded.fingerprint, used_bytes = excluded.used_bytes, "
+                                        "created_at = excluded.created_at"));
+    row.bind(snapshot.id.get()).bind(snapshot.name).bind(snapshot.status).bind(snapshot.fingerprint);
+    row.bind(static_cast<std::int64_t>(snapshot.used_bytes)).bind(snapshot.created_at);
+    return row.run();
+  }
+
+  Result<std::vector<SnapshotInfo>> snapshots() override {
+    CAY_TRY(Statement rows, db_->prepare("SELECT id, name, status, fingerprint, used_bytes, created_at "
+                                         "FROM snapshot ORDER BY created_at, id"));
+    std::vector<SnapshotInfo> out;
+    for (;;) {
+      CAY_TRY(const bool row, rows.step());
+      if (!row) return out;
+      SnapshotInfo snapshot;
+      snapshot.id = SnapshotId(rows.text(0));
+      snapshot.name = rows.text(1);
+      snapshot.status = rows.text(2);
+      snapshot.fingerprint = rows.text(3);
+      snapshot.used_bytes = static_cast<std::uint64_t>(rows.number(4));
+      snapshot.created_at = rows.number(5);
+      out.push_back(std::move(snapshot));
+    }
+  }
+
+  Result<std::optional<std::string>> get_meta(const std::string& key) override {
+    CAY_TRY(Statement row, db_->prepare("SELECT value FROM meta WHERE key = ?"));
+    CAY_TRY(const bool found, row.bind(key).step());
+    if (!found) return std::optional<std::string>();
+    return std::optional<std::string>(row.text(0));
+  }
+
+  Result<void> put_meta(const std::string& key, const std::string& value) override {
+    CAY_TRY(Statement row, db_->prepare("INSERT INTO meta (key, value) VALUES (?, ?) "
+                                        "ON CONFLICT (key) DO UPDATE SET value = excluded.value"));
+    return row.bind(key).bind(value).run();
+  }
+
+ private:
+  Result<void> put_labels(const Sandbox& sandbox) {
+    for (const auto& [key, value] : sandbox.labels) {
+      CAY_TRY(Statement row,
+              db_->prepare("INSERT INTO sandbox_label (sandbox_id, tenant, key, value) VALUES (?, ?, ?, ?)"));
+      CAY_CHECK(row.bind(sandbox.id.get()).bind(sandbox.tenant.get()).bind(key).bind(value).run());
+    }
+    return {};
+  }
+
+  Result<std::optional<Sandbox>> one(const std::string& sql, const std::string& tenant, const std::string& key) {
+    CAY_TRY(Statement row, db_->prepare(sql));
+    CAY_TRY(const bool found, row.bind(tenant).bind(key).step());
+    if (!found) return std::optional<Sandbox>();
+    CAY_TRY(Sandbox sandbox, read_row(row));
+    return std::optional<Sandbox>(std::move(sandbox));
+  }
+
+  static Result<std::vector<Sandbox>> read_all(Statement& rows) {
+    std::vector<Sandbox> out;
+    for (;;) {
+      CAY_TRY(const bool row, rows.step());
+      if (!row) return out;
+      CAY_TRY(Sandbox sandbox, read_row(rows));
+      out.push_back(std::move(sandbox));
+    }
+  }
+
+  DataLock lock_;  // let go last
+  std::unique_ptr<Database> db_;
+};
+
+// SQLite makes its files with the mode of the database file: it must be private before the first byte.
+Result<void> make_private(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return Error::from_errno(errno, "open " + path);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir) {
+  CAY_TRY(DataLock lock, DataLock::take(data_dir));
+  const std::string path = data_dir + "/state.db";
+  CAY_CHECK(make_private(path));
+  CAY_TRY(auto db, Database::open(path));
+  CAY_CHECK(db->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; "
+                        "PRAGMA trusted_schema = OFF"));
+  CAY_CHECK(migrate(*db));
+  return std::unique_ptr<core::Store>(std::make_unique<SqliteStore>(std::move(lock), std::move(db)));
+}
+
+}  // namespace cay::store

@@ -1,0 +1,305 @@
+// The same stories told to the real store and to the fake that other rooms test with; then what only
+// a file can do: persist, migrate, lock, break.
+#include "store/store.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/testing/fake_store.h"
+#include "store/rows.h"
+#include "store/schema.h"
+
+namespace cay::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TempDir {
+ public:
+  TempDir() {
+    std::string pattern = (fs::temp_directory_path() / "cay-store-XXXXXX").string();
+    path = ::mkdtemp(pattern.data());
+  }
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  ~TempDir() { fs::remove_all(path); }
+  std::string path;
+};
+
+Sandbox sandbox(const std::string& id, const std::string& name, const std::string& tenant = "a") {
+  Sandbox out;
+  out.id = SandboxId(id);
+  out.tenant = TenantId(tenant);
+  out.name = name;
+  return out;
+}
+
+bool same(const Sandbox& a, const Sandbox& b) {
+  return a.id == b.id && a.tenant == b.tenant && a.name == b.name && a.state == b.state && a.reason == b.reason &&
+         a.snapshot_name == b.snapshot_name && a.snapshot_id == b.snapshot_id && a.labels == b.labels &&
+         a.limits == b.limits && a.run == b.run && a.policy == b.policy && a.idle_ttl_s == b.idle_ttl_s &&
+         a.delete_after_stop_s == b.delete_after_stop_s && a.created_at == b.created_at &&
+         a.updated_at == b.updated_at && a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at &&
+         a.created_by == b.created_by && a.facade_data == b.facade_data;
+}
+
+Sandbox full() {
+  Sandbox out = sandbox("1", "box");
+  out.state = SandboxState::kFailed;
+  out.reason = "it's \"gone\"; DROP TABLE sandbox";
+  out.snapshot_name = "default";
+  out.snapshot_id = SnapshotId("s");
+  out.labels = {{"quote\"\\", "line\nend"}, {"Ümlaut", ""}, {"", "empty key"}};
+  out.limits = {.cpu_millicores = 4'000'000'000, .memory_bytes = 1ull << 62, .disk_bytes = 3, .pids = 4};
+  out.run.user = "user";
+  out.run.env = {{"BYTES", std::string("\xff\xfe\x00z", 4)}, {"E", ""}};
+  out.policy = "open";
+  out.idle_ttl_s = 60;
+  out.delete_after_stop_s = 120;
+  out.created_at = 1'800'000'000'000;
+  out.updated_at = 2;
+  out.last_active_at = 3;
+  out.stopped_at = 0;
+  out.created_by = "key";
+  out.facade_data = {{"langsmith", R"({"a":[1]})"}};
+  return out;
+}
+
+// Either store, behind the port.
+class EitherStore : public ::testing::TestWithParam<bool> {
+ protected:
+  EitherStore() {
+    if (GetParam()) {
+      auto opened = open_store(dir.path);
+      EXPECT_TRUE(opened) << opened.error().message;
+      store = *std::move(opened);
+    } else {
+      store = std::make_unique<core::testing::FakeStore>();
+    }
+  }
+  std::vector<std::string> names(const SandboxQuery& query, const std::string& tenant = "a") {
+    std::vector<std::string> out;
+    for (const auto& row : store->list(TenantId(tenant), query)->items) out.push_back(row.name);
+    return out;
+  }
+  TempDir dir;
+  std::unique_ptr<core::Store> store;
+  using Names = std::vector<std::string>;
+};
+
+TEST_P(EitherStore, GivesBackWhatItWasGiven) {
+  ASSERT_TRUE(store->insert(full()));
+  const auto got = store->by_id(TenantId("a"), SandboxId("1"));
+  ASSERT_TRUE(got && *got);
+  EXPECT_TRUE(same(**got, full()));
+  Sandbox next = full();
+  next.name = "renamed";
+  next.stopped_at.reset();
+  next.run.user.reset();
+  next.labels = {{"other", "1"}};
+  ASSERT_TRUE(store->update(next));
+  EXPECT_TRUE(same(**store->by_name(TenantId("a"), "renamed"), next));
+  EXPECT_FALSE(*store->by_name(TenantId("a"), "box"));
+  EXPECT_TRUE(same(store->all()->at(0), next));
+}
+
+TEST_P(EitherStore, NamesAreUniqueInATenant) {
+  ASSERT_TRUE(store->insert(sandbox("1", "box")));
+  EXPECT_EQ(store->insert(sandbox("2", "box")).error().reason, "name_in_use");
+  ASSERT_TRUE(store->insert(sandbox("3", "box", "b")));
+  ASSERT_TRUE(store->insert(sandbox("4", "other")));
+  EXPECT_EQ(store->update(sandbox("4", "box")).error().reason, "name_in_use");
+  EXPECT_EQ(store->update(sandbox("9", "new")).error().code, Code::kNotFound);
+  EXPECT_EQ(store->all()->size(), 3U);
+}
+
+TEST_P(EitherStore, TenantsSeeTheirOwnOnly) {
+  ASSERT_TRUE(store->insert(sandbox("1", "box")));
+  EXPECT_FALSE(*store->by_id(TenantId("b"), SandboxId("1")));
+  EXPECT_FALSE(*store->by_name(TenantId("b"), "box"));
+  EXPECT_EQ(names({}, "b"), Names{});
+}
+
+TEST_P(EitherStore, EraseIsIdempotentAndFreesNameAndLabels) {
+  Sandbox row = sandbox("1", "box");
+  row.labels["k"] = "v";
+  ASSERT_TRUE(store->insert(row));
+  ASSERT_TRUE(store->erase(row.id));
+  ASSERT_TRUE(store->erase(row.id));
+  ASSERT_TRUE(store->insert(sandbox("1", "box")));
+  SandboxQuery query;
+  query.labels = {{"k", std::nullopt}};
+  EXPECT_EQ(names(query), Names{});
+}
+
+TEST_P(EitherStore, FiltersAreAnded) {
+  const auto put = [&](const char* id, const char* name, SandboxState state, std::map<std::string, std::string> labels) {
+    Sandbox row = sandbox(id, name);
+    row.state = state;
+    row.labels = std::move(labels);
+    row.created_by = id;
+    ASSERT_TRUE(store->insert(row));
+  };
+  put("1", "Alpha_1", SandboxState::kReady, {{"team", "x"}, {"env", "prod"}});
+  put("2", "alphaX2", SandboxState::kStopped, {{"team", "x"}});
+  put("3", "beta", SandboxState::kReady, {{"team", "y"}, {"we\"ird", "%"}});
+  SandboxQuery query;
+  query.sort = SandboxSort::kName;
+  query.descending = false;
+  query.name_contains = "ALPHA";
+  EXPECT_EQ(names(query), (Names{"Alpha_1", "alphaX2"}));
+  query.name_contains = "a_";  // not a wildcard
+  EXPECT_EQ(names(query), (Names{"Alpha_1"}));
+  query.name_contains = "%";
+  EXPECT_EQ(names(query), Names{});
+  query.name_contains.clear();
+  query.labels = {{"team", "x"}};
+  EXPECT_EQ(names(query).size(), 2U);
+  query.labels = {{"team", "x"}, {"env", std::nullopt}};
+  EXPECT_EQ(names(query), (Names{"Alpha_1"}));
+  query.labels = {{"we\"ird", "%"}};
+  EXPECT_EQ(names(query), (Names{"beta"}));
+  query.labels.clear();
+  query.state = SandboxState::kStopped;
+  EXPECT_EQ(names(query), (Names{"alphaX2"}));
+  query.state.reset();
+  query.created_by = "3";
+  EXPECT_EQ(names(query), (Names{"beta"}));
+}
+
+TEST_P(EitherStore, SortsAndPages) {
+  for (int i = 0; i < 5; ++i) {
+    Sandbox row = sandbox(std::to_string(i), "n" + std::to_string(i));
+    row.created_at = 100 - i;
+    row.idle_ttl_s = i % 2;
+    if (i > 0) row.stopped_at = i;
+    ASSERT_TRUE(store->insert(row));
+  }
+  EXPECT_EQ(names({}), (Names{"n0", "n1", "n2", "n3", "n4"}));  // the newest first
+  SandboxQuery query;
+  query.sort = SandboxSort::kIdleTtl;
+  query.descending = false;
+  EXPECT_EQ(names(query), (Names{"n0", "n2", "n4", "n1", "n3"}));  // then by id
+  query.sort = SandboxSort::kStoppedAt;
+  EXPECT_EQ(names(query), (Names{"n0", "n1", "n2", "n3", "n4"}));  // never stopped: lowest
+  query.sort = SandboxSort::kName;
+  query.limit = 2;
+  query.offset = 2;
+  EXPECT_EQ(names(query), (Names{"n2", "n3"}));
+  EXPECT_TRUE(store->list(TenantId("a"), query)->more);
+  query.offset = 3;
+  EXPECT_FALSE(store->list(TenantId("a"), query)->more);
+  query.offset = 9;
+  EXPECT_EQ(names(query), Names{});
+}
+
+TEST_P(EitherStore, SnapshotsAndMetaAreReplaced) {
+  SnapshotInfo snapshot;
+  snapshot.id = SnapshotId("s");
+  snapshot.name = "default";
+  snapshot.status = "building";
+  ASSERT_TRUE(store->put_snapshot(snapshot));
+  snapshot.status = "ready";
+  snapshot.fingerprint = "f";
+  snapshot.used_bytes = 7;
+  snapshot.created_at = 8;
+  ASSERT_TRUE(store->put_snapshot(snapshot));
+  const auto all = store->snapshots();
+  ASSERT_EQ(all->size(), 1U);
+  EXPECT_EQ(all->at(0).status, "ready");
+  EXPECT_EQ(all->at(0).used_bytes, 7U);
+  EXPECT_FALSE(*store->get_meta("k"));
+  ASSERT_TRUE(store->put_meta("k", "1"));
+  ASSERT_TRUE(store->put_meta("k", "2"));
+  EXPECT_EQ(**store->get_meta("k"), "2");
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, EitherStore, ::testing::Values(true, false),
+                         [](const auto& info) { return info.param ? "Sqlite" : "Fake"; });
+
+TEST(StoreFile, SurvivesAndIsPrivate) {
+  TempDir dir;
+  {
+    auto store = open_store(dir.path);
+    ASSERT_TRUE(store);
+    ASSERT_TRUE((*store)->insert(full()));
+  }
+  struct stat info{};
+  ASSERT_EQ(::stat((dir.path + "/state.db").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  auto again = open_store(dir.path);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(same((*again)->all()->at(0), full()));
+}
+
+TEST(StoreFile, ASecondDaemonIsRefusedWithASentence) {
+  TempDir dir;
+  auto first = open_store(dir.path);
+  ASSERT_TRUE(first);
+  const auto second = open_store(dir.path);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().reason, "data_dir_locked");
+  EXPECT_NE(second.error().message.find("--data"), std::string::npos);
+  first->reset();
+  EXPECT_TRUE(open_store(dir.path));
+}
+
+TEST(StoreFile, ANewerSchemaIsRefusedAndLeftAlone) {
+  TempDir dir;
+  { ASSERT_TRUE(open_store(dir.path)); }
+  {
+    auto db = Database::open(dir.path + "/state.db");
+    ASSERT_TRUE((*db)->execute("PRAGMA user_version = 99"));
+  }
+  EXPECT_EQ(open_store(dir.path).error().reason, "store_too_new");
+}
+
+TEST(StoreFile, MigratesFromNothingOnceAndInSteps) {
+  TempDir dir;
+  auto db = Database::open(dir.path + "/state.db");
+  ASSERT_TRUE(db);
+  ASSERT_TRUE(migrate(**db));
+  ASSERT_TRUE(migrate(**db));
+  auto version = (*db)->prepare_once("PRAGMA user_version");
+  ASSERT_TRUE(*version->step());
+  EXPECT_EQ(version->number(0), schema_version());
+}
+
+TEST(StoreFile, AnInterruptedMigrationLeavesTheOldVersion) {
+  TempDir dir;
+  auto db = Database::open(dir.path + "/state.db");
+  ASSERT_TRUE((*db)->execute("CREATE TABLE snapshot (x)"));  // the step fails half-way
+  EXPECT_FALSE(migrate(**db));
+  auto version = (*db)->prepare_once("PRAGMA user_version");
+  ASSERT_TRUE(*version->step());
+  EXPECT_EQ(version->number(0), 0);
+  EXPECT_FALSE((*db)->prepare_once("SELECT * FROM sandbox"));
+}
+
+TEST(StoreFile, WhatIsNoDatabaseIsSaid) {
+  TempDir dir;
+  std::ofstream(dir.path + "/state.db") << std::string(4096, 'x');
+  const auto store = open_store(dir.path);
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().reason, "store_failed");
+  EXPECT_NE(store.error().message.find("backup"), std::string::npos);
+}
+
+TEST(StoreFile, AFailedInsertLeavesNoLabels) {
+  TempDir dir;
+  auto store = open_store(dir.path);
+  Sandbox row = sandbox("1", "box");
+  row.labels["k"] = "v";
+  ASSERT_TRUE((*store)->insert(row));
+  row.id = SandboxId("2");
+  EXPECT_FALSE((*store)->insert(row));
+  ASSERT_TRUE((*store)->erase(SandboxId("1")));
+  ASSERT_TRUE((*store)->insert(row));  // would clash with labels left behind
+}
+
+}  // namespace
+}  // namespace cay::store
