@@ -39,7 +39,7 @@ constexpr std::string_view kDirectories[] = {
     "alternatives", "apt", "apt/apt.conf.d", "apt/keyrings", "apt/preferences.d", "apt/sources.list.d", "apt/trusted.gpg.d",
     "bash_completion.d", "cron.d", "cron.daily", "default", "init.d", "ld.so.conf.d", "logrotate.d", "maven", "opt",
     "pam.d", "pki", "pki/ca-trust", "pki/tls", "profile.d", "rc0.d", "rc1.d", "rc2.d", "rc3.d", "rc4.d", "rc5.d",
-    "rc6.d", "rcS.d", "security", "security/limits.d", "security/namespace.d", "ssl", "sudoers.d", "systemd",
+    "rc6.d", "rcS.d", "security", "security/limits.d", "security/namespace.d", "ssl", "ssl/private", "sudoers.d", "systemd",
     "systemd/system", "systemd/user", "sysctl.d", "xdg",
 };
 
@@ -166,9 +166,17 @@ Result<void> write_certificates(TreeWriter& tree) {
 Result<void> write_etc(TreeWriter& tree) {
   CAY_CHECK(tree.make_dir("etc", 0755));
   for (std::string_view dir : kDirectories) {
-    CAY_CHECK(tree.make_dir("etc/" + std::string(dir), dir == "sudoers.d" ? 0750 : 0755));
+    const mode_t mode = dir == "sudoers.d" ? 0750 : dir == "ssl/private" ? 0700 : 0755;
+    CAY_CHECK(tree.make_dir("etc/" + std::string(dir), mode));
   }
-  const TreeWriter::Skip secrets = [](std::string_view path) { return is_secret_name(path); };
+  // The host's own certificate authorities, and the hash links to them.
+  const auto is_local_certificate = [&tree](std::string_view path) {
+    if (!path.starts_with("etc/ssl/certs/")) return false;
+    std::string target = tree.host_link(std::string(path));
+    if (!target.empty() && target.find('/') == std::string::npos) target = tree.host_link("etc/ssl/certs/" + target);
+    return target.starts_with("/usr/local/");
+  };
+  const TreeWriter::Skip secrets = [&](std::string_view path) { return is_secret_name(path) || is_local_certificate(path); };
   for (std::string_view name : kCopied) { CAY_CHECK(tree.copy_tree("etc/" + std::string(name), secrets)); }
   for (std::string_view prefix : kCopiedPrefixes) {
     const TreeWriter::Skip others = [prefix](std::string_view path) {

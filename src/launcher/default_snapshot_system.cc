@@ -42,6 +42,7 @@ constexpr const char* kLinkedState[] = {"var/lib/dpkg/info", "var/lib/texmf"};
 constexpr const char* kCopiedState[] = {
     "var/lib/dpkg/alternatives", "var/lib/dpkg/triggers", "var/lib/dpkg/status", "var/lib/dpkg/diversions",
     "var/lib/dpkg/statoverride", "var/lib/dpkg/arch", "var/lib/dpkg/cmethopt", "var/lib/apt/extended_states",
+    "var/lib/sgml-base", "var/lib/xml-core",  // catalogs that /etc/sgml and /etc/xml point to
 };
 
 Result<void> write_homes(TreeWriter& tree) {
@@ -86,6 +87,7 @@ Result<void> write_system(TreeWriter& tree) {
   CAY_CHECK(write_homes(tree));
   CAY_CHECK(write_python(tree));
   // No service manager runs inside: package scripts must not try to start services.
+  if (!tree.has("usr/sbin")) return {};
   return tree.make_file("usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0755);
 }
 

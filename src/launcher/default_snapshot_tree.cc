@@ -287,6 +287,16 @@ bool TreeWriter::host_has(const std::string& path) {
   return dir && ::faccessat(dir->get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+std::string TreeWriter::host_link(const std::string& path) {
+  std::string name;
+  auto dir = parent_of(host_, path, name);
+  if (!dir) return "";
+  std::string target(4096, '\0');
+  const ssize_t n = ::readlinkat(dir->get(), name.c_str(), target.data(), target.size());
+  target.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return target;
+}
+
 bool TreeWriter::has(const std::string& path) {
   std::string name;
   auto dir = parent_of(root_, path, name);

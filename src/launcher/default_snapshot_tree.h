@@ -43,7 +43,8 @@ class TreeWriter {
 
   // Of the host: its text if every user may read it, else "".
   std::string host_text(const std::string& path);
-  bool host_has(const std::string& path);  // without following a last link
+  bool host_has(const std::string& path);          // without following a last link
+  std::string host_link(const std::string& path);  // the target of a symbolic link, else ""
   bool has(const std::string& path);       // in the new tree
 
   std::uint64_t copied_bytes() const { return copied_bytes_; }

@@ -1,0 +1,266 @@
+// The default snapshot of a made-up host: what comes along, what does not, and what a crash leaves.
+#include "launcher/default_snapshot.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "launcher/default_snapshot_accounts.h"
+#include "launcher/sha256.h"
+
+namespace cay::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSecret = "hunter2-planted-secret";
+
+std::string slurp(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct stat look(const fs::path& path) {
+  struct stat info {};
+  EXPECT_EQ(lstat(path.c_str(), &info), 0) << path;
+  return info;
+}
+
+class DefaultSnapshotTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to give files to others: run as root";
+    char name[] = "/tmp/cay-snapshot-test-XXXXXX";
+    top_ = mkdtemp(name);
+    chmod(top_.c_str(), 0755);
+    host_ = top_ / "host";
+    layers_ = top_ / "layers";
+    fs::create_directory(layers_);
+    make_host();
+  }
+  void TearDown() override {
+    if (!top_.empty()) fs::remove_all(top_);
+  }
+
+  void put(const std::string& path, const std::string& text, mode_t mode = 0644) {
+    fs::create_directories((host_ / path).parent_path());
+    std::ofstream(host_ / path) << text;
+    ASSERT_EQ(chmod((host_ / path).c_str(), mode), 0);
+  }
+
+  void make_host() {
+    put("usr/bin/tool", "tool", 0755);
+    put("usr/bin/python3", "python", 0755);
+    put("usr/bin/pip3", "pip", 0755);
+    put("usr/bin/sudo", "sudo", 04755);
+    put("usr/bin/pkexec", "pkexec", 04755);
+    put("usr/bin/hidden-setuid", kSecret, 04750);
+    put("usr/lib/python3.11/EXTERNALLY-MANAGED", "no");
+    put("usr/lib/os-release", "ID=debian\nVERSION_CODENAME=bookworm\n");
+    put("usr/share/cay-test-secret", kSecret, 0600);
+    put("usr/share/closed/inner", kSecret);
+    chmod((host_ / "usr/share/closed").c_str(), 0750);
+    put("usr/local/bin/own", kSecret, 0755);
+    put("usr/share/ca-certificates/mozilla/A.crt", "CERT A\n");
+    fs::create_symlink("../bin/tool", host_ / "usr/share/link");
+    fs::create_symlink("/etc/alternatives/editor", host_ / "usr/bin/editor");
+    fs::create_symlink("/root/secret", host_ / "usr/share/to-root");
+    mkfifo((host_ / "usr/share/fifo").c_str(), 0644);
+    for (const char* top : {"bin", "lib"}) fs::create_symlink("usr/" + std::string(top), host_ / top);
+
+    put("etc/passwd", "root:x:0:0:The Boss,,,:/root:/bin/bash\nalice:x:1001:1001:Alice:/home/alice:/bin/zsh\n"
+                      "messagebus:x:100:102::/nonexistent:/usr/sbin/nologin\nbackupjob:x:990:990::/srv/backup:/bin/sh\n");
+    put("etc/group", "root:x:0:\nsudo:x:27:alice\nwheelies:x:1002:alice\nmessagebus:x:102:\n");
+    put("etc/shadow", std::string("root:") + kSecret + ":1:::::\n", 0640);
+    fs::create_symlink("../usr/lib/os-release", host_ / "etc/os-release");
+    fs::create_directories(host_ / "etc/alternatives");
+    fs::create_symlink("/usr/bin/tool", host_ / "etc/alternatives/editor");
+    put("etc/profile", "profile");
+    put("etc/skel/.bashrc", "bashrc");
+    put("etc/ssl/private/host.key", kSecret, 0644);  // readable by mistake: still not taken
+    put("etc/ssl/certs/java/cacerts", "certs");
+    fs::create_symlink("/usr/share/ca-certificates/mozilla/A.crt", host_ / "etc/ssl/certs/A.pem");
+    fs::create_symlink("A.pem", host_ / "etc/ssl/certs/aaaa.0");
+    fs::create_symlink("/usr/local/share/ca-certificates/corp.crt", host_ / "etc/ssl/certs/corp.pem");
+    fs::create_symlink("corp.pem", host_ / "etc/ssl/certs/cccc.0");
+    put("etc/ssl/certs/ca-certificates.crt", "CERT A\nCERT CORP\n");
+    put("etc/ca-certificates.conf", "# list\nmozilla/A.crt\n!mozilla/B.crt\n");
+    for (const char* path : {"etc/machine-id", "etc/ssh/ssh_host_rsa_key.pub", "etc/environment", "etc/pip.conf", "etc/npmrc",
+                             "etc/fstab", "etc/crypttab", "etc/apt/auth.conf.d/x", "etc/apt/apt.conf.d/proxy",
+                             "etc/apt/sources.list.d/corp.list", "etc/profile.d/proxy.sh", "etc/NetworkManager/x", "etc/hosts",
+                             "etc/resolv.conf", "etc/maven/settings.xml", "etc/java-17-openjdk/management/jmxremote.password",
+                             "etc/python3.11/x.key", "root/secret", "home/alice/notes", "var/log/syslog",
+                             "var/lib/dpkg/lock-frontend"}) {
+      put(path, kSecret);
+    }
+    put("etc/java-17-openjdk/security/java.security", "security");
+    put("etc/maven/m2.conf", "m2");
+    put("var/lib/dpkg/status",
+        "Package: tool\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1.0\n\n"
+        "Package: gone\nStatus: deinstall ok config-files\nVersion: 9\n");
+    put("var/lib/dpkg/info/tool.list", "/usr/bin/tool\n");
+  }
+
+  wire::SnapshotMsg build() {
+    auto made = build_default_snapshot(layers_.string(), [this](const std::string& line) { said_.push_back(line); },
+                                       {host_.string()});
+    EXPECT_TRUE(made) << (made ? "" : made.error().message);
+    return made ? *made : wire::SnapshotMsg{};
+  }
+
+  fs::path top_, host_, layers_;
+  std::vector<std::string> said_;
+};
+
+TEST_F(DefaultSnapshotTest, HoldsWhatProgramsNeed) {
+  const wire::SnapshotMsg made = build();
+  EXPECT_EQ(made.name, "default");
+  EXPECT_EQ(made.status, "ready");
+  const fs::path root = layers_ / made.id / "root";
+  EXPECT_EQ(slurp(root / "usr/bin/tool"), "tool");
+  EXPECT_EQ(look(root / "usr/bin/tool").st_ino, look(host_ / "usr/bin/tool").st_ino);  // a link, not a copy
+  EXPECT_EQ(fs::read_symlink(root / "bin"), "usr/bin");
+  EXPECT_EQ(fs::read_symlink(root / "usr/bin/python"), "python3");
+  EXPECT_EQ(fs::read_symlink(root / "usr/bin/pip"), "pip3");
+  EXPECT_EQ(fs::read_symlink(root / "etc/alternatives/editor"), "/usr/bin/tool");
+  EXPECT_FALSE(fs::exists(root / "usr/lib/python3.11/EXTERNALLY-MANAGED"));
+  EXPECT_EQ(slurp(root / "etc/java-17-openjdk/security/java.security"), "security");
+  EXPECT_EQ(slurp(root / "etc/maven/m2.conf"), "m2");
+  EXPECT_NE(slurp(root / "var/lib/dpkg/status").find("Package: tool"), std::string::npos);
+  EXPECT_EQ(slurp(root / "var/lib/dpkg/info/tool.list"), "/usr/bin/tool\n");
+  EXPECT_NE(slurp(root / "etc/apt/sources.list.d/debian.sources").find("Suites: bookworm bookworm-updates"), std::string::npos);
+  EXPECT_EQ(slurp(root / "etc/ssl/certs/ca-certificates.crt"), "CERT A\n");  // the distribution's, without the host's own
+  EXPECT_TRUE(fs::is_symlink(root / "etc/ssl/certs/aaaa.0"));
+  EXPECT_FALSE(fs::is_symlink(root / "etc/ssl/certs/corp.pem"));
+  EXPECT_FALSE(fs::is_symlink(root / "etc/ssl/certs/cccc.0"));
+
+  EXPECT_EQ(look(root / "tmp").st_mode & 07777, 01777u);
+  EXPECT_EQ(look(root / "var/tmp").st_mode & 07777, 01777u);
+  EXPECT_EQ(look(root / "root").st_mode & 07777, 0700u);
+  EXPECT_EQ(look(root).st_mode & 07777, 0755u);
+  EXPECT_EQ(look(root / "home/user").st_uid, 1000u);
+  EXPECT_EQ(slurp(root / "home/user/.bashrc"), "bashrc");
+  EXPECT_EQ(look(root / "etc/sudoers").st_mode & 07777, 0440u);
+  EXPECT_EQ(look(root / "etc/sudoers.d/90-cay").st_mode & 07777, 0440u);
+  for (const char* dir : {"proc", "sys", "dev", "run", "opt", "srv", "mnt", "media", "var/lib/apt/lists/partial"})
+    EXPECT_TRUE(fs::is_directory(root / dir)) << dir;
+}
+
+TEST_F(DefaultSnapshotTest, LeaksNothing) {
+  const wire::SnapshotMsg made = build();
+  const fs::path root = layers_ / made.id / "root";
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    const std::string path = entry.path().string();
+    ASSERT_TRUE(entry.is_symlink() || entry.is_directory() || entry.is_regular_file()) << path << " is of a special kind";
+    if (!entry.is_regular_file() || entry.is_symlink()) continue;
+    ++files;
+    EXPECT_EQ(slurp(entry.path()).find(kSecret), std::string::npos) << path;
+    EXPECT_EQ(slurp(entry.path()).find("alice"), std::string::npos) << path;
+    const auto info = look(entry.path());
+    if (info.st_nlink > 1) {  // the host's own file
+      EXPECT_NE(info.st_mode & S_IROTH, 0u) << path;
+      EXPECT_EQ(info.st_mode & (S_ISUID | S_ISGID), 0u) << path;
+    }
+  }
+  EXPECT_GT(files, 20);  // the walk walked
+  EXPECT_FALSE(fs::exists(root / "usr/share/closed"));
+  EXPECT_FALSE(fs::exists(root / "usr/local/bin/own"));
+  EXPECT_FALSE(fs::exists(root / "usr/share/fifo"));
+  EXPECT_EQ(slurp(root / "etc/machine-id"), "");
+  EXPECT_FALSE(fs::exists(root / "etc/ssl/private/host.key"));
+}
+
+TEST_F(DefaultSnapshotTest, SetIdProgramsAreCopiesAndOnlyKnownOnesKeepTheBit) {
+  ASSERT_EQ(setxattr((host_ / "usr/bin/tool").c_str(), "security.capability",
+                     "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", 20, 0), 0);
+  const wire::SnapshotMsg made = build();
+  const fs::path root = layers_ / made.id / "root";
+  EXPECT_EQ(look(root / "usr/bin/sudo").st_mode & 07777, 04755u);
+  EXPECT_EQ(look(root / "usr/bin/pkexec").st_mode & 07777, 0755u);
+  for (const char* path : {"usr/bin/sudo", "usr/bin/pkexec", "usr/bin/tool"}) {
+    EXPECT_NE(look(root / path).st_ino, look(host_ / path).st_ino) << path;
+    EXPECT_EQ(slurp(root / path), slurp(host_ / path));
+  }
+  EXPECT_LT(getxattr((root / "usr/bin/tool").c_str(), "security.capability", nullptr, 0), 0);
+  EXPECT_FALSE(fs::exists(root / "usr/bin/hidden-setuid"));
+}
+
+TEST_F(DefaultSnapshotTest, IsMadeOncePerSetOfPackages) {
+  const wire::SnapshotMsg first = build();
+  const wire::SnapshotMsg again = build();
+  EXPECT_EQ(again.id, first.id);
+  EXPECT_EQ(again.used_bytes, first.used_bytes);
+  EXPECT_EQ(again.created_at, first.created_at);
+  put("var/lib/dpkg/status", "Package: tool\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1.1\n");
+  const wire::SnapshotMsg upgraded = build();
+  EXPECT_NE(upgraded.id, first.id);
+  EXPECT_NE(upgraded.fingerprint, first.fingerprint);
+  EXPECT_TRUE(fs::exists(layers_ / first.id / "root/usr/bin/tool"));  // sandboxes on it go on
+}
+
+TEST_F(DefaultSnapshotTest, APackageUpgradeOnTheHostDoesNotReachIt) {
+  const wire::SnapshotMsg made = build();
+  put("usr/bin/tool.dpkg-new", "tool 2", 0755);
+  fs::rename(host_ / "usr/bin/tool.dpkg-new", host_ / "usr/bin/tool");
+  EXPECT_EQ(slurp(layers_ / made.id / "root/usr/bin/tool"), "tool");
+}
+
+TEST_F(DefaultSnapshotTest, WhatACrashLeftIsRemoved) {
+  fs::create_directories(layers_ / ".building-x/root/usr");
+  std::ofstream(layers_ / ".building-x/root/usr/half") << "half";
+  const wire::SnapshotMsg made = build();
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(layers_)) names.push_back(entry.path().filename());
+  EXPECT_EQ(names, std::vector<std::string>{made.id});
+}
+
+TEST_F(DefaultSnapshotTest, AHostWithoutUsrIsToldSo) {
+  fs::remove_all(host_ / "usr");
+  auto made = build_default_snapshot(layers_.string(), [](const std::string&) {}, {host_.string()});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, Code::kUnsupported);
+  EXPECT_TRUE(fs::is_empty(layers_));
+}
+
+TEST_F(DefaultSnapshotTest, AnotherFileSystemIsCopied) {
+  struct stat shm {};
+  if (stat("/dev/shm", &shm) != 0 || shm.st_dev == look(host_).st_dev) GTEST_SKIP() << "/dev/shm is no other file system here";
+  const fs::path elsewhere = "/dev/shm/cay-snapshot-test-" + std::to_string(getpid());
+  fs::create_directory(elsewhere);
+  auto made = build_default_snapshot(elsewhere.string(), [this](const std::string& line) { said_.push_back(line); }, {host_.string()});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(slurp(elsewhere / made->id / "root/usr/bin/tool"), "tool");
+  EXPECT_EQ(look(elsewhere / made->id / "root/usr/bin/tool").st_mode & 07777, 0755u);
+  EXPECT_TRUE(std::ranges::any_of(said_, [](const std::string& line) { return line.ends_with("copying"); }));
+  fs::remove_all(elsewhere);
+}
+
+TEST(DefaultSnapshotAccountsTest, PeopleStayOut) {
+  const Accounts made = make_accounts("root:*:0:0:root:/root:/bin/bash\n", "root:*:0:\nsudo:*:27:\n",
+                                      "root:x:0:0:Boss:/root:/bin/zsh\nalice:x:1001:1001::/home/alice:/bin/sh\n"
+                                      "postgres:x:101:104:Admin:/var/lib/postgresql:/bin/bash\nuser:x:1000:1000::/h:/s\n"
+                                      "redis:x:5000:5000::/:/bin/sh\nbroken\n::::::\n",
+                                      "alice:x:1001:\npostgres:x:104:alice\n");
+  EXPECT_EQ(made.passwd, "root:x:0:0:root:/root:/bin/bash\npostgres:x:101:104:postgres:/var/lib/postgresql:/bin/bash\n"
+                         "user:x:1000:1000:user:/home/user:/bin/bash\n");
+  EXPECT_EQ(made.group, "root:x:0:\nsudo:x:27:user\npostgres:x:104:\nuser:x:1000:\n");
+  EXPECT_EQ(made.shadow.find("root:*:"), 0u);
+}
+
+TEST(Sha256Test, AgreesWithTheStandardsExamples) {
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_hex(std::string(1'000'000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+}  // namespace
+}  // namespace cay::launcher
