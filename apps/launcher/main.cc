@@ -10,9 +10,7 @@
 #include <optional>
 #include <string>
 
-#if __has_include("launcher/default_snapshot.h")
 #include "launcher/default_snapshot.h"
-#endif
 #include "launcher/guardian.h"
 #include "launcher/validate.h"
 
@@ -67,7 +65,7 @@ int main(int argc, char** argv) {
                           {"help", no_argument, nullptr, kHelpFlag},
                           {nullptr, 0, nullptr, 0}};
   for (int flag = 0; (flag = ::getopt_long(argc, argv, "", flags, nullptr)) != -1;) {
-    const auto most = static_cast<unsigned long long>(flag == kPoolSize    ? std::numeric_limits<long long>::max()
+    const auto most = static_cast<unsigned long long>(flag == kPoolSize   ? std::numeric_limits<long long>::max()
                                                       : flag == kSocketFd ? 1 << 20
                                                                           : 0xffff'fffeLL);
     std::optional<unsigned long long> value;
@@ -77,8 +75,14 @@ int main(int argc, char** argv) {
     }
     switch (flag) {
       case kData: config.data = optarg; break;
-      case kDaemonUid: config.daemon_uid = static_cast<uid_t>(*value); has_uid = true; break;
-      case kDaemonGid: config.daemon_gid = static_cast<gid_t>(*value); has_gid = true; break;
+      case kDaemonUid:
+        config.daemon_uid = static_cast<uid_t>(*value);
+        has_uid = true;
+        break;
+      case kDaemonGid:
+        config.daemon_gid = static_cast<gid_t>(*value);
+        has_gid = true;
+        break;
       case kInstance: config.instance = optarg; break;
       case kBuild: config.build = optarg; break;
       case kSocketFd: config.socket_fd = static_cast<int>(*value); break;
@@ -92,14 +96,12 @@ int main(int argc, char** argv) {
   if (config.data.empty() || config.data.front() != '/') return usage("--data must be an absolute path");
   if (!has_uid) return usage("--daemon-uid is missing");
   if (!cay::launcher::is_instance(config.instance)) return usage("--instance must be 1-64 of a-z, 0-9 and dashes");
-  struct stat info {};
+  struct stat info{};
   if (!has_gid && ::stat(config.data.c_str(), &info) == 0) config.daemon_gid = info.st_gid;
   config.arguments = argv[0];
   config.arguments_size = static_cast<std::size_t>(argv[argc - 1] + std::strlen(argv[argc - 1]) + 1 - argv[0]);
-#if __has_include("launcher/default_snapshot.h")
   config.prepare_default = [](const std::string& layers, const cay::launcher::Progress& progress) {
     return cay::launcher::build_default_snapshot(layers, progress);
   };
-#endif
   return cay::launcher::run_guardian(std::move(config));
 }

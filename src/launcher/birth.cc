@@ -74,7 +74,7 @@ Result<UniqueFd> make_spool(const Host& host, const std::string& id, uid_t keepe
     return Error::from_errno(errno, "make the spool directory");
   }
   CAY_TRY(UniqueFd dir, os::open_dir(host.spool.get(), id));
-  struct stat info {};
+  struct stat info{};
   if (::fstat(dir.get(), &info) != 0) return Error::from_errno(errno, "stat the spool directory");
   if (info.st_uid != 0 && info.st_uid != keeper_uid) {
     CAY_TRY(const auto names, os::list_dir(dir.get()));
@@ -100,8 +100,8 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   birth.mounts_.push_back(std::move(disk));
   CAY_CHECK(host.step("make the disk"));
   CAY_TRY(const UniqueFd spool, make_spool(host, plan.id, slot.keeper_uid()));
-  CAY_TRY(const UniqueFd listener, os::listen_unix(host.run.get(), plan.id + ".sock", host.config.daemon_uid,
-                                                   host.config.daemon_gid));
+  CAY_TRY(const UniqueFd listener,
+          os::listen_unix(host.run.get(), plan.id + ".sock", host.config.daemon_uid, host.config.daemon_gid));
   CAY_CHECK(host.step("make the socket"));
   CAY_TRY(os::SocketPair control, os::socket_pair());
   CAY_TRY(os::SocketPair init, os::socket_pair());

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 namespace cay::launcher {
@@ -18,10 +18,8 @@ bool is_final(std::uint16_t type) {
     case wire::Type::kOk:
     case wire::Type::kError:
     case wire::Type::kEof:
-    case wire::Type::kSnapshot:
-      return true;
-    default:
-      return false;
+    case wire::Type::kSnapshot: return true;
+    default: return false;
   }
 }
 

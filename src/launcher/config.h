@@ -17,12 +17,12 @@ using Progress = std::function<void(const std::string& sentence)>;
 using PrepareDefault = std::function<Result<wire::SnapshotMsg>(const std::string& layers, const Progress& progress)>;
 
 struct Config {
-  std::string data;          // the data directory, absolute
-  std::string instance;      // 1-64 of [a-z0-9-]
-  std::string build;         // program version, for HELLO
-  uid_t daemon_uid = 0;      // the only user served, besides root
-  gid_t daemon_gid = 0;      // may read the spools
-  int socket_fd = -1;        // a listening socket; -1: made at DATA/run/launcher.sock
+  std::string data;      // the data directory, absolute
+  std::string instance;  // 1-64 of [a-z0-9-]
+  std::string build;     // program version, for HELLO
+  uid_t daemon_uid = 0;  // the only user served, besides root
+  gid_t daemon_gid = 0;  // may read the spools
+  int socket_fd = -1;    // a listening socket; -1: made at DATA/run/launcher.sock
   std::string runtime_dir = "/run/cay";
   std::uint64_t pool_bytes = 0;  // of a new pool file; 0: min(80 % of the free space, 1 TiB)
   bool plain_disks = false;      // never use a pool

@@ -54,28 +54,29 @@ Result<void> format(const std::string& device) {
 }
 
 Result<void> check_pool_file(int fd) {
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd, &info) != 0) return Error::from_errno(errno, "stat pool.img");
   if (!S_ISREG(info.st_mode) || info.st_uid != 0 || (info.st_mode & 077) != 0 || info.st_nlink != 1) {
-    return Error{Code::kPermissionDenied, "unsafe_pool",
-                 "DATA/pool.img is not a plain file of root's with mode 0600: it was put there by somebody else; move it "
-                 "away and start again",
-                 0};
+    return Error{
+        Code::kPermissionDenied, "unsafe_pool",
+        "DATA/pool.img is not a plain file of root's with mode 0600: it was put there by somebody else; move it "
+        "away and start again",
+        0};
   }
   return {};
 }
 
 Result<UniqueFd> mount_pool(int pool_fd) {
   CAY_TRY(const os::LoopDevice loop, os::attach_loop(pool_fd));
-  auto mount = os::new_mount("btrfs", {{"source", loop.path}, {"discard", "async"}},
-                             kNoHostRights | MOUNT_ATTR_NOATIME);
+  auto mount =
+      os::new_mount("btrfs", {{"source", loop.path}, {"discard", "async"}}, kNoHostRights | MOUNT_ATTR_NOATIME);
   if (!mount) return std::move(mount).error().while_doing("mount DATA/pool.img");
   return mount;
 }
 
 Result<UniqueFd> make_pool(int data_dir, std::uint64_t bytes) {
   if (bytes == 0) {
-    struct statvfs space {};
+    struct statvfs space{};
     if (::fstatvfs(data_dir, &space) != 0) return Error::from_errno(errno, "measure the data directory");
     bytes = std::min(kMaxPool, std::uint64_t{space.f_bavail} * space.f_frsize / 10 * 8);
   }
@@ -89,8 +90,7 @@ Result<UniqueFd> make_pool(int data_dir, std::uint64_t bytes) {
   {
     CAY_TRY(const os::LoopDevice loop, os::attach_loop(file.get()));
     CAY_CHECK(format(loop.path));
-    CAY_TRY(const UniqueFd mount,
-            os::new_mount("btrfs", {{"source", loop.path}}, kNoHostRights | MOUNT_ATTR_NOATIME));
+    CAY_TRY(const UniqueFd mount, os::new_mount("btrfs", {{"source", loop.path}}, kNoHostRights | MOUNT_ATTR_NOATIME));
     CAY_TRY(const UniqueFd root, os::open_dir(mount.get(), "."));  // a mount's own descriptor takes no ioctls
     CAY_CHECK(os::btrfs_enable_quota(root.get()));
   }
@@ -133,7 +133,7 @@ Result<Disks> Disks::open(int data_dir, const Config& config) {
 }
 
 bool Disks::exists(const std::string& id) const {
-  struct stat info {};
+  struct stat info{};
   return ::fstatat(store_.get(), id.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
 }
 

@@ -147,8 +147,7 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
     CAY_CHECK(os::write_file(cmds, "pids.max", std::to_string(limits.pids)));
   }
   if (cpu_on_v2) {
-    CAY_CHECK(os::write_file(cmds, "cpu.max",
-                             cpu_quota(limits.cpu_millicores) + " " + std::to_string(kPeriodUsec)));
+    CAY_CHECK(os::write_file(cmds, "cpu.max", cpu_quota(limits.cpu_millicores) + " " + std::to_string(kPeriodUsec)));
   }
   // Slots count memory and OOM kills of their own; after this, commands can only be in slots.
   if (memory_on_v2) {
@@ -204,9 +203,9 @@ Result<std::vector<std::string>> Groups::ids() const {
   for (const Tree* tree : trees()) {
     CAY_TRY(const auto names, os::list_dir(tree->top.get()));
     for (const std::string& name : names) {
-      struct stat info {};
-      const bool is_dir = ::fstatat(tree->top.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-                          S_ISDIR(info.st_mode);
+      struct stat info{};
+      const bool is_dir =
+          ::fstatat(tree->top.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
       if (is_dir && std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
     }
   }

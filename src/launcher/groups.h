@@ -24,8 +24,8 @@ struct GroupLimits {
 
 // Descriptors of one sandbox's groups; those of controllers that are on v2 stay empty.
 struct SandboxGroups {
-  UniqueFd keeper;  // v2 leaf that the keeper is cloned into
-  UniqueFd cmds;    // v2
+  UniqueFd keeper;                      // v2 leaf that the keeper is cloned into
+  UniqueFd cmds;                        // v2
   UniqueFd memory, pids, cpu, cpuacct;  // v1
 };
 

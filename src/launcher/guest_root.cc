@@ -23,8 +23,8 @@ constexpr std::uint64_t kPlain = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kData = kPlain | MOUNT_ATTR_NOEXEC;
 
 // Parts of /proc that tell of the host or reach into it (Docker's list and ours). Absent ones are skipped.
-constexpr const char* kMaskedProc[] = {"acpi", "asound", "interrupts", "kcore", "keys", "latency_stats",
-                                       "sched_debug", "scsi", "timer_list", "timer_stats"};
+constexpr const char* kMaskedProc[] = {"acpi",          "asound",      "interrupts", "kcore",      "keys",
+                                       "latency_stats", "sched_debug", "scsi",       "timer_list", "timer_stats"};
 constexpr const char* kReadOnlyProc[] = {"bus", "fs", "irq", "sys", "sysrq-trigger"};
 constexpr const char* kMaskedSys[] = {"firmware", "kernel/debug", "kernel/tracing", "kernel/security",
                                       "devices/virtual/powercap"};
@@ -53,9 +53,12 @@ Result<void> make_directory(int dir, const char* name, mode_t mode) {
 Result<UniqueFd> put_tmpfs(int point, std::uint64_t bytes, const char* mode, std::uint64_t attributes) {
   // An inode costs about a kilobyte of kernel memory, which the memory group pays for.
   const std::uint64_t inodes = std::clamp<std::uint64_t>(bytes / 4096, 1024, 1 << 20);
-  CAY_TRY(UniqueFd mount,
-          os::new_mount("tmpfs", {{"source", "tmpfs"}, {"size", std::to_string(bytes)}, {"nr_inodes", std::to_string(inodes)}, {"mode", mode}},
-                        attributes));
+  CAY_TRY(
+      UniqueFd mount,
+      os::new_mount(
+          "tmpfs",
+          {{"source", "tmpfs"}, {"size", std::to_string(bytes)}, {"nr_inodes", std::to_string(inodes)}, {"mode", mode}},
+          attributes));
   CAY_CHECK(os::attach_mount(mount.get(), point, ""));
   return mount;
 }
@@ -140,7 +143,7 @@ Result<void> GuestRoot::make_read_only(int tree, const char* path) {
 }
 
 Result<void> GuestRoot::mask(int tree, const char* path) {
-  struct stat info {};
+  struct stat info{};
   if (::fstatat(tree, path, &info, AT_SYMLINK_NOFOLLOW) != 0) {
     return errno == ENOENT ? Result<void>() : failed("look at what is masked");
   }
@@ -183,7 +186,7 @@ Result<void> GuestRoot::mount_dev() {
   for (const Device& device : kDevices) {
     const std::string host = std::string("/dev/") + device.name;
     CAY_TRY(const UniqueFd node, os::clone_mount(AT_FDCWD, host.c_str()));
-    struct stat info {};
+    struct stat info{};
     if (::fstat(node.get(), &info) != 0) return failed("look at a device");
     if (!S_ISCHR(info.st_mode) || info.st_rdev != makedev(device.major, device.minor)) {
       return Error{Code::kInternal, "wrong_device", host + " of this host is not the device of that name", 0};
@@ -202,9 +205,11 @@ Result<void> GuestRoot::mount_dev() {
   }
   CAY_CHECK(make_directory(dev.get(), "pts", 0755));
   // devpts must not be nodev: its nodes are all it has.
-  CAY_TRY(const UniqueFd pts,
-          os::new_mount("devpts", {{"source", "devpts"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"gid", "5"}, {"newinstance", ""}},
-                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  CAY_TRY(
+      const UniqueFd pts,
+      os::new_mount("devpts",
+                    {{"source", "devpts"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"gid", "5"}, {"newinstance", ""}},
+                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   CAY_CHECK(os::attach_mount(pts.get(), dev.get(), "pts"));
   CAY_CHECK(make_directory(dev.get(), "shm", 01777));
   CAY_TRY(const UniqueFd shm_point, os::open_dir(dev.get(), "shm"));
@@ -229,10 +234,9 @@ Result<void> GuestRoot::name_host() {
   const UniqueFd etc(::openat(root_.get(), "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!etc) return {};  // a snapshot without /etc needs no names in it
   CAY_CHECK(os::replace_file(etc.get(), "hostname", plan_.hostname + "\n", 0644));
-  return os::replace_file(etc.get(), "hosts",
-                          "127.0.0.1 localhost\n127.0.1.1 " + plan_.hostname +
-                              "\n::1 localhost ip6-localhost ip6-loopback\n",
-                          0644);
+  return os::replace_file(
+      etc.get(), "hosts",
+      "127.0.0.1 localhost\n127.0.1.1 " + plan_.hostname + "\n::1 localhost ip6-localhost ip6-loopback\n", 0644);
 }
 
 Result<void> GuestRoot::pivot() {

@@ -32,7 +32,7 @@ class GuestRoot {
 
   // Opens directory `name` of the new root, making it, or replacing what is not a directory.
   Result<UniqueFd> mount_point(const char* name);
-  Result<void> mask(int tree, const char* path);         // an empty, read-only file or directory over it
+  Result<void> mask(int tree, const char* path);  // an empty, read-only file or directory over it
   Result<void> make_read_only(int tree, const char* path);
 
   const InitPlan& plan_;

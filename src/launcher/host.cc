@@ -28,7 +28,7 @@ Result<UniqueFd> open_runtime_dir(const std::string& path) {
 Result<void> open_data(Host& host) {
   const Config& config = host.config;
   CAY_TRY(host.data, os::open_dir(AT_FDCWD, config.data));
-  struct stat info {};
+  struct stat info{};
   if (::fstat(host.data.get(), &info) != 0) return Error::from_errno(errno, "stat " + config.data);
   if (info.st_uid != config.daemon_uid && info.st_uid != 0) {
     return Error{Code::kPermissionDenied, "unsafe_directory",

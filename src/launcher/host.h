@@ -17,10 +17,10 @@ struct Host {
   std::string boot_id;
 
   UniqueFd data, run, spool, sandboxes, layers;  // directories of DATA
-  UniqueFd empty;         // an empty directory of root's: keepers are chrooted into it
-  std::string empty_path; // the same, by name
-  UniqueFd null;          // /dev/null, read-write
-  UniqueFd lock;          // held while this instance's launcher lives
+  UniqueFd empty;                                // an empty directory of root's: keepers are chrooted into it
+  std::string empty_path;                        // the same, by name
+  UniqueFd null;                                 // /dev/null, read-write
+  UniqueFd lock;                                 // held while this instance's launcher lives
   Slots slots;
   Groups groups;
   Disks disks;

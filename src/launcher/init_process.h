@@ -20,7 +20,7 @@ struct InitPlan {
   std::string staging;             // an empty directory of the host's: mounts are put together there
   char* arguments = nullptr;       // /proc/1/cmdline, readable inside
   std::size_t arguments_size = 0;
-  std::string fail_step;           // tests
+  std::string fail_step;  // tests
 
   int launcher_fd = -1;  // gets the mounts from the launcher; a failure is told here
   int keeper_fd = -1;    // the root and devpts go to the keeper here

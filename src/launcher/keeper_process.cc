@@ -34,7 +34,7 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
                      groups.cpuacct.get()});
   ::setsid();
   ::umask(022);
-  struct sigaction standard {};
+  struct sigaction standard{};
   standard.sa_handler = SIG_DFL;
   for (int signal = 1; signal < SIGRTMAX; ++signal) ::sigaction(signal, &standard, nullptr);
   sigset_t none;

@@ -14,13 +14,13 @@ namespace cay::launcher {
 struct KeeperPlan {
   std::string id;
   uid_t uid = 0;
-  int slot_fd = -1;     // held, never used: it holds the slot's lock
+  int slot_fd = -1;  // held, never used: it holds the slot's lock
   int listen_fd = -1;
   int spool_fd = -1;
   int control_fd = -1;  // to the launcher: "init PID", then "ready" or what failed
   int init_fd = -1;     // init's end of its own socket to the launcher
   const SandboxGroups* groups = nullptr;
-  InitPlan init;        // descriptors and staging are filled in here
+  InitPlan init;  // descriptors and staging are filled in here
 };
 
 [[noreturn]] void run_keeper(const Host& host, KeeperPlan plan);

@@ -93,8 +93,8 @@ TEST_F(LauncherTest, InitCannotBeTouchedFromInside) {
   ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
   const std::string out = launcher.run(id, {"attack-init"});
   EXPECT_NE(out.find("control_ptrace=ok\n"), std::string::npos) << out;
-  for (const char* what : {"ptrace", "prlimit", "ptrace_as_65534", "prlimit_as_65534", "ptrace_as_65535",
-                           "prlimit_as_65535", "nice"}) {
+  for (const char* what :
+       {"ptrace", "prlimit", "ptrace_as_65534", "prlimit_as_65534", "ptrace_as_65535", "prlimit_as_65535", "nice"}) {
     const std::string line = std::string("\n") + what + "=";
     EXPECT_NE(out.find(line), std::string::npos) << what << " was not tried: " << out;
     EXPECT_EQ(out.find(line + "ok"), std::string::npos) << what << ": " << out;
@@ -287,7 +287,8 @@ TEST_F(LauncherTest, WhatTheGuestLeftOnItsDiskIsNotFollowed) {
   // Symbolic links where the next boot mounts and writes; a file for a directory.
   const std::string victim = launcher.data + "/victim";
   ASSERT_EQ(::mkdir(victim.c_str(), 0777), 0);
-  const std::string upper = "/proc/" + std::to_string(launcher.guardian) + "/root" + launcher.data + "/store/" + id + "/upper/";
+  const std::string upper =
+      "/proc/" + std::to_string(launcher.guardian) + "/root" + launcher.data + "/store/" + id + "/upper/";
   for (const char* name : {"proc", "dev", "tmp", "etc"}) {
     (void)os::remove_tree(AT_FDCWD, upper + name);
     ASSERT_EQ(::symlink(victim.c_str(), (upper + name).c_str()), 0) << name;
@@ -394,8 +395,8 @@ TEST_P(HalfWayTest, LeavesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Steps, HalfWayTest,
                          ::testing::Values("record", "make cgroups", "make the disk", "make the socket",
-                                           "fork the keeper", "write id maps", "mount /proc", "mount /dev", "pivot root",
-                                           "confirm"),
+                                           "fork the keeper", "write id maps", "mount /proc", "mount /dev",
+                                           "pivot root", "confirm"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });

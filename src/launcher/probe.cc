@@ -134,11 +134,12 @@ Feature disk_quota(const Host& host) {
 }
 
 Feature disk_space(const Host& host) {
-  struct statvfs space {};
+  struct statvfs space{};
   if (::fstatvfs(host.data.get(), &space) != 0) return {"disk space", false, "unknown", "", ""};
   const std::uint64_t free = std::uint64_t{space.f_bavail} * space.f_frsize;
   const bool ok = free > (std::uint64_t{2} << 30);
-  return {"disk space", ok, gib(free) + " free", ok ? "" : "sandboxes will soon fail to write", ok ? "" : "free some space"};
+  return {"disk space", ok, gib(free) + " free", ok ? "" : "sandboxes will soon fail to write",
+          ok ? "" : "free some space"};
 }
 
 Feature slots(Host& host) {

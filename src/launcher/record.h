@@ -12,15 +12,21 @@
 namespace cay::launcher {
 
 struct Record {
-  bool alive = false;            // confirmed and not ended since
+  bool alive = false;  // confirmed and not ended since
   std::int64_t keeper_pid = 0;
   std::uint64_t start_time = 0;  // of the keeper, clock ticks since boot
   std::string boot_id;           // a pid of another boot says nothing
   std::uint32_t slot = 0;
   std::string snapshot_id;
   std::string disk_enforced_by;
-  template <class V> void fields(V& v) {
-    v(1, alive); v(2, keeper_pid); v(3, start_time); v(4, boot_id); v(5, slot); v(6, snapshot_id);
+  template <class V>
+  void fields(V& v) {
+    v(1, alive);
+    v(2, keeper_pid);
+    v(3, start_time);
+    v(4, boot_id);
+    v(5, slot);
+    v(6, snapshot_id);
     v(7, disk_enforced_by);
   }
 };

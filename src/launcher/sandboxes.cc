@@ -19,8 +19,8 @@ namespace cay::launcher {
 namespace {
 
 constexpr auto kBirthLimit = std::chrono::seconds(20);
-constexpr int kQuietTries = 2000;            // then the log hears of an end that does not end
-constexpr std::size_t kQuickEntries = 64;    // more in a spool are removed by a child
+constexpr int kQuietTries = 2000;          // then the log hears of an end that does not end
+constexpr std::size_t kQuickEntries = 64;  // more in a spool are removed by a child
 constexpr int kSlowRetryMs = 20;
 
 std::string end_reason(int status, bool known) {
@@ -38,14 +38,15 @@ void Sandboxes::create(const ReplyTo& to, const wire::CreateSandbox& request) {
     const Sandbox& known = *found->second;
     if (known.phase == Phase::kAlive) return answer_created(to, known);
     if (known.phase != Phase::kStopped) {
-      return reply_error(outbox_, to,
-                         Error{Code::kNotReady, "sandbox_busy",
-                               "sandbox " + known.id + " is being started or stopped: retry", 0});
+      return reply_error(
+          outbox_, to,
+          Error{Code::kNotReady, "sandbox_busy", "sandbox " + known.id + " is being started or stopped: retry", 0});
     }
     if (known.record.snapshot_id != request.snapshot_id) {
-      return reply_error(outbox_, to,
-                         Error{Code::kConflict, "other_snapshot",
-                               "the disk of sandbox " + known.id + " belongs to snapshot " + known.record.snapshot_id, 0});
+      return reply_error(
+          outbox_, to,
+          Error{Code::kConflict, "other_snapshot",
+                "the disk of sandbox " + known.id + " belongs to snapshot " + known.record.snapshot_id, 0});
     }
   }
   auto& sandbox = sandboxes_[request.sandbox_id];
@@ -203,10 +204,11 @@ bool Sandboxes::try_finish(Sandbox& sandbox) {
     std::fprintf(stderr, "cay-launcher: sandbox %s does not end: %s\n", sandbox.id.c_str(),
                  done ? "its processes are still there" : done.error().message.c_str());
     for (const ReplyTo& to : std::exchange(sandbox.enders, {})) {
-      reply_error(outbox_, to,
-                  done ? Error{Code::kDeadlineExceeded, "end_takes_long",
-                               "sandbox " + sandbox.id + " is killed, but the kernel still holds processes of it: retry", 0}
-                       : done.error());
+      reply_error(
+          outbox_, to,
+          done ? Error{Code::kDeadlineExceeded, "end_takes_long",
+                       "sandbox " + sandbox.id + " is killed, but the kernel still holds processes of it: retry", 0}
+               : done.error());
     }
   }
   return false;
@@ -236,9 +238,10 @@ Result<bool> Sandboxes::remove_traces(Sandbox& sandbox) {
     sandbox.remover.reset();
   } else {
     auto spool = os::open_dir(host_.spool.get(), sandbox.id);
-    const auto names = spool ? os::list_dir(spool->get()) : Result<std::vector<std::string>>(std::vector<std::string>());
-    const bool big = !names || names->size() > kQuickEntries ||
-                     (!host_.disks.removal_is_quick() && host_.disks.exists(sandbox.id));
+    const auto names =
+        spool ? os::list_dir(spool->get()) : Result<std::vector<std::string>>(std::vector<std::string>());
+    const bool big =
+        !names || names->size() > kQuickEntries || (!host_.disks.removal_is_quick() && host_.disks.exists(sandbox.id));
     if (big) {
       CAY_TRY(os::Cloned child, os::clone_process(0));
       if (child.pid == 0) {

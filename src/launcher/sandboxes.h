@@ -46,19 +46,19 @@ class Sandboxes {
     std::string id;
     Phase phase = Phase::kStopped;
     Record record;
-    bool has_record = false;        // a stopped sandbox comes back to this
-    std::optional<Slot> slot;       // empty for one that an earlier worker made: its keeper holds it
+    bool has_record = false;   // a stopped sandbox comes back to this
+    std::optional<Slot> slot;  // empty for one that an earlier worker made: its keeper holds it
     UniqueFd pidfd;
-    pid_t child = 0;                // the keeper, while it is ours to reap
+    pid_t child = 0;  // the keeper, while it is ours to reap
     std::optional<Birth> birth;
     std::optional<ReplyTo> creator;
-    Clock::time_point deadline;     // of the birth; in kEnding: of the next try
+    Clock::time_point deadline;  // of the birth; in kEnding: of the next try
     // kEnding
     Keep keep = Keep::kDisk;
-    std::optional<Error> failed;    // why the creator gets nothing
+    std::optional<Error> failed;  // why the creator gets nothing
     std::vector<ReplyTo> enders;
     int tries = 0;
-    UniqueFd remover;               // a child that removes big trees
+    UniqueFd remover;  // a child that removes big trees
     pid_t remover_pid = 0;
   };
 

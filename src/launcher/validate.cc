@@ -44,8 +44,8 @@ Result<void> check(const wire::CreateSandbox& request) {
   if (!is_uuid(request.snapshot_id)) return invalid("snapshot_id is not a lower-case UUID");
   if (!is_hostname(request.hostname)) return invalid("hostname must be 1-63 of a-z, 0-9 and inner dashes");
   CAY_CHECK(in_range<std::uint64_t>(request.cpu_millicores, 10, 10'000'000, "cpu_millicores"));
-  CAY_CHECK(in_range<std::uint64_t>(request.memory_bytes, std::uint64_t{8} << 20, std::uint64_t{1} << 50,
-                                    "memory_bytes"));
+  CAY_CHECK(
+      in_range<std::uint64_t>(request.memory_bytes, std::uint64_t{8} << 20, std::uint64_t{1} << 50, "memory_bytes"));
   CAY_CHECK(in_range<std::uint64_t>(request.disk_bytes, std::uint64_t{1} << 20, std::uint64_t{1} << 60, "disk_bytes"));
   CAY_CHECK(in_range<std::uint64_t>(request.pids, 4, 4'000'000, "pids"));
   return {};

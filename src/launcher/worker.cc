@@ -146,25 +146,18 @@ class Worker final : public Outbox {
     if (frame.channel == 0) return;  // nothing of a daemon's is an event
     const ReplyTo to{number, frame.channel};
     switch (type) {
-      case wire::Type::kCreate:
-        return on_create(to, frame.payload);
+      case wire::Type::kCreate: return on_create(to, frame.payload);
       case wire::Type::kStop:
-      case wire::Type::kDestroy:
-        return on_end_verb(to, type, frame.payload);
-      case wire::Type::kListSandboxes:
-        return sandboxes_.list(to);
-      case wire::Type::kPrepareDefault:
-        return on_prepare_default(to);
-      case wire::Type::kProbe:
-        return on_probe(to);
-      case wire::Type::kRemoveSnapshot:
-        return on_remove_snapshot(to, frame.payload);
-      case wire::Type::kCancel:
-        return;  // what was begun is finished; its answer is then dropped by the daemon
+      case wire::Type::kDestroy: return on_end_verb(to, type, frame.payload);
+      case wire::Type::kListSandboxes: return sandboxes_.list(to);
+      case wire::Type::kPrepareDefault: return on_prepare_default(to);
+      case wire::Type::kProbe: return on_probe(to);
+      case wire::Type::kRemoveSnapshot: return on_remove_snapshot(to, frame.payload);
+      case wire::Type::kCancel: return;  // what was begun is finished; its answer is then dropped by the daemon
       default:
-        return reply_error(*this, to,
-                           Error{Code::kUnsupported, "unknown_verb",
-                                 "the launcher has no verb " + std::to_string(frame.type), 0});
+        return reply_error(
+            *this, to,
+            Error{Code::kUnsupported, "unknown_verb", "the launcher has no verb " + std::to_string(frame.type), 0});
     }
   }
 
@@ -189,21 +182,25 @@ class Worker final : public Outbox {
   // All who ask while it is being made wait for the same one.
   void on_prepare_default(const ReplyTo& to) {
     if (!host_.config.prepare_default) {
-      return reply_error(*this, to, Error{Code::kUnsupported, "no_default_snapshot",
-                                          "this launcher was built without the default snapshot", 0});
+      return reply_error(
+          *this, to,
+          Error{Code::kUnsupported, "no_default_snapshot", "this launcher was built without the default snapshot", 0});
     }
     if (prepare_ == 0) {
-      prepare_ = start_job(to, [this](const ChildJob::Emit& emit) {
-        const std::string layers = "/proc/self/fd/" + std::to_string(host_.layers.get());
-        const auto made = host_.config.prepare_default(layers, [&emit](const std::string& sentence) {
-          emit(wire::Type::kProgress, wire::encode(wire::ProgressMsg{sentence}));
-        });
-        if (made) {
-          emit(wire::Type::kSnapshot, wire::encode(*made));
-        } else {
-          emit(wire::Type::kError, error_frame(0, made.error()).payload);
-        }
-      }, [this] { prepare_ = 0; });
+      prepare_ = start_job(
+          to,
+          [this](const ChildJob::Emit& emit) {
+            const std::string layers = "/proc/self/fd/" + std::to_string(host_.layers.get());
+            const auto made = host_.config.prepare_default(layers, [&emit](const std::string& sentence) {
+              emit(wire::Type::kProgress, wire::encode(wire::ProgressMsg{sentence}));
+            });
+            if (made) {
+              emit(wire::Type::kSnapshot, wire::encode(*made));
+            } else {
+              emit(wire::Type::kError, error_frame(0, made.error()).payload);
+            }
+          },
+          [this] { prepare_ = 0; });
     } else {
       jobs_.at(prepare_)->add(to);
     }

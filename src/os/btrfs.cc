@@ -34,7 +34,7 @@ std::uint64_t subvolume_id(int fd) {
 }  // namespace
 
 bool is_btrfs(int fd) {
-  struct statfs info {};
+  struct statfs info{};
   return ::fstatfs(fd, &info) == 0 && info.f_type == BTRFS_SUPER_MAGIC;
 }
 

@@ -84,7 +84,7 @@ Result<UniqueFd> ensure_dir(int dir, const std::string& name, uid_t uid, gid_t g
   if (!made && errno != EEXIST) return last_error("make directory", name);
   CAY_TRY(UniqueFd fd, open_dir(dir, name));
   if (made && ::fchown(fd.get(), uid, gid) != 0) return last_error("chown", name);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return last_error("stat", name);
   if (info.st_uid != uid) {
     return Error{Code::kPermissionDenied, "unsafe_directory",

@@ -25,7 +25,7 @@ bool serves(int loop_fd, const struct stat& file) {
 }  // namespace
 
 Result<LoopDevice> attach_loop(int backing_fd) {
-  struct stat file {};
+  struct stat file{};
   if (::fstat(backing_fd, &file) != 0) return Error::from_errno(errno, "stat the pool file");
   CAY_TRY(UniqueFd block, open_dir(AT_FDCWD, "/sys/block"));
   CAY_TRY(const auto names, list_dir(block.get()));

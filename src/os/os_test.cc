@@ -155,7 +155,7 @@ TEST(UnixSocketTest, ListensWithMode0600UnderALongPath) {
     dir = std::move(*next);
   }
   ASSERT_TRUE(listen_unix(dir.get(), "s.sock", ::getuid(), ::getgid()));
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::fstatat(dir.get(), "s.sock", &info, 0), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
   EXPECT_TRUE(S_ISSOCK(info.st_mode));

@@ -2,6 +2,8 @@
 // "name=value" lines of what it sees and of what it is refused.
 #include <dirent.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -10,8 +12,6 @@
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <netinet/in.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -49,7 +49,7 @@ std::string names_in(const char* path) {
 }
 
 std::string device(const char* path) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path, &info) != 0) return std::string("!") + std::strerror(errno);
   if (!S_ISCHR(info.st_mode)) return "not a device";
   return std::to_string(major(info.st_rdev)) + ":" + std::to_string(minor(info.st_rdev));
@@ -68,7 +68,8 @@ bool loopback_works() {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   auto* any = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(listener, any, size) != 0 || ::listen(listener, 1) != 0 || ::getsockname(listener, any, &size) != 0) return false;
+  if (::bind(listener, any, size) != 0 || ::listen(listener, 1) != 0 || ::getsockname(listener, any, &size) != 0)
+    return false;
   return ::connect(::socket(AF_INET, SOCK_STREAM, 0), any, size) == 0;
 }
 

@@ -133,7 +133,8 @@ class RunningLauncher {
   ~RunningLauncher() {
     if (guardian > 0) {
       if (auto client = connect()) {
-        for (const auto& entry : list(*client)) (void)client->ask(wire::Type::kDestroy, wire::SandboxRef{entry.sandbox_id});
+        for (const auto& entry : list(*client))
+          (void)client->ask(wire::Type::kDestroy, wire::SandboxRef{entry.sandbox_id});
       }
       end();
     }
@@ -250,7 +251,8 @@ class RunningLauncher {
       }
       std::ifstream groups("/proc/" + name + "/cgroup");
       std::string all((std::istreambuf_iterator<char>(groups)), {});
-      if (!zombie && uid >= kKeeperBase && uid < kRangeEnd && all.find(instance) != std::string::npos) found["process"].push_back(name);
+      if (!zombie && uid >= kKeeperBase && uid < kRangeEnd && all.find(instance) != std::string::npos)
+        found["process"].push_back(name);
     }
     return found;
   }
