@@ -146,16 +146,47 @@ class Compiler {
     ranges_[range_count_++] = {first, action};
   }
 
-  // Instructions for ranges [begin, end): "below the middle: fall through; else: jump right".
+  // Instructions for ranges [begin, end): "below the middle: fall through; else: go right". Loading
+  // costs by the instruction, so comparisons share their outcomes: an island of them behind each
+  // group of comparisons, within the 255 instructions that a conditional jump reaches.
   constexpr void tree(std::size_t begin, std::size_t end) {
-    if (end - begin == 1) return leaf(ranges_[begin].action);
+    constexpr std::size_t kGroup = 128;
+    if (end - begin <= kGroup) return group(begin, end);
     std::size_t middle = begin + (end - begin) / 2;
     jump(BPF_JGE, ranges_[middle].first, 0, 1);
     std::size_t to_right = program_.length;
-    stmt(BPF_JMP | BPF_JA, 0);  // conditional jumps reach 255 instructions only
+    stmt(BPF_JMP | BPF_JA, 0);
     tree(begin, middle);
     program_.code[to_right].k = static_cast<std::uint32_t>(program_.length - to_right - 1);
     tree(middle, end);
+  }
+
+  constexpr void group(std::size_t begin, std::size_t end) {
+    if (end - begin == 1) return leaf(ranges_[begin].action);
+    exit_count_ = 0;
+    comparisons(begin, end);
+    for (std::size_t i = 0; i < exit_count_; ++i) {
+      if (exits_[i].landed) continue;
+      const Action action = exits_[i].action;
+      for (std::size_t j = i; j < exit_count_; ++j) {
+        if (exits_[j].action != action) continue;
+        sock_filter& from = program_.code[exits_[j].from];
+        (exits_[j].if_true ? from.jt : from.jf) = static_cast<std::uint8_t>(program_.length - exits_[j].from - 1);
+        exits_[j].landed = true;
+      }
+      leaf(action);
+    }
+  }
+
+  // One fewer than ranges; outcomes are left to group().
+  constexpr void comparisons(std::size_t begin, std::size_t end) {
+    const std::size_t middle = begin + (end - begin) / 2;
+    const std::uint16_t here = program_.length;
+    jump(BPF_JGE, ranges_[middle].first, static_cast<std::uint8_t>(middle - begin - 1), 0);
+    if (middle - begin == 1) exits_[exit_count_++] = {here, false, ranges_[begin].action, false};
+    else comparisons(begin, middle);
+    if (end - middle == 1) exits_[exit_count_++] = {here, true, ranges_[middle].action, false};
+    else comparisons(middle, end);
   }
 
   constexpr void leaf(Action action) {
@@ -199,10 +230,10 @@ class Compiler {
   constexpr void load_arg(unsigned i) { stmt(BPF_LD | BPF_W | BPF_ABS, off_arg(i)); }
   constexpr void ret(std::uint32_t value) { stmt(BPF_RET | BPF_K, value); }
   constexpr void ret_if_any(std::span<const std::uint32_t> values, std::uint32_t value) {
-    for (std::uint32_t candidate : values) {
-      jump(BPF_JEQ, candidate, 0, 1);
-      ret(value);
+    for (std::size_t left = values.size(); left > 0; --left) {
+      jump(BPF_JEQ, values[values.size() - left], static_cast<std::uint8_t>(left - 1), left == 1 ? 1 : 0);
     }
+    ret(value);
   }
   constexpr void ret_if_any(std::initializer_list<std::uint32_t> values, std::uint32_t value) {
     ret_if_any(std::span<const std::uint32_t>(values.begin(), values.size()), value);
@@ -220,6 +251,14 @@ class Compiler {
     Action action;
   };
   std::array<Pending, 32> pending_{};
+  struct Exit {
+    std::uint16_t from;  // the comparison
+    bool if_true;
+    Action action;
+    bool landed;
+  };
+  std::array<Exit, 256> exits_{};  // of the group being made
+  std::size_t exit_count_ = 0;
   std::size_t pending_count_ = 0;
 };
 
