@@ -74,7 +74,9 @@ Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, 
   } else {
     result = succeed(*entry, *std::move(got));
   }
-  if (!result) co_await clean(entry, boot, result.error());
+  if (!result) {
+    co_await clean(entry, boot, result.error());
+  }
   entry->boot.reset();
   boot->result = std::move(result);
   boot->done.set();

@@ -67,7 +67,9 @@ Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSan
     case SandboxState::kStopped:
     case SandboxState::kFailed:
       // The daemon ended between the deed and its record: the record is what callers were told.
-      if (live) done = co_await runtime_.stop(id);
+      if (live) {
+        done = co_await runtime_.stop(id);
+      }
       break;
     case SandboxState::kDeleting:
       done = co_await runtime_.destroy(id);

@@ -83,7 +83,8 @@ class EitherStore : public ::testing::TestWithParam<bool> {
   }
   std::vector<std::string> names(const SandboxQuery& query, const std::string& tenant = "a") {
     std::vector<std::string> out;
-    for (const auto& row : store->list(TenantId(tenant), query)->items) out.push_back(row.name);
+    const auto page = store->list(TenantId(tenant), query);
+    for (const auto& row : page->items) out.push_back(row.name);
     return out;
   }
   TempDir dir;

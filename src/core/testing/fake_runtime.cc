@@ -72,7 +72,9 @@ Task<std::shared_ptr<LiveSandbox>> FakeRuntime::boot(BootSpec spec) {
   boots.push_back(spec);
   Counted counted(booting);
   most_booting = std::max(most_booting, booting);
-  while (hold_boots) co_await boots_released_.wait();
+  while (hold_boots) {
+    co_await boots_released_.wait();
+  }
   if (boot_time.count() > 0) {
     asio::steady_timer timer(loop_, boot_time);
     co_await timer.async_wait(asio::use_awaitable);
@@ -96,7 +98,9 @@ Task<std::shared_ptr<LiveSandbox>> FakeRuntime::boot(BootSpec spec) {
 
 Task<void> FakeRuntime::stop(SandboxId id) {
   stops.push_back(id);
-  while (hold_stops) co_await stops_released_.wait();
+  while (hold_stops) {
+    co_await stops_released_.wait();
+  }
   if (stop_error) co_return *stop_error;
   const auto found = alive.find(id);
   if (found != alive.end()) {
@@ -108,7 +112,9 @@ Task<void> FakeRuntime::stop(SandboxId id) {
 
 Task<void> FakeRuntime::destroy(SandboxId id) {
   destroys.push_back(id);
-  while (hold_stops) co_await stops_released_.wait();
+  while (hold_stops) {
+    co_await stops_released_.wait();
+  }
   if (destroy_error) co_return *destroy_error;
   const auto found = alive.find(id);
   if (found != alive.end()) {
