@@ -59,6 +59,8 @@ class Sandboxes {
 class Commands {
  public:
   virtual ~Commands() = default;
+  // Nothing but that: for facades that must know before they answer.
+  virtual Task<void> wake(Principal who, std::string ref) = 0;
   virtual Task<Command> start(Principal who, std::string ref, CommandSpec spec) = 0;
   // start + attach from 0 as one verb, with no gap between them.
   virtual Task<Reader> run(Principal who, std::string ref, CommandSpec spec) = 0;

@@ -20,6 +20,11 @@ Error unknown_command(const CommandId& id) {
 
 }  // namespace
 
+Task<void> CommandVerbs::wake(Principal who, std::string ref) {
+  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  co_return Result<void>();
+}
+
 Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec asked) {
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
   CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));

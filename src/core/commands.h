@@ -10,6 +10,7 @@ class CommandVerbs : public Commands {
  public:
   CommandVerbs(Wake& wake, Runtime& runtime, Jobs& jobs) : wake_(wake), runtime_(runtime), jobs_(jobs) {}
 
+  Task<void> wake(Principal who, std::string ref) override;
   Task<Command> start(Principal who, std::string ref, CommandSpec spec) override;
   Task<Reader> run(Principal who, std::string ref, CommandSpec spec) override;
   Task<Reader> attach(Principal who, std::string ref, CommandId id, OutputOffsets from) override;
