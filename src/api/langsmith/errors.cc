@@ -1,0 +1,107 @@
+#include "api/langsmith/errors.h"
+
+#include "model/ids.h"
+
+namespace cay::api::langsmith {
+namespace {
+
+namespace json = codec::json;
+
+std::string_view type_of(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument: return "InvalidRequest";
+    case Code::kUnauthenticated: return "Unauthorized";
+    case Code::kPermissionDenied: return "Forbidden";
+    case Code::kNotFound: return "NotFound";
+    case Code::kAlreadyExists: return "NameConflict";
+    case Code::kConflict: return "Conflict";
+    case Code::kNotReady: return "NotReady";
+    case Code::kExhausted: return "QuotaExceeded";
+    case Code::kDeadlineExceeded: return "Timeout";
+    case Code::kCancelled: return "Cancelled";
+    case Code::kOutOfRange: return "InvalidRange";
+    case Code::kUnsupported: return "NotImplemented";
+    case Code::kUnavailable: return "ServiceUnavailable";
+    case Code::kLost: return "Lost";
+    case Code::kInternal: return "InternalError";
+  }
+  return "InternalError";
+}
+
+// The clients repeat 502-504 by themselves, so what is ours and may have happened is a 500.
+int control_status(const Error& error) {
+  switch (error.code) {
+    case Code::kNotReady: return 400;
+    case Code::kUnavailable: return 503;
+    case Code::kCancelled: return 500;
+    default: return status_of(error);
+  }
+}
+
+}  // namespace
+
+http::Response envelope(int status, std::string_view type, const std::string& message, const std::string& error_id) {
+  return json_answer(status, json::object{{"detail", json::object{{"error", type},
+                                                                  {"message", codec::text(message)},
+                                                                  {"error_id", error_id}}}});
+}
+
+http::Response control_error(const Error& error, const std::string& error_id) {
+  return envelope(control_status(error), type_of(error.code), error.message, error_id);
+}
+
+http::Response create_error(const Error& error, const std::string& error_id) {
+  switch (error.code) {
+    case Code::kNotFound:
+    case Code::kNotReady: return envelope(400, "InvalidRequest", error.message, error_id);
+    case Code::kUnavailable: return envelope(503, "Unschedulable", error.message, error_id);
+    case Code::kInvalidArgument: return envelope(422, "SandboxConfig", error.message, error_id);
+    default: return control_error(error, error_id);
+  }
+}
+
+Shape data_error(std::string type) {
+  return [type = std::move(type)](const Error& error, const std::string& error_id) {
+    switch (error.code) {
+      case Code::kUnauthenticated: return envelope(401, "Unauthorized", error.message, error_id);
+      case Code::kNotReady:
+        // No such sandbox state: the clients raise their not-ready error.
+        if (error.reason == "sandbox_not_ready") return envelope(400, "NotReady", error.message, error_id);
+        return envelope(400, type, error.message, error_id);
+      case Code::kNotFound:
+        if (error.reason == "sandbox_not_found") return envelope(404, "NotFound", error.message, error_id);
+        if (type != "CommandError") return envelope(404, "FileNotFound", error.message, error_id);
+        return envelope(400, type, error.message, error_id);
+      case Code::kPermissionDenied: return envelope(403, type, error.message, error_id);
+      case Code::kOutOfRange: return envelope(416, type, error.message, error_id);
+      case Code::kDeadlineExceeded: return envelope(408, type, error.message, error_id);
+      case Code::kUnavailable:
+      case Code::kLost:
+      case Code::kInternal:
+      case Code::kCancelled: return envelope(500, type, error.message, error_id);
+      default: return envelope(status_of(error), type, error.message, error_id);
+    }
+  };
+}
+
+http::Response validation_error(const codec::Fields& fields) {
+  json::array list;
+  for (const auto& complaint : fields.complaints()) {
+    json::array loc{"body"};
+    for (const auto& part : complaint.where) loc.emplace_back(codec::text(part));
+    list.emplace_back(json::object{{"loc", std::move(loc)}, {"msg", codec::text(complaint.message)}, {"type", "value_error"}});
+  }
+  return json_answer(422, json::object{{"detail", std::move(list)}});
+}
+
+http::Response unsupported(const std::string& what) {
+  return envelope(501, "NotImplemented", what + " is not built yet in Cay: see docs/from-langsmith.md", new_uuid());
+}
+
+http::Response not_ready_upgrade(const Error& error, const std::string& error_id) {
+  auto response = envelope(503, "ServiceUnavailable", error.message, error_id);
+  response.headers.set("Retry-After", "1");
+  return response;
+}
+
+}  // namespace cay::api::langsmith
