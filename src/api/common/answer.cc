@@ -1,0 +1,88 @@
+#include "api/common/answer.h"
+
+#include <spdlog/spdlog.h>
+
+#include "codec/model_json.h"
+
+namespace cay::api {
+namespace {
+
+asio::awaitable<void> answer(Verb verb, Shape shape, ExchangePtr exchange) {
+  auto work = verb(exchange);
+  auto got = co_await std::move(work);
+  auto response = got ? *std::move(got) : shape(got.error(), note_error(got.error()));
+  co_await exchange->respond(std::move(response));
+}
+
+asio::awaitable<void> stream(StreamVerb verb, Shape shape, ExchangePtr exchange) {
+  auto work = verb(exchange);
+  auto got = co_await std::move(work);
+  if (got) co_return;
+  auto response = shape(got.error(), note_error(got.error()));
+  co_await exchange->respond(std::move(response));
+}
+
+}  // namespace
+
+http::Handler answering(Verb verb, Shape shape) {
+  return [verb = std::move(verb), shape = std::move(shape)](ExchangePtr exchange) {
+    return answer(verb, shape, std::move(exchange));
+  };
+}
+
+http::Handler streaming(StreamVerb verb, Shape shape) {
+  return [verb = std::move(verb), shape = std::move(shape)](ExchangePtr exchange) {
+    return stream(verb, shape, std::move(exchange));
+  };
+}
+
+int status_of(const Error& error) {
+  if (error.reason == "body_too_large") return 413;
+  if (error.reason == "upgrade_needed") return 426;
+  switch (error.code) {
+    case Code::kInvalidArgument: return 400;
+    case Code::kUnauthenticated: return 401;
+    case Code::kPermissionDenied: return 403;
+    case Code::kNotFound: return 404;
+    case Code::kAlreadyExists: return 409;
+    case Code::kConflict: return 409;
+    case Code::kNotReady: return 409;
+    case Code::kExhausted: return 429;
+    case Code::kDeadlineExceeded: return 408;
+    case Code::kCancelled: return 499;
+    case Code::kOutOfRange: return 416;
+    case Code::kUnsupported: return 501;
+    case Code::kUnavailable: return 503;
+    case Code::kLost: return 500;
+    case Code::kInternal: return 500;
+  }
+  return 500;
+}
+
+http::Response native_error(const Error& error, const std::string& error_id) {
+  return json_answer(status_of(error), codec::json::object{{"error", codec::to_json(error, error_id)}});
+}
+
+http::Response json_answer(int status, const codec::json::value& body) {
+  return http::json_response(status, codec::write(body));
+}
+
+http::Response empty_answer(int status) {
+  http::Response response;
+  response.status = status;
+  return response;
+}
+
+std::string note_error(const Error& error) {
+  std::string id = new_uuid();
+  if (is_ours(error.code)) {
+    spdlog::error("error_id={} code={} reason={} {}", id, to_string(error.code), error.reason, error.message);
+  }
+  return id;
+}
+
+Error invalid(std::string reason, std::string message) {
+  return Error{Code::kInvalidArgument, std::move(reason), std::move(message), 0};
+}
+
+}  // namespace cay::api

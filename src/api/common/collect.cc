@@ -1,0 +1,39 @@
+#include "api/common/collect.h"
+
+#include <algorithm>
+
+namespace cay::api {
+namespace {
+
+void keep(std::string& into, const std::string& bytes, std::uint64_t most) {
+  const std::uint64_t room = most > into.size() ? most - into.size() : 0;
+  into.append(bytes, 0, static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size())));
+}
+
+}  // namespace
+
+std::uint64_t bytes_at_end(const StreamExtent& extent) { return extent.end_offset; }
+
+Task<Collected> collect(core::Reader reader, std::uint64_t most) {
+  Collected out;
+  std::uint64_t seen_out = 0;
+  std::uint64_t seen_err = 0;
+  for (;;) {
+    auto event = co_await reader->next();
+    if (!event) co_return std::move(event).error();
+    if (auto* data = std::get_if<core::OutputData>(&*event)) {
+      const bool is_out = data->stream == Stream::kStdout;
+      (is_out ? seen_out : seen_err) += data->bytes.size();
+      keep(is_out ? out.out : out.err, data->bytes, most);
+    } else if (std::get_if<core::OutputGap>(&*event) != nullptr) {
+      out.truncated = true;
+    } else if (auto* end = std::get_if<core::OutputEnd>(&*event)) {
+      out.command = std::move(end->command);
+      break;
+    }
+  }
+  out.truncated = out.truncated || seen_out > out.out.size() || seen_err > out.err.size();
+  co_return out;
+}
+
+}  // namespace cay::api

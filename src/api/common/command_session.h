@@ -1,0 +1,72 @@
+// CommandSession: one command on one WebSocket, whatever the frames look like. A facade derives from
+// it and translates; the order of things is here.
+//
+// Three coroutines: the output goes out (pump), the client's frames come in (control), stdin is
+// written (feeder), so that a command that does not read its stdin cannot hold up a kill. Output
+// waits for the socket (what is not sent stays in the spool); a client that goes away ends the
+// session after the frames that it sent were obeyed.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "async/channel.h"
+#include "core/cay.h"
+#include "http/exchange.h"
+
+namespace cay::api {
+
+class CommandSession {
+ public:
+  CommandSession(core::Cay& cay, Principal who, std::string ref, std::unique_ptr<http::WebSocket> socket,
+                 asio::any_io_executor executor);
+  virtual ~CommandSession() = default;
+  CommandSession(const CommandSession&) = delete;
+  CommandSession& operator=(const CommandSession&) = delete;
+
+  // Until the command's end was told, or the client went. The session must outlive it.
+  asio::awaitable<void> run();
+
+ protected:
+  // From the client's first frame to a reader: starts or attaches.
+  virtual Task<core::Reader> open(http::WsMessage first) = 0;
+  // Sends what says that it began.
+  virtual Task<void> started(Command command) = 0;
+  // Sends one event. The OutputEnd is the last.
+  virtual Task<void> output(core::OutputEvent event) = 0;
+  // Says what went wrong, as the last frame. Its own failing is no matter: the client is gone.
+  virtual Task<void> failed(Error error) = 0;
+  // A later frame of the client's.
+  virtual Task<void> message(http::WsMessage message) = 0;
+  // A stdin write that did not work; the session goes on.
+  virtual Task<void> stdin_refused(Error error) = 0;
+
+  // Queues for the feeder; waits while 8 frames are waiting.
+  asio::awaitable<void> feed(Bytes bytes);
+  asio::awaitable<void> feed_end();
+  Task<void> kill(int signal);
+  Task<void> resize(PtySize size);
+
+  core::Cay& cay_;
+  const Principal who_;
+  const std::string ref_;
+  std::unique_ptr<http::WebSocket> socket_;
+
+ private:
+  struct Feed {
+    Bytes bytes;
+    bool end = false;
+  };
+  asio::awaitable<void> pump();
+  asio::awaitable<void> feeder();
+  asio::awaitable<void> control();
+  asio::awaitable<void> end_with(Error error);
+
+  asio::any_io_executor executor_;
+  core::Reader reader_;
+  CommandId id_;
+  Channel<Feed> feed_;
+  Event fed_;  // the feeder is done
+};
+
+}  // namespace cay::api

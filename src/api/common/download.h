@@ -1,0 +1,27 @@
+// Serving a file of a sandbox over GET and HEAD: ranges, tags, conditions.
+#pragma once
+#include <string>
+
+#include "api/common/answer.h"
+#include "core/cay.h"
+
+namespace cay::api {
+
+struct FilePlace {
+  std::string ref;
+  std::string path;
+  FileAs as;
+};
+
+// How a facade answers a range past the end.
+using RangeError = std::function<http::Response(std::uint64_t size)>;
+
+// GET. Fails (before anything is answered) as Files::read does; directories: kInvalidArgument
+// is_a_directory.
+Task<void> serve_file(core::Cay& cay, ExchangePtr exchange, FilePlace place, RangeError range_error);
+// HEAD. `follow` false: of a symlink itself.
+Task<void> serve_stat(core::Cay& cay, ExchangePtr exchange, FilePlace place, bool follow);
+
+http::Headers file_headers(const FileInfo& info);
+
+}  // namespace cay::api

@@ -1,0 +1,33 @@
+// Tar streams: a directory of a sandbox out, and one in. Written here rather than with libarchive,
+// whose readers and writers block inside callbacks: these suspend like every other stream.
+//
+// Written: POSIX ustar with pax headers where a name, a link or a size needs one. Read: v7, ustar,
+// pax and GNU long names. Nothing in an archive is believed: names are checked here, and resolved
+// inside the sandbox only.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "core/ports/runtime.h"
+
+namespace cay::api {
+
+// `root_name`: what the entry is called when the tree is a single file. Sockets, FIFOs and devices
+// are left out.
+std::unique_ptr<ByteSource> tar_of(std::unique_ptr<core::TreeSource> tree, std::string root_name);
+
+struct TarLimits {
+  std::uint64_t entries = 1'000'000;
+  std::uint64_t bytes = 1ull << 40;     // of file contents; the disk's own limit comes first
+  std::size_t path_bytes = 4095;        // PATH_MAX less the NUL
+  std::size_t header_bytes = 64 * 1024; // of one pax header or GNU long name
+};
+
+// Fails kInvalidArgument: malformed_tar, truncated_tar, unsafe_path (absolute, '..', NUL, too long),
+// unsupported_entry (devices, FIFOs, hard links, sparse files), archive_too_large.
+std::unique_ptr<core::TreeSource> tree_of_tar(std::unique_ptr<ByteSource> tar, TarLimits limits = {});
+
+// The path of an entry as a tree transfer wants it: without "./" and trailing '/'. Fails unsafe_path.
+Result<std::string> safe_entry_path(std::string_view name, std::size_t most);
+
+}  // namespace cay::api

@@ -1,0 +1,144 @@
+// POST …/batch: files up, a command, files down, in one round trip.
+#include "api/common/source.h"
+#include "api/native/handlers.h"
+#include "api/native/request.h"
+#include "api/native/run_command.h"
+#include "codec/base64.h"
+#include "codec/model_json.h"
+
+namespace cay::api::native {
+
+using codec::json::array;
+using codec::json::object;
+
+namespace {
+
+struct Write {
+  std::string path;
+  Bytes bytes;
+  core::WriteOptions options;
+};
+struct Batch {
+  std::vector<Write> writes;
+  std::optional<codec::CommandRequest> command;
+  std::vector<std::string> reads;
+  std::uint64_t max_read_bytes = 1 << 20;
+  FileAs as;
+};
+
+void read_write(codec::Fields& fields, const std::string& user, Batch& batch) {
+  Write out;
+  if (!fields.read("path", out.path) && fields.ok()) fields.complain("path", "is needed");
+  std::string coded;
+  const bool plain = fields.read("content", out.bytes, kBatchBodyLimit);
+  const bool base64 = fields.read("content_base64", coded, kBatchBodyLimit);
+  if (fields.ok() && plain == base64) fields.complain("content", "give exactly one of content and content_base64");
+  if (base64) {
+    auto bytes = codec::from_base64(coded);
+    if (!bytes) fields.complain("content_base64", "must be base64");
+    out.bytes = std::move(bytes).value_or("");
+  }
+  std::string mode_text;
+  if (fields.read("mode", mode_text)) {
+    const auto mode = codec::mode_from(mode_text);
+    if (!mode) fields.complain("mode", "must be octal: \"0644\"");
+    out.options.mode = mode.value_or(0);
+    out.options.keep_mode = false;
+  }
+  out.options.as.user = user;
+  fields.read("user", out.options.as.user);
+  fields.refuse_unknown();
+  batch.writes.push_back(std::move(out));
+}
+
+Result<Batch> batch_of(const object& body) {
+  constexpr std::size_t kMostFiles = 1000;
+  constexpr std::int64_t kMostRead = 64 << 20;
+  Batch out;
+  codec::Fields fields(body);
+  fields.read("user", out.as.user);
+  if (const array* writes = fields.array("writes")) {
+    if (writes->size() > kMostFiles) fields.complain("writes", "has more than 1000 items");
+    for (std::size_t i = 0; i < writes->size() && fields.ok(); ++i) {
+      const object* item = (*writes)[i].if_object();
+      auto where = fields.path("writes");
+      where.push_back(std::to_string(i));
+      if (item == nullptr) {
+        fields.complain("writes", "must be a list of objects");
+        break;
+      }
+      codec::Fields inner(*item, where);
+      read_write(inner, out.as.user, out);
+      fields.adopt(inner);
+    }
+  }
+  if (const object* command = fields.object("command")) {
+    codec::Fields inner(*command, fields.path("command"));
+    out.command.emplace();
+    codec::read_command_request(inner, *out.command);
+    if (!out.command->wait) inner.complain("wait", "cannot be false in a batch");
+    inner.refuse_unknown();
+    fields.adopt(inner);
+  }
+  fields.read("reads", out.reads, kMostFiles);
+  std::int64_t most = 0;
+  if (fields.read("max_read_bytes", most, 0, kMostRead)) out.max_read_bytes = static_cast<std::uint64_t>(most);
+  fields.refuse_unknown();
+  CAY_CHECK(fields.first_error());
+  return out;
+}
+
+// Never fails: a file that cannot be read is told in its place.
+asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref, std::string path, FileAs as,
+                                 std::uint64_t most) {
+  object out{{"path", codec::text(path)}};
+  auto file = co_await cay.files().read(who, ref, path, as, core::ReadRange{});
+  if (!file) {
+    out["error"] = codec::to_json(file.error(), note_error(file.error()));
+    co_return out;
+  }
+  const std::uint64_t size = file->info.size;
+  auto head = co_await read_head(std::move(file->bytes), most);
+  if (!head) {
+    out["error"] = codec::to_json(head.error(), note_error(head.error()));
+    co_return out;
+  }
+  codec::put_bytes(out, "content", head->bytes);
+  out["size"] = std::max<std::uint64_t>(size, head->bytes.size());
+  out["truncated"] = head->more;
+  co_return out;
+}
+
+}  // namespace
+
+Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
+  auto body = co_await body_object(exchange, kBatchBodyLimit);
+  if (!body) co_return std::move(body).error();
+  auto parsed = batch_of(*body);
+  body->clear();
+  if (!parsed) co_return std::move(parsed).error();
+  const Principal who = exchange->principal();
+  const std::string ref = param(*exchange, "ref");
+  array writes;
+  for (std::size_t i = 0; i < parsed->writes.size(); ++i) {
+    Write item = std::move(parsed->writes[i]);
+    auto info = co_await cay.files().write(who, ref, item.path, item.options, source_of(std::move(item.bytes)));
+    if (!info) co_return std::move(info).error().while_doing("write " + item.path);
+    writes.emplace_back(codec::to_json(*info));
+  }
+  object out{{"writes", std::move(writes)}};
+  if (parsed->command) {
+    auto got = co_await run_to_end(cay, who, ref, *std::move(parsed->command));
+    if (!got) co_return std::move(got).error();
+    out["command"] = result_json(*got, ref);
+  }
+  array reads;
+  for (std::size_t i = 0; i < parsed->reads.size(); ++i) {
+    auto item = co_await read_one(cay, who, ref, parsed->reads[i], parsed->as, parsed->max_read_bytes);
+    reads.emplace_back(std::move(item));
+  }
+  out["reads"] = std::move(reads);
+  co_return json_answer(200, out);
+}
+
+}  // namespace cay::api::native

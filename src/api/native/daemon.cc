@@ -1,0 +1,48 @@
+// Routes about the daemon itself.
+#include "api/native/handlers.h"
+#include "codec/model_json.h"
+
+namespace cay::api::native {
+
+using codec::json::array;
+using codec::json::object;
+
+Task<http::Response> health(ExchangePtr) { co_return json_answer(200, object{{"status", "ok"}}); }
+
+Task<http::Response> openapi(ExchangePtr) { co_return http::json_response(200, std::string(openapi_json())); }
+
+Task<http::Response> version(NativeConfig config, ExchangePtr) {
+  co_return json_answer(200, object{{"name", "cay"}, {"version", config.version}, {"api", "v1"}});
+}
+
+Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange) {
+  auto got = co_await cay.sandboxes().usage(exchange->principal());
+  if (!got) co_return std::move(got).error();
+  co_return json_answer(200, codec::to_json(*got));
+}
+
+Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange) {
+  auto got = co_await cay.sandboxes().snapshots(exchange->principal());
+  if (!got) co_return std::move(got).error();
+  array items;
+  for (const SnapshotInfo& snapshot : *got) items.emplace_back(codec::to_json(snapshot));
+  co_return json_answer(200, object{{"items", std::move(items)}});
+}
+
+Task<http::Response> doctor(core::Cay& cay, ExchangePtr) {
+  auto got = co_await cay.runtime().features();
+  if (!got) co_return std::move(got).error();
+  bool all = true;
+  array items;
+  for (const core::Feature& feature : *got) {
+    all = all && feature.ok;
+    items.emplace_back(object{{"name", codec::text(feature.name)},
+                              {"ok", feature.ok},
+                              {"found", codec::text(feature.found)},
+                              {"fallback", codec::text(feature.fallback)},
+                              {"remedy", codec::text(feature.remedy)}});
+  }
+  co_return json_answer(200, object{{"ok", all}, {"features", std::move(items)}});
+}
+
+}  // namespace cay::api::native

@@ -1,0 +1,59 @@
+// The use cases of the native API, one function each. routes.cc maps them to paths.
+#pragma once
+#include "api/common/answer.h"
+#include "api/native/native.h"
+#include "core/cay.h"
+
+namespace cay::api::native {
+
+// sandboxes.cc
+Task<http::Response> create_sandbox(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> list_sandboxes(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> get_sandbox(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> update_sandbox(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> delete_sandbox(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> start_sandbox(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> stop_sandbox(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> sandbox_stats(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange);
+
+// daemon.cc
+Task<http::Response> health(ExchangePtr exchange);
+Task<http::Response> openapi(ExchangePtr exchange);
+Task<http::Response> version(NativeConfig config, ExchangePtr exchange);
+Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> doctor(core::Cay& cay, ExchangePtr exchange);
+
+// commands.cc
+Task<http::Response> start_command(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> list_commands(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> get_command(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> forget_command(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> kill_command(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> write_stdin(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> close_stdin(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> resize_pty(core::Cay& cay, ExchangePtr exchange);
+Task<void> read_output(core::Cay& cay, ExchangePtr exchange);
+
+// command_stream.cc
+Task<void> command_stream(core::Cay& cay, ExchangePtr exchange);
+
+// files.cc
+Task<void> read_file(core::Cay& cay, ExchangePtr exchange);
+Task<void> head_file(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> write_file(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> remove_file(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> stat_file(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> list_files(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> make_directory(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> rename_file(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> glob_files(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> grep_files(core::Cay& cay, ExchangePtr exchange);
+Task<void> read_tree(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> write_tree(core::Cay& cay, ExchangePtr exchange);
+
+// batch.cc
+Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange);
+
+}  // namespace cay::api::native

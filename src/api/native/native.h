@@ -1,0 +1,21 @@
+// The native API, /api/v1: docs/api.md in prose, openapi.json in full.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "core/cay.h"
+#include "http/router.h"
+
+namespace cay::api {
+
+struct NativeConfig {
+  std::string version = "0.1.0";
+};
+
+// References outlive the router. Errors of paths that belong to no facade are shaped natively too.
+void add_native_routes(http::Router& router, core::Cay& cay, NativeConfig config);
+
+// openapi.json, as it was built in.
+std::string_view openapi_json();
+
+}  // namespace cay::api

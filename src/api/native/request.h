@@ -1,0 +1,32 @@
+// What every native handler takes out of a request.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "api/common/answer.h"
+#include "codec/fields.h"
+#include "model/file.h"
+
+namespace cay::api::native {
+
+inline constexpr std::size_t kBodyLimit = 1 << 20;
+inline constexpr std::size_t kCommandBodyLimit = 16 << 20;
+inline constexpr std::size_t kBatchBodyLimit = 64 << 20;
+
+// The path parameter; routes.cc guarantees that it is there.
+std::string param(http::Exchange& exchange, const std::string& name);
+std::string query_or(http::Exchange& exchange, std::string_view name, std::string_view otherwise);
+// Fails invalid_query, naming the parameter.
+Result<bool> query_bool(http::Exchange& exchange, std::string_view name, bool otherwise);
+Result<std::uint64_t> query_number(http::Exchange& exchange, std::string_view name, std::uint64_t otherwise,
+                                   std::uint64_t min, std::uint64_t max);
+// ?path= and ?user=.
+Result<std::string> query_path(http::Exchange& exchange);
+FileAs query_as(http::Exchange& exchange);
+FileAs file_as(std::string user);
+
+// The body as an object; Content-Length 0 and no body count as {} when `empty` says so.
+Task<codec::json::object> body_object(ExchangePtr exchange, std::size_t limit,
+                                      codec::Empty empty = codec::Empty::kRefused);
+
+}  // namespace cay::api::native

@@ -1,0 +1,104 @@
+// The table of the native API: every line is in openapi.json, and the other way round (a test).
+#include "api/native/handlers.h"
+
+namespace cay::api {
+namespace {
+
+using namespace native;
+
+constexpr const char* kRoot = "/api/v1";
+
+// With the router and core at hand: add("GET", path, function).
+class Adder {
+ public:
+  Adder(http::Router& router, core::Cay& cay) : router_(router), cay_(cay) {}
+
+  using Answering = Task<http::Response> (*)(core::Cay&, ExchangePtr);
+  using Streaming = Task<void> (*)(core::Cay&, ExchangePtr);
+
+  void add(std::string method, const std::string& path, Answering verb) {
+    router_.add(std::move(method), kRoot + path,
+                answering([&cay = cay_, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error));
+  }
+  void add(std::string method, const std::string& path, Streaming verb) {
+    router_.add(std::move(method), kRoot + path,
+                streaming([&cay = cay_, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error));
+  }
+
+ private:
+  http::Router& router_;
+  core::Cay& cay_;
+};
+
+http::Response shaped(const http::RequestHead&, int status, const Error& error) {
+  http::Response response = native_error(error, note_error(error));
+  response.status = status;
+  return response;
+}
+
+void add_daemon_routes(http::Router& router, Adder& to, const NativeConfig& config) {
+  router.add("GET", "/healthz", answering(health, native_error), http::Auth::kNone);
+  router.add("GET", "/api/v1/openapi.json", answering(openapi, native_error));
+  router.add("GET", "/api/v1/version",
+             answering([config](ExchangePtr exchange) { return version(config, std::move(exchange)); }, native_error));
+  to.add("GET", "/doctor", doctor);
+  to.add("GET", "/usage", usage);
+  to.add("GET", "/snapshots", snapshots);
+}
+
+void add_sandbox_routes(Adder& to) {
+  to.add("POST", "/sandboxes", create_sandbox);
+  to.add("GET", "/sandboxes", list_sandboxes);
+  to.add("POST", "/sandboxes/batch-delete", batch_delete);
+  to.add("GET", "/sandboxes/{ref}", get_sandbox);
+  to.add("PATCH", "/sandboxes/{ref}", update_sandbox);
+  to.add("DELETE", "/sandboxes/{ref}", delete_sandbox);
+  to.add("POST", "/sandboxes/{ref}/start", start_sandbox);
+  to.add("POST", "/sandboxes/{ref}/stop", stop_sandbox);
+  to.add("GET", "/sandboxes/{ref}/stats", sandbox_stats);
+  to.add("POST", "/sandboxes/{ref}/batch", batch);
+}
+
+void add_command_routes(Adder& to) {
+  const std::string all = "/sandboxes/{ref}/commands";
+  const std::string one = all + "/{id}";
+  to.add("POST", all, start_command);
+  to.add("GET", all, list_commands);
+  to.add("GET", all + "/ws", command_stream);
+  to.add("GET", one, get_command);
+  to.add("DELETE", one, forget_command);
+  to.add("POST", one + "/kill", kill_command);
+  to.add("POST", one + "/stdin", write_stdin);
+  to.add("POST", one + "/stdin/close", close_stdin);
+  to.add("POST", one + "/resize", resize_pty);
+  to.add("GET", one + "/output", read_output);
+}
+
+void add_file_routes(Adder& to) {
+  const std::string files = "/sandboxes/{ref}/files";
+  to.add("GET", files, read_file);
+  to.add("HEAD", files, head_file);
+  to.add("PUT", files, write_file);
+  to.add("DELETE", files, remove_file);
+  to.add("GET", files + "/stat", stat_file);
+  to.add("GET", files + "/list", list_files);
+  to.add("POST", files + "/mkdir", make_directory);
+  to.add("POST", files + "/rename", rename_file);
+  to.add("POST", files + "/glob", glob_files);
+  to.add("POST", files + "/grep", grep_files);
+  to.add("GET", files + "/tree", read_tree);
+  to.add("PUT", files + "/tree", write_tree);
+}
+
+}  // namespace
+
+void add_native_routes(http::Router& router, core::Cay& cay, NativeConfig config) {
+  Adder to(router, cay);
+  add_daemon_routes(router, to, config);
+  add_sandbox_routes(to);
+  add_command_routes(to);
+  add_file_routes(to);
+  router.shape_errors("/", shaped);
+}
+
+}  // namespace cay::api

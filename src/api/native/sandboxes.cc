@@ -1,0 +1,172 @@
+// Routes about sandboxes as a whole.
+#include "api/common/cursor.h"
+#include "api/native/handlers.h"
+#include "api/native/request.h"
+#include "codec/model_json.h"
+#include "codec/model_read.h"
+
+namespace cay::api::native {
+
+using codec::json::array;
+using codec::json::object;
+
+namespace {
+
+Result<SandboxSort> sort_from(std::string_view text) {
+  if (text == "created_at") return SandboxSort::kCreatedAt;
+  if (text == "name") return SandboxSort::kName;
+  if (text == "state") return SandboxSort::kState;
+  if (text == "stopped_at") return SandboxSort::kStoppedAt;
+  if (text == "idle_ttl_s") return SandboxSort::kIdleTtl;
+  if (text == "delete_after_stop_s") return SandboxSort::kDeleteAfterStop;
+  return invalid("invalid_query",
+                 "sort= must be created_at, name, state, stopped_at, idle_ttl_s or delete_after_stop_s, with a "
+                 "leading '-' for descending");
+}
+
+// The filters and the order, for binding a cursor to them.
+std::string spelled(http::Exchange& exchange) {
+  std::string out;
+  for (const auto& [name, value] : exchange.head().query.items()) {
+    if (name != "cursor" && name != "limit") out += name + "=" + value + "&";
+  }
+  return out;
+}
+
+Result<SandboxQuery> query_of(http::Exchange& exchange) {
+  constexpr std::uint64_t kDefaultPage = 100;
+  constexpr std::uint64_t kLargestPage = 500;
+  const http::Query& in = exchange.head().query;
+  SandboxQuery out;
+  for (const std::string_view label : in.all("label")) {
+    const auto equals = label.find('=');
+    const std::string key(label.substr(0, equals));
+    if (key.empty()) return invalid("invalid_query", "label= must be KEY or KEY=VALUE");
+    std::optional<std::string> value;
+    if (equals != std::string_view::npos) value = std::string(label.substr(equals + 1));
+    out.labels.emplace_back(key, value);
+  }
+  if (const auto state = in.get("state")) {
+    out.state = sandbox_state_from(*state);
+    if (!out.state) return invalid("invalid_query", "state= must be provisioning, ready, stopped, failed or deleting");
+  }
+  out.name_contains = in.get("name_contains").value_or("");
+  out.created_by = in.get("created_by").value_or("");
+  std::string_view sort = in.get("sort").value_or("-created_at");
+  out.descending = sort.starts_with('-');
+  if (out.descending) sort.remove_prefix(1);
+  CAY_TRY(out.sort, sort_from(sort));
+  CAY_TRY(const std::uint64_t limit, query_number(exchange, "limit", kDefaultPage, 1, kLargestPage));
+  out.limit = static_cast<std::uint32_t>(limit);
+  if (const auto cursor = in.get("cursor")) {
+    const auto offset = offset_of_cursor(*cursor, spelled(exchange));
+    if (!offset) return invalid("invalid_query", "cursor= is not one of this list with these filters");
+    out.offset = *offset;
+  }
+  return out;
+}
+
+}  // namespace
+
+Task<http::Response> create_sandbox(core::Cay& cay, ExchangePtr exchange) {
+  auto body = co_await body_object(exchange, kBodyLimit, codec::Empty::kIsObject);
+  if (!body) co_return std::move(body).error();
+  auto request = codec::read_create(*body);
+  if (!request) co_return std::move(request).error();
+  core::CreateOptions options;
+  options.wait_for_ready = request->wait;
+  options.timeout = std::chrono::milliseconds(request->timeout_ms);
+  auto made = co_await cay.sandboxes().create(exchange->principal(), std::move(request->spec), options);
+  if (!made) co_return std::move(made).error();
+  co_return json_answer(201, codec::to_json(*made));
+}
+
+Task<http::Response> list_sandboxes(core::Cay& cay, ExchangePtr exchange) {
+  auto query = query_of(*exchange);
+  if (!query) co_return std::move(query).error();
+  auto page = co_await cay.sandboxes().list(exchange->principal(), *query);
+  if (!page) co_return std::move(page).error();
+  array items;
+  for (const Sandbox& sandbox : page->items) items.emplace_back(codec::to_json(sandbox));
+  object out{{"items", std::move(items)}, {"next_cursor", nullptr}};
+  if (page->more) {
+    const auto next = query->offset + static_cast<std::uint32_t>(page->items.size());
+    out["next_cursor"] = cursor_at(next, spelled(*exchange));
+  }
+  co_return json_answer(200, out);
+}
+
+Task<http::Response> get_sandbox(core::Cay& cay, ExchangePtr exchange) {
+  auto got = co_await cay.sandboxes().get(exchange->principal(), param(*exchange, "ref"));
+  if (!got) co_return std::move(got).error();
+  co_return json_answer(200, codec::to_json(*got));
+}
+
+Task<http::Response> update_sandbox(core::Cay& cay, ExchangePtr exchange) {
+  auto body = co_await body_object(exchange, kBodyLimit);
+  if (!body) co_return std::move(body).error();
+  auto patch = codec::read_patch(*body);
+  if (!patch) co_return std::move(patch).error();
+  auto got = co_await cay.sandboxes().update(exchange->principal(), param(*exchange, "ref"), *std::move(patch));
+  if (!got) co_return std::move(got).error();
+  co_return json_answer(200, codec::to_json(*got));
+}
+
+Task<http::Response> delete_sandbox(core::Cay& cay, ExchangePtr exchange) {
+  auto gone = co_await cay.sandboxes().remove(exchange->principal(), param(*exchange, "ref"));
+  if (!gone) co_return std::move(gone).error();
+  co_return empty_answer(204);
+}
+
+Task<http::Response> start_sandbox(core::Cay& cay, ExchangePtr exchange) {
+  auto got = co_await cay.sandboxes().start(exchange->principal(), param(*exchange, "ref"));
+  if (!got) co_return std::move(got).error();
+  co_return json_answer(got->state == SandboxState::kReady ? 200 : 202, codec::to_json(*got));
+}
+
+Task<http::Response> stop_sandbox(core::Cay& cay, ExchangePtr exchange) {
+  const Principal who = exchange->principal();
+  const std::string ref = param(*exchange, "ref");
+  auto stopped = co_await cay.sandboxes().stop(who, ref);
+  if (!stopped) co_return std::move(stopped).error();
+  auto got = co_await cay.sandboxes().get(who, ref);
+  if (!got) co_return std::move(got).error();
+  co_return json_answer(200, codec::to_json(*got));
+}
+
+Task<http::Response> sandbox_stats(core::Cay& cay, ExchangePtr exchange) {
+  auto got = co_await cay.sandboxes().stats(exchange->principal(), param(*exchange, "ref"));
+  if (!got) co_return std::move(got).error();
+  co_return json_answer(200, object{{"cpu_usec", got->cpu_usec},
+                                    {"memory_bytes", got->memory_bytes},
+                                    {"tmpfs_bytes", got->tmpfs_bytes},
+                                    {"pids", got->pids},
+                                    {"oom_kills", got->oom_kills},
+                                    {"running_commands", got->running_commands}});
+}
+
+Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange) {
+  auto body = co_await body_object(exchange, kBodyLimit);
+  if (!body) co_return std::move(body).error();
+  constexpr std::size_t kMost = 1000;
+  std::vector<std::string> refs;
+  codec::Fields fields(*body);
+  if (!fields.read("refs", refs, kMost) && fields.ok()) fields.complain("refs", "is needed: a list of ids or names");
+  fields.refuse_unknown();
+  auto good = fields.first_error();
+  if (!good) co_return std::move(good).error();
+  array deleted;
+  array failed;
+  for (const std::string& ref : refs) {
+    auto gone = co_await cay.sandboxes().remove(exchange->principal(), ref);
+    if (gone) {
+      deleted.emplace_back(codec::text(ref));
+    } else {
+      failed.emplace_back(object{{"ref", codec::text(ref)},
+                                 {"error", codec::to_json(gone.error(), note_error(gone.error()))}});
+    }
+  }
+  co_return json_answer(200, object{{"deleted", std::move(deleted)}, {"failed", std::move(failed)}});
+}
+
+}  // namespace cay::api::native
