@@ -1,0 +1,172 @@
+#include "api/langsmith/boxes.h"
+
+#include "api/langsmith/boxes_json.h"
+#include "api/langsmith/errors.h"
+#include "api/langsmith/list_query.h"
+
+namespace cay::api::langsmith {
+namespace {
+
+namespace json = codec::json;
+
+constexpr std::size_t kMaxBody = 1 << 20;
+
+http::Response refused(const ListRefusal& refusal) {
+  return envelope(refusal.status, "InvalidRequest", refusal.message, new_uuid());
+}
+
+std::string name_of(const ExchangePtr& exchange) { return exchange->params().at("name"); }
+
+Error no_snapshot(const std::string& name) {
+  return {Code::kNotFound, "snapshot_not_found", "there is no snapshot '" + name + "'", 0};
+}
+
+Task<SnapshotInfo> find_snapshot(core::Cay& cay, ExchangePtr exchange) {
+  std::string name = name_of(exchange);
+  const std::string asked = name;
+  constexpr std::string_view kLatest = ":latest";
+  if (const auto at = name.rfind(kLatest); at != std::string::npos && at + kLatest.size() == name.size()) name.resize(at);
+  CAY_CO_TRY(const auto all, co_await cay.sandboxes().snapshots(exchange->principal()));
+  for (const auto& one : all) {
+    if (one.id.get() == name || one.name == name) co_return one;
+  }
+  co_return no_snapshot(asked);
+}
+
+}  // namespace
+
+Task<http::Response> create_box(core::Cay& cay, Limits maximum, ExchangePtr exchange) {
+  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(const auto in, codec::parse_object(body, codec::Empty::kIsObject));
+  codec::Fields fields(in);
+  auto asked = read_create_box(fields, maximum);
+  if (!fields.ok()) co_return validation_error(fields);
+  if (!asked) {
+    if (asked.error().code != Code::kInvalidArgument) co_return std::move(asked).error();
+    co_return envelope(400, "InvalidRequest", asked.error().message, new_uuid());
+  }
+  auto work = cay.sandboxes().create(exchange->principal(), std::move(asked->spec), asked->options);
+  CAY_CO_TRY(const Sandbox made, co_await std::move(work));
+  co_return json_answer(201, box_json(made, base_url(exchange->head())));
+}
+
+Task<http::Response> list_boxes(core::Cay& cay, ExchangePtr exchange) {
+  auto asked = read_list_query(exchange->head().query, exchange->principal());
+  if (const auto* refusal = std::get_if<ListRefusal>(&asked)) co_return refused(*refusal);
+  const auto& list = std::get<ListQuery>(asked);
+  CAY_CO_TRY(const SandboxPage page, co_await cay.sandboxes().list(exchange->principal(), list.query));
+  json::array items;
+  const std::string base = base_url(exchange->head());
+  for (const auto& sandbox : page.items) items.emplace_back(box_json(sandbox, base));
+  co_return json_answer(200, page_json("sandboxes", std::move(items), page.more, list));
+}
+
+Task<http::Response> get_box(core::Cay& cay, ExchangePtr exchange) {
+  CAY_CO_TRY(const Sandbox sandbox, co_await cay.sandboxes().get(exchange->principal(), name_of(exchange)));
+  co_return json_answer(200, box_json(sandbox, base_url(exchange->head())));
+}
+
+Task<http::Response> patch_box(core::Cay& cay, Limits maximum, ExchangePtr exchange) {
+  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(const auto in, codec::parse_object(body, codec::Empty::kIsObject));
+  codec::Fields fields(in);
+  auto patch = read_patch_box(fields, maximum);
+  if (!fields.ok()) co_return validation_error(fields);
+  if (!patch) co_return std::move(patch).error();
+  auto work = cay.sandboxes().update(exchange->principal(), name_of(exchange), *std::move(patch));
+  CAY_CO_TRY(const Sandbox sandbox, co_await std::move(work));
+  co_return json_answer(200, box_json(sandbox, base_url(exchange->head())));
+}
+
+Task<http::Response> delete_box(core::Cay& cay, ExchangePtr exchange) {
+  CAY_CO_CHECK(co_await cay.sandboxes().remove(exchange->principal(), name_of(exchange)));
+  co_return empty_answer(204);
+}
+
+Task<http::Response> box_status(core::Cay& cay, ExchangePtr exchange) {
+  CAY_CO_TRY(const Sandbox sandbox, co_await cay.sandboxes().get(exchange->principal(), name_of(exchange)));
+  json::object out{{"status", to_string(sandbox.state)}, {"status_message", nullptr}};
+  if (!sandbox.reason.empty()) out["status_message"] = codec::text(sandbox.reason);
+  co_return json_answer(200, out);
+}
+
+Task<http::Response> start_box(core::Cay& cay, ExchangePtr exchange) {
+  CAY_CO_TRY(const Sandbox sandbox, co_await cay.sandboxes().start(exchange->principal(), name_of(exchange)));
+  const int status = sandbox.state == SandboxState::kReady ? 200 : 202;
+  co_return json_answer(status, box_json(sandbox, base_url(exchange->head())));
+}
+
+Task<http::Response> stop_box(core::Cay& cay, ExchangePtr exchange) {
+  CAY_CO_CHECK(co_await cay.sandboxes().stop(exchange->principal(), name_of(exchange)));
+  co_return empty_answer(204);
+}
+
+Task<http::Response> delete_boxes(core::Cay& cay, ExchangePtr exchange) {
+  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(const auto in, codec::parse_object(body));
+  codec::Fields fields(in);
+  std::vector<std::string> names;
+  if (!fields.read("names", names, 500)) fields.complain("names", "is needed: a list of at most 500 names");
+  if (!fields.ok()) co_return validation_error(fields);
+  json::array deleted, skipped;
+  for (const auto& name : names) {
+    auto removed = co_await cay.sandboxes().remove(exchange->principal(), name);
+    if (removed) {
+      deleted.emplace_back(codec::text(name));
+    } else {
+      skipped.emplace_back(json::object{{"name", codec::text(name)}, {"reason", codec::text(removed.error().message)}});
+    }
+  }
+  co_return json_answer(200, json::object{{"deleted", std::move(deleted)}, {"skipped", std::move(skipped)}});
+}
+
+Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange) {
+  CAY_CO_TRY(const UsageSummary use, co_await cay.sandboxes().usage(exchange->principal()));
+  co_return json_answer(200, json::object{{"cpu_limit_millicores", use.cpu_limit_millicores},
+                                          {"cpu_used_millicores", use.cpu_used_millicores},
+                                          {"memory_limit_bytes", use.memory_limit_bytes},
+                                          {"memory_used_bytes", use.memory_used_bytes},
+                                          {"sandboxes_limit", use.sandboxes_limit},
+                                          {"sandboxes_used", use.running + use.stopped},
+                                          {"sandbox_running_count", use.running},
+                                          {"sandbox_stopped_count", use.stopped},
+                                          {"sandbox_direct_count", use.running + use.stopped},
+                                          {"sandbox_pool_replicas_count", 0},
+                                          {"snapshots_count", use.snapshots},
+                                          {"registries_count", 0},
+                                          {"pools_count", 0},
+                                          {"templates_count", 0}});
+}
+
+Task<http::Response> list_snapshots(core::Cay& cay, ExchangePtr exchange) {
+  auto asked = read_list_query(exchange->head().query, exchange->principal());
+  if (const auto* refusal = std::get_if<ListRefusal>(&asked)) co_return refused(*refusal);
+  const auto& list = std::get<ListQuery>(asked);
+  CAY_CO_TRY(const auto all, co_await cay.sandboxes().snapshots(exchange->principal()));
+  json::array items;
+  std::uint32_t place = 0;
+  bool more = false;
+  for (const auto& one : all) {
+    if (one.name.find(list.query.name_contains) == std::string::npos) continue;
+    if (place++ < list.query.offset) continue;
+    if (items.size() == list.query.limit) {
+      more = true;
+      break;
+    }
+    items.emplace_back(snapshot_json(one));
+  }
+  co_return json_answer(200, page_json("snapshots", std::move(items), more, list));
+}
+
+Task<http::Response> get_snapshot(core::Cay& cay, ExchangePtr exchange) {
+  CAY_CO_TRY(const SnapshotInfo found, co_await find_snapshot(cay, exchange));
+  co_return json_answer(200, snapshot_json(found));
+}
+
+Task<http::Response> snapshot_tags(core::Cay& cay, ExchangePtr exchange) {
+  CAY_CO_TRY(const SnapshotInfo found, co_await find_snapshot(cay, exchange));
+  json::array tags{json::object{{"tag", "latest"}, {"snapshot_id", found.id.get()}}};
+  co_return json_answer(200, json::object{{"name", found.name}, {"tags", std::move(tags)}});
+}
+
+}  // namespace cay::api::langsmith

@@ -1,0 +1,26 @@
+// What the LangSmith facade is told by the daemon.
+#pragma once
+#include <functional>
+
+#include "api/common/answer.h"
+#include "core/cay.h"
+#include "http/router.h"
+#include "model/limits.h"
+
+namespace cay::api::langsmith {
+
+struct LangsmithConfig {
+  Limits maximum;  // more than this is a quota to these clients (429), not a mistake
+  // Answers paths that are LangSmith's own (traces): passes them on. Empty: not configured.
+  std::function<asio::awaitable<void>(ExchangePtr)> forward;
+};
+
+}  // namespace cay::api::langsmith
+
+namespace cay::api {
+
+// Boxes, data plane, snapshots, /info, under every prefix that clients make of LANGSMITH_ENDPOINT.
+// References outlive the router.
+void add_langsmith_routes(http::Router& router, core::Cay& cay, langsmith::LangsmithConfig config);
+
+}  // namespace cay::api

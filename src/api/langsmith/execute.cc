@@ -1,0 +1,206 @@
+#include "api/langsmith/execute.h"
+
+#include "api/common/collect.h"
+#include "api/common/command_session.h"
+#include "api/langsmith/errors.h"
+#include "api/langsmith/frames.h"
+
+namespace cay::api::langsmith {
+namespace {
+
+constexpr std::size_t kMaxMessage = 4 << 20;        // of a client's frame
+constexpr std::size_t kMaxBody = 4 << 20;
+constexpr std::size_t kStdinPiece = 64 * 1024;
+constexpr std::uint64_t kMostCollected = 64ull << 20;  // of each stream over plain HTTP
+
+class ExecuteSession final : public CommandSession {
+ public:
+  ExecuteSession(core::Cay& cay, Principal who, std::string ref, std::unique_ptr<http::WebSocket> socket,
+                 asio::any_io_executor executor, OffsetIndex& offsets)
+      : CommandSession(cay, std::move(who), std::move(ref), std::move(socket), executor), offsets_(offsets) {}
+
+ protected:
+  Task<core::Reader> open(http::WsMessage first) override {
+    CAY_CO_TRY(const auto frame, codec::parse_object(first.data));
+    codec::Fields fields(frame);
+    std::string type;
+    fields.read("type", type);
+    if (type == "reconnect") {
+      reconnecting_ = true;
+      auto reader = co_await reattach(fields);
+      co_return reader;
+    }
+    if (type != "execute") co_return invalid("bad_frame", "the first frame is 'execute' or 'reconnect', not '" + type + "'");
+    CAY_CO_TRY(CommandSpec spec, read_execute(frame, Transport::kWebSocket));
+    auto reader = co_await cay_.commands().run(who_, ref_, std::move(spec));
+    co_return reader;
+  }
+
+  Task<void> started(Command command) override {
+    key_ = ref_ + "/" + command.id.get();
+    started_ = true;
+    pty_ = command.pty;
+    auto sent = co_await socket_->send_text(started_frame(command));
+    co_return sent;
+  }
+
+  Task<void> output(core::OutputEvent event) override {
+    if (auto* data = std::get_if<core::OutputData>(&event)) {
+      if (data->after_end) co_return Result<void>();  // of children left: `exit` is the last frame here
+      auto& stream = data->stream == Stream::kStdout ? out_ : err_;
+      std::vector<TextPiece> pieces;
+      if (!stream.feed(data->offset, data->bytes, pieces)) co_return misplaced(data->offset);
+      if (stream.at_mark()) offsets_.add(key_, data->stream, stream.mark());
+      auto sent = co_await send(data->stream, std::move(pieces));
+      co_return sent;
+    }
+    if (const auto* gap = std::get_if<core::OutputGap>(&event)) {
+      co_return Error{Code::kLost, "read_offset_unavailable",
+                      std::to_string(gap->length) + " bytes of output at " + std::to_string(gap->offset) +
+                          " were dropped: the command wrote more than its spool holds",
+                      0};
+    }
+    auto& end = std::get<core::OutputEnd>(event);
+    for (const auto which : {Stream::kStdout, Stream::kStderr}) {
+      std::vector<TextPiece> pieces;
+      (which == Stream::kStdout ? out_ : err_).finish(pieces);
+      CAY_CO_CHECK(co_await send(which, std::move(pieces)));
+    }
+    auto sent = co_await socket_->send_text(end_frame(end.command));
+    co_return sent;
+  }
+
+  Task<void> failed(Error error) override {
+    const auto error_id = note_error(error);
+    auto sent = co_await socket_->send_text(error_frame(type_of(error), error.message + " (error_id=" + error_id + ")"));
+    co_return sent;
+  }
+
+  Task<void> message(http::WsMessage message) override {
+    auto frame = codec::parse_object(message.data);
+    if (!frame) co_return Result<void>();  // nobody waits for an answer; the command goes on
+    codec::Fields fields(*frame);
+    std::string type;
+    fields.read("type", type);
+    if (type == "input") {
+      std::string data;
+      fields.read("data", data, kMaxMessage);
+      for (std::size_t at = 0; at < data.size(); at += kStdinPiece) co_await feed(data.substr(at, kStdinPiece));
+    } else if (type == "close_stdin") {
+      if (!pty_) co_await feed_end();
+    } else if (type == "kill") {
+      auto killed = co_await kill(0);
+      static_cast<void>(killed);  // one that has ended is as killed as it gets
+    } else if (type == "resize") {
+      std::int64_t rows = 0, cols = 0;
+      if (fields.read("rows", rows, 1, 65535) && fields.read("cols", cols, 1, 65535)) {
+        const PtySize size{static_cast<std::uint16_t>(rows), static_cast<std::uint16_t>(cols)};
+        auto resized = co_await resize(size);
+        static_cast<void>(resized);
+      }
+    }
+    co_return Result<void>();
+  }
+
+  // Input for a command that has ended or closed its stdin goes nowhere, as into a closed pipe.
+  Task<void> stdin_refused(Error) override { co_return Result<void>(); }
+
+ private:
+  Task<core::Reader> reattach(codec::Fields& fields) {
+    std::string id;
+    std::int64_t out = 0, err = 0;
+    constexpr std::int64_t kMost = std::int64_t{1} << 53;
+    if (!fields.read("command_id", id)) co_return invalid("bad_frame", "reconnect needs a command_id");
+    fields.read("stdout_offset", out, 0, kMost);
+    fields.read("stderr_offset", err, 0, kMost);
+    CAY_CO_CHECK(fields.first_error());
+    const std::string key = ref_ + "/" + id;
+    const auto out_mark = offsets_.find(key, Stream::kStdout, static_cast<std::uint64_t>(out));
+    const auto err_mark = offsets_.find(key, Stream::kStderr, static_cast<std::uint64_t>(err));
+    out_ = TextStream(out_mark, static_cast<std::uint64_t>(out));
+    err_ = TextStream(err_mark, static_cast<std::uint64_t>(err));
+    const core::OutputOffsets from{out_mark.raw, err_mark.raw};
+    auto reader = co_await cay_.commands().attach(who_, ref_, CommandId(id), from);
+    co_return reader;
+  }
+
+  Task<void> send(Stream stream, std::vector<TextPiece> pieces) {
+    for (const auto& piece : pieces) {
+      auto sent = co_await socket_->send_text(output_frame(stream, piece));
+      if (!sent) co_return sent;
+    }
+    co_return Result<void>();
+  }
+
+  static Error misplaced(std::uint64_t offset) {
+    return {Code::kInternal, "misplaced_output", "output arrived at an unexpected offset, " + std::to_string(offset), 0};
+  }
+
+  std::string_view type_of(const Error& error) const {
+    if (error.reason == "read_offset_unavailable") return "ReadOffsetUnavailable";
+    if (error.code == Code::kNotFound && reconnecting_) return "CommandNotFound";
+    return "CommandError";
+  }
+
+  OffsetIndex& offsets_;
+  std::string key_;
+  bool reconnecting_ = false;
+  bool started_ = false;
+  bool pty_ = false;
+  TextStream out_{{}, 0};
+  TextStream err_{{}, 0};
+};
+
+asio::awaitable<void> serve_ws(core::Cay& cay, OffsetIndex& offsets, ExchangePtr exchange) {
+  const Principal who = exchange->principal();
+  const std::string ref = exchange->params().at("name");
+  if (!exchange->head().wants_websocket) {
+    auto response = envelope(400, "InvalidRequest", "this is a WebSocket endpoint: connect with Upgrade: websocket", new_uuid());
+    co_await exchange->respond(std::move(response));
+    co_return;
+  }
+  // Before the upgrade: a refusal now is one that every client understands and repeats (section 4.7).
+  auto awake = co_await cay.commands().wake(who, ref);
+  if (!awake) {
+    const auto error_id = note_error(awake.error());
+    const bool gone = awake.error().code == Code::kNotFound;
+    auto response = gone ? control_error(awake.error(), error_id) : not_ready_upgrade(awake.error(), error_id);
+    co_await exchange->respond(std::move(response));
+    co_return;
+  }
+  auto socket = co_await exchange->upgrade(kMaxMessage);
+  if (!socket) co_return;
+  auto executor = co_await asio::this_coro::executor;
+  ExecuteSession session(cay, who, ref, *std::move(socket), executor, offsets);
+  co_await session.run();
+}
+
+}  // namespace
+
+http::Handler execute_ws(core::Cay& cay, OffsetIndex& offsets) {
+  return [&cay, &offsets](ExchangePtr exchange) { return serve_ws(cay, offsets, std::move(exchange)); };
+}
+
+Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
+  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(const auto in, codec::parse_object(body));
+  CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kHttp));
+  CAY_CO_TRY(auto reader, co_await cay.commands().run(exchange->principal(), exchange->params().at("name"), std::move(spec)));
+  CAY_CO_TRY(const Collected got, co_await collect(std::move(reader), kMostCollected));
+  if (got.truncated) {
+    co_return Error{Code::kInvalidArgument, "output_too_large",
+                    "the command wrote more than 64 MiB on one stream: run it over a WebSocket", 0};
+  }
+  const CommandEnd& end = got.command.end;
+  if (end.state == CommandState::kTimedOut) {
+    co_return Error{Code::kDeadlineExceeded, "command_timeout", "the command was killed after its timeout", 0};
+  }
+  if (end.state == CommandState::kLost || end.state == CommandState::kRunning) {
+    co_return Error{Code::kLost, "command_lost", "Cay lost this command (not its own failure): " + end.reason, 0};
+  }
+  co_return json_answer(200, codec::json::object{{"stdout", codec::text(got.out)},
+                                                 {"stderr", codec::text(got.err)},
+                                                 {"exit_code", shell_exit_code(end)}});
+}
+
+}  // namespace cay::api::langsmith

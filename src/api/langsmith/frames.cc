@@ -1,0 +1,108 @@
+#include "api/langsmith/frames.h"
+
+#include "api/common/answer.h"
+#include "api/langsmith/boxes_json.h"
+
+namespace cay::api::langsmith {
+namespace {
+
+namespace json = codec::json;
+
+constexpr std::int64_t kMilli = 1000;
+constexpr std::int64_t kLongest = 10LL * 365 * 86'400;
+constexpr int kSignalBase = 128;
+
+std::int64_t millis_or_never(std::int64_t seconds) { return seconds < 0 ? -1 : seconds * kMilli; }
+
+std::string seconds_text(std::int64_t millis) {
+  std::string text = std::to_string(millis / kMilli);
+  if (millis % kMilli != 0) text += "." + std::to_string(millis % kMilli);
+  return text;
+}
+
+}  // namespace
+
+std::string started_frame(const Command& command) {
+  return codec::write(json::object{{"type", "started"}, {"command_id", command.id.get()}, {"pid", command.pid}});
+}
+
+std::string output_frame(Stream stream, const TextPiece& piece) {
+  return codec::write(json::object{
+      {"type", stream == Stream::kStdout ? "stdout" : "stderr"}, {"data", piece.text}, {"offset", piece.offset}});
+}
+
+std::string end_frame(const Command& command) {
+  const CommandEnd& end = command.end;
+  const auto exit = [](int code) { return codec::write(json::object{{"type", "exit"}, {"exit_code", code}}); };
+  switch (end.state) {
+    case CommandState::kExited: return exit(end.exit_code);
+    case CommandState::kSignalled:
+    case CommandState::kIdleKilled:
+    case CommandState::kOomKilled:
+    case CommandState::kKilled: return exit(kSignalBase + end.signal);
+    case CommandState::kTimedOut:
+      return error_frame("CommandTimeout", "the command was killed after its timeout of " + seconds_text(command.timeout_ms) + " s");
+    case CommandState::kRunning:
+    case CommandState::kLost: break;
+  }
+  return error_frame("CommandLost", "Cay lost this command (not its own failure): " + end.reason);
+}
+
+std::string error_frame(std::string_view error_type, std::string_view message) {
+  return codec::write(json::object{{"type", "error"}, {"error", codec::text(message)}, {"error_type", error_type}});
+}
+
+Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
+  const bool socket = transport == Transport::kWebSocket;
+  codec::Fields fields(in);
+  CommandSpec spec;
+  spec.ignore_mismatch = true;  // a repeat's parameters are ignored: protocol reference, section 4.5
+  std::string command, shell = "/bin/bash", text;
+  const bool has_command = fields.read("command", command, 1 << 20);
+  fields.read("shell", shell);
+  bool pty = false;
+  if (socket) {
+    std::int64_t number = 60;
+    fields.read("timeout_seconds", number, 0, kLongest);
+    spec.timeout_ms = number * kMilli;
+    number = 300;
+    fields.read("idle_timeout_seconds", number, -1, kLongest);
+    spec.idle_timeout_ms = millis_or_never(number);
+    number = 600;
+    fields.read("ttl_seconds", number, -1, kLongest);
+    spec.ttl_ms = millis_or_never(number);
+    fields.read("kill_on_disconnect", spec.kill_on_disconnect);
+    fields.read("close_stdin", spec.close_stdin);
+    fields.read("pty", pty);
+    if (fields.read("command_id", text)) spec.id = CommandId(text);
+    bool forward = false;
+    if (fields.read("ssh_agent_forward", forward) && forward) {
+      fields.complain("ssh_agent_forward", "is not built yet in Cay");
+    }
+  } else {
+    std::int64_t number = 60;
+    fields.read("timeout", number, 0, kLongest);
+    spec.timeout_ms = number * kMilli;
+    // Nobody can come back for the output of a POST: with its caller the command ends.
+    spec.kill_on_disconnect = true;
+    spec.ttl_ms = 0;
+  }
+  if (pty) spec.pty = PtySize{};
+  if (shell.empty()) fields.complain("shell", "must be a path such as /bin/bash");
+  if (!has_command || (command.empty() && !pty)) fields.complain("command", "is needed");
+  spec.argv = command.empty() ? std::vector<std::string>{shell, "-l"} : std::vector<std::string>{shell, "-c", command};
+
+  std::map<std::string, std::string> env;
+  const bool has_env = fields.read("env", env, 1024);
+  const bool has_cwd = fields.read("cwd", text) && !text.empty();
+  if (fields.has("run_config") && (has_env || has_cwd)) {
+    fields.complain("run_config", "cannot be combined with env or cwd: put them into run_config");
+  }
+  read_run_config(fields, "run_config", spec.run);
+  if (has_cwd) spec.run.workdir = text;
+  for (auto& [key, value] : env) spec.run.env[key] = std::move(value);
+  CAY_CHECK(fields.first_error());
+  return spec;
+}
+
+}  // namespace cay::api::langsmith

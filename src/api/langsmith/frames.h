@@ -1,0 +1,21 @@
+// The JSON frames of /execute/ws (protocol reference, sections 4.2 and 4.3).
+#pragma once
+#include <string>
+
+#include "api/langsmith/text_stream.h"
+#include "codec/fields.h"
+#include "model/command.h"
+
+namespace cay::api::langsmith {
+
+std::string started_frame(const Command& command);
+std::string output_frame(Stream stream, const TextPiece& piece);
+// {"type":"exit"} or, for ends that are no exit of the program's own, {"type":"error"}.
+std::string end_frame(const Command& command);
+std::string error_frame(std::string_view error_type, std::string_view message);
+
+// The members of an "execute" frame, or of POST /execute (whose names for the same differ).
+enum class Transport { kWebSocket, kHttp };
+Result<CommandSpec> read_execute(const codec::json::object& in, Transport transport);
+
+}  // namespace cay::api::langsmith

@@ -1,0 +1,150 @@
+// Every route of the facade, under every prefix that clients make of LANGSMITH_ENDPOINT.
+#include <memory>
+
+#include "api/langsmith/boxes.h"
+#include "api/langsmith/config.h"
+#include "api/langsmith/errors.h"
+#include "api/langsmith/execute.h"
+#include "api/langsmith/files.h"
+
+namespace cay::api {
+namespace {
+
+using namespace langsmith;  // NOLINT(google-build-using-namespace): this file is its table of contents
+
+// Protocol reference, section 1.1: the second half is what mixed settings of old clients produce.
+constexpr const char* kPrefixes[] = {"/v2/sandboxes", "/api/v2/sandboxes", "/api/v1/v2/sandboxes", "/api/api/v2/sandboxes"};
+constexpr const char* kRoots[] = {"", "/api", "/api/v1"};
+// LangSmith's own paths, where these clients send traces.
+constexpr const char* kTracePaths[] = {"runs", "sessions", "datasets", "examples", "feedback", "prompts", "repos", "commits",
+                                       "public", "settings", "workspaces", "orgs", "otel", "traces", "annotation-queues"};
+constexpr const char* kVersion = "0.16.0";  // the least that the newest clients accept
+
+using Plain = Task<http::Response> (*)(core::Cay&, ExchangePtr);
+
+asio::awaitable<void> no_upstream(ExchangePtr exchange) {
+  auto response = envelope(404, "NotFound",
+                           "this is LangSmith's own API, which Cay only passes on: set [langsmith] upstream and upstream_key in "
+                           "the daemon's configuration, or give the sandbox client its URL alone (api_endpoint / apiEndpoint)",
+                           new_uuid());
+  co_await exchange->respond(std::move(response));
+}
+
+asio::awaitable<void> info(ExchangePtr exchange) {
+  auto response = json_answer(200, codec::json::object{{"version", kVersion}});
+  co_await exchange->respond(std::move(response));
+}
+
+asio::awaitable<void> registries(ExchangePtr exchange) {
+  auto response = json_answer(200, codec::json::object{{"registries", codec::json::array()}, {"offset", 0}});
+  co_await exchange->respond(std::move(response));
+}
+
+http::Handler unbuilt(std::string what) {
+  return [what = std::move(what)](ExchangePtr exchange) { return exchange->respond(unsupported(what)); };
+}
+
+// 401, 404, 405, 500 and the like, before a handler.
+http::Response outer_error(const http::RequestHead&, int status, const Error& error) {
+  const char* type = status == 401 ? "Unauthorized" : status == 404 ? "NotFound" : status == 500 ? "InternalError" : "InvalidRequest";
+  return envelope(status, type, error.message, new_uuid());
+}
+
+class Table {
+ public:
+  Table(http::Router& router, core::Cay& cay, LangsmithConfig config)
+      : router_(router), cay_(cay), config_(std::move(config)), offsets_(std::make_shared<OffsetIndex>()) {}
+
+  void add_all() {
+    for (const char* root : kRoots) add_root(root);
+    for (const char* prefix : kPrefixes) {
+      prefix_ = prefix;
+      router_.shape_errors(prefix_, outer_error);
+      add_boxes();
+      add_snapshots();
+      add_data_plane();
+    }
+  }
+
+ private:
+  void plain(const char* method, const char* path, Plain verb, Shape shape = control_error) {
+    core::Cay& cay = cay_;
+    const Verb bound = [&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); };
+    router_.add(method, prefix_ + path, answering(bound, std::move(shape)));
+  }
+
+  void add_root(const std::string& root) {
+    router_.add("GET", root + "/info", info);
+    const http::Handler trace = config_.forward ? http::Handler(config_.forward) : http::Handler(no_upstream);
+    for (const std::string path : kTracePaths) {
+      router_.add("*", root + "/" + path, trace);
+      router_.add("*", root + "/" + path + "/{rest...}", trace);
+      router_.shape_errors(root + "/" + path, outer_error);
+    }
+  }
+
+  void add_boxes() {
+    core::Cay& cay = cay_;
+    const Limits maximum = config_.maximum;
+    const Verb create = [&cay, maximum](ExchangePtr exchange) { return create_box(cay, maximum, std::move(exchange)); };
+    const Verb patch = [&cay, maximum](ExchangePtr exchange) { return patch_box(cay, maximum, std::move(exchange)); };
+    router_.add("POST", prefix_ + "/boxes", answering(create, create_error));
+    router_.add("PATCH", prefix_ + "/boxes/{name}", answering(patch, control_error));
+    plain("GET", "/boxes", list_boxes);
+    plain("GET", "/boxes/{name}", get_box);
+    plain("DELETE", "/boxes/{name}", delete_box);
+    plain("GET", "/boxes/{name}/status", box_status);
+    plain("POST", "/boxes/{name}/start", start_box);
+    plain("POST", "/boxes/{name}/stop", stop_box);
+    plain("POST", "/boxes/batch-delete", delete_boxes);
+    plain("GET", "/usage", usage);
+    router_.add("POST", prefix_ + "/boxes/{name}/snapshot", unbuilt("capturing a snapshot"));
+    router_.add("POST", prefix_ + "/boxes/{name}/service-url", unbuilt("a service URL"));
+    router_.add("POST", prefix_ + "/boxes/{name}/download-url", unbuilt("a download link"));
+  }
+
+  void add_snapshots() {
+    plain("GET", "/snapshots", list_snapshots);
+    plain("GET", "/snapshots/{name}", get_snapshot);
+    plain("GET", "/snapshots-by-name/{name}", snapshot_tags);
+    router_.add("POST", prefix_ + "/snapshots", unbuilt("building a snapshot from an image"));
+    router_.add("DELETE", prefix_ + "/snapshots/{name}", unbuilt("deleting a snapshot"));
+    router_.add("GET", prefix_ + "/registries", registries);
+    router_.add("*", prefix_ + "/registries", unbuilt("registries"));
+    router_.add("*", prefix_ + "/registries/{name}", unbuilt("registries"));
+  }
+
+  void add_data_plane() {
+    core::Cay& cay = cay_;
+    auto offsets = offsets_;
+    // The index lives as long as the route that uses it.
+    const auto socket = execute_ws(cay, *offsets);
+    router_.add("GET", prefix_ + "/dp/{name}/execute/ws",
+                [offsets, socket](ExchangePtr exchange) { return socket(std::move(exchange)); });
+    plain("POST", "/dp/{name}/execute", execute, data_error("CommandError"));
+    plain("POST", "/dp/{name}/upload", upload, data_error("WriteError"));
+    const StreamVerb get = [&cay](ExchangePtr exchange) { return download(cay, std::move(exchange)); };
+    const StreamVerb head = [&cay](ExchangePtr exchange) { return stat_file(cay, std::move(exchange)); };
+    router_.add("GET", prefix_ + "/dp/{name}/download", streaming(get, data_error("ReadError")));
+    router_.add("HEAD", prefix_ + "/dp/{name}/download", streaming(head, data_error("ReadError")));
+    plain("POST", "/dp/{name}/glob", glob_files, data_error("ReadError"));
+    plain("POST", "/dp/{name}/grep", grep_files, data_error("ReadError"));
+    router_.add("POST", prefix_ + "/dp/{name}/execute/stream/start", unbuilt("execution over SSE"));
+    router_.add("POST", prefix_ + "/dp/{name}/execute/stream/resume", unbuilt("execution over SSE"));
+    router_.add("GET", prefix_ + "/dp/{name}/tunnel", unbuilt("a tunnel"));
+  }
+
+  http::Router& router_;
+  core::Cay& cay_;
+  LangsmithConfig config_;
+  std::shared_ptr<OffsetIndex> offsets_;
+  std::string prefix_;
+};
+
+}  // namespace
+
+void add_langsmith_routes(http::Router& router, core::Cay& cay, langsmith::LangsmithConfig config) {
+  Table(router, cay, std::move(config)).add_all();
+}
+
+}  // namespace cay::api
