@@ -1,0 +1,152 @@
+// Client: Cay from ordinary C++, one blocking call per verb. All handles are cheap to copy, may be
+// used from several threads, and keep the connection alive. Everything throws cay::ApiError.
+//
+//   cay::Client cay;                                    // finds the daemon by CAY_URL, CAY_API_KEY
+//   auto box = cay.create();
+//   auto got = box.run({"python3", "-c", "print(2+2)"});
+//   std::cout << got.out;                               // 4
+//   box.remove();
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cay/error.h"
+#include "cay/types.h"
+
+namespace cay::sdk {
+
+struct ClientState;   // of the implementation
+struct CommandState;  // of the implementation
+
+// A running (or ended) command and a reader of it. A connection that drops is made again at the
+// next byte: callers see every byte once, or an ApiError.
+class Command {
+ public:
+  const std::string& id() const;
+  // As of the start or the attach.
+  const CommandInfo& started() const;
+
+  // The next piece; after End: ApiError kOutOfRange. One thread at a time (the others may call the
+  // rest meanwhile).
+  Event next();
+  // Reads to the end. Without a callback the stream is gathered, up to `keep` bytes each.
+  CommandResult wait(const OutputCallbacks& callbacks = {}, std::size_t keep = 16u << 20);
+
+  // Comes back when the command's pipe, or the buffer before it, took the bytes. ApiError kLost,
+  // reason "stdin_uncertain": the connection broke meanwhile, so nobody knows whether they arrived.
+  void write_stdin(std::string_view bytes);
+  void close_stdin();
+  // 0: SIGKILL to the whole process tree; others go to the leader's process group.
+  void kill(int signal = 0);
+  void resize(TerminalSize size);
+
+  explicit Command(std::shared_ptr<CommandState> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<CommandState> state_;
+};
+
+// Bytes on their way, for files and trees of any size. A source gives "" at its end.
+using ByteSink = std::function<void(const std::string& bytes)>;
+using ByteProducer = std::function<std::string()>;
+struct Progress {
+  std::uint64_t bytes = 0;
+  std::uint64_t files = 0;
+};
+using OnProgress = std::function<void(const Progress&)>;
+
+struct CopyOptions {
+  std::string user;         // who does the file work inside; empty: root
+  bool keep_links = false;  // copy_out: make symbolic links that lead out of the tree, too
+  OnProgress progress;      // called now and then, from the calling thread or the client's own
+};
+struct CopyReport {
+  Progress moved;
+  std::vector<std::string> skipped;  // "path: why", what was refused or left out
+};
+
+// A handle of one sandbox: its id or name, and the way to the daemon.
+class Sandbox {
+ public:
+  const std::string& ref() const { return ref_; }
+  SandboxInfo info() const;
+  SandboxInfo update(const UpdateOptions& options) const;
+  // Boots a stopped or failed one, and waits until it is ready. ApiError kNotReady: it failed.
+  SandboxInfo start(double timeout_s = 60) const;
+  SandboxInfo stop() const;  // everything in it ends; the disk stays
+  void remove() const;
+  Stats stats() const;
+
+  // Runs to the end. `argv` is a program and its arguments; run_shell takes a line of sh.
+  CommandResult run(const std::vector<std::string>& argv, const CommandOptions& options = {},
+                    const OutputCallbacks& callbacks = {}) const;
+  CommandResult run_shell(const std::string& line, const CommandOptions& options = {},
+                          const OutputCallbacks& callbacks = {}) const;
+  // Starts, with a reader from the first byte.
+  Command spawn(const std::vector<std::string>& argv, const CommandOptions& options = {}) const;
+  // Starts without a reader; attach() later, from here or elsewhere.
+  CommandInfo start_detached(const std::vector<std::string>& argv, const CommandOptions& options = {}) const;
+  Command attach(const std::string& command_id, Offsets from = {}) const;
+  std::vector<CommandInfo> commands() const;
+  CommandInfo command(const std::string& command_id) const;
+  void kill(const std::string& command_id, int signal = 0) const;
+  void forget(const std::string& command_id) const;
+
+  // Files; paths are absolute. `user` empty: root. `mode` 0: 0644 if new, else as it was.
+  std::string read_file(const std::string& path, const std::string& user = {}) const;
+  void read_file(const std::string& path, const ByteSink& sink, const std::string& user = {}) const;
+  FileInfo write_file(const std::string& path, std::string bytes, std::uint32_t mode = 0,
+                      const std::string& user = {}) const;
+  FileInfo write_file(const std::string& path, ByteProducer producer, std::uint32_t mode = 0,
+                      const std::string& user = {}) const;
+  FileInfo stat(const std::string& path, const std::string& user = {}) const;
+  std::vector<FileInfo> list(const std::string& path, const std::string& user = {}) const;
+  void make_directory(const std::string& path, const std::string& user = {}) const;
+  void remove_path(const std::string& path, bool recursive = false, const std::string& user = {}) const;
+  void rename(const std::string& from, const std::string& to, const std::string& user = {}) const;
+  std::vector<FileInfo> glob(const std::string& root, const std::string& pattern) const;
+  std::vector<GrepMatch> grep(const std::string& root, const std::string& text, const std::string& glob = {}) const;
+
+  // The contents of a local directory into a directory inside, and back. Back: nothing is written
+  // outside `local`, whatever the sandbox sends; no devices, no setuid bits.
+  CopyReport copy_in(const std::string& local, const std::string& path, const CopyOptions& options = {}) const;
+  CopyReport copy_out(const std::string& path, const std::string& local, const CopyOptions& options = {}) const;
+  // The same as raw tar streams.
+  void read_tree(const std::string& path, const ByteSink& sink, const std::string& user = {}) const;
+  void write_tree(const std::string& path, ByteProducer producer, const std::string& user = {}) const;
+
+  Sandbox(std::shared_ptr<ClientState> client, std::string ref) : client_(std::move(client)), ref_(std::move(ref)) {}
+
+ private:
+  std::shared_ptr<ClientState> client_;
+  std::string ref_;
+};
+
+class Client {
+ public:
+  Client() : Client(ClientOptions::from_environment()) {}
+  explicit Client(const ClientOptions& options);
+
+  Sandbox create(const CreateOptions& options = {}) const;
+  SandboxInfo create_info(const CreateOptions& options) const;  // as create(), with all that is known
+  Sandbox sandbox(std::string id_or_name) const;  // a handle; asks nobody
+  std::vector<SandboxInfo> list(const ListOptions& options = {}) const;  // all pages
+  std::vector<Snapshot> snapshots() const;
+  std::vector<Feature> doctor() const;
+  Version version() const;
+  // Any route of docs/api.md, for what has no method here: the answer's body.
+  std::string request(const std::string& method, const std::string& target, const std::string& json = {}) const;
+
+  explicit Client(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<ClientState> state_;
+};
+
+}  // namespace cay::sdk
+
+namespace cay {
+using sdk::Client;
+}

@@ -1,0 +1,200 @@
+// The values that the SDK takes and gives. Plain structs; absent members mean "the daemon's default".
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace cay::sdk {
+
+using Labels = std::map<std::string, std::string>;
+using Env = std::map<std::string, std::string>;
+
+// Zero: the default.
+struct Limits {
+  std::uint32_t cpu_millicores = 0;  // 1000 is one CPU
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t disk_bytes = 0;
+  std::uint32_t pids = 0;
+};
+
+struct CreateOptions {
+  std::string name;      // empty: made by Cay
+  std::string snapshot;  // empty: "default"
+  Labels labels;
+  Limits limits;
+  std::string user;     // of commands that name none; empty: root
+  std::string workdir;  // absolute
+  Env env;
+  std::string policy;
+  std::optional<std::int64_t> idle_ttl_s;           // stopped after so long without use; 0: never
+  std::optional<std::int64_t> delete_after_stop_s;  // 0: never
+  bool wait = true;                                 // come back when it is ready
+  double timeout_s = 30;                            // with wait: fail, and leave nothing
+};
+
+struct SandboxInfo {
+  std::string id;
+  std::string name;
+  std::string state;   // provisioning, ready, stopped, failed, deleting
+  std::string reason;  // why it failed
+  std::string snapshot;
+  Labels labels;
+  Limits limits;
+  std::string user, workdir;
+  Env env;
+  std::string policy;
+  std::int64_t idle_ttl_s = 0;
+  std::int64_t delete_after_stop_s = 0;
+  std::string created_at, updated_at, last_active_at, stopped_at;  // RFC 3339; empty: never
+  std::string created_by;
+  std::string json;  // the answer as it came
+};
+
+struct UpdateOptions {
+  std::optional<std::string> name;
+  std::optional<Labels> labels;  // replaces all
+  std::optional<std::int64_t> idle_ttl_s;
+  std::optional<std::int64_t> delete_after_stop_s;
+  std::optional<Limits> limits;  // from the next start; zeros stay as they are
+};
+
+struct ListOptions {
+  std::vector<std::string> labels;  // "key" or "key=value"; all must match
+  std::string state;                // empty: every
+  std::string name_contains;
+};
+
+struct TerminalSize {
+  std::uint16_t rows = 24;
+  std::uint16_t cols = 80;
+};
+
+struct CommandOptions {
+  std::string id;       // empty: a new one. The same id with the same request attaches.
+  Env env;
+  std::string cwd;
+  std::string user;
+  std::optional<TerminalSize> terminal;  // output is then all stdout
+  std::optional<double> timeout_s;       // 0: none; absent: the daemon's default (60)
+  std::optional<double> idle_timeout_s;  // killed after so long without a reader; -1: never
+  std::optional<double> ttl_s;           // how long the ended command is kept; -1: with the sandbox
+  bool kill_on_disconnect = false;
+  bool close_stdin = true;               // stdin is at its end from the start
+  bool end_tree = false;                 // kill what the leader leaves behind
+};
+
+enum class Stream { kStdout = 1, kStderr = 2 };
+
+struct StreamExtent {
+  std::uint64_t bytes = 0;       // written by the command so far
+  std::uint64_t end_offset = 0;  // at the leader's end
+  std::uint64_t gap_begin = 0, gap_end = 0;  // dropped: the spool was full
+};
+
+struct CommandInfo {
+  std::string id;
+  std::vector<std::string> argv;
+  std::string state;  // running, exited, signalled, timed_out, idle_killed, oom_killed, killed, lost
+  std::optional<int> exit_code;  // state exited only
+  std::optional<int> signal;
+  std::string by, reason;
+  std::uint32_t oom_kills = 0;   // processes of it that the kernel killed for memory, in any state
+  std::uint64_t tmpfs_bytes = 0;
+  std::int64_t pid = 0;
+  bool pty = false;
+  std::string started_at, ended_at, cwd, user;
+  StreamExtent out, err;
+  std::string json;  // the answer as it came
+
+  bool running() const { return state == "running"; }
+  // What a shell would show: the code; 128+signal; 124 timed out; 125 lost (or not ended).
+  int shell_exit_code() const;
+};
+
+// How a command ended, with its output.
+struct CommandResult {
+  CommandInfo command;
+  std::string sandbox;
+  std::string out, err;    // exact bytes; empty where callbacks took them
+  bool truncated = false;  // `out` or `err` is not all of it
+  bool ok() const { return command.exit_code == 0; }
+};
+
+// One piece of a command's life, in order within each stream.
+struct Output {
+  Stream stream = Stream::kStdout;
+  std::uint64_t offset = 0;  // of the first byte, in the stream
+  std::string bytes;
+  bool after_end = false;    // written by children that outlived the leader
+};
+struct Gap {  // bytes that were dropped inside, because the spool was full
+  Stream stream = Stream::kStdout;
+  std::uint64_t offset = 0, length = 0;
+};
+struct End {
+  CommandInfo command;
+};
+using Event = std::variant<Output, Gap, End>;
+
+struct Offsets {
+  std::uint64_t out = 0, err = 0;
+};
+
+struct OutputCallbacks {
+  std::function<void(const std::string& bytes)> on_stdout;
+  std::function<void(const std::string& bytes)> on_stderr;
+};
+
+struct FileInfo {
+  std::string path;
+  std::string kind;  // file, directory, symlink, other
+  std::uint64_t size = 0;
+  std::uint32_t mode = 0;  // permission bits
+  std::uint32_t uid = 0, gid = 0;
+  std::string mtime, etag, target;
+  bool is_directory() const { return kind == "directory"; }
+};
+
+struct GrepMatch {
+  std::string path;
+  std::uint64_t line = 0;
+  std::string text;
+};
+
+struct Stats {
+  std::uint64_t cpu_usec = 0, memory_bytes = 0, tmpfs_bytes = 0;
+  std::uint32_t pids = 0, oom_kills = 0, running_commands = 0;
+};
+
+struct Snapshot {
+  std::string id, name, status, fingerprint, created_at;
+  std::uint64_t used_bytes = 0;
+};
+
+struct Feature {
+  std::string name;
+  bool ok = false;
+  std::string found, fallback, remedy;
+};
+
+struct Version {
+  std::string name, version, api;
+};
+
+// Where the daemon is and who calls. from_environment(): CAY_URL (default http://127.0.0.1:8787) and
+// CAY_API_KEY, else the key file of the data directory ($CAY_DATA, else /var/lib/cay/api-key for root
+// and ~/.local/share/cay/api-key otherwise).
+struct ClientOptions {
+  std::string url = "http://127.0.0.1:8787";
+  std::string api_key;
+  std::string key_problem;         // why there is no key: said when one is asked for
+  double connect_timeout_s = 5;
+  double reconnect_for_s = 60;     // how long a broken stream is tried again without progress
+  static ClientOptions from_environment();
+};
+
+}  // namespace cay::sdk

@@ -1,0 +1,62 @@
+// The verbs of the native API as coroutines; the synchronous and the coroutine client wrap them.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "client/command_stream.h"
+#include "client/connection.h"
+
+namespace cay::client {
+
+Task<sdk::SandboxInfo> create(Connection& at, sdk::CreateOptions options);
+Task<sdk::SandboxInfo> get(Connection& at, std::string ref);
+Task<sdk::SandboxInfo> update(Connection& at, std::string ref, sdk::UpdateOptions options);
+// Polls until ready; kNotReady if it fails, kDeadlineExceeded if it takes longer.
+Task<sdk::SandboxInfo> start(Connection& at, std::string ref, double timeout_s);
+Task<sdk::SandboxInfo> stop(Connection& at, std::string ref);
+Task<void> remove(Connection& at, std::string ref);
+Task<std::vector<sdk::SandboxInfo>> list(Connection& at, sdk::ListOptions options);
+Task<sdk::Stats> stats(Connection& at, std::string ref);
+Task<std::vector<sdk::Snapshot>> snapshots(Connection& at);
+Task<std::vector<sdk::Feature>> doctor(Connection& at);
+Task<sdk::Version> version(Connection& at);
+
+Task<sdk::CommandInfo> start_detached(Connection& at, std::string ref, json::object spec);
+Task<std::vector<sdk::CommandInfo>> commands(Connection& at, std::string ref);
+Task<sdk::CommandInfo> command(Connection& at, std::string ref, std::string id);
+Task<void> kill(Connection& at, std::string ref, std::string id, int signal);
+Task<void> forget(Connection& at, std::string ref, std::string id);
+// Reads to the end, gathering up to `keep` bytes of each stream that has no callback.
+Task<sdk::CommandResult> gather(CommandStream& stream, sdk::OutputCallbacks callbacks, std::size_t keep);
+
+// Gathers events into a result; shared by both clients.
+class Gatherer {
+ public:
+  Gatherer(const sdk::OutputCallbacks& callbacks, std::size_t keep) : callbacks_(callbacks), keep_(keep) {}
+  // True: that was the end.
+  bool add(sdk::Event event);
+  sdk::CommandResult take(std::string sandbox);
+
+ private:
+  void add_output(sdk::Output& output);
+  const sdk::OutputCallbacks& callbacks_;
+  std::size_t keep_;
+  sdk::CommandResult result_;
+};
+
+Task<std::unique_ptr<ByteSource>> read_file(Connection& at, std::string ref, std::string path, std::string user);
+Task<sdk::FileInfo> write_file(Connection& at, std::string ref, std::string path, std::uint32_t mode,
+                               std::string user, std::unique_ptr<ByteSource> bytes);
+Task<sdk::FileInfo> stat(Connection& at, std::string ref, std::string path, std::string user);
+Task<std::vector<sdk::FileInfo>> list_directory(Connection& at, std::string ref, std::string path, std::string user);
+Task<void> make_directory(Connection& at, std::string ref, std::string path, std::string user);
+Task<void> remove_path(Connection& at, std::string ref, std::string path, bool recursive, std::string user);
+Task<void> rename(Connection& at, std::string ref, std::string from, std::string to, std::string user);
+Task<std::vector<sdk::FileInfo>> glob(Connection& at, std::string ref, std::string root, std::string pattern);
+Task<std::vector<sdk::GrepMatch>> grep(Connection& at, std::string ref, std::string root, std::string text,
+                                       std::string glob);
+Task<std::unique_ptr<ByteSource>> read_tree(Connection& at, std::string ref, std::string path, std::string user);
+Task<void> write_tree(Connection& at, std::string ref, std::string path, std::string user,
+                      std::unique_ptr<ByteSource> tar);
+
+}  // namespace cay::client

@@ -1,0 +1,63 @@
+// CommandStream: one reader of one command over a WebSocket that is made again when it breaks. Every
+// byte of each stream comes once, in order; a start that is retried does not run twice (its id is
+// made here, and ids are get-or-create).
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "client/connection.h"
+
+namespace cay::client {
+
+class CommandStream {
+ public:
+  // `spec`: the body of command_body(); its id is set if it has none.
+  static Task<std::unique_ptr<CommandStream>> start(Connection& connection, std::string ref, json::object spec);
+  static Task<std::unique_ptr<CommandStream>> attach(Connection& connection, std::string ref, std::string id,
+                                                     sdk::Offsets from);
+
+  const std::string& id() const { return id_; }
+  const std::string& ref() const { return ref_; }
+  const sdk::CommandInfo& started() const { return started_; }
+
+  // Errors: kOutOfRange after the End; kUnavailable once nothing moved for reconnect_for_s;
+  // kLost "stream_hole" if the daemon skipped bytes (a bug of its own, never hidden).
+  Task<sdk::Event> next();
+
+  // Beside the socket, as requests of their own, so that each is known to have arrived or not.
+  Task<void> write_stdin(std::string bytes);
+  Task<void> close_stdin();
+  Task<void> kill(int signal);
+  Task<void> resize(sdk::TerminalSize size);
+
+ private:
+  CommandStream(Connection& connection, std::string ref) : connection_(connection), ref_(std::move(ref)) {}
+
+  // Opens the socket, says start or attach, and takes `started`.
+  Task<void> connect();
+  Task<void> connect_once();
+  // One message -> at most one event in `out`; true: there is one.
+  Result<bool> take(http::WsMessage message, sdk::Event& out);
+  Result<bool> take_text(const std::string& text, sdk::Event& out);
+  Result<bool> take_output(std::string data, sdk::Event& out);
+  Result<bool> take_gap(const json::object& message, sdk::Event& out);
+  std::uint64_t& offset_of(sdk::Stream stream) { return stream == sdk::Stream::kStdout ? offsets_.out : offsets_.err; }
+  // Repeats a request that never reached the daemon until reconnect_for_s have passed.
+  Task<void> post(std::string rest, std::string body);
+
+  Connection& connection_;
+  std::string ref_;
+  std::string id_;
+  json::object spec_;          // of start(); empty for attach()
+  bool confirmed_ = false;     // `started` came once: from then on reconnects attach
+  bool ended_ = false;
+  sdk::Offsets offsets_;
+  sdk::CommandInfo started_;
+  std::unique_ptr<http::WebSocket> socket_;
+};
+
+// True if trying again later may help, and did no harm.
+bool worth_a_retry(const Error& error);
+
+}  // namespace cay::client

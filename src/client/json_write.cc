@@ -1,0 +1,79 @@
+#include "client/json_write.h"
+
+namespace cay::client {
+namespace {
+
+json::object strings(const std::map<std::string, std::string>& from) {
+  json::object out;
+  for (const auto& [key, value] : from) out[key] = value;
+  return out;
+}
+
+void put(json::object& out, std::string_view name, const std::string& value) {
+  if (!value.empty()) out[name] = value;
+}
+
+json::object limits_body(const sdk::Limits& limits) {
+  json::object out;
+  if (limits.cpu_millicores != 0) out["cpu_millicores"] = limits.cpu_millicores;
+  if (limits.memory_bytes != 0) out["memory_bytes"] = limits.memory_bytes;
+  if (limits.disk_bytes != 0) out["disk_bytes"] = limits.disk_bytes;
+  if (limits.pids != 0) out["pids"] = limits.pids;
+  return out;
+}
+
+}  // namespace
+
+json::object create_body(const sdk::CreateOptions& options) {
+  json::object out;
+  put(out, "name", options.name);
+  put(out, "snapshot", options.snapshot);
+  if (!options.labels.empty()) out["labels"] = strings(options.labels);
+  json::object limits = limits_body(options.limits);
+  if (!limits.empty()) out["limits"] = std::move(limits);
+  put(out, "user", options.user);
+  put(out, "workdir", options.workdir);
+  if (!options.env.empty()) out["env"] = strings(options.env);
+  put(out, "policy", options.policy);
+  if (options.idle_ttl_s) out["idle_ttl_s"] = *options.idle_ttl_s;
+  if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
+  out["wait"] = options.wait;
+  if (options.wait) out["timeout_s"] = options.timeout_s;
+  return out;
+}
+
+json::object update_body(const sdk::UpdateOptions& options) {
+  json::object out;
+  if (options.name) out["name"] = *options.name;
+  if (options.labels) out["labels"] = strings(*options.labels);
+  if (options.idle_ttl_s) out["idle_ttl_s"] = *options.idle_ttl_s;
+  if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
+  if (options.limits) {
+    json::object limits = limits_body(*options.limits);
+    if (!limits.empty()) out["limits"] = std::move(limits);
+  }
+  return out;
+}
+
+json::object command_body(const std::vector<std::string>& argv, Line line, const sdk::CommandOptions& options) {
+  json::object out;
+  if (line == Line::kShell) {
+    out["command"] = argv.empty() ? std::string() : argv.front();
+  } else {
+    out["argv"] = json::array(argv.begin(), argv.end());
+  }
+  put(out, "id", options.id);
+  if (!options.env.empty()) out["env"] = strings(options.env);
+  put(out, "cwd", options.cwd);
+  put(out, "user", options.user);
+  if (options.terminal) out["pty"] = {{"rows", options.terminal->rows}, {"cols", options.terminal->cols}};
+  if (options.timeout_s) out["timeout_s"] = *options.timeout_s;
+  if (options.idle_timeout_s) out["idle_timeout_s"] = *options.idle_timeout_s;
+  if (options.ttl_s) out["ttl_s"] = *options.ttl_s;
+  if (options.kill_on_disconnect) out["kill_on_disconnect"] = true;
+  out["close_stdin"] = options.close_stdin;
+  if (options.end_tree) out["end_tree"] = true;
+  return out;
+}
+
+}  // namespace cay::client

@@ -1,0 +1,120 @@
+#include <utility>
+
+#include "client/api.h"
+#include "client/json_write.h"
+#include "client/sync_state.h"
+
+namespace cay::sdk {
+
+namespace api = cay::client;
+
+Client::Client(const ClientOptions& options) : state_(std::make_shared<ClientState>(options)) {}
+
+SandboxInfo Client::create_info(const CreateOptions& options) const {
+  return state_->wait(api::create(state_->connection, options));
+}
+
+Sandbox Client::create(const CreateOptions& options) const { return Sandbox(state_, create_info(options).id); }
+
+Sandbox Client::sandbox(std::string id_or_name) const { return Sandbox(state_, std::move(id_or_name)); }
+
+std::vector<SandboxInfo> Client::list(const ListOptions& options) const {
+  return state_->wait(api::list(state_->connection, options));
+}
+
+std::vector<Snapshot> Client::snapshots() const { return state_->wait(api::snapshots(state_->connection)); }
+std::vector<Feature> Client::doctor() const { return state_->wait(api::doctor(state_->connection)); }
+Version Client::version() const { return state_->wait(api::version(state_->connection)); }
+
+std::string Client::request(const std::string& method, const std::string& target, const std::string& json) const {
+  return state_->wait(state_->connection.call(method, target, json));
+}
+
+SandboxInfo Sandbox::info() const { return client_->wait(api::get(client_->connection, ref_)); }
+SandboxInfo Sandbox::update(const UpdateOptions& options) const {
+  return client_->wait(api::update(client_->connection, ref_, options));
+}
+SandboxInfo Sandbox::start(double timeout_s) const {
+  return client_->wait(api::start(client_->connection, ref_, timeout_s));
+}
+SandboxInfo Sandbox::stop() const { return client_->wait(api::stop(client_->connection, ref_)); }
+void Sandbox::remove() const { client_->wait(api::remove(client_->connection, ref_)); }
+Stats Sandbox::stats() const { return client_->wait(api::stats(client_->connection, ref_)); }
+
+namespace {
+
+Command spawn_spec(const std::shared_ptr<ClientState>& client, const std::string& ref, api::json::object spec) {
+  auto state = std::make_shared<CommandState>();
+  state->client = client;
+  state->stream = client->wait(api::CommandStream::start(client->connection, ref, std::move(spec)));
+  return Command(std::move(state));
+}
+
+constexpr std::size_t kKeep = 16u << 20;  // of each stream, in a CommandResult
+
+}  // namespace
+
+CommandState::~CommandState() {
+  auto close = [](std::unique_ptr<api::CommandStream> gone) -> Task<void> {
+    gone.reset();
+    co_return Result<void>();
+  };
+  (void)client->loop.wait(close(std::move(stream)));
+}
+
+CommandResult Sandbox::run(const std::vector<std::string>& argv, const CommandOptions& options,
+                           const OutputCallbacks& callbacks) const {
+  return spawn(argv, options).wait(callbacks, kKeep);
+}
+
+CommandResult Sandbox::run_shell(const std::string& line, const CommandOptions& options,
+                                 const OutputCallbacks& callbacks) const {
+  return spawn_spec(client_, ref_, api::command_body({line}, api::Line::kShell, options)).wait(callbacks, kKeep);
+}
+
+Command Sandbox::spawn(const std::vector<std::string>& argv, const CommandOptions& options) const {
+  return spawn_spec(client_, ref_, api::command_body(argv, api::Line::kArgv, options));
+}
+
+CommandInfo Sandbox::start_detached(const std::vector<std::string>& argv, const CommandOptions& options) const {
+  auto spec = api::command_body(argv, api::Line::kArgv, options);
+  return client_->wait(api::start_detached(client_->connection, ref_, std::move(spec)));
+}
+
+Command Sandbox::attach(const std::string& command_id, Offsets from) const {
+  auto state = std::make_shared<CommandState>();
+  state->client = client_;
+  state->stream = client_->wait(api::CommandStream::attach(client_->connection, ref_, command_id, from));
+  return Command(std::move(state));
+}
+
+std::vector<CommandInfo> Sandbox::commands() const { return client_->wait(api::commands(client_->connection, ref_)); }
+CommandInfo Sandbox::command(const std::string& command_id) const {
+  return client_->wait(api::command(client_->connection, ref_, command_id));
+}
+void Sandbox::kill(const std::string& command_id, int signal) const {
+  client_->wait(api::kill(client_->connection, ref_, command_id, signal));
+}
+void Sandbox::forget(const std::string& command_id) const {
+  client_->wait(api::forget(client_->connection, ref_, command_id));
+}
+
+const std::string& Command::id() const { return state_->stream->id(); }
+const CommandInfo& Command::started() const { return state_->stream->started(); }
+Event Command::next() { return state_->client->wait(state_->stream->next()); }
+
+CommandResult Command::wait(const OutputCallbacks& callbacks, std::size_t keep) {
+  api::Gatherer gatherer(callbacks, keep);  // callbacks run here, on the caller's thread
+  while (!gatherer.add(next())) {
+  }
+  return gatherer.take(state_->stream->ref());
+}
+
+void Command::write_stdin(std::string_view bytes) {
+  state_->client->wait(state_->stream->write_stdin(std::string(bytes)));
+}
+void Command::close_stdin() { state_->client->wait(state_->stream->close_stdin()); }
+void Command::kill(int signal) { state_->client->wait(state_->stream->kill(signal)); }
+void Command::resize(TerminalSize size) { state_->client->wait(state_->stream->resize(size)); }
+
+}  // namespace cay::sdk

@@ -1,0 +1,143 @@
+#include <exception>
+#include <utility>
+
+#include "client/api.h"
+#include "client/sync_state.h"
+#include "client/tar_pack.h"
+#include "client/tar_unpack.h"
+
+namespace cay::sdk {
+
+namespace api = cay::client;
+
+namespace {
+
+// A caller's producer as a stream. It runs on the client's thread; what it throws is kept for the
+// caller's own.
+class Produced : public ByteSource {
+ public:
+  Produced(ByteProducer produce, std::exception_ptr& thrown) : produce_(std::move(produce)), thrown_(thrown) {}
+  Task<Bytes> next() override {
+    try {
+      co_return produce_();
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
+    co_return Error{Code::kCancelled, "producer_failed", "the producer of the bytes threw", 0};
+  }
+
+ private:
+  ByteProducer produce_;
+  std::exception_ptr& thrown_;
+};
+
+// Reads a stream from the caller's thread, and lets it go on the client's.
+class Pulled {
+ public:
+  Pulled(ClientState& client, std::unique_ptr<ByteSource> source) : client_(client), source_(std::move(source)) {}
+  ~Pulled() {
+    auto drop = [](std::unique_ptr<ByteSource> gone) -> Task<void> {
+      gone.reset();
+      co_return Result<void>();
+    };
+    (void)client_.loop.wait(drop(std::move(source_)));
+  }
+  Result<std::string> next() { return client_.loop.wait(source_->next()); }
+
+ private:
+  ClientState& client_;
+  std::unique_ptr<ByteSource> source_;
+};
+
+void drain(Pulled& from, const ByteSink& sink) {
+  while (true) {
+    auto piece = api::value_or_raise(from.next());
+    if (piece.empty()) return;
+    sink(piece);
+  }
+}
+
+}  // namespace
+
+void Sandbox::read_file(const std::string& path, const ByteSink& sink, const std::string& user) const {
+  Pulled from(*client_, client_->wait(api::read_file(client_->connection, ref_, path, user)));
+  drain(from, sink);
+}
+
+std::string Sandbox::read_file(const std::string& path, const std::string& user) const {
+  std::string out;
+  read_file(path, [&out](const std::string& piece) { out += piece; }, user);
+  return out;
+}
+
+FileInfo Sandbox::write_file(const std::string& path, std::string bytes, std::uint32_t mode,
+                             const std::string& user) const {
+  return client_->wait(
+      api::write_file(client_->connection, ref_, path, mode, user, http::text_source(std::move(bytes))));
+}
+
+FileInfo Sandbox::write_file(const std::string& path, ByteProducer producer, std::uint32_t mode,
+                             const std::string& user) const {
+  std::exception_ptr thrown;
+  auto source = std::make_unique<Produced>(std::move(producer), thrown);
+  auto got = client_->loop.wait(api::write_file(client_->connection, ref_, path, mode, user, std::move(source)));
+  if (thrown) std::rethrow_exception(thrown);
+  return api::value_or_raise(std::move(got));
+}
+
+FileInfo Sandbox::stat(const std::string& path, const std::string& user) const {
+  return client_->wait(api::stat(client_->connection, ref_, path, user));
+}
+std::vector<FileInfo> Sandbox::list(const std::string& path, const std::string& user) const {
+  return client_->wait(api::list_directory(client_->connection, ref_, path, user));
+}
+void Sandbox::make_directory(const std::string& path, const std::string& user) const {
+  client_->wait(api::make_directory(client_->connection, ref_, path, user));
+}
+void Sandbox::remove_path(const std::string& path, bool recursive, const std::string& user) const {
+  client_->wait(api::remove_path(client_->connection, ref_, path, recursive, user));
+}
+void Sandbox::rename(const std::string& from, const std::string& to, const std::string& user) const {
+  client_->wait(api::rename(client_->connection, ref_, from, to, user));
+}
+std::vector<FileInfo> Sandbox::glob(const std::string& root, const std::string& pattern) const {
+  return client_->wait(api::glob(client_->connection, ref_, root, pattern));
+}
+std::vector<GrepMatch> Sandbox::grep(const std::string& root, const std::string& text, const std::string& glob) const {
+  return client_->wait(api::grep(client_->connection, ref_, root, text, glob));
+}
+
+void Sandbox::read_tree(const std::string& path, const ByteSink& sink, const std::string& user) const {
+  Pulled from(*client_, client_->wait(api::read_tree(client_->connection, ref_, path, user)));
+  drain(from, sink);
+}
+
+void Sandbox::write_tree(const std::string& path, ByteProducer producer, const std::string& user) const {
+  std::exception_ptr thrown;
+  auto source = std::make_unique<Produced>(std::move(producer), thrown);
+  auto got = client_->loop.wait(api::write_tree(client_->connection, ref_, path, user, std::move(source)));
+  if (thrown) std::rethrow_exception(thrown);
+  api::value_or_raise(std::move(got));
+}
+
+CopyReport Sandbox::copy_in(const std::string& local, const std::string& path, const CopyOptions& options) const {
+  auto packer = api::value_or_raise(api::TarPacker::open(local));
+  auto produce = [&packer, &options] {
+    auto piece = api::value_or_raise(packer->next());
+    if (options.progress) options.progress(packer->report().moved);
+    return piece;
+  };
+  write_tree(path, produce, options.user);
+  return packer->report();
+}
+
+CopyReport Sandbox::copy_out(const std::string& path, const std::string& local, const CopyOptions& options) const {
+  Pulled from(*client_, client_->wait(api::read_tree(client_->connection, ref_, path, options.user)));
+  api::UnpackOptions unpack;
+  unpack.links = options.keep_links ? api::Links::kAll : api::Links::kInsideOnly;
+  unpack.progress = options.progress;
+  auto pull = [&from] { return from.next(); };
+  return api::value_or_raise(api::unpack_tar(local, pull, unpack));
+}
+
+}  // namespace cay::sdk

@@ -1,0 +1,37 @@
+// What the synchronous handles share: the loop and, on it, the connection.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "client/command_stream.h"
+#include "client/connection.h"
+#include "client/errors.h"
+#include "client/loop.h"
+#include "cay/client.h"
+
+namespace cay::sdk {
+
+struct ClientState {
+  // `make_http` null: the real one. Tests give a fake.
+  using MakeHttp = std::function<std::unique_ptr<http::Client>(asio::any_io_executor)>;
+  explicit ClientState(ClientOptions options, const MakeHttp& make_http = nullptr)
+      : connection(loop.executor(), std::move(options), make_http ? make_http(loop.executor()) : nullptr) {}
+
+  template <class T>
+  T wait(Task<T> task) {
+    return client::value_or_raise(loop.wait(std::move(task)));
+  }
+
+  // The connection's sockets are given back to the loop, so the loop stops after they are gone.
+  client::Loop loop;
+  client::Connection connection;
+};
+
+struct CommandState {
+  // Its socket belongs to the loop's thread: closed there, while the loop still turns.
+  ~CommandState();
+  std::shared_ptr<ClientState> client;
+  std::unique_ptr<client::CommandStream> stream;
+};
+
+}  // namespace cay::sdk

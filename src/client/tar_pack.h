@@ -1,0 +1,31 @@
+// TarPacker: a local file or directory as a pax tar, pulled piece by piece. Regular files, directories
+// and symbolic links; what is neither (sockets, devices) is left out and reported.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "cay/client.h"
+
+namespace cay::client {
+
+class TarPacker {
+ public:
+  // `root`: a directory (its contents become the tar's) or a file (one entry of its name).
+  // kNotFound, kPermissionDenied: it cannot be read.
+  static Result<std::unique_ptr<TarPacker>> open(const std::filesystem::path& root);
+  ~TarPacker();
+
+  // At least 64 KiB unless it is the last; "" at the end. A file that shrinks or cannot be read
+  // while it is packed is an Error: the archive would not be what was asked for.
+  Result<std::string> next();
+  const sdk::CopyReport& report() const;
+
+ private:
+  struct State;
+  explicit TarPacker(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cay::client

@@ -1,0 +1,265 @@
+#include "client/tar_unpack.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <memory>
+#include <new>
+#include <optional>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace cay::client {
+namespace {
+
+constexpr std::size_t kMaxDepth = 256;
+
+struct ArchiveFree {
+  void operator()(archive* it) const { archive_read_free(it); }
+};
+
+struct Feed {
+  const TarPull& pull;
+  std::string chunk;
+  std::optional<Error> failed;
+};
+
+la_ssize_t feed(archive* self, void* data, const void** out) {
+  auto& from = *static_cast<Feed*>(data);
+  auto got = from.pull();
+  if (!got) {
+    archive_set_error(self, EIO, "%s", got.error().message.c_str());
+    from.failed = std::move(got).error();
+    return -1;
+  }
+  from.chunk = *std::move(got);
+  *out = from.chunk.data();
+  return static_cast<la_ssize_t>(from.chunk.size());
+}
+
+// "a/./b/" -> {"a","b"}; nullopt: absolute, "..", or too deep.
+std::optional<std::vector<std::string>> parts_of(std::string_view name) {
+  if (name.empty() || name.front() == '/') return std::nullopt;
+  std::vector<std::string> out;
+  while (!name.empty()) {
+    const auto slash = name.find('/');
+    const auto part = name.substr(0, slash);
+    name = slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
+    if (part.empty() || part == ".") continue;
+    if (part == ".." || out.size() == kMaxDepth) return std::nullopt;
+    out.emplace_back(part);
+  }
+  return out;
+}
+
+class Unpacker {
+ public:
+  Unpacker(UniqueFd root, const UnpackOptions& options) : root_(std::move(root)), options_(options) {}
+
+  Result<sdk::CopyReport> run(archive* tar, const Feed& from) {
+    while (true) {
+      archive_entry* entry = nullptr;
+      const int got = archive_read_next_header(tar, &entry);
+      if (got == ARCHIVE_EOF) break;
+      if (got < ARCHIVE_WARN) return broken(tar, from);
+      if (++entries_ > options_.max_entries) {
+        return Error{Code::kExhausted, "too_many_entries", "the archive has too many entries", 0};
+      }
+      CAY_CHECK(add(tar, entry, from));
+      if (options_.progress) options_.progress(report_.moved);
+    }
+    CAY_CHECK(finish_directories());
+    return std::move(report_);
+  }
+
+ private:
+  static Error broken(archive* tar, const Feed& from) {
+    if (from.failed) return *from.failed;
+    const char* why = archive_error_string(tar);
+    return {Code::kInvalidArgument, "bad_archive",
+            std::string("the archive is damaged or cut short: ") + (why == nullptr ? "unknown" : why), 0};
+  }
+
+  void skip(const std::string& name, const char* why) { report_.skipped.push_back(name + ": " + why); }
+
+  // The directory that holds the last part; made where missing, links refused.
+  Result<UniqueFd> parent_of(const std::vector<std::string>& parts, const std::string& name) {
+    UniqueFd at(::fcntl(root_.get(), F_DUPFD_CLOEXEC, 0));
+    if (!at) return Error::from_errno(errno, name);
+    for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+      if (::mkdirat(at.get(), parts[i].c_str(), 0755) != 0 && errno != EEXIST) return Error::from_errno(errno, name);
+      UniqueFd next(::openat(at.get(), parts[i].c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (!next) return Error::from_errno(errno, name);
+      at = std::move(next);
+    }
+    return at;
+  }
+
+  Result<void> add(archive* tar, archive_entry* entry, const Feed& from) {
+    const char* raw = archive_entry_pathname(entry);
+    const std::string name = raw == nullptr ? std::string() : raw;
+    const auto parts = parts_of(name);
+    if (!parts) {
+      skip(name, "its name leads out of the target");
+      return {};
+    }
+    if (parts->empty()) return {};  // the root itself: the target stays as it is
+    if (archive_entry_hardlink(entry) != nullptr) {
+      skip(name, "hard links are not made");
+      return {};
+    }
+    const auto type = archive_entry_filetype(entry);
+    if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK) {
+      skip(name, "not a file, directory or symbolic link");
+      return {};
+    }
+    auto parent = parent_of(*parts, name);
+    if (!parent) {
+      // A link, or a file, stands where a directory is needed: somebody plays tricks, or the target
+      // had something else there.
+      if (parent.error().os_errno == ELOOP || parent.error().os_errno == ENOTDIR) {
+        skip(name, "a parent of it is not a directory");
+        return {};
+      }
+      return std::move(parent).error();
+    }
+    const std::string& base = parts->back();
+    if (type == AE_IFDIR) return add_directory(parent->get(), base, name, entry);
+    if (type == AE_IFLNK) return add_link(parent->get(), base, name, entry);
+    return add_file(tar, parent->get(), base, name, entry, from);
+  }
+
+  Result<void> add_directory(int parent, const std::string& base, const std::string& name, archive_entry* entry) {
+    if (::mkdirat(parent, base.c_str(), 0700) != 0 && errno != EEXIST) return Error::from_errno(errno, name);
+    UniqueFd made(::openat(parent, base.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!made && (errno == ELOOP || errno == ENOTDIR)) {
+      skip(name, "something that is no directory is in its place");
+      return {};
+    }
+    if (!made) return Error::from_errno(errno, name);
+    ++report_.moved.files;
+    // Its mode comes last: a read-only directory could not be filled.
+    directories_.push_back({name, archive_entry_perm(entry) & 0777});
+    return {};
+  }
+
+  Result<void> finish_directories() {
+    for (auto it = directories_.rbegin(); it != directories_.rend(); ++it) {
+      const auto parts = parts_of(it->name);
+      CAY_TRY(auto parent, parent_of(*parts, it->name));
+      UniqueFd made(::openat(parent.get(), parts->back().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (!made || ::fchmod(made.get(), it->mode) != 0) return Error::from_errno(errno, it->name);
+    }
+    return {};
+  }
+
+  Result<void> clear_the_way(int parent, const std::string& base, const std::string& name) {
+    if (::unlinkat(parent, base.c_str(), 0) == 0 || errno == ENOENT) return {};
+    if (errno == EISDIR) return Error{Code::kAlreadyExists, "is_a_directory", name + " is a directory in the target", 0};
+    return Error::from_errno(errno, name);
+  }
+
+  Result<void> add_link(int parent, const std::string& base, const std::string& name, archive_entry* entry) {
+    const char* raw = archive_entry_symlink(entry);
+    const std::string to = raw == nullptr ? std::string() : raw;
+    if (options_.links == Links::kInsideOnly && !link_stays_inside(name, to)) {
+      skip(name, ("a link out of the tree, to " + to).c_str());
+      return {};
+    }
+    CAY_CHECK(clear_the_way(parent, base, name));
+    if (::symlinkat(to.c_str(), parent, base.c_str()) != 0) return Error::from_errno(errno, name);
+    ++report_.moved.files;
+    return {};
+  }
+
+  Result<void> add_file(archive* tar, int parent, const std::string& base, const std::string& name,
+                        archive_entry* entry, const Feed& from) {
+    CAY_CHECK(clear_the_way(parent, base, name));
+    UniqueFd file(::openat(parent, base.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file) return Error::from_errno(errno, name);
+    while (true) {
+      const void* bytes = nullptr;
+      std::size_t size = 0;
+      la_int64_t offset = 0;
+      const int got = archive_read_data_block(tar, &bytes, &size, &offset);
+      if (got == ARCHIVE_EOF) break;
+      if (got < ARCHIVE_WARN) return broken(tar, from);
+      CAY_CHECK(write_at(file.get(), static_cast<const char*>(bytes), size, offset, name));
+      if (options_.progress) options_.progress(report_.moved);
+    }
+    if (::ftruncate(file.get(), archive_entry_size(entry)) != 0) return Error::from_errno(errno, name);  // a hole at the end
+    const timespec times[2] = {{0, UTIME_NOW}, {archive_entry_mtime(entry), archive_entry_mtime_nsec(entry)}};
+    ::futimens(file.get(), times);  // a wrong time is no reason to fail
+    if (::fchmod(file.get(), archive_entry_perm(entry) & 0777) != 0) return Error::from_errno(errno, name);
+    ++report_.moved.files;
+    return {};
+  }
+
+  Result<void> write_at(int fd, const char* bytes, std::size_t size, la_int64_t offset, const std::string& name) {
+    while (size > 0) {
+      const auto done = ::pwrite(fd, bytes, size, offset);
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) return Error::from_errno(errno, name);
+      bytes += done;
+      offset += done;
+      size -= static_cast<std::size_t>(done);
+      report_.moved.bytes += static_cast<std::uint64_t>(done);
+    }
+    return {};
+  }
+
+  struct Directory {
+    std::string name;
+    mode_t mode;
+  };
+  UniqueFd root_;
+  const UnpackOptions& options_;
+  sdk::CopyReport report_;
+  std::vector<Directory> directories_;
+  std::uint64_t entries_ = 0;
+};
+
+}  // namespace
+
+bool link_stays_inside(const std::string& name, const std::string& to) {
+  if (to.empty() || to.front() == '/') return false;
+  const auto at = parts_of(name);
+  if (!at || at->empty()) return false;
+  std::size_t up = at->size() - 1;  // how often ".." may come
+  bool down = false;
+  std::string_view rest = to;
+  while (!rest.empty()) {
+    const auto slash = rest.find('/');
+    const auto part = rest.substr(0, slash);
+    rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
+    if (part.empty() || part == ".") continue;
+    if (part != "..") {
+      down = true;  // maybe a link, which may lead up itself: a ".." behind it could leave the tree
+    } else if (down || up-- == 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Result<sdk::CopyReport> unpack_tar(const std::string& target, const TarPull& pull, const UnpackOptions& options) {
+  if (::mkdir(target.c_str(), 0755) != 0 && errno != EEXIST) return Error::from_errno(errno, target);
+  UniqueFd root(::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return Error::from_errno(errno, target);
+  std::unique_ptr<archive, ArchiveFree> tar(archive_read_new());
+  if (!tar) throw std::bad_alloc();
+  archive_read_support_format_tar(tar.get());
+  archive_read_set_options(tar.get(), "hdrcharset=BINARY");
+  Feed from{pull, {}, std::nullopt};
+  if (archive_read_open(tar.get(), &from, nullptr, &feed, nullptr) != ARCHIVE_OK) {
+    if (from.failed) return *from.failed;
+    return Error{Code::kInvalidArgument, "bad_archive", "what came is no tar archive", 0};
+  }
+  return Unpacker(std::move(root), options).run(tar.get(), from);
+}
+
+}  // namespace cay::client
