@@ -1,0 +1,152 @@
+#include "runtime/native/convert.h"
+
+#include <openssl/evp.h>
+
+#include <array>
+
+#include "base/assert.h"
+
+namespace cay::runtime {
+namespace {
+
+constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr const char* kDefaultLang = "C.UTF-8";
+
+std::string sha256_hex(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned length = 0;
+  const int done = EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
+  CAY_ASSERT(done == 1);
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  for (unsigned i = 0; i < length; ++i) {
+    out.push_back(kHex[digest[i] >> 4]);
+    out.push_back(kHex[digest[i] & 15]);
+  }
+  return out;
+}
+
+StreamExtent to_model(const wire::ExtentMsg& extent) {
+  return StreamExtent{
+      .bytes = extent.bytes, .end_offset = extent.end_offset, .gap_begin = extent.gap_begin, .gap_end = extent.gap_end};
+}
+
+CommandState state_of(std::uint8_t raw) {
+  const bool known = raw >= static_cast<std::uint8_t>(CommandState::kRunning) &&
+                     raw <= static_cast<std::uint8_t>(CommandState::kLost);
+  return known ? static_cast<CommandState>(raw) : CommandState::kLost;
+}
+
+FileKind kind_of(std::uint8_t raw) {
+  const bool known =
+      raw >= static_cast<std::uint8_t>(FileKind::kFile) && raw <= static_cast<std::uint8_t>(FileKind::kOther);
+  return known ? static_cast<FileKind>(raw) : FileKind::kOther;
+}
+
+}  // namespace
+
+Command to_model(const wire::CommandMsg& message) {
+  Command command;
+  command.id = CommandId(message.command_id);
+  command.argv = message.argv;
+  command.pid = message.pid;
+  command.pty = message.pty;
+  command.known = message.known;
+  command.started_at = message.started_at;
+  command.cwd = message.cwd;
+  command.user = message.user;
+  command.timeout_ms = message.timeout_ms;
+  CommandEnd& end = command.end;
+  end.state = state_of(message.state);
+  end.exit_code = static_cast<int>(message.exit_code);
+  end.signal = static_cast<int>(message.signal);
+  end.by = message.by;
+  end.reason = message.reason;
+  if (end.state == CommandState::kLost && end.reason.empty()) end.reason = "unknown state " + std::to_string(message.state);
+  end.oom_kills = message.oom_kills;
+  end.tmpfs_bytes = message.tmpfs_bytes;
+  if (!message.witness.empty()) end.witness = message.witness;
+  end.ended_at = message.ended_at;
+  end.cpu_usec = message.cpu_usec;
+  end.max_rss_bytes = message.max_rss_bytes;
+  command.out = to_model(message.out);
+  command.err = to_model(message.err);
+  return command;
+}
+
+FileInfo to_model(const wire::FileInfoMsg& message) {
+  return FileInfo{.path = message.path,
+                  .kind = kind_of(message.kind),
+                  .size = message.size,
+                  .mode = message.mode,
+                  .uid = message.uid,
+                  .gid = message.gid,
+                  .mtime_ns = message.mtime_ns,
+                  .inode = message.inode,
+                  .target = message.target};
+}
+
+wire::FileInfoMsg to_wire(const FileInfo& info) {
+  return wire::FileInfoMsg{.path = info.path,
+                           .kind = static_cast<std::uint8_t>(info.kind),
+                           .size = info.size,
+                           .mode = info.mode,
+                           .uid = info.uid,
+                           .gid = info.gid,
+                           .mtime_ns = info.mtime_ns,
+                           .inode = info.inode,
+                           .target = info.target};
+}
+
+core::SandboxStats to_model(const wire::StatsMsg& message) {
+  return core::SandboxStats{.cpu_usec = message.cpu_usec,
+                            .memory_bytes = message.memory_bytes,
+                            .tmpfs_bytes = message.tmpfs_bytes,
+                            .pids = message.pids,
+                            .oom_kills = message.oom_kills,
+                            .running_commands = message.running_commands};
+}
+
+core::Feature to_model(const wire::FeatureMsg& message) {
+  return core::Feature{.name = message.name,
+                       .ok = message.ok,
+                       .found = message.found,
+                       .fallback = message.fallback,
+                       .remedy = message.remedy};
+}
+
+SnapshotInfo to_model(const wire::SnapshotMsg& message) {
+  return SnapshotInfo{.id = SnapshotId(message.id),
+                      .name = message.name,
+                      .status = message.status,
+                      .fingerprint = message.fingerprint,
+                      .used_bytes = message.used_bytes,
+                      .created_at = message.created_at};
+}
+
+wire::StartCommand to_wire(const CommandSpec& spec) {
+  wire::StartCommand start;
+  start.argv = spec.argv;
+  for (const auto& [key, value] : spec.run.env) start.env.push_back(key + "=" + value);  // a map: sorted
+  start.cwd = spec.run.workdir.value_or("");
+  start.user = spec.run.user.value_or("");
+  start.pty = spec.pty.has_value();
+  if (spec.pty) {
+    start.rows = spec.pty->rows;
+    start.cols = spec.pty->cols;
+  }
+  start.timeout_ms = spec.timeout_ms;
+  start.idle_timeout_ms = spec.idle_timeout_ms;
+  start.ttl_ms = spec.ttl_ms;
+  start.kill_on_disconnect = spec.kill_on_disconnect;
+  start.close_stdin = spec.close_stdin;
+  start.end_tree = spec.end_tree;
+  start.digest = sha256_hex(wire::encode(start));
+  start.command_id = spec.id.get();
+  start.ignore_mismatch = spec.ignore_mismatch;
+  if (!spec.run.env.contains("PATH")) start.env.push_back(std::string("PATH=") + kDefaultPath);
+  if (!spec.run.env.contains("LANG")) start.env.push_back(std::string("LANG=") + kDefaultLang);
+  return start;
+}
+
+}  // namespace cay::runtime

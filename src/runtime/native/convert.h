@@ -1,0 +1,25 @@
+// Between the model and the wire. Pure.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/ports/runtime.h"
+#include "model/command.h"
+#include "model/file.h"
+#include "wire/messages.h"
+
+namespace cay::runtime {
+
+Command to_model(const wire::CommandMsg& message);
+FileInfo to_model(const wire::FileInfoMsg& message);
+wire::FileInfoMsg to_wire(const FileInfo& info);
+core::SandboxStats to_model(const wire::StatsMsg& message);
+core::Feature to_model(const wire::FeatureMsg& message);
+SnapshotInfo to_model(const wire::SnapshotMsg& message);
+
+// The frame of a start. `spec.run` is complete but for PATH and LANG. Its digest is SHA-256, in hex,
+// of the encoded request without id, digest, ignore_mismatch and those two defaults, so that it is
+// the caller's request alone.
+wire::StartCommand to_wire(const CommandSpec& spec);
+
+}  // namespace cay::runtime

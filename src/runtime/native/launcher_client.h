@@ -1,0 +1,50 @@
+// LauncherClient: the verbs of the launcher (wire/messages.h), over a connection that comes back
+// when the launcher was restarted. All its verbs are idempotent there, so they are asked again.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/native/channel.h"
+#include "runtime/native/persistent_link.h"
+
+namespace cay::runtime {
+
+class LauncherClient {
+ public:
+  struct Config {
+    Dialer dial;
+    wire::Hello hello;       // ours
+    std::string instance;    // the launcher's must be the same
+    std::string start_hint;  // what to run when it does not answer
+    Millis connect_limit{20'000};
+  };
+  LauncherClient(asio::any_io_executor loop, Config config);
+  ~LauncherClient();
+  LauncherClient(const LauncherClient&) = delete;
+  LauncherClient& operator=(const LauncherClient&) = delete;
+
+  // Called on the loop for every sandbox that ended unasked; may tell a death again after a reconnect.
+  void on_died(std::function<void(const wire::SandboxEntry&)> handler) { on_died_ = std::move(handler); }
+
+  // All: kUnavailable (launcher_unavailable) when it cannot be reached in time.
+  Task<wire::Created> create(wire::CreateSandbox request);
+  Task<void> stop(std::string sandbox_id);
+  Task<void> destroy(std::string sandbox_id);
+  Task<std::vector<wire::SandboxEntry>> list();
+  Task<wire::SnapshotMsg> prepare_default(std::function<void(std::string)> progress);
+  Task<std::vector<wire::FeatureMsg>> probe();
+
+ private:
+  // Asks, and gives each frame to `take` until it returns true; the whole again after a lost link.
+  // `silence`: the longest wait for one frame.
+  using Take = std::function<Result<bool>(const wire::Frame&)>;
+  Task<void> converse(wire::Type type, std::string payload, Millis silence, std::function<Take()> begin);
+
+  std::shared_ptr<PersistentLink> line_;
+  Millis connect_limit_;
+  std::function<void(const wire::SandboxEntry&)> on_died_;
+};
+
+}  // namespace cay::runtime

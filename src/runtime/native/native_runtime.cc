@@ -1,0 +1,220 @@
+#include "runtime/native/native_runtime.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <set>
+
+#include "runtime/native/convert.h"
+#include "runtime/native/live_sandbox.h"
+#include "runtime/native/spool_reader.h"
+
+namespace cay::runtime {
+namespace {
+
+constexpr Millis kGreetLimit{10'000};
+constexpr Millis kPoliteLimit{2000};  // for a keeper to record the ends of its commands
+
+std::string host_boot_id() {
+  const UniqueFd fd(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  std::array<char, 64> buffer{};
+  const ssize_t got = fd ? ::read(fd.get(), buffer.data(), buffer.size()) : 0;
+  std::string id(buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  return id;
+}
+
+wire::Hello our_hello(const NativeConfig& config) {
+  wire::Hello hello;
+  hello.role = "daemon";
+  hello.boot_id = host_boot_id();
+  hello.instance = config.instance;
+  hello.build = config.build;
+  return hello;
+}
+
+LauncherClient::Config launcher_config(const NativeConfig& config, const wire::Hello& hello) {
+  return {.dial = unix_dialer(config.data + "/run/launcher.sock"),
+          .hello = hello,
+          .instance = config.instance,
+          .start_hint = "run `sudo cay launcher --data " + config.data + " --daemon-uid " +
+                        std::to_string(::getuid()) + " --detach`",
+          .connect_limit = config.launcher_limit};
+}
+
+// Closes a connection that did not become a sandbox's, also when its coroutine is cancelled.
+class CloseUnlessKept {
+ public:
+  explicit CloseUnlessKept(std::shared_ptr<PersistentLink> line) : line_(std::move(line)) {}
+  CloseUnlessKept(const CloseUnlessKept&) = delete;
+  CloseUnlessKept& operator=(const CloseUnlessKept&) = delete;
+  ~CloseUnlessKept() {
+    if (line_) line_->close(Error{Code::kCancelled, "boot_cancelled", "the sandbox did not come up", 0});
+  }
+  void keep() { line_.reset(); }
+
+ private:
+  std::shared_ptr<PersistentLink> line_;
+};
+
+}  // namespace
+
+struct NativeRuntime::Live {
+  std::map<SandboxId, std::shared_ptr<PersistentLink>> lines;
+  std::function<void(core::SandboxDeath)> on_death;
+
+  // Out of the map first: what ends from here on was asked for.
+  std::shared_ptr<PersistentLink> take(const SandboxId& id) {
+    const auto node = lines.extract(id);
+    return node ? node.mapped() : nullptr;
+  }
+
+  void died(const SandboxId& id, const std::string& reason) {
+    const auto line = take(id);
+    if (!line) return;
+    line->die(reason);  // whoever found out: the other need not
+    if (on_death) on_death(core::SandboxDeath{.id = id, .reason = reason});
+  }
+};
+
+NativeRuntime::NativeRuntime(asio::any_io_executor loop, NativeConfig config)
+    : loop_(loop),
+      config_(std::move(config)),
+      hello_(our_hello(config_)),
+      launcher_(loop, launcher_config(config_, hello_)),
+      live_(std::make_shared<Live>()) {
+  launcher_.on_died([live = live_](const wire::SandboxEntry& entry) {
+    live->died(SandboxId(entry.sandbox_id), entry.reason.empty() ? "keeper lost" : entry.reason);
+  });
+}
+
+NativeRuntime::~NativeRuntime() {
+  live_->on_death = nullptr;
+  auto lines = std::move(live_->lines);
+  live_->lines.clear();
+  for (const auto& [id, line] : lines) line->close(Error{Code::kUnavailable, "daemon_ending", "this daemon is ending", 0});
+}
+
+std::shared_ptr<PersistentLink> NativeRuntime::connect(const SandboxId& id) {
+  auto line = keeper_line(loop_, unix_dialer(config_.data + "/run/" + id.get() + ".sock"), hello_, id.get(),
+                          config_.instance);
+  line->on_death([weak = std::weak_ptr<Live>(live_), id](std::string reason) {
+    const auto live = weak.lock();
+    if (live) live->died(id, reason);
+  });
+  line->start();
+  return line;
+}
+
+Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id, std::shared_ptr<PersistentLink> line) {
+  CloseUnlessKept closing(line);
+  auto link = co_await line->link(kGreetLimit);
+  if (!link) co_return std::move(link).error().while_doing("reach the keeper of sandbox " + id.get());
+  closing.keep();
+  live_->lines[id] = line;
+  co_return std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line));
+}
+
+Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec) {
+  wire::CreateSandbox request;
+  request.sandbox_id = spec.id.get();
+  request.hostname = spec.hostname;
+  request.snapshot_id = spec.snapshot.get();
+  request.cpu_millicores = spec.limits.cpu_millicores;
+  request.memory_bytes = spec.limits.memory_bytes;
+  request.disk_bytes = spec.limits.disk_bytes;
+  request.pids = spec.limits.pids;
+  // A sandbox that was booted before has a spool; a failure then must not cost it its disk.
+  struct stat ignored{};
+  const bool first = ::stat((spool() + "/" + spec.id.get()).c_str(), &ignored) != 0;
+  const auto old = live_->take(spec.id);
+  if (old) old->close(Error{Code::kLost, "keeper_lost", "the sandbox was booted anew", 0});
+  CAY_CO_TRY(const auto created, co_await launcher_.create(std::move(request)));
+  static_cast<void>(created);
+  auto line = connect(spec.id);
+  auto box = co_await greet(spec.id, std::move(line));
+  if (box) co_return std::move(box);
+  auto undone = first ? launcher_.destroy(spec.id.get()) : launcher_.stop(spec.id.get());
+  auto done = co_await std::move(undone);
+  static_cast<void>(done);  // why the boot failed is what the caller must know
+  co_return std::move(box).error();
+}
+
+Task<void> NativeRuntime::end_politely(SandboxId id) {
+  auto line = live_->take(id);
+  if (!line) co_return Result<void>{};
+  const CloseUnlessKept closing(line);
+  auto polite = co_await polite_shutdown(line, kPoliteLimit);
+  static_cast<void>(polite);  // the launcher ends what does not end by itself
+  line->close(Error{Code::kLost, "keeper_lost", "the sandbox was stopped", 0});
+  co_return Result<void>{};
+}
+
+Task<void> NativeRuntime::stop(SandboxId id) {
+  CAY_CO_CHECK(co_await end_politely(id));
+  auto stopped = co_await launcher_.stop(id.get());
+  co_return stopped;
+}
+
+Task<void> NativeRuntime::destroy(SandboxId id) {
+  // Nobody will read its records: no need to wait for them.
+  auto line = live_->take(id);
+  if (line) line->close(Error{Code::kLost, "keeper_lost", "the sandbox was deleted", 0});
+  auto destroyed = co_await launcher_.destroy(id.get());
+  co_return destroyed;
+}
+
+Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> NativeRuntime::adopt(
+    std::vector<SandboxId> known) {
+  CAY_CO_TRY(const auto entries, co_await launcher_.list());
+  const std::set<SandboxId> wanted(known.begin(), known.end());
+  // All connect at once; each is then waited for in turn.
+  std::vector<std::pair<SandboxId, std::shared_ptr<PersistentLink>>> lines;
+  for (const auto& entry : entries) {
+    SandboxId id(entry.sandbox_id);
+    if (entry.alive && wanted.contains(id)) lines.emplace_back(id, connect(id));
+  }
+  std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>> alive;
+  std::set<SandboxId> connected;
+  for (const auto& [id, line] : lines) {
+    auto box = co_await greet(id, line);
+    if (!box) continue;
+    connected.insert(id);
+    alive.emplace_back(id, *std::move(box));
+  }
+  for (const auto& entry : entries) {
+    SandboxId id(entry.sandbox_id);
+    if (connected.contains(id)) continue;
+    if (wanted.contains(id)) {
+      CAY_CO_CHECK(co_await launcher_.stop(entry.sandbox_id));
+    } else {
+      CAY_CO_CHECK(co_await launcher_.destroy(entry.sandbox_id));
+    }
+  }
+  co_return std::move(alive);
+}
+
+Task<std::vector<Command>> NativeRuntime::stopped_commands(SandboxId id) { co_return spooled_commands(spool(), id); }
+
+Task<std::unique_ptr<core::CommandReader>> NativeRuntime::stopped_reader(SandboxId id, CommandId command,
+                                                                         core::OutputOffsets from) {
+  co_return spooled_reader(spool(), id, command, from);
+}
+
+Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
+  CAY_CO_TRY(const auto snapshot, co_await launcher_.prepare_default(std::move(progress)));
+  co_return to_model(snapshot);
+}
+
+void NativeRuntime::watch(std::function<void(core::SandboxDeath)> on_death) { live_->on_death = std::move(on_death); }
+
+Task<std::vector<core::Feature>> NativeRuntime::features() {
+  CAY_CO_TRY(const auto found, co_await launcher_.probe());
+  std::vector<core::Feature> features;
+  for (const auto& feature : found) features.push_back(to_model(feature));
+  co_return std::move(features);
+}
+
+}  // namespace cay::runtime

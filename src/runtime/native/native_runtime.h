@@ -1,0 +1,56 @@
+// NativeRuntime: the Runtime port on this Linux host: the launcher makes and unmakes sandboxes, a
+// keeper holds each one (ARCHITECTURE.md). Everything runs on the one loop.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/ports/runtime.h"
+#include "runtime/native/launcher_client.h"
+#include "runtime/native/persistent_link.h"
+
+namespace cay::runtime {
+
+struct NativeConfig {
+  std::string data;      // the data directory, absolute: DATA/run and DATA/spool are used
+  std::string instance;  // DATA/instance
+  std::string build;     // program version, for HELLO
+  Millis launcher_limit{20'000};  // how long a verb waits for a launcher that does not answer
+};
+
+class NativeRuntime final : public core::Runtime {
+ public:
+  NativeRuntime(asio::any_io_executor loop, NativeConfig config);
+  // Closes all connections; sandboxes live on.
+  ~NativeRuntime() override;
+
+  // A cancelled boot closes its connections; the caller then destroys or stops the id.
+  Task<std::shared_ptr<core::LiveSandbox>> boot(core::BootSpec spec) override;
+  Task<void> stop(SandboxId id) override;
+  Task<void> destroy(SandboxId id) override;
+  Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> adopt(
+      std::vector<SandboxId> known) override;
+  Task<std::vector<Command>> stopped_commands(SandboxId id) override;
+  Task<std::unique_ptr<core::CommandReader>> stopped_reader(SandboxId id, CommandId command,
+                                                            core::OutputOffsets from) override;
+  Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
+  void watch(std::function<void(core::SandboxDeath)> on_death) override;
+  Task<std::vector<core::Feature>> features() override;
+
+ private:
+  struct Live;  // what is known of the connected sandboxes; shared with handlers that may outlive us
+
+  std::shared_ptr<PersistentLink> connect(const SandboxId& id);
+  // The live sandbox once its keeper has greeted; the connection is closed on failure.
+  Task<std::shared_ptr<core::LiveSandbox>> greet(SandboxId id, std::shared_ptr<PersistentLink> line);
+  Task<void> end_politely(SandboxId id);
+  std::string spool() const { return config_.data + "/spool"; }
+
+  asio::any_io_executor loop_;
+  NativeConfig config_;
+  wire::Hello hello_;
+  LauncherClient launcher_;
+  std::shared_ptr<Live> live_;
+};
+
+}  // namespace cay::runtime

@@ -1,0 +1,74 @@
+// PersistentLink: a Link that comes back. It dials, greets, checks who answered, and does so again
+// with back-off whenever the link is lost, until it is closed or the peer is known to be dead.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/native/dialer.h"
+#include "runtime/native/link.h"
+
+namespace cay::runtime {
+
+class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
+ public:
+  struct Config {
+    std::string peer;       // for messages: "the launcher"
+    Dialer dial;
+    wire::Hello hello;      // ours
+    // Says why the peer that greeted is not the one we want; its error ends the link for good
+    // where `mortal`, else it is told to callers while we go on trying.
+    std::function<Result<void>(const wire::Hello&)> check;
+    bool mortal = true;     // a keeper: nobody listening means dead. A launcher comes back
+    Error unreachable;      // what callers get when there is no link within their limit
+    Millis greet_limit{5000};
+    Millis longest_pause{1000};  // of the back-off
+  };
+
+  static std::shared_ptr<PersistentLink> create(asio::any_io_executor loop, Config config);
+
+  // Begins to connect. Handlers are set before.
+  void start();
+
+  // The live link, waiting for one up to `limit`. kLost (keeper_lost) once dead; Config.unreachable
+  // at the limit; the check's error while the wrong peer answers.
+  Task<std::shared_ptr<Link>> link(Millis limit);
+
+  // What the peer said of itself in its last HELLO.
+  const wire::Hello& theirs() const { return theirs_; }
+
+  // Frames on channel 0.
+  void on_event(std::function<void(const wire::Frame&)> handler) { on_event_ = std::move(handler); }
+  // Called once, on the loop, when the peer is dead; not after close().
+  void on_death(std::function<void(std::string reason)> handler) { on_death_ = std::move(handler); }
+
+  // Known dead (from another witness): everything that waits fails with kLost and the reason.
+  void die(std::string reason);
+  // Ours to end: everything that waits fails with `why`.
+  void close(Error why);
+  bool ended() const { return ended_; }
+
+ private:
+  PersistentLink(asio::any_io_executor loop, Config config)
+      : loop_(std::move(loop)), config_(std::move(config)), changed_(loop_) {}
+  asio::awaitable<void> run();
+  Task<std::shared_ptr<Link>> connect();
+  void end(Error why);
+  bool too_many_breaches();
+
+  asio::any_io_executor loop_;
+  Config config_;
+  std::shared_ptr<Link> link_;
+  wire::Hello theirs_;
+  std::function<void(const wire::Frame&)> on_event_;
+  std::function<void(std::string)> on_death_;
+  bool met_ = false;  // there was a link once
+  bool ended_ = false;
+  Error why_;                       // once ended
+  std::optional<Error> refusal_;    // of the last check, while the wrong peer answers
+  int breaches_ = 0;                // of the protocol, within a minute
+  Deadline first_breach_{};
+  Event changed_;
+};
+
+}  // namespace cay::runtime
