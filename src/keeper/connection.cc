@@ -55,12 +55,15 @@ void Connection::send_data(std::uint32_t channel, const wire::Data& data) {
 
 // Once for all that one round of the loop has to say.
 void Connection::schedule_flush() {
-  if (!room()) {
-    full_ = true;
-    watch_.want(EPOLLOUT);
-  } else if (!full_) {
-    watch_.want(EPOLLIN | EPOLLOUT);
-  }
+  full_ |= !room();
+  rewatch();
+}
+
+void Connection::rewatch() {
+  std::uint32_t events = 0;
+  if (reads()) events |= EPOLLIN;
+  if (!flushed() || ending_) events |= EPOLLOUT;
+  watch_.want(events);
 }
 
 void Connection::flush() {
@@ -77,18 +80,16 @@ void Connection::flush() {
     out_begin_ = 0;
     if (ending_) return closed();
   }
-  if (full_ && out_.size() - out_begin_ < kHighWater / 2) {
+  if (full_ && queued() < kHighWater / 2) {
     full_ = false;
     events_.on_room();
-    if (!dead_) process();
   }
-  if (dead_) return;
-  const std::uint32_t in = full_ || ending_ ? 0 : EPOLLIN;
-  watch_.want(flushed() ? in : in | EPOLLOUT);
+  if (!dead_) process();
+  if (!dead_) rewatch();
 }
 
 void Connection::read_some() {
-  if (full_ || ending_) return;
+  if (!reads()) return;
   static std::array<char, 64 * 1024> buffer;
   const ssize_t got = ::read(fd_.get(), buffer.data(), buffer.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
@@ -97,11 +98,11 @@ void Connection::read_some() {
   process();
 }
 
-// Frame by frame: an answer may fill the room, the rest then waits.
+// Frame by frame: answers may reach the hard limit, the rest then waits.
 void Connection::process() {
   if (processing_) return;
   processing_ = true;
-  while (!dead_ && !ending_ && !full_) {
+  while (!dead_ && reads()) {
     auto frame = reader_.next();
     if (!frame) break;
     events_.on_frame(*std::move(frame));
@@ -113,7 +114,7 @@ void Connection::process() {
 void Connection::close_after_flush() {
   if (ending_ || dead_) return;
   ending_ = true;
-  watch_.want(EPOLLOUT);
+  rewatch();
 }
 
 void Connection::closed() {

@@ -1,5 +1,7 @@
-// Connection: one stream socket (UNIX or TCP) with frames on it. What goes out is bounded by
-// asking room() first; while there is none, nothing more is read either.
+// Connection: one stream socket (UNIX or TCP) with frames on it. What goes out is bounded twice:
+// producers of much ask room() first, and past a harder limit, that only answers can reach, nothing
+// more is read. Short of that reading goes on, so that a peer that writes before it reads (credit,
+// cancellations) is not locked out.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -33,9 +35,13 @@ class Connection {
 
  private:
   static constexpr std::size_t kHighWater = 512 * 1024;
+  static constexpr std::size_t kHardLimit = 4 * 1024 * 1024;
 
   void head(wire::Type type, std::uint32_t channel, std::size_t payload);
   void schedule_flush();
+  void rewatch();
+  std::size_t queued() const { return out_.size() - out_begin_; }
+  bool reads() const { return !ending_ && queued() < kHardLimit; }
   void flush();
   void read_some();
   void process();
@@ -47,7 +53,7 @@ class Connection {
   wire::FrameReader reader_;
   std::string out_;
   std::size_t out_begin_ = 0;
-  bool full_ = false;     // room() was false
+  bool full_ = false;     // room() was false, and on_room is due
   bool ending_ = false;
   bool dead_ = false;
   bool processing_ = false;
