@@ -14,8 +14,8 @@ namespace cay::api {
 inline constexpr std::size_t kTarBlock = 512;
 
 struct TarHeader {
-  std::string name;   // with the ustar prefix
-  std::string link;
+  std::string name{};   // with the ustar prefix
+  std::string link{};
   char type = '0';
   std::uint64_t size = 0;
   std::uint32_t mode = 0;

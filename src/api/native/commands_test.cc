@@ -1,0 +1,182 @@
+#include "api/native/native_test.h"
+#include "codec/base64.h"
+
+namespace cay::api {
+namespace {
+
+using core::testing::ended;
+using core::testing::exited;
+using testing::FakeProgram;
+
+FakeProgram prints(std::string out, std::string err, CommandEnd end) {
+  FakeProgram program;
+  program.output = {{Stream::kStdout, std::move(out)}, {Stream::kStderr, std::move(err)}};
+  program.end = std::move(end);
+  return program;
+}
+FakeProgram runs_on(bool echo = false) {
+  FakeProgram program;
+  program.echo_stdin = echo;
+  return program;
+}
+
+TEST_F(NativeTest, RunAndWait) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return prints("4\n", "warn\n", exited(7)); };
+  const auto got = call("POST", box + "/commands", R"({"command":"echo 4","env":{"A":"1"},"cwd":"/tmp"})");
+  ASSERT_EQ(got->status, 200) << got->answer_body;
+  const auto result = json(got);
+  EXPECT_EQ(result.at("state").as_string(), "exited");
+  EXPECT_EQ(result.at("exit_code").as_int64(), 7);
+  EXPECT_TRUE(result.at("signal").is_null());
+  EXPECT_EQ(result.at("stdout").as_string(), "4\n");
+  EXPECT_EQ(result.at("stderr").as_string(), "warn\n");
+  EXPECT_EQ(result.at("stdout_bytes").as_int64(), 2);
+  EXPECT_FALSE(result.at("truncated").as_bool());
+  const CommandSpec& spec = commands().started.at(0);
+  EXPECT_EQ(spec.argv, (std::vector<std::string>{"/bin/sh", "-c", "echo 4"}));
+  EXPECT_EQ(spec.run.env.at("A"), "1");
+  EXPECT_EQ(spec.timeout_ms, 60'000);
+  EXPECT_TRUE(spec.close_stdin);
+}
+
+TEST_F(NativeTest, EndsAreToldAsTheyWere) {
+  const std::string box = make_box();
+  CommandEnd oom = ended(CommandState::kOomKilled, 9);
+  oom.oom_kills = 1;
+  for (const auto& [end, state, shell] :
+       {std::tuple{ended(CommandState::kSignalled, 9), "signalled", 137}, {ended(CommandState::kTimedOut, 9), "timed_out", 124},
+        {oom, "oom_killed", 137}, {exited(137), "exited", 137}, {ended(CommandState::kLost), "lost", 125}}) {
+    commands().program = [how = end](const CommandSpec&) { return prints("", "", how); };
+    const auto result = json(call("POST", box + "/commands", R"({"argv":["x"]})"));
+    EXPECT_EQ(result.at("state").as_string(), state);
+    EXPECT_EQ(result.at("shell_exit_code").as_int64(), shell);
+    EXPECT_EQ(result.at("exit_code").is_null(), std::string(state) != "exited");
+  }
+}
+
+TEST_F(NativeTest, BytesThatAreNotTextComeInBase64) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return prints("\xFF\x01", "ok", exited(0)); };
+  const auto result = json(call("POST", box + "/commands", R"({"argv":["x"]})"));
+  EXPECT_FALSE(result.contains("stdout"));
+  EXPECT_EQ(codec::from_base64(std::string(result.at("stdout_base64").as_string())), "\xFF\x01");
+  EXPECT_EQ(result.at("stderr").as_string(), "ok");
+}
+
+TEST_F(NativeTest, LongOutputIsCutAndSaidToBe) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return prints(std::string(300'000, 'x'), "", exited(0)); };
+  const auto result = json(call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"max_output_bytes":10})"));
+  EXPECT_EQ(result.at("stdout").as_string(), "xxxxxxxxxx");
+  EXPECT_EQ(result.at("stdout_bytes").as_int64(), 300'000);
+  EXPECT_TRUE(result.at("truncated").as_bool());
+  EXPECT_EQ(call("GET", box + "/commands/c1/output?offset=10")->answer_body, std::string(299'990, 'x'));
+}
+
+TEST_F(NativeTest, StdinIsWrittenAndClosed) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return runs_on(true); };
+  const auto got = call("POST", box + "/commands", R"({"argv":["cat"],"stdin":")" + codec::base64("hello") + R"("})");
+  EXPECT_EQ(json(got).at("stdout").as_string(), "hello");
+}
+
+TEST_F(NativeTest, ARepeatWithTheSameIdRunsOnce) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return prints("once\n", "", exited(0)); };
+  const std::string body = R"({"id":"c1","argv":["x"]})";
+  EXPECT_EQ(json(call("POST", box + "/commands", body)).at("stdout").as_string(), "once\n");
+  EXPECT_EQ(json(call("POST", box + "/commands", body)).at("stdout").as_string(), "once\n");
+  EXPECT_EQ(commands().started.size(), 1u);
+  EXPECT_EQ(call("POST", box + "/commands", R"({"id":"c1","argv":["y"]})")->status, 409);
+}
+
+TEST_F(NativeTest, BackgroundCommandsAndTheirVerbs) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return runs_on(); };
+  const auto started = call("POST", box + "/commands", R"({"id":"c1","argv":["sh"],"wait":false,"pty":{"rows":10,"cols":20}})");
+  ASSERT_EQ(started->status, 201) << started->answer_body;
+  EXPECT_EQ(json(started).at("state").as_string(), "running");
+  EXPECT_TRUE(json(started).at("exit_code").is_null());
+  const std::string one = box + "/commands/c1";
+  EXPECT_EQ(call("POST", one + "/stdin", "abc")->status, 204);
+  EXPECT_EQ(commands().table.at(CommandId("c1")).stdin_bytes, "abc");
+  EXPECT_EQ(call("POST", one + "/stdin/close")->status, 204);
+  EXPECT_EQ(call("POST", one + "/stdin", "abc")->status, 409);
+  EXPECT_EQ(call("POST", one + "/resize", R"({"rows":5,"cols":6})")->status, 204);
+  EXPECT_EQ(commands().table.at(CommandId("c1")).size, (PtySize{5, 6}));
+  EXPECT_EQ(call("DELETE", one)->status, 409);
+  EXPECT_EQ(call("POST", one + "/kill", R"({"signal":"NOPE"})")->status, 400);
+  EXPECT_EQ(call("POST", one + "/kill", R"({"signal":"TERM"})")->status, 204);
+  EXPECT_EQ(commands().table.at(CommandId("c1")).signals, std::vector<int>{15});
+  EXPECT_EQ(json(call("GET", one)).at("state").as_string(), "killed");
+  EXPECT_EQ(json(call("GET", box + "/commands")).at("items").as_array().size(), 1u);
+  EXPECT_EQ(call("DELETE", one)->status, 204);
+  EXPECT_EQ(call("GET", one)->status, 404);
+  EXPECT_EQ(call("POST", one + "/kill")->status, 404);
+}
+
+TEST_F(NativeTest, OutputFromAnyOffset) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return prints("0123456789", "err", exited(0)); };
+  call("POST", box + "/commands", R"({"id":"c1","argv":["x"]})");
+  const std::string output = box + "/commands/c1/output";
+  const auto got = call("GET", output + "?offset=4");
+  EXPECT_EQ(got->answer_body, "456789");
+  EXPECT_EQ(got->headers.get("X-Cay-Offset"), "4");
+  EXPECT_EQ(got->headers.get("X-Cay-Bytes"), "10");
+  EXPECT_EQ(call("GET", output + "?stream=stderr")->answer_body, "err");
+  EXPECT_EQ(call("GET", output + "?offset=10&follow=true")->answer_body, "");
+  EXPECT_EQ(call("GET", output + "?offset=11")->status, 416);
+  EXPECT_EQ(call("GET", output + "?stream=x")->status, 400);
+  EXPECT_EQ(call("GET", output + "?offset=-1")->status, 400);
+  EXPECT_EQ(call("GET", output + "?follow=x")->status, 400);
+}
+
+TEST_F(NativeTest, OutputOfARunningCommandIsWhatIsThereOrFollows) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return runs_on(); };
+  call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"wait":false})");
+  const CommandId id("c1");
+  commands().emit(id, Stream::kStdout, "one");
+  const std::string output = box + "/commands/c1/output";
+  EXPECT_EQ(call("GET", output)->answer_body, "one");
+  auto following = begin(exchange("GET", output + "?follow=true"));
+  settle();
+  EXPECT_EQ(following.exchange->answer_body, "one");
+  EXPECT_FALSE(following.done());
+  commands().emit(id, Stream::kStdout, "two");
+  commands().end(id, exited(0));
+  settle();
+  EXPECT_TRUE(following.done());
+  EXPECT_EQ(following.exchange->answer_body, "onetwo");
+}
+
+TEST_F(NativeTest, DroppedOutputIsTold) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return runs_on(); };
+  call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"wait":false})");
+  const CommandId id("c1");
+  commands().emit(id, Stream::kStdout, "first");
+  commands().drop(id, Stream::kStdout, 100);
+  commands().emit(id, Stream::kStdout, "last");
+  commands().end(id, exited(0));
+  const auto got = call("GET", box + "/commands/c1/output");
+  EXPECT_EQ(got->answer_body, "firstlast");
+  EXPECT_EQ(got->headers.get("X-Cay-Gap"), "5-105");
+  EXPECT_TRUE(json(call("POST", box + "/commands", R"({"id":"c1","argv":["x"]})")).at("truncated").as_bool());
+}
+
+TEST_F(NativeTest, ALostSandboxIsNotAnExitCode) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return runs_on(); };
+  auto waiting = begin(exchange("POST", box + "/commands", R"({"argv":["x"]})"));
+  runtime.die(runtime.alive.begin()->first, "keeper lost");
+  settle();
+  ASSERT_TRUE(waiting.done());
+  EXPECT_EQ(waiting.exchange->status, 500);
+  EXPECT_EQ(json(waiting.exchange).at("error").at("code").as_string(), "lost");
+}
+
+}  // namespace
+}  // namespace cay::api

@@ -1,0 +1,59 @@
+#include <set>
+
+#include "api/native/native_test.h"
+
+namespace cay::api {
+namespace {
+
+TEST_F(NativeTest, DocumentAndRouterHoldTheSameRoutes) {
+  std::set<std::string> routes;
+  for (const auto& route : router.routes()) routes.insert(route.method + " " + route.pattern);
+  std::set<std::string> documented;
+  for (const auto& path : document.at("paths").get_object()) {
+    for (const auto& operation : path.value().get_object()) {
+      std::string method(operation.key());
+      for (char& c : method) c = static_cast<char>(c & ~0x20);
+      documented.insert(method + " " + std::string(path.key()));
+    }
+  }
+  EXPECT_EQ(routes, documented);
+}
+
+void expect_resolves(const codec::json::value& node, const codec::json::object& document) {
+  if (const auto* list = node.if_array()) {
+    for (const auto& item : *list) expect_resolves(item, document);
+  }
+  const auto* object = node.if_object();
+  if (object == nullptr) return;
+  for (const auto& member : *object) {
+    if (member.key() != "$ref") {
+      expect_resolves(member.value(), document);
+      continue;
+    }
+    const std::string target(member.value().get_string());
+    boost::json::error_code failed;
+    boost::json::value whole = document;
+    const auto* found = whole.find_pointer(target.substr(1), failed);
+    EXPECT_TRUE(found != nullptr && !failed) << target;
+  }
+}
+
+TEST_F(NativeTest, EveryReferenceOfTheDocumentResolves) { expect_resolves(document.at("paths"), document); }
+
+TEST_F(NativeTest, OnlyHealthNeedsNoKey) {
+  for (const auto& route : router.routes()) {
+    EXPECT_EQ(route.auth == http::Auth::kNone, route.pattern == "/healthz") << route.pattern;
+  }
+}
+
+TEST_F(NativeTest, AboutTheDaemon) {
+  EXPECT_EQ(call("GET", "/healthz")->answer_body, R"({"status":"ok"})");
+  EXPECT_EQ(json(call("GET", "/api/v1/version")).at("version").as_string(), "9.9.9");
+  EXPECT_EQ(json(call("GET", "/api/v1/openapi.json")).at("openapi").as_string(), "3.1.0");
+  EXPECT_EQ(json(call("GET", "/api/v1/snapshots")).at("items").as_array().size(), 1u);
+  EXPECT_TRUE(json(call("GET", "/api/v1/usage")).contains("sandboxes_limit"));
+  EXPECT_TRUE(json(call("GET", "/api/v1/doctor")).contains("features"));
+}
+
+}  // namespace
+}  // namespace cay::api
