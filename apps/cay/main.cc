@@ -1,0 +1,70 @@
+// cay: the one program. Clients' commands are src/cli; serve, launcher and key are here.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/cli.h"
+#include "config.h"
+#include "data_dir.h"
+#include "keys_command.h"
+#include "launcher_command.h"
+#include "serve.h"
+
+namespace {
+
+constexpr int kFailure = 125;
+
+int serve_command(int argc, char** argv) {
+  cay::app::Config config;
+  CLI::App app{"The daemon: makes sandboxes and serves them over HTTP.", "cay serve"};
+  app.footer(
+      "Prints `cay: listening on http://ADDR` once it answers. SIGTERM ends it and leaves sandboxes alive.\n"
+      "Examples:\n"
+      "  sudo cay serve                                  on 127.0.0.1:8787, state in /var/lib/cay\n"
+      "  cay serve --listen 127.0.0.1:0 --data ./state   a free port, your own state (needs `cay launcher`)\n"
+      "  sudo cay serve --config /etc/cay.toml");
+  std::string file, listen, data, run_as, public_url, service_domain, log_level;
+  bool stop = false, insecure = false;
+  app.add_option("--config", file, "TOML file of settings (docs/operator.md)")->check(CLI::ExistingFile);
+  app.add_option("--listen", listen, "ADDRESS:PORT (default 127.0.0.1:8787; port 0 takes a free one)");
+  app.add_option("--data", data, "where state is kept (default " + cay::app::default_data_dir() + ")");
+  app.add_option("--run-as", run_as, "user that the daemon becomes when root starts it (default cay, if there is one)");
+  app.add_option("--public-url", public_url, "how clients see this daemon");
+  app.add_option("--service-domain", service_domain, "domain of service URLs");
+  app.add_flag("--insecure-http", insecure, "allow plain HTTP off loopback");
+  app.add_flag("--stop-sandboxes", stop, "stop all sandboxes at SIGTERM");
+  app.add_option("--log-level", log_level, "trace, debug, info, warn, error");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : kFailure;
+  }
+  if (!file.empty()) {
+    auto loaded = cay::app::load_config(file, config);
+    if (!loaded) {
+      std::fprintf(stderr, "cay serve: %s\n", loaded.error().message.c_str());
+      return kFailure;
+    }
+  }
+  const auto replace = [](std::string& target, const std::string& given) {
+    if (!given.empty()) target = given;
+  };
+  replace(config.listen, listen);
+  replace(config.data, data);
+  replace(config.run_as, run_as);
+  replace(config.public_url, public_url);
+  replace(config.service_domain, service_domain);
+  replace(config.log_level, log_level);
+  config.stop_sandboxes = config.stop_sandboxes || stop;
+  config.insecure_http = config.insecure_http || insecure;
+  return cay::app::serve(config);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cay::cli::run(argc, argv,
+                       {{"serve", "run the daemon", serve_command},
+                        {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
+                        {"key", "make, list and remove API keys", cay::app::key_command}});
+}

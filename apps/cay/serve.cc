@@ -1,0 +1,230 @@
+#include "serve.h"
+
+#include <signal.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "api/langsmith/config.h"
+#include "api/native/native.h"
+#include "async/spawn.h"
+#include "data_dir.h"
+#include "forward.h"
+#include "http/beast/listener.h"
+#include "launcher_process.h"
+#include "runtime/native/native_runtime.h"
+#include "server/dispatch.h"
+#include "store/store.h"
+
+namespace cay::app {
+namespace {
+
+constexpr int kFailure = 125;
+constexpr Millis kShutdownLimit{5'000};
+constexpr std::uint32_t kMilliPerCpu = 1000;
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "cay serve: %s\n", error.message.c_str());
+  return kFailure;
+}
+
+// What this host has for sandboxes; `disks` is where they lie.
+core::HostCapacity capacity_of_host(const std::string& disks) {
+  core::HostCapacity capacity;
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page = ::sysconf(_SC_PAGESIZE);
+  const long cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
+  if (pages > 0 && page > 0) capacity.memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+  if (cpus > 0) capacity.cpu_millicores = static_cast<std::uint32_t>(cpus) * kMilliPerCpu;
+  capacity.free_disk_bytes = [disks] {
+    struct statvfs facts{};
+    if (::statvfs(disks.c_str(), &facts) != 0) return ~std::uint64_t{0};  // unknown is no limit
+    return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;
+  };
+  return capacity;
+}
+
+// Each client and each keeper takes a descriptor: as many as we may have.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+Result<server::KeyRing> keys_of(const DataDir& data) {
+  CAY_TRY(server::KeyRing ring, server::load_keys(data.path + "/keys"));
+  std::string first;
+  if (const char* given = std::getenv("CAY_API_KEY"); given != nullptr && *given != '\0') {
+    first = given;
+  } else {
+    CAY_TRY(first, server::ensure_key_file(data.path + "/api-key"));
+  }
+  CAY_CHECK(ring.add({"default", "default", server::hash_key(first)}));
+  return ring;
+}
+
+std::string host_of_url(const std::string& url) {
+  const auto scheme = url.find("://");
+  std::string host = scheme == std::string::npos ? url : url.substr(scheme + 3);
+  host = host.substr(0, host.find('/'));
+  const auto colon = host.rfind(':');
+  return colon == std::string::npos || host.find(']') != std::string::npos ? host : host.substr(0, colon);
+}
+
+// One daemon, from an open data directory to its end.
+class Daemon {
+ public:
+  Daemon(asio::io_context& loop, const Config& config, DataDir data, std::unique_ptr<core::Store> store, server::KeyRing keys)
+      : loop_(loop),
+        config_(config),
+        data_(std::move(data)),
+        store_(std::move(store)),
+        keys_(std::move(keys)),
+        runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION}),
+        core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}
+
+  asio::awaitable<void> run() {
+    auto served = co_await serve();
+    if (!served) exit_code_ = fail(served.error());
+    loop_.stop();
+  }
+
+  // SIGHUP: keys made or removed meanwhile. A file that cannot be read changes nothing.
+  asio::awaitable<void> reload_on_hangup() {
+    asio::signal_set hangup(loop_, SIGHUP);
+    for (;;) {
+      co_await hangup.async_wait(asio::use_awaitable);
+      auto fresh = keys_of(data_);
+      if (fresh) {
+        keys_ = *std::move(fresh);
+        spdlog::info("keys read again: {}", keys_.records().size());
+      } else {
+        spdlog::error("keys not read: {}", fresh.error().message);
+      }
+    }
+  }
+
+  int exit_code() const { return exit_code_; }
+
+ private:
+  core::CoreConfig core_config() const {
+    core::CoreConfig core = config_.core;
+    core.capacity = capacity_of_host(data_.path);
+    core.warn = [](std::string text) { spdlog::warn("{}", text); };
+    return core;
+  }
+
+  Task<void> serve() {
+    const auto progress = [](std::string sentence) { spdlog::info("{}", sentence); };
+    CAY_CO_CHECK(co_await core_->open(progress));
+    api::NativeConfig native;
+    native.version = CAY_VERSION;
+    api::add_native_routes(router_, *core_, native);
+    api::langsmith::LangsmithConfig langsmith;
+    langsmith.maximum = config_.core.defaults.maximum;
+    CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith.url, config_.langsmith.key));
+    api::add_langsmith_routes(router_, *core_, std::move(langsmith));
+
+    http::Listener listener(loop_.get_executor(), listener_config(), server::make_dispatcher(router_, keys_, dispatch_config()));
+    CAY_CO_TRY(const std::uint16_t port, listener.start());
+    const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
+    std::printf("cay: listening on http://%s:%u\n", host.c_str(), unsigned{port});
+    std::fflush(stdout);
+
+    asio::signal_set ending(loop_, SIGTERM, SIGINT);
+    co_await ending.async_wait(asio::use_awaitable);
+    spdlog::info("ending");
+    co_await listener.shutdown(kShutdownLimit);
+    auto closed = co_await core_->close(config_.stop_sandboxes);
+    co_return closed;
+  }
+
+  http::ListenerConfig listener_config() const {
+    http::ListenerConfig out;
+    const auto colon = config_.listen.rfind(':');
+    out.address = config_.listen.substr(0, colon);
+    if (!out.address.empty() && out.address.front() == '[') out.address = out.address.substr(1, out.address.size() - 2);
+    out.port = static_cast<std::uint16_t>(std::stoul(config_.listen.substr(colon + 1)));
+    out.shape = [this](const http::RequestHead& head, int status, const Error& error) { return router_.shape(head, status, error); };
+    out.log = [](std::string text) { spdlog::error("{}", text); };
+    return out;
+  }
+
+  server::DispatchConfig dispatch_config() const {
+    server::DispatchConfig out;
+    const std::string address = config_.listen.substr(0, config_.listen.rfind(':'));
+    const bool bracketed = !address.empty() && address.front() == '[';
+    out.hosts.loopback_only = server::is_loopback_host(bracketed ? address.substr(1, address.size() - 2) : address);
+    if (!config_.public_url.empty()) out.hosts.names.push_back(host_of_url(config_.public_url));
+    if (!config_.service_domain.empty()) out.hosts.names.push_back("." + config_.service_domain);
+    out.log = [](const server::AccessRecord& record) {
+      spdlog::debug("{} {} {:.1f} ms key={} from={}{}", record.method, record.target, record.milliseconds, record.principal, record.peer,
+                    record.failed ? " failed" : "");
+    };
+    return out;
+  }
+
+  asio::io_context& loop_;
+  const Config& config_;
+  const DataDir data_;
+  std::unique_ptr<core::Store> store_;
+  server::KeyRing keys_;
+  runtime::NativeRuntime runtime_;
+  std::unique_ptr<core::Cay> core_;
+  http::Router router_;
+  int exit_code_ = 0;
+};
+
+Result<DataDir> prepare(const Config& config) {
+  if (auto wrong = server::check_listen(config.listen, config.insecure_http)) return std::move(*wrong);
+  const bool root = ::geteuid() == 0;
+  CAY_TRY(const DaemonUser user, daemon_user(config.run_as));
+  const std::string wanted = config.data.empty() ? default_data_dir() : config.data;
+  CAY_TRY(DataDir data, open_data_dir(wanted, user));
+  if (root) {
+    CAY_CHECK(start_launcher({data.path, data.instance, user.uid, user.gid}));
+  } else if (!launcher_answers(data.path)) {
+    return Error{Code::kUnavailable, "launcher_not_running",
+                 "no launcher runs for " + data.path + ". Start it once, as root:\n  sudo cay launcher --data " + data.path +
+                     " --daemon-uid " + std::to_string(user.uid) + " --detach",
+                 0};
+  }
+  raise_descriptor_limit();
+  CAY_CHECK(become(user));
+  return data;
+}
+
+}  // namespace
+
+int serve(const Config& config) {
+  auto logger = spdlog::stderr_color_st("cay");
+  logger->set_level(spdlog::level::from_str(config.log_level));
+  spdlog::set_default_logger(logger);
+  ::signal(SIGPIPE, SIG_IGN);
+
+  auto data = prepare(config);
+  if (!data) return fail(data.error());
+  auto store = store::open_store(data->path);
+  if (!store) return fail(store.error());
+  auto keys = keys_of(*data);
+  if (!keys) return fail(keys.error());
+
+  asio::io_context loop(1);
+  Daemon daemon(loop, config, *std::move(data), *std::move(store), *std::move(keys));
+  spawn(loop.get_executor(), daemon.run(), "daemon");
+  spawn(loop.get_executor(), daemon.reload_on_hangup(), "key reload");
+  loop.run();
+  return daemon.exit_code();
+}
+
+}  // namespace cay::app

@@ -1,0 +1,225 @@
+#include "http/beast/exchange_impl.h"
+
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/serializer.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+
+#include "http/text.h"
+
+namespace cay::http {
+namespace {
+
+namespace bhttp = beast::http;
+
+constexpr std::size_t kPiece = 64 * 1024;
+
+class BodySource final : public ByteSource {
+ public:
+  explicit BodySource(std::shared_ptr<BeastExchange> exchange) : exchange_(std::move(exchange)) {}
+  Task<Bytes> next() override { return exchange_->next_piece(); }
+
+ private:
+  std::shared_ptr<BeastExchange> exchange_;
+};
+
+Error gone() { return {Code::kCancelled, "client_gone", "the client's connection has ended", 0}; }
+
+// Framing and hop-by-hop fields are Beast's.
+bool is_ours(std::string_view name) {
+  return equals_ignoring_case(name, "Content-Length") || equals_ignoring_case(name, "Transfer-Encoding") ||
+         equals_ignoring_case(name, "Connection");
+}
+
+bool bodyless(int status) { return status == 204 || status == 304 || (status >= 100 && status < 200); }
+
+}  // namespace
+
+BeastExchange::BeastExchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
+                             const ListenerConfig& config, OnSocket on_socket)
+    : transport_(&transport),
+      buffer_(buffer),
+      parser_(parser),
+      head_(std::move(head)),
+      config_(config),
+      on_socket_(std::move(on_socket)),
+      keep_alive_(parser.get().keep_alive()) {
+  const auto expect = head_.headers.get("Expect");
+  expects_continue_ = expect && equals_ignoring_case(*expect, "100-continue");
+}
+
+template <class Message>
+void BeastExchange::fill(Message& message, const Headers& headers) {
+  message.version(11);
+  for (const auto& [name, value] : headers.items()) {
+    if (!is_ours(name)) message.insert(name, value);
+  }
+  // A body that was not read to its end makes the connection unfit, unless little is left of it.
+  if (expects_continue_ && !parser_.is_done()) keep_alive_ = false;
+  message.keep_alive(keep_alive_);
+}
+
+Task<void> BeastExchange::send_continue() {
+  expects_continue_ = false;
+  bhttp::response<bhttp::empty_body> message(bhttp::status::continue_, 11);
+  ErrorCode error;
+  co_await bhttp::async_write(*transport_, message, to(error));
+  if (error) co_return broken(error, "answer the client");
+  co_return Result<void>();
+}
+
+Task<Bytes> BeastExchange::next_piece() {
+  if (transport_ == nullptr) co_return gone();
+  if (expects_continue_ && !parser_.is_done()) {
+    CAY_CO_CHECK(co_await send_continue());
+  }
+  std::string piece(kPiece, '\0');
+  while (!parser_.is_done()) {
+    auto& body = parser_.get().body();
+    body.data = piece.data();
+    body.size = piece.size();
+    transport_->expires_after(config_.body_limit);
+    ErrorCode error;
+    co_await bhttp::async_read_some(*transport_, buffer_, parser_, to(error));
+    if (error == bhttp::error::need_buffer) error = {};
+    if (error) {
+      keep_alive_ = false;
+      if (error == beast::error::timeout) {
+        co_return Error{Code::kDeadlineExceeded, "body_timeout", "the request's body did not arrive in time", 0};
+      }
+      const bool malformed = error.category() == bhttp::make_error_code(bhttp::error::bad_chunk).category() &&
+                             error != bhttp::error::end_of_stream && error != bhttp::error::partial_message;
+      if (malformed) co_return Error{Code::kInvalidArgument, "bad_body", "the request's body is malformed: " + error.message(), 0};
+      co_return broken(error, "read the request's body");
+    }
+    const std::size_t got = piece.size() - body.size;
+    if (got > 0) {
+      piece.resize(got);
+      co_return piece;
+    }
+  }
+  transport_->expires_never();
+  co_return Bytes();
+}
+
+std::unique_ptr<ByteSource> BeastExchange::body() { return std::make_unique<BodySource>(shared_from_this()); }
+
+Task<std::string> BeastExchange::read_body(std::size_t limit) {
+  const Error too_large{Code::kInvalidArgument, "body_too_large",
+                        "the request's body is longer than " + std::to_string(limit) + " bytes", 0};
+  const auto length = parser_.content_length();
+  if (length && *length > limit) co_return too_large;
+  std::string all;
+  while (true) {
+    CAY_CO_TRY(const Bytes piece, co_await next_piece());
+    if (piece.empty()) co_return all;
+    if (all.size() + piece.size() > limit) co_return too_large;
+    all += piece;
+  }
+}
+
+asio::awaitable<bool> BeastExchange::drain() {
+  if (parser_.is_done()) co_return true;
+  if (expects_continue_) co_return false;
+  const auto left = parser_.content_length_remaining();
+  if (left && *left > config_.max_drain) co_return false;
+  std::size_t seen = 0;
+  while (true) {
+    auto piece = co_await next_piece();
+    if (!piece) co_return false;
+    if (piece->empty()) co_return true;
+    seen += piece->size();
+    if (seen > config_.max_drain) co_return false;
+  }
+}
+
+asio::awaitable<void> BeastExchange::respond(Response response) {
+  if (transport_ == nullptr || answered_) co_return;
+  answered_ = true;
+  transport_->expires_after(config_.body_limit);
+  ErrorCode error;
+  const auto status = static_cast<unsigned>(response.status);
+  if (head_.method == "HEAD" || bodyless(response.status)) {
+    bhttp::response<bhttp::empty_body> message;
+    message.result(status);
+    fill(message, response.headers);
+    if (!bodyless(response.status)) message.content_length(response.body.size());
+    bhttp::response_serializer<bhttp::empty_body> writer(message);
+    co_await bhttp::async_write_header(*transport_, writer, to(error));
+  } else {
+    bhttp::response<bhttp::string_body> message;
+    message.result(status);
+    fill(message, response.headers);
+    message.body() = std::move(response.body);
+    message.content_length(message.body().size());
+    co_await bhttp::async_write(*transport_, message, to(error));
+  }
+  if (error) keep_alive_ = false;
+}
+
+asio::awaitable<void> BeastExchange::respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
+                                                    std::unique_ptr<ByteSource> bytes) {
+  if (transport_ == nullptr || answered_) co_return;
+  answered_ = true;
+  bhttp::response<bhttp::buffer_body> message;
+  message.result(static_cast<unsigned>(status));
+  fill(message, headers);
+  if (length) {
+    message.content_length(*length);
+  } else {
+    message.chunked(true);
+  }
+  message.body().data = nullptr;
+  message.body().more = true;
+  bhttp::response_serializer<bhttp::buffer_body> writer(message);
+  transport_->expires_after(config_.body_limit);
+  ErrorCode error;
+  co_await bhttp::async_write_header(*transport_, writer, to(error));
+  if (head_.method == "HEAD") {
+    if (error) keep_alive_ = false;
+    co_return;
+  }
+  std::uint64_t sent = 0;
+  while (!error) {
+    transport_->expires_never();  // the source may take its time: a command that is silent
+    auto piece = co_await bytes->next();
+    // A source that fails, or a length that was not kept: the client must see a broken answer.
+    const bool failed = !piece || (piece->empty() && length && sent != *length);
+    if (failed) {
+      keep_alive_ = false;
+      if (transport_ != nullptr) transport_->close();
+      co_return;
+    }
+    if (transport_ == nullptr) co_return;
+    sent += piece->size();
+    message.body().data = piece->empty() ? nullptr : piece->data();
+    message.body().size = piece->size();
+    message.body().more = !piece->empty();
+    const bool last = piece->empty();
+    transport_->expires_after(config_.body_limit);
+    co_await bhttp::async_write(*transport_, writer, to(error));
+    if (error == bhttp::error::need_buffer) error = {};
+    if (last) break;
+  }
+  if (error) keep_alive_ = false;
+}
+
+Task<std::unique_ptr<WebSocket>> BeastExchange::upgrade(std::size_t max_message) {
+  if (transport_ == nullptr || answered_) co_return gone();
+  answered_ = true;
+  upgraded_ = true;
+  keep_alive_ = false;
+  bhttp::request<bhttp::empty_body> request(parser_.get().base());
+  BeastSocket stream(std::move(*transport_));
+  transport_ = nullptr;
+  prepare(stream, max_message);
+  ErrorCode error;
+  co_await stream.async_accept(request, to(error));
+  if (error) co_return Error{Code::kInvalidArgument, "bad_upgrade", "the WebSocket handshake failed: " + error.message(), 0};
+  auto socket = std::make_unique<Socket>(std::move(stream), nullptr);
+  socket->set_on_close(on_socket_(socket.get()));
+  co_return std::unique_ptr<WebSocket>(std::move(socket));
+}
+
+}  // namespace cay::http

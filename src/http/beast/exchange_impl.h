@@ -1,0 +1,61 @@
+// BeastExchange: one request on one connection, and its answer.
+#pragma once
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <functional>
+#include <memory>
+
+#include "http/beast/socket.h"
+#include "http/beast/listener.h"
+
+namespace cay::http {
+
+using RequestParser = beast::http::request_parser<beast::http::buffer_body>;
+
+class BeastExchange final : public Exchange, public std::enable_shared_from_this<BeastExchange> {
+ public:
+  // Called when the connection has become a WebSocket: the listener keeps it for its end.
+  using OnSocket = std::function<std::function<void()>(Socket*)>;
+
+  BeastExchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
+                const ListenerConfig& config, OnSocket on_socket);
+
+  const RequestHead& head() const override { return head_; }
+  const Principal& principal() const override { return principal_; }
+  const std::map<std::string, std::string>& params() const override { return params_; }
+  Task<std::string> read_body(std::size_t limit) override;
+  std::unique_ptr<ByteSource> body() override;
+  asio::awaitable<void> respond(Response response) override;
+  asio::awaitable<void> respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
+                                       std::unique_ptr<ByteSource> bytes) override;
+  Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) override;
+
+  Task<Bytes> next_piece();  // of the body; empty: the end
+  bool answered() const { return answered_; }
+  bool upgraded() const { return upgraded_; }
+  bool keep_alive() const { return keep_alive_; }
+  // Reads what is left of the body. False: too much, or broken.
+  asio::awaitable<bool> drain();
+  // The connection is gone: bodies and answers end.
+  void detach() { transport_ = nullptr; }
+
+ private:
+  template <class Message>
+  void fill(Message& message, const Headers& headers);
+  Task<void> send_continue();
+
+  Transport* transport_;
+  beast::flat_buffer& buffer_;
+  RequestParser& parser_;
+  RequestHead head_;
+  const ListenerConfig& config_;
+  OnSocket on_socket_;
+  Principal principal_;
+  std::map<std::string, std::string> params_;
+  bool expects_continue_ = false;
+  bool answered_ = false;
+  bool upgraded_ = false;
+  bool keep_alive_;
+};
+
+}  // namespace cay::http

@@ -1,0 +1,47 @@
+// Listener: accepts connections and gives every request to one handler.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "async/task.h"
+#include "base/clock.h"
+#include "http/exchange.h"
+
+namespace cay::http {
+
+struct ListenerConfig {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;                 // 0: a free one
+  std::size_t max_connections = 4096;     // further ones are closed at once
+  std::uint32_t max_head = 16 * 1024;     // bytes; more: 431
+  Millis head_limit{10'000};              // from a request's first byte to its head's end
+  Millis idle_limit{75'000};              // between requests
+  Millis body_limit{60'000};              // for each piece of a body to arrive or leave
+  std::size_t max_drain = 256 * 1024;     // of a body that the handler did not read; more: close
+  // How errors before the handler (400, 431) and of a handler that threw (500) are written down.
+  std::function<Response(const RequestHead&, int status, const Error&)> shape;
+  std::function<void(std::string)> log;   // what went wrong inside a handler
+};
+
+class Listener {
+ public:
+  Listener(asio::any_io_executor executor, ListenerConfig config, Handler handler);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // Listens and begins to accept. Returns the port. kUnavailable (address_in_use), kInvalidArgument
+  // (bad_address).
+  Result<std::uint16_t> start();
+  // No new connections or requests; WebSockets are closed with 1001; answers under way may end until
+  // the deadline, then everything is cut. Returns when all handlers are gone.
+  asio::awaitable<void> shutdown(Millis deadline);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace cay::http
