@@ -221,8 +221,8 @@ int serve(const Config& config) {
 
   asio::io_context loop(1);
   Daemon daemon(loop, config, *std::move(data), *std::move(store), *std::move(keys));
-  spawn(loop.get_executor(), daemon.run(), "daemon");
-  spawn(loop.get_executor(), daemon.reload_on_hangup(), "key reload");
+  spawn(loop.get_executor(), "daemon", daemon.run());
+  spawn(loop.get_executor(), "key reload", daemon.reload_on_hangup());
   loop.run();
   return daemon.exit_code();
 }
