@@ -12,8 +12,9 @@ Task<Collected> run_to_end(core::Cay& cay, Principal who, std::string ref, codec
   if (request.stdin_bytes && !command.known) {
     auto written = co_await cay.commands().write_stdin(who, ref, command.id, *std::move(request.stdin_bytes));
     // A command that ends before it has read all is nothing to complain of: its end tells.
-    if (written) written = co_await cay.commands().close_stdin(who, ref, command.id);
     if (!written && is_ours(written.error().code)) co_return std::move(written).error();
+    auto closed = co_await cay.commands().close_stdin(who, ref, command.id);
+    if (!closed && is_ours(closed.error().code)) co_return std::move(closed).error();
   }
   auto got = co_await collect(*std::move(reader), request.max_output_bytes);
   co_return got;
