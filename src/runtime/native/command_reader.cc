@@ -8,7 +8,6 @@ namespace {
 
 // Credit is given back in steps of this much, not frame by frame.
 constexpr std::uint64_t kGrantStep = LiveReader::kWindow / 4;
-constexpr int kAttachTries = 8;
 
 }  // namespace
 
@@ -29,7 +28,7 @@ Task<void> LiveReader::attach() {
     owed_ = 0;
     const Deadline deadline = after(kAnswerLimit);
     auto first = co_await channel->next(deadline);
-    if (!first && link_lost(first.error()) && tries < kAttachTries) continue;
+    if (!first && link_lost(first.error()) && tries < kTries) continue;
     CAY_CO_TRY(const auto frame, std::move(first));
     CAY_CO_TRY(const auto message, decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "the command"));
     if (command_.id.get().empty()) command_ = to_model(message);

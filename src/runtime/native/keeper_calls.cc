@@ -1,12 +1,6 @@
 #include "runtime/native/keeper_calls.h"
 
 namespace cay::runtime {
-namespace {
-
-constexpr int kTries = 5;
-
-}  // namespace
-
 Task<std::unique_ptr<Channel>> ask(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload) {
   if (payload.size() > wire::kMaxPayload) {
     co_return Error{Code::kInvalidArgument, "request_too_large",

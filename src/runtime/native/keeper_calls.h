@@ -15,6 +15,9 @@ inline constexpr Millis kAnswerLimit{30'000};
 // File helpers give up after 60 s without progress: a little more.
 inline constexpr Millis kFileLimit{75'000};
 
+// How often something is asked again after a lost link.
+inline constexpr int kTries = 8;
+
 enum class Repeat { kSafe, kUnsafe };  // may it be asked again when the link was lost meanwhile?
 
 // An open channel on which `type` was sent. kInvalidArgument (request_too_large) if the payload

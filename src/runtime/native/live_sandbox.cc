@@ -25,15 +25,15 @@ NativeLiveSandbox::~NativeLiveSandbox() {
 Task<Command> NativeLiveSandbox::start(CommandSpec spec) {
   const UnixMillis asked_at = system_clock().wall();
   auto payload = wire::encode(to_wire(spec));
-  for (bool again = false;; again = true) {
+  for (int tries = 1;; ++tries) {
     std::string copy = payload;
     auto frame = co_await call(line_, wire::Type::kStart, std::move(copy), Repeat::kUnsafe);
-    if (!frame && link_lost(frame.error()) && !again) continue;  // get-or-create: it never runs twice
+    if (!frame && link_lost(frame.error()) && tries < kTries) continue;  // get-or-create: it never runs twice
     CAY_CO_TRY(const auto answer, std::move(frame));
     CAY_CO_TRY(const auto message, decode_as<wire::CommandMsg>(answer, wire::Type::kCommand, "the command"));
     Command command = to_model(message);
     // Found by our own second asking, it may well be what the first one started.
-    if (again && command.known && command.started_at >= asked_at) command.known = false;
+    if (tries > 1 && command.known && command.started_at >= asked_at) command.known = false;
     co_return std::move(command);
   }
 }
