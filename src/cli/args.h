@@ -1,0 +1,86 @@
+// What the user asked for: one struct for each command, filled by parse().
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cay/types.h"
+
+namespace cay::cli {
+
+struct CreateArgs {
+  sdk::CreateOptions sandbox;
+};
+struct ExecArgs {
+  std::string sandbox;  // empty: run makes one
+  std::vector<std::string> argv;
+  sdk::CommandOptions command;
+  bool interactive = false, terminal = false, detach = false;
+};
+struct RunArgs {
+  sdk::CreateOptions sandbox;
+  ExecArgs exec;
+  bool remove = false;
+};
+struct LsArgs {
+  sdk::ListOptions filter;
+  bool quiet = false;
+};
+struct RefsArgs {  // rm, start, stop
+  std::vector<std::string> refs;
+  bool all = false;
+  bool force = false;  // rm: what is not there is no error
+};
+struct RmArgs : RefsArgs {};
+struct StartArgs : RefsArgs {};
+struct StopArgs : RefsArgs {};
+struct CpArgs {
+  std::string from, to, user;
+  bool keep_links = false;
+};
+struct PsArgs {
+  std::string sandbox;
+};
+struct LogsArgs {
+  std::string sandbox, command, stream;  // stream empty: both
+  std::uint64_t since = 0;
+  bool follow = false;
+};
+struct AttachArgs {
+  std::string sandbox, command;
+  std::uint64_t since = 0;
+  bool interactive = false;
+};
+struct KillArgs {
+  std::string sandbox, command;
+  int signal = 0;
+};
+struct RenameArgs {
+  std::string sandbox, name;
+};
+struct LabelArgs {
+  std::string sandbox;
+  std::vector<std::string> changes;  // K=V sets, K- removes
+};
+struct StatsArgs {
+  std::vector<std::string> refs;  // empty: all that are ready
+};
+struct SnapshotsArgs {};
+struct DoctorArgs {};
+struct VersionArgs {};
+struct CompletionArgs {
+  std::string script;
+};
+
+using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
+                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, SnapshotsArgs, DoctorArgs,
+                          VersionArgs, CompletionArgs>;
+
+struct Invocation {
+  Args args;
+  bool json = false;
+};
+
+}  // namespace cay::cli

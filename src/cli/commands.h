@@ -1,0 +1,37 @@
+// What each command does. All throw ApiError; all return the exit code.
+#pragma once
+#include "cay/client.h"
+#include "cli/args.h"
+#include "cli/signals.h"
+
+namespace cay::cli {
+
+struct Context {
+  sdk::Client client;
+  Signals* signals = nullptr;  // for run, exec, attach and logs
+  bool json = false;
+};
+
+int run_command(Context& at, RunArgs args);
+int exec_command(Context& at, ExecArgs args);
+int attach_command(Context& at, const AttachArgs& args);
+int logs_command(Context& at, const LogsArgs& args);
+int ps_command(Context& at, const PsArgs& args);
+int kill_command(Context& at, const KillArgs& args);
+
+int create_command(Context& at, const CreateArgs& args);
+int ls_command(Context& at, const LsArgs& args);
+int stop_command(Context& at, const StopArgs& args);
+int start_command(Context& at, const StartArgs& args);
+int rm_command(Context& at, const RmArgs& args);
+int rename_command(Context& at, const RenameArgs& args);
+int label_command(Context& at, const LabelArgs& args);
+int stats_command(Context& at, const StatsArgs& args);
+
+int cp_command(Context& at, const CpArgs& args);
+
+int snapshots_command(Context& at);
+int doctor_command(Context& at);
+int version_command(Context& at);
+
+}  // namespace cay::cli

@@ -1,0 +1,18 @@
+// Completion scripts for shells. Names of sandboxes are asked of `cay ls -q` when Tab is pressed.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cay::cli {
+
+struct CompletionWord {
+  std::string command, help;
+  std::vector<std::string> options;  // "--json"
+  bool takes_sandbox = false;
+};
+
+// `shell`: bash, zsh or fish.
+std::string completion_script(std::string_view shell, const std::vector<CompletionWord>& words);
+
+}  // namespace cay::cli

@@ -1,0 +1,216 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "base/unique_fd.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "cli/values.h"
+
+namespace cay::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kPiece = 64 * 1024;
+
+[[noreturn]] void fail(const std::string& what, int error) {
+  throw ApiError(ErrorCode::kInvalidArgument, "local_file", what + ": " + std::strerror(error));
+}
+
+// Tells on a terminal how far a long copy is; says nothing of a short one.
+class Meter {
+ public:
+  explicit Meter(bool quiet) : on_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
+  ~Meter() {
+    if (shown_) write_all(STDERR_FILENO, "\r\033[K");
+  }
+  Meter(const Meter&) = delete;
+
+  void show(const sdk::Progress& moved) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!on_ || now < next_) return;
+    next_ = now + std::chrono::milliseconds(200);
+    shown_ = true;
+    std::string line = "\rcay: copied " + human_size(moved.bytes);
+    if (moved.files > 0) line += ", " + std::to_string(moved.files) + " entries";
+    write_all(STDERR_FILENO, line + "\033[K");
+  }
+
+ private:
+  bool on_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+};
+
+struct Copy {
+  Context& at;
+  const CpArgs& args;
+  Meter meter;
+  sdk::CopyReport report;
+
+  sdk::OnProgress on_progress() {
+    return [this](const sdk::Progress& moved) { meter.show(moved); };
+  }
+
+  sdk::ByteProducer from_fd(int fd, const std::string& name) {
+    return [this, fd, name] {
+      std::string piece(kPiece, '\0');
+      ssize_t got = 0;
+      do {
+        got = ::read(fd, piece.data(), piece.size());
+      } while (got < 0 && errno == EINTR);
+      if (got < 0) fail(name, errno);
+      piece.resize(static_cast<std::size_t>(got));
+      report.moved.bytes += piece.size();
+      meter.show(report.moved);
+      return piece;
+    };
+  }
+
+  sdk::ByteSink to_fd(int fd, const std::string& name) {
+    return [this, fd, name](const std::string& piece) {
+      if (write_all(fd, piece) != Written::kAll) fail(name, errno);
+      report.moved.bytes += piece.size();
+      meter.show(report.moved);
+    };
+  }
+
+  // Where `name` lands: in `to` if that is a directory inside, else at `to`.
+  std::string inside_target(const sdk::Sandbox& box, const std::string& to, const std::string& name, bool directory) {
+    std::string bare = to;
+    while (bare.size() > 1 && bare.back() == '/') bare.pop_back();
+    try {
+      const auto found = box.stat(to, args.user);
+      if (found.is_directory()) return name.empty() ? bare : (bare == "/" ? "" : bare) + "/" + name;
+      if (directory) throw ApiError(ErrorCode::kInvalidArgument, "not_a_directory", to + " inside is a file");
+    } catch (const ApiError& error) {
+      if (error.code() != ErrorCode::kNotFound) throw;
+      if (!directory && to.back() == '/') return to + name;
+    }
+    return bare;
+  }
+
+  void put(const std::string& local, const sdk::Sandbox& box, const std::string& to) {
+    if (local == "-") {
+      if (to.back() == '/') throw ApiError(ErrorCode::kInvalidArgument, "no_name", "stdin has no name: say which file inside");
+      box.write_file(to, from_fd(STDIN_FILENO, "stdin"), 0, args.user);
+      ++report.moved.files;
+      return;
+    }
+    struct stat facts {};
+    if (::stat(local.c_str(), &facts) != 0) fail(local, errno);
+    const std::string name = base_name(local);
+    if (S_ISDIR(facts.st_mode)) {
+      sdk::CopyOptions options;
+      options.user = args.user;
+      options.progress = on_progress();
+      report = box.copy_in(local, inside_target(box, to, name, true), options);
+      return;
+    }
+    const UniqueFd file(::open(local.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) fail(local, errno);
+    const std::string target = inside_target(box, to, name, false);
+    box.write_file(target, from_fd(file.get(), local), facts.st_mode & 0777, args.user);
+    ++report.moved.files;
+  }
+
+  void get(const sdk::Sandbox& box, const std::string& from, const std::string& local) {
+    const auto found = box.stat(from, args.user);
+    const std::string name = base_name(from);
+    if (found.is_directory()) {
+      if (local == "-") {
+        box.read_tree(from, to_fd(STDOUT_FILENO, "stdout"), args.user);
+        return;
+      }
+      sdk::CopyOptions options;
+      options.user = args.user;
+      options.keep_links = args.keep_links;
+      options.progress = on_progress();
+      const bool into = fs::is_directory(local) && !name.empty();
+      report = box.copy_out(from, into ? (fs::path(local) / name).string() : local, options);
+      return;
+    }
+    ++report.moved.files;
+    if (local == "-") {
+      box.read_file(from, to_fd(STDOUT_FILENO, "stdout"), args.user);
+      return;
+    }
+    get_file(box, from, fs::is_directory(local) ? fs::path(local) / name : fs::path(local), found.mode & 0777);
+  }
+
+  // Written beside its place and renamed: a copy that breaks leaves the old file. A device or pipe
+  // is written to as it is.
+  void get_file(const sdk::Sandbox& box, const std::string& from, const fs::path& local, mode_t mode) {
+    struct stat facts {};
+    if (::stat(local.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
+      const UniqueFd there(::open(local.c_str(), O_WRONLY | O_CLOEXEC));
+      if (!there) fail(local.string(), errno);
+      box.read_file(from, to_fd(there.get(), local.string()), args.user);
+      return;
+    }
+    std::string temporary = local.string() + ".cay-XXXXXX";
+    const UniqueFd file(::mkostemp(temporary.data(), O_CLOEXEC));
+    if (!file) fail(local.string(), errno);
+    try {
+      box.read_file(from, to_fd(file.get(), local.string()), args.user);
+      if (::fchmod(file.get(), mode) != 0 || ::rename(temporary.c_str(), local.c_str()) != 0) fail(local.string(), errno);
+    } catch (...) {
+      ::unlink(temporary.c_str());
+      throw;
+    }
+  }
+
+  // "a/b/" -> "b"; "" for ".", "/" and "a/.": their contents are meant.
+  static std::string base_name(const std::string& path) {
+    std::string bare = path;
+    while (bare.size() > 1 && bare.back() == '/') bare.pop_back();
+    const auto slash = bare.rfind('/');
+    std::string name = slash == std::string::npos ? bare : bare.substr(slash + 1);
+    return name == "." || name == ".." ? std::string() : name;
+  }
+};
+
+CopyPath copy_path(const std::string& text) {
+  auto parsed = parse_copy_path(text);
+  if (!parsed) throw ApiError(ErrorCode::kInvalidArgument, "bad_value", parsed.error().message);
+  return *std::move(parsed);
+}
+
+}  // namespace
+
+int cp_command(Context& at, const CpArgs& args) {
+  const CopyPath from = copy_path(args.from);
+  const CopyPath to = copy_path(args.to);
+  if (from.sandbox.has_value() == to.sandbox.has_value()) {
+    throw ApiError(ErrorCode::kInvalidArgument, "bad_value",
+                   "one side must be inside, as SANDBOX:/path, and the other here" +
+                       std::string(from.sandbox ? "; between two sandboxes, go over a local path" : ""));
+  }
+  sdk::CopyReport report;
+  {
+    Copy copy{at, args, Meter(at.json), {}};
+    if (to.sandbox) {
+      copy.put(from.path, at.client.sandbox(*to.sandbox), to.path);
+    } else {
+      copy.get(at.client.sandbox(*from.sandbox), from.path, to.path);
+    }
+    report = std::move(copy.report);
+  }
+  for (const auto& line : report.skipped) print_error("left out: " + printable(line));
+  if (at.json && to.path != "-") {
+    print("{\"bytes\":" + std::to_string(report.moved.bytes) + ",\"entries\":" + std::to_string(report.moved.files) +
+          ",\"left_out\":" + std::to_string(report.skipped.size()) + "}\n");
+  }
+  return kOk;
+}
+
+}  // namespace cay::cli

@@ -1,0 +1,20 @@
+// Exit codes that are not a command's own, and which errors mean that a command could not be begun.
+#pragma once
+#include "cay/error.h"
+
+namespace cay::cli {
+
+constexpr int kOk = 0;
+constexpr int kOurFailure = 125;
+constexpr int kNotExecutable = 126;
+constexpr int kNotFound = 127;
+constexpr int kInterrupted = 130;
+constexpr int kBrokenPipe = 141;
+
+inline int exit_code_of(const ApiError& error) {
+  if (error.reason() == "command_not_found") return kNotFound;
+  if (error.reason() == "not_executable") return kNotExecutable;
+  return kOurFailure;
+}
+
+}  // namespace cay::cli

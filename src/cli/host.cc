@@ -1,0 +1,110 @@
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/render.h"
+
+namespace cay::cli {
+namespace {
+
+constexpr const char* kVersion = CAY_VERSION;
+
+bool exists(const char* path) { return ::access(path, F_OK) == 0; }
+
+std::string content_of(const char* path) {
+  std::ifstream file(path);
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+sdk::Feature kernel_version() {
+  utsname name{};
+  ::uname(&name);
+  int major = 0, minor = 0;
+  char dot = 0;
+  std::istringstream(name.release) >> major >> dot >> minor;
+  const bool ok = major > 6 || (major == 6 && minor >= 1);
+  return {"kernel", ok, name.release, ok ? "" : "untried below 6.1", ok ? "" : "boot Linux 6.1 or newer"};
+}
+
+sdk::Feature cgroups() {
+  if (exists("/sys/fs/cgroup/cgroup.controllers")) return {"cgroups", true, "v2 at /sys/fs/cgroup", "", ""};
+  if (exists("/sys/fs/cgroup/memory") || exists("/sys/fs/cgroup/unified")) return {"cgroups", true, "v1 or hybrid at /sys/fs/cgroup", "", ""};
+  return {"cgroups", false, "nothing at /sys/fs/cgroup", "limits cannot be enforced", "mount -t cgroup2 none /sys/fs/cgroup"};
+}
+
+sdk::Feature user_namespaces() {
+  const std::string most = content_of("/proc/sys/user/max_user_namespaces");
+  const bool ok = exists("/proc/self/ns/user") && most != "0\n";
+  return {"user namespaces", ok, ok ? "allowed" : "switched off", ok ? "" : "no sandbox can be made",
+          ok ? "" : "sysctl -w user.max_user_namespaces=65536"};
+}
+
+sdk::Feature filesystem(const std::string& name, const std::string& lost) {
+  const bool ok = content_of("/proc/filesystems").find("\t" + name + "\n") != std::string::npos;
+  return {name, ok, ok ? "in the kernel" : "not loaded", ok ? "" : lost, ok ? "" : "modprobe " + name};
+}
+
+sdk::Feature root() {
+  const bool ok = ::geteuid() == 0;
+  return {"root", ok, "uid " + std::to_string(::geteuid()), ok ? "" : "the launcher needs it; the daemon does not",
+          ok ? "" : "sudo cay launcher --data DIR --daemon-uid $(id -u) --detach"};
+}
+
+// What can be seen without the daemon. It knows more: it probes.
+std::vector<sdk::Feature> local_features() {
+  return {kernel_version(), cgroups(), user_namespaces(), filesystem("overlay", "no sandbox can be made"),
+          filesystem("btrfs", "disk limits are not enforced"), root()};
+}
+
+}  // namespace
+
+int doctor_command(Context& at) {
+  std::vector<sdk::Feature> features;
+  bool daemon = true;
+  std::string why;
+  try {
+    features = at.client.doctor();
+  } catch (const ApiError& error) {
+    daemon = false;
+    why = error.what();
+    features = local_features();
+  }
+  if (at.json) {
+    print(features_json(features, daemon));
+    return kOk;
+  }
+  if (!daemon) print("The daemon cannot be asked: " + why + ".\nWhat can be seen from here:\n\n");
+  print(doctor_table(features));
+  return kOk;
+}
+
+int snapshots_command(Context& at) {
+  const auto items = at.client.snapshots();
+  print(at.json ? snapshots_json(items) : snapshot_table(items));
+  return kOk;
+}
+
+int version_command(Context& at) {
+  std::string daemon, why;
+  try {
+    daemon = at.client.version().version;
+  } catch (const ApiError& error) {
+    why = error.what();
+  }
+  if (at.json) {
+    print(json_object({{"client", kVersion}, {"daemon", daemon}}));
+    return kOk;
+  }
+  print("cay " + std::string(kVersion) + "\n" + (why.empty() ? "daemon " + daemon : "daemon: " + why) + "\n");
+  return kOk;
+}
+
+}  // namespace cay::cli

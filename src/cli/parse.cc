@@ -1,0 +1,367 @@
+#include "cli/parse.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <list>
+#include <memory>
+#include <sstream>
+
+#include "cli/completion.h"
+#include "cli/exit_code.h"
+#include "cli/values.h"
+
+namespace cay::cli {
+namespace {
+
+// Options that hold text until parsing is over, and are then turned into values.
+struct Texts {
+  std::vector<std::string> labels, env, command;
+  std::string cpus, memory, disk, ttl, timeout, signal, stream, shell;
+  std::uint32_t pids = 0;
+};
+
+template <class T>
+T must(Result<T> result, std::string_view option) {
+  if (!result) throw CLI::ValidationError(std::string(option), result.error().message);
+  return *std::move(result);
+}
+
+class Parser {
+ public:
+  explicit Parser(const std::vector<Hook>& hooks) {
+    app_.name("cay");
+    app_.description("Isolated Linux computers for AI agents, on your machine.");
+    app_.require_subcommand(0, 1);
+    app_.set_help_flag("-h,--help", "Show this and end");
+    app_.footer("`cay COMMAND --help` shows a command's options, with examples.\n"
+                "The daemon is found by CAY_URL and CAY_API_KEY (default: loopback and the local key file).");
+    for (const auto& hook : hooks) app_.add_subcommand(hook.name, hook.help)->group("Daemon");
+    add_run();
+    add_exec();
+    add_sandbox_commands();
+    add_command_commands();
+    add_cp();
+    add_host_commands();
+  }
+
+  Parsed parse(std::vector<std::string> args) {
+    split_command(args);
+    if (args.empty()) return {std::nullopt, kOurFailure, {}, app_.help()};
+    try {
+      std::ranges::reverse(args);  // CLI11 takes them from the back
+      app_.parse(std::move(args));
+      if (chosen_.empty()) return {std::nullopt, kOurFailure, {}, app_.help()};
+      return finish();
+    } catch (const CLI::ParseError& thrown) {
+      return explain(thrown);
+    }
+  }
+
+ private:
+  // What follows "--" is the command, whatever it looks like.
+  void split_command(std::vector<std::string>& args) {
+    const auto dashes = std::ranges::find(args, "--");
+    if (dashes == args.end()) return;
+    dashes_ = true;
+    after_.assign(dashes + 1, args.end());
+    args.erase(dashes, args.end());
+  }
+
+  template <class T>
+  CLI::App* add(const std::string& name, const std::string& help, const std::string& examples,
+                std::function<T(Texts&)> make, const char* group = "Commands") {
+    auto* sub = app_.add_subcommand(name, help);
+    sub->group(group);
+    sub->set_help_flag("-h,--help", "Show this and end");
+    sub->footer("Examples:\n" + examples);
+    sub->add_flag("--json", json_, "Answer with JSON on stdout");
+    finishers_[name] = [this, make = std::move(make)]() -> Args { return make(texts_); };
+    sub->callback([this, name] { chosen_ = name; });
+    return sub;
+  }
+
+  void create_options(CLI::App* sub, sdk::CreateOptions& to) {
+    sub->add_option("--name", to.name, "Name it (default: one is made up)");
+    sub->add_option("--snapshot", to.snapshot, "What to boot from (default: default)");
+    sub->add_option("--label", texts_.labels, "KEY=VALUE; repeatable")->take_all()->allow_extra_args(false);
+    sub->add_option("--cpus", texts_.cpus, "CPUs, as 2 or 0.5");
+    sub->add_option("--memory", texts_.memory, "Memory, as 512MiB or 2GiB");
+    sub->add_option("--disk", texts_.disk, "Writable disk, as 8GiB");
+    sub->add_option("--pids", texts_.pids, "Processes and threads");
+    sub->add_option("--policy", to.policy, "What it may reach: off, packages or open");
+    sub->add_option("--ttl", texts_.ttl, "Stop it after so long without use, as 10m; 0: never");
+  }
+
+  void finish_create(sdk::CreateOptions& to) {
+    to.labels = must(parse_pairs(texts_.labels, "label"), "--label");
+    if (!texts_.cpus.empty()) to.limits.cpu_millicores = must(parse_cpus(texts_.cpus), "--cpus");
+    if (!texts_.memory.empty()) to.limits.memory_bytes = must(parse_size(texts_.memory), "--memory");
+    if (!texts_.disk.empty()) to.limits.disk_bytes = must(parse_size(texts_.disk), "--disk");
+    to.limits.pids = texts_.pids;
+    if (!texts_.ttl.empty()) to.idle_ttl_s = static_cast<std::int64_t>(must(parse_duration(texts_.ttl), "--ttl"));
+  }
+
+  void exec_options(CLI::App* sub, ExecArgs& to) {
+    sub->add_flag("-i,--interactive", to.interactive, "Pass stdin on, with its end");
+    sub->add_flag("-t,--tty", to.terminal, "Give it a terminal");
+    sub->add_flag("-d,--detach", to.detach, "Print the command's id and leave it running");
+    sub->add_option("-e,--env", texts_.env, "KEY=VALUE, or KEY to pass yours on; repeatable")
+        ->take_all()->allow_extra_args(false);
+    sub->add_option("-w,--workdir", to.command.cwd, "Directory to run in");
+    sub->add_option("--timeout", texts_.timeout, "Kill it after so long, as 30 or 5m (default: never); exit code 124");
+  }
+
+  void finish_exec(ExecArgs& to) {
+    to.command.env = must(parse_env(texts_.env), "--env");
+    to.command.timeout_s = texts_.timeout.empty() ? 0 : must(parse_duration(texts_.timeout), "--timeout");
+    if (dashes_ && !texts_.command.empty()) {
+      throw CLI::ValidationError("COMMAND", "put the whole command behind --");
+    }
+    to.argv = dashes_ ? after_ : texts_.command;
+    if (to.argv.empty()) throw CLI::RequiredError("a command, as in: cay run -- python3 -c 'print(2+2)'; it");
+    if (json_ && to.terminal) throw CLI::ValidationError("--json", "and -t do not go together: a terminal has one stream");
+    if (to.detach && (to.interactive || to.terminal)) throw CLI::ValidationError("-d", "goes with neither -i nor -t");
+  }
+
+  void add_run() {
+    auto args = std::make_shared<RunArgs>();
+    auto* sub = add<RunArgs>("run", "Make a sandbox and run a command in it",
+        "  cay run --rm -- python3 -c 'print(2+2)'\n"
+        "  cay run -it -- bash                       a shell; the sandbox stays\n"
+        "  cay run --rm --timeout 10 --memory 256MiB -- ./untrusted\n"
+        "  tar c . | cay run --rm -i -- tar t\n",
+        [this, args](Texts&) {
+          finish_create(args->sandbox);
+          finish_exec(args->exec);
+          if (args->remove && args->exec.detach) throw CLI::ValidationError("--rm", "and -d do not go together: the sandbox would go with its command");
+          return *args;
+        });
+    create_options(sub, args->sandbox);
+    exec_options(sub, args->exec);
+    sub->add_option("-u,--user", args->exec.command.user, "Who runs it (default: root)");
+    sub->add_flag("--rm", args->remove, "Remove the sandbox when the command ends");
+    sub->add_option("COMMAND", texts_.command, "Program and arguments, behind --");
+  }
+
+  void add_exec() {
+    auto args = std::make_shared<ExecArgs>();
+    auto* sub = add<ExecArgs>("exec", "Run a command in a sandbox",
+        "  cay exec box -- ls -l /\n"
+        "  cay exec -it box -- bash\n"
+        "  cay exec -e DEBUG=1 -w /app --user user box -- python3 main.py\n"
+        "  id=$(cay exec -d box -- ./server) && cay logs --follow box \"$id\"\n",
+        [this, args](Texts&) {
+          finish_exec(*args);
+          return *args;
+        });
+    exec_options(sub, *args);
+    sub->add_option("-u,--user", args->command.user, "Who runs it: name, uid, name:group or uid:gid");
+    sub->add_option("SANDBOX", args->sandbox, "Id or name")->required();
+    sub->add_option("COMMAND", texts_.command, "Program and arguments, behind --");
+  }
+
+  template <class T>
+  void add_refs(const std::string& name, const std::string& help, const std::string& examples) {
+    auto args = std::make_shared<T>();
+    auto* sub = add<T>(name, help, examples, [args](Texts&) {
+      if (args->refs.empty() && !args->all) throw CLI::RequiredError("SANDBOX (or --all)");
+      if (!args->refs.empty() && args->all) throw CLI::ValidationError("--all", "and names do not go together");
+      return *args;
+    });
+    sub->add_option("SANDBOX", args->refs, "Ids or names");
+    sub->add_flag("-a,--all", args->all, "All of them");
+    if (name == "rm") sub->add_flag("-f,--force", args->force, "What is not there is no error");
+  }
+
+  void add_sandbox_commands() {
+    auto create = std::make_shared<CreateArgs>();
+    auto* sub = add<CreateArgs>("create", "Make a sandbox",
+        "  cay create --name box --memory 1GiB --label project=demo\n"
+        "  cay create --cpus 0.5 --ttl 0             never stops by itself\n",
+        [this, create](Texts& texts) {
+          finish_create(create->sandbox);
+          create->sandbox.env = must(parse_env(texts.env), "--env");
+          return *create;
+        });
+    create_options(sub, create->sandbox);
+    sub->add_option("-u,--user", create->sandbox.user, "Who runs commands that name nobody (default: root)");
+    sub->add_option("-w,--workdir", create->sandbox.workdir, "Where commands run that name no directory");
+    sub->add_option("-e,--env", texts_.env, "KEY=VALUE for every command; repeatable")->take_all()->allow_extra_args(false);
+
+    auto ls = std::make_shared<LsArgs>();
+    sub = add<LsArgs>("ls", "List sandboxes",
+        "  cay ls\n  cay ls --label project=demo --state ready\n  cay ls -q | xargs -r cay rm\n",
+        [ls](Texts& texts) {
+          ls->filter.labels = texts.labels;
+          return *ls;
+        });
+    sub->add_option("--label", texts_.labels, "KEY or KEY=VALUE; repeatable, all must match")
+        ->take_all()->allow_extra_args(false);
+    sub->add_option("--state", ls->filter.state, "provisioning, ready, stopped, failed or deleting");
+    sub->add_option("--name", ls->filter.name_contains, "Part of the name");
+    sub->add_flag("-q,--quiet", ls->quiet, "Names only");
+
+    add_refs<StopArgs>("stop", "Stop sandboxes; their disks stay", "  cay stop box\n  cay stop --all\n");
+    add_refs<StartArgs>("start", "Start stopped sandboxes", "  cay start box\n");
+    add_refs<RmArgs>("rm", "Remove sandboxes and all they hold", "  cay rm box other\n  cay rm --all\n");
+
+    auto rename = std::make_shared<RenameArgs>();
+    sub = add<RenameArgs>("rename", "Rename a sandbox", "  cay rename box builder\n", [rename](Texts&) { return *rename; });
+    sub->add_option("SANDBOX", rename->sandbox, "Id or name")->required();
+    sub->add_option("NAME", rename->name, "The new name")->required();
+
+    auto label = std::make_shared<LabelArgs>();
+    sub = add<LabelArgs>("label", "Set and remove labels", "  cay label box team=a stage=test\n  cay label box stage-\n",
+                         [label](Texts&) { return *label; });
+    sub->add_option("SANDBOX", label->sandbox, "Id or name")->required();
+    sub->add_option("LABEL", label->changes, "KEY=VALUE sets, KEY- removes")->required();
+
+    auto stats = std::make_shared<StatsArgs>();
+    sub = add<StatsArgs>("stats", "What sandboxes use now", "  cay stats\n  cay stats box --json\n",
+                         [stats](Texts&) { return *stats; });
+    sub->add_option("SANDBOX", stats->refs, "Ids or names (default: all that are ready)");
+  }
+
+  void add_command_commands() {
+    auto ps = std::make_shared<PsArgs>();
+    auto* sub = add<PsArgs>("ps", "List the commands of a sandbox", "  cay ps box\n", [ps](Texts&) { return *ps; });
+    sub->add_option("SANDBOX", ps->sandbox, "Id or name")->required();
+
+    auto logs = std::make_shared<LogsArgs>();
+    sub = add<LogsArgs>("logs", "Print a command's output, exact to the byte",
+        "  cay logs box ID\n  cay logs --follow box ID\n  cay logs --stream stderr --since-offset 4096 box ID\n",
+        [logs](Texts&) { return *logs; });
+    sub->add_flag("-f,--follow", logs->follow, "Go on until the command ends");
+    sub->add_option("--stream", logs->stream, "stdout or stderr (default: both)")
+        ->check(CLI::IsMember({"stdout", "stderr"}));
+    sub->add_option("--since-offset", logs->since, "Begin at this byte of the stream");
+    sub->add_option("SANDBOX", logs->sandbox, "Id or name")->required();
+    sub->add_option("COMMAND", logs->command, "Command id, from exec -d or ps")->required();
+
+    auto attach = std::make_shared<AttachArgs>();
+    sub = add<AttachArgs>("attach", "Join a running command: its output, and with -i its input",
+        "  cay attach box ID\n  cay attach -i box ID\n\nCtrl-C leaves; the command runs on. Its exit code becomes this one's.\n",
+        [attach](Texts&) { return *attach; });
+    sub->add_flag("-i,--interactive", attach->interactive, "Pass stdin on (default for a command on a terminal)");
+    sub->add_option("--since-offset", attach->since, "Begin at this byte of stdout");
+    sub->add_option("SANDBOX", attach->sandbox, "Id or name")->required();
+    sub->add_option("COMMAND", attach->command, "Command id")->required();
+
+    auto kill = std::make_shared<KillArgs>();
+    sub = add<KillArgs>("kill", "Kill a command with its whole process tree, or send a signal",
+        "  cay kill box ID\n  cay kill --signal TERM box ID\n",
+        [kill](Texts& texts) {
+          if (!texts.signal.empty()) kill->signal = must(parse_signal(texts.signal), "--signal");
+          return *kill;
+        });
+    sub->add_option("-s,--signal", texts_.signal, "To the command's process group (default: KILL, to the whole tree)");
+    sub->add_option("SANDBOX", kill->sandbox, "Id or name")->required();
+    sub->add_option("COMMAND", kill->command, "Command id")->required();
+  }
+
+  void add_cp() {
+    auto cp = std::make_shared<CpArgs>();
+    auto* sub = add<CpArgs>("cp", "Copy files and directories into and out of a sandbox",
+        "  cay cp main.py box:/app/\n"
+        "  cay cp project box:/src                   a directory, with what is in it\n"
+        "  cay cp box:/app/out ./out\n"
+        "  git archive HEAD | cay cp - box:/tmp/src.tar\n"
+        "  cay cp box:/etc/os-release -\n\n"
+        "As with cp -r: into TO if that is a directory, else as TO. `FROM/.` is the contents. From a sandbox nothing\n"
+        "is written outside TO; links that lead out of it are left out unless --keep-links.\n",
+        [cp](Texts&) { return *cp; });
+    sub->add_option("FROM", cp->from, "Local path, '-' for stdin, or SANDBOX:/path")->required();
+    sub->add_option("TO", cp->to, "Local path, '-' for stdout, or SANDBOX:/path")->required();
+    sub->add_option("-u,--user", cp->user, "Who reads or writes inside (default: root)");
+    sub->add_flag("--keep-links", cp->keep_links, "Make links that lead out of the tree, too");
+  }
+
+  void add_host_commands() {
+    add<SnapshotsArgs>("snapshots", "What a sandbox can boot from", "  cay snapshots\n", [](Texts&) { return SnapshotsArgs{}; }, "Host");
+    add<DoctorArgs>("doctor", "What this host offers, what is missing, and what mends it", "  cay doctor\n  cay doctor --json\n",
+                    [](Texts&) { return DoctorArgs{}; }, "Host");
+    add<VersionArgs>("version", "Versions of this program and of the daemon", "  cay version\n",
+                     [](Texts&) { return VersionArgs{}; }, "Host");
+    auto* sub = add<CompletionArgs>("completion", "Print a completion script for a shell",
+        "  cay completion bash > /etc/bash_completion.d/cay\n"
+        "  cay completion zsh > \"${fpath[1]}/_cay\"\n"
+        "  cay completion fish > ~/.config/fish/completions/cay.fish\n",
+        [this](Texts& texts) { return CompletionArgs{completion_script(texts.shell, words())}; }, "Host");
+    sub->add_option("SHELL", texts_.shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  }
+
+  std::vector<CompletionWord> words() const {
+    std::vector<CompletionWord> out;
+    for (const auto* sub : app_.get_subcommands(nullptr)) {
+      CompletionWord word{sub->get_name(), sub->get_description(), {}, false};
+      for (const auto* option : sub->get_options()) {
+        for (const auto& name : option->get_lnames()) word.options.push_back("--" + name);
+        if (option->get_name() == "SANDBOX") word.takes_sandbox = true;
+      }
+      out.push_back(std::move(word));
+    }
+    return out;
+  }
+
+  Parsed finish() {
+    if (dashes_ && chosen_ != "run" && chosen_ != "exec" && !after_.empty()) {
+      throw CLI::ExtrasError({std::vector<std::string>(after_)});
+    }
+    const auto finisher = finishers_.find(chosen_);
+    if (finisher == finishers_.end()) throw CLI::ExtrasError({chosen_});
+    return {Invocation{finisher->second(), json_}, 0, {}, {}};
+  }
+
+  std::string suggestion(const std::vector<std::string>& args) const {
+    const auto* sub = app_.get_subcommands().empty() ? nullptr : app_.get_subcommands().front();
+    std::vector<std::string> known;
+    if (sub == nullptr) {
+      for (const auto* one : app_.get_subcommands(nullptr)) known.push_back(one->get_name());
+    } else {
+      for (const auto* option : sub->get_options()) {
+        for (const auto& name : option->get_lnames()) known.push_back("--" + name);
+      }
+    }
+    for (const auto& arg : args) {
+      const std::string found = nearest(arg.substr(0, arg.find('=')), known);
+      if (!found.empty()) return " Did you mean `" + (sub == nullptr ? "cay " : std::string()) + found + "`?";
+    }
+    return {};
+  }
+
+  Parsed explain(const CLI::ParseError& thrown) const {
+    const auto* sub = app_.get_subcommands().empty() ? nullptr : app_.get_subcommands().front();
+    const std::string name = sub == nullptr ? "cay" : "cay " + sub->get_name();
+    if (thrown.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      return {std::nullopt, kOk, sub == nullptr ? app_.help() : sub->help("cay " + sub->get_name()), {}};
+    }
+    std::string message = thrown.what();
+    if (dynamic_cast<const CLI::ExtrasError*>(&thrown) != nullptr) {
+      const auto left = app_.remaining(true);
+      const std::string what = left.empty() ? std::string("an argument") : "'" + left.front() + "'";
+      message = sub == nullptr ? "there is no command " + what + "." : what + " is not expected here.";
+      message += suggestion(left);
+      if (sub != nullptr && (sub->get_name() == "run" || sub->get_name() == "exec") && !dashes_) {
+        message += " Put `--` before the command to be run.";
+      }
+    }
+    return {std::nullopt, kOurFailure, {}, "cay: " + message + "\nSee `" + name + " --help`.\n"};
+  }
+
+  CLI::App app_;
+  Texts texts_;
+  bool json_ = false;
+  bool dashes_ = false;
+  std::vector<std::string> after_;
+  std::string chosen_;
+  std::map<std::string, std::function<Args()>> finishers_;
+};
+
+}  // namespace
+
+Parsed parse(const std::vector<std::string>& args, const std::vector<Hook>& hooks) {
+  return Parser(hooks).parse(args);
+}
+
+}  // namespace cay::cli

@@ -1,0 +1,226 @@
+#include "cli/render.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/values.h"
+#include "codec/base64.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+
+namespace cay::cli {
+
+namespace json = codec::json;
+
+std::string printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      out.push_back(c);
+      continue;
+    }
+    char escaped[8];
+    std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
+    out += escaped;
+  }
+  return out;
+}
+
+std::string table(const Row& head, const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(head.size());
+  std::vector<Row> lines{head};
+  for (const auto& row : rows) {
+    Row clean;
+    for (const auto& cell : row) clean.push_back(printable(cell));
+    lines.push_back(std::move(clean));
+  }
+  for (const auto& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string out;
+  for (const auto& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      out += line[i];
+      if (i + 1 < line.size()) out.append(widths[i] - line[i].size() + 2, ' ');
+    }
+    while (!out.empty() && out.back() == ' ') out.pop_back();
+    out += '\n';
+  }
+  return out;
+}
+
+namespace {
+
+std::string short_time(const std::string& rfc3339) {  // to the second, as it is in UTC
+  constexpr std::size_t kToTheSecond = 19;
+  if (rfc3339.size() < kToTheSecond) return "-";
+  std::string out = rfc3339.substr(0, kToTheSecond) + "Z";
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const auto& word : words) out += (out.empty() ? "" : " ") + word;
+  constexpr std::size_t kWide = 60;
+  if (out.size() > kWide) out = out.substr(0, kWide - 3) + "...";
+  return out;
+}
+
+std::string cpus(std::uint32_t millicores) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%g", millicores / 1000.0);
+  return text;
+}
+
+void put_bytes(json::object& out, const std::string& name, const std::string& bytes) {
+  if (codec::is_utf8(bytes)) {
+    out[name] = bytes;
+  } else {
+    out[name + "_base64"] = codec::base64(bytes);
+  }
+}
+
+json::value maybe(const std::optional<int>& number) {
+  if (number) return *number;
+  return nullptr;
+}
+
+}  // namespace
+
+std::string sandbox_table(const std::vector<sdk::SandboxInfo>& items) {
+  std::vector<Row> rows;
+  for (const auto& item : items) {
+    std::string labels;
+    for (const auto& [key, value] : item.labels) labels += (labels.empty() ? "" : ",") + key + "=" + value;
+    rows.push_back({item.name, item.state, cpus(item.limits.cpu_millicores), human_size(item.limits.memory_bytes),
+                    short_time(item.created_at), labels});
+  }
+  return table({"NAME", "STATE", "CPUS", "MEMORY", "CREATED", "LABELS"}, rows);
+}
+
+std::string command_table(const std::vector<sdk::CommandInfo>& items) {
+  std::vector<Row> rows;
+  for (const auto& item : items) {
+    const std::string end = item.running() ? "-" : std::to_string(item.shell_exit_code());
+    rows.push_back({item.id, item.state, end, human_size(item.out.bytes + item.err.bytes), short_time(item.started_at),
+                    joined(item.argv)});
+  }
+  return table({"ID", "STATE", "EXIT", "OUTPUT", "STARTED", "COMMAND"}, rows);
+}
+
+std::string doctor_table(const std::vector<sdk::Feature>& items) {
+  std::vector<Row> rows;
+  std::string remedies;
+  for (const auto& item : items) {
+    rows.push_back({item.ok ? "ok" : "MISSING", item.name, item.found, item.fallback});
+    if (!item.ok && !item.remedy.empty()) remedies += "  " + printable(item.name) + ": " + printable(item.remedy) + "\n";
+  }
+  std::string out = table({"", "FEATURE", "FOUND", "USED INSTEAD"}, rows);
+  if (!remedies.empty()) out += "\nWhat mends it:\n" + remedies;
+  return out;
+}
+
+std::string snapshot_table(const std::vector<sdk::Snapshot>& items) {
+  std::vector<Row> rows;
+  for (const auto& item : items) rows.push_back({item.name, item.status, short_time(item.created_at), item.id});
+  return table({"NAME", "STATUS", "CREATED", "ID"}, rows);
+}
+
+std::string stats_table(const std::vector<NamedStats>& items) {
+  std::vector<Row> rows;
+  for (const auto& [name, stats] : items) {
+    char cpu[32];
+    std::snprintf(cpu, sizeof cpu, "%.2f s", static_cast<double>(stats.cpu_usec) / 1e6);
+    rows.push_back({name, cpu, human_size(stats.memory_bytes), human_size(stats.tmpfs_bytes),
+                    std::to_string(stats.pids), std::to_string(stats.running_commands), std::to_string(stats.oom_kills)});
+  }
+  return table({"NAME", "CPU TIME", "MEMORY", "IN TMPFS", "PIDS", "COMMANDS", "OOM KILLS"}, rows);
+}
+
+std::string result_json(const sdk::CommandResult& result) {
+  const auto& command = result.command;
+  json::object out{{"state", command.state},
+                   {"exit_code", maybe(command.exit_code)},
+                   {"signal", maybe(command.signal)},
+                   {"by", command.by},
+                   {"reason", command.reason},
+                   {"shell_exit_code", command.shell_exit_code()},
+                   {"stdout_bytes", command.out.bytes},
+                   {"stderr_bytes", command.err.bytes},
+                   {"truncated", result.truncated},
+                   {"oom_kills", command.oom_kills},
+                   {"tmpfs_bytes", command.tmpfs_bytes},
+                   {"command_id", command.id},
+                   {"sandbox", result.sandbox}};
+  put_bytes(out, "stdout", result.out);
+  put_bytes(out, "stderr", result.err);
+  return codec::write(out) + "\n";
+}
+
+std::string error_json(const ApiError& error) {
+  return codec::write(json::object{{"error",
+                                    {{"code", std::string(to_string(error.code()))},
+                                     {"reason", error.reason()},
+                                     {"message", codec::text(error.what())}}}}) + "\n";
+}
+
+std::string features_json(const std::vector<sdk::Feature>& items, bool daemon) {
+  json::array features;
+  for (const auto& item : items) {
+    features.push_back({{"name", item.name}, {"ok", item.ok}, {"found", item.found}, {"fallback", item.fallback},
+                        {"remedy", item.remedy}});
+  }
+  const bool ok = std::ranges::all_of(items, &sdk::Feature::ok);
+  return codec::write(json::object{{"daemon", daemon}, {"ok", ok}, {"features", std::move(features)}}) + "\n";
+}
+
+std::string snapshots_json(const std::vector<sdk::Snapshot>& items) {
+  json::array out;
+  for (const auto& item : items) {
+    out.push_back({{"id", item.id}, {"name", item.name}, {"status", item.status}, {"fingerprint", item.fingerprint},
+                   {"used_bytes", item.used_bytes}, {"created_at", item.created_at}});
+  }
+  return codec::write(out) + "\n";
+}
+
+std::string stats_json(const std::vector<NamedStats>& items) {
+  json::array out;
+  for (const auto& [name, stats] : items) {
+    out.push_back({{"sandbox", name}, {"cpu_usec", stats.cpu_usec}, {"memory_bytes", stats.memory_bytes},
+                   {"tmpfs_bytes", stats.tmpfs_bytes}, {"pids", stats.pids}, {"oom_kills", stats.oom_kills},
+                   {"running_commands", stats.running_commands}});
+  }
+  return codec::write(out) + "\n";
+}
+
+std::string json_array(const std::vector<std::string>& items) {
+  std::string out = "[";
+  for (const auto& item : items) out += (out.size() > 1 ? "," : "") + item;
+  return out + "]\n";
+}
+
+std::string json_object(const std::vector<std::pair<std::string, std::string>>& strings) {
+  json::object out;
+  for (const auto& [name, value] : strings) out[name] = codec::text(value);
+  return codec::write(out) + "\n";
+}
+
+std::string end_sentence(const sdk::CommandInfo& command) {
+  if (command.state == "oom_killed") {
+    std::string out = "out of memory: the kernel killed the command at the sandbox's memory limit";
+    if (command.tmpfs_bytes > 0) out += "; files in /tmp and /dev/shm held " + human_size(command.tmpfs_bytes) + " of it";
+    return out;
+  }
+  if (command.state == "timed_out") return "timed out: the command and all it started were killed";
+  if (command.state == "idle_killed") return "killed: nobody read its output for its idle timeout";
+  if (command.state == "killed") return "killed" + (command.by.empty() ? "" : " by " + command.by);
+  if (command.state == "lost") return "lost: " + (command.reason.empty() ? "the sandbox is gone" : command.reason);
+  if (command.oom_kills > 0) {
+    return "out of memory: the kernel killed " + std::to_string(command.oom_kills) +
+           " process(es) that the command had started; it ended by itself";
+  }
+  return {};
+}
+
+}  // namespace cay::cli

@@ -1,0 +1,39 @@
+// What commands print: tables for people, JSON for machines. Pure.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cay/client.h"
+
+namespace cay::cli {
+
+using Row = std::vector<std::string>;
+// Columns as wide as they need; control characters of guests' strings made visible.
+std::string table(const Row& head, const std::vector<Row>& rows);
+// One line of a table's cell: no control characters, so that no guest paints the terminal.
+std::string printable(const std::string& text);
+
+std::string sandbox_table(const std::vector<sdk::SandboxInfo>& items);
+std::string command_table(const std::vector<sdk::CommandInfo>& items);
+std::string doctor_table(const std::vector<sdk::Feature>& items);
+std::string snapshot_table(const std::vector<sdk::Snapshot>& items);
+struct NamedStats {
+  std::string name;
+  sdk::Stats stats;
+};
+std::string stats_table(const std::vector<NamedStats>& items);
+
+// {state, exit_code, signal, reason, ...}: design of --json for results. Ends with a newline.
+std::string result_json(const sdk::CommandResult& result);
+std::string error_json(const ApiError& error);
+std::string features_json(const std::vector<sdk::Feature>& items, bool daemon);
+std::string snapshots_json(const std::vector<sdk::Snapshot>& items);
+std::string stats_json(const std::vector<NamedStats>& items);
+// [a,b] of answers kept as JSON text.
+std::string json_array(const std::vector<std::string>& items);
+std::string json_object(const std::vector<std::pair<std::string, std::string>>& strings);
+
+// What people should know about an end beside its exit code: "" for an ordinary exit.
+std::string end_sentence(const sdk::CommandInfo& command);
+
+}  // namespace cay::cli

@@ -1,0 +1,151 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "cli/session.h"
+#include "cli/terminal.h"
+
+namespace cay::cli {
+namespace {
+
+// Detached commands keep their output as long as their sandbox: somebody comes back for it.
+constexpr double kWithTheSandbox = -1;
+
+void prepare(ExecArgs& args) {
+  args.command.close_stdin = !args.interactive;
+  if (args.detach) args.command.ttl_s = kWithTheSandbox;
+  if (!args.terminal) return;
+  args.command.terminal = terminal_size(STDIN_FILENO).value_or(sdk::TerminalSize{});
+  const char* term = std::getenv("TERM");
+  args.command.env.try_emplace("TERM", term == nullptr || *term == 0 ? "xterm-256color" : term);
+}
+
+int exec_in(Context& at, const sdk::Sandbox& box, const std::string& name, const ExecArgs& args) {
+  if (args.detach) {
+    const auto started = box.start_detached(args.argv, args.command);
+    print(at.json ? json_object({{"command_id", started.id}, {"sandbox", name}, {"state", started.state}})
+                  : started.id + "\n");
+    return kOk;
+  }
+  const SessionOptions options{
+      .interactive = args.interactive, .terminal = args.terminal, .json = at.json, .owner = true};
+  return run_session(box.spawn(args.argv, args.command), name, options, *at.signals);
+}
+
+// Removes the sandbox on every way out of run --rm.
+class Removal {
+ public:
+  explicit Removal(const sdk::Sandbox* box) : box_(box) {}
+  ~Removal() {
+    if (box_ == nullptr) return;
+    try {
+      box_->remove();
+    } catch (const ApiError& error) {
+      print_error("sandbox " + box_->ref() + " could not be removed: " + error.what());
+    }
+  }
+  Removal(const Removal&) = delete;
+
+ private:
+  const sdk::Sandbox* box_;
+};
+
+}  // namespace
+
+int run_command(Context& at, RunArgs args) {
+  prepare(args.exec);
+  const auto info = at.client.create_info(args.sandbox);
+  const sdk::Sandbox box = at.client.sandbox(info.id);
+  const Removal removal(args.remove ? &box : nullptr);
+  const bool say_name = !args.remove && args.sandbox.name.empty() && !at.json && ::isatty(STDERR_FILENO) == 1;
+  if (say_name) print_error("sandbox " + info.name + " (it stays: `cay rm " + info.name + "` removes it)");
+  return exec_in(at, box, info.name, args.exec);
+}
+
+int exec_command(Context& at, ExecArgs args) {
+  prepare(args);
+  return exec_in(at, at.client.sandbox(args.sandbox), args.sandbox, args);
+}
+
+int attach_command(Context& at, const AttachArgs& args) {
+  auto command = at.client.sandbox(args.sandbox).attach(args.command, {.out = args.since, .err = 0});
+  const bool terminal = command.started().pty && terminal_size(STDIN_FILENO).has_value();
+  const SessionOptions options{.interactive = args.interactive || terminal,
+                               .terminal = terminal,
+                               .json = at.json,
+                               .owner = false};
+  if (terminal) command.resize(*terminal_size(STDIN_FILENO));
+  return run_session(std::move(command), args.sandbox, options, *at.signals);
+}
+
+namespace {
+
+// Prints what a command wrote, up to `until` of each stream if it is given.
+int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Offsets> until, sdk::Offsets at) {
+  const auto finished = [&] { return until && at.out >= until->out && at.err >= until->err; };
+  while (!finished()) {
+    auto event = command.next();
+    if (std::holds_alternative<sdk::End>(event)) break;
+    if (const auto* gap = std::get_if<sdk::Gap>(&event)) {
+      (gap->stream == sdk::Stream::kStdout ? at.out : at.err) = gap->offset + gap->length;
+      print_error(std::to_string(gap->length) + " bytes are missing here: the command wrote more than is kept");
+      continue;
+    }
+    auto& output = std::get<sdk::Output>(event);
+    const bool is_out = output.stream == sdk::Stream::kStdout;
+    std::uint64_t& position = is_out ? at.out : at.err;
+    position = output.offset + output.bytes.size();
+    if (until) {
+      const std::uint64_t end = is_out ? until->out : until->err;
+      if (position > end) output.bytes.resize(output.bytes.size() - std::min<std::uint64_t>(position - end, output.bytes.size()));
+    }
+    if (!args.stream.empty() && (args.stream == "stdout") != is_out) continue;
+    // One stream alone goes to stdout, whichever it is: that is what was asked for.
+    const int fd = is_out || !args.stream.empty() ? STDOUT_FILENO : STDERR_FILENO;
+    const Written done = write_all(fd, output.bytes);
+    if (done != Written::kAll) return done == Written::kBrokenPipe ? kBrokenPipe : kOurFailure;
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int logs_command(Context& at, const LogsArgs& args) {
+  const auto box = at.client.sandbox(args.sandbox);
+  const auto info = box.command(args.command);
+  if (at.json) {
+    print(info.json + "\n");
+    return kOk;
+  }
+  // A stream that is not shown is skipped as far as it has come.
+  const sdk::Offsets from{.out = args.stream == "stderr" ? info.out.bytes : args.since,
+                          .err = args.stream == "stdout" ? info.err.bytes : args.since};
+  std::optional<sdk::Offsets> until;
+  if (!args.follow) until = sdk::Offsets{.out = info.out.bytes, .err = info.err.bytes};
+  return print_logs(box.attach(args.command, from), args, until, from);
+}
+
+int ps_command(Context& at, const PsArgs& args) {
+  const auto commands = at.client.sandbox(args.sandbox).commands();
+  if (!at.json) {
+    print(command_table(commands));
+    return kOk;
+  }
+  std::vector<std::string> items;
+  for (const auto& command : commands) items.push_back(command.json);
+  print(json_array(items));
+  return kOk;
+}
+
+int kill_command(Context& at, const KillArgs& args) {
+  at.client.sandbox(args.sandbox).kill(args.command, args.signal);
+  if (at.json) print(json_object({{"command_id", args.command}, {"sandbox", args.sandbox}}));
+  return kOk;
+}
+
+}  // namespace cay::cli

@@ -1,0 +1,165 @@
+#include "cli/session.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "cli/terminal.h"
+
+namespace cay::cli {
+namespace {
+
+constexpr std::size_t kInputPiece = 64 * 1024;
+constexpr std::size_t kKeptForJson = 1 << 20;
+
+// Reads our stdin and writes the command's, on a thread that nobody joins: a read of a terminal
+// cannot be taken back, and it owns all it uses.
+void pass_input(sdk::Command command) {
+  std::vector<char> piece(kInputPiece);
+  try {
+    while (true) {
+      const auto got = ::read(STDIN_FILENO, piece.data(), piece.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      command.write_stdin({piece.data(), static_cast<std::size_t>(got)});
+    }
+    command.close_stdin();
+  } catch (const ApiError& error) {
+    // The command has ended or closed its stdin: as with a pipe, what is left is of no use.
+    if (error.reason() == "stdin_uncertain") {
+      print_error(std::string(error.what()) + "; the command was killed");
+      try {
+        command.kill();
+      } catch (const ApiError&) {
+        // It is gone, or the daemon is: the reader tells.
+      }
+    }
+  }
+}
+
+// What a signal to us does to the command.
+class SignalPolicy {
+ public:
+  SignalPolicy(sdk::Command command, const SessionOptions& options) : command_(std::move(command)), options_(options) {}
+
+  void operator()(int signal) {
+    if (signal == SIGWINCH) {
+      resize();
+      return;
+    }
+    if (!options_.owner || count_ >= 2) {
+      if (!options_.owner) print_error("left; the command runs on");
+      end_by_signal(signal);
+    }
+    // The first is passed on, as a terminal would; the second means it.
+    tell(count_++ == 0 ? signal : 0);
+  }
+
+ private:
+  // Requests go on threads of their own: a daemon that hangs must not make the next Ctrl-C wait.
+  void resize() {
+    const auto size = options_.terminal ? terminal_size(STDIN_FILENO) : std::nullopt;
+    if (!size) return;
+    std::thread([command = command_, size = *size]() mutable {
+      try {
+        command.resize(size);
+      } catch (const ApiError&) {
+        // It ended: its size is of no use.
+      }
+    }).detach();
+  }
+
+  void tell(int signal) {
+    std::thread([command = command_, signal]() mutable {
+      try {
+        command.kill(signal);
+      } catch (const ApiError& error) {
+        if (error.code() == ErrorCode::kUnavailable) print_error(error.what());
+      }
+    }).detach();
+  }
+
+  sdk::Command command_;
+  SessionOptions options_;
+  int count_ = 0;
+};
+
+class SignalScope {
+ public:
+  SignalScope(Signals& signals, SignalPolicy policy) : signals_(signals) { signals_.on(std::move(policy)); }
+  ~SignalScope() { signals_.on(end_unless_resized); }
+  SignalScope(const SignalScope&) = delete;
+
+ private:
+  Signals& signals_;
+};
+
+class Printer {
+ public:
+  Printer(sdk::Command command, const SessionOptions& options) : command_(std::move(command)), options_(options) {}
+
+  // Both streams. False: leave now, nobody reads.
+  bool add(sdk::Event& event) {
+    if (const auto* gap = std::get_if<sdk::Gap>(&event)) {
+      print_error(std::to_string(gap->length) + " bytes of " + (gap->stream == sdk::Stream::kStdout ? "stdout" : "stderr") +
+                  " are missing here: the command wrote more than is kept");
+      return true;
+    }
+    const auto* output = std::get_if<sdk::Output>(&event);
+    if (output == nullptr || broken_) return true;
+    const Written done =
+        write_all(output->stream == sdk::Stream::kStdout ? STDOUT_FILENO : STDERR_FILENO, output->bytes);
+    if (done == Written::kAll) return true;
+    if (done == Written::kFailed) print_error(std::string("cannot write the command's output: ") + std::strerror(errno));
+    broken_ = true;
+    if (!options_.owner) return false;
+    // As in a pipeline: who writes to a reader that has gone gets SIGPIPE. Then it is drained.
+    command_.kill(done == Written::kBrokenPipe ? SIGPIPE : 0);
+    return true;
+  }
+  bool broken() const { return broken_; }
+
+ private:
+  sdk::Command command_;
+  SessionOptions options_;
+  bool broken_ = false;
+};
+
+int show_end(const sdk::CommandInfo& command, bool broken) {
+  const std::string sentence = end_sentence(command);
+  if (!sentence.empty() && !broken) print_error(sentence);
+  return command.shell_exit_code();
+}
+
+}  // namespace
+
+int run_session(sdk::Command command, const std::string& sandbox, const SessionOptions& options, Signals& signals) {
+  const SignalScope scope(signals, SignalPolicy(command, options));
+  if (options.interactive) std::thread(pass_input, command).detach();
+  if (options.json) {
+    auto result = command.wait({}, kKeptForJson);
+    result.sandbox = sandbox;
+    print(result_json(result));
+    return result.command.shell_exit_code();
+  }
+  std::optional<RawTerminal> raw;
+  if (options.terminal) raw.emplace();
+  Printer printer(command, options);
+  while (true) {
+    auto event = command.next();
+    if (auto* end = std::get_if<sdk::End>(&event)) {
+      raw.reset();  // what is said next needs an ordinary terminal
+      return show_end(end->command, printer.broken());
+    }
+    if (!printer.add(event)) return kBrokenPipe;
+  }
+}
+
+}  // namespace cay::cli
