@@ -1,5 +1,7 @@
 #include "api/langsmith/errors.h"
 
+#include <utility>
+
 #include "model/ids.h"
 
 namespace cay::api::langsmith {
@@ -38,6 +40,25 @@ int control_status(const Error& error) {
   }
 }
 
+// What the core refuses is the caller's to mend, like what the facade refuses: with the field that
+// is meant. Empty: no field is.
+std::string_view field_of(std::string_view reason) {
+  static constexpr std::pair<std::string_view, std::string_view> kFields[] = {
+      {"invalid_name", "name"},       {"invalid_labels", "labels"},       {"invalid_env", "env_vars"},
+      {"invalid_user", "run_config"}, {"invalid_workdir", "run_config"},  {"invalid_ttl", "idle_ttl_seconds"},
+      {"invalid_limits", "vcpus"}};
+  for (const auto& [known, field] : kFields) {
+    if (known == reason) return field;
+  }
+  return {};
+}
+
+http::Response refused_field(std::string_view field, const Error& error) {
+  json::array list{
+      json::object{{"loc", json::array{"body", field}}, {"msg", codec::text(error.message)}, {"type", "value_error"}}};
+  return json_answer(422, json::object{{"detail", std::move(list)}});
+}
+
 }  // namespace
 
 http::Response envelope(int status, std::string_view type, const std::string& message, const std::string& error_id) {
@@ -47,6 +68,8 @@ http::Response envelope(int status, std::string_view type, const std::string& me
 }
 
 http::Response control_error(const Error& error, const std::string& error_id) {
+  const std::string_view field = error.code == Code::kInvalidArgument ? field_of(error.reason) : "";
+  if (!field.empty()) return refused_field(field, error);
   return envelope(control_status(error), type_of(error.code), error.message, error_id);
 }
 
@@ -55,7 +78,11 @@ http::Response create_error(const Error& error, const std::string& error_id) {
     case Code::kNotFound:
     case Code::kNotReady: return envelope(400, "InvalidRequest", error.message, error_id);
     case Code::kUnavailable: return envelope(503, "Unschedulable", error.message, error_id);
-    case Code::kInvalidArgument: return envelope(422, "SandboxConfig", error.message, error_id);
+    case Code::kInvalidArgument:
+      if (error.reason == "malformed_json" || error.reason == "body_too_large" || !field_of(error.reason).empty()) {
+        return control_error(error, error_id);
+      }
+      return envelope(422, "SandboxConfig", error.message, error_id);
     default: return control_error(error, error_id);
   }
 }
@@ -74,6 +101,10 @@ Shape data_error(std::string type) {
         return envelope(400, type, error.message, error_id);
       case Code::kPermissionDenied: return envelope(403, type, error.message, error_id);
       case Code::kOutOfRange: return envelope(416, type, error.message, error_id);
+      case Code::kExhausted:
+        // A host that is too full to wake the sandbox; else the disk is. Never 429: it is repeated.
+        if (error.reason.starts_with("quota_")) return envelope(400, "NotReady", error.message, error_id);
+        return envelope(507, type, error.message, error_id);
       case Code::kDeadlineExceeded: return envelope(408, type, error.message, error_id);
       case Code::kUnavailable:
       case Code::kLost:

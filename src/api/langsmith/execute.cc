@@ -38,6 +38,8 @@ class ExecuteSession final : public CommandSession {
 
   Task<void> started(Command command) override {
     key_ = ref_ + "/" + command.id.get();
+    // A new process under an id that was used before has output of its own.
+    if (!reconnecting_ && !command.known) offsets_.forget(key_);
     started_ = true;
     pty_ = command.pty;
     auto sent = co_await socket_->send_text(started_frame(command));
@@ -85,7 +87,9 @@ class ExecuteSession final : public CommandSession {
     if (type == "input") {
       std::string data;
       fields.read("data", data, kMaxMessage);
-      for (std::size_t at = 0; at < data.size(); at += kStdinPiece) co_await feed(data.substr(at, kStdinPiece));
+      for (std::size_t at = 0; at < data.size(); at += kStdinPiece) {
+        co_await feed(data.substr(at, kStdinPiece));
+      }
     } else if (type == "close_stdin") {
       if (!pty_) co_await feed_end();
     } else if (type == "kill") {

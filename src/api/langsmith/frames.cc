@@ -86,6 +86,7 @@ Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
     // Nobody can come back for the output of a POST: with its caller the command ends.
     spec.kill_on_disconnect = true;
     spec.ttl_ms = 0;
+    spec.close_stdin = true;  // and nobody can write to it
   }
   if (pty) spec.pty = PtySize{};
   if (shell.empty()) fields.complain("shell", "must be a path such as /bin/bash");

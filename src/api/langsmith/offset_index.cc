@@ -32,6 +32,13 @@ void OffsetIndex::add(const std::string& key, Stream stream, OffsetMark mark) {
   marks.push_back(mark);
 }
 
+void OffsetIndex::forget(const std::string& key) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return;
+  recent_.erase(found->second.place);
+  entries_.erase(found);
+}
+
 OffsetMark OffsetIndex::find(const std::string& key, Stream stream, std::uint64_t sanitised) {
   const Entry* entry = touch(key, false);
   if (entry == nullptr) return {};

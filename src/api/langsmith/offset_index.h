@@ -26,6 +26,7 @@ class OffsetIndex {
   void add(const std::string& key, Stream stream, OffsetMark mark);
   // The last mark at or before `sanitised`; {0,0} if there is none.
   OffsetMark find(const std::string& key, Stream stream, std::uint64_t sanitised);
+  void forget(const std::string& key);
 
  private:
   static constexpr std::uint64_t kSpacing = 1 << 20;

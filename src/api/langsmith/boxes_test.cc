@@ -1,0 +1,166 @@
+#include "api/langsmith/langsmith_test.h"
+
+namespace cay::api::langsmith {
+namespace {
+
+TEST_F(LangsmithTest, TheSameControlPlaneUnderEveryPrefix) {
+  const auto box = make_box();
+  const std::string id(box.at("id").as_string());
+  for (const std::string prefix : {"/v2/sandboxes", "/api/v2/sandboxes", "/api/v1/v2/sandboxes", "/api/api/v2/sandboxes"}) {
+    const auto got = json(call("GET", prefix + "/boxes/" + id));
+    EXPECT_EQ(got.at("name").as_string(), "box");
+    EXPECT_EQ(got.at("dataplane_url").as_string(), "http://127.0.0.1:8787" + prefix + "/dp/" + id);
+    EXPECT_EQ(json(call("GET", prefix + "/boxes")).at("sandboxes").as_array().size(), 1u);
+  }
+  for (const auto* info : {"/info", "/api/info", "/api/v1/info"}) {
+    EXPECT_EQ(json(call("GET", info)).at("version").as_string(), "0.16.0");
+  }
+}
+
+TEST_F(LangsmithTest, ABoxHasTheVendorsDefaults) {
+  const auto box = make_box();
+  EXPECT_EQ(box.at("status").as_string(), "ready");
+  EXPECT_TRUE(box.at("status_message").is_null());
+  EXPECT_EQ(box.at("idle_ttl_seconds").as_int64(), 600);
+  EXPECT_EQ(box.at("delete_after_stop_seconds").as_int64(), 14 * 86'400);
+  EXPECT_EQ(box.at("vcpus").as_int64(), 1);
+  EXPECT_EQ(box.at("mem_bytes").as_int64(), std::int64_t{4} << 30);
+  EXPECT_FALSE(box.at("snapshot_id").as_string().empty());
+}
+
+TEST_F(LangsmithTest, RenameKeepsTheId) {
+  const auto box = make_box();
+  const auto got = call("PATCH", std::string(kBoxes) + "/box", R"({"name":"new","idle_ttl_seconds":0,"run_config":{"user":"user","env_vars":{"A":"1"}}})");
+  ASSERT_EQ(got->status, 200) << got->answer_body;
+  EXPECT_EQ(json(got).at("id"), box.at("id"));
+  EXPECT_EQ(json(got).at("idle_ttl_seconds").as_int64(), 0);
+  EXPECT_EQ(json(got).at("run_config").at("env_vars").at("A").as_string(), "1");
+  EXPECT_EQ(call("GET", std::string(kBoxes) + "/box")->status, 404);
+  make_box("other");
+  EXPECT_EQ(call("PATCH", std::string(kBoxes) + "/new", R"({"name":"other"})")->status, 409);
+  EXPECT_EQ(field_of(call("PATCH", std::string(kBoxes) + "/new", R"({"name":"-"})")), "name");
+}
+
+TEST_F(LangsmithTest, StopStartStatusDelete) {
+  const auto box = make_box();
+  const std::string one = std::string(kBoxes) + "/box";
+  EXPECT_EQ(call("POST", one + "/stop", "{}")->status, 204);
+  EXPECT_EQ(json(call("GET", one + "/status")).at("status").as_string(), "stopped");
+  EXPECT_EQ(json(call("GET", one)).at("dataplane_url"), box.at("dataplane_url"));
+  EXPECT_EQ(call("POST", one + "/stop", "{}")->status, 204);
+  EXPECT_EQ(call("POST", one + "/start", "{}")->status, 202);
+  settle();
+  EXPECT_EQ(call("GET", one + "/status")->answer_body, R"({"status":"ready","status_message":null})");
+  EXPECT_EQ(call("POST", one + "/start", "{}")->status, 200);
+  EXPECT_EQ(call("DELETE", one)->status, 204);
+  EXPECT_EQ(type_of(call("DELETE", one)), "NotFound");
+}
+
+TEST_F(LangsmithTest, RefusalsAtCreation) {
+  const auto create = [this](const std::string& body) { return call("POST", kBoxes, body); };
+  EXPECT_EQ(field_of(create(R"({"vcpus":0})")), "vcpus");
+  EXPECT_EQ(field_of(create(R"({"idle_ttl_seconds":61})")), "idle_ttl_seconds");
+  EXPECT_EQ(field_of(create(R"({"name":"-bad-"})")), "name");
+  EXPECT_EQ(field_of(create(R"({"run_config":{"work_dir":"relative"}})")), "work_dir");
+  EXPECT_EQ(field_of(create(R"({"proxy_config":{"rules":[{"name":"a"}]}})")), "proxy_config");
+  EXPECT_EQ(field_of(create(R"({"mount_config":{"mounts":[{"id":"a"}]}})")), "mount_config");
+  EXPECT_EQ(field_of(create(R"({"preserve_memory_on_stop":true})")), "preserve_memory_on_stop");
+  EXPECT_EQ(create(R"({"mounts":[]})")->status, 400);
+  EXPECT_EQ(create("{")->status, 400);
+  EXPECT_EQ(create(R"({"snapshot_name":"none"})")->status, 400);
+  EXPECT_EQ(create(R"({"snapshot_name":"a","snapshot_id":"b"})")->status, 400);
+  const auto quota = create(R"({"mem_bytes":10995116277760})");
+  EXPECT_EQ(quota->status, 429);
+  EXPECT_NE(quota->answer_body.find("memory"), std::string::npos);
+  EXPECT_TRUE(store.rows.empty());
+  EXPECT_EQ(create(R"({"unknown_member":1,"proxy_config":{},"mount_config":null})")->status, 201);
+  make_box();
+  EXPECT_EQ(create(R"({"name":"box"})")->status, 409);
+}
+
+TEST_F(LangsmithTest, FailuresAtCreation) {
+  runtime.boot_error = Error{Code::kUnavailable, "launcher_gone", "the launcher is not there", 0};
+  const auto got = call("POST", kBoxes, "{}");
+  EXPECT_EQ(got->status, 503);
+  EXPECT_EQ(type_of(got), "Unschedulable");
+  runtime.boot_error.reset();
+  runtime.hold_boots = true;
+  auto waiting = begin(exchange("POST", kBoxes, R"({"timeout":1})"));
+  EXPECT_TRUE(core::testing::finish<void>(loop, *waiting.started));
+  EXPECT_EQ(waiting.exchange->status, 408);
+  runtime.release_boots();
+  settle();
+  EXPECT_TRUE(store.rows.empty());
+}
+
+TEST_F(LangsmithTest, WithoutWaitingItProvisions) {
+  runtime.hold_boots = true;
+  const auto got = call("POST", kBoxes, R"({"wait_for_ready":false,"name":"box"})");
+  EXPECT_EQ(got->status, 201);
+  EXPECT_EQ(json(got).at("status").as_string(), "provisioning");
+  EXPECT_FALSE(json(got).at("dataplane_url").as_string().empty());
+  runtime.release_boots();
+  settle();
+  EXPECT_EQ(json(call("GET", std::string(kBoxes) + "/box/status")).at("status").as_string(), "ready");
+}
+
+TEST_F(LangsmithTest, ListStyles) {
+  for (const auto* name : {"a", "b", "c"}) make_box(name);
+  const auto list = [this](const std::string& query) { return call("GET", std::string(kBoxes) + query); };
+  EXPECT_EQ(json(list("")).at("items").as_array().size(), 3u);
+  const auto page = json(list("?page_size=2"));
+  EXPECT_EQ(page.at("items").as_array().size(), 2u);
+  const std::string cursor(page.at("next_cursor").as_string());
+  EXPECT_EQ(json(list("?page_size=2&cursor=" + cursor)).at("items").as_array().size(), 1u);
+  const auto old = json(list("?limit=2&sort_by=name&sort_direction=asc"));
+  EXPECT_EQ(old.at("offset").as_int64(), 2);
+  EXPECT_EQ(old.at("items").at(0).at("name").as_string(), "a");
+  EXPECT_EQ(json(list("?created_by=me&label=x")).at("items").as_array().size(), 0u);
+  EXPECT_EQ(list("?limit=501")->status, 422);
+  EXPECT_EQ(list("?sort_by=x")->status, 422);
+  EXPECT_EQ(list("?page_size=101")->status, 400);
+  EXPECT_EQ(list("?page_size=1&limit=1")->status, 400);
+  EXPECT_EQ(list("?cursor=x")->status, 400);
+}
+
+TEST_F(LangsmithTest, SnapshotsUsageAndTheRest) {
+  make_box();
+  const auto snapshots = json(call("GET", "/v2/sandboxes/snapshots"));
+  ASSERT_EQ(snapshots.at("snapshots").as_array().size(), 1u);
+  const std::string name(snapshots.at("snapshots").at(0).at("name").as_string());
+  EXPECT_EQ(call("GET", "/v2/sandboxes/snapshots/" + name)->status, 200);
+  EXPECT_EQ(call("GET", "/v2/sandboxes/snapshots/" + name + ":latest")->status, 200);
+  EXPECT_EQ(call("GET", "/v2/sandboxes/snapshots/none")->status, 404);
+  EXPECT_EQ(json(call("GET", "/v2/sandboxes/usage")).at("sandboxes_used").as_int64(), 1);
+  EXPECT_EQ(json(call("GET", "/v2/sandboxes/registries")).at("registries").as_array().size(), 0u);
+  const auto gone = json(call("POST", std::string(kBoxes) + "/batch-delete", R"({"names":["box","none"]})"));
+  EXPECT_EQ(gone.at("deleted").as_array().size(), 1u);
+  EXPECT_EQ(gone.at("skipped").at(0).at("name").as_string(), "none");
+  for (const auto* path : {"/boxes/box/snapshot", "/boxes/box/service-url", "/boxes/box/download-url", "/snapshots", "/registries",
+                           "/dp/box/execute/stream/start"}) {
+    EXPECT_EQ(type_of(call("POST", "/v2/sandboxes" + std::string(path), "{}")), "NotImplemented") << path;
+  }
+}
+
+TEST_F(LangsmithTest, TracesAreNotOurs) {
+  const auto got = call("POST", "/runs/batch", "{}");
+  EXPECT_EQ(got->status, 404);
+  EXPECT_NE(got->answer_body.find("[langsmith] upstream"), std::string::npos);
+  http::Router forwarding;
+  LangsmithConfig config;
+  config.forward = [](ExchangePtr exchange) { return exchange->respond(empty_answer(202)); };
+  add_langsmith_routes(forwarding, *cay, std::move(config));
+  std::swap(router, forwarding);
+  EXPECT_EQ(call("POST", "/api/v1/runs/multipart", "x")->status, 202);
+  std::swap(router, forwarding);
+}
+
+TEST_F(LangsmithTest, ErrorsBeforeAHandlerAreInTheEnvelope) {
+  const auto handle = exchange("GET", "/api/v2/sandboxes/boxes");
+  const auto response = router.shape(handle->request, 401, Error{Code::kUnauthenticated, "no_key", "send X-Api-Key", 0});
+  EXPECT_EQ(response.status, 401);
+  EXPECT_EQ(codec::parse_object(response.body)->at("detail").at("error").as_string(), "Unauthorized");
+}
+
+}  // namespace
+}  // namespace cay::api::langsmith

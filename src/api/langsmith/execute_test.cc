@@ -1,0 +1,236 @@
+#include "api/langsmith/langsmith_test.h"
+
+namespace cay::api::langsmith {
+namespace {
+
+using core::testing::ended;
+using core::testing::exited;
+using testing::FakeProgram;
+
+class ExecuteTest : public LangsmithTest {
+ protected:
+  ExecuteTest() {
+    base = data_plane(make_box());
+    commands().program = [](const CommandSpec&) { return FakeProgram{}; };
+  }
+  Running open(const std::string& first) {
+    auto handle = exchange("GET", base + "/execute/ws");
+    handle->request.wants_websocket = true;
+    auto running = begin(handle);
+    settle();
+    EXPECT_EQ(handle->status, 101);
+    socket = handle->socket;
+    EXPECT_TRUE(socket->sent.empty()) << "nothing before the client's first frame";
+    socket->client_text(first);
+    settle();
+    return running;
+  }
+  codec::json::object frame(std::size_t i) { return *codec::parse_object(socket->sent.at(i).data); }
+  std::string raw(std::size_t i) { return socket->sent.at(i).data; }
+  // What a client makes of the frames of one stream; checks the offsets.
+  std::string text(const std::string& stream, std::uint64_t from = 0) {
+    std::string out;
+    for (std::size_t i = 0; i < socket->sent.size(); ++i) {
+      const auto got = frame(i);
+      if (got.at("type").as_string() != stream) continue;
+      EXPECT_EQ(got.at("offset").to_number<std::uint64_t>(), from + out.size());
+      out += std::string(got.at("data").as_string());
+    }
+    return out;
+  }
+
+  std::string base;
+  std::shared_ptr<testing::FakeWebSocket> socket;
+  const CommandId c1{"c1"};
+};
+
+constexpr const char* kExecute = R"({"type":"execute","command":"x","timeout_seconds":60,"shell":"/bin/bash","command_id":"c1"})";
+
+TEST_F(ExecuteTest, APlainRun) {
+  auto running = open(R"({"type":"execute","command":"cb","timeout_seconds":60,"shell":"/bin/bash","idle_timeout_seconds":300,
+    "kill_on_disconnect":false,"ttl_seconds":-1,"env":{"A":"1"},"cwd":"/x","close_stdin":true,"command_id":"c1"})");
+  EXPECT_EQ(raw(0), R"({"type":"started","command_id":"c1","pid":100})");
+  const CommandSpec& spec = commands().started.at(0);
+  EXPECT_EQ(spec.argv, (std::vector<std::string>{"/bin/bash", "-c", "cb"}));
+  EXPECT_EQ(spec.run.env.at("A"), "1");
+  EXPECT_EQ(spec.run.workdir, "/x");
+  EXPECT_EQ(spec.idle_timeout_ms, 300'000);
+  EXPECT_EQ(spec.ttl_ms, -1);
+  EXPECT_TRUE(spec.close_stdin);
+  commands().emit(c1, Stream::kStdout, "out\n");
+  commands().emit(c1, Stream::kStderr, "err\n");
+  commands().end(c1, exited(0));
+  settle();
+  EXPECT_EQ(raw(1), R"({"type":"stdout","data":"out\n","offset":0})");
+  EXPECT_EQ(raw(2), R"({"type":"stderr","data":"err\n","offset":0})");
+  EXPECT_EQ(raw(3), R"({"type":"exit","exit_code":0})");
+  EXPECT_EQ(socket->closed_with, 1000);
+  EXPECT_TRUE(running.done());
+}
+
+TEST_F(ExecuteTest, AnOldClientSendsNoId) {
+  auto running = open(R"({"type":"execute","command":"x","timeout_seconds":0,"shell":"/bin/bash"})");
+  EXPECT_FALSE(frame(0).at("command_id").as_string().empty());
+  EXPECT_EQ(commands().started.at(0).timeout_ms, 0);
+  EXPECT_FALSE(commands().started.at(0).close_stdin);
+  socket->client_close(1011);
+  settle();
+  EXPECT_TRUE(running.done());
+}
+
+TEST_F(ExecuteTest, EndsAreToldAsTheyWere) {
+  for (const auto& [end, want] : {std::pair{exited(3), R"({"type":"exit","exit_code":3})"},
+                                  {ended(CommandState::kSignalled, 9), R"({"type":"exit","exit_code":137})"},
+                                  {ended(CommandState::kOomKilled, 9), R"({"type":"exit","exit_code":137})"},
+                                  {ended(CommandState::kKilled, 9), R"({"type":"exit","exit_code":137})"}}) {
+    const CommandId id("e" + std::to_string(commands().started.size()));
+    auto running = open(R"({"type":"execute","command":"x","command_id":")" + id.get() + R"("})");
+    commands().end(id, end);
+    settle();
+    EXPECT_EQ(socket->sent.back().data, want);
+  }
+  auto running = open(kExecute);
+  commands().end(c1, ended(CommandState::kTimedOut, 9));
+  settle();
+  EXPECT_EQ(frame(1).at("error_type").as_string(), "CommandTimeout");
+  auto lost = open(R"({"type":"execute","command":"x","command_id":"c2"})");
+  runtime.die(runtime.alive.begin()->first, "keeper lost");
+  settle();
+  EXPECT_EQ(frame(1).at("type").as_string(), "error");
+}
+
+TEST_F(ExecuteTest, InvalidUtf8IsSanitisedAndOffsetsCountTheText) {
+  auto running = open(kExecute);
+  commands().emit(c1, Stream::kStdout, "a\xFF");
+  commands().emit(c1, Stream::kStdout, "\xE2\x82");
+  commands().emit(c1, Stream::kStdout, "\xAC" "b\xF0");
+  commands().end(c1, exited(0));
+  settle();
+  EXPECT_EQ(text("stdout"), "a\uFFFD\u20ACb\uFFFD");
+}
+
+TEST_F(ExecuteTest, ReconnectAtEveryOffset) {
+  auto running = open(kExecute);
+  commands().emit(c1, Stream::kStdout, std::string("a\xFF\0\xE2\x82\xAC\xC3", 7));
+  commands().emit(c1, Stream::kStderr, "err");
+  commands().end(c1, exited(5));
+  settle();
+  const std::string all = text("stdout");
+  EXPECT_EQ(all, std::string("a\uFFFD\0\u20AC\uFFFD", 11));
+  for (const std::size_t from : {0u, 1u, 4u, 5u, 8u, 11u}) {
+    auto again = open(R"({"type":"reconnect","command_id":"c1","stdout_offset":)" + std::to_string(from) + R"(,"stderr_offset":3})");
+    EXPECT_EQ(frame(0).at("type").as_string(), "started");
+    EXPECT_EQ(frame(0).at("command_id").as_string(), "c1");
+    EXPECT_EQ(text("stdout", from), all.substr(from));
+    EXPECT_EQ(text("stderr", 3), "");
+    EXPECT_EQ(socket->sent.back().data, R"({"type":"exit","exit_code":5})");
+  }
+}
+
+TEST_F(ExecuteTest, LargeOutputComesInSmallFrames) {
+  auto running = open(kExecute);
+  std::string big;
+  while (big.size() < 300'000) big += "\x01\xE2\x82\xAC\n";
+  for (std::size_t at = 0; at < big.size(); at += 65'536) commands().emit(c1, Stream::kStdout, big.substr(at, 65'536));
+  commands().end(c1, exited(0));
+  settle();
+  EXPECT_EQ(text("stdout"), big);
+  EXPECT_LT(socket->largest, 256u * 1024);
+}
+
+TEST_F(ExecuteTest, AKnownIdReplaysAndRunsOnce) {
+  auto running = open(kExecute);
+  commands().emit(c1, Stream::kStdout, "once");
+  socket->client_close();
+  settle();
+  auto again = open(R"({"type":"execute","command":"other","command_id":"c1","timeout_seconds":1})");
+  EXPECT_EQ(text("stdout"), "once");
+  EXPECT_EQ(commands().started.size(), 1u);
+  commands().end(c1, exited(0));
+  settle();
+  EXPECT_TRUE(again.done());
+}
+
+TEST_F(ExecuteTest, InputResizeKill) {
+  auto running = open(R"({"type":"execute","command":"x","command_id":"c1","pty":true})");
+  socket->client_text(R"({"type":"input","data":"hé"})");
+  socket->client_text(R"({"type":"resize","cols":132,"rows":43})");
+  socket->client_text(R"({"type":"close_stdin"})");
+  socket->client_text(R"({"type":"unknown"})");
+  settle();
+  EXPECT_EQ(commands().table.at(c1).stdin_bytes, "hé");
+  EXPECT_EQ(commands().table.at(c1).size, (PtySize{43, 132}));
+  EXPECT_FALSE(commands().table.at(c1).stdin_closed);  // a terminal has no half-close
+  socket->client_text(R"({"type":"kill"})");
+  socket->client_close(1006);
+  settle();
+  EXPECT_TRUE(running.done());
+  EXPECT_EQ(commands().table.at(c1).signals, std::vector<int>{0});
+}
+
+TEST_F(ExecuteTest, FirstFrameErrors) {
+  for (const auto* bad : {"nonsense", R"({"type":"dance"})", R"({"type":"execute"})", R"({"type":"reconnect"})",
+                          R"({"type":"execute","command":"x","env":{"A":"b"},"run_config":{"user":"u"}})"}) {
+    auto running = open(bad);
+    EXPECT_EQ(frame(0).at("type").as_string(), "error") << bad;
+    EXPECT_TRUE(running.done());
+  }
+  auto unknown = open(R"({"type":"reconnect","command_id":"none","stdout_offset":0,"stderr_offset":0})");
+  EXPECT_EQ(frame(0).at("error_type").as_string(), "CommandNotFound");
+  commands().program = [](const CommandSpec&) {
+    FakeProgram program;
+    program.refuse = Error{Code::kInvalidArgument, "command_not_found", "no /no/shell", 0};
+    return program;
+  };
+  auto shell = open(R"({"type":"execute","command":"x","shell":"/no/shell"})");
+  EXPECT_EQ(frame(0).at("error_type").as_string(), "CommandError");
+}
+
+TEST_F(ExecuteTest, AStoppedBoxWakesAndOneThatCannotRefusesTheUpgrade) {
+  EXPECT_EQ(call("POST", "/v2/sandboxes/boxes/box/stop", "{}")->status, 204);
+  runtime.boot_error = Error{Code::kInternal, "mount_failed", "mount: EPERM", 0};
+  auto refused = exchange("GET", base + "/execute/ws");
+  refused->request.wants_websocket = true;
+  serve(refused);
+  EXPECT_EQ(refused->status, 503);
+  EXPECT_EQ(refused->headers.get("Retry-After"), "1");
+  runtime.boot_error.reset();
+  EXPECT_EQ(call("POST", "/v2/sandboxes/boxes/box/start", "{}")->status, 202);
+  settle();
+  EXPECT_EQ(call("POST", "/v2/sandboxes/boxes/box/stop", "{}")->status, 204);
+  auto running = open(kExecute);
+  EXPECT_EQ(frame(0).at("type").as_string(), "started");
+  auto unknown = exchange("GET", "/v2/sandboxes/dp/none/execute/ws");
+  unknown->request.wants_websocket = true;
+  EXPECT_EQ(serve(unknown)->status, 404);
+  EXPECT_EQ(call("GET", base + "/execute/ws")->status, 400);
+  socket->client_close();
+  settle();
+}
+
+TEST_F(ExecuteTest, OverPlainHttp) {
+  commands().program = [](const CommandSpec&) {
+    FakeProgram program;
+    program.output = {{Stream::kStdout, "a\xFF"}, {Stream::kStderr, "b"}};
+    program.end = exited(4);
+    return program;
+  };
+  const auto got = call("POST", base + "/execute", R"({"command":"x","timeout":10,"shell":"/bin/bash"})");
+  EXPECT_EQ(got->status, 200);
+  EXPECT_EQ(json(got).at("stdout").as_string(), "a\uFFFD");
+  EXPECT_EQ(json(got).at("exit_code").as_int64(), 4);
+  commands().program = [](const CommandSpec&) {
+    FakeProgram program;
+    program.end = ended(CommandState::kTimedOut, 9);
+    return program;
+  };
+  const auto late = call("POST", base + "/execute", R"({"command":"x","timeout":1})");
+  EXPECT_EQ(late->status, 408);
+  EXPECT_EQ(type_of(late), "CommandError");
+  EXPECT_EQ(type_of(call("POST", base + "/execute", "{}")), "CommandError");
+  EXPECT_EQ(call("POST", base + "/execute", R"({"command":"x","env":{"A":"b"},"run_config":{}})")->status, 400);
+  EXPECT_EQ(call("POST", "/v2/sandboxes/dp/none/execute", R"({"command":"x"})")->status, 404);
+}
+
+}  // namespace
+}  // namespace cay::api::langsmith
