@@ -21,8 +21,6 @@ class Slot {
  public:
   // Descriptors of cgroup.procs files that a child writes "0" to.
   const std::vector<int>& procs() const { return procs_; }
-  // For CLONE_INTO_CGROUP; -1 without cgroup v2.
-  int v2_dir() const { return v2_.get(); }
   // Whether there is anything to kill by (false: no cgroups here, use process groups).
   bool can_kill() const { return static_cast<bool>(kill_); }
   // SIGKILL to everything in it.

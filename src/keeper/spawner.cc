@@ -1,11 +1,9 @@
 #include "keeper/spawner.h"
 
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,17 +27,6 @@ std::vector<char*> pointers(std::vector<std::string>& strings, std::size_t spare
   for (auto& text : strings) out.push_back(text.data());
   out.resize(strings.size() + spare + 1, nullptr);
   return out;
-}
-
-// clone3 as fork, straight into the cgroup where that is possible.
-pid_t fork_into(int cgroup_dir) {
-  clone_args args{};
-  args.exit_signal = SIGCHLD;
-  if (cgroup_dir >= 0) {
-    args.flags = CLONE_INTO_CGROUP;
-    args.cgroup = static_cast<std::uint64_t>(cgroup_dir);
-  }
-  return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
 }
 
 }  // namespace
@@ -134,18 +121,14 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   plan.task_data = program.task_data;
   plan.task_fd = program.task_fd;
 
-  // The v2 group comes first in the slot's list; joining it at the clone saves the write.
   const std::vector<int>& procs = attempt.slot->procs();
-  const bool v2 = attempt.slot->v2_dir() >= 0;
-  pid_t pid = fork_into(attempt.slot->v2_dir());
-  const bool fell_back = pid < 0 && v2;
-  if (fell_back) pid = fork_into(-1);
-  if (pid == 0) {
-    const std::size_t skip = v2 && !fell_back ? 1 : 0;
-    plan.procs = procs.data() + skip;
-    plan.proc_count = static_cast<int>(procs.size() - skip);
-    enter(plan);
-  }
+  plan.procs = procs.data();
+  plan.proc_count = static_cast<int>(procs.size());
+  // A plain fork, and the child joins its groups by writing: with CLONE_INTO_CGROUP, kernels (6.18)
+  // kill every child that is cloned into a group that was ever killed by cgroup.kill (they
+  // compare the kill counters of two different groups), and slots are reused.
+  const pid_t pid = ::fork();
+  if (pid == 0) enter(plan);
   if (pid < 0) {
     return Error::from_errno(errno, "fork the child that enters the sandbox", "start_failed");
   }

@@ -10,31 +10,25 @@
 namespace cay::keeper {
 namespace {
 
-constexpr const char* kNewRecord = "record.new";
 constexpr std::size_t kArgvInMemory = 2048;      // longer ones are read back from the record
 constexpr std::size_t kRecordLimit = 1024 * 1024;
 
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t got = ::write(fd, bytes.data(), bytes.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(got));
-  }
-  return true;
-}
-
-bool write_record(int dir, const wire::CommandMsg& message) {
-  UniqueFd file(::openat(dir, kNewRecord, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
+// Appends, in one write. What a full disk let through only in part is taken back.
+bool append_record(int dir, const wire::CommandMsg& message, bool first) {
+  const int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (first ? O_CREAT | O_TRUNC : 0);
+  UniqueFd file(::openat(dir, wire::kSpoolRecord, flags, 0640));
   if (!file) return false;
-  const bool ok = write_all(file.get(), wire::encode(message));
-  const int why = errno;
-  file.reset();
-  if (ok && ::renameat(dir, kNewRecord, dir, wire::kSpoolRecord) == 0) return true;
-  const int err = ok ? errno : why;
-  ::unlinkat(dir, kNewRecord, 0);
-  errno = err;
-  return false;
+  const std::string bytes = wire::encode(message);
+  const off_t before = first ? 0 : ::lseek(file.get(), 0, SEEK_END);
+  for (;;) {
+    const ssize_t got = ::write(file.get(), bytes.data(), bytes.size());
+    if (got == static_cast<ssize_t>(bytes.size())) return true;
+    if (got < 0 && errno == EINTR) continue;
+    const int err = got < 0 ? errno : ENOSPC;
+    [[maybe_unused]] const int cut = ::ftruncate(file.get(), before);
+    errno = err;
+    return false;
+  }
 }
 
 std::optional<wire::CommandMsg> read_record(int dir) {
@@ -90,7 +84,7 @@ Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, 
   }
   UniqueFd dir(::openat(spool, message.command_id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!dir) return Error::from_errno(errno, "open the command's spool directory", "spool_unusable");
-  if (!write_record(dir.get(), message)) {
+  if (!append_record(dir.get(), message, true)) {
     const int err = errno;
     erase(spool, message.command_id);
     return Error::from_errno(err, "write the command's record (is the data directory's disk full?)",
@@ -117,7 +111,7 @@ Result<std::shared_ptr<Tape>> Tape::load(int spool, const std::string& id) {
 void Tape::erase(int spool, const std::string& id) {
   UniqueFd dir(::openat(spool, id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (dir) {
-    for (const char* name : {wire::kSpoolOut, wire::kSpoolErr, wire::kSpoolRecord, kNewRecord}) {
+    for (const char* name : {wire::kSpoolOut, wire::kSpoolErr, wire::kSpoolRecord}) {
       ::unlinkat(dir.get(), name, 0);
     }
   }
@@ -134,7 +128,14 @@ wire::CommandMsg Tape::message() {
   return full;
 }
 
-bool Tape::save() { return abandoned_ || write_record(dir_.get(), message()); }
+bool Tape::save() {
+  if (abandoned_) return true;
+  wire::CommandMsg news = about;
+  news.argv = {};  // said once; a vector's items add up
+  news.out = out.extent();
+  news.err = err.extent();
+  return append_record(dir_.get(), news, false);
+}
 
 void Tape::mark_ended() {
   out.mark_end();

@@ -21,7 +21,9 @@ class Tape {
   // Removes a command's directory; whatever is missing is fine.
   static void erase(int spool, const std::string& id);
 
-  // Replaces the record on disk. False when the disk refuses; the older record stays then.
+  // Adds what is known now to the record on disk. False when the disk refuses; the older record
+  // stays then. Appended, not replaced by rename: a replaced file's inode is freed, and ext4 walks
+  // past every inode freed in the last half minute each time it makes a file.
   bool save();
   // The record as it stands, argv and extents included.
   wire::CommandMsg message();

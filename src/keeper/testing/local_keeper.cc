@@ -57,8 +57,12 @@ long status_kib(pid_t pid, const std::string& key) {
 
 }  // namespace
 
-LocalKeeper::LocalKeeper(Transport transport, const std::function<void(Context&)>& change) : transport_(transport) {
-  char name[] = "/tmp/cay-keeper-XXXXXX";
+LocalKeeper::LocalKeeper(Transport transport, const std::function<void(Context&)>& change,
+                         const std::function<void(Context&)>& inside)
+    : transport_(transport) {
+  const char* base = ::getenv("CAY_TEST_TMP");
+  std::string pattern = std::string(base != nullptr ? base : "/tmp") + "/cay-keeper-XXXXXX";
+  char* name = pattern.data();
   require(::mkdtemp(name) != nullptr, "mkdtemp");
   home_ = name;
   spool_ = home_ + "/spool";
@@ -79,6 +83,7 @@ LocalKeeper::LocalKeeper(Transport transport, const std::function<void(Context&)
   pid_ = ::fork();
   require(pid_ >= 0, "fork");
   if (pid_ == 0) {
+    if (inside) inside(context);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     run(context);
   }

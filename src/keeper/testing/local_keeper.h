@@ -16,8 +16,10 @@ enum class Transport { kUnix, kTcp };
 
 class LocalKeeper {
  public:
-  // `change` may adjust the context before the keeper starts.
-  explicit LocalKeeper(Transport transport = Transport::kUnix, const std::function<void(Context&)>& change = {});
+  // `change` may adjust the context before the keeper starts; `inside` runs in the keeper's process
+  // just before it becomes one. Temporary directories are made under $CAY_TEST_TMP, else /tmp.
+  explicit LocalKeeper(Transport transport = Transport::kUnix, const std::function<void(Context&)>& change = {},
+                       const std::function<void(Context&)>& inside = {});
   ~LocalKeeper();
   LocalKeeper(const LocalKeeper&) = delete;
   LocalKeeper& operator=(const LocalKeeper&) = delete;

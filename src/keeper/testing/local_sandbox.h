@@ -1,0 +1,41 @@
+// LocalSandbox: what a keeper needs of a real sandbox, made by root with the host's own file tree:
+// user, pid, mount and other namespaces with an init, and delegated cgroups. For tests of entering,
+// of ends told by the kernel, and of a hostile root inside.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "keeper/keeper.h"
+
+namespace cay::keeper::testing {
+
+class LocalSandbox {
+ public:
+  // Whether this machine and user can make one; says why not in `why`.
+  static bool possible(std::string& why);
+
+  // `memory_bytes`: the limit of all commands together.
+  explicit LocalSandbox(std::uint64_t memory_bytes);
+  ~LocalSandbox();
+  LocalSandbox(const LocalSandbox&) = delete;
+  LocalSandbox& operator=(const LocalSandbox&) = delete;
+
+  // In the process that becomes the keeper, as root: drops to the keeper's uid, makes init, and fills
+  // the context. Does not return on failure.
+  void enter(Context& context);
+  uid_t keeper_uid() const { return kKeeperUid; }
+
+ private:
+  static constexpr uid_t kKeeperUid = 0x70001ffe;
+  static constexpr uid_t kFirstGuestUid = 0x7fe00000;
+
+  std::string name_;
+  std::string unified_, memory_, pids_;  // cgroup directories of ours; empty where not used
+  bool pure_v2_ = false;
+};
+
+}  // namespace cay::keeper::testing
