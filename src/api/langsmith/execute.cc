@@ -91,7 +91,8 @@ class ExecuteSession final : public CommandSession {
         co_await feed(data.substr(at, kStdinPiece));
       }
     } else if (type == "close_stdin") {
-      if (!pty_) co_await feed_end();
+      if (pty_) co_return Result<void>();  // a terminal has no half-close
+      co_await feed_end();
     } else if (type == "kill") {
       auto killed = co_await kill(0);
       static_cast<void>(killed);  // one that has ended is as killed as it gets
