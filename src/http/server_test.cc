@@ -1,0 +1,414 @@
+// The server against raw bytes: what a friendly client, a slow one and a hostile one send.
+#include "http/server.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "async/deadline.h"
+#include "async/event.h"
+#include "http/testing/loop_thread.h"
+#include "http/testing/raw_client.h"
+
+namespace cay::http {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::RawClient;
+using testing::TestServer;
+using SharedExchange = std::shared_ptr<ServerExchange>;
+
+Response text(int status, std::string body) {
+  Response response;
+  response.status = status;
+  response.headers.add("Content-Type", "text/plain");
+  response.body = std::move(body);
+  return response;
+}
+
+// Tells what it saw: method, segments, the body's length.
+asio::awaitable<void> echo(SharedExchange exchange) {
+  auto body = co_await exchange->read_body(1 << 20);
+  if (!body) {
+    const int status = body.error().reason == "body_too_large" ? 413 : 400;
+    co_await exchange->respond(text(status, body.error().message));
+    co_return;
+  }
+  std::string seen = exchange->head().method;
+  for (const auto& segment : exchange->head().segments) seen += "|" + segment;
+  seen += "#" + *body;
+  co_await exchange->respond(text(200, seen));
+}
+
+std::string ask(std::uint16_t port, const std::string& bytes) {
+  RawClient client(port);
+  client.send(bytes);
+  return client.read_to_end();
+}
+
+std::string status_line(const std::string& answer) { return answer.substr(0, answer.find("\r\n")); }
+std::string body_of(const std::string& answer) {
+  const auto at = answer.find("\r\n\r\n");
+  return at == std::string::npos ? "" : answer.substr(at + 4);
+}
+
+constexpr const char* kClose = "Host: x\r\nConnection: close\r\n";
+
+TEST(ServerTest, AnswersOverAndOverOnOneConnection) {
+  TestServer server(echo);
+  RawClient client(server.port());
+  for (int i = 0; i < 100; ++i) {
+    client.send("GET /n/" + std::to_string(i) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(body_of(client.read_answer()), "GET|n|" + std::to_string(i) + "#");
+  }
+}
+
+TEST(ServerTest, PipelinedRequestsAreAnsweredInOrder) {
+  TestServer server(echo);
+  std::string all;
+  for (int i = 0; i < 50; ++i) {
+    all += "POST /" + std::to_string(i) + " HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc";
+  }
+  RawClient client(server.port());
+  client.send(all);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(body_of(client.read_answer()), "POST|" + std::to_string(i) + "#abc");
+}
+
+TEST(ServerTest, SegmentsAreDecodedOnceAndOpaque) {
+  TestServer server(echo);
+  const auto get = [&](const std::string& target) {
+    return body_of(ask(server.port(), "GET " + target + " HTTP/1.1\r\n" + kClose + "\r\n"));
+  };
+  EXPECT_EQ(get("/"), "GET#");
+  EXPECT_EQ(get("/a%2Fb/c"), "GET|a/b|c#");
+  EXPECT_EQ(get("/%2e%2e/..//x"), "GET|..|..||x#");
+  EXPECT_EQ(get("/%252e"), "GET|%2e#");
+  EXPECT_EQ(get("http://y:1/abs?q=1"), "GET|abs#");
+}
+
+TEST(ServerTest, ChunkedBodiesArrive) {
+  TestServer server(echo);
+  const auto answer = ask(server.port(), std::string("POST / HTTP/1.1\r\n") + kClose +
+                                             "Transfer-Encoding: chunked\r\n\r\n"
+                                             "3;x=y\r\nabc\r\n0004\r\ndefg\r\n0\r\nTrailer: t\r\n\r\n");
+  EXPECT_EQ(body_of(answer), "POST#abcdefg");
+}
+
+TEST(ServerTest, ExpectedContinueIsSentBeforeTheBodyIsRead) {
+  TestServer server(echo);
+  RawClient client(server.port());
+  client.send("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.send("hi");
+  EXPECT_EQ(body_of(client.read_answer()), "PUT#hi");
+}
+
+TEST(ServerTest, AnExpectedBodyThatIsTooLargeIsRefusedUnsent) {
+  TestServer server(echo);
+  RawClient client(server.port());
+  client.send("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\nExpect: 100-continue\r\n\r\n");
+  const auto answer = client.read_answer();
+  EXPECT_EQ(status_line(answer), "HTTP/1.1 413 Content Too Large");
+  EXPECT_NE(answer.find("Connection: close"), std::string::npos);
+}
+
+TEST(ServerTest, AnUnwantedBodyStillLetsTheAnswerThrough) {
+  TestServer server(echo);
+  RawClient client(server.port());
+  client.send("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 8000000\r\n\r\n");
+  std::thread sender([&] { client.send(std::string(8'000'000, 'x')); });
+  EXPECT_EQ(status_line(client.read_to_end()), "HTTP/1.1 413 Content Too Large");
+  EXPECT_FALSE(client.was_reset());
+  sender.join();
+}
+
+TEST(ServerTest, HeadHasTheLengthAndNoBody) {
+  TestServer server(echo);
+  const auto answer = ask(server.port(), std::string("HEAD /a HTTP/1.1\r\n") + kClose + "\r\n");
+  EXPECT_NE(answer.find("Content-Length: 7\r\n"), std::string::npos);
+  EXPECT_EQ(body_of(answer), "");
+}
+
+TEST(ServerTest, Http10IsAnsweredAndClosed) {
+  TestServer server(echo);
+  EXPECT_EQ(body_of(ask(server.port(), "GET /old HTTP/1.0\r\n\r\n")), "GET|old#");
+}
+
+struct BadRequest {
+  const char* name;
+  std::string bytes;
+  int status;
+};
+
+TEST(ServerTest, BadRequestsAreRefusedAndTheConnectionEnds) {
+  TestServer server(echo);
+  const std::string line = "POST / HTTP/1.1\r\nHost: x\r\n";
+  const std::vector<BadRequest> cases = {
+      {"nonsense", "hello\r\n\r\n", 400},
+      {"TLS", "\x16\x03\x01\x02", 400},
+      {"bare LF", "GET / HTTP/1.1\nHost: x\n\n", 400},
+      {"two blanks", "GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+      {"no host", "GET / HTTP/1.1\r\n\r\n", 400},
+      {"two hosts", "GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400},
+      {"odd host", "GET / HTTP/1.1\r\nHost: x/y\r\n\r\n", 400},
+      {"authority form", "CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+      {"fragment", "GET /a#b HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+      {"NUL", "GET /%00 HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+      {"half escape", "GET /%a HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+      {"bad escape in the query", "GET /?a=%zz HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+      {"HTTP/2", "GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505},
+      {"folded", line + "A: b\r\n c\r\n\r\n", 400},
+      {"blank before colon", line + "Content-Length : 0\r\n\r\n", 400},
+      {"no colon", line + "abc\r\n\r\n", 400},
+      {"control character", line + std::string("A: b\x01\r\n\r\n"), 400},
+      {"bare CR", line + "A: b\rc\r\n\r\n", 400},
+      {"length and coding", line + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+      {"length twice", line + "Content-Length: 0\r\nContent-Length: 0\r\n\r\n", 400},
+      {"length list", line + "Content-Length: 3, 3\r\n\r\nabc", 400},
+      {"signed length", line + "Content-Length: +3\r\n\r\nabc", 400},
+      {"huge length", line + "Content-Length: 99999999999999999999\r\n\r\n", 400},
+      {"coding twice", line + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+      {"other coding", line + "Transfer-Encoding: gzip, chunked\r\n\r\n", 501},
+      {"coding in 1.0", "POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+      {"bad chunk size", line + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
+      {"chunk too long", line + "Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n", 400},
+      {"unknown expectation", line + "Expect: miracles\r\n\r\n", 417},
+      {"long header", line + "A: " + std::string(20'000, 'a') + "\r\n\r\n", 431},
+      {"long target", "GET /" + std::string(20'000, 'a') + " HTTP/1.1\r\n\r\n", 414},
+      {"many headers", [&] { auto s = line; for (int i = 0; i < 200; ++i) s += "A: b\r\n"; return s + "\r\n"; }(), 431},
+  };
+  for (const auto& bad : cases) {
+    // What follows must never be taken for a request.
+    const auto answer = ask(server.port(), bad.bytes + "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(status_line(answer).substr(9, 3), std::to_string(bad.status)) << bad.name << ": " << answer;
+    EXPECT_EQ(answer.find("smuggled"), std::string::npos) << bad.name;
+    EXPECT_NE(answer.find("Connection: close"), std::string::npos) << bad.name;
+  }
+}
+
+TEST(ServerTest, ASlowHeadIsRefused) {
+  ServerOptions options;
+  options.head_timeout = 50ms;
+  TestServer server(echo, options);
+  RawClient client(server.port());
+  client.send("GET / HT");
+  EXPECT_EQ(status_line(client.read_to_end()), "HTTP/1.1 408 Request Timeout");
+}
+
+TEST(ServerTest, AnIdleConnectionIsClosedSilently) {
+  ServerOptions options;
+  options.idle_timeout = 50ms;
+  TestServer server(echo, options);
+  RawClient client(server.port());
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.read_answer();
+  EXPECT_EQ(client.read_to_end(), "");
+}
+
+TEST(ServerTest, TooManyConnectionsAreTurnedAway) {
+  ServerOptions options;
+  options.max_connections = 1;
+  TestServer server(echo, options);
+  RawClient first(server.port());
+  first.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  first.read_answer();
+  const auto answer = RawClient(server.port()).read_answer();
+  EXPECT_EQ(status_line(answer), "HTTP/1.1 503 Service Unavailable");
+  EXPECT_EQ(body_of(answer).back(), '}');
+}
+
+TEST(ServerTest, AThrowingHandlerIsAnsweredWith500) {
+  auto handler = [](SharedExchange) -> asio::awaitable<void> { throw std::runtime_error("broken"); co_return; };
+  TestServer server(handler);
+  RawClient client(server.port());
+  client.send("GET /x?secret=1 HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto answer = client.read_answer();
+  EXPECT_EQ(status_line(answer), "HTTP/1.1 500 Internal Server Error");
+  EXPECT_EQ(answer.find("broken"), std::string::npos);
+}
+
+TEST(ServerTest, AHandlerIsCancelledWhenThePeerLeaves) {
+  std::promise<std::string> end;
+  std::promise<void> begun;
+  auto handler = [&](SharedExchange exchange) -> asio::awaitable<void> {
+    auto body = co_await exchange->read_body(100);
+    begun.set_value();
+    std::string how = "slept";
+    try {
+      co_await sleep_for(1h);
+    } catch (...) {
+      end.set_value(is_cancellation(std::current_exception()) ? "cancelled" : "other");
+      throw;
+    }
+  };
+  TestServer server(handler);
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi");
+  begun.get_future().get();
+  client.close();
+  auto future = end.get_future();
+  ASSERT_EQ(future.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(future.get(), "cancelled");
+}
+
+// Gives `total` bytes in pieces of 64 KiB; fails at `fail_at`, if that is not 0.
+class Zeros final : public ByteSource {
+ public:
+  Zeros(std::uint64_t total, std::uint64_t fail_at, std::atomic<std::uint64_t>* given)
+      : left_(total), fail_at_(fail_at), given_(given) {}
+  Task<Bytes> next() override {
+    if (fail_at_ != 0 && given_->load() >= fail_at_) co_return Error{Code::kLost, "lost", "spool gone", 0};
+    Bytes piece(std::min<std::uint64_t>(left_, 64 * 1024), '\0');
+    left_ -= piece.size();
+    *given_ += piece.size();
+    co_return piece;
+  }
+
+ private:
+  std::uint64_t left_;
+  std::uint64_t fail_at_;
+  std::atomic<std::uint64_t>* given_;
+};
+
+std::size_t resident_kib() {
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  unsigned long size = 0;
+  unsigned long resident = 0;
+  const int got = std::fscanf(file, "%lu %lu", &size, &resident);
+  std::fclose(file);
+  return got == 2 ? resident * 4 : 0;
+}
+
+TEST(ServerTest, ALongStreamNeedsLittleMemoryAndWaitsForItsReader) {
+  constexpr std::uint64_t kTotal = 256ull << 20;
+  std::atomic<std::uint64_t> given = 0;
+  auto handler = [&](SharedExchange exchange) -> asio::awaitable<void> {
+    auto source = std::make_unique<Zeros>(kTotal, 0, &given);
+    Headers headers;
+    co_await exchange->respond_stream(200, headers, kTotal, std::move(source));
+  };
+  TestServer server(handler);
+  const auto before = resident_kib();
+  RawClient client(server.port(), 64 * 1024);
+  client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(client.read_some(4096).find("Content-Length: 268435456"), std::string::npos);
+  std::uint64_t got = 0;
+  EXPECT_LT(given.load(), 32u << 20);  // nobody reads: the source is not drained
+  for (;;) {
+    const auto piece = client.read_some(1 << 18).size();
+    if (piece == 0) break;
+    got += piece;
+  }
+  EXPECT_GE(got + 4096, kTotal);  // some came with the head
+  EXPECT_LT(resident_kib(), before + 32 * 1024);
+}
+
+TEST(ServerTest, ChunkedStreamsEndProperly) {
+  std::atomic<std::uint64_t> given = 0;
+  auto handler = [&](SharedExchange exchange) -> asio::awaitable<void> {
+    auto source = std::make_unique<Zeros>(100'000, 0, &given);
+    Headers headers;
+    co_await exchange->respond_stream(200, headers, std::nullopt, std::move(source));
+  };
+  TestServer server(handler);
+  RawClient client(server.port());
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_NE(client.read_until("\r\n\r\n").find("Transfer-Encoding: chunked"), std::string::npos);
+  EXPECT_EQ(client.read_until("\r\n"), "10000\r\n");
+  client.read_exactly(65536 + 2);
+  EXPECT_EQ(client.read_until("\r\n"), "86a0\r\n");
+  client.read_exactly(34464);
+  EXPECT_EQ(client.read_exactly(7), "\r\n0\r\n\r\n");
+}
+
+TEST(ServerTest, AFailingSourceBreaksTheConnection) {
+  std::atomic<std::uint64_t> given = 0;
+  auto handler = [&](SharedExchange exchange) -> asio::awaitable<void> {
+    auto source = std::make_unique<Zeros>(1 << 20, 1 << 17, &given);
+    Headers headers;
+    co_await exchange->respond_stream(200, headers, std::nullopt, std::move(source));
+  };
+  TestServer server(handler);
+  RawClient client(server.port());
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto all = client.read_to_end();
+  EXPECT_FALSE(all.ends_with("0\r\n\r\n"));
+  EXPECT_TRUE(client.was_reset());
+}
+
+TEST(ServerTest, UploadsAreStreamedWithBackPressure) {
+  auto handler = [](SharedExchange exchange) -> asio::awaitable<void> {
+    auto body = exchange->body();
+    std::uint64_t total = 0;
+    for (;;) {
+      auto piece = co_await body->next();
+      if (!piece) co_return;
+      if (piece->empty()) break;
+      total += piece->size();
+    }
+    co_await exchange->respond(text(200, std::to_string(total)));
+  };
+  TestServer server(handler);
+  const auto before = resident_kib();
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 67108864\r\n\r\n");
+  const std::string piece(1 << 20, 'x');
+  for (int i = 0; i < 64; ++i) ASSERT_TRUE(client.send(piece));
+  EXPECT_EQ(body_of(client.read_answer()), "67108864");
+  EXPECT_LT(resident_kib(), before + 32 * 1024);
+}
+
+TEST(ServerTest, ManyConnectionsAtOnce) {
+  TestServer server(echo);
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 200; ++i) clients.push_back(std::make_unique<RawClient>(server.port()));
+  for (int i = 0; i < 200; ++i) {
+    clients[static_cast<std::size_t>(i)]->send("GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(body_of(clients[static_cast<std::size_t>(i)]->read_answer()), "GET|" + std::to_string(i) + "#");
+  }
+}
+
+TEST(ServerTest, ShutdownLetsARequestEndAndClosesIdleConnections) {
+  std::promise<void> begun;
+  Event* release = nullptr;
+  auto handler = [&](SharedExchange exchange) -> asio::awaitable<void> {
+    begun.set_value();
+    co_await release->wait();
+    co_await exchange->respond(text(200, "done"));
+  };
+  TestServer server(handler);
+  auto event = server.thread().call([&] { return std::make_unique<Event>(server.thread().loop().get_executor()); });
+  release = event.get();
+  RawClient idle(server.port());
+  RawClient busy(server.port());
+  busy.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  begun.get_future().get();
+  std::thread stopper([&] { server.thread().await(server.server().shutdown(10s)); });
+  EXPECT_EQ(idle.read_to_end(), "");
+  server.thread().call([&] { release->set(); });
+  const auto answer = busy.read_to_end();
+  EXPECT_EQ(body_of(answer), "done");
+  EXPECT_NE(answer.find("Connection: close"), std::string::npos);
+  stopper.join();
+  EXPECT_THROW(RawClient late(server.port()), std::runtime_error);
+  server.thread().call([&] { event.reset(); });
+}
+
+TEST(ServerTest, ATakenPortIsSaidSo) {
+  TestServer server(echo);
+  TestServer other(echo);
+  auto again = other.thread().call([&] { return other.server().listen("127.0.0.1", server.port()); });
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().reason, "address_in_use");
+  auto bad = other.thread().call([&] { return other.server().listen("example.org", 0); });
+  ASSERT_FALSE(bad);
+  EXPECT_EQ(bad.error().reason, "bad_address");
+}
+
+}  // namespace
+}  // namespace cay::http
