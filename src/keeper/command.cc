@@ -10,12 +10,14 @@
 #include <cerrno>
 
 #include "keeper/terminal.h"
+#include "keeper/tracer.h"
 #include "keeper/command_state.h"
 
 namespace cay::keeper {
 namespace {
 
 constexpr std::int64_t kSaveRetryMs = 1000;
+constexpr std::int64_t kChaseMs = 200;  // a killed process that nobody holds is reaped long before
 
 Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
   int ends[2];
@@ -152,7 +154,17 @@ void Command::kill_tree(Cause cause, const std::string& by) {
   } else {
     signal_leader(SIGKILL);
   }
-  if (state_ == State::kRunning) ::kill(pid_, SIGKILL);
+  if (state_ != State::kRunning) return;
+  ::kill(pid_, SIGKILL);
+  if (chasing_) return;
+  chasing_ = true;
+  chase_ = shop_.loop.after(kChaseMs, [this] { chase_end(); });
+}
+
+void Command::chase_end() {
+  if (state_ != State::kRunning) return;
+  kill_tracer_of_dead(shop_.context.root_fd, static_cast<pid_t>(tape_->about.pid));
+  chase_ = shop_.loop.after(kChaseMs, [this] { chase_end(); });
 }
 
 Result<void> Command::kill(int signal, const std::string& by) {
@@ -255,6 +267,7 @@ void Command::on_exit(const Exit& exit) {
   timeout_.reset();
   idle_.reset();
   orphan_.reset();
+  chase_.reset();
   out_->drain();
   if (err_) err_->drain();
   state_ = State::kEnded;

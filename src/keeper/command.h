@@ -82,6 +82,8 @@ class Command {
   void on_exit(const Exit& exit);
   void classify(const Exit& exit);
   void kill_tree(Cause cause, const std::string& by);
+  // After our kill: a leader whose end does not come may be held by a tracer of the guest's.
+  void chase_end();
   void signal_leader(int signal);
   void arm_idle();
   void save_end();
@@ -109,7 +111,9 @@ class Command {
 
   int readers_ = 0;
   bool orphaned_ = false;
-  Timer timeout_, idle_, orphan_, retry_;
+  Timer timeout_, idle_, orphan_, retry_, chase_;
+
+  bool chasing_ = false;
 
   Cause cause_ = Cause::kNone;
   std::string by_;
