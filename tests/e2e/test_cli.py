@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import CAY, wait_until
+from harness import CAY, wait_until
 
 
 @pytest.fixture

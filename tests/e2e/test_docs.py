@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT
+from harness import BUILD, ROOT
 
 
 def fences(path, language):

@@ -4,7 +4,7 @@ import concurrent.futures
 import pytest
 
 from census import census
-from conftest import wait_until
+from harness import wait_until
 
 
 def life(daemon, number):

@@ -1,7 +1,7 @@
 """The daemon and the keepers may be killed: nothing lies about it."""
 import json
 
-from conftest import wait_until
+from harness import wait_until
 
 
 def test_commands_go_on_while_the_daemon_is_dead(own_daemon):

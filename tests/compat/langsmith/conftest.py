@@ -1,10 +1,7 @@
 import os
-import sys
-import pathlib
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 
 @pytest.fixture(scope="session")

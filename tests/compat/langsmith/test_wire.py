@@ -8,7 +8,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from conftest import wait_until
+from harness import wait_until
 
 PREFIXES = ["/v2/sandboxes", "/api/v2/sandboxes", "/api/v1/v2/sandboxes", "/api/api/v2/sandboxes"]
 

@@ -1,0 +1,119 @@
+"""The real daemon for tests: started on loopback, port 0, in a data directory of its own."""
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import httpx
+
+import documented
+
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / os.environ.get("CAY_BUILD", "build/release")
+CAY = BUILD / "cay"
+START_LIMIT = 90  # seconds: the first start links the default snapshot
+
+
+class Result:
+    def __init__(self, done):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    @property
+    def text(self):
+        return self.out.decode(errors="replace")
+
+    def __repr__(self):
+        return f"Result(code={self.code}, out={self.out[:2000]!r}, err={self.err[-2000:]!r})"
+
+
+class Daemon:
+    """One `cay serve` with its launcher; survives restart() with the same data directory."""
+
+    def __init__(self, data, *args, env=None):
+        self.data, self.args, self.extra = pathlib.Path(data), list(args), dict(env or {})
+        self.process = self.url = None
+        self.log = self.data.parent / (self.data.name + ".log")
+
+    def start(self, listen="127.0.0.1:0"):
+        env = {**os.environ, **self.extra}
+        env.pop("CAY_API_KEY", None)
+        log = open(self.log, "ab")
+        self.process = subprocess.Popen(
+            [CAY, "serve", "--listen", listen, "--data", self.data, *self.args],
+            stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, env=env)
+        log.close()
+        limit, seen = time.monotonic() + START_LIMIT, b""
+        while True:
+            found = re.search(rb"^cay: listening on (http\S+)$", seen, re.M)
+            if found:
+                break
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, limit - time.monotonic()))
+            chunk = os.read(self.process.stdout.fileno(), 65536) if ready else b""
+            if not chunk:
+                self.process.kill()
+                raise RuntimeError(f"the daemon did not come up: {seen!r}\n{self.log.read_text(errors='replace')[-4000:]}")
+            seen += chunk
+        self.url = found.group(1).decode()
+        self.port = int(self.url.rsplit(":", 1)[1])
+        self.key = (self.data / "api-key").read_text().strip()
+        return self
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=60)
+
+    def restart(self, how="kill"):
+        (self.kill if how == "kill" else self.terminate)()
+        return self.start(listen=f"127.0.0.1:{self.port}")
+
+    @property
+    def env(self):
+        return {"CAY_URL": self.url, "CAY_API_KEY": self.key, "LANGSMITH_ENDPOINT": self.url,
+                "LANGSMITH_API_KEY": self.key}
+
+    def http(self, **kwargs):
+        # An undocumented answer of the native API fails the test that got it.
+        return httpx.Client(base_url=self.url, headers={"X-Api-Key": self.key}, timeout=60,
+                            event_hooks={"response": [documented.check]}, **kwargs)
+
+    def cli(self, *args, stdin=None, timeout=60, env=None):
+        done = subprocess.run([CAY, *map(str, args)], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
+                              capture_output=True, timeout=timeout, env={**os.environ, **self.env, **(env or {})})
+        return Result(done)
+
+    def close(self):
+        """Ends the daemon with its sandboxes, then the launcher; removes the data directory."""
+        if self.process and self.process.poll() is None:
+            with self.http() as http:
+                for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]:
+                    http.delete(f"/api/v1/sandboxes/{box['id']}")
+            self.terminate()
+        subprocess.run([CAY, "launcher", "--data", self.data, "--stop"], check=False, timeout=60)
+        shutil.rmtree(self.data, ignore_errors=True)
+
+
+def new_daemon(*args, env=None):
+    base = tempfile.mkdtemp(prefix="cay-test-")
+    os.chmod(base, 0o755)
+    return Daemon(pathlib.Path(base) / "data", *args, env=env)
+
+
+def wait_until(condition, what, limit=20.0):
+    """Waits for a fact of the outside world that has no event to wait on."""
+    end = time.monotonic() + limit
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, f"not within {limit} s: {what}"
+        select.select([], [], [], 0.02)

@@ -1,0 +1,153 @@
+"""Files of the host are not there, hanging files hang nobody else, set-id files do not get out."""
+import os
+import pathlib
+import shutil
+import statistics
+import stat
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+from harness import CAY
+from inside import sandbox  # noqa: F401 (a fixture)
+
+SECRET = "cay-planted-" + os.urandom(8).hex()
+
+
+@pytest.fixture
+def planted():
+    """Files of the host outside the snapshot, with a secret in them."""
+    made = [pathlib.Path(tempfile.mkdtemp(prefix="cay-host-", dir=where)) for where in ("/tmp", "/root", "/var/tmp", "/home")]
+    for place in made:
+        place.chmod(0o755)
+        (place / "secret").write_text(SECRET)
+        (place / "secret").chmod(0o644)
+    yield [str(place / "secret") for place in made]
+    for place in made:
+        shutil.rmtree(place)
+
+
+def test_host_files_are_not_there(sandbox, planted):
+    for path in planted:
+        assert pathlib.Path(path).read_text() == SECRET  # positive control
+        for way in (path, "/.." * 12 + path, "/proc/1/root" + path, "/proc/self/root/../.." + path, "/dev/fd/../../../.." + path):
+            got = sandbox.run("cat", way)
+            assert got.code != 0 and SECRET.encode() not in got.out, way
+
+
+def test_file_verbs_do_not_leave_by_links(sandbox, planted, tmp_path):
+    sandbox.sh("rm -rf /work1 && mkdir /work1 && ln -s " + planted[0] + " /work1/link && ln -s / /work1/root"
+               " && ln -s ../../../../../../../.. /work1/up && ln -s /proc/self/root /work1/magic && echo in > /work1/in")
+    assert sandbox.get("/work1/in", tmp_path / "in").code == 0  # positive control
+    for way in ("/work1/link", "/work1/root" + planted[0], "/work1/up" + planted[0], "/work1/magic" + planted[0]):
+        got = sandbox.get(way, tmp_path / "out")
+        assert got.code != 0 and not (tmp_path / "out").exists(), way
+
+
+def test_etc_tells_nothing_of_the_host(sandbox):
+    for line in open("/etc/passwd"):
+        name, _, uid = line.split(":")[:3]
+        if 1000 <= int(uid) < 60000 and name not in ("user", "nobody"):
+            assert sandbox.run("grep", f"^{name}:", "/etc/passwd").code == 1, name
+    for line in open("/etc/shadow"):
+        word = line.split(":")[1]
+        if len(word) > 3:
+            assert sandbox.run("grep", "-F", word, "/etc/shadow").code == 1
+    machine_id = pathlib.Path("/etc/machine-id").read_text().strip() if os.path.exists("/etc/machine-id") else ""
+    if machine_id:
+        assert sandbox.sh("cat /etc/machine-id").text.strip() != machine_id
+    assert sandbox.sh("ls /etc/ssh/ssh_host_* /etc/ssl/private/* 2>/dev/null").text == ""
+    assert sandbox.run("grep", "^root:", "/etc/passwd").code == 0  # positive control: the file is there and is read
+
+
+def test_unreadable_files_of_usr_are_not_there(sandbox):
+    hidden = subprocess.run(["find", "/usr", "-xdev", "-path", "/usr/local", "-prune", "-o", "-type", "f", "!", "-perm",
+                             "-004", "-print"], capture_output=True, text=True).stdout.split()
+    for path in hidden[:50]:
+        assert sandbox.run("test", "-e", path).code == 1, path
+    assert sandbox.run("test", "-e", "/usr/bin/users").code == 0  # positive control
+
+
+def run_as_nobody(path):
+    """What `path -u` prints for an ordinary user of the host; None if it does not start."""
+    try:
+        return subprocess.run([path, "-u"], capture_output=True, text=True, user=65534, group=65534,
+                              extra_groups=[]).stdout.strip()
+    except (PermissionError, FileNotFoundError):
+        return None
+
+
+def test_a_set_id_file_does_not_get_out(sandbox, daemon):
+    """A set-id root shell made inside lies in the data directory: an ordinary user of the host cannot run it."""
+    name = "cay-setuid-" + os.urandom(4).hex()
+    got = sandbox.sh(f"cp /usr/bin/id /{name} && chmod 6755 /{name} && stat -c %a /{name}")
+    assert got.text == "6755\n", got
+    inside = sandbox.run(f"/{name}", "-u", user="user")
+    assert inside.text.strip() == "0", inside  # positive control: inside the bit works, to the sandbox's own root
+    tries = [str(path) for path in pathlib.Path(daemon.data).rglob(name)]
+    pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]
+    tries += [f"/proc/{pid}/root/{name}" for pid in pids]
+    assert [path for path in tries if run_as_nobody(path) is not None] == []
+    ordinary = pathlib.Path(tempfile.mkdtemp(prefix="cay-setuid-", dir="/var/tmp"))
+    ordinary.chmod(0o755)
+    shutil.copy("/usr/bin/id", ordinary / "id")
+    (ordinary / "id").chmod(0o4755)
+    control = run_as_nobody(ordinary / "id")
+    shutil.rmtree(ordinary)
+    assert control == "0"  # positive control: in an ordinary directory it would have worked
+
+
+def test_special_files_are_refused_at_once(sandbox, tmp_path):
+    sandbox.sh("rm -f /fifo /sock /zero; mkfifo /fifo; ln -s /dev/zero /zero;"
+               " python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('/sock')\"")
+    for path in ("/fifo", "/sock", "/zero", "/dev/zero", "/dev/tty"):
+        begun = time.monotonic()
+        got = sandbox.get(path, tmp_path / "out", timeout=20)
+        assert got.code == 125 or got.code == 1, (path, got)
+        assert time.monotonic() - begun < 5, path
+
+
+def test_hanging_files_delay_no_command(sandbox):
+    """File work that waits (a FIFO that nobody writes, a glob of a directory without end) leaves others' latency alone."""
+
+    def median():
+        taken = []
+        for _ in range(15):
+            begun = time.monotonic()
+            assert sandbox.run("true").code == 0
+            taken.append(time.monotonic() - begun)
+        return statistics.median(taken)
+
+    quiet = median()
+    sandbox.sh("rm -f /fifo; mkfifo /fifo")
+    copies = [subprocess.Popen([CAY, "cp", f"{sandbox.name}:/fifo", "/dev/null"], env={**os.environ, **sandbox.daemon.env},
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(8)]
+    reader = sandbox.start("cat /fifo")  # a command may wait as long as it likes
+    busy = median()
+    for copy in copies:
+        assert copy.wait(timeout=90) != 0
+    sandbox.daemon.cli("kill", sandbox.name, reader)
+    assert busy < 4 * quiet + 0.05, (quiet, busy)
+
+
+def test_device_nodes_cannot_be_made(sandbox):
+    for kind in ("b 7 0", "c 1 1", "c 10 229"):
+        assert sandbox.sh(f"mknod /node {kind}").code != 0, kind
+    assert sandbox.sh("rm -f /node; mknod /node p && test -p /node").code == 0  # positive control
+    nodes = sandbox.sh("find / -xdev \\( -type b -o -type c \\) 2>/dev/null").text
+    assert nodes == "", nodes
+    listed = sandbox.sh("ls /dev").text.split()
+    assert {"null", "zero", "full", "random", "urandom", "tty"} <= set(listed)
+    assert not {"mem", "kmsg", "vda", "sda", "loop0", "fuse", "kvm"} & set(listed)
+
+
+def test_usr_of_the_host_stays_as_it_is(sandbox):
+    """The snapshot's files are links to the host's: writing inside must reach a copy."""
+    before = pathlib.Path("/usr/bin/users").read_bytes()
+    mode = os.stat("/usr/bin/users").st_mode
+    assert sandbox.sh("echo changed >> /usr/bin/users && chmod 4777 /usr/bin/users && chown 1000 /usr/bin/users").code == 0
+    assert sandbox.sh("tail -c 8 /usr/bin/users").text == "changed\n"  # positive control: inside it did change
+    assert pathlib.Path("/usr/bin/users").read_bytes() == before
+    assert os.stat("/usr/bin/users").st_mode == mode and stat.S_ISREG(mode)

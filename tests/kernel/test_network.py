@@ -1,0 +1,83 @@
+"""No address but the sandbox's own loopback."""
+import json
+import os
+import socket
+
+import pytest
+
+from inside import sandbox  # noqa: F401 (a fixture)
+
+CONNECT = r"""
+import json, socket, sys, time
+results = {}
+for address in json.loads(sys.argv[1]):
+    host, port = address
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    s = socket.socket(family, socket.SOCK_STREAM); s.settimeout(5)
+    begun = time.monotonic()
+    try: s.connect((host, port)); word = "connected"
+    except socket.timeout: word = "timeout"
+    except OSError as error: word = "refused"
+    results[host] = [word, time.monotonic() - begun]
+print(json.dumps(results))
+"""
+
+
+@pytest.fixture
+def host_server():
+    """A listener on the host's loopback."""
+    server = socket.create_server(("127.0.0.1", 0))
+    yield server.getsockname()[1]
+    server.close()
+
+
+def test_only_loopback_is_there(sandbox):
+    names = [line.split(":")[0].strip() for line in sandbox.sh("cat /proc/net/dev").text.splitlines()[2:]]
+    assert names == ["lo"]
+
+
+def test_nothing_outside_is_reached_and_nothing_hangs(sandbox, host_server):
+    socket.create_connection(("127.0.0.1", host_server), timeout=5).close()  # positive control: the host reaches it
+    targets = [["127.0.0.1", host_server], ["169.254.169.254", 80], ["8.8.8.8", 53], ["10.0.0.1", 80],
+               ["192.168.0.1", 80], ["fd00:ec2::254", 80], ["2001:4860:4860::8888", 53], ["::ffff:169.254.169.254", 80]]
+    got = json.loads(sandbox.python(CONNECT, json.dumps(targets)).text)
+    assert {host: word for host, (word, _) in got.items() if word != "refused"} == {}
+    assert max(seconds for _, seconds in got.values()) < 2
+
+
+def test_its_own_loopback_works(sandbox):
+    program = r"""
+import socket, threading
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname(), timeout=5)
+peer, _ = server.accept(); peer.sendall(b"hello"); print(client.recv(5).decode())
+"""
+    assert sandbox.python(program).text == "hello\n"
+
+
+def test_abstract_sockets_of_the_host_are_not_there(sandbox):
+    name = "cay-attack-" + os.urandom(4).hex()
+    server = socket.socket(socket.AF_UNIX)
+    server.bind("\0" + name)
+    server.listen()
+    connect = "import socket,sys; s = socket.socket(socket.AF_UNIX); s.connect('\\0' + sys.argv[1]); print('connected')"
+    client = socket.socket(socket.AF_UNIX)
+    client.connect("\0" + name)  # positive control
+    got = sandbox.python(connect, name)
+    assert got.code != 0 and "connected" not in got.text
+    client.close()
+    server.close()
+
+
+def test_udp_goes_nowhere(sandbox):
+    host = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    host.bind(("127.0.0.1", 0))
+    host.settimeout(0.2)
+    port = host.getsockname()[1]
+    send = f"import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'out', ('127.0.0.1', {port}))"
+    exec(send)  # positive control: from the host it arrives
+    assert host.recv(16) == b"out"
+    sandbox.python(send)
+    with pytest.raises(TimeoutError):
+        host.recv(16)
+    host.close()
