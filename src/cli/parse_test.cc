@@ -1,0 +1,113 @@
+#include "cli/parse.h"
+
+#include <gtest/gtest.h>
+
+namespace cay::cli {
+namespace {
+
+const std::vector<Hook> kHooks{{"serve", "run the daemon", nullptr}};
+
+Parsed parsed(std::vector<std::string> args) { return parse(args, kHooks); }
+
+template <class T>
+T args_of(std::vector<std::string> args) {
+  auto got = parsed(std::move(args));
+  EXPECT_TRUE(got.invocation.has_value()) << got.err;
+  return got.invocation ? std::get<T>(got.invocation->args) : T{};
+}
+
+TEST(ParseTest, RunTakesEverythingBehindTheDashesAsItIs) {
+  const auto got = args_of<RunArgs>({"run", "--rm", "-it", "--memory", "128MiB", "--cpus", "0.5", "-e", "A=b=c", "--timeout",
+                                     "1.5", "--label", "x=y", "--", "sh", "-c", "exit 7", "--json", "--"});
+  EXPECT_TRUE(got.remove);
+  EXPECT_TRUE(got.exec.interactive);
+  EXPECT_TRUE(got.exec.terminal);
+  EXPECT_EQ(got.exec.argv, (std::vector<std::string>{"sh", "-c", "exit 7", "--json", "--"}));
+  EXPECT_EQ(got.sandbox.limits.memory_bytes, 128u << 20);
+  EXPECT_EQ(got.sandbox.limits.cpu_millicores, 500u);
+  EXPECT_EQ(got.exec.command.env.at("A"), "b=c");
+  EXPECT_EQ(got.exec.command.timeout_s, 1.5);
+  EXPECT_EQ(got.sandbox.labels.at("x"), "y");
+}
+
+TEST(ParseTest, ExecWithoutTimeoutHasNone) {
+  const auto got = args_of<ExecArgs>({"exec", "-w", "/usr", "--user", "user", "box", "--", "ls"});
+  EXPECT_EQ(got.sandbox, "box");
+  EXPECT_EQ(got.command.cwd, "/usr");
+  EXPECT_EQ(got.command.user, "user");
+  EXPECT_EQ(got.command.timeout_s, 0);
+}
+
+TEST(ParseTest, ExecTakesPlainWordsWithoutDashes) {
+  const auto got = args_of<ExecArgs>({"exec", "box", "ls", "/"});
+  EXPECT_EQ(got.argv, (std::vector<std::string>{"ls", "/"}));
+  const auto bad = parsed({"exec", "box", "ls", "-l"});
+  EXPECT_EQ(bad.code, 125);
+  EXPECT_NE(bad.err.find("--"), std::string::npos);
+}
+
+TEST(ParseTest, JsonIsForEveryCommand) {
+  EXPECT_TRUE(parsed({"ls", "--json"}).invocation->json);
+  EXPECT_FALSE(parsed({"ls"}).invocation->json);
+}
+
+TEST(ParseTest, TyposAreExplained) {
+  auto got = parsed({"exce", "box", "--", "true"});
+  EXPECT_EQ(got.code, 125);
+  EXPECT_NE(got.err.find("cay exec"), std::string::npos) << got.err;
+  got = parsed({"run", "--tiemout", "3", "--", "true"});
+  EXPECT_NE(got.err.find("--timeout"), std::string::npos) << got.err;
+  got = parsed({"xyzzy"});
+  EXPECT_EQ(got.code, 125);
+  EXPECT_EQ(got.err.find("mean"), std::string::npos) << got.err;
+}
+
+TEST(ParseTest, EveryCommandHasExamples) {
+  for (const char* name : {"run", "create", "ls", "exec", "cp", "logs", "attach", "ps", "kill", "stop", "start", "rm", "rename",
+                           "label", "stats", "snapshots", "doctor", "version", "completion"}) {
+    const auto got = parsed({name, "--help"});
+    EXPECT_EQ(got.code, 0) << name;
+    EXPECT_NE(got.out.find("Examples:"), std::string::npos) << name;
+    EXPECT_NE(got.out.find(std::string("cay ") + name), std::string::npos) << got.out;
+  }
+  const auto all = parsed({"--help"});
+  EXPECT_NE(all.out.find("serve"), std::string::npos);
+}
+
+TEST(ParseTest, WrongUsageIsOurFailureAndSaysWhatIsRight) {
+  for (const auto& args : std::vector<std::vector<std::string>>{{},
+                                                                {"run"},
+                                                                {"exec", "box"},
+                                                                {"rm"},
+                                                                {"rm", "--all", "box"},
+                                                                {"run", "--memory", "much", "--", "true"},
+                                                                {"run", "-d", "--rm", "--", "true"},
+                                                                {"run", "-d", "-i", "--", "true"},
+                                                                {"run", "--json", "-t", "--", "true"},
+                                                                {"kill", "box", "id", "--signal", "NOPE"},
+                                                                {"logs", "box"},
+                                                                {"ls", "--", "x"},
+                                                                {"completion", "tcsh"}}) {
+    const auto got = parsed(args);
+    EXPECT_FALSE(got.invocation.has_value());
+    EXPECT_EQ(got.code, 125);
+    EXPECT_FALSE(got.err.empty());
+  }
+}
+
+TEST(ParseTest, CompletionKnowsTheCommands) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const auto script = args_of<CompletionArgs>({"completion", shell}).script;
+    EXPECT_NE(script.find("attach"), std::string::npos) << shell;
+    EXPECT_NE(script.find("serve"), std::string::npos) << shell;
+    EXPECT_NE(script.find("timeout"), std::string::npos) << shell;
+  }
+}
+
+TEST(ParseTest, KillTakesSignalsByName) {
+  EXPECT_EQ(args_of<KillArgs>({"kill", "--signal", "SIGTERM", "box", "id"}).signal, 15);
+  EXPECT_EQ(args_of<KillArgs>({"kill", "box", "id"}).signal, 0);
+}
+
+}  // namespace
+}  // namespace cay::cli

@@ -1,0 +1,76 @@
+#include "cli/values.h"
+
+#include <gtest/gtest.h>
+
+namespace cay::cli {
+namespace {
+
+TEST(ValuesTest, Sizes) {
+  EXPECT_EQ(*parse_size("0"), 0u);
+  EXPECT_EQ(*parse_size("512"), 512u);
+  EXPECT_EQ(*parse_size("128MiB"), 128u << 20);
+  EXPECT_EQ(*parse_size("128m"), 128u << 20);
+  EXPECT_EQ(*parse_size("1.5GiB"), 3u << 29);
+  EXPECT_EQ(*parse_size("500MB"), 500'000'000u);
+  for (const char* bad : {"", "MiB", "-1", "1 GiB", "1Q", "nan", "inf", "1e300g", "0x10"}) EXPECT_FALSE(parse_size(bad)) << bad;
+}
+
+TEST(ValuesTest, Durations) {
+  EXPECT_EQ(*parse_duration("90"), 90);
+  EXPECT_EQ(*parse_duration("1.5s"), 1.5);
+  EXPECT_EQ(*parse_duration("10m"), 600);
+  EXPECT_EQ(*parse_duration("250ms"), 0.25);
+  for (const char* bad : {"", "s", "-1", "1y", "1h30"}) EXPECT_FALSE(parse_duration(bad)) << bad;
+}
+
+TEST(ValuesTest, Cpus) {
+  EXPECT_EQ(*parse_cpus("2"), 2000u);
+  EXPECT_EQ(*parse_cpus("0.5"), 500u);
+  for (const char* bad : {"", "0", "-1", "two", "1e9"}) EXPECT_FALSE(parse_cpus(bad)) << bad;
+}
+
+TEST(ValuesTest, CopyPaths) {
+  auto inside = parse_copy_path("box:/app/x:y");
+  ASSERT_TRUE(inside);
+  EXPECT_EQ(inside->sandbox, "box");
+  EXPECT_EQ(inside->path, "/app/x:y");
+  EXPECT_EQ(parse_copy_path("box:app")->path, "/app");
+  EXPECT_FALSE(parse_copy_path("./a:b")->sandbox.has_value());
+  EXPECT_FALSE(parse_copy_path("/a:b")->sandbox.has_value());
+  EXPECT_FALSE(parse_copy_path("-")->sandbox.has_value());
+  for (const char* bad : {"", ":x", "box:"}) EXPECT_FALSE(parse_copy_path(bad)) << bad;
+}
+
+TEST(ValuesTest, Environment) {
+  ::setenv("CAY_TEST_MINE", "here", 1);
+  const auto got = parse_env({"A=", "B=c=d", "CAY_TEST_MINE", "CAY_TEST_NOT_SET"});
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->size(), 3u);
+  EXPECT_EQ(got->at("B"), "c=d");
+  EXPECT_EQ(got->at("CAY_TEST_MINE"), "here");
+  EXPECT_FALSE(parse_env({"=x"}));
+}
+
+TEST(ValuesTest, SignalsByNameAndNumber) {
+  EXPECT_EQ(*parse_signal("TERM"), 15);
+  EXPECT_EQ(*parse_signal("sigint"), 2);
+  EXPECT_EQ(*parse_signal("9"), 9);
+  for (const char* bad : {"", "-9", "65", "SIG", "TERMINATE"}) EXPECT_FALSE(parse_signal(bad)) << bad;
+}
+
+TEST(ValuesTest, HumanSizes) {
+  EXPECT_EQ(human_size(0), "0 B");
+  EXPECT_EQ(human_size(1023), "1023 B");
+  EXPECT_EQ(human_size(2u << 30), "2 GiB");
+  EXPECT_EQ(human_size(3u << 29), "1.5 GiB");
+}
+
+TEST(ValuesTest, NearestIsNearOrNothing) {
+  const std::vector<std::string> known{"exec", "run", "create", "rm"};
+  EXPECT_EQ(nearest("exce", known), "exec");
+  EXPECT_EQ(nearest("creat", known), "create");
+  EXPECT_EQ(nearest("xyzzy", known), "");
+}
+
+}  // namespace
+}  // namespace cay::cli

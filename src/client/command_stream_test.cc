@@ -1,0 +1,189 @@
+#include <gtest/gtest.h>
+
+#include "client/sync_state.h"
+#include "client/testing/fake_http.h"
+
+namespace cay::client {
+namespace {
+
+using testing::closed_frame;
+using testing::FakeHttp;
+using testing::output_frame;
+using testing::text_frame;
+
+constexpr const char* kStarted = R"({"type":"started","command":{"id":"c1","state":"running"}})";
+constexpr const char* kEnd =
+    R"({"type":"end","command":{"id":"c1","state":"exited","exit_code":3,"stdout":{"bytes":6},"stderr":{"bytes":2}}})";
+
+struct CommandStreamTest : ::testing::Test {
+  std::shared_ptr<FakeHttp::Log> log = std::make_shared<FakeHttp::Log>();
+
+  sdk::Sandbox box(double reconnect_for_s = 5) {
+    sdk::ClientOptions options;
+    options.api_key = "k";
+    options.reconnect_for_s = reconnect_for_s;
+    auto make = [this](const asio::any_io_executor&) { return std::make_unique<FakeHttp>(log); };
+    return {std::make_shared<sdk::ClientState>(options, make), "box"};
+  }
+};
+
+TEST_F(CommandStreamTest, GathersBothStreamsAndTheEnd) {
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "abc"), output_frame(2, 0, "ee"),
+                                        output_frame(1, 3, "def"), text_frame(kEnd)});
+  const auto got = box().run({"prog"});
+  EXPECT_EQ(got.out, "abcdef");
+  EXPECT_EQ(got.err, "ee");
+  EXPECT_EQ(got.command.exit_code, 3);
+  EXPECT_FALSE(got.truncated);
+  EXPECT_FALSE(got.ok());
+}
+
+TEST_F(CommandStreamTest, ComesBackAtTheNextByteOfEachStream) {
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "abc"), output_frame(2, 0, "e")});
+  log->sockets.emplace_back(Error{Code::kUnavailable, "connect_failed", "the daemon restarts", 0});
+  // The reader was quicker than its offsets: "c" comes again and must not be told twice.
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 2, "cdef"), output_frame(2, 1, "e"),
+                                        text_frame(kEnd)});
+  const auto got = box().run({"prog"});
+  EXPECT_EQ(got.out, "abcdef");
+  EXPECT_EQ(got.err, "ee");
+  ASSERT_EQ(log->frames.size(), 2u);
+  EXPECT_NE(log->frames[1].find(R"("stdout_offset":3)"), std::string::npos) << log->frames[1];
+  EXPECT_NE(log->frames[1].find(R"("stderr_offset":1)"), std::string::npos) << log->frames[1];
+  EXPECT_NE(log->frames[1].find(R"("type":"attach")"), std::string::npos);
+}
+
+TEST_F(CommandStreamTest, AStartHasAnIdOfItsOwnSoThatItCannotRunTwice) {
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), text_frame(kEnd)});
+  (void)box().run({"prog"});
+  ASSERT_EQ(log->frames.size(), 1u);
+  EXPECT_NE(log->frames[0].find(R"("id":")"), std::string::npos);
+}
+
+TEST_F(CommandStreamTest, AHoleIsAnErrorAndNotSilence) {
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 5, "late")});
+  try {
+    (void)box().run({"prog"});
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.reason(), "stream_hole");
+  }
+}
+
+TEST_F(CommandStreamTest, AGapIsToldAndPassed) {
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "ab"),
+                                        text_frame(R"({"type":"gap","stream":"stdout","offset":2,"length":10})"),
+                                        output_frame(1, 12, "yz"), text_frame(kEnd)});
+  const auto got = box().run({"prog"});
+  EXPECT_EQ(got.out, "abyz");
+  EXPECT_TRUE(got.truncated);
+}
+
+TEST_F(CommandStreamTest, ARefusalIsToldAtOnce) {
+  log->sockets.emplace_back(std::vector{
+      text_frame(R"({"type":"error","error":{"code":"invalid_argument","reason":"command_not_found","message":"no"}})")});
+  try {
+    (void)box().run({"prog"});
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(error.reason(), "command_not_found");
+  }
+}
+
+TEST_F(CommandStreamTest, GivesUpWhenTheDaemonStaysAway) {
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "abc"), closed_frame(1001)});
+  try {
+    (void)box(0.05).run({"prog"});
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+  }
+}
+
+TEST_F(CommandStreamTest, InputWhoseFateIsUnknownIsSaidToBe) {
+  log->sockets.emplace_back(std::vector{text_frame(kStarted)});
+  auto command = box().spawn({"cat"});
+  log->answer = [](const std::string&) -> Result<http::Response> {
+    return Error{Code::kUnavailable, "connection_lost", "broke", 0};
+  };
+  try {
+    command.write_stdin("x");
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.reason(), "stdin_uncertain");
+  }
+}
+
+TEST_F(CommandStreamTest, InputThatWasNeverSentIsSentAgain) {
+  log->sockets.emplace_back(std::vector{text_frame(kStarted)});
+  auto command = box().spawn({"cat"});
+  int tries = 0;
+  log->answer = [&tries](const std::string&) -> Result<http::Response> {
+    if (++tries == 1) return Error{Code::kUnavailable, "connect_failed", "not yet", 0};
+    return http::Response{204, {}, {}};
+  };
+  command.write_stdin("hello");
+  EXPECT_EQ(tries, 2);
+  EXPECT_NE(log->requests.back().find("/stdin hello"), std::string::npos);
+}
+
+TEST_F(CommandStreamTest, NoKeyIsToldOnlyOnceADaemonAnswers) {
+  sdk::ClientOptions options;
+  options.key_problem = "ask for `cay key create`";
+  auto make = [this](const asio::any_io_executor&) { return std::make_unique<FakeHttp>(log); };
+  const sdk::Client client(std::make_shared<sdk::ClientState>(options, make));
+  try {
+    (void)client.list();
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.reason(), "no_key");
+  }
+  log->answer = [](const std::string&) -> Result<http::Response> {
+    return Error{Code::kUnavailable, "connect_failed", "refused", 0};
+  };
+  try {
+    (void)client.list();
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.reason(), "connect_failed");
+    EXPECT_NE(std::string(error.what()).find("cay serve"), std::string::npos);
+  }
+}
+
+TEST_F(CommandStreamTest, ListTakesAllPages) {
+  log->answer = [](const std::string& request) -> Result<http::Response> {
+    const bool second = request.find("cursor=next%20page") != std::string::npos;
+    return http::Response{200, {}, second ? R"({"items":[{"id":"2","name":"b"}],"next_cursor":null})"
+                                          : R"({"items":[{"id":"1","name":"a"}],"next_cursor":"next page"})"};
+  };
+  const auto state = std::make_shared<sdk::ClientState>(
+      sdk::ClientOptions{}, [this](const asio::any_io_executor&) { return std::make_unique<FakeHttp>(log); });
+  const auto items = sdk::Client(state).list();
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_EQ(items[1].name, "b");
+}
+
+TEST_F(CommandStreamTest, ErrorAnswersBecomeTypedExceptions) {
+  log->answer = [](const std::string&) -> Result<http::Response> {
+    return http::Response{404, {}, R"({"error":{"code":"not_found","reason":"sandbox_not_found","message":"no box"}})"};
+  };
+  try {
+    (void)box().info();
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotFound);
+    EXPECT_EQ(error.reason(), "sandbox_not_found");
+    EXPECT_STREQ(error.what(), "no box");
+  }
+  log->answer = [](const std::string&) -> Result<http::Response> { return http::Response{502, {}, "<html>"}; };
+  try {
+    (void)box().info();
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+  }
+}
+
+}  // namespace
+}  // namespace cay::client

@@ -1,0 +1,194 @@
+#include <archive.h>
+#include <archive_entry.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "client/tar_pack.h"
+#include "client/tar_unpack.h"
+
+namespace cay::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Member {
+  std::string name = {};
+  mode_t type = AE_IFREG;
+  std::string content = {};  // of a link: its target
+  mode_t mode = 0644;
+  std::string hardlink = {};
+};
+
+std::string tar_of(const std::vector<Member>& members) {
+  std::string out(1 << 20, '\0');
+  std::size_t used = 0;
+  auto* tar = archive_write_new();
+  archive_write_set_format_pax(tar);
+  archive_write_open_memory(tar, out.data(), out.size(), &used);
+  for (const auto& member : members) {
+    auto* entry = archive_entry_new();
+    archive_entry_set_pathname(entry, member.name.c_str());
+    archive_entry_set_mode(entry, member.type | member.mode);
+    if (member.type == AE_IFREG) archive_entry_set_size(entry, static_cast<la_int64_t>(member.content.size()));
+    if (member.type == AE_IFLNK) archive_entry_set_symlink(entry, member.content.c_str());
+    if (!member.hardlink.empty()) archive_entry_set_hardlink(entry, member.hardlink.c_str());
+    EXPECT_EQ(archive_write_header(tar, entry), ARCHIVE_OK) << archive_error_string(tar);
+    if (member.type == AE_IFREG && member.hardlink.empty()) {
+      archive_write_data(tar, member.content.data(), member.content.size());
+    }
+    archive_entry_free(entry);
+  }
+  archive_write_close(tar);
+  archive_write_free(tar);
+  out.resize(used);
+  return out;
+}
+
+struct TarTest : ::testing::Test {
+  fs::path root;
+  void SetUp() override {
+    std::string name = "/tmp/cay-tar-XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    root = name;
+  }
+  void TearDown() override { fs::remove_all(root); }
+
+  Result<sdk::CopyReport> unpack(const std::string& bytes, Links links = Links::kInsideOnly) {
+    std::string left = bytes;
+    UnpackOptions options;
+    options.links = links;
+    return unpack_tar((root / "target").string(), [&left] { return Result<std::string>(std::exchange(left, {})); }, options);
+  }
+  std::string read(const fs::path& path) const {
+    std::ifstream file(root / path);
+    std::ostringstream out;
+    out << file.rdbuf();
+    return out.str();
+  }
+  bool there(const fs::path& path) const { return fs::symlink_status(root / path).type() != fs::file_type::not_found; }
+};
+
+TEST_F(TarTest, PacksAndUnpacksATree) {
+  fs::create_directories(root / "from/sub dir");
+  std::ofstream(root / "from/a.bin") << std::string(200'000, 'x');
+  std::ofstream(root / "from/sub dir/run.sh") << "#!/bin/sh\n";
+  fs::permissions(root / "from/sub dir/run.sh", fs::perms(0755));
+  fs::create_symlink("a.bin", root / "from/link");
+  auto packer = TarPacker::open(root / "from");
+  ASSERT_TRUE(packer);
+  UnpackOptions options;
+  auto report = unpack_tar((root / "target").string(), [&] { return (*packer)->next(); }, options);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(read("target/a.bin"), std::string(200'000, 'x'));
+  EXPECT_EQ(fs::read_symlink(root / "target/link"), "a.bin");
+  EXPECT_EQ(fs::status(root / "target/sub dir/run.sh").permissions(), fs::perms(0755));
+  EXPECT_EQ(report->moved.bytes, (*packer)->report().moved.bytes);
+  EXPECT_TRUE(report->skipped.empty());
+}
+
+TEST_F(TarTest, NamesThatLeadOutAreSkipped) {
+  auto report = unpack(tar_of({{"../up"}, {"/abs"}, {"a/../../up"}, {"fine", AE_IFREG, "ok"}}));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->skipped.size(), 3u);
+  EXPECT_FALSE(there("up"));
+  EXPECT_EQ(read("target/fine"), "ok");
+}
+
+TEST_F(TarTest, NothingIsWrittenThroughALinkOfTheArchive) {
+  fs::create_directory(root / "outside");
+  const std::string to = (root / "outside").string();
+  auto report = unpack(tar_of({{"out", AE_IFLNK, to}, {"out/evil", AE_IFREG, "x"}}), Links::kAll);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(fs::is_empty(root / "outside"));
+  EXPECT_EQ(report->skipped.size(), 1u);
+}
+
+TEST_F(TarTest, NothingIsWrittenThroughALinkOfTheTarget) {
+  fs::create_directories(root / "outside");
+  fs::create_directories(root / "target");
+  std::ofstream(root / "outside/file") << "kept";
+  fs::create_symlink("../outside", root / "target/out");
+  fs::create_symlink("../outside/file", root / "target/file");
+  auto report = unpack(tar_of({{"out/evil", AE_IFREG, "x"}, {"file", AE_IFREG, "new"}, {"out", AE_IFDIR}}));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(there("outside/evil"));
+  EXPECT_EQ(read("outside/file"), "kept");
+  EXPECT_EQ(read("target/file"), "new");
+  EXPECT_EQ(report->skipped.size(), 2u);
+}
+
+TEST_F(TarTest, LinksOutOfTheTreeAreLeftOutUnlessAskedFor) {
+  const std::string bytes = tar_of({{"abs", AE_IFLNK, "/etc/passwd"},
+                                    {"d", AE_IFDIR, "", 0755},
+                                    {"d/up", AE_IFLNK, "../.."},
+                                    {"d/in", AE_IFLNK, "../fine"},
+                                    {"fine", AE_IFREG, "ok"}});
+  auto report = unpack(bytes);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->skipped.size(), 2u);
+  EXPECT_FALSE(there("target/abs"));
+  EXPECT_FALSE(there("target/d/up"));
+  EXPECT_EQ(read("target/d/in"), "ok");
+  ASSERT_TRUE(unpack(bytes, Links::kAll));
+  EXPECT_EQ(fs::read_symlink(root / "target/abs"), "/etc/passwd");
+}
+
+TEST_F(TarTest, ALinkMayNotClimbBehindANameThatMayBeALink) {
+  EXPECT_TRUE(link_stays_inside("a/b/l", "../../c"));
+  EXPECT_TRUE(link_stays_inside("l", "x/y"));
+  EXPECT_FALSE(link_stays_inside("a/b/l", "../../../c"));
+  EXPECT_FALSE(link_stays_inside("l", "x/.."));
+  EXPECT_FALSE(link_stays_inside("l", "/etc"));
+  EXPECT_FALSE(link_stays_inside("l", ""));
+}
+
+TEST_F(TarTest, NoDevicesFifosHardLinksOrSetuid) {
+  auto report = unpack(tar_of({{"fifo", AE_IFIFO},
+                               {"dev", AE_IFCHR},
+                               {"f", AE_IFREG, "x", 06755},
+                               {"hard", AE_IFREG, "", 0644, "/etc/passwd"}}));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->skipped.size(), 3u);
+  EXPECT_FALSE(there("target/fifo"));
+  EXPECT_FALSE(there("target/hard"));
+  struct stat facts {};
+  ASSERT_EQ(::stat((root / "target/f").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0755u);
+}
+
+TEST_F(TarTest, ADirectoryThatMayNotBeWrittenIsFilledFirst) {
+  auto report = unpack(tar_of({{"d", AE_IFDIR, "", 0555}, {"d/f", AE_IFREG, "x"}}));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(read("target/d/f"), "x");
+  fs::permissions(root / "target/d", fs::perms(0755));
+}
+
+TEST_F(TarTest, AnArchiveCutShortIsAnError) {
+  std::string bytes = tar_of({{"f", AE_IFREG, std::string(100'000, 'x')}});
+  bytes.resize(50'000);
+  auto report = unpack(bytes);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().reason, "bad_archive");
+}
+
+TEST_F(TarTest, ASourceThatFailsIsTheErrorTold) {
+  UnpackOptions options;
+  auto pull = [] { return Result<std::string>(Error{Code::kUnavailable, "connection_lost", "broke", 0}); };
+  auto report = unpack_tar((root / "target").string(), pull, options);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().reason, "connection_lost");
+}
+
+TEST_F(TarTest, PackingWhatIsNotThereFails) {
+  auto packer = TarPacker::open(root / "none");
+  ASSERT_FALSE(packer);
+  EXPECT_EQ(packer.error().code, Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace cay::client
