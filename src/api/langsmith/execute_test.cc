@@ -94,7 +94,7 @@ TEST_F(ExecuteTest, EndsAreToldAsTheyWere) {
   settle();
   EXPECT_EQ(frame(1).at("error_type").as_string(), "CommandTimeout");
   auto lost = open(R"({"type":"execute","command":"x","command_id":"c2"})");
-  runtime.die(runtime.alive.begin()->first, "keeper lost");
+  die("keeper lost");
   settle();
   EXPECT_EQ(frame(1).at("type").as_string(), "error");
 }

@@ -122,7 +122,7 @@ TEST_F(StreamTest, GapsAndLossAreTold) {
   settle();
   EXPECT_EQ(type(1), "gap");
   EXPECT_EQ(text(1).at("length").as_int64(), 5);
-  runtime.die(runtime.alive.begin()->first, "keeper lost");
+  die("keeper lost");
   settle();
   EXPECT_EQ(type(2), "error");
   EXPECT_EQ(text(2).at("error").at("code").as_string(), "lost");

@@ -171,7 +171,7 @@ TEST_F(NativeTest, ALostSandboxIsNotAnExitCode) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) { return runs_on(); };
   auto waiting = begin(exchange("POST", box + "/commands", R"({"argv":["x"]})"));
-  runtime.die(runtime.alive.begin()->first, "keeper lost");
+  die("keeper lost");
   settle();
   ASSERT_TRUE(waiting.done());
   EXPECT_EQ(waiting.exchange->status, 500);

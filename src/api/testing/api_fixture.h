@@ -70,6 +70,12 @@ class ApiTest : public ::testing::Test {
   core::testing::FakeCommands& commands() { return runtime.only_box().fake_commands(); }
   core::testing::FakeFiles& files() { return runtime.only_box().fake_files(); }
 
+  // The only sandbox dies unasked.
+  void die(const std::string& reason) {
+    const SandboxId id = runtime.alive.begin()->first;
+    runtime.die(id, reason);
+  }
+
   asio::io_context loop;
   core::testing::ManualClock clock;
   core::testing::FakeRuntime runtime;
