@@ -34,7 +34,11 @@ class Sandbox:
         return got.text.strip()
 
     def put(self, program, path):
-        got = self.sh(f"cat > {path} && chmod 755 {path}", stdin=pathlib.Path(program).read_bytes())
+        self.put_text(pathlib.Path(program).read_bytes(), path)
+
+    def put_text(self, text, path):
+        data = text.encode() if isinstance(text, str) else text
+        got = self.sh(f"cat > {path} && chmod 755 {path}", stdin=data)
         assert got.code == 0, got
 
     def get(self, path, to, timeout=60):

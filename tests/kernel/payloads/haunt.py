@@ -3,7 +3,7 @@ read, or that still runs the keeper's image. Runs inside, as root. Prints what i
 
    haunt.py once        every process that is there now
    haunt.py until FILE  again and again, until FILE exists; then a summary
-   … gentle             reads and traces only, sends no signals"""
+   … gentle             only reads and traces: changes nothing, sends no signals"""
 import ctypes
 import json
 import os
@@ -27,7 +27,16 @@ class Leaks(list):
             super().append(leak)
 
 
-leaks = Leaks()
+leaks, changed = Leaks(), Leaks()
+
+
+def told_of(pid):
+    """What any process may know of another."""
+    try:
+        lines = dict(line.rstrip("\n").split(":\t", 1) for line in open(f"/proc/{pid}/status"))
+        return [lines[name] for name in ("Name", "State", "Uid", "Seccomp")]
+    except (OSError, ValueError, KeyError):
+        return []
 
 
 def theirs(pid):
@@ -86,19 +95,21 @@ def attack(pid):
     mine, other = Iovec(ctypes.addressof(local), 64), Iovec(remote, 64)
     if libc.process_vm_readv(pid, ctypes.byref(mine), 1, ctypes.byref(other), 1, 0) > 0:
         leaks.append([pid, "process_vm_readv", repr(local.raw)])
+    if not destructive:
+        return
     for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
         try:
             resource.prlimit(pid, limit, (0, 0))
-            leaks.append([pid, "prlimit", limit])
+            changed.append([pid, "prlimit", limit, told_of(pid)])
         except (OSError, ValueError):
             pass
     for act in (lambda: os.setpriority(os.PRIO_PROCESS, pid, 19), lambda: os.sched_setaffinity(pid, {0})):
         try:
             act()
-            leaks.append([pid, "scheduling", "changed"])
+            changed.append([pid, "scheduling", 0, told_of(pid)])
         except OSError:
             pass
-    if destructive and theirs(pid):
+    if theirs(pid):
         for number in (signal.SIGSTOP, signal.SIGKILL):
             try:
                 os.kill(pid, number)
@@ -136,4 +147,4 @@ else:
         for pid in pids():
             if theirs(pid):
                 attack(pid)
-print(json.dumps({"control": works, "tried": tried, "processes": len(seen), "leaks": leaks[:50]}))
+print(json.dumps({"control": works, "tried": tried, "processes": len(seen), "leaks": leaks[:50], "changed": changed[:50]}))
