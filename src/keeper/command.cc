@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "keeper/command_state.h"
 #include "keeper/terminal.h"
 #include "keeper/tracer.h"
-#include "keeper/command_state.h"
 
 namespace cay::keeper {
 namespace {

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace cay::keeper {
@@ -12,7 +13,7 @@ namespace {
 
 using wire::Type;
 
-constexpr std::size_t kMostUngreeted = 4;
+constexpr std::ptrdiff_t kMostUngreeted = 8;
 constexpr std::int64_t kGreetingMs = 5000;
 
 // Whether a request of this type opens a channel that stays open.
@@ -49,8 +50,12 @@ void Server::accept_all() {
       }
       return;
     }
-    const std::size_t ungreeted = peers_.size() - (daemon_ != nullptr ? 1 : 0);
-    if (!welcome(fd.get()) || ungreeted >= kMostUngreeted) continue;
+    if (!welcome(fd.get())) continue;
+    // A silent one gives way to a new one: nobody is kept out by peers that never say HELLO.
+    const auto silent = [](const Peer& peer) { return !peer.greeted; };
+    if (std::count_if(peers_.begin(), peers_.end(), silent) >= kMostUngreeted) {
+      on_close(*std::find_if(peers_.begin(), peers_.end(), silent));
+    }
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // refused by UNIX sockets: fine
     Peer& peer = peers_.emplace_back();

@@ -1,0 +1,167 @@
+// Frames, messages and the spool's layout: what goes in comes out, and nonsense is refused.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "wire/frame.h"
+#include "wire/messages.h"
+#include "wire/spool_layout.h"
+
+namespace cay::wire {
+namespace {
+
+TEST(FrameTest, AnyCutGivesTheSameFrames) {
+  std::string bytes;
+  for (unsigned i = 0; i < 50; ++i) {
+    Frame frame;
+    frame.type = static_cast<std::uint16_t>(i);
+    frame.channel = i * 7;
+    frame.payload = std::string(i * 1000, static_cast<char>('a' + i % 26));
+    bytes += encode_frame(frame);
+  }
+  for (const std::size_t step : {std::size_t{1}, std::size_t{11}, std::size_t{4096}, bytes.size()}) {
+    FrameReader reader;
+    unsigned seen = 0;
+    for (std::size_t at = 0; at < bytes.size(); at += step) {
+      reader.feed(std::string_view(bytes).substr(at, step));
+      while (auto frame = reader.next()) {
+        EXPECT_EQ(frame->channel, seen * 7);
+        EXPECT_EQ(frame->payload.size(), seen * 1000);
+        ++seen;
+      }
+    }
+    EXPECT_EQ(seen, 50U);
+    EXPECT_EQ(reader.buffered(), 0U);
+  }
+}
+
+TEST(FrameTest, ALengthOutOfRangeIsBadForEver) {
+  for (const std::uint32_t length : {0U, 7U, kMaxPayload + 9U, 0xffffffffU}) {
+    FrameReader reader;
+    std::string bytes;
+    for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<char>((length >> (8 * i)) & 0xff));
+    reader.feed(bytes + std::string(100, '\0'));
+    EXPECT_FALSE(reader.next());
+    EXPECT_TRUE(reader.bad());
+  }
+}
+
+TEST(FrameTest, DataKeepsItsOffsetAndFlag) {
+  Data data;
+  data.stream = 2;
+  data.after_end = true;
+  data.offset = 0x1234567890abcdefULL;
+  data.bytes = "xyz";
+  const std::string bytes = encode_data(data);
+  const auto got = decode_data(bytes);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->stream, 2);
+  EXPECT_TRUE(got->after_end);
+  EXPECT_EQ(got->offset, data.offset);
+  EXPECT_EQ(got->bytes, "xyz");
+  EXPECT_FALSE(decode_data(std::string_view(bytes).substr(0, 9)));
+}
+
+CommandMsg sample() {
+  CommandMsg message;
+  message.command_id = "id";
+  message.argv = {"a", "", "c d"};
+  message.exit_code = -1;
+  message.state = 7;
+  message.out.bytes = 1ULL << 40;
+  message.err.ring_size = 5;
+  return message;
+}
+
+TEST(MessageTest, RoundTrips) {
+  const auto got = decode<CommandMsg>(encode(sample()));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->argv, sample().argv);
+  EXPECT_EQ(got->exit_code, -1);
+  EXPECT_EQ(got->out.bytes, 1ULL << 40);
+  EXPECT_EQ(got->err.ring_size, 5U);
+}
+
+TEST(MessageTest, UnknownTagsAreSkippedAndCutOnesRefused) {
+  const std::string bytes = encode(sample());
+  const std::string unknown("\x99\x7f\x03\x00\x00\x00zzz", 9);
+  ASSERT_TRUE(decode<CommandMsg>(unknown + bytes));
+  EXPECT_EQ(decode<CommandMsg>(unknown + bytes)->argv.size(), 3U);
+  int whole = 0;
+  for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
+    if (decode<CommandMsg>(std::string_view(bytes).substr(0, cut))) ++whole;
+  }
+  EXPECT_LT(whole, 30);  // only cuts between members are still messages
+}
+
+TEST(MessageTest, AppendedRecordsReadAsOne) {
+  CommandMsg later = sample();
+  later.argv = {};
+  later.state = 2;
+  later.exit_code = 3;
+  later.out.bytes = 9;
+  const auto got = decode<CommandMsg>(encode(sample()) + encode(later));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->argv, sample().argv);
+  EXPECT_EQ(got->exit_code, 3);
+  EXPECT_EQ(got->out.bytes, 9U);
+}
+
+TEST(MessageTest, MutatedBytesNeverCrash) {
+  std::minstd_rand random(3);
+  const std::string bytes = encode(sample());
+  for (int i = 0; i < 20'000; ++i) {
+    std::string bad = bytes;
+    for (int n = 0; n < 3; ++n) bad[random() % bad.size()] = static_cast<char>(random());
+    if (const auto got = decode<CommandMsg>(bad)) {
+      EXPECT_LE(got->argv.size(), 70U);
+    }
+    decode<StartCommand>(bad);
+    decode<FileOp>(bad);
+  }
+}
+
+TEST(SpoolLayoutTest, LinearThenHeadGapAndRing) {
+  ExtentMsg stream;
+  stream.bytes = 100;
+  auto piece = locate(stream, 40, 1000);
+  EXPECT_EQ(piece.kind, SpoolPiece::Kind::kData);
+  EXPECT_EQ(piece.file_position, 40U);
+  EXPECT_EQ(piece.length, 60U);
+  EXPECT_EQ(locate(stream, 100, 10).kind, SpoolPiece::Kind::kEnd);
+
+  stream.bytes = 1000;  // a file of 100 bytes: 50 at the head, a ring of 50
+  stream.ring_begin = 50;
+  stream.ring_size = 50;
+  stream.gap_begin = 50;
+  stream.gap_end = 950;
+  piece = locate(stream, 40, 1000);
+  EXPECT_EQ(piece.length, 10U);
+  piece = locate(stream, 60, 5);
+  EXPECT_EQ(piece.kind, SpoolPiece::Kind::kGap);
+  EXPECT_EQ(piece.length, 890U);
+  stream.bytes = 1010;
+  stream.gap_end = 960;
+  piece = locate(stream, 960, 1000);  // up to the ring's turn
+  EXPECT_EQ(piece.file_position, 60U);
+  EXPECT_EQ(piece.length, 40U);
+  piece = locate(stream, 1000, 1000);
+  EXPECT_EQ(piece.file_position, 50U);
+  EXPECT_EQ(piece.length, 10U);
+}
+
+TEST(SpoolLayoutTest, ALostKeepersStreamIsWhatItsFileHolds) {
+  ExtentMsg stream;
+  EXPECT_EQ(settled(stream, 77, true).bytes, 77U);
+  EXPECT_EQ(settled(stream, 77, false).bytes, 0U);
+  stream.bytes = 200;
+  stream.ring_begin = 50;
+  stream.ring_size = 50;
+  const ExtentMsg ring = settled(stream, 100, true);
+  EXPECT_EQ(ring.bytes, 200U);
+  EXPECT_EQ(ring.gap_begin, 50U);
+  EXPECT_EQ(ring.gap_end, 200U);
+}
+
+}  // namespace
+}  // namespace cay::wire
