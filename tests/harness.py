@@ -117,3 +117,14 @@ def wait_until(condition, what, limit=20.0):
             return value
         assert time.monotonic() < end, f"not within {limit} s: {what}"
         select.select([], [], [], 0.02)
+
+
+def keeper_of(daemon, box_id):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            cgroup = pathlib.Path(f"/proc/{pid}/cgroup").read_text()
+        except OSError:
+            continue
+        if box_id in cgroup and "keeper" in cgroup:
+            return int(pid)
+    raise AssertionError("no keeper found")

@@ -8,6 +8,8 @@ import struct
 import pytest
 from websockets.sync.client import connect
 
+from harness import keeper_of
+
 GIB = 1 << 30
 # Deterministic, incompressible enough, and quick to make: an AES stream of zeros.
 MAKE = "openssl enc -aes-128-ctr -K 00112233445566778899aabbccddeeff -iv 0 -in /dev/zero 2>/dev/null | head -c {size}"
@@ -28,17 +30,6 @@ def resident(pid):
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     return 0
-
-
-def keeper_of(daemon, box_id):
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            cgroup = pathlib.Path(f"/proc/{pid}/cgroup").read_text()
-        except OSError:
-            continue
-        if box_id in cgroup and "keeper" in cgroup:
-            return int(pid)
-    raise AssertionError("no keeper found")
 
 
 def socket(daemon, box):

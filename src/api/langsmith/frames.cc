@@ -85,7 +85,7 @@ Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
     spec.timeout_ms = number * kMilli;
     // Nobody can come back for the output of a POST: with its caller the command ends.
     spec.kill_on_disconnect = true;
-    spec.ttl_ms = 0;
+    spec.ttl_ms = 60 * kMilli;  // its output is read by this request alone, which attaches after it began
     spec.close_stdin = true;  // and nobody can write to it
   }
   if (pty) spec.pty = PtySize{};

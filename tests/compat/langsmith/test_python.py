@@ -213,9 +213,21 @@ def test_typed_errors(daemon, client, sandbox):
     with client.sandbox() as other, pytest.raises(ResourceNameConflictError):
         client.update_sandbox(other.name, new_name=sandbox.name)
     with pytest.raises(ValidationError):
-        client.create_sandbox(idle_ttl_seconds=61)
+        client.create_sandbox(vcpus=0)
     with SandboxClient(max_retries=0) as impatient, pytest.raises(QuotaExceededError):
         impatient.create_sandbox(mem_bytes=10 << 40)
+
+
+def test_a_failed_sandbox_is_not_ready(daemon, client):
+    import signal
+    from langsmith.sandbox import SandboxNotReadyError
+    from harness import keeper_of, wait_until
+    with client.sandbox() as box:
+        os.kill(keeper_of(daemon, box.id), signal.SIGKILL)
+        wait_until(lambda: client.get_sandbox_status(box.name).status == "failed", "the keeper's death was seen")
+        with pytest.raises(SandboxNotReadyError):
+            box.read("/etc/hostname")
+        assert client.start_sandbox(box.name).status == "ready"
 
 
 def test_async_client(daemon):
