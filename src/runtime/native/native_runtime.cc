@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <spdlog/spdlog.h>
+
 #include <array>
 #include <set>
 
@@ -131,8 +133,13 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   const bool first = ::stat((spool() + "/" + spec.id.get()).c_str(), &ignored) != 0;
   const auto old = live_->take(spec.id);
   if (old) old->close(Error{Code::kLost, "keeper_lost", "the sandbox was booted anew", 0});
-  CAY_CO_TRY(const auto created, co_await launcher_.create(std::move(request)));
-  static_cast<void>(created);
+  auto created = co_await launcher_.create(request);
+  if (!created && created.error().reason == "sandbox_busy") {
+    // It has just died, and its remains are being removed: a stop ends when that is over.
+    CAY_CO_CHECK(co_await launcher_.stop(spec.id.get()));
+    created = co_await launcher_.create(request);
+  }
+  if (!created) co_return std::move(created).error();
   auto line = connect(spec.id);
   auto box = co_await greet(spec.id, std::move(line));
   if (box) co_return std::move(box);
@@ -180,18 +187,20 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
   std::set<SandboxId> connected;
   for (const auto& [id, line] : lines) {
     auto box = co_await greet(id, line);
-    if (!box) continue;
+    if (!box) {
+      spdlog::warn("sandbox {} lives but cannot be adopted: {}", id.get(), box.error().message);
+      continue;
+    }
     connected.insert(id);
     alive.emplace_back(id, *std::move(box));
   }
   for (const auto& entry : entries) {
     SandboxId id(entry.sandbox_id);
     if (connected.contains(id)) continue;
-    if (wanted.contains(id)) {
-      CAY_CO_CHECK(co_await launcher_.stop(entry.sandbox_id));
-    } else {
-      CAY_CO_CHECK(co_await launcher_.destroy(entry.sandbox_id));
-    }
+    auto ending = wanted.contains(id) ? launcher_.stop(entry.sandbox_id) : launcher_.destroy(entry.sandbox_id);
+    auto ended = co_await std::move(ending);
+    // What does not go now must not keep the daemon from serving the others; the next start tries again.
+    if (!ended) spdlog::warn("leftovers of sandbox {}: {}", entry.sandbox_id, ended.error().message);
   }
   co_return std::move(alive);
 }
