@@ -217,14 +217,15 @@ asio::awaitable<Connection::After> Connection::finish(std::shared_ptr<LiveExchan
     co_return After::kClosed;
   }
   if (exchange->broken()) co_return After::kAbort;
-  if (!exchange->keep_alive()) co_return After::kLinger;
+  // All was read and nothing waits: closing cannot turn into a reset that destroys the answer.
+  const bool clean = exchange->body_done();
+  stream_->unwatch();
+  if (!exchange->keep_alive()) co_return clean && stream_->is_quiet() ? After::kClosed : After::kLinger;
   if (!exchange->body_done()) {
     auto in_time = co_await detail::run_until(drain(exchange), kDrainTime);
     if (!in_time || !exchange->body_done()) co_return After::kAbort;
   }
-  stream_->unwatch();
-  if (closing_) co_return After::kLinger;
-  co_return After::kNext;
+  co_return closing_ ? After::kLinger : After::kNext;
 }
 
 }  // namespace cay::http

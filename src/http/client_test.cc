@@ -1,0 +1,309 @@
+// The client against our server, and against servers that misbehave.
+#include "http/client.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/streambuf.hpp>
+#include <boost/asio/write.hpp>
+#include <thread>
+#include <vector>
+
+#include "async/deadline.h"
+#include "async/event.h"
+#include "async/testing.h"
+#include "http/server.h"
+#include "http/url.h"
+
+namespace cay::http {
+namespace {
+
+using namespace std::chrono_literals;
+using cay::testing::run;
+using SharedExchange = std::shared_ptr<ServerExchange>;
+
+asio::awaitable<void> echo(SharedExchange exchange) {
+  if (exchange->head().segments.back() == "sleep") co_await sleep_for(1h);
+  if (exchange->head().segments.back() == "stream") {
+    Headers headers;
+    headers.add("X-Kind", "stream");
+    auto body = exchange->body();
+    co_await exchange->respond_stream(200, headers, std::nullopt, std::move(body));
+    co_return;
+  }
+  auto body = co_await exchange->read_body(1 << 20);
+  Response response;
+  response.status = body ? 200 : 413;
+  response.body = exchange->head().method + " " + exchange->head().target + " " + (body ? *body : body.error().message);
+  for (const auto& [name, value] : exchange->head().headers.items()) {
+    if (name.starts_with("X-")) response.body += " " + name + "=" + value;
+  }
+  co_await exchange->respond(std::move(response));
+}
+
+struct ClientTest : ::testing::Test {
+  asio::io_context loop;
+  std::unique_ptr<Server> server;
+  std::unique_ptr<Client> client;
+
+  void start(ServerHandler handler, ClientOptions options = {}, ServerOptions server_options = {}) {
+    server = std::make_unique<Server>(loop.get_executor(), std::move(server_options), std::move(handler));
+    auto endpoint = server->listen("127.0.0.1", 0);
+    ASSERT_TRUE(endpoint);
+    connect("http://localhost:" + std::to_string(endpoint->port) + "/prefix/", std::move(options));
+  }
+  void connect(std::string url, ClientOptions options = {}) {
+    options.url = std::move(url);
+    auto made = Client::create(loop.get_executor(), std::move(options));
+    ASSERT_TRUE(made) << made.error().message;
+    client = *std::move(made);
+  }
+  Result<Response> ask(ClientRequest request) { return run(loop, client->request(std::move(request))); }
+  ~ClientTest() override {
+    client.reset();
+    if (server) run(loop, server->shutdown(Millis(0)));
+  }
+};
+
+ClientRequest make(std::string method, std::string target, std::string body = "") {
+  ClientRequest request;
+  request.method = std::move(method);
+  request.target = std::move(target);
+  request.body = std::move(body);
+  return request;
+}
+
+TEST_F(ClientTest, RequestsShareOneConnection) {
+  ClientOptions options;
+  options.headers.add("X-Key", "default");
+  start(echo, options);
+  for (int i = 0; i < 10; ++i) {
+    auto got = ask(make("POST", "/a?b=" + std::to_string(i), "body"));
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->body, "POST /prefix/a?b=" + std::to_string(i) + " body X-Key=default");
+    EXPECT_EQ(server->connections(), 1u);
+  }
+  auto request = make("GET", "/");
+  request.headers.add("x-key", "own");
+  request.headers.add("X-Other", "o");
+  auto got = ask(std::move(request));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->body, "GET /prefix/  X-Other=o");  // the lower-case name is not shown by echo
+}
+
+TEST_F(ClientTest, HeadAndUnixSocket) {
+  server = std::make_unique<Server>(loop.get_executor(), ServerOptions(), echo);
+  const auto path = "/tmp/cay_http_test_" + std::to_string(::getpid()) + ".sock";
+  ASSERT_TRUE(server->listen_unix(path));
+  auto again = server->listen_unix(path);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().reason, "address_in_use");
+  connect("unix://" + path);
+  for (int i = 0; i < 2; ++i) {
+    auto got = ask(make("HEAD", "/x"));
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->headers.get("Content-Length").value_or(""), "8");
+    EXPECT_EQ(got->body, "");
+  }
+  EXPECT_EQ(server->connections(), 1u);
+}
+
+class Counting final : public ByteSource {
+ public:
+  Counting(std::uint64_t total, std::uint64_t* given) : left_(total), given_(given) {}
+  Task<Bytes> next() override {
+    Bytes piece(std::min<std::uint64_t>(left_, 65536), 'c');
+    left_ -= piece.size();
+    *given_ += piece.size();
+    co_return piece;
+  }
+
+ private:
+  std::uint64_t left_;
+  std::uint64_t* given_;
+};
+
+TEST_F(ClientTest, BodiesStreamInBothDirections) {
+  start([](SharedExchange exchange) -> asio::awaitable<void> {
+    std::uint64_t total = 0;
+    auto body = exchange->body();
+    for (;;) {
+      auto piece = co_await body->next();
+      if (!piece) co_return;
+      if (piece->empty()) break;
+      total += piece->size();
+    }
+    std::uint64_t given = 0;
+    auto source = std::make_unique<Counting>(total, &given);
+    Headers headers;
+    co_await exchange->respond_stream(200, headers, std::nullopt, std::move(source));
+  });
+  for (const bool with_length : {true, false}) {
+    std::uint64_t given = 0;
+    auto request = make("PUT", "/up");
+    request.stream = std::make_unique<Counting>(20'000'000, &given);
+    if (with_length) request.stream_length = 20'000'000;
+    auto story = [&]() -> asio::awaitable<std::uint64_t> {
+      auto answer = co_await client->send(std::move(request));
+      EXPECT_TRUE(answer);
+      std::uint64_t total = 0;
+      for (;;) {
+        auto piece = co_await answer->body->next();
+        EXPECT_TRUE(piece);
+        if (!piece || piece->empty()) break;
+        total += piece->size();
+      }
+      co_return total;
+    };
+    EXPECT_EQ(run(loop, story()), 20'000'000u);
+    EXPECT_EQ(given, 20'000'000u);
+  }
+  EXPECT_EQ(server->connections(), 1u);
+}
+
+TEST_F(ClientTest, ARefusedUploadStopsAndTellsTheAnswer) {
+  start(echo);
+  std::uint64_t given = 0;
+  auto request = make("POST", "/up");
+  request.stream = std::make_unique<Counting>(1ull << 40, &given);
+  request.stream_length = 1ull << 40;
+  auto got = ask(std::move(request));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->status, 413);
+  EXPECT_LT(given, 1u << 26);
+}
+
+TEST_F(ClientTest, NobodyListens) {
+  connect("http://127.0.0.1:1");
+  auto got = ask(make("GET", "/"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().reason, "connect_failed");
+  connect("unix:///nonexistent/cay.sock");
+  got = ask(make("GET", "/"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().reason, "connect_failed");
+}
+
+TEST_F(ClientTest, AnAnswerThatDoesNotComeInTime) {
+  ClientOptions options;
+  options.response_timeout = 20ms;
+  start(echo, options);
+  auto got = ask(make("GET", "/sleep"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().reason, "response_timeout");
+}
+
+TEST_F(ClientTest, AConnectionThatTheServerClosedMeanwhileIsNotUsed) {
+  ServerOptions quick;
+  quick.idle_timeout = 10ms;
+  start(echo, {}, quick);
+  ASSERT_TRUE(ask(make("POST", "/", "1")));
+  auto wait = [&]() -> asio::awaitable<void> {
+    while (server->connections() > 0) co_await sleep_for(Millis(1));
+  };
+  run(loop, wait());
+  EXPECT_TRUE(ask(make("POST", "/", "2")));
+}
+
+// Answers the requests of the n-th connection with the n-th list of answers, then closes it.
+class ScriptedServer {
+ public:
+  explicit ScriptedServer(std::vector<std::vector<std::string>> scripts)
+      : acceptor_(context_, {asio::ip::make_address("127.0.0.1"), 0}), thread_([this, scripts] {
+          for (const auto& script : scripts) {
+            asio::ip::tcp::socket socket(context_);
+            acceptor_.accept(socket);
+            asio::streambuf buffer;
+            boost::system::error_code ignored;
+            for (const auto& answer : script) {
+              const auto size = asio::read_until(socket, buffer, "\r\n\r\n", ignored);
+              buffer.consume(size);
+              asio::write(socket, asio::buffer(answer), ignored);
+            }
+            socket.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+          }
+        }) {}
+  ~ScriptedServer() { thread_.join(); }
+  std::string url() { return "http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
+
+ private:
+  asio::io_context context_;
+  asio::ip::tcp::acceptor acceptor_;
+  std::thread thread_;
+};
+
+TEST_F(ClientTest, BrokenAnswersAreErrorsAndNeverShortBodies) {
+  ScriptedServer bad({{"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"},
+                      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n"},
+                      {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"},
+                      {"SSH-2.0-x\r\n\r\n"},
+                      {""},
+                      {"HTTP/1.1 200 OK\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n"}});
+  connect(bad.url());
+  for (int i = 0; i < 6; ++i) {
+    auto got = ask(make("GET", "/"));
+    ASSERT_FALSE(got) << i;
+    EXPECT_EQ(got.error().reason, "connection_lost") << i;
+  }
+}
+
+TEST_F(ClientTest, AnswersWithoutLengthEndWithTheConnection) {
+  ScriptedServer old({{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\n\r\nall of it"}});
+  connect(old.url());
+  auto got = ask(make("GET", "/"));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->body, "all of it");
+}
+
+TEST_F(ClientTest, AnIdempotentRequestIsRepeatedWhenAKeptConnectionBreaks) {
+  const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n";
+  // Each first connection answers once, takes a second request, and breaks.
+  ScriptedServer flaky({{ok + "a", ""}, {ok + "b", ""}});
+  connect(flaky.url());
+  EXPECT_EQ(ask(make("GET", "/"))->body, "a");
+  EXPECT_EQ(ask(make("GET", "/"))->body, "b");
+  // A POST may have been carried out: it is not repeated.
+  auto got = ask(make("POST", "/"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().reason, "connection_lost");
+}
+
+TEST_F(ClientTest, ARefusedWebSocketIsAValue) {
+  start(echo);
+  auto got = run(loop, client->websocket("/ws", Headers()));
+  ASSERT_TRUE(got);
+  EXPECT_FALSE(got->socket);
+  EXPECT_EQ(got->refusal.status, 200);
+  EXPECT_TRUE(got->refusal.body.starts_with("GET /prefix/ws"));
+}
+
+TEST_F(ClientTest, BadRequestsDoNotLeave) {
+  connect("http://127.0.0.1:1");
+  EXPECT_EQ(ask(make("GET", "/a b")).error().reason, "bad_request");
+  EXPECT_EQ(ask(make("GET", "")).error().reason, "bad_request");
+  EXPECT_EQ(ask(make("GE T", "/")).error().reason, "bad_request");
+}
+
+TEST(UrlTest, GoodAndBad) {
+  auto url = parse_url("HTTP://[::1]:8787/base/");
+  ASSERT_TRUE(url);
+  EXPECT_EQ(url->host, "::1");
+  EXPECT_EQ(url->port, 8787);
+  EXPECT_EQ(url->prefix, "/base");
+  EXPECT_EQ(url->authority, "[::1]:8787");
+  EXPECT_EQ(parse_url("http://h")->port, 80);
+  for (const char* bad : {"", "h:1", "https://h", "ftp://h", "http://", "http://h:0", "http://h:99999", "http://h:x",
+                          "http://[::1", "http://u@h", "http://h/?q", "unix://relative", "http://a b"}) {
+    auto refused = parse_url(bad);
+    ASSERT_FALSE(refused) << bad;
+    EXPECT_EQ(refused.error().reason, "bad_url");
+  }
+}
+
+TEST(EncodeTest, SegmentsSurviveTheTrip) { EXPECT_EQ(encode_segment("a/b c%\xc3\xbc~"), "a%2Fb%20c%25%C3%BC~"); }
+
+}  // namespace
+}  // namespace cay::http

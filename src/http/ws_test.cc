@@ -1,0 +1,313 @@
+// WebSockets: raw frames against the server's side, and our client against our server.
+#include <gtest/gtest.h>
+
+#include <future>
+#include <vector>
+
+#include "async/deadline.h"
+#include "async/event.h"
+#include "async/scope.h"
+#include "http/client.h"
+#include "http/server.h"
+#include "http/testing/loop_thread.h"
+#include "http/testing/raw_client.h"
+#include "http/ws_codec.h"
+#include "http/ws_handshake.h"
+
+namespace cay::http {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::RawClient;
+using testing::TestServer;
+using SharedExchange = std::shared_ptr<ServerExchange>;
+
+constexpr const char* kUpgrade =
+    "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n";
+
+std::string frame(WsOpcode opcode, std::string_view payload) { return encode_frame(WsRole::kClient, opcode, payload); }
+
+// First byte of a frame that is not the last of its message.
+std::string fragment(WsOpcode opcode, std::string_view payload) {
+  auto bytes = frame(opcode, payload);
+  bytes[0] = static_cast<char>(static_cast<unsigned char>(bytes[0]) & 0x7f);
+  return bytes;
+}
+
+// Sends back what it gets; writes how the end looked into `end`.
+struct EchoSocket {
+  std::promise<WsMessage> end;
+  std::vector<std::string> got;
+  std::size_t max_message = 1 << 20;
+
+  asio::awaitable<void> operator()(SharedExchange exchange) {
+    auto socket = co_await exchange->upgrade(max_message);
+    if (!socket) {
+      Response refusal;
+      refusal.status = 400;
+      refusal.body = socket.error().message;
+      co_await exchange->respond(std::move(refusal));
+      co_return;
+    }
+    for (;;) {
+      auto message = co_await (*socket)->read();
+      if (message.kind == WsMessage::Kind::kClosed) {
+        end.set_value(message);
+        co_return;
+      }
+      got.push_back(message.data);
+      if (message.kind == WsMessage::Kind::kText) {
+        auto sent = co_await (*socket)->send_text(message.data);
+        static_cast<void>(sent);
+      } else {
+        auto sent = co_await (*socket)->send_binary(message.data);
+        static_cast<void>(sent);
+      }
+    }
+  }
+};
+
+struct WsFixture : ::testing::Test {
+  EchoSocket echo;
+  ServerHandler handler = [this](SharedExchange exchange) { return echo(std::move(exchange)); };
+
+  WsMessage end() {
+    auto future = echo.end.get_future();
+    if (future.wait_for(10s) != std::future_status::ready) throw std::runtime_error("the handler saw no end");
+    return future.get();
+  }
+};
+
+TEST_F(WsFixture, HandshakeAnswersTheSampleOfTheRfc) {
+  TestServer server(handler);
+  RawClient client(server.port());
+  client.send(kUpgrade);
+  const auto head = client.read_until("\r\n\r\n");
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 101 ")) << head;
+  EXPECT_NE(head.find("Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), std::string::npos);
+  EXPECT_EQ(head.find("deflate"), std::string::npos);
+}
+
+TEST_F(WsFixture, FragmentsPingsAndBothKinds) {
+  TestServer server(handler);
+  RawClient client(server.port());
+  client.send(kUpgrade);
+  client.read_until("\r\n\r\n");
+  client.send(fragment(WsOpcode::kText, "gr\xc3") + frame(WsOpcode::kPing, "p") +
+              fragment(WsOpcode::kContinuation, "\xbc\xc3\x9f") + frame(WsOpcode::kContinuation, "e"));
+  EXPECT_EQ(client.read_exactly(3), "\x8a\x01p");
+  EXPECT_EQ(client.read_exactly(9), "\x81\x07gr\xc3\xbc\xc3\x9f" "e");
+  const std::string big(70'000, '\0');
+  client.send(frame(WsOpcode::kBinary, big));
+  const auto head = client.read_exactly(10);
+  EXPECT_EQ(head, std::string("\x82\x7f\0\0\0\0\0\x01\x11\x70", 10));
+  EXPECT_EQ(client.read_exactly(70'000), big);
+}
+
+TEST_F(WsFixture, CloseCodesAreToldAsTheyCame) {
+  for (const int code : {1000, 1011, 4321, 1005}) {
+    echo.end = {};
+    TestServer server(handler);
+    RawClient client(server.port());
+    client.send(kUpgrade);
+    client.read_until("\r\n\r\n");
+    client.send(frame(WsOpcode::kClose, code == 1005 ? "" : close_payload(code, "why")));
+    const auto reply = client.read_to_end();
+    EXPECT_EQ(reply.substr(0, 2), code == 1005 ? std::string("\x88\x00", 2) : "\x88\x05");
+    const auto message = end();
+    EXPECT_EQ(message.close_code, code);
+    EXPECT_EQ(message.data, code == 1005 ? "" : "why");
+  }
+}
+
+TEST_F(WsFixture, AFrameThatComesJustBeforeAResetIsDelivered) {
+  for (int i = 0; i < 50; ++i) {
+    echo.end = {};
+    echo.got.clear();
+    TestServer server(handler);
+    RawClient client(server.port());
+    client.send(kUpgrade);
+    client.read_until("\r\n\r\n");
+    client.send(frame(WsOpcode::kText, "kill"));
+    client.drop();
+    EXPECT_EQ(end().close_code, 1006);
+    EXPECT_EQ(echo.got, std::vector<std::string>{"kill"});
+  }
+}
+
+// The server streams, so its writes fail once the peer is gone; the frame must be read all the same.
+TEST(WsTest, AKillIsReadWhileWritingFails) {
+  std::promise<std::string> got;
+  auto flood = [](WebSocket* socket) -> asio::awaitable<void> {
+    for (;;) {
+      auto sent = co_await socket->send_binary(std::string(4096, 'x'));
+      if (!sent) co_return;
+    }
+  };
+  auto handler = [&](SharedExchange exchange) -> asio::awaitable<void> {
+    auto socket = co_await exchange->upgrade(1000);
+    auto executor = co_await asio::this_coro::executor;
+    Scope scope(executor);
+    scope.spawn(flood(socket->get()));
+    co_await sleep_for(Millis(20));  // the connection is reset meanwhile
+    auto message = co_await (*socket)->read();
+    got.set_value(message.data);
+    co_await scope.join();
+  };
+  TestServer server(handler);
+  RawClient client(server.port(), 4096);
+  client.send(kUpgrade);
+  client.read_until("\r\n\r\n");
+  client.send(frame(WsOpcode::kText, "kill"));
+  client.drop();
+  auto future = got.get_future();
+  ASSERT_EQ(future.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(future.get(), "kill");
+}
+
+TEST_F(WsFixture, TooLongMessagesAreClosedWith1009) {
+  TestServer server(handler);
+  RawClient client(server.port());
+  client.send(kUpgrade);
+  client.read_until("\r\n\r\n");
+  client.send(frame(WsOpcode::kBinary, std::string((1 << 20) + 1, 'x')));
+  const auto reply = client.read_to_end();
+  ASSERT_GE(reply.size(), 4u);
+  EXPECT_EQ(reply.substr(2, 2), "\x03\xf1");
+  EXPECT_FALSE(client.was_reset());
+  EXPECT_EQ(end().close_code, 1009);
+}
+
+TEST_F(WsFixture, BrokenFramesAreClosedWith1002Or1007) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {encode_frame(WsRole::kServer, WsOpcode::kText, "unmasked"), "\x03\xea"},
+      {frame(WsOpcode::kContinuation, "nothing to continue"), "\x03\xea"},
+      {fragment(WsOpcode::kText, "a") + frame(WsOpcode::kText, "b"), "\x03\xea"},
+      {frame(static_cast<WsOpcode>(3), ""), "\x03\xea"},
+      {frame(WsOpcode::kPing, std::string(126, 'p')), "\x03\xea"},
+      {fragment(WsOpcode::kPing, "p"), "\x03\xea"},
+      {frame(WsOpcode::kClose, "x"), "\x03\xea"},
+      {frame(WsOpcode::kClose, close_payload(1006, "")), "\x03\xea"},
+      {frame(WsOpcode::kText, "\xff"), "\x03\xef"},
+  };
+  for (const auto& [bytes, code] : cases) {
+    echo.end = {};
+    TestServer server(handler);
+    RawClient client(server.port());
+    client.send(kUpgrade);
+    client.read_until("\r\n\r\n");
+    client.send(bytes);
+    const auto reply = client.read_to_end();
+    ASSERT_GE(reply.size(), 4u);
+    EXPECT_EQ(reply.substr(2, 2), code);
+    end();
+  }
+}
+
+TEST_F(WsFixture, ARefusedUpgradeIsAnOrdinaryAnswer) {
+  TestServer server(handler);
+  RawClient client(server.port());
+  client.send("GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 8\r\n\r\n");
+  EXPECT_TRUE(client.read_answer().starts_with("HTTP/1.1 400 "));
+  client.send("GET /again HTTP/1.1\r\nHost: x\r\n\r\n");  // the connection lives on
+  EXPECT_TRUE(client.read_answer().starts_with("HTTP/1.1 400 "));
+}
+
+TEST_F(WsFixture, ASilentConnectionIsPinged) {
+  ServerOptions options;
+  options.ping_interval = 30ms;
+  TestServer server(handler, options);
+  RawClient client(server.port());
+  client.send(kUpgrade);
+  client.read_until("\r\n\r\n");
+  EXPECT_EQ(client.read_exactly(2), std::string("\x89\0", 2));
+}
+
+TEST_F(WsFixture, ShutdownClosesWith1001) {
+  TestServer server(handler);
+  RawClient client(server.port());
+  client.send(kUpgrade);
+  client.read_until("\r\n\r\n");
+  auto stopped = std::async(std::launch::async, [&] { server.thread().await(server.server().shutdown(10s)); });
+  const auto close = client.read_exactly(4);
+  EXPECT_EQ(close.substr(2), "\x03\xe9");
+  const auto begun = std::chrono::steady_clock::now();
+  client.send(frame(WsOpcode::kClose, close_payload(1001, "")));
+  client.read_to_end();
+  client.close();
+  stopped.get();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 3s);
+  EXPECT_EQ(end().close_code, 1001);
+}
+
+TEST(WsTest, ASlowReaderHoldsTheSenderBack) {
+  std::atomic<std::size_t> sent_bytes = 0;
+  constexpr std::size_t kTotal = 32u << 20;
+  auto handler = [&](SharedExchange exchange) -> asio::awaitable<void> {
+    auto socket = co_await exchange->upgrade(1000);
+    const std::string piece(65536, 'x');
+    while (sent_bytes < kTotal) {
+      auto sent = co_await (*socket)->send_binary(piece);
+      if (!sent) co_return;
+      sent_bytes += piece.size();
+    }
+    co_await (*socket)->close(1000, "");
+  };
+  TestServer server(handler);
+  RawClient client(server.port(), 65536);
+  client.send(kUpgrade);
+  client.read_until("\r\n\r\n");
+  client.read_exactly(100'000);
+  EXPECT_LT(sent_bytes.load(), 16u << 20);
+  std::size_t got = 0;
+  while (got < kTotal - (1 << 20)) got += client.read_some(1 << 20).size();
+}
+
+TEST_F(WsFixture, OurClientAndOurServerAgree) {
+  TestServer server(handler);
+  auto& thread = server.thread();
+  ClientOptions options;
+  options.url = "http://127.0.0.1:" + std::to_string(server.port());
+  auto story = [&]() -> asio::awaitable<void> {
+    auto client = Client::create(thread.loop().get_executor(), options);
+    auto upgrade = co_await (*client)->websocket("/ws", Headers(), 1 << 20);
+    EXPECT_TRUE(upgrade && upgrade->socket);
+    if (!upgrade || !upgrade->socket) co_return;
+    auto& socket = *upgrade->socket;
+    for (std::size_t size : {0u, 1u, 125u, 126u, 65535u, 65536u, 1u << 20}) {
+      auto sent = co_await socket.send_binary(std::string(size, 'b'));
+      EXPECT_TRUE(sent);
+      auto message = co_await socket.read();
+      EXPECT_EQ(message.kind, WsMessage::Kind::kBinary);
+      EXPECT_EQ(message.data.size(), size);
+    }
+    co_await socket.close(4000, "enough");
+    auto last = co_await socket.read();
+    EXPECT_EQ(last.close_code, 4000);
+    auto late = co_await socket.send_text("late");
+    EXPECT_FALSE(late);
+  };
+  thread.await(story());
+  const auto message = end();
+  EXPECT_EQ(message.close_code, 4000);
+  EXPECT_EQ(message.data, "enough");
+}
+
+TEST(WsCodecTest, Utf8) {
+  for (const char* good : {"", "a", "\xc3\xbc", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_TRUE(is_utf8(good)) << good;
+  }
+  for (const char* bad : {"\x80", "\xc0\x80", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "a\xe2\x82"}) {
+    EXPECT_FALSE(is_utf8(bad)) << bad;
+  }
+}
+
+TEST(WsCodecTest, CloseReasonsAreCutBetweenCharacters) {
+  const auto payload = close_payload(1000, std::string(122, 'a') + "\xc3\xbc");
+  EXPECT_EQ(payload.size(), 2u + 122u);
+}
+
+}  // namespace
+}  // namespace cay::http
