@@ -30,7 +30,7 @@ class Channel {
   void grant(std::uint64_t bytes, Announce announce = Announce::kYes);
 
   // The next frame. A kError frame is returned as its Error and finishes the channel, as does the
-  // loss of the link (kUnavailable, keeper_lost). No answer by the deadline: kUnavailable
+  // loss of the link (kUnavailable, link_lost). No answer by the deadline: kUnavailable
   // (no_answer). A frame of DATA was charged against what grant() allowed.
   Task<wire::Frame> next(Deadline deadline);
 

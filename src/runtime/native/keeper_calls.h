@@ -33,6 +33,6 @@ Task<void> call_ok(std::shared_ptr<PersistentLink> line, wire::Type type, std::s
                    Millis limit = kAnswerLimit);
 
 // Whether the link went (and not the peer's answer, nor the peer itself).
-inline bool link_lost(const Error& error) { return error.code == Code::kUnavailable && error.reason == "keeper_lost"; }
+inline bool link_lost(const Error& error) { return error.code == Code::kUnavailable && error.reason == "link_lost"; }
 
 }  // namespace cay::runtime

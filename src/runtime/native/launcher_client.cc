@@ -29,7 +29,7 @@ PersistentLink::Config line_config(const LauncherClient::Config& from) {
   return config;
 }
 
-bool lost(const Error& error) { return error.code == Code::kUnavailable && error.reason == "keeper_lost"; }
+bool lost(const Error& error) { return error.code == Code::kUnavailable && error.reason == "link_lost"; }
 
 }  // namespace
 

@@ -55,7 +55,7 @@ Task<wire::Hello> Link::greet(wire::Hello ours, Millis limit) {
 
 std::unique_ptr<Channel> Link::open() {
   auto state = std::make_shared<ChannelState>(changed_.executor());
-  if (next_channel_ == UINT32_MAX) close(Error{Code::kUnavailable, "keeper_lost", "channel numbers are used up", 0});
+  if (next_channel_ == UINT32_MAX) close(Error{Code::kUnavailable, "link_lost", "channel numbers are used up", 0});
   if (alive_) {
     state->number = next_channel_++;
     channels_.emplace(state->number, state);
@@ -89,7 +89,7 @@ void Link::write_more() {
     self->writing_ = false;
     self->flying_.clear();
     if (failed) {
-      self->close(Error{Code::kUnavailable, "keeper_lost", "write to " + self->peer_ + ": " + failed.message(), failed.value()});
+      self->close(Error{Code::kUnavailable, "link_lost", "write to " + self->peer_ + ": " + failed.message(), failed.value()});
       return;
     }
     self->queued_ -= written;
@@ -117,7 +117,7 @@ void Link::read_more() {
       if (got < scratch.size()) break;
     }
     if (failed && failed != asio::error::would_block && failed != asio::error::try_again) {
-      self->close(Error{Code::kUnavailable, "keeper_lost", self->peer_ + " closed the connection (" + failed.message() + ")",
+      self->close(Error{Code::kUnavailable, "link_lost", self->peer_ + " closed the connection (" + failed.message() + ")",
                         failed == asio::error::eof ? 0 : failed.value()});
       return;
     }

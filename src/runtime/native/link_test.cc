@@ -237,7 +237,7 @@ TEST_F(LinkTest, WhatCameBeforeTheLossIsStillGiven) {
     EXPECT_TRUE(first);
     auto second = co_await channel->next(deadline);
     EXPECT_FALSE(second);
-    EXPECT_EQ(second.error().reason, "keeper_lost");
+    EXPECT_EQ(second.error().reason, "link_lost");
   };
   play(peer(), ours());
 }
