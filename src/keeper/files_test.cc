@@ -120,7 +120,7 @@ TEST_P(FilesTest, WritesAndReadsBackAnyBytes) {
   EXPECT_TRUE(perform(range).data == bytes.substr(1'000'001, 777));
   range.offset = bytes.size() + 1;
   EXPECT_EQ(perform(range).error.code, static_cast<std::uint32_t>(Code::kOutOfRange));
-  EXPECT_LT(keeper.peak_kib(), 64 * 1024);
+  EXPECT_TRUE(!kMemoryTells || keeper.peak_kib() < 64 * 1024) << keeper.peak_kib();
 }
 
 TEST_P(FilesTest, AReaderSeesTheOldOrTheNewFileAndNothingIsLeft) {

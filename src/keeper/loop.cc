@@ -111,10 +111,12 @@ void Loop::run() {
     CAY_ASSERT(count >= 0 || errno == EINTR);
     for (int i = 0; i < count; ++i) {
       // By id, not by descriptor: an earlier callback may have closed it and got its number again.
-      const auto found = watches_.find(events[static_cast<std::size_t>(i)].data.u64);
+      const epoll_event event = events[static_cast<std::size_t>(i)];
+      const std::uint64_t id = event.data.u64;  // by value: the kernel's struct is packed
+      const auto found = watches_.find(id);
       if (found == watches_.end()) continue;
       const std::shared_ptr<Entry> entry = found->second;
-      entry->on_events(events[static_cast<std::size_t>(i)].events);
+      entry->on_events(event.events);
     }
     while (!timers_.empty() && timers_.begin()->first.first <= monotonic_ms()) {
       auto node = timers_.extract(timers_.begin());

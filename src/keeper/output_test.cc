@@ -70,7 +70,7 @@ TEST_P(OutputTest, AReaderThatIsCutAndComesBackSeesTheSameBytes) {
   EXPECT_EQ(hash.bytes, want.bytes);
   EXPECT_EQ(hash.value, want.value);
   EXPECT_GT(connections, 10);
-  EXPECT_LT(keeper.peak_kib(), 64 * 1024);
+  EXPECT_TRUE(!kMemoryTells || keeper.peak_kib() < 64 * 1024) << keeper.peak_kib();
 }
 
 TEST_P(OutputTest, AStalledReaderHoldsNobodyUp) {
@@ -102,7 +102,7 @@ TEST(OutputTest, AConnectionThatReadsNothingGrowsNoMemory) {
   }
   // The answer of a second daemon tells that the keeper is well while the first reads nothing.
   EXPECT_EQ(keeper.client().run(shell("small", "sleep 0.3; echo hi")).out, "hi\n");
-  EXPECT_LT(keeper.rss_kib(), before + 8 * 1024);
+  EXPECT_TRUE(!kMemoryTells || keeper.rss_kib() < before + 8 * 1024) << keeper.rss_kib();
 }
 
 TEST(OutputTest, PastItsLimitTheMiddleIsAGap) {
@@ -187,7 +187,7 @@ TEST_P(OutputTest, TooMuchWaitingStdinIsRefusedNotKept) {
   for (int i = 0; i < 100; ++i) writes.push_back(client.ask(Type::kStdin, wire::Stdin{"a", std::string(64 * 1024, 'x')}));
   const wire::Frame last = client.next(writes.back());
   EXPECT_EQ(error_of(last).reason, "stdin_backlog");
-  EXPECT_LT(keeper.rss_kib(), 64 * 1024);
+  EXPECT_TRUE(!kMemoryTells || keeper.rss_kib() < 64 * 1024) << keeper.rss_kib();
   client.call(Type::kKill, wire::Kill{"a", 0, "client"});
   client.attach("a");
 }

@@ -169,6 +169,18 @@ TEST_F(SandboxedTest, AnAttackOnStartingCommandsNeverHangsOrLies) {
   EXPECT_EQ(ran + ended + refused, 300);
 }
 
+TEST_F(SandboxedTest, ATerminalBelongsToWhoUsesIt) {
+  for (const char* user : {"", "1000"}) {
+    wire::StartCommand request = shell(std::string("pty") + user, "tty; stat -c %u $(tty); echo reopened > /dev/stderr; echo done > /dev/tty");
+    request.pty = true;
+    request.user = user;
+    const Output got = client->run(request);
+    const std::string owner = *user == '\0' ? "0" : user;
+    EXPECT_EQ(got.out, "/dev/pts/0\r\n" + owner + "\r\nreopened\r\ndone\r\n");
+    client->run(shell(std::string("gap") + user, "true"));
+  }
+}
+
 TEST_F(SandboxedTest, FileHelpersWorkInside) {
   const std::string dir = keeper->home() + "/shared";
   ASSERT_EQ(::mkdir(dir.c_str(), 0777), 0);

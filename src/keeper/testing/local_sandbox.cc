@@ -149,6 +149,7 @@ void LocalSandbox::enter(Context& context) {
     must(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private");
     must(::mount("proc", "/proc", "proc", 0, nullptr) == 0, "proc");
     must(::mount("tmpfs", "/dev/shm", "tmpfs", 0, nullptr) == 0, "shm");
+    must(::mount("devpts", "/dev/pts", "devpts", 0, "newinstance,mode=620,ptmxmode=666,gid=5,uid=0") == 0, "devpts");
     // setns(pidfd) asks for trace access, which an undumpable process of this memory would refuse.
     ::prctl(PR_SET_DUMPABLE, 1);
     ::close(mapped[0]);
@@ -165,6 +166,9 @@ void LocalSandbox::enter(Context& context) {
   char ready = 0;
   must(::read(told[0], &ready, 1) == 1, "init");
   for (const int fd : {lifeline[0], mapped[0], mapped[1], told[0], told[1]}) ::close(fd);
+  const std::string terminals = "/proc/" + std::to_string(init) + "/root/dev/pts";
+  context.devpts_fd = ::open(terminals.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  must(context.devpts_fd >= 0, "open devpts");
   context.init_pidfd = pidfd;
   context.lifeline_fd = lifeline[1];
   context.cgroup_fd = unified.release();
