@@ -9,7 +9,7 @@ constexpr std::size_t kMostWaiting = 64;         // requests held back until a s
 constexpr std::size_t kMostStartBytes = 240 * 1024;  // so that its record fits into one frame
 
 Error not_found(const std::string& id) {
-  return {Code::kNotFound, "command_not_found_by_id",
+  return {Code::kNotFound, "unknown_command",
           "no command with the id \"" + id + "\" (finished ones are kept for their ttl)", 0};
 }
 

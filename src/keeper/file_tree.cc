@@ -34,7 +34,7 @@ Result<void> send_file(FileChannel& channel, int dir, const char* name, const st
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return file_error(errno, shown);
     if (got == 0) {
-      return Error{Code::kConflict, "file_changed", shown + ": became shorter while it was read: retry", 0};
+      return Error{Code::kConflict, "file_changing", shown + ": became shorter while it was read: retry", 0};
     }
     const auto size = static_cast<std::size_t>(got);
     channel.send_data(offset, std::string_view(buffer.data(), size));
