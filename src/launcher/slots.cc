@@ -1,21 +1,39 @@
 #include "launcher/slots.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 
 #include <cerrno>
 #include <string>
 
 namespace cay::launcher {
 
+namespace {
+
+// One file for all slots, one byte of it for each (fcntl(2), open file description locks): a file for
+// each slot would stay behind for every number that was ever used.
+constexpr const char* kLocks = "locks";
+
+struct flock byte_of(std::uint32_t number) {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = number;
+  lock.l_len = 1;
+  return lock;
+}
+
+}  // namespace
+
 Result<Slot> Slots::take(std::uint32_t number) {
   Slot slot;
   slot.number = number;
+  // A description of its own: the lock goes with the last descriptor of it.
+  slot.lock = UniqueFd(::openat(directory_.get(), kLocks, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!slot.lock) return Error::from_errno(errno, "open the slots' locks");
+  struct flock lock = byte_of(number);
+  if (::fcntl(slot.lock.get(), F_OFD_SETLK, &lock) == 0) return slot;
   const std::string name = std::to_string(number);
-  slot.lock = UniqueFd(::openat(directory_.get(), name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!slot.lock) return Error::from_errno(errno, "open slot " + name);
-  if (::flock(slot.lock.get(), LOCK_EX | LOCK_NB) == 0) return slot;
-  if (errno != EWOULDBLOCK) return Error::from_errno(errno, "lock slot " + name);
+  if (errno != EAGAIN && errno != EACCES) return Error::from_errno(errno, "lock slot " + name);
   return Error{Code::kConflict, "slot_taken", "slot " + name + " is taken", 0};
 }
 
@@ -31,11 +49,12 @@ Result<Slot> Slots::take() {
 }
 
 std::uint32_t Slots::count_free() {
+  const UniqueFd fd(::openat(directory_.get(), kLocks, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return kSlotCount;  // nobody ever took one
   std::uint32_t free = 0;
   for (std::uint32_t number = 0; number < kSlotCount; ++number) {
-    const std::string name = std::to_string(number);
-    const UniqueFd fd(::openat(directory_.get(), name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    if (!fd || ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ++free;  // closing it lets go again
+    struct flock lock = byte_of(number);
+    if (::fcntl(fd.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK) ++free;
   }
   return free;
 }
