@@ -167,6 +167,15 @@ asio::awaitable<Connection::After> Connection::serve_next() {
   co_return after;
 }
 
+void Connection::report(const RequestHead& head, const std::exception_ptr& failure) {
+  const auto text = head.method + " " + std::string(path_of(head)) + ": " + describe(failure);
+  if (options_->log) {
+    options_->log(text);
+  } else {
+    spdlog::error("{}", text);
+  }
+}
+
 asio::awaitable<Connection::After> Connection::handle(ParsedRequest request) {
   LiveExchange::Lent lent;
   lent.stream = stream_;
@@ -188,7 +197,7 @@ asio::awaitable<Connection::After> Connection::handle(ParsedRequest request) {
   co_await throw_if_cancelled();  // the peer left, or the server must end
   const bool begun = exchange->status() != 0;
   if (failure) {
-    spdlog::error("{} {}: {}", exchange->head().method, path_of(exchange->head()), describe(failure));
+    report(exchange->head(), failure);
     if (begun && !exchange->websocket()) co_return After::kAbort;
   }
   if (!begun) {

@@ -36,6 +36,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> read_head();
   std::size_t scan_head();
   asio::awaitable<After> refuse(BadHead bad);
+  void report(const RequestHead& head, const std::exception_ptr& failure);
   void arm(Millis limit);
   void disarm();
 

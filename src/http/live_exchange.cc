@@ -39,6 +39,7 @@ LiveExchange::LiveExchange(ParsedRequest request, std::string peer, Lent lent)
     : request_(std::move(request)),
       lent_(std::move(lent)),
       body_(lent_.stream, request_.framing, BodyReader::Until::kFraming),
+      read_timer_(lent_.stream->executor()),
       continue_owed_(request_.expects_continue && !body_.done()) {
   request_.head.peer = std::move(peer);
 }
@@ -59,10 +60,26 @@ Task<Bytes> LiveExchange::next_piece() {
     auto sent = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
     static_cast<void>(sent);  // if the peer is gone, reading tells
   }
+  limit_read();
   auto piece = co_await body_.next();
-  if (!piece) broken_ = true;
+  ++reads_;
+  read_timer_.cancel();
+  if (!piece && read_late_) {
+    co_return Error{Code::kDeadlineExceeded, "body_timeout", "the request's body did not arrive in time", 0};
+  }
   watch_if_read();
   co_return piece;
+}
+
+void LiveExchange::limit_read() {
+  const auto number = reads_;
+  read_timer_.expires_after(lent_.options->body_timeout);
+  read_timer_.async_wait([weak = weak_from_this(), number](ErrorCode error) {
+    const auto self = weak.lock();
+    if (error || !self || self->detached_ || self->reads_ != number) return;
+    self->read_late_ = true;
+    self->lent_.stream->cancel();
+  });
 }
 
 Task<std::string> LiveExchange::read_body(std::size_t limit) {

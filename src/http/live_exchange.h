@@ -1,5 +1,6 @@
 // LiveExchange: a request and its answer on a server's connection.
 #pragma once
+#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -57,10 +58,14 @@ class LiveExchange final : public ServerExchange, public std::enable_shared_from
   asio::awaitable<void> send_stream(std::optional<std::uint64_t> length, bool chunked,
                                     std::unique_ptr<ByteSource> bytes);
   asio::awaitable<bool> write(std::string_view bytes);
+  void limit_read();
 
   ParsedRequest request_;
   Lent lent_;
   BodyReader body_;
+  asio::steady_timer read_timer_;
+  std::uint64_t reads_ = 0;     // so that a timer knows whose it was
+  bool read_late_ = false;
   Principal principal_;
   std::map<std::string, std::string> params_;
   Headers extra_;

@@ -28,12 +28,15 @@ struct ServerOptions {
   std::size_t max_head = 16 * 1024;     // request line and headers; above: 431
   Millis head_timeout{10'000};          // from a head's first byte to its last; above: 408
   Millis idle_timeout{75'000};          // between requests
+  Millis body_timeout{60'000};          // for each piece of a body that a handler waits for
   std::size_t max_connections = 4096;   // above: 503 with Retry-After
   Millis linger{5'000};                 // reading on after an answer that ends the connection
   Millis ping_interval{30'000};         // of a WebSocket on which nothing moves
   Millis ws_close_limit{5'000};         // for the peer's close frame
   // Shapes answers that no handler gave: bad requests, 500. Without it, small JSON.
   std::function<Response(const RequestHead&, int status, const Error&)> shape;
+  // What a handler threw. Without it: spdlog, as an error. Never holds a query or a header.
+  std::function<void(std::string)> log;
 };
 
 struct Endpoint {

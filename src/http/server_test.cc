@@ -198,6 +198,22 @@ TEST(ServerTest, ASlowHeadIsRefused) {
   EXPECT_EQ(status_line(client.read_to_end()), "HTTP/1.1 408 Request Timeout");
 }
 
+TEST(ServerTest, ABodyThatStallsIsAnError) {
+  ServerOptions options;
+  options.body_timeout = 30ms;
+  std::promise<std::string> reason;
+  auto handler = [&](SharedExchange exchange) -> asio::awaitable<void> {
+    auto body = co_await exchange->read_body(100);
+    reason.set_value(body ? "" : body.error().reason);
+    co_await exchange->respond(text(408, "late"));
+  };
+  TestServer server(handler, options);
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab");
+  EXPECT_EQ(status_line(client.read_answer()), "HTTP/1.1 408 Request Timeout");
+  EXPECT_EQ(reason.get_future().get(), "body_timeout");
+}
+
 TEST(ServerTest, AnIdleConnectionIsClosedSilently) {
   ServerOptions options;
   options.idle_timeout = 50ms;
