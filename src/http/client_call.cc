@@ -42,7 +42,9 @@ asio::awaitable<void> ClientCall::send(std::string body, std::unique_ptr<ByteSou
   if (source) {
     auto error = co_await stream_->write(head_);
     ok = !error;
-    if (ok) ok = co_await send_source(std::move(source), length);
+    if (ok) {
+      ok = co_await send_source(std::move(source), length);
+    }
   } else {
     const std::vector<asio::const_buffer> both = {asio::buffer(head_), asio::buffer(body)};
     auto error = co_await stream_->write_all(both);
@@ -91,7 +93,9 @@ Task<ParsedResponse> ClientCall::wait_for_answer() {
     auto answer = co_await read_head();
     if (!answer) co_return answer;
     if (answer->status < 200 && answer->status != 101) continue;
-    if (answer->status < 300) co_await sent_.wait();
+    if (answer->status < 300) {
+      co_await sent_.wait();
+    }
     co_return answer;
   }
 }

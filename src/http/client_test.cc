@@ -26,7 +26,9 @@ using cay::testing::run;
 using SharedExchange = std::shared_ptr<ServerExchange>;
 
 asio::awaitable<void> echo(SharedExchange exchange) {
-  if (exchange->head().segments.back() == "sleep") co_await sleep_for(1h);
+  if (exchange->head().segments.back() == "sleep") {
+    co_await sleep_for(1h);
+  }
   if (exchange->head().segments.back() == "stream") {
     Headers headers;
     headers.add("X-Kind", "stream");
@@ -202,7 +204,9 @@ TEST_F(ClientTest, AConnectionThatTheServerClosedMeanwhileIsNotUsed) {
   start(echo, {}, quick);
   ASSERT_TRUE(ask(make("POST", "/", "1")));
   auto wait = [&]() -> asio::awaitable<void> {
-    while (server->connections() > 0) co_await sleep_for(Millis(1));
+    while (server->connections() > 0) {
+      co_await sleep_for(Millis(1));
+    }
   };
   run(loop, wait());
   EXPECT_TRUE(ask(make("POST", "/", "2")));

@@ -50,8 +50,12 @@ asio::awaitable<void> Connection::run() {
   auto after = After::kNext;
   std::exception_ptr failure;
   try {
-    while (after == After::kNext) after = co_await serve_next();
-    if (after == After::kLinger) co_await stream_->linger(options_->linger);
+    while (after == After::kNext) {
+      after = co_await serve_next();
+    }
+    if (after == After::kLinger) {
+      co_await stream_->linger(options_->linger);
+    }
   } catch (...) {
     failure = std::current_exception();
   }

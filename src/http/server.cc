@@ -183,7 +183,9 @@ asio::awaitable<void> Server::shutdown(Millis deadline) {
   open = state->connections;
   for (const auto& connection : open) connection->cancel();
   open.clear();
-  while (!state->connections.empty()) co_await state->changed.wait();
+  while (!state->connections.empty()) {
+    co_await state->changed.wait();
+  }
 }
 
 std::size_t Server::connections() const { return state_->connections.size(); }

@@ -187,7 +187,9 @@ asio::awaitable<void> WsSession::limit_close() {
 
 asio::awaitable<WsMessage> WsSession::read() {
   auto self = shared_from_this();
-  while (inbox_.empty() && !end_) co_await inbox_changed_.wait();
+  while (inbox_.empty() && !end_) {
+    co_await inbox_changed_.wait();
+  }
   if (inbox_.empty()) co_return *end_;
   auto message = std::move(inbox_.front());
   inbox_.pop_front();
@@ -201,7 +203,9 @@ Task<void> WsSession::send(WsOpcode opcode, std::string payload) {
   if (close_sent_ || broken_ || end_) co_return closed_error();
   const auto number = enqueue(opcode, payload);
   payload = std::string();
-  while (written_ < number && !broken_ && !done_.is_set()) co_await outbox_changed_.wait();
+  while (written_ < number && !broken_ && !done_.is_set()) {
+    co_await outbox_changed_.wait();
+  }
   if (written_ < number) co_return closed_error();
   co_return Result<void>();
 }
