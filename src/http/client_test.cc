@@ -15,7 +15,7 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "async/testing.h"
-#include "http/server.h"
+#include "http/listener.h"
 #include "http/url.h"
 
 namespace cay::http {
@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using cay::testing::run;
-using SharedExchange = std::shared_ptr<ServerExchange>;
+using SharedExchange = std::shared_ptr<Exchange>;
 
 asio::awaitable<void> echo(SharedExchange exchange) {
   if (exchange->head().segments.back() == "sleep") co_await sleep_for(1h);
@@ -49,7 +49,7 @@ struct ClientTest : ::testing::Test {
   std::unique_ptr<Server> server;
   std::unique_ptr<Client> client;
 
-  void start(ServerHandler handler, ClientOptions options = {}, ServerOptions server_options = {}) {
+  void start(Handler handler, ClientOptions options = {}, ListenerConfig server_options = {}) {
     server = std::make_unique<Server>(loop.get_executor(), std::move(server_options), std::move(handler));
     auto endpoint = server->listen("127.0.0.1", 0);
     ASSERT_TRUE(endpoint);
@@ -95,7 +95,7 @@ TEST_F(ClientTest, RequestsShareOneConnection) {
 }
 
 TEST_F(ClientTest, HeadAndUnixSocket) {
-  server = std::make_unique<Server>(loop.get_executor(), ServerOptions(), echo);
+  server = std::make_unique<Server>(loop.get_executor(), ListenerConfig(), echo);
   const auto path = "/tmp/cay_http_test_" + std::to_string(::getpid()) + ".sock";
   ASSERT_TRUE(server->listen_unix(path));
   auto again = server->listen_unix(path);
@@ -197,7 +197,7 @@ TEST_F(ClientTest, AnAnswerThatDoesNotComeInTime) {
 }
 
 TEST_F(ClientTest, AConnectionThatTheServerClosedMeanwhileIsNotUsed) {
-  ServerOptions quick;
+  ListenerConfig quick;
   quick.idle_timeout = 10ms;
   start(echo, {}, quick);
   ASSERT_TRUE(ask(make("POST", "/", "1")));

@@ -14,11 +14,12 @@ namespace cay::http {
 struct ListenerConfig {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;                 // 0: a free one
-  std::size_t max_connections = 4096;     // further ones are closed at once
+  std::size_t max_connections = 4096;     // further ones are answered 503 and closed
   std::uint32_t max_head = 16 * 1024;     // bytes; more: 431
   Millis head_limit{10'000};              // from a request's first byte to its head's end
   Millis idle_limit{75'000};              // between requests
   Millis body_limit{60'000};              // for each piece of a body to arrive or leave
+  Millis linger{5'000};                   // reading on after an answer that ends the connection
   std::size_t max_drain = 256 * 1024;     // of a body that the handler did not read; more: close
   // How errors before the handler (400, 431) and of a handler that threw (500) are written down.
   std::function<Response(const RequestHead&, int status, const Error&)> shape;
@@ -38,6 +39,7 @@ class Listener {
   // No new connections or requests; WebSockets are closed with 1001; answers under way may end until
   // the deadline, then everything is cut. Returns when all handlers are gone.
   asio::awaitable<void> shutdown(Millis deadline);
+  std::size_t connections() const;
 
  private:
   struct State;

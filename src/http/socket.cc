@@ -1,4 +1,4 @@
-#include "http/beast/socket.h"
+#include "http/socket.h"
 
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
@@ -51,8 +51,10 @@ asio::awaitable<WsMessage> Socket::read() {
       message.data = beast::buffers_to_string(buffer.data());
       co_return message;
     }
-    closed_ = true;
-    if (error == websocket::error::closed) {
+    const bool closed_by_us = std::exchange(closed_, true) && close_code_ != kAbnormal;
+    if (closed_by_us) {
+      // The code that we sent stands.
+    } else if (error == websocket::error::closed) {
       const auto& reason = stream_.reason();
       close_code_ = reason.code == websocket::close_code::none ? kNoCode : static_cast<int>(reason.code);
       close_reason_.assign(reason.reason.data(), reason.reason.size());
@@ -78,6 +80,7 @@ Task<void> Socket::send(std::string data, bool text) {
   ErrorCode error;
   co_await stream_.async_write(asio::buffer(data), to(error));
   if (error) co_return broken(error, "send on the WebSocket");
+  if (stream_.next_layer().broken()) co_return Error{Code::kCancelled, "socket_closed", "the WebSocket's peer is gone", 0};
   co_return Result<void>();
 }
 

@@ -1,4 +1,4 @@
-#include "http/beast/listener.h"
+#include "http/listener.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -13,7 +13,7 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "async/scope.h"
-#include "http/beast/exchange_impl.h"
+#include "http/live_exchange.h"
 #include "http/target.h"
 #include "http/text.h"
 
@@ -25,6 +25,13 @@ using namespace asio::experimental::awaitable_operators;  // NOLINT(google-build
 
 constexpr int kGoingAway = 1001;
 constexpr std::size_t kMaxBuffer = 128 * 1024;
+
+constexpr int kMaxFields = 128;
+
+// Empty is for HTTP/1.0.
+bool is_host(std::string_view text) {
+  return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == std::string_view::npos;
+}
 
 struct BadRequest {
   int status;
@@ -41,8 +48,9 @@ std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer
   head.method = std::string(request.method_string());
   head.target = std::string(request.target());
   head.peer = std::move(peer);
-  int hosts = 0;
+  int hosts = 0, lengths = 0, codings = 0, fields = 0;
   for (const auto& field : request) {
+    if (++fields > kMaxFields) return bad(431, "head_too_large", "the request has more than 128 headers");
     // A repeated or folded framing field is how requests are smuggled past a proxy.
     const std::string_view name(field.name_string().data(), field.name_string().size());
     const std::string_view value(field.value().data(), field.value().size());
@@ -50,10 +58,24 @@ std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer
       return bad(400, "bad_header", "a header has a line break in its value");
     }
     hosts += equals_ignoring_case(name, "Host") ? 1 : 0;
+    lengths += equals_ignoring_case(name, "Content-Length") ? 1 : 0;
+    codings += equals_ignoring_case(name, "Transfer-Encoding") ? 1 : 0;
     head.headers.add(std::string(name), std::string(value));
   }
-  if (hosts > 1) return bad(400, "bad_host", "the request has two Host headers");
   head.host = std::string(head.headers.get("Host").value_or(""));
+  if (hosts > 1 || (hosts == 0 && request.version() >= 11) || !is_host(head.host)) {
+    return bad(400, "bad_host", "the request needs one Host header, with a host in it");
+  }
+  // Two parsers that disagree about a body's length are how requests are smuggled.
+  const auto coding = head.headers.get("Transfer-Encoding");
+  const bool repeated = lengths > 1 || codings > 1 || (lengths > 0 && codings > 0);
+  if (repeated || (lengths > 0 && head.headers.get("Content-Length")->find(',') != std::string_view::npos)) {
+    return bad(400, "bad_framing", "the request tells its body's length in two ways");
+  }
+  if (coding && request.version() < 11) return bad(400, "bad_framing", "HTTP/1.0 has no transfer codings");
+  if (coding && !equals_ignoring_case(*coding, "chunked")) return bad(501, "bad_framing", "chunked is the only transfer coding taken");
+  const auto expect = head.headers.get("Expect");
+  if (expect && !equals_ignoring_case(*expect, "100-continue")) return bad(417, "bad_expectation", "only 100-continue may be expected");
   const auto parts = split_target(head.target);
   if (!parts) return bad(400, "bad_target", "the request's target is not a path");
   auto segments = split_path(parts->path);
@@ -95,7 +117,6 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         co_await sleep_for(Millis{100});
         continue;
       }
-      if (connections >= config.max_connections) continue;
       ErrorCode ignored;
       socket.set_option(asio::ip::tcp::no_delay(true), ignored);
       const auto remote = socket.remote_endpoint(ignored);
@@ -130,6 +151,12 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
 
   asio::awaitable<void> converse(Transport& transport, const std::string& peer) {
     beast::flat_buffer buffer(kMaxBuffer);
+    if (connections > config.max_connections) {
+      RequestParser none;
+      co_await refuse(transport, buffer, none, peer,
+                      Error{Code::kUnavailable, "too_many_connections", "too many connections: try again later", 503});
+      co_return;
+    }
     while (!ending) {
       RequestParser parser;
       parser.header_limit(config.max_head);
@@ -145,9 +172,10 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         RequestHead empty;
         auto exchange = make_exchange(transport, buffer, parser, std::move(empty));
         auto response = shaped(exchange->head(), wrong->status, wrong->error);
-        response.headers.set("Connection", "close");
+        exchange->close_after();
         co_await exchange->respond(std::move(response));
-        hang_up(transport);
+        exchange->detach();
+        co_await hang_up(transport, buffer);
         co_return;
       }
       auto exchange = make_exchange(transport, buffer, parser, std::get<RequestHead>(std::move(head)));
@@ -156,19 +184,25 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       auto fit = co_await exchange->drain();
       exchange->detach();
       if (!fit || !exchange->keep_alive() || ending) {
-        hang_up(transport);
+        co_await hang_up(transport, buffer);
         co_return;
       }
     }
   }
-  std::shared_ptr<BeastExchange> make_exchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser,
+  std::shared_ptr<LiveExchange> make_exchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser,
                                                RequestHead head) {
     auto self = shared_from_this();
-    BeastExchange::OnSocket on_socket = [self](Socket* socket) -> std::function<void()> {
+    LiveExchange::OnSocket on_socket = [self](Socket* socket) -> std::function<void()> {
       self->sockets.insert(socket);
       return [self, socket] { self->sockets.erase(socket); };
     };
-    return std::make_shared<BeastExchange>(transport, buffer, parser, std::move(head), config, std::move(on_socket));
+    return std::make_shared<LiveExchange>(transport, buffer, parser, std::move(head), config, ending, std::move(on_socket));
+  }
+
+  Task<ErrorCode> read_rest(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser) {
+    ErrorCode error;
+    co_await bhttp::async_read_header(transport, buffer, parser, to(error));
+    co_return error;
   }
 
   // True: a head was read. False: the peer went, or we are ending. An error: what to refuse it with.
@@ -183,16 +217,17 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       if (error || ending) co_return false;
       buffer.commit(got);
     }
-    transport.expires_after(config.head_limit);
-    co_await bhttp::async_read_header(transport, buffer, parser, to(error));
     transport.expires_never();
+    // Not the transport's own time-out, which closes the socket: a slow head is answered.
+    auto reading = read_rest(transport, buffer, parser);
+    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config.head_limit, "the request's head");
+    // (A read that the deadline cut short tells so itself.)
+    if (!done || *done == asio::error::operation_aborted) co_return Error{Code::kDeadlineExceeded, "request_timeout", "the request's head did not arrive in time", 408};
+    error = *done;
     if (!error) co_return true;
     if (error == bhttp::error::header_limit || error == bhttp::error::buffer_overflow) {
       co_return Error{Code::kInvalidArgument, "head_too_large",
                       "the request's head is longer than " + std::to_string(config.max_head) + " bytes", 431};
-    }
-    if (error == beast::error::timeout) {
-      co_return Error{Code::kDeadlineExceeded, "request_timeout", "the request's head did not arrive in time", 408};
     }
     if (error == bhttp::error::end_of_stream || error == bhttp::error::partial_message ||
         error.category() != bhttp::make_error_code(bhttp::error::bad_method).category()) {
@@ -208,9 +243,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     const int status = std::exchange(error.os_errno, 0);
     auto exchange = make_exchange(transport, buffer, parser, std::move(head));
     auto response = shaped(exchange->head(), status, error);
+    if (status == 503) response.headers.set("Retry-After", "1");
+    exchange->close_after();
     co_await exchange->respond(std::move(response));
     exchange->detach();
-    hang_up(transport);
+    co_await hang_up(transport, buffer);
   }
 
   Response shaped(const RequestHead& head, int status, const Error& error) {
@@ -222,19 +259,28 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   // Runs the handler; a peer that goes away meanwhile cancels it.
-  asio::awaitable<void> handle(Transport& transport, RequestParser& parser, std::shared_ptr<BeastExchange> exchange) {
-    std::exception_ptr failure;
-    try {
-      if (exchange->head().wants_websocket) {
-        co_await handler(exchange);
-      } else {
-        auto work = handler(exchange);
-        auto watch = until_gone(transport, parser);
-        co_await (std::move(work) || std::move(watch));
-      }
-    } catch (...) {
-      failure = std::current_exception();
+  asio::awaitable<void> handle(Transport& transport, RequestParser& parser, std::shared_ptr<LiveExchange> exchange) {
+    auto failure = std::make_shared<std::exception_ptr>();
+    auto work = guarded(exchange, failure);
+    if (exchange->head().wants_websocket) {
+      co_await std::move(work);
+    } else {
+      auto watch = until_gone(transport, parser);
+      co_await (std::move(work) || std::move(watch));
     }
+    co_await answer_failure(std::move(exchange), *failure);
+  }
+
+  // `||` waits for a success: what the handler throws must not count as still running.
+  asio::awaitable<void> guarded(std::shared_ptr<LiveExchange> exchange, std::shared_ptr<std::exception_ptr> failure) {
+    try {
+      co_await handler(exchange);
+    } catch (...) {
+      *failure = std::current_exception();
+    }
+  }
+
+  asio::awaitable<void> answer_failure(std::shared_ptr<LiveExchange> exchange, std::exception_ptr failure) {
     if (!failure || is_cancellation(failure)) co_return;
     log_failure(failure);
     if (exchange->answered()) co_return;
@@ -260,10 +306,17 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     co_await never.async_wait(to(error));  // a pipelined request: it waits its turn
   }
 
-  // FIN first, so that an answer in flight is not lost to a reset.
-  static void hang_up(Transport& transport) {
-    ErrorCode ignored;
-    transport.socket().shutdown(asio::socket_base::shutdown_send, ignored);
+  // FIN first, then what the peer still sends is read for a while: closing with unread bytes would be
+  // a reset, and the peer could lose the answer.
+  asio::awaitable<void> hang_up(Transport& transport, beast::flat_buffer& buffer) {
+    ErrorCode error;
+    transport.socket().shutdown(asio::socket_base::shutdown_send, error);
+    transport.expires_after(config.linger);
+    constexpr std::size_t kRead = 8192;
+    while (!error && !ending) {
+      buffer.clear();
+      co_await transport.async_read_some(buffer.prepare(kRead), to(error));
+    }
   }
 
   asio::awaitable<void> close_socket(Socket* socket) {
@@ -302,6 +355,8 @@ Result<std::uint16_t> Listener::start() {
   state_->children.spawn(state_->accept_all());
   return acceptor.local_endpoint().port();
 }
+
+std::size_t Listener::connections() const { return state_->connections; }
 
 asio::awaitable<void> Listener::shutdown(Millis deadline) {
   auto state = state_;

@@ -7,12 +7,12 @@
 #include <memory>
 
 #include "async/mutex.h"
-#include "http/beast/transport.h"
+#include "http/tolerant_transport.h"
 #include "http/exchange.h"
 
 namespace cay::http {
 
-using BeastSocket = beast::websocket::stream<Transport>;
+using BeastSocket = beast::websocket::stream<TolerantTransport>;
 
 class Socket final : public WebSocket {
  public:
