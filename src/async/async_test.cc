@@ -155,7 +155,9 @@ TEST(ScopeTest, ACancelledParentStillJoinsChildrenThatCleanUp) {
     co_await yield_to_loop();
     co_await yield_to_loop();
     outer.cancel();
-    for (int i = 0; i < 10; ++i) co_await yield_to_loop();
+    for (int i = 0; i < 10; ++i) {
+      co_await yield_to_loop();
+    }
     EXPECT_TRUE(log.empty());
     release.set();
     co_await outer.join();
@@ -204,7 +206,9 @@ TEST(DeadlineTest, CancellingTheCallerCancelsTheWork) {
   auto story = [&]() -> asio::awaitable<void> {
     Scope scope(loop.get_executor());
     scope.spawn(caller());
-    for (int i = 0; i < 3; ++i) co_await yield_to_loop();
+    for (int i = 0; i < 3; ++i) {
+      co_await yield_to_loop();
+    }
     scope.cancel();
     co_await scope.join();
   };

@@ -17,7 +17,9 @@ class Channel {
 
   // Waits while full. false: closed, and `value` is dropped.
   asio::awaitable<bool> push(T value) {
-    while (!closed_ && items_.size() >= capacity_) co_await changed_.wait();
+    while (!closed_ && items_.size() >= capacity_) {
+      co_await changed_.wait();
+    }
     if (closed_) co_return false;
     items_.push_back(std::move(value));
     changed_.notify();
@@ -34,7 +36,9 @@ class Channel {
 
   // nullopt: closed, and all that was pushed has been taken.
   asio::awaitable<std::optional<T>> pop() {
-    while (!closed_ && items_.empty()) co_await changed_.wait();
+    while (!closed_ && items_.empty()) {
+      co_await changed_.wait();
+    }
     co_return try_pop();
   }
 

@@ -57,7 +57,9 @@ asio::awaitable<void> Scope::join() {
   auto state = state_;
   auto throws = co_await asio::this_coro::throw_if_cancelled();
   co_await asio::this_coro::throw_if_cancelled(false);
-  while (!state->idle.is_set()) co_await state->idle.wait_through_cancel();
+  while (!state->idle.is_set()) {
+    co_await state->idle.wait_through_cancel();
+  }
   co_await asio::this_coro::throw_if_cancelled(throws);
   if (state->failure) std::rethrow_exception(std::exchange(state->failure, nullptr));
 }

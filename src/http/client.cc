@@ -8,6 +8,7 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
+#include <algorithm>
 #include <list>
 
 #include "async/deadline.h"
@@ -73,6 +74,7 @@ struct Connection {
   beast::flat_buffer buffer;
   Clock::time_point idle_since;
   bool reused = false;
+  bool spent = false;  // a request was left unfinished on it
 };
 using ConnectionPtr = std::unique_ptr<Connection>;
 
@@ -86,11 +88,20 @@ struct IdlePool {
     while (!idle.empty()) {
       ConnectionPtr connection = std::move(idle.back());
       idle.pop_back();
-      if (Clock::now() - connection->idle_since > keep) continue;
+      if (Clock::now() - connection->idle_since > keep || !quiet(*connection)) continue;
       connection->reused = true;
       return connection;
     }
     return nullptr;
+  }
+  // Whether the server has neither closed it nor said anything that nobody asked for.
+  static bool quiet(Connection& connection) {
+    auto& socket = connection.transport.socket();
+    ErrorCode error;
+    socket.non_blocking(true, error);
+    char byte = 0;
+    socket.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, error);
+    return connection.buffer.size() == 0 && error == asio::error::would_block;
   }
   void give(ConnectionPtr connection) {
     if (idle.size() >= most) return;
@@ -136,7 +147,7 @@ class AnswerBody final : public ByteSource {
   void finish() {
     if (!connection_) return;
     ended_ = true;
-    if (parser_->keep_alive()) {
+    if (parser_->keep_alive() && !connection_->spent) {
       pool_->give(std::move(connection_));
     }
     connection_.reset();
@@ -159,6 +170,10 @@ class BeastClient final : public Client {
   }
 
   Task<ClientResponse> send(ClientRequest request) override {
+    if (!is_token(request.method) || request.target.empty() || request.target.front() != '/' ||
+        std::any_of(request.target.begin(), request.target.end(), [](char c) { return c <= ' ' || c > '~'; })) {
+      co_return Error{Code::kInvalidArgument, "bad_request", "the request's method or target has characters that HTTP does not take", 0};
+    }
     const bool repeatable = !request.stream && request.method != "POST" && request.method != "PATCH";
     auto first = co_await attempt(request, pool_->take());
     const bool stale = !first && first.error().reason == "stale_connection";
@@ -326,6 +341,12 @@ class BeastClient final : public Client {
     bhttp::request_serializer<bhttp::buffer_body> writer(message);
     co_await bhttp::async_write_header(connection.transport, writer, to(error));
     while (!error) {
+      // An answer that comes before the request's end is a refusal: the rest is not wanted.
+      ErrorCode ignored;
+      if (connection.transport.socket().available(ignored) > 0) {
+        connection.spent = true;
+        co_return Result<void>();
+      }
       CAY_CO_TRY(Bytes piece, co_await request.stream->next());
       const bool last = piece.empty();
       message.body().data = last ? nullptr : piece.data();

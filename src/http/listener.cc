@@ -313,7 +313,9 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     transport.socket().shutdown(asio::socket_base::shutdown_send, error);
     transport.expires_after(config.linger);
     constexpr std::size_t kRead = 8192;
-    while (!error && !ending) {
+    // By the clock: a peer that never stops sending would never let a time-out of the transport fire.
+    const auto end = std::chrono::steady_clock::now() + config.linger;
+    while (!error && !ending && std::chrono::steady_clock::now() < end) {
       buffer.clear();
       co_await transport.async_read_some(buffer.prepare(kRead), to(error));
     }

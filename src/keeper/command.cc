@@ -128,7 +128,7 @@ void Command::on_start_result(Result<Started> result) {
   const auto on_eof = [this] { shop_.loop.defer([this] { maybe_settled(); }); };
   out_ = std::make_unique<OutputPipe>(shop_.loop, std::move(out_end_), tape_->out, on_bytes, on_eof);
   if (!pty_) err_ = std::make_unique<OutputPipe>(shop_.loop, std::move(err_end_), tape_->err, on_bytes, on_eof);
-  stdin_ = std::make_unique<StdinPipe>(shop_.loop, shop_.outbox, std::move(stdin_end_), pty_);
+  stdin_ = std::make_unique<StdinPipe>(shop_.loop, shop_.outbox, shop_.stdin_budget, std::move(stdin_end_), pty_);
   if (timeout_ms_ > 0) {
     timeout_ = shop_.loop.after(timeout_ms_, [this] { kill_tree(Cause::kTimeout, {}); });
   }

@@ -32,6 +32,7 @@ struct Workshop {
   Reaper& reaper;
   Slots& slots;
   Spawner& spawner;
+  StdinBudget& stdin_budget;
 };
 
 class CommandEvents {

@@ -10,8 +10,8 @@
 namespace cay::keeper {
 namespace {
 
-constexpr std::uint64_t kWindow = 1024 * 1024;  // upload credit in all
-constexpr std::uint64_t kGrantStep = 256 * 1024;
+constexpr std::uint64_t kWindow = 512 * 1024;  // upload credit in all
+constexpr std::uint64_t kGrantStep = 128 * 1024;
 constexpr std::int64_t kBeatMs = 1000;
 
 }  // namespace
@@ -52,8 +52,15 @@ wire::Frame FileChannel::receive() {
   }
 }
 
-std::uint64_t FileChannel::wait_for_credit() {
-  while (credit_ == 0) {
+void FileChannel::send_entry(const wire::FileInfoMsg& entry) {
+  const std::string payload = wire::encode(entry);
+  wait_for_credit(payload.size());
+  credit_ -= payload.size();
+  send(wire::Type::kFileInfo, payload);
+}
+
+std::uint64_t FileChannel::wait_for_credit(std::uint64_t least) {
+  while (credit_ < least) {
     const wire::Frame frame = receive();
     if (static_cast<wire::Type>(frame.type) != wire::Type::kCredit) continue;
     const auto credit = wire::decode<wire::Credit>(frame.payload);
@@ -87,6 +94,8 @@ wire::Frame FileChannel::next_upload() {
   wire::Frame frame = receive();
   if (static_cast<wire::Type>(frame.type) == wire::Type::kData) {
     if (const auto data = wire::decode_data(frame.payload)) to_grant_ += data->bytes.size();
+  } else if (static_cast<wire::Type>(frame.type) == wire::Type::kFileInfo) {
+    to_grant_ += frame.payload.size();
   }
   return frame;
 }

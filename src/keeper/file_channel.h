@@ -26,8 +26,10 @@ class FileChannel {
 
   // Data of at most kDataChunk, once the reader allows it.
   void send_data(std::uint64_t offset, std::string_view bytes);
-  // How much may be sent now; waits until that is something.
-  std::uint64_t wait_for_credit();
+  // An entry of a tree: takes credit as data does.
+  void send_entry(const wire::FileInfoMsg& entry);
+  // How much may be sent now; waits until that is at least `least`.
+  std::uint64_t wait_for_credit(std::uint64_t least = 1);
   // The next frame of an upload: kData, kEof or kFileInfo. Gives new credit as data comes.
   wire::Frame next_upload();
   // Tells the keeper, not too often, that long work goes on.

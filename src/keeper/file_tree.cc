@@ -24,7 +24,7 @@ Result<void> send_file(FileChannel& channel, int dir, const char* name, const st
                        const std::string& shown, bool nofollow) {
   struct stat info{};
   CAY_TRY(auto file, open_regular(dir, name, shown, nofollow, info));
-  channel.send(wire::Type::kFileInfo, info_of(relative, info, dir, name));
+  channel.send_entry(info_of(relative, info, dir, name));
   std::uint64_t offset = 0;
   auto left = static_cast<std::uint64_t>(info.st_size);
   std::vector<char> buffer(wire::kDataChunk);
@@ -65,7 +65,7 @@ Result<void> send_directory(FileChannel& channel, int dir, const std::string& re
     }
     wire::FileInfoMsg entry = info_of(below, info, dir, name.c_str());
     if (!S_ISLNK(info.st_mode)) entry.size = 0;
-    channel.send(wire::Type::kFileInfo, entry);
+    channel.send_entry(entry);
     if (!S_ISDIR(info.st_mode)) continue;
     const UniqueFd sub(::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (!sub) return file_error(errno, path);
@@ -268,7 +268,7 @@ Result<void> read_tree(FileChannel& channel, const wire::FileOp& op) {
     if (!root) return file_error(errno, shown);
     wire::FileInfoMsg entry = info_of({}, info, AT_FDCWD, op.path.c_str());
     entry.size = 0;
-    channel.send(wire::Type::kFileInfo, entry);
+    channel.send_entry(entry);
     CAY_CHECK(send_directory(channel, root.get(), {}, shown, 0));
   } else {
     return not_a_regular_file(shown);

@@ -19,8 +19,7 @@ using wire::Type;
 
 constexpr std::int64_t kTickMs = 200;
 constexpr std::int64_t kTidyMs = 1000;                 // a helper's time to remove its temporary file
-constexpr std::uint64_t kMostUpload = 4 * 1024 * 1024;   // credit a helper may give
-constexpr std::size_t kMostBuffered = 16 * 1024 * 1024;  // for one helper: names of a tree need no credit
+constexpr std::uint64_t kMostUpload = 512 * 1024;      // credit a helper may give: what we hold for it
 constexpr std::uint64_t kMostCredit = std::uint64_t{1} << 40;
 
 bool valid(const wire::FileOp& op) {
@@ -142,13 +141,15 @@ void Files::on_frame(std::uint32_t channel, Type type, std::string_view payload)
     const auto data = wire::decode_data(payload);
     if (!data || data->bytes.size() > job->upload_credit) return overrun();
     job->upload_credit -= data->bytes.size();
+  } else if (type == Type::kFileInfo) {
+    if (payload.size() > job->upload_credit) return overrun();
+    job->upload_credit -= payload.size();
   } else if (type == Type::kEof) {
     job->daemon_done = true;
   }
   wire::Frame frame;
   frame.type = static_cast<std::uint16_t>(type);
   frame.payload = payload;
-  if (job->out.size() - job->out_begin > kMostBuffered) return overrun();
   job->out += wire::encode_frame(frame);
   job->last_progress = monotonic_ms();
   if (job->watch) flush(job);
@@ -231,7 +232,12 @@ bool Files::forward(const JobPtr& job, const wire::Frame& frame) {
   bool fine = false;
   bool last = false;
   switch (type) {
-    case Type::kFileInfo: fine = wire::decode<wire::FileInfoMsg>(frame.payload).has_value(); break;
+    case Type::kFileInfo:
+      fine = wire::decode<wire::FileInfoMsg>(frame.payload).has_value();
+      if (static_cast<FileVerb>(job->op.verb) != FileVerb::kReadTree) break;
+      fine = fine && frame.payload.size() <= job->credit;
+      if (fine) job->credit -= frame.payload.size();
+      break;
     case Type::kGrepMatch: fine = wire::decode<wire::GrepMatchMsg>(frame.payload).has_value(); break;
     case Type::kOk: fine = last = frame.payload.empty(); break;
     case Type::kEof: fine = last = wire::decode<wire::Eof>(frame.payload).has_value(); break;
@@ -307,10 +313,12 @@ void Files::cancel_all() {
 bool Files::owes(const Job& job) {
   if (job.starting || job.pid == 0 || job.blocked) return false;
   if (!job.out.empty()) return true;
-  if (job.uploads) return job.daemon_done || job.upload_credit == 0;
+  if (job.uploads) return job.daemon_done || job.upload_credit < kMostUpload / 2;
   const auto verb = static_cast<FileVerb>(job.op.verb);
   const bool streams = verb == FileVerb::kRead || verb == FileVerb::kReadTree;
-  return !streams || job.credit > 0;
+  // A tree's entry goes out whole: with less credit than the largest takes, it is the daemon's turn.
+  constexpr std::uint64_t kEntry = 16 * 1024;
+  return !streams || job.credit > (verb == FileVerb::kReadTree ? kEntry : 0);
 }
 
 void Files::arm_tick() {

@@ -250,14 +250,20 @@ TEST_P(FilesTest, TreesKeepModesTimesAndLinks) {
   const std::uint32_t from = client.ask(Type::kFileOp, op(FileVerb::kReadTree, root + "/t"));
   const std::uint32_t to = client.ask(Type::kFileOp, op(FileVerb::kWriteTree, root + "/copy/deep"));
   std::uint64_t allowed = 0;
+  const auto take = [&](std::uint32_t channel, std::uint64_t size) {
+    while (allowed < size) allowed += wire::decode<wire::Credit>(client.next(channel).payload).value().bytes;
+    allowed -= size;
+  };
   for (;;) {
     const wire::Frame frame = client.next(from);
     ASSERT_NE(type_of(frame), Type::kError) << error_of(frame).message;
     if (type_of(frame) == Type::kData) {
       const std::uint64_t size = wire::decode_data(frame.payload).value().bytes.size();
       client.send(Type::kCredit, from, wire::Credit{size});
-      while (allowed < size) allowed += wire::decode<wire::Credit>(client.next(to).payload).value().bytes;
-      allowed -= size;
+      take(to, size);
+    } else if (type_of(frame) == Type::kFileInfo) {
+      client.send(Type::kCredit, from, wire::Credit{frame.payload.size()});
+      take(to, frame.payload.size());
     }
     client.send(type_of(frame), to, frame.payload);
     if (type_of(frame) == Type::kEof) break;
@@ -273,16 +279,42 @@ TEST_P(FilesTest, TreesKeepModesTimesAndLinks) {
   EXPECT_TRUE(std::filesystem::exists(root + "/copy/deep/empty"));
 }
 
+TEST_P(FilesTest, ManyEntriesWaitForCreditNotInMemory) {
+  std::filesystem::create_directory(root + "/many");
+  for (int i = 0; i < 3000; ++i) put(root + "/many/" + std::string(100, 'n') + std::to_string(i), "");
+  wire::FileOp read = op(FileVerb::kReadTree, root + "/many");
+  read.credit = 20'000;
+  const std::uint32_t from = client.ask(Type::kFileOp, read);
+  std::uint64_t bytes = 0;
+  int entries = 0;
+  while (bytes < 18'000) {
+    bytes += client.next(from).payload.size();
+    ++entries;
+  }
+  client.run(shell("a", "sleep 0.6"));  // longer than the deadline: it is the daemon's turn, and nothing ends
+  for (;;) {
+    client.send(Type::kCredit, from, wire::Credit{bytes});
+    const wire::Frame frame = client.next(from);
+    ASSERT_NE(type_of(frame), Type::kError) << error_of(frame).message;
+    if (type_of(frame) == Type::kEof) break;
+    bytes = frame.payload.size();
+    ++entries;
+  }
+  EXPECT_EQ(entries, 3001);
+}
+
 TEST_P(FilesTest, ATreeNeverLeavesItsRoot) {
   for (const char* path : {"../x", "/etc/x", "a/../../x", "a//b"}) {
     const std::uint32_t to = client.ask(Type::kFileOp, op(FileVerb::kWriteTree, root + "/r"));
     wire::FileInfoMsg entry;
     entry.path = path;
+    EXPECT_EQ(type_of(client.next(to)), Type::kCredit);
     client.send(Type::kFileInfo, to, entry);
     EXPECT_EQ(collect(to).error.reason, "malformed_request") << path;
   }
   // Nor through a link that the tree itself brought.
   const std::uint32_t to = client.ask(Type::kFileOp, op(FileVerb::kWriteTree, root + "/r"));
+  EXPECT_EQ(type_of(client.next(to)), Type::kCredit);
   wire::FileInfoMsg link;
   link.path = "l";
   link.kind = 3;

@@ -54,7 +54,8 @@ void run(const Context& given) {
   Slots slots(loop, context);
   Spawner spawner(loop, reaper, context);
   Server server(loop, context);
-  const Workshop shop{context, loop, server, reaper, slots, spawner};
+  StdinBudget stdin_budget;
+  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget};
   Readers readers(loop, server);
   Commands commands(shop, readers, most_running(context));
   Files files(shop);

@@ -8,8 +8,14 @@
 
 namespace cay::keeper {
 
-StdinPipe::StdinPipe(Loop& loop, Outbox& outbox, UniqueFd fd, bool terminal)
-    : outbox_(outbox), loop_(loop), fd_(std::move(fd)), terminal_(terminal) {}
+StdinPipe::StdinPipe(Loop& loop, Outbox& outbox, StdinBudget& budget, UniqueFd fd, bool terminal)
+    : outbox_(outbox), loop_(loop), budget_(budget), fd_(std::move(fd)), terminal_(terminal) {}
+
+void StdinPipe::count() {
+  budget_.held -= counted_;
+  counted_ = buffer_.size() - begin_ + waiting_bytes_;
+  budget_.held += counted_;
+}
 
 Error StdinPipe::closed() {
   return {Code::kNotReady, "stdin_closed", "the command's stdin is closed: nothing more can be written to it", 0};
@@ -17,9 +23,10 @@ Error StdinPipe::closed() {
 
 void StdinPipe::write(ReplyTo to, std::string data) {
   if (!fd_ || ending_ || (!waiting_.empty() && waiting_.back().end)) return outbox_.fail(to, closed());
-  if (waiting_.size() >= kWaiting || waiting_bytes_ + data.size() > kWaitingBytes) {
+  const bool full = waiting_.size() >= kWaiting || waiting_bytes_ + data.size() > kWaitingBytes;
+  if (full || budget_.held + data.size() > StdinBudget::kMost) {
     return outbox_.fail(to, Error{Code::kExhausted, "stdin_backlog",
-                                  "the command does not read its stdin: too many writes are waiting for it", 0});
+                                  "too much is waiting for commands that do not read their stdin", 0});
   }
   waiting_bytes_ += data.size();
   waiting_.push_back({to, std::move(data), false});
@@ -68,7 +75,7 @@ void StdinPipe::flush() {
         } else {
           watch_.want(EPOLLOUT);
         }
-        return;
+        return count();
       }
       if (done < 0) return close();  // EPIPE: nobody reads it any more
       begin_ += static_cast<std::size_t>(done);
@@ -80,6 +87,7 @@ void StdinPipe::flush() {
     if (begin_ == buffer_.size()) break;
   }
   watch_.reset();
+  count();
   if (ending_) close();
 }
 
@@ -89,6 +97,7 @@ void StdinPipe::close() {
   buffer_ = {};
   begin_ = 0;
   waiting_bytes_ = 0;
+  count();
   for (const Waiting& one : std::exchange(waiting_, {})) {
     if (!one.end) outbox_.fail(one.to, closed());
   }

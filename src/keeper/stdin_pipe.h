@@ -13,6 +13,12 @@
 
 namespace cay::keeper {
 
+// What all commands of the keeper hold together for their stdins.
+struct StdinBudget {
+  static constexpr std::size_t kMost = 24 * 1024 * 1024;
+  std::size_t held = 0;
+};
+
 class StdinPipe {
  public:
   static constexpr std::size_t kBuffer = 1024 * 1024;
@@ -20,7 +26,10 @@ class StdinPipe {
   static constexpr std::size_t kWaitingBytes = 2 * kBuffer;
 
   // `terminal`: then half-close means nothing. An empty `fd` is a closed stdin.
-  StdinPipe(Loop& loop, Outbox& outbox, UniqueFd fd, bool terminal);
+  StdinPipe(Loop& loop, Outbox& outbox, StdinBudget& budget, UniqueFd fd, bool terminal);
+  ~StdinPipe() { budget_.held -= counted_; }
+  StdinPipe(const StdinPipe&) = delete;
+  StdinPipe& operator=(const StdinPipe&) = delete;
 
   // Answers kOk when the bytes were taken, kNotReady when stdin is closed.
   void write(ReplyTo to, std::string data);
@@ -38,10 +47,13 @@ class StdinPipe {
 
   void flush();
   void admit();
+  void count();
   static Error closed();
 
   Outbox& outbox_;
   Loop& loop_;
+  StdinBudget& budget_;
+  std::size_t counted_ = 0;  // our part of the budget
   UniqueFd fd_;
   bool terminal_;
   bool ending_ = false;  // close once the buffer is empty

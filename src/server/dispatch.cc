@@ -1,19 +1,39 @@
 #include "server/dispatch.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <utility>
 
 #include "async/event.h"
+#include "model/ids.h"
 
 namespace cay::server {
 namespace {
 
+constexpr std::size_t kMaxRequestId = 64;
+
+// The caller's own id, if it is harmless in a header and in a log; else a new one.
+std::string request_id_of(const http::RequestHead& head) {
+  const auto given = head.headers.get("X-Request-Id");
+  const auto harmless = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  };
+  const bool fits = given && !given->empty() && given->size() <= kMaxRequestId;
+  if (fits && std::all_of(given->begin(), given->end(), harmless)) return std::string(*given);
+  return new_uuid();
+}
+
 // The exchange as its handler sees it: with the caller and the route's parameters.
 class RoutedExchange final : public http::Exchange {
  public:
-  RoutedExchange(std::shared_ptr<http::Exchange> inner, Principal principal, std::map<std::string, std::string> params)
-      : inner_(std::move(inner)), principal_(std::move(principal)), params_(std::move(params)) {}
+  RoutedExchange(std::shared_ptr<http::Exchange> inner, std::string request_id)
+      : inner_(std::move(inner)), request_id_(std::move(request_id)) {}
+
+  void set_caller(Principal principal, std::map<std::string, std::string> params) {
+    principal_ = std::move(principal);
+    params_ = std::move(params);
+  }
 
   const http::RequestHead& head() const override { return inner_->head(); }
   const Principal& principal() const override { return principal_; }
@@ -21,25 +41,31 @@ class RoutedExchange final : public http::Exchange {
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {
-    answered_ = true;
+    status_ = response.status;
+    response.headers.set("X-Request-Id", request_id_);
     return inner_->respond(std::move(response));
   }
   asio::awaitable<void> respond_stream(int status, http::Headers headers, std::optional<std::uint64_t> length,
                                        std::unique_ptr<ByteSource> bytes) override {
-    answered_ = true;
+    status_ = status;
+    headers.set("X-Request-Id", request_id_);
     return inner_->respond_stream(status, std::move(headers), length, std::move(bytes));
   }
+  // A refused upgrade leaves the answer to the handler.
   Task<std::unique_ptr<http::WebSocket>> upgrade(std::size_t max_message) override {
-    answered_ = true;
-    return inner_->upgrade(max_message);
+    auto socket = co_await inner_->upgrade(max_message);
+    if (socket) status_ = kUpgraded;
+    co_return socket;
   }
-  bool answered() const { return answered_; }
+  int status() const { return status_; }
 
  private:
+  static constexpr int kUpgraded = 101;
   std::shared_ptr<http::Exchange> inner_;
+  std::string request_id_;
   Principal principal_;
   std::map<std::string, std::string> params_;
-  bool answered_ = false;
+  int status_ = 0;
 };
 
 class Dispatcher {
@@ -50,17 +76,20 @@ class Dispatcher {
   asio::awaitable<void> handle(std::shared_ptr<http::Exchange> exchange) {
     const auto begin = std::chrono::steady_clock::now();
     AccessRecord record;
+    record.request_id = request_id_of(exchange->head());
     record.method = exchange->head().method;
     record.target = exchange->head().target.substr(0, exchange->head().target.find('?'));
     record.peer = exchange->head().peer;
+    auto routed = std::make_shared<RoutedExchange>(std::move(exchange), record.request_id);
     std::exception_ptr failure;
     try {
-      co_await route(exchange, record);
+      co_await route(routed, record);
     } catch (...) {
       failure = std::current_exception();
     }
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     record.milliseconds = took.count();
+    record.status = routed->status();
     record.failed = failure != nullptr && !is_cancellation(failure);
     if (config_.log) config_.log(record);
     if (failure) std::rethrow_exception(failure);
@@ -73,7 +102,7 @@ class Dispatcher {
     co_await exchange->respond(std::move(response));
   }
 
-  asio::awaitable<void> route(std::shared_ptr<http::Exchange> exchange, AccessRecord& record) {
+  asio::awaitable<void> route(std::shared_ptr<RoutedExchange> exchange, AccessRecord& record) {
     const auto& head = exchange->head();
     if (auto wrong = check_host(head, config_.hosts)) {
       co_await refuse(exchange, 421, std::move(*wrong));
@@ -109,14 +138,14 @@ class Dispatcher {
                             "this key has " + std::to_string(config_.max_per_key) + " requests at work: wait for some to end", 0});
       co_return;
     }
-    auto routed = std::make_shared<RoutedExchange>(exchange, std::move(principal), std::move(match.params));
+    exchange->set_caller(std::move(principal), std::move(match.params));
     std::exception_ptr failure;
     try {
-      co_await match.route->handler(routed);
+      co_await match.route->handler(exchange);
     } catch (...) {
       failure = std::current_exception();
     }
-    if (failure && !is_cancellation(failure) && !routed->answered()) {
+    if (failure && !is_cancellation(failure) && exchange->status() == 0) {
       co_await refuse(exchange, 500,
                       Error{Code::kInternal, "internal", "Cay failed at this request; the daemon's log says more", 0});
     }

@@ -14,6 +14,8 @@ namespace cay::server {
 
 struct AccessRecord {
   std::string method, target, peer, principal;
+  int status = 0;          // 0: no answer (the client left, or the handler threw), 101: a WebSocket
+  std::string request_id;  // also in the answer, as X-Request-Id
   double milliseconds = 0;
   bool failed = false;  // the handler threw
 };

@@ -212,7 +212,7 @@ enum class FileVerb : std::uint8_t {
   kRename = 7,     // -> kOk
   kGlob = 8,       // -> kFileInfo..., kEof
   kGrep = 9,       // -> kGrepMatch..., kEof
-  kReadTree = 10,  // -> (kFileInfo, kData...)... under credit, kEof
+  kReadTree = 10,  // -> (kFileInfo, kData...)... under credit (entries count by their payload), kEof
   kWriteTree = 11, // -> kCredit...; daemon: (kFileInfo, kData...)..., kEof; -> kOk
 };
 

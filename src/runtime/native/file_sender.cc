@@ -45,9 +45,16 @@ Task<void> FileSender::announce(wire::FileInfoMsg info) {
   CAY_CO_CHECK(take_what_came());
   CAY_CO_CHECK(co_await channel_->room(kFileLimit));
   auto payload = wire::encode(info);
-  if (payload.size() > wire::kMaxPayload) {
+  if (payload.size() > wire::kDataChunk) {
     co_return Error{Code::kInvalidArgument, "bad_path", "a path or link target in the tree is too long", 0};
   }
+  // Entries take credit as content does: many names are held by nobody.
+  while (allowed_ < payload.size()) {
+    const Deadline deadline = after(kFileLimit);
+    CAY_CO_TRY(const auto frame, co_await channel_->next(deadline));
+    CAY_CO_CHECK(take_credit(frame));
+  }
+  allowed_ -= payload.size();
   channel_->send(wire::Type::kFileInfo, std::move(payload));
   co_return Result<void>{};
 }

@@ -63,6 +63,7 @@ class TreeReader final : public core::TreeSource {
       return Event();
     }
     CAY_TRY(const auto info, decode_as<wire::FileInfoMsg>(frame, wire::Type::kFileInfo, "a tree entry"));
+    owed_ += frame.payload.size();  // entries take credit as content does
     core::TreeEntry entry{.info = to_model(info)};
     if (entry.info.kind == FileKind::kFile) left_ = entry.info.size;
     return Event(core::TreeEvent(std::move(entry)));

@@ -1,0 +1,157 @@
+// Every request before its handler: guards, keys, routes, limits, what is written down. Over real
+// sockets, so that what a client sees is what is tested.
+#include "server/dispatch.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <vector>
+
+#include "async/event.h"
+#include "http/testing/loop_thread.h"
+#include "http/testing/raw_client.h"
+
+namespace cay::server {
+namespace {
+
+using http::testing::RawClient;
+using http::testing::TestServer;
+using SharedExchange = std::shared_ptr<http::Exchange>;
+
+asio::awaitable<void> who(SharedExchange exchange) {
+  http::Response response;
+  response.body = exchange->principal().key_name;
+  for (const auto& [name, value] : exchange->params()) response.body += " " + name + "=" + value;
+  co_await exchange->respond(std::move(response));
+}
+
+struct DispatchTest : ::testing::Test {
+  http::Router router;
+  KeyRing keys;
+  std::mutex mutex;
+  std::condition_variable written;
+  std::vector<AccessRecord> records;
+  std::size_t asked = 0;
+  std::unique_ptr<TestServer> server;
+  std::promise<void> begun;
+  std::unique_ptr<Event> release;
+
+  void start(std::uint32_t max_per_key = 10) {
+    ASSERT_TRUE(keys.add({"alice", "t1", hash_key("cay_secret")}));
+    router.add("GET", "/boxes/{name}", who);
+    router.add("DELETE", "/boxes/{name}", who);
+    router.add("GET", "/healthz", who, http::Auth::kNone);
+    router.add("GET", "/throw", [](SharedExchange) -> asio::awaitable<void> { throw std::runtime_error("inside"); co_return; });
+    router.add("GET", "/wait", [this](SharedExchange exchange) -> asio::awaitable<void> {
+      begun.set_value();
+      co_await release->wait();
+      co_await who(exchange);
+    });
+    DispatchConfig config;
+    config.max_per_key = max_per_key;
+    config.log = [this](const AccessRecord& record) {
+      const std::lock_guard lock(mutex);
+      records.push_back(record);
+      written.notify_all();
+    };
+    server = std::make_unique<TestServer>(make_dispatcher(router, keys, std::move(config)));
+    release = std::make_unique<Event>(server->thread().loop().get_executor());
+  }
+  ~DispatchTest() override {
+    if (server) server->thread().call([this] { release.reset(); });
+  }
+  static std::string request(const std::string& line, const std::string& headers = "", const std::string& host = "127.0.0.1") {
+    return line + " HTTP/1.1\r\nHost: " + host + "\r\n" + headers + "\r\n";
+  }
+  std::string ask(const std::string& line, const std::string& headers = "", const std::string& host = "127.0.0.1") {
+    ++asked;
+    RawClient client(server->port());
+    client.send(request(line, headers, host));
+    return client.read_answer();
+  }
+  // A record is written when its handler has returned, just after the answer.
+  AccessRecord last() {
+    std::unique_lock lock(mutex);
+    const bool all = written.wait_for(lock, std::chrono::seconds(10), [this] { return records.size() >= asked; });
+    return all ? records.back() : AccessRecord();
+  }
+};
+
+constexpr const char* kKey = "X-Api-Key: cay_secret\r\n";
+
+TEST_F(DispatchTest, BothKindsOfKeyAreTaken) {
+  start();
+  EXPECT_TRUE(ask("GET /boxes/a%2Fb", kKey).ends_with("\r\n\r\nalice name=a/b"));
+  EXPECT_TRUE(ask("GET /boxes/b", "authorization: bearer cay_secret\r\n").ends_with("alice name=b"));
+}
+
+TEST_F(DispatchTest, WithoutAGoodKeyNothingIsTold) {
+  start();
+  for (const char* headers : {"", "X-Api-Key: wrong\r\n", "Authorization: Basic cay_secret\r\n", "X-Api-Key:\r\n"}) {
+    for (const char* line : {"GET /boxes/b", "GET /nowhere", "POST /boxes/b"}) {
+      const auto answer = ask(line, headers);
+      EXPECT_TRUE(answer.starts_with("HTTP/1.1 401 ")) << line << headers << answer;
+      EXPECT_NE(answer.find("WWW-Authenticate: Bearer"), std::string::npos);
+      EXPECT_EQ(answer.find("wrong"), std::string::npos);
+    }
+  }
+  EXPECT_TRUE(ask("GET /healthz").starts_with("HTTP/1.1 200 "));
+}
+
+TEST_F(DispatchTest, UnknownRoutesAndMethods) {
+  start();
+  EXPECT_TRUE(ask("GET /nowhere?x=1", kKey).starts_with("HTTP/1.1 404 "));
+  const auto answer = ask("POST /boxes/b", kKey);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 405 "));
+  EXPECT_NE(answer.find("Allow: GET, DELETE\r\n"), std::string::npos);
+}
+
+TEST_F(DispatchTest, ReboundNamesAndForeignPagesAreRefused) {
+  start();
+  EXPECT_TRUE(ask("GET /healthz", "", "evil.example").starts_with("HTTP/1.1 421 "));
+  EXPECT_TRUE(ask("GET /healthz", "Origin: https://evil.example\r\n").starts_with("HTTP/1.1 403 "));
+  EXPECT_TRUE(ask("GET /boxes/b", std::string("Origin: https://evil.example\r\n") + kKey).starts_with("HTTP/1.1 200 "));
+}
+
+TEST_F(DispatchTest, AThrowingHandlerIsShapedAndToldInTheRecord) {
+  start();
+  const auto answer = ask("GET /throw?token=x", std::string(kKey) + "X-Request-Id: my-id.1\r\n");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 500 "));
+  EXPECT_EQ(answer.find("inside"), std::string::npos);
+  EXPECT_NE(answer.find("X-Request-Id: my-id.1\r\n"), std::string::npos);
+  const auto record = last();
+  EXPECT_TRUE(record.failed);
+  EXPECT_EQ(record.status, 500);
+  EXPECT_EQ(record.target, "/throw");
+  EXPECT_EQ(record.principal, "alice");
+  EXPECT_EQ(record.request_id, "my-id.1");
+}
+
+TEST_F(DispatchTest, RequestIdsThatCouldHarmAreReplaced) {
+  start();
+  for (const std::string& bad : {std::string("a b"), std::string("a\"b"), std::string(65, 'a')}) {
+    const auto answer = ask("GET /healthz", "X-Request-Id: " + bad + "\r\n");
+    EXPECT_EQ(answer.find("X-Request-Id: " + bad + "\r\n"), std::string::npos);
+    EXPECT_NE(answer.find("X-Request-Id: "), std::string::npos);
+  }
+}
+
+TEST_F(DispatchTest, OneKeyCannotTakeAllRequests) {
+  start(1);
+  RawClient first(server->port());
+  ++asked;
+  first.send(request("GET /wait", kKey));
+  begun.get_future().get();
+  EXPECT_TRUE(ask("GET /boxes/b", kKey).starts_with("HTTP/1.1 429 "));
+  EXPECT_TRUE(ask("GET /healthz").starts_with("HTTP/1.1 200 "));  // needs no key: not counted
+  server->thread().call([this] { release->set(); });
+  EXPECT_TRUE(first.read_answer().starts_with("HTTP/1.1 200 "));
+  last();
+  EXPECT_TRUE(ask("GET /boxes/b", kKey).starts_with("HTTP/1.1 200 "));
+}
+
+}  // namespace
+}  // namespace cay::server
