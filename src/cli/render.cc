@@ -1,6 +1,7 @@
 #include "cli/render.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 
 #include "cli/values.h"
@@ -214,6 +215,8 @@ std::string end_sentence(const sdk::CommandInfo& command) {
   }
   if (command.state == "timed_out") return "timed out: the command and all it started were killed";
   if (command.state == "idle_killed") return "killed: nobody read its output for its idle timeout";
+  // Ctrl-C and a reader that went need no words: the user did it.
+  if (command.state == "killed" && (command.signal == SIGINT || command.signal == SIGPIPE)) return {};
   if (command.state == "killed") return "killed" + (command.by.empty() ? "" : " by " + command.by);
   if (command.state == "lost") return "lost: " + (command.reason.empty() ? "the sandbox is gone" : command.reason);
   if (command.oom_kills > 0) {

@@ -15,10 +15,17 @@ namespace {
 
 // Detached commands keep their output as long as their sandbox: somebody comes back for it.
 constexpr double kWithTheSandbox = -1;
+// An attached command whose cay was killed has nobody left: it must not keep its sandbox awake. Far
+// above the time for which a broken connection is tried again.
+constexpr double kOrphaned = 300;
 
 void prepare(ExecArgs& args) {
   args.command.close_stdin = !args.interactive;
-  if (args.detach) args.command.ttl_s = kWithTheSandbox;
+  if (args.detach) {
+    args.command.ttl_s = kWithTheSandbox;
+  } else {
+    args.command.idle_timeout_s = kOrphaned;
+  }
   if (!args.terminal) return;
   args.command.terminal = terminal_size(STDIN_FILENO).value_or(sdk::TerminalSize{});
   const char* term = std::getenv("TERM");

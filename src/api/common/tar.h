@@ -1,9 +1,10 @@
-// Tar streams: a directory of a sandbox out, and one in. Written here rather than with libarchive,
-// whose readers and writers block inside callbacks: these suspend like every other stream.
+// Tar streams: a directory of a sandbox out, and one in. libarchive writes and reads the format
+// (docs/decisions/0007-tar.md); these streams suspend where it would block, and hold a few chunks of
+// memory whatever the archive's size.
 //
-// Written: POSIX ustar with pax headers where a name, a link or a size needs one. Read: v7, ustar,
-// pax and GNU long names. Nothing in an archive is believed: names are checked here, and resolved
-// inside the sandbox only.
+// Written: pax restricted, that is ustar with pax headers where a name, a link or a number needs one.
+// Read: v7, ustar, pax and GNU, uncompressed. Nothing in an archive is believed: names are checked
+// here, and resolved inside the sandbox only.
 #pragma once
 #include <memory>
 #include <string>
@@ -20,11 +21,13 @@ struct TarLimits {
   std::uint64_t entries = 1'000'000;
   std::uint64_t bytes = 1ull << 40;     // of file contents; the disk's own limit comes first
   std::size_t path_bytes = 4095;        // PATH_MAX less the NUL
-  std::size_t header_bytes = 64 * 1024; // of one pax header or GNU long name
+  std::size_t header_bytes = 64 * 1024; // of one entry's headers; what came in the same chunk is free
 };
 
-// Fails kInvalidArgument: malformed_tar, truncated_tar, unsafe_path (absolute, '..', NUL, too long),
-// unsupported_entry (devices, FIFOs, hard links, sparse files), archive_too_large.
+// Fails kInvalidArgument: malformed_tar, truncated_tar (no end mark included), unsafe_path (absolute,
+// '..', NUL, too long), unsupported_entry (devices, FIFOs, hard links, sparse files),
+// archive_too_large; kExhausted: no_thread. The source has a thread of its own from the first next()
+// on, which its destructor ends; next() may be cancelled, and the source then only destroyed.
 std::unique_ptr<core::TreeSource> tree_of_tar(std::unique_ptr<ByteSource> tar, TarLimits limits = {});
 
 // The path of an entry as a tree transfer wants it: without "./" and trailing '/'. Fails unsafe_path.

@@ -1,0 +1,56 @@
+// TarHandover: what lies between the loop, which suspends, and the thread of a tar parser, which
+// blocks. One chunk goes in at a time; few events wait to come out.
+#pragma once
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "async/event.h"
+#include "core/ports/runtime.h"
+
+namespace cay::api {
+
+class TarHandover {
+ public:
+  // What the loop has to do next.
+  enum class Turn : std::uint8_t {
+    kTake,   // an event is there
+    kFeed,   // the parser wants input
+    kWait,   // the parser works
+    kEnded,  // see result()
+  };
+
+  explicit TarHandover(asio::any_io_executor loop);
+
+  // The loop's side.
+  Turn turn();
+  core::TreeEvent take();          // after kTake
+  void feed(Bytes input);          // after kFeed; empty: the end
+  asio::awaitable<void> changed(); // after kWait, without a wait between; may wake for nothing
+  Result<void> result();           // after kEnded
+  void close();                    // pull and push fail from now on
+
+  // The parser's side; these wait.
+  std::optional<Bytes> pull();     // nullopt: closed
+  bool push(core::TreeEvent event);  // false: closed
+  void finish(Result<void> result);
+
+ private:
+  void wake();
+
+  asio::any_io_executor loop_;
+  std::shared_ptr<Event> event_;  // shared with wake-ups that lie in the loop's queue
+  std::mutex mutex_;
+  std::condition_variable parser_;
+  std::deque<core::TreeEvent> events_;
+  std::size_t event_bytes_ = 0;
+  std::optional<Bytes> input_;
+  std::optional<Result<void>> result_;
+  bool hungry_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace cay::api
