@@ -18,7 +18,7 @@
 #include "async/spawn.h"
 #include "data_dir.h"
 #include "forward.h"
-#include "http/beast/listener.h"
+#include "http/listener.h"
 #include "launcher_process.h"
 #include "runtime/native/native_runtime.h"
 #include "server/dispatch.h"

@@ -1,176 +1,422 @@
-// Client: requests, answers and WebSockets over a ClientPool.
 #include "http/client.h"
 
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
 #include <algorithm>
-#include <utility>
+#include <list>
 
-#include "async/spawn.h"
-#include "http/body_reader.h"
-#include "http/client_call.h"
-#include "http/client_pool.h"
-#include "http/serialize.h"
+#include "async/deadline.h"
+#include "http/socket.h"
 #include "http/text.h"
-#include "http/ws_handshake.h"
-#include "http/ws_session.h"
 
 namespace cay::http {
-
 namespace {
 
-bool is_idempotent(std::string_view method) {
-  constexpr std::string_view kMethods[] = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"};
-  return std::find(std::begin(kMethods), std::end(kMethods), method) != std::end(kMethods);
+namespace bhttp = beast::http;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::size_t kRefusalLimit = 64 * 1024;
+
+struct Origin {
+  bool local = false;      // a UNIX socket
+  std::string host, port;  // host: the path of a UNIX socket
+  std::string prefix;      // before every target
+  std::string authority;   // Host
+};
+
+Error bad_url(const std::string& url, const char* why) {
+  return {Code::kInvalidArgument, "bad_url", "'" + url + "' is no URL that can be used: " + why, 0};
 }
 
-// The answer's body; knows where its connection goes afterwards.
+Result<Origin> origin_of(const std::string& url) {
+  Origin origin;
+  constexpr std::string_view kHttp = "http://";
+  constexpr std::string_view kUnix = "unix://";
+  const std::string_view text = url;
+  if (text.substr(0, kUnix.size()) == kUnix) {
+    origin.local = true;
+    origin.host = std::string(text.substr(kUnix.size()));
+    origin.authority = "localhost";
+    if (origin.host.empty() || origin.host.front() != '/') return bad_url(url, "a UNIX socket is unix:///absolute/path");
+    return origin;
+  }
+  if (text.substr(0, kHttp.size()) != kHttp) return bad_url(url, "it begins with http:// or unix:// (https:// is not spoken yet)");
+  std::string_view rest = text.substr(kHttp.size());
+  const auto slash = std::min(rest.find('/'), rest.size());
+  origin.authority = std::string(rest.substr(0, slash));
+  origin.prefix = std::string(rest.substr(slash));
+  while (!origin.prefix.empty() && origin.prefix.back() == '/') origin.prefix.pop_back();
+  std::string_view authority = origin.authority;
+  if (authority.empty() || authority.find('@') != std::string_view::npos) return bad_url(url, "it has no host, or a user in it");
+  const auto bracket = authority.find(']');
+  const auto colon = authority.rfind(':');
+  const bool has_port = colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket);
+  origin.port = has_port ? std::string(authority.substr(colon + 1)) : "80";
+  authority = authority.substr(0, has_port ? colon : authority.size());
+  if (!authority.empty() && authority.front() == '[') authority = authority.substr(1, authority.size() - 2);
+  origin.host = std::string(authority);
+  if (origin.host.empty() || origin.port.empty() || origin.port.find_first_not_of("0123456789") != std::string::npos) {
+    return bad_url(url, "its host or port is missing");
+  }
+  return origin;
+}
+
+struct Connection {
+  explicit Connection(Transport open) : transport(std::move(open)) {}
+  Transport transport;
+  beast::flat_buffer buffer;
+  Clock::time_point idle_since;
+  bool reused = false;
+  bool spent = false;  // a request was left unfinished on it
+};
+using ConnectionPtr = std::unique_ptr<Connection>;
+
+// Kept-alive connections. Shared with answers, which may outlive the client.
+struct IdlePool {
+  std::list<ConnectionPtr> idle;
+  std::size_t most = 0;
+  Millis keep{0};
+
+  ConnectionPtr take() {
+    while (!idle.empty()) {
+      ConnectionPtr connection = std::move(idle.back());
+      idle.pop_back();
+      if (Clock::now() - connection->idle_since > keep || !quiet(*connection)) continue;
+      connection->reused = true;
+      return connection;
+    }
+    return nullptr;
+  }
+  // Whether the server has neither closed it nor said anything that nobody asked for.
+  static bool quiet(Connection& connection) {
+    auto& socket = connection.transport.socket();
+    ErrorCode error;
+    socket.non_blocking(true, error);
+    char byte = 0;
+    socket.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, error);
+    return connection.buffer.size() == 0 && error == asio::error::would_block;
+  }
+  void give(ConnectionPtr connection) {
+    if (idle.size() >= most) return;
+    connection->transport.expires_never();
+    connection->idle_since = Clock::now();
+    idle.push_back(std::move(connection));
+  }
+};
+
+using Parser = bhttp::response_parser<bhttp::buffer_body>;
+
 class AnswerBody final : public ByteSource {
  public:
-  AnswerBody(std::shared_ptr<ClientPool> pool, std::shared_ptr<Stream> stream, BodyReader reader, bool reusable)
-      : pool_(std::move(pool)), stream_(std::move(stream)), reader_(std::move(reader)), reusable_(reusable) {
-    settle();
-  }
+  AnswerBody(ConnectionPtr connection, std::unique_ptr<Parser> parser, std::shared_ptr<IdlePool> pool)
+      : connection_(std::move(connection)), parser_(std::move(parser)), pool_(std::move(pool)) {}
+
   Task<Bytes> next() override {
-    auto piece = co_await reader_.next();
-    settle();
+    if (!connection_) co_return ended_ ? Result<Bytes>(Bytes()) : Result<Bytes>(lost_);
+    std::string piece(kPiece, '\0');
+    while (!parser_->is_done()) {
+      auto& body = parser_->get().body();
+      body.data = piece.data();
+      body.size = piece.size();
+      ErrorCode error;
+      co_await bhttp::async_read_some(connection_->transport, connection_->buffer, *parser_, to(error));
+      if (error == bhttp::error::need_buffer) error = {};
+      const std::size_t got = piece.size() - body.size;
+      if (got > 0) {
+        piece.resize(got);
+        co_return piece;
+      }
+      if (error) {
+        lost_ = broken(error, "the answer broke off");
+        connection_.reset();
+        co_return lost_;
+      }
+    }
+    finish();
+    co_return Bytes();
+  }
+
+  // An answer without a body gives its connection back at once.
+  void finish() {
+    if (!connection_) return;
+    ended_ = true;
+    if (parser_->keep_alive() && !connection_->spent) {
+      pool_->give(std::move(connection_));
+    }
+    connection_.reset();
+  }
+
+ private:
+  ConnectionPtr connection_;
+  std::unique_ptr<Parser> parser_;
+  std::shared_ptr<IdlePool> pool_;
+  bool ended_ = false;
+  Error lost_;
+};
+
+class BeastClient final : public Client {
+ public:
+  BeastClient(asio::any_io_executor executor, ClientOptions options, Origin origin)
+      : executor_(std::move(executor)), options_(std::move(options)), origin_(std::move(origin)), pool_(std::make_shared<IdlePool>()) {
+    pool_->most = options_.max_idle;
+    pool_->keep = options_.idle_timeout;
+  }
+
+  Task<ClientResponse> send(ClientRequest request) override {
+    if (!is_token(request.method) || request.target.empty() || request.target.front() != '/' ||
+        std::any_of(request.target.begin(), request.target.end(), [](char c) { return c <= ' ' || c > '~'; })) {
+      co_return Error{Code::kInvalidArgument, "bad_request", "the request's method or target has characters that HTTP does not take", 0};
+    }
+    const bool repeatable = !request.stream && request.method != "POST" && request.method != "PATCH";
+    auto first = co_await attempt(request, pool_->take());
+    const bool stale = !first && first.error().reason == "stale_connection";
+    if (!stale) co_return first;
+    // A kept-alive connection that had been closed meanwhile. One that took nothing is no loss; a
+    // POST may have been carried out.
+    if (!repeatable) co_return Error{Code::kUnavailable, "connection_lost", first.error().message, first.error().os_errno};
+    auto second = co_await attempt(request, nullptr);
+    co_return second;
+  }
+
+  Task<Response> request(ClientRequest request, std::size_t limit) override {
+    CAY_CO_TRY(ClientResponse answer, co_await send(std::move(request)));
+    Response out;
+    out.status = answer.status;
+    out.headers = std::move(answer.headers);
+    CAY_CO_TRY(out.body, co_await read_all(std::move(answer.body), limit));
+    co_return out;
+  }
+
+  Task<ClientUpgrade> websocket(std::string target, Headers headers, std::size_t max_message) override {
+    CAY_CO_TRY(ConnectionPtr connection, co_await connect());
+    connection->transport.expires_never();
+    BeastSocket stream(TolerantTransport(std::move(connection->transport)));
+    prepare(stream, max_message);
+    const Headers all = merged(headers);
+    stream.set_option(beast::websocket::stream_base::decorator([&all](beast::websocket::request_type& request) {
+      for (const auto& [name, value] : all.items()) request.set(name, value);
+    }));
+    beast::websocket::response_type refusal;
+    ErrorCode error;
+    co_await stream.async_handshake(refusal, origin_.authority, origin_.prefix + target, to(error));
+    ClientUpgrade out;
+    if (!error) {
+      out.socket = std::make_unique<Socket>(std::move(stream), nullptr);
+      co_return out;
+    }
+    if (error != beast::websocket::error::upgrade_declined) co_return broken(error, "open the WebSocket");
+    out.refusal.status = static_cast<int>(refusal.result_int());
+    for (const auto& field : refusal) out.refusal.headers.add(std::string(field.name_string()), std::string(field.value()));
+    out.refusal.body = refusal.body().substr(0, kRefusalLimit);
+    co_return out;
+  }
+
+  void close_idle() override { pool_->idle.clear(); }
+
+ private:
+  Headers merged(const Headers& own) const {
+    Headers all = options_.headers;
+    for (const auto& [name, value] : own.items()) all.set(name, value);
+    return all;
+  }
+
+  Task<ConnectionPtr> connect() {
+    auto work = dial();
+    auto got = co_await with_deadline<ConnectionPtr>(std::move(work), options_.connect_timeout, "connecting");
+    if (!got && got.error().code == Code::kDeadlineExceeded) {
+      co_return Error{Code::kDeadlineExceeded, "connect_timeout", "no connection to " + options_.url + " in time", 0};
+    }
+    co_return got;
+  }
+
+  Task<ConnectionPtr> dial() {
+    ErrorCode error;
+    if (origin_.local) {
+      Transport transport(executor_);
+      const asio::local::stream_protocol::endpoint endpoint(origin_.host);
+      co_await transport.async_connect(asio::generic::stream_protocol::endpoint(endpoint), to(error));
+      if (error) co_return unreachable(error);
+      co_return std::make_unique<Connection>(std::move(transport));
+    }
+    asio::ip::tcp::resolver resolver(executor_);
+    const auto found = co_await resolver.async_resolve(origin_.host, origin_.port, to(error));
+    if (error) co_return unreachable(error);
+    asio::ip::tcp::socket socket(executor_);
+    co_await asio::async_connect(socket, found, to(error));
+    if (error) co_return unreachable(error);
+    socket.set_option(asio::ip::tcp::no_delay(true), error);
+    co_return std::make_unique<Connection>(Transport(std::move(socket)));
+  }
+
+  Error unreachable(const ErrorCode& error) const {
+    return {Code::kUnavailable, "connect_failed", "nothing answers at " + options_.url + ": " + error.message(), error.value()};
+  }
+
+  Task<ClientResponse> attempt(ClientRequest& request, ConnectionPtr connection) {
+    if (!connection) {
+      CAY_CO_TRY(connection, co_await connect());
+    }
+    const bool reused = connection->reused;
+    if (options_.response_timeout.count() > 0) connection->transport.expires_after(options_.response_timeout);
+    auto parser = std::make_unique<Parser>();
+    parser->header_limit(static_cast<std::uint32_t>(options_.max_head));
+    parser->body_limit(boost::none);
+    if (request.method == "HEAD") parser->skip(true);
+    // The answer may come before the request's end: it is read also when writing failed.
+    auto wrote = co_await write(request, *connection);
+    if (!wrote && wrote.error().reason != "connection_lost") co_return std::move(wrote).error();
+    ErrorCode error;
+    do {
+      if (parser->is_header_done()) parser = fresh(request);
+      co_await bhttp::async_read_header(connection->transport, connection->buffer, *parser, to(error));
+    } while (!error && parser->get().result() == bhttp::status::continue_);
+    if (error == beast::error::timeout) {
+      co_return Error{Code::kDeadlineExceeded, "response_timeout", "no answer from " + options_.url + " in time", 0};
+    }
+    if (error) {
+      Error lost = broken(error, "the connection broke before an answer");
+      if (reused && parser->get().result_int() == 0) lost.reason = "stale_connection";
+      if (reused && (error == bhttp::error::end_of_stream || error == asio::error::connection_reset || error == asio::error::broken_pipe)) {
+        lost.reason = "stale_connection";
+      }
+      co_return lost;
+    }
+    connection->transport.expires_never();
+    ClientResponse answer;
+    answer.status = static_cast<int>(parser->get().result_int());
+    for (const auto& field : parser->get()) answer.headers.add(std::string(field.name_string()), std::string(field.value()));
+    if (const auto length = parser->content_length()) answer.length = *length;
+    const bool empty = parser->is_done();
+    auto body = std::make_unique<AnswerBody>(std::move(connection), std::move(parser), pool_);
+    if (empty) body->finish();
+    answer.body = std::move(body);
+    co_return answer;
+  }
+
+  std::unique_ptr<Parser> fresh(const ClientRequest& request) const {
+    auto parser = std::make_unique<Parser>();
+    parser->header_limit(static_cast<std::uint32_t>(options_.max_head));
+    parser->body_limit(boost::none);
+    if (request.method == "HEAD") parser->skip(true);
+    return parser;
+  }
+
+  template <class Message>
+  void fill(Message& message, const ClientRequest& request) {
+    message.version(11);
+    message.method_string(request.method);
+    message.target(origin_.prefix + request.target);
+    message.set(bhttp::field::host, origin_.authority);
+    const Headers all = merged(request.headers);
+    for (const auto& [name, value] : all.items()) message.set(name, value);
+  }
+
+  Task<void> write(ClientRequest& request, Connection& connection) {
+    ErrorCode error;
+    if (!request.stream) {
+      bhttp::request<bhttp::string_body> message;
+      fill(message, request);
+      message.body() = request.body;
+      message.prepare_payload();
+      co_await bhttp::async_write(connection.transport, message, to(error));
+      if (error) co_return broken(error, "send the request");
+      co_return Result<void>();
+    }
+    bhttp::request<bhttp::buffer_body> message;
+    fill(message, request);
+    if (request.stream_length) {
+      message.content_length(*request.stream_length);
+    } else {
+      message.chunked(true);
+    }
+    message.body().data = nullptr;
+    message.body().more = true;
+    bhttp::request_serializer<bhttp::buffer_body> writer(message);
+    co_await bhttp::async_write_header(connection.transport, writer, to(error));
+    while (!error) {
+      // An answer that comes before the request's end is a refusal: the rest is not wanted.
+      ErrorCode ignored;
+      if (connection.transport.socket().available(ignored) > 0) {
+        connection.spent = true;
+        co_return Result<void>();
+      }
+      CAY_CO_TRY(Bytes piece, co_await request.stream->next());
+      const bool last = piece.empty();
+      message.body().data = last ? nullptr : piece.data();
+      message.body().size = piece.size();
+      message.body().more = !last;
+      co_await bhttp::async_write(connection.transport, writer, to(error));
+      if (error == bhttp::error::need_buffer) error = {};
+      if (last) break;
+    }
+    if (error) co_return broken(error, "send the request");
+    co_return Result<void>();
+  }
+
+  asio::any_io_executor executor_;
+  ClientOptions options_;
+  Origin origin_;
+  std::shared_ptr<IdlePool> pool_;
+};
+
+class TextSource final : public ByteSource {
+ public:
+  explicit TextSource(std::string text) : text_(std::move(text)) {}
+  Task<Bytes> next() override {
+    Bytes piece = text_.substr(at_, kPiece);
+    at_ += piece.size();
     co_return piece;
   }
 
  private:
-  void settle() {
-    if (!stream_ || (!reader_.done() && !reader_.failed())) return;
-    if (reader_.done() && reusable_) pool_->give_back(stream_);
-    stream_.reset();
-  }
-  std::shared_ptr<ClientPool> pool_;
-  std::shared_ptr<Stream> stream_;
-  BodyReader reader_;
-  bool reusable_;
+  std::string text_;
+  std::size_t at_ = 0;
 };
-
-class PooledClient final : public Client {
- public:
-  PooledClient(std::shared_ptr<ClientPool> pool, ClientOptions options)
-      : pool_(std::move(pool)), options_(std::move(options)) {}
-
-  Task<ClientResponse> send(ClientRequest request) override;
-  Task<Response> request(ClientRequest request, std::size_t limit) override;
-  Task<ClientUpgrade> websocket(std::string target, Headers headers, std::size_t max_message) override;
-  void close_idle() override { pool_->close_idle(); }
-
- private:
-  std::string head_of(const std::string& method, const std::string& target, const Headers& own) const;
-  ClientCall::Limits limits() const { return {options_.response_timeout, options_.max_head}; }
-  ClientResponse make_response(std::shared_ptr<Stream> stream, ParsedResponse parsed, bool head_only, bool reusable);
-
-  std::shared_ptr<ClientPool> pool_;
-  ClientOptions options_;
-};
-
-std::string PooledClient::head_of(const std::string& method, const std::string& target, const Headers& own) const {
-  Headers headers;
-  for (const auto& [name, value] : options_.headers.items()) {
-    if (!own.get(name)) headers.add(name, value);
-  }
-  for (const auto& [name, value] : own.items()) headers.add(name, value);
-  return request_head(method, pool_->url().prefix + target, pool_->url().authority, headers);
-}
-
-ClientResponse PooledClient::make_response(std::shared_ptr<Stream> stream, ParsedResponse parsed, bool head_only,
-                                           bool reusable) {
-  ClientResponse response;
-  response.status = parsed.status;
-  response.length = parsed.framing.length;
-  auto framing = parsed.framing;
-  const bool bare = head_only || parsed.status == 204 || parsed.status == 304;
-  if (bare) framing = Framing{0, false};
-  const bool to_end = !bare && !framing.length && !framing.chunked;
-  BodyReader reader(stream, framing, to_end ? BodyReader::Until::kEnd : BodyReader::Until::kFraming);
-  const bool keep = reusable && parsed.keep_alive && !to_end;
-  response.headers = std::move(parsed.headers);
-  response.body = std::make_unique<AnswerBody>(pool_, std::move(stream), std::move(reader), keep);
-  return response;
-}
-
-Task<ClientResponse> PooledClient::send(ClientRequest request) {
-  const bool target_ok = !request.target.empty() && request.target.front() == '/' &&
-                         request.target.find_first_of(" \r\n\t") == std::string::npos;
-  if (!target_ok || !is_token(request.method)) {
-    co_return Error{Code::kInvalidArgument, "bad_request", "not a method and target: " + request.method + " " + request.target, 0};
-  }
-  const bool repeatable = !request.stream && is_idempotent(request.method);
-  const bool usually_has_body = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
-  const auto head = head_of(request.method, request.target, request.headers);
-  auto prefer = ClientPool::Prefer::kReuse;
-  for (;;) {
-    auto lease = co_await pool_->take(prefer);
-    if (!lease) co_return std::move(lease).error();
-    ClientCall call(lease->stream, head, limits());
-    auto body = repeatable ? request.body : std::move(request.body);
-    auto answer = co_await call.run(std::move(body), std::move(request.stream), request.stream_length, usually_has_body);
-    if (answer) {
-      co_return make_response(lease->stream, *std::move(answer), request.method == "HEAD", call.sent_all());
-    }
-    const bool stale = lease->reused && !call.answered() && answer.error().reason == "connection_lost";
-    if (!stale || !repeatable) co_return std::move(answer).error();
-    prefer = ClientPool::Prefer::kFresh;
-  }
-}
-
-Task<Response> PooledClient::request(ClientRequest request, std::size_t limit) {
-  auto answer = co_await send(std::move(request));
-  if (!answer) co_return std::move(answer).error();
-  auto body = co_await read_all(std::move(answer->body), limit);
-  if (!body) co_return std::move(body).error();
-  Response response;
-  response.status = answer->status;
-  response.headers = std::move(answer->headers);
-  response.body = *std::move(body);
-  co_return response;
-}
-
-Task<ClientUpgrade> PooledClient::websocket(std::string target, Headers headers, std::size_t max_message) {
-  auto lease = co_await pool_->take(ClientPool::Prefer::kFresh);
-  if (!lease) co_return std::move(lease).error();
-  const auto key = make_websocket_key();
-  auto head = head_of("GET", target, headers);
-  append_field(head, "Connection", "Upgrade");
-  append_field(head, "Upgrade", "websocket");
-  append_field(head, "Sec-WebSocket-Version", "13");
-  append_field(head, "Sec-WebSocket-Key", key);
-  ClientCall call(lease->stream, std::move(head), limits());
-  auto answer = co_await call.run("", nullptr, std::nullopt, false);
-  if (!answer) co_return std::move(answer).error();
-  ClientUpgrade upgrade;
-  if (answer->status != 101) {
-    auto refused = make_response(lease->stream, *std::move(answer), false, true);
-    auto body = co_await read_all(std::move(refused.body), 64 * 1024);
-    upgrade.refusal.status = refused.status;
-    upgrade.refusal.headers = std::move(refused.headers);
-    if (body) upgrade.refusal.body = *std::move(body);
-    co_return upgrade;
-  }
-  if (answer->headers.get("Sec-WebSocket-Accept").value_or("") != accept_key(key) || !asks_for_websocket(answer->headers)) {
-    co_return Error{Code::kUnavailable, "connection_lost", "the server's WebSocket handshake is wrong", 0};
-  }
-  WsOptions options;
-  options.role = WsRole::kClient;
-  options.max_message = max_message;
-  options.ping_interval = options_.ping_interval;
-  auto session = std::make_shared<WsSession>(lease->stream, options);
-  // Ends by itself: the handle's going starts the close, which is bounded.
-  spawn(pool_->executor(), "websocket to " + pool_->name(), session->run());
-  upgrade.socket = make_websocket(std::move(session));
-  co_return upgrade;
-}
 
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::create(asio::any_io_executor executor, ClientOptions options) {
-  CAY_TRY(auto url, parse_url(options.url));
-  auto pool = std::make_shared<ClientPool>(std::move(executor), std::move(url), options.connect_timeout,
-                                           options.idle_timeout, options.max_idle);
-  std::unique_ptr<Client> client = std::make_unique<PooledClient>(std::move(pool), std::move(options));
-  return client;
+  CAY_TRY(auto origin, origin_of(options.url));
+  return std::unique_ptr<Client>(std::make_unique<BeastClient>(std::move(executor), std::move(options), std::move(origin)));
 }
+
+std::string encode_segment(std::string_view text) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto u = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+                       c == '_' || c == '~';
+    if (plain) {
+      out.push_back(c);
+    } else {
+      out.push_back('%');
+      out.push_back(kHex[u >> 4]);
+      out.push_back(kHex[u & 15]);
+    }
+  }
+  return out;
+}
+
+Task<std::string> read_all(std::unique_ptr<ByteSource> source, std::size_t limit) {
+  std::string all;
+  while (true) {
+    CAY_CO_TRY(const Bytes piece, co_await source->next());
+    if (piece.empty()) co_return all;
+    if (all.size() + piece.size() > limit) {
+      co_return Error{Code::kInvalidArgument, "body_too_large", "the body is longer than " + std::to_string(limit) + " bytes", 0};
+    }
+    all += piece;
+  }
+}
+
+std::unique_ptr<ByteSource> text_source(std::string text) { return std::make_unique<TextSource>(std::move(text)); }
 
 }  // namespace cay::http

@@ -1,46 +1,49 @@
-// Listener: a Server on one address, as the daemon configures it.
+// Listener: accepts connections and gives every request to one handler.
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
-#include <utility>
 
-#include "http/server.h"
+#include "async/task.h"
+#include "base/clock.h"
+#include "http/exchange.h"
 
 namespace cay::http {
 
 struct ListenerConfig {
   std::string address = "127.0.0.1";
-  std::uint16_t port = 0;  // 0: a free one
-  ServerOptions options;
+  std::uint16_t port = 0;                 // 0: a free one
+  std::size_t max_connections = 4096;     // further ones are answered 503 and closed
+  std::uint32_t max_head = 16 * 1024;     // bytes; more: 431
+  Millis head_limit{10'000};              // from a request's first byte to its head's end
+  Millis idle_limit{75'000};              // between requests
+  Millis body_limit{60'000};              // for each piece of a body to arrive or leave
+  Millis linger{5'000};                   // reading on after an answer that ends the connection
+  std::size_t max_drain = 256 * 1024;     // of a body that the handler did not read; more: close
   // How errors before the handler (400, 431) and of a handler that threw (500) are written down.
   std::function<Response(const RequestHead&, int status, const Error&)> shape;
-  std::function<void(std::string)> log;  // what went wrong inside a handler
+  std::function<void(std::string)> log;   // what went wrong inside a handler
 };
 
 class Listener {
  public:
-  Listener(asio::any_io_executor executor, ListenerConfig config, Handler handler)
-      : address_(std::move(config.address)),
-        port_(config.port),
-        server_(std::move(executor), options_of(config), std::move(handler)) {}
+  Listener(asio::any_io_executor executor, ListenerConfig config, Handler handler);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
 
-  // Listens and begins to accept. Returns the port. Errors: those of Server::listen.
-  Result<std::uint16_t> start() {
-    CAY_TRY(const auto endpoint, server_.listen(address_, port_));
-    return endpoint.port;
-  }
-  asio::awaitable<void> shutdown(Millis deadline) { return server_.shutdown(deadline); }
+  // Listens and begins to accept. Returns the port. kUnavailable (address_in_use), kInvalidArgument
+  // (bad_address).
+  Result<std::uint16_t> start();
+  // No new connections or requests; WebSockets are closed with 1001; answers under way may end until
+  // the deadline, then everything is cut. Returns when all handlers are gone.
+  asio::awaitable<void> shutdown(Millis deadline);
+  std::size_t connections() const;
 
  private:
-  static ServerOptions options_of(ListenerConfig& config) {
-    config.options.shape = std::move(config.shape);
-    config.options.log = std::move(config.log);
-    return std::move(config.options);
-  }
-  std::string address_;
-  std::uint16_t port_;
-  Server server_;
+  struct State;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace cay::http

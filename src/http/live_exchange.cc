@@ -1,235 +1,246 @@
-// LiveExchange: a request and its answer on a server's connection.
 #include "http/live_exchange.h"
 
-#include <algorithm>
-#include <stdexcept>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/serializer.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
 
-#include "http/serialize.h"
-#include "http/ws_handshake.h"
+#include "async/deadline.h"
+#include "http/text.h"
 
 namespace cay::http {
-
 namespace {
 
-constexpr std::uint64_t kDrainLimit = 64 * 1024;
+namespace bhttp = beast::http;
 
-bool has_no_body(int status) { return status == 204 || status == 304 || status < 200; }
+constexpr std::size_t kPiece = 64 * 1024;
 
-class RequestBody final : public ByteSource {
+class BodySource final : public ByteSource {
  public:
-  explicit RequestBody(std::shared_ptr<LiveExchange> exchange) : exchange_(std::move(exchange)) {}
+  explicit BodySource(std::shared_ptr<LiveExchange> exchange) : exchange_(std::move(exchange)) {}
   Task<Bytes> next() override { return exchange_->next_piece(); }
 
  private:
   std::shared_ptr<LiveExchange> exchange_;
 };
 
-Error body_too_large(std::size_t limit) {
-  return Error{Code::kInvalidArgument, "body_too_large",
-               "the request body may have at most " + std::to_string(limit) + " bytes", 0};
+Error gone() { return {Code::kCancelled, "client_gone", "the client's connection has ended", 0}; }
+
+// Framing and hop-by-hop fields are Beast's.
+bool is_ours(std::string_view name) {
+  return equals_ignoring_case(name, "Content-Length") || equals_ignoring_case(name, "Transfer-Encoding") ||
+         equals_ignoring_case(name, "Connection");
 }
 
-Error bad_upgrade(std::string message) {
-  return Error{Code::kInvalidArgument, "bad_upgrade", std::move(message), 0};
-}
+bool bodyless(int status) { return status == 204 || status == 304 || (status >= 100 && status < 200); }
 
 }  // namespace
 
-LiveExchange::LiveExchange(ParsedRequest request, std::string peer, Lent lent)
-    : request_(std::move(request)),
-      lent_(std::move(lent)),
-      body_(lent_.stream, request_.framing, BodyReader::Until::kFraming),
-      read_timer_(lent_.stream->executor()),
-      continue_owed_(request_.expects_continue && !body_.done()) {
-  request_.head.peer = std::move(peer);
+LiveExchange::LiveExchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
+                             const ListenerConfig& config, const bool& ending, OnSocket on_socket)
+    : transport_(&transport),
+      buffer_(buffer),
+      parser_(parser),
+      head_(std::move(head)),
+      config_(config),
+      ending_(ending),
+      on_socket_(std::move(on_socket)),
+      keep_alive_(parser.get().keep_alive()) {
+  const auto expect = head_.headers.get("Expect");
+  expects_continue_ = expect && equals_ignoring_case(*expect, "100-continue");
 }
 
-// Once the body is read, nothing but the peer's leaving makes the socket readable (or a pipelined
-// request, which hides it). A body that is still coming tells by its own reads.
-void LiveExchange::watch_if_read() {
-  if (body_.done() && !detached_ && !websocket_) lent_.stream->watch_peer(lent_.peer_gone);
+template <class Message>
+void LiveExchange::fill(Message& message, const Headers& headers) {
+  message.version(11);
+  for (const auto& [name, value] : headers.items()) {
+    if (!is_ours(name)) message.insert(name, value);
+  }
+  // A body that was not read to its end makes the connection unfit, unless little is left of it.
+  if ((expects_continue_ && !parser_.is_done()) || ending_) keep_alive_ = false;
+  message.keep_alive(keep_alive_);
+}
+
+Task<void> LiveExchange::send_continue() {
+  expects_continue_ = false;
+  bhttp::response<bhttp::empty_body> message(bhttp::status::continue_, 11);
+  ErrorCode error;
+  co_await bhttp::async_write(*transport_, message, to(error));
+  if (error) co_return broken(error, "answer the client");
+  co_return Result<void>();
+}
+
+Task<ErrorCode> LiveExchange::read_piece() {
+  ErrorCode error;
+  co_await bhttp::async_read_some(*transport_, buffer_, parser_, to(error));
+  co_return error;
+}
+
+// The peer sees a reset, so that a short answer cannot pass for a whole one.
+void LiveExchange::reset_connection() {
+  if (transport_ == nullptr) return;
+  ErrorCode ignored;
+  transport_->socket().set_option(asio::socket_base::linger(true, 0), ignored);
+  transport_->close();
 }
 
 Task<Bytes> LiveExchange::next_piece() {
-  auto self = shared_from_this();
-  if (detached_ || websocket_) {
-    co_return Error{Code::kInternal, "exchange_over", "the body was read after its request had ended", 0};
+  if (transport_ == nullptr) co_return gone();
+  if (expects_continue_ && !parser_.is_done()) {
+    CAY_CO_CHECK(co_await send_continue());
   }
-  if (body_.done()) co_return Bytes();
-  if (std::exchange(continue_owed_, false) && status_ == 0 && lent_.stream->buffered().empty()) {
-    auto sent = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
-    static_cast<void>(sent);  // if the peer is gone, reading tells
-  }
-  limit_read();
-  auto piece = co_await body_.next();
-  ++reads_;
-  read_timer_.cancel();
-  if (!piece && read_late_) {
-    co_return Error{Code::kDeadlineExceeded, "body_timeout", "the request's body did not arrive in time", 0};
-  }
-  watch_if_read();
-  co_return piece;
-}
-
-void LiveExchange::limit_read() {
-  const auto number = reads_;
-  read_timer_.expires_after(lent_.options->body_timeout);
-  read_timer_.async_wait([weak = weak_from_this(), number](ErrorCode error) {
-    const auto self = weak.lock();
-    if (error || !self || self->detached_ || self->reads_ != number) return;
-    self->read_late_ = true;
-    self->lent_.stream->cancel();
-  });
-}
-
-Task<std::string> LiveExchange::read_body(std::size_t limit) {
-  auto self = shared_from_this();
-  if (body_.remaining().value_or(0) > limit) co_return body_too_large(limit);
-  std::string all;
-  for (;;) {
-    auto piece = co_await next_piece();
-    if (!piece) co_return std::move(piece).error();
-    if (piece->empty()) co_return all;
-    if (piece->size() > limit - all.size()) co_return body_too_large(limit);
-    if (all.empty()) {
-      all = *std::move(piece);
-    } else {
-      all.append(*piece);
+  std::string piece(kPiece, '\0');
+  while (!parser_.is_done()) {
+    auto& body = parser_.get().body();
+    body.data = piece.data();
+    body.size = piece.size();
+    transport_->expires_never();
+    auto reading = read_piece();
+    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config_.body_limit, "the request's body");
+    if (!done || *done == asio::error::operation_aborted) {
+      keep_alive_ = false;
+      co_return Error{Code::kDeadlineExceeded, "body_timeout", "the request's body did not arrive in time", 0};
+    }
+    ErrorCode error = *done;
+    if (error == bhttp::error::need_buffer) error = {};
+    if (error) {
+      keep_alive_ = false;
+      const bool malformed = error.category() == bhttp::make_error_code(bhttp::error::bad_chunk).category() &&
+                             error != bhttp::error::end_of_stream && error != bhttp::error::partial_message;
+      if (malformed) co_return Error{Code::kInvalidArgument, "bad_body", "the request's body is malformed: " + error.message(), 0};
+      co_return broken(error, "read the request's body");
+    }
+    const std::size_t got = piece.size() - body.size;
+    if (got > 0) {
+      piece.resize(got);
+      co_return piece;
     }
   }
+  transport_->expires_never();
+  co_return Bytes();
 }
 
-std::unique_ptr<ByteSource> LiveExchange::body() { return std::make_unique<RequestBody>(shared_from_this()); }
+std::unique_ptr<ByteSource> LiveExchange::body() { return std::make_unique<BodySource>(shared_from_this()); }
 
-bool LiveExchange::may_drain() const {
-  if (body_.done()) return true;
-  const auto left = body_.remaining();
-  return !continue_owed_ && !body_.failed() && left && *left <= kDrainLimit;
-}
-
-void LiveExchange::decide_keep_alive() {
-  keep_alive_ = request_.keep_alive && !broken_ && !*lent_.closing && may_drain();
-}
-
-void LiveExchange::begin_answer(int status) {
-  if (detached_) throw std::logic_error("an answer after the request had ended");
-  if (status_ != 0) throw std::logic_error("a second answer to one request");
-  status_ = status;
-}
-
-std::string LiveExchange::answer_head(int status, const Headers& headers) {
-  auto head = response_head(status, headers);
-  for (const auto& [name, value] : extra_.items()) append_field(head, name, value);
-  if (!keep_alive_) {
-    append_field(head, "Connection", "close");
-  } else if (request_.http10) {
-    append_field(head, "Connection", "keep-alive");
+Task<std::string> LiveExchange::read_body(std::size_t limit) {
+  const Error too_large{Code::kInvalidArgument, "body_too_large",
+                        "the request's body is longer than " + std::to_string(limit) + " bytes", 0};
+  const auto length = parser_.content_length();
+  if (length && *length > limit) co_return too_large;
+  std::string all;
+  while (true) {
+    CAY_CO_TRY(const Bytes piece, co_await next_piece());
+    if (piece.empty()) co_return all;
+    if (all.size() + piece.size() > limit) co_return too_large;
+    all += piece;
   }
-  return head;
 }
 
-asio::awaitable<bool> LiveExchange::write(std::string_view bytes) {
-  auto error = co_await lent_.stream->write(bytes);
-  if (error) broken_ = true;
-  co_return !error;
+asio::awaitable<bool> LiveExchange::drain() {
+  if (parser_.is_done()) co_return true;
+  if (expects_continue_) co_return false;
+  const auto left = parser_.content_length_remaining();
+  if (left && *left > config_.max_drain) co_return false;
+  std::size_t seen = 0;
+  while (true) {
+    auto piece = co_await next_piece();
+    if (!piece) co_return false;
+    if (piece->empty()) co_return true;
+    seen += piece->size();
+    if (seen > config_.max_drain) co_return false;
+  }
 }
 
 asio::awaitable<void> LiveExchange::respond(Response response) {
-  auto self = shared_from_this();
-  begin_answer(response.status);
-  decide_keep_alive();
-  auto bytes = answer_head(response.status, response.headers);
-  if (!has_no_body(response.status)) {
-    append_field(bytes, "Content-Length", std::to_string(response.body.size()));
+  if (transport_ == nullptr || answered_) co_return;
+  answered_ = true;
+  transport_->expires_after(config_.body_limit);
+  ErrorCode error;
+  const auto status = static_cast<unsigned>(response.status);
+  if (head_.method == "HEAD" || bodyless(response.status)) {
+    bhttp::response<bhttp::empty_body> message;
+    message.result(status);
+    fill(message, response.headers);
+    if (!bodyless(response.status)) message.content_length(response.body.size());
+    bhttp::response_serializer<bhttp::empty_body> writer(message);
+    co_await bhttp::async_write_header(*transport_, writer, to(error));
+  } else {
+    bhttp::response<bhttp::string_body> message;
+    message.result(status);
+    fill(message, response.headers);
+    message.body() = std::move(response.body);
+    message.content_length(message.body().size());
+    co_await bhttp::async_write(*transport_, message, to(error));
   }
-  bytes += "\r\n";
-  if (request_.head.method != "HEAD" && !has_no_body(response.status)) bytes += response.body;
-  auto sent = co_await write(bytes);
-  static_cast<void>(sent);
+  if (error) keep_alive_ = false;
 }
 
-asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers,
-                                                   std::optional<std::uint64_t> length,
-                                                   std::unique_ptr<ByteSource> bytes) {
-  auto self = shared_from_this();
-  begin_answer(status);
-  decide_keep_alive();
-  const bool chunked = !length && !request_.http10 && !has_no_body(status);
-  if (!length && request_.http10) keep_alive_ = false;  // the end of the connection is the end of the body
-  auto head = answer_head(status, headers);
-  if (length && !has_no_body(status)) append_field(head, "Content-Length", std::to_string(*length));
-  if (chunked) append_field(head, "Transfer-Encoding", "chunked");
-  head += "\r\n";
-  auto sent = co_await write(head);
-  if (!sent || request_.head.method == "HEAD" || has_no_body(status)) co_return;
-  co_await send_stream(length, chunked, std::move(bytes));
-}
-
-asio::awaitable<void> LiveExchange::send_stream(std::optional<std::uint64_t> length, bool chunked,
-                                                std::unique_ptr<ByteSource> bytes) {
-  std::uint64_t total = 0;
-  for (;;) {
+asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
+                                                    std::unique_ptr<ByteSource> bytes) {
+  if (transport_ == nullptr || answered_) co_return;
+  answered_ = true;
+  bhttp::response<bhttp::buffer_body> message;
+  message.result(static_cast<unsigned>(status));
+  fill(message, headers);
+  if (length) {
+    message.content_length(*length);
+  } else {
+    message.chunked(true);
+  }
+  message.body().data = nullptr;
+  message.body().more = true;
+  bhttp::response_serializer<bhttp::buffer_body> writer(message);
+  transport_->expires_after(config_.body_limit);
+  ErrorCode error;
+  co_await bhttp::async_write_header(*transport_, writer, to(error));
+  if (head_.method == "HEAD") {
+    if (error) keep_alive_ = false;
+    co_return;
+  }
+  std::uint64_t sent = 0;
+  while (!error) {
+    transport_->expires_never();  // the source may take its time: a command that is silent
     auto piece = co_await bytes->next();
-    const bool over = piece && length && piece->size() > *length - total;
-    if (!piece || over) {
-      broken_ = true;  // the head has promised more than comes: the connection breaks
+    // A source that fails, or a length that was not kept: the client must see a broken answer.
+    const bool failed = !piece || (piece->empty() && length && sent != *length);
+    if (failed) {
+      keep_alive_ = false;
+      reset_connection();
       co_return;
     }
-    if (piece->empty()) break;
-    total += piece->size();
-    std::vector<asio::const_buffer> buffers;
-    const auto size_line = chunked ? chunk_head(piece->size()) : std::string();
-    if (chunked) buffers.emplace_back(asio::buffer(size_line));
-    buffers.emplace_back(asio::buffer(*piece));
-    if (chunked) buffers.emplace_back(asio::const_buffer("\r\n", 2));
-    auto error = co_await lent_.stream->write_all(buffers);
-    if (error) {
-      broken_ = true;
-      co_return;
-    }
+    if (transport_ == nullptr) co_return;
+    sent += piece->size();
+    message.body().data = piece->empty() ? nullptr : piece->data();
+    message.body().size = piece->size();
+    message.body().more = !piece->empty();
+    const bool last = piece->empty();
+    transport_->expires_after(config_.body_limit);
+    co_await bhttp::async_write(*transport_, writer, to(error));
+    if (error == bhttp::error::need_buffer) error = {};
+    if (last) break;
   }
-  if (length && total != *length) broken_ = true;
-  if (!chunked) co_return;
-  auto sent = co_await write(kLastChunk);
-  static_cast<void>(sent);
+  if (error) keep_alive_ = false;
 }
 
 Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) {
-  auto self = shared_from_this();
-  const auto& headers = request_.head.headers;
-  const auto key = headers.get("Sec-WebSocket-Key");
-  if (!request_.head.wants_websocket || request_.head.method != "GET" || request_.http10) {
-    co_return bad_upgrade("this path speaks WebSocket: send GET with Upgrade: websocket");
+  if (transport_ == nullptr || answered_) co_return gone();
+  bhttp::request<bhttp::empty_body> request(parser_.get().base());
+  if (!beast::websocket::is_upgrade(request) || request["Sec-WebSocket-Version"] != "13" || request["Sec-WebSocket-Key"].empty()) {
+    co_return Error{Code::kInvalidArgument, "bad_upgrade", "this is not a WebSocket handshake (RFC 6455)", 0};
   }
-  if (headers.get("Sec-WebSocket-Version").value_or("") != "13") {
-    co_return bad_upgrade("only version 13 of WebSocket is spoken here");
-  }
-  if (!key || !is_websocket_key(*key)) co_return bad_upgrade("Sec-WebSocket-Key is missing or malformed");
-  if (!body_.done()) co_return bad_upgrade("a WebSocket request has no body");
-  begin_answer(101);
-  lent_.stream->unwatch();
-  Headers answer;
-  answer.add("Upgrade", "websocket");
-  answer.add("Sec-WebSocket-Accept", accept_key(*key));
-  auto head = response_head(101, answer);
-  for (const auto& [name, value] : extra_.items()) append_field(head, name, value);
-  append_field(head, "Connection", "Upgrade");
-  head += "\r\n";
-  auto sent = co_await write(head);
-  if (!sent) {
-    co_return Error{Code::kCancelled, "connection_lost", "the peer left during the WebSocket handshake", 0};
-  }
-  WsOptions options;
-  options.role = WsRole::kServer;
-  options.max_message = max_message;
-  options.ping_interval = lent_.options->ping_interval;
-  options.close_limit = lent_.options->ws_close_limit;
-  websocket_ = std::make_shared<WsSession>(lent_.stream, options);
-  lent_.scope->spawn(websocket_->run());
-  if (*lent_.closing) websocket_->start_close(1001, "the server is shutting down");
-  co_return make_websocket(websocket_);
+  answered_ = true;
+  upgraded_ = true;
+  keep_alive_ = false;
+  BeastSocket stream(TolerantTransport(std::move(*transport_)));
+  transport_ = nullptr;
+  prepare(stream, max_message);
+  ErrorCode error;
+  co_await stream.async_accept(request, to(error));
+  if (error) co_return Error{Code::kInvalidArgument, "bad_upgrade", "the WebSocket handshake failed: " + error.message(), 0};
+  auto socket = std::make_unique<Socket>(std::move(stream), nullptr);
+  socket->set_on_close(on_socket_(socket.get()));
+  co_return std::unique_ptr<WebSocket>(std::move(socket));
 }
-
-void LiveExchange::detach() { detached_ = true; }
 
 }  // namespace cay::http

@@ -1,39 +1,28 @@
-// LiveExchange: a request and its answer on a server's connection.
+// LiveExchange: one request on one connection, and its answer.
 #pragma once
-#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
 #include <functional>
-#include <map>
 #include <memory>
-#include <string>
 
-#include "async/scope.h"
-#include "http/body_reader.h"
-#include "http/server.h"
-#include "http/ws_session.h"
+#include "http/socket.h"
+#include "http/listener.h"
 
 namespace cay::http {
 
-class LiveExchange final : public ServerExchange, public std::enable_shared_from_this<LiveExchange> {
- public:
-  // What the connection lends for the time of one request.
-  struct Lent {
-    std::shared_ptr<Stream> stream;
-    std::function<void()> peer_gone;       // cancels the handler
-    Scope* scope = nullptr;                // where a WebSocket runs
-    const ServerOptions* options = nullptr;
-    const bool* closing = nullptr;         // the server is shutting down
-  };
-  LiveExchange(ParsedRequest request, std::string peer, Lent lent);
+using RequestParser = beast::http::request_parser<beast::http::buffer_body>;
 
-  const RequestHead& head() const override { return request_.head; }
+class LiveExchange final : public Exchange, public std::enable_shared_from_this<LiveExchange> {
+ public:
+  // Called when the connection has become a WebSocket: the listener keeps it for its end.
+  using OnSocket = std::function<std::function<void()>(Socket*)>;
+
+  LiveExchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
+                const ListenerConfig& config, const bool& ending, OnSocket on_socket);
+
+  const RequestHead& head() const override { return head_; }
   const Principal& principal() const override { return principal_; }
   const std::map<std::string, std::string>& params() const override { return params_; }
-  void set_principal(Principal principal) override { principal_ = std::move(principal); }
-  void set_params(std::map<std::string, std::string> params) override { params_ = std::move(params); }
-  void set_scheme(std::string scheme) override { request_.head.scheme = std::move(scheme); }
-  void add_header(std::string name, std::string value) override { extra_.add(std::move(name), std::move(value)); }
-  int status() const override { return status_; }
-
   Task<std::string> read_body(std::size_t limit) override;
   std::unique_ptr<ByteSource> body() override;
   asio::awaitable<void> respond(Response response) override;
@@ -41,40 +30,36 @@ class LiveExchange final : public ServerExchange, public std::enable_shared_from
                                        std::unique_ptr<ByteSource> bytes) override;
   Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) override;
 
-  // For the connection.
-  Task<Bytes> next_piece();
-  void watch_if_read();
-  bool body_done() const { return body_.done(); }
-  bool may_drain() const;          // what is left of the body is small enough to be read and dropped
-  bool keep_alive() const { return keep_alive_ && !broken_; }
-  bool broken() const { return broken_; }
-  const std::shared_ptr<WsSession>& websocket() const { return websocket_; }
-  void detach();                   // after the handler: later calls are refused
+  Task<Bytes> next_piece();  // of the body; empty: the end
+  bool answered() const { return answered_; }
+  bool upgraded() const { return upgraded_; }
+  bool keep_alive() const { return keep_alive_; }
+  // Reads what is left of the body. False: too much, or broken.
+  asio::awaitable<bool> drain();
+  void close_after() { keep_alive_ = false; }
+  // The connection is gone: bodies and answers end.
+  void detach() { transport_ = nullptr; }
 
  private:
-  void begin_answer(int status);
-  std::string answer_head(int status, const Headers& headers);
-  void decide_keep_alive();
-  asio::awaitable<void> send_stream(std::optional<std::uint64_t> length, bool chunked,
-                                    std::unique_ptr<ByteSource> bytes);
-  asio::awaitable<bool> write(std::string_view bytes);
-  void limit_read();
+  template <class Message>
+  void fill(Message& message, const Headers& headers);
+  Task<void> send_continue();
+  Task<ErrorCode> read_piece();
+  void reset_connection();
 
-  ParsedRequest request_;
-  Lent lent_;
-  BodyReader body_;
-  asio::steady_timer read_timer_;
-  std::uint64_t reads_ = 0;     // so that a timer knows whose it was
-  bool read_late_ = false;
+  Transport* transport_;
+  beast::flat_buffer& buffer_;
+  RequestParser& parser_;
+  RequestHead head_;
+  const ListenerConfig& config_;
+  const bool& ending_;  // the listener's: no more requests on this connection
+  OnSocket on_socket_;
   Principal principal_;
   std::map<std::string, std::string> params_;
-  Headers extra_;
-  int status_ = 0;
-  bool continue_owed_ = false;  // the client waits for "100 Continue"
-  bool keep_alive_ = false;
-  bool broken_ = false;
-  bool detached_ = false;
-  std::shared_ptr<WsSession> websocket_;
+  bool expects_continue_ = false;
+  bool answered_ = false;
+  bool upgraded_ = false;
+  bool keep_alive_;
 };
 
 }  // namespace cay::http

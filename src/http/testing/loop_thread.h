@@ -1,4 +1,4 @@
-// LoopThread: an event loop on a thread of its own, and a Server on it, so that a test can speak to
+// LoopThread: an event loop on a thread of its own, and a Listener on it, so that a test can speak to
 // it with plain blocking calls.
 #pragma once
 #include <boost/asio/co_spawn.hpp>
@@ -10,7 +10,7 @@
 #include <memory>
 #include <thread>
 
-#include "http/server.h"
+#include "http/listener.h"
 
 namespace cay::http::testing {
 
@@ -46,13 +46,13 @@ class LoopThread {
 
 class TestServer {
  public:
-  explicit TestServer(ServerHandler handler, ServerOptions options = {}) {
+  explicit TestServer(Handler handler, ListenerConfig options = {}) {
     auto make = [&] {
-      server_ = std::make_unique<Server>(thread_.loop().get_executor(), std::move(options), std::move(handler));
-      return server_->listen("127.0.0.1", 0);
+      server_ = std::make_unique<Listener>(thread_.loop().get_executor(), std::move(options), std::move(handler));
+      return server_->start();
     };
-    auto endpoint = thread_.call(make);
-    if (endpoint) port_ = endpoint->port;
+    auto port = thread_.call(make);
+    if (port) port_ = *port;
   }
   ~TestServer() {
     if (server_) stop(Millis(0));
@@ -62,12 +62,12 @@ class TestServer {
     thread_.call([&] { server_.reset(); });
   }
   std::uint16_t port() const { return port_; }
-  Server& server() { return *server_; }
+  Listener& server() { return *server_; }
   LoopThread& thread() { return thread_; }
 
  private:
   LoopThread thread_;
-  std::unique_ptr<Server> server_;
+  std::unique_ptr<Listener> server_;
   std::uint16_t port_ = 0;
 };
 

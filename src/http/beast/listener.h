@@ -1,3 +1,0 @@
-// The listener's former place.
-#pragma once
-#include "http/listener.h"

@@ -1,0 +1,385 @@
+#include "http/listener.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "async/deadline.h"
+#include "async/event.h"
+#include "async/scope.h"
+#include "http/live_exchange.h"
+#include "http/target.h"
+#include "http/text.h"
+
+namespace cay::http {
+namespace {
+
+namespace bhttp = beast::http;
+using namespace asio::experimental::awaitable_operators;  // NOLINT(google-build-using-namespace)
+
+constexpr int kGoingAway = 1001;
+constexpr std::size_t kMaxBuffer = 128 * 1024;
+
+constexpr int kMaxFields = 128;
+
+// Empty is for HTTP/1.0.
+bool is_host(std::string_view text) {
+  return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == std::string_view::npos;
+}
+
+struct BadRequest {
+  int status;
+  Error error;
+};
+
+BadRequest bad(int status, const char* reason, std::string message) {
+  return {status, Error{Code::kInvalidArgument, reason, std::move(message), 0}};
+}
+
+// The head as facades see it. An error: what to answer.
+std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer_body>& request, std::string peer) {
+  RequestHead head;
+  head.method = std::string(request.method_string());
+  head.target = std::string(request.target());
+  head.peer = std::move(peer);
+  int hosts = 0, lengths = 0, codings = 0, fields = 0;
+  for (const auto& field : request) {
+    if (++fields > kMaxFields) return bad(431, "head_too_large", "the request has more than 128 headers");
+    // A repeated or folded framing field is how requests are smuggled past a proxy.
+    const std::string_view name(field.name_string().data(), field.name_string().size());
+    const std::string_view value(field.value().data(), field.value().size());
+    if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) {
+      return bad(400, "bad_header", "a header has a line break in its value");
+    }
+    hosts += equals_ignoring_case(name, "Host") ? 1 : 0;
+    lengths += equals_ignoring_case(name, "Content-Length") ? 1 : 0;
+    codings += equals_ignoring_case(name, "Transfer-Encoding") ? 1 : 0;
+    head.headers.add(std::string(name), std::string(value));
+  }
+  head.host = std::string(head.headers.get("Host").value_or(""));
+  if (hosts > 1 || (hosts == 0 && request.version() >= 11) || !is_host(head.host)) {
+    return bad(400, "bad_host", "the request needs one Host header, with a host in it");
+  }
+  // Two parsers that disagree about a body's length are how requests are smuggled.
+  const auto coding = head.headers.get("Transfer-Encoding");
+  const bool repeated = lengths > 1 || codings > 1 || (lengths > 0 && codings > 0);
+  if (repeated || (lengths > 0 && head.headers.get("Content-Length")->find(',') != std::string_view::npos)) {
+    return bad(400, "bad_framing", "the request tells its body's length in two ways");
+  }
+  if (coding && request.version() < 11) return bad(400, "bad_framing", "HTTP/1.0 has no transfer codings");
+  if (coding && !equals_ignoring_case(*coding, "chunked")) return bad(501, "bad_framing", "chunked is the only transfer coding taken");
+  const auto expect = head.headers.get("Expect");
+  if (expect && !equals_ignoring_case(*expect, "100-continue")) return bad(417, "bad_expectation", "only 100-continue may be expected");
+  const auto parts = split_target(head.target);
+  if (!parts) return bad(400, "bad_target", "the request's target is not a path");
+  auto segments = split_path(parts->path);
+  if (!segments) return bad(400, "bad_target", "the request's path has a malformed escape or a NUL");
+  head.segments = *std::move(segments);
+  auto query = Query::parse(parts->query);
+  if (!query) return bad(400, "bad_query", "the request's query has a malformed escape or a NUL");
+  head.query = *std::move(query);
+  head.wants_websocket = list_has(head.headers.get("Connection").value_or(""), "upgrade") &&
+                         equals_ignoring_case(head.headers.get("Upgrade").value_or(""), "websocket");
+  return head;
+}
+
+}  // namespace
+
+struct Listener::State : std::enable_shared_from_this<Listener::State> {
+  State(asio::any_io_executor executor, ListenerConfig settings, Handler handle)
+      : loop(executor), config(std::move(settings)), handler(std::move(handle)), acceptor(executor), children(executor), idle(executor) {}
+
+  asio::any_io_executor loop;
+  ListenerConfig config;
+  Handler handler;
+  asio::ip::tcp::acceptor acceptor;
+  Scope children;
+  std::set<Transport*> waiting;    // between requests: closed at once on shutdown
+  std::set<Socket*> sockets;
+  std::size_t connections = 0;
+  bool ending = false;
+  Event idle;                      // notified when a connection ends
+
+  asio::awaitable<void> accept_all() {
+    while (!ending) {
+      asio::ip::tcp::socket socket(loop);
+      ErrorCode error;
+      co_await acceptor.async_accept(socket, to(error));
+      if (error == asio::error::operation_aborted || ending) co_return;
+      if (error) {  // out of descriptors: let some go first
+        if (config.log) config.log("accept: " + error.message());
+        co_await sleep_for(Millis{100});
+        continue;
+      }
+      ErrorCode ignored;
+      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+      const auto remote = socket.remote_endpoint(ignored);
+      std::string peer = remote.address().to_string(ignored) + ":" + std::to_string(remote.port());
+      children.spawn(serve(shared_from_this(), Transport(std::move(socket)), std::move(peer)));
+    }
+  }
+
+  static asio::awaitable<void> serve(std::shared_ptr<State> self, Transport transport, std::string peer) {
+    ++self->connections;
+    std::exception_ptr failure;
+    try {
+      co_await self->converse(transport, peer);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    --self->connections;
+    self->idle.notify();
+    if (failure && !is_cancellation(failure)) self->log_failure(failure);
+  }
+
+  void log_failure(const std::exception_ptr& failure) {
+    if (!config.log) return;
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      config.log(std::string("a request's handler threw: ") + error.what());
+    } catch (...) {
+      config.log("a request's handler threw");
+    }
+  }
+
+  asio::awaitable<void> converse(Transport& transport, const std::string& peer) {
+    beast::flat_buffer buffer(kMaxBuffer);
+    if (connections > config.max_connections) {
+      RequestParser none;
+      co_await refuse(transport, buffer, none, peer,
+                      Error{Code::kUnavailable, "too_many_connections", "too many connections: try again later", 503});
+      co_return;
+    }
+    while (!ending) {
+      RequestParser parser;
+      parser.header_limit(config.max_head);
+      parser.body_limit(boost::none);  // each handler has its own limit
+      const auto limited = co_await read_head(transport, buffer, parser);
+      if (!limited) {
+        co_await refuse(transport, buffer, parser, peer, limited.error());
+        co_return;
+      }
+      if (!*limited) co_return;  // the peer went
+      auto head = head_of(parser.get(), peer);
+      if (auto* wrong = std::get_if<BadRequest>(&head)) {
+        RequestHead empty;
+        auto exchange = make_exchange(transport, buffer, parser, std::move(empty));
+        auto response = shaped(exchange->head(), wrong->status, wrong->error);
+        exchange->close_after();
+        co_await exchange->respond(std::move(response));
+        exchange->detach();
+        co_await hang_up(transport, buffer);
+        co_return;
+      }
+      auto exchange = make_exchange(transport, buffer, parser, std::get<RequestHead>(std::move(head)));
+      co_await handle(transport, parser, exchange);
+      if (exchange->upgraded() || !exchange->answered()) co_return;
+      auto fit = co_await exchange->drain();
+      exchange->detach();
+      if (!fit || !exchange->keep_alive() || ending) {
+        co_await hang_up(transport, buffer);
+        co_return;
+      }
+    }
+  }
+  std::shared_ptr<LiveExchange> make_exchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser,
+                                               RequestHead head) {
+    auto self = shared_from_this();
+    LiveExchange::OnSocket on_socket = [self](Socket* socket) -> std::function<void()> {
+      self->sockets.insert(socket);
+      return [self, socket] { self->sockets.erase(socket); };
+    };
+    return std::make_shared<LiveExchange>(transport, buffer, parser, std::move(head), config, ending, std::move(on_socket));
+  }
+
+  Task<ErrorCode> read_rest(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser) {
+    ErrorCode error;
+    co_await bhttp::async_read_header(transport, buffer, parser, to(error));
+    co_return error;
+  }
+
+  // True: a head was read. False: the peer went, or we are ending. An error: what to refuse it with.
+  Task<bool> read_head(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser) {
+    ErrorCode error;
+    if (buffer.size() == 0) {
+      waiting.insert(&transport);
+      transport.expires_after(config.idle_limit);
+      constexpr std::size_t kRead = 8192;
+      const std::size_t got = co_await transport.async_read_some(buffer.prepare(kRead), to(error));
+      waiting.erase(&transport);
+      if (error || ending) co_return false;
+      buffer.commit(got);
+    }
+    transport.expires_never();
+    // Not the transport's own time-out, which closes the socket: a slow head is answered.
+    auto reading = read_rest(transport, buffer, parser);
+    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config.head_limit, "the request's head");
+    // (A read that the deadline cut short tells so itself.)
+    if (!done || *done == asio::error::operation_aborted) co_return Error{Code::kDeadlineExceeded, "request_timeout", "the request's head did not arrive in time", 408};
+    error = *done;
+    if (!error) co_return true;
+    if (error == bhttp::error::header_limit || error == bhttp::error::buffer_overflow) {
+      co_return Error{Code::kInvalidArgument, "head_too_large",
+                      "the request's head is longer than " + std::to_string(config.max_head) + " bytes", 431};
+    }
+    if (error == bhttp::error::end_of_stream || error == bhttp::error::partial_message ||
+        error.category() != bhttp::make_error_code(bhttp::error::bad_method).category()) {
+      co_return false;
+    }
+    co_return Error{Code::kInvalidArgument, "bad_request", "this is not an HTTP/1.1 request: " + error.message(), 400};
+  }
+
+  // The status to refuse with travels in os_errno.
+  asio::awaitable<void> refuse(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser, std::string peer, Error error) {
+    RequestHead head;
+    head.peer = std::move(peer);
+    const int status = std::exchange(error.os_errno, 0);
+    auto exchange = make_exchange(transport, buffer, parser, std::move(head));
+    auto response = shaped(exchange->head(), status, error);
+    if (status == 503) response.headers.set("Retry-After", "1");
+    exchange->close_after();
+    co_await exchange->respond(std::move(response));
+    exchange->detach();
+    co_await hang_up(transport, buffer);
+  }
+
+  Response shaped(const RequestHead& head, int status, const Error& error) {
+    if (config.shape) return config.shape(head, status, error);
+    Response plain;
+    plain.status = status;
+    plain.body = error.message + "\n";
+    return plain;
+  }
+
+  // Runs the handler; a peer that goes away meanwhile cancels it.
+  asio::awaitable<void> handle(Transport& transport, RequestParser& parser, std::shared_ptr<LiveExchange> exchange) {
+    auto failure = std::make_shared<std::exception_ptr>();
+    auto work = guarded(exchange, failure);
+    if (exchange->head().wants_websocket) {
+      co_await std::move(work);
+    } else {
+      auto watch = until_gone(transport, parser);
+      co_await (std::move(work) || std::move(watch));
+    }
+    co_await answer_failure(std::move(exchange), *failure);
+  }
+
+  // `||` waits for a success: what the handler throws must not count as still running.
+  asio::awaitable<void> guarded(std::shared_ptr<LiveExchange> exchange, std::shared_ptr<std::exception_ptr> failure) {
+    try {
+      co_await handler(exchange);
+    } catch (...) {
+      *failure = std::current_exception();
+    }
+  }
+
+  asio::awaitable<void> answer_failure(std::shared_ptr<LiveExchange> exchange, std::exception_ptr failure) {
+    if (!failure || is_cancellation(failure)) co_return;
+    log_failure(failure);
+    if (exchange->answered()) co_return;
+    const Error error{Code::kInternal, "internal", "Cay failed at this request; the daemon's log says more", 0};
+    auto response = shaped(exchange->head(), 500, error);
+    co_await exchange->respond(std::move(response));
+  }
+
+  // Ends when the peer has closed its side and nothing of a body can come any more.
+  asio::awaitable<void> until_gone(Transport& transport, RequestParser& parser) {
+    asio::steady_timer never(loop, asio::steady_timer::time_point::max());
+    constexpr Millis kLook{200};
+    while (!parser.is_done()) co_await sleep_for(kLook);  // while the handler reads the body it sees the end itself
+    auto& socket = transport.socket();
+    ErrorCode error;
+    co_await socket.async_wait(asio::socket_base::wait_read, to(error));
+    if (!error) {
+      char byte = 0;
+      socket.non_blocking(true, error);
+      const auto got = socket.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, error);
+      if (error == asio::error::eof || (error && error != asio::error::would_block) || (!error && got == 0)) co_return;
+    }
+    co_await never.async_wait(to(error));  // a pipelined request: it waits its turn
+  }
+
+  // FIN first, then what the peer still sends is read for a while: closing with unread bytes would be
+  // a reset, and the peer could lose the answer.
+  asio::awaitable<void> hang_up(Transport& transport, beast::flat_buffer& buffer) {
+    ErrorCode error;
+    transport.socket().shutdown(asio::socket_base::shutdown_send, error);
+    transport.expires_after(config.linger);
+    constexpr std::size_t kRead = 8192;
+    // By the clock: a peer that never stops sending would never let a time-out of the transport fire.
+    const auto end = std::chrono::steady_clock::now() + config.linger;
+    while (!error && !ending && std::chrono::steady_clock::now() < end) {
+      buffer.clear();
+      co_await transport.async_read_some(buffer.prepare(kRead), to(error));
+    }
+  }
+
+  asio::awaitable<void> close_socket(Socket* socket) {
+    if (sockets.count(socket) == 0) co_return;
+    co_await socket->close(kGoingAway, "the daemon is ending; connect again");
+  }
+};
+
+Listener::Listener(asio::any_io_executor executor, ListenerConfig config, Handler handler)
+    : state_(std::make_shared<State>(std::move(executor), std::move(config), std::move(handler))) {}
+
+Listener::~Listener() {
+  ErrorCode ignored;
+  state_->ending = true;
+  state_->acceptor.close(ignored);
+  state_->children.cancel();
+}
+
+Result<std::uint16_t> Listener::start() {
+  ErrorCode error;
+  const auto address = asio::ip::make_address(state_->config.address == "localhost" ? "127.0.0.1" : state_->config.address, error);
+  if (error) return Error{Code::kInvalidArgument, "bad_address", "'" + state_->config.address + "' is not an IP address", 0};
+  const asio::ip::tcp::endpoint endpoint(address, state_->config.port);
+  auto& acceptor = state_->acceptor;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) {
+    const bool taken = error == asio::error::address_in_use;
+    const std::string where = state_->config.address + ":" + std::to_string(state_->config.port);
+    return Error{Code::kUnavailable, taken ? "address_in_use" : "listen_failed",
+                 taken ? where + " is in use: another daemon? choose another with --listen" : "listen on " + where + ": " + error.message(),
+                 error.value()};
+  }
+  state_->children.spawn(state_->accept_all());
+  return acceptor.local_endpoint().port();
+}
+
+std::size_t Listener::connections() const { return state_->connections; }
+
+asio::awaitable<void> Listener::shutdown(Millis deadline) {
+  auto state = state_;
+  state->ending = true;
+  ErrorCode ignored;
+  state->acceptor.close(ignored);
+  for (Transport* idle : state->waiting) idle->cancel();
+  Scope closing(state->loop);
+  const std::set<Socket*> sockets = state->sockets;
+  for (Socket* socket : sockets) closing.spawn(state->close_socket(socket));
+  const auto end = std::chrono::steady_clock::now() + deadline;
+  while (state->connections > 0) {
+    const auto left = std::chrono::duration_cast<Millis>(end - std::chrono::steady_clock::now());
+    if (left.count() <= 0) break;
+    auto changed = co_await state->idle.wait_for(left);
+    static_cast<void>(changed);
+  }
+  closing.cancel();
+  co_await closing.join();
+  state->children.cancel();
+  co_await state->children.join();
+}
+
+}  // namespace cay::http

@@ -1,0 +1,103 @@
+#include "http/socket.h"
+
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
+#include <utility>
+
+#include "async/deadline.h"
+
+namespace cay::http {
+namespace {
+
+namespace websocket = beast::websocket;
+using namespace std::chrono_literals;
+
+constexpr auto kHandshakeLimit = 30s;
+constexpr auto kIdleLimit = 60s;  // Beast pings at half of it
+constexpr Millis kCloseLimit = 5s;
+constexpr int kNoCode = 1005;
+constexpr int kAbnormal = 1006;
+
+Task<void> close_task(BeastSocket& stream, websocket::close_reason reason) {
+  ErrorCode error;
+  co_await stream.async_close(reason, to(error));
+  co_return Result<void>();
+}
+
+}  // namespace
+
+void prepare(BeastSocket& stream, std::size_t max_message) {
+  beast::get_lowest_layer(stream).expires_never();  // the WebSocket has time-outs of its own
+  stream.set_option(websocket::stream_base::timeout{kHandshakeLimit, kIdleLimit, true});
+  stream.read_message_max(max_message);
+  stream.auto_fragment(false);
+}
+
+Socket::Socket(BeastSocket stream, std::function<void()> on_close)
+    : stream_(std::move(stream)), writing_(stream_.get_executor()), on_close_(std::move(on_close)) {}
+
+Socket::~Socket() {
+  if (on_close_) on_close_();
+}
+
+asio::awaitable<WsMessage> Socket::read() {
+  WsMessage message;
+  if (!closed_) {
+    beast::flat_buffer buffer;
+    ErrorCode error;
+    co_await stream_.async_read(buffer, to(error));
+    if (!error) {
+      message.kind = stream_.got_text() ? WsMessage::Kind::kText : WsMessage::Kind::kBinary;
+      message.data = beast::buffers_to_string(buffer.data());
+      co_return message;
+    }
+    const bool closed_by_us = std::exchange(closed_, true) && close_code_ != kAbnormal;
+    if (closed_by_us) {
+      // The code that we sent stands.
+    } else if (error == websocket::error::closed) {
+      const auto& reason = stream_.reason();
+      close_code_ = reason.code == websocket::close_code::none ? kNoCode : static_cast<int>(reason.code);
+      close_reason_.assign(reason.reason.data(), reason.reason.size());
+    } else if (error == websocket::error::message_too_big) {
+      close_code_ = static_cast<int>(websocket::close_code::too_big);
+    } else {
+      close_code_ = kAbnormal;
+    }
+  }
+  message.kind = WsMessage::Kind::kClosed;
+  message.close_code = close_code_;
+  message.data = close_reason_;
+  co_return message;
+}
+
+Task<void> Socket::send_text(std::string text) { return send(std::move(text), true); }
+Task<void> Socket::send_binary(Bytes data) { return send(std::move(data), false); }
+
+Task<void> Socket::send(std::string data, bool text) {
+  auto turn = co_await writing_.lock();
+  if (closed_) co_return Error{Code::kCancelled, "socket_closed", "the WebSocket is closed", 0};
+  stream_.text(text);
+  ErrorCode error;
+  co_await stream_.async_write(asio::buffer(data), to(error));
+  if (error) co_return broken(error, "send on the WebSocket");
+  if (stream_.next_layer().broken()) co_return Error{Code::kCancelled, "socket_closed", "the WebSocket's peer is gone", 0};
+  co_return Result<void>();
+}
+
+asio::awaitable<void> Socket::close(int code, std::string reason) {
+  auto turn = co_await writing_.lock();
+  if (closed_ && close_code_ != kAbnormal) co_return;
+  closed_ = true;
+  close_code_ = code;
+  const websocket::close_reason why(static_cast<websocket::close_code>(code), reason);
+  auto closing = close_task(stream_, why);
+  auto done = co_await with_deadline<void>(std::move(closing), kCloseLimit, "the WebSocket's close");
+  if (!done) abort();
+}
+
+void Socket::abort() {
+  closed_ = true;
+  beast::get_lowest_layer(stream_).close();
+}
+
+}  // namespace cay::http
