@@ -293,7 +293,9 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   asio::awaitable<void> until_gone(Transport& transport, RequestParser& parser) {
     asio::steady_timer never(loop, asio::steady_timer::time_point::max());
     constexpr Millis kLook{200};
-    while (!parser.is_done()) co_await sleep_for(kLook);  // while the handler reads the body it sees the end itself
+    while (!parser.is_done()) {  // while the handler reads the body it sees the end itself
+      co_await sleep_for(kLook);
+    }
     auto& socket = transport.socket();
     ErrorCode error;
     co_await socket.async_wait(asio::socket_base::wait_read, to(error));

@@ -154,7 +154,11 @@ def test_a_real_terminal_with_resize_and_signals(daemon, named):
     os.kill(terminal.pid, signal.SIGWINCH)
     terminal.send(b"until [ \"$(stty size)\" = '33 101' ]; do :; done; echo size-$(stty size | tr ' ' x)\n")
     terminal.expect(b"size-33x101")
-    terminal.send(b"sleep 1000\n\x03")
+    # Ctrl-C throws away what was typed ahead: wait for each step to show.
+    terminal.send(b"sh -c 'echo go-$((30+3)); exec sleep 1000'\n")
+    terminal.expect(b"go-33")
+    terminal.send(b"\x03")
+    terminal.expect(b"# ")
     terminal.send(b"echo still-$((40+2))\n")
     terminal.expect(b"still-42")
     terminal.send(b"exit 6\n")

@@ -83,7 +83,7 @@ def test_typescript_example(shell):
 
 @pytest.mark.parametrize("program", sorted(p.stem for p in (ROOT / "examples/cpp").glob("*.cc")))
 def test_cpp_examples(shell, program):
-    done = shell(f"{ROOT / BUILD}/examples/cpp/{program}")
+    done = shell(f"{ROOT / BUILD}/examples/example_{program}")
     assert done.returncode == 0 and done.stdout, done.stderr
 
 
