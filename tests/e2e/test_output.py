@@ -34,7 +34,8 @@ def resident(pid):
 
 def socket(daemon, box):
     return connect(f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/{box['id']}/commands/ws",
-                   additional_headers={"X-Api-Key": daemon.key}, max_size=1 << 20, compression=None)
+                   additional_headers={"X-Api-Key": daemon.key}, max_size=1 << 20, compression=None,
+                   close_timeout=0.2)  # with a full queue this client reads no more, so it never sees the close frame
 
 
 def read_from(daemon, box, command_id, offset, budget, digest, pause=None):

@@ -163,7 +163,7 @@ def test_timeout_is_an_error_frame_and_kills_the_tree(daemon, wired):
 
 def test_kill_then_drop_is_obeyed(daemon, wired):
     command_id = uuid.uuid4().hex
-    ws = open_ws(daemon, wired)
+    ws = open_ws(daemon, wired).__enter__()
     execute(ws, "echo up; exec sleep 300", command_id=command_id)
     while json.loads(ws.recv())["type"] != "stdout":
         pass
