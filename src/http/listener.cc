@@ -101,7 +101,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   asio::ip::tcp::acceptor acceptor;
   Scope children;
   std::set<Transport*> waiting;    // between requests: closed at once on shutdown
-  std::set<Socket*> sockets;
+  std::set<std::shared_ptr<SocketCore>> sockets;
   std::size_t connections = 0;
   bool ending = false;
   Event idle;                      // notified when a connection ends
@@ -192,7 +192,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   std::shared_ptr<LiveExchange> make_exchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser,
                                                RequestHead head) {
     auto self = shared_from_this();
-    LiveExchange::OnSocket on_socket = [self](Socket* socket) -> std::function<void()> {
+    LiveExchange::OnSocket on_socket = [self](std::shared_ptr<SocketCore> socket) -> std::function<void()> {
       self->sockets.insert(socket);
       return [self, socket] { self->sockets.erase(socket); };
     };
@@ -322,11 +322,6 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       co_await transport.async_read_some(buffer.prepare(kRead), to(error));
     }
   }
-
-  asio::awaitable<void> close_socket(Socket* socket) {
-    if (sockets.count(socket) == 0) co_return;
-    co_await socket->close(kGoingAway, "the daemon is ending; connect again");
-  }
 };
 
 Listener::Listener(asio::any_io_executor executor, ListenerConfig config, Handler handler)
@@ -369,8 +364,9 @@ asio::awaitable<void> Listener::shutdown(Millis deadline) {
   state->acceptor.close(ignored);
   for (Transport* idle : state->waiting) idle->cancel();
   Scope closing(state->loop);
-  const std::set<Socket*> sockets = state->sockets;
-  for (Socket* socket : sockets) closing.spawn(state->close_socket(socket));
+  for (const auto& socket : state->sockets) {
+    closing.spawn(Socket::close_of(socket, kGoingAway, "the daemon is ending; connect again"));
+  }
   const auto end = std::chrono::steady_clock::now() + deadline;
   while (state->connections > 0) {
     const auto left = std::chrono::duration_cast<Millis>(end - std::chrono::steady_clock::now());

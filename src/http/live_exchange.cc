@@ -238,9 +238,9 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   ErrorCode error;
   co_await stream.async_accept(request, to(error));
   if (error) co_return Error{Code::kInvalidArgument, "bad_upgrade", "the WebSocket handshake failed: " + error.message(), 0};
-  auto socket = std::make_unique<Socket>(std::move(stream), nullptr);
-  socket->set_on_close(on_socket_(socket.get()));
-  co_return std::unique_ptr<WebSocket>(std::move(socket));
+  auto core = std::make_shared<SocketCore>(std::move(stream));
+  auto on_close = on_socket_(core);
+  co_return std::unique_ptr<WebSocket>(std::make_unique<Socket>(std::move(core), std::move(on_close)));
 }
 
 }  // namespace cay::http

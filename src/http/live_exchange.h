@@ -15,7 +15,7 @@ using RequestParser = beast::http::request_parser<beast::http::buffer_body>;
 class LiveExchange final : public Exchange, public std::enable_shared_from_this<LiveExchange> {
  public:
   // Called when the connection has become a WebSocket: the listener keeps it for its end.
-  using OnSocket = std::function<std::function<void()>(Socket*)>;
+  using OnSocket = std::function<std::function<void()>(std::shared_ptr<SocketCore>)>;
 
   LiveExchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
                 const ListenerConfig& config, const bool& ending, OnSocket on_socket);

@@ -33,14 +33,9 @@ void prepare(BeastSocket& stream, std::size_t max_message) {
   stream.auto_fragment(false);
 }
 
-Socket::Socket(BeastSocket stream, std::function<void()> on_close)
-    : stream_(std::move(stream)), writing_(stream_.get_executor()), on_close_(std::move(on_close)) {}
+SocketCore::SocketCore(BeastSocket stream) : stream_(std::move(stream)), writing_(stream_.get_executor()) {}
 
-Socket::~Socket() {
-  if (on_close_) on_close_();
-}
-
-asio::awaitable<WsMessage> Socket::read() {
+asio::awaitable<WsMessage> SocketCore::read() {
   WsMessage message;
   if (!closed_) {
     beast::flat_buffer buffer;
@@ -70,10 +65,7 @@ asio::awaitable<WsMessage> Socket::read() {
   co_return message;
 }
 
-Task<void> Socket::send_text(std::string text) { return send(std::move(text), true); }
-Task<void> Socket::send_binary(Bytes data) { return send(std::move(data), false); }
-
-Task<void> Socket::send(std::string data, bool text) {
+Task<void> SocketCore::send(std::string data, bool text) {
   auto turn = co_await writing_.lock();
   if (closed_) co_return Error{Code::kCancelled, "socket_closed", "the WebSocket is closed", 0};
   stream_.text(text);
@@ -84,7 +76,7 @@ Task<void> Socket::send(std::string data, bool text) {
   co_return Result<void>();
 }
 
-asio::awaitable<void> Socket::close(int code, std::string reason) {
+asio::awaitable<void> SocketCore::close(int code, std::string reason) {
   auto turn = co_await writing_.lock();
   if (closed_ && close_code_ != kAbnormal) co_return;
   closed_ = true;
@@ -95,9 +87,23 @@ asio::awaitable<void> Socket::close(int code, std::string reason) {
   if (!done) abort();
 }
 
-void Socket::abort() {
+void SocketCore::abort() {
   closed_ = true;
   beast::get_lowest_layer(stream_).close();
+}
+
+asio::awaitable<WsMessage> Socket::read_from(std::shared_ptr<SocketCore> core) {
+  auto message = co_await core->read();
+  co_return message;
+}
+
+Task<void> Socket::send_to(std::shared_ptr<SocketCore> core, std::string data, bool text) {
+  auto sent = co_await core->send(std::move(data), text);
+  co_return sent;
+}
+
+asio::awaitable<void> Socket::close_of(std::shared_ptr<SocketCore> core, int code, std::string reason) {
+  co_await core->close(code, std::move(reason));
 }
 
 }  // namespace cay::http

@@ -14,30 +14,48 @@ namespace cay::http {
 
 using BeastSocket = beast::websocket::stream<TolerantTransport>;
 
-class Socket final : public WebSocket {
+// The connection itself. Shared: the listener closes it at the daemon's end, while its owner may go.
+class SocketCore {
  public:
-  // `on_close` is called once, when it goes.
-  Socket(BeastSocket stream, std::function<void()> on_close);
-  ~Socket() override;
+  explicit SocketCore(BeastSocket stream);
 
-  asio::awaitable<WsMessage> read() override;
-  Task<void> send_text(std::string text) override;
-  Task<void> send_binary(Bytes data) override;
-  asio::awaitable<void> close(int code, std::string reason) override;
-
-  void set_on_close(std::function<void()> on_close) { on_close_ = std::move(on_close); }
+  asio::awaitable<WsMessage> read();
+  Task<void> send(std::string data, bool text);
+  asio::awaitable<void> close(int code, std::string reason);
   // Breaks the connection at once (the peer sees 1006).
   void abort();
 
  private:
-  Task<void> send(std::string data, bool text);
-
   BeastSocket stream_;
   Mutex writing_;
-  std::function<void()> on_close_;
   bool closed_ = false;  // a close frame was sent or seen, or the connection broke
   int close_code_ = 1006;
   std::string close_reason_;
+};
+
+// What a handler holds. Each call keeps the core alive until it ends.
+class Socket final : public WebSocket {
+ public:
+  // `on_close` is called once, when it goes.
+  Socket(std::shared_ptr<SocketCore> core, std::function<void()> on_close)
+      : core_(std::move(core)), on_close_(std::move(on_close)) {}
+  ~Socket() override {
+    if (on_close_) on_close_();
+  }
+
+  asio::awaitable<WsMessage> read() override { return read_from(core_); }
+  Task<void> send_text(std::string text) override { return send_to(core_, std::move(text), true); }
+  Task<void> send_binary(Bytes data) override { return send_to(core_, std::move(data), false); }
+  asio::awaitable<void> close(int code, std::string reason) override { return close_of(core_, code, std::move(reason)); }
+
+  static asio::awaitable<void> close_of(std::shared_ptr<SocketCore> core, int code, std::string reason);
+
+ private:
+  static asio::awaitable<WsMessage> read_from(std::shared_ptr<SocketCore> core);
+  static Task<void> send_to(std::shared_ptr<SocketCore> core, std::string data, bool text);
+
+  std::shared_ptr<SocketCore> core_;
+  std::function<void()> on_close_;
 };
 
 // Limits and time-outs of ours on a fresh stream: pings keep it alive, a dead peer is noticed in 60 s.

@@ -1,5 +1,6 @@
 // RealLauncher: the cay-launcher program on a temporary data directory, as root. Ending it leaves nothing.
 #pragma once
+#include <poll.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -54,6 +55,14 @@ class RealLauncher {
   }
   // The process that does the work; its guardian makes another when it dies.
   pid_t worker() const {
+    // It names itself a moment after it was forked.
+    for (int tries = 0; tries < 1000; ++tries) {
+      if (const pid_t pid = named_worker(); pid > 0) return pid;
+      ::poll(nullptr, 0, 5);
+    }
+    return 0;
+  }
+  pid_t named_worker() const {
     std::ifstream in("/proc/" + std::to_string(guardian) + "/task/" + std::to_string(guardian) + "/children");
     for (pid_t pid = 0; in >> pid;) {
       std::ifstream comm("/proc/" + std::to_string(pid) + "/comm");
