@@ -15,6 +15,7 @@ namespace {
 namespace bhttp = beast::http;
 
 constexpr std::size_t kPiece = 64 * 1024;
+constexpr int kGoingAway = 1001;
 
 class BodySource final : public ByteSource {
  public:
@@ -240,6 +241,8 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   if (error) co_return Error{Code::kInvalidArgument, "bad_upgrade", "the WebSocket handshake failed: " + error.message(), 0};
   auto core = std::make_shared<SocketCore>(std::move(stream));
   auto on_close = on_socket_(core);
+  // The listener's end began while we shook hands: it knew nothing of this socket.
+  if (ending_) co_await Socket::close_of(core, kGoingAway, "the daemon is ending; connect again");
   co_return std::unique_ptr<WebSocket>(std::make_unique<Socket>(std::move(core), std::move(on_close)));
 }
 
