@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "http/client.h"
+#include "http/text.h"
 
 namespace cay::app {
 namespace {
@@ -12,17 +12,11 @@ namespace {
 constexpr std::size_t kMaxAnswer = 64u << 20;
 constexpr Millis kUpstreamLimit{60'000};
 
-bool equal_folded(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
-}
-
 // Hop-by-hop, and the caller's own key, which is Cay's and none of the upstream's business.
 bool stays_here(std::string_view name) {
   constexpr std::array<std::string_view, 10> kHere = {"Host", "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length",
                                                       "Upgrade", "Expect", "X-Api-Key", "Authorization", "TE"};
-  return std::any_of(kHere.begin(), kHere.end(), [name](std::string_view one) { return equal_folded(one, name); });
+  return std::any_of(kHere.begin(), kHere.end(), [name](std::string_view one) { return http::equals_ignoring_case(one, name); });
 }
 
 asio::awaitable<void> pass_on(std::shared_ptr<http::Client> client, std::string key, std::shared_ptr<http::Exchange> exchange) {

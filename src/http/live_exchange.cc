@@ -242,7 +242,9 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   auto core = std::make_shared<SocketCore>(std::move(stream));
   auto on_close = on_socket_(core);
   // The listener's end began while we shook hands: it knew nothing of this socket.
-  if (ending_) co_await Socket::close_of(core, kGoingAway, "the daemon is ending; connect again");
+  if (ending_) {
+    co_await Socket::close_of(core, kGoingAway, "the daemon is ending; connect again");
+  }
   co_return std::unique_ptr<WebSocket>(std::make_unique<Socket>(std::move(core), std::move(on_close)));
 }
 

@@ -40,7 +40,6 @@ class ExecuteSession final : public CommandSession {
     key_ = ref_ + "/" + command.id.get();
     // A new process under an id that was used before has output of its own.
     if (!reconnecting_ && !command.known) offsets_.forget(key_);
-    started_ = true;
     pty_ = command.pty;
     auto sent = co_await socket_->send_text(started_frame(command));
     co_return sent;
@@ -150,7 +149,6 @@ class ExecuteSession final : public CommandSession {
   OffsetIndex& offsets_;
   std::string key_;
   bool reconnecting_ = false;
-  bool started_ = false;
   bool pty_ = false;
   TextStream out_{{}, 0};
   TextStream err_{{}, 0};
