@@ -18,7 +18,8 @@ def test_host_processes_cannot_be_seen_or_signalled(sandbox):
     marker = "cay-host-process-" + os.urandom(4).hex()
     host = subprocess.Popen(["sleep", "300"], env={"MARK": marker}, executable="/bin/sleep")
     try:
-        wait_until(lambda: marker.encode() in pathlib.Path(f"/proc/{host.pid}/environ").read_bytes(), "the host sees it")  # positive control
+        # Positive control. Popen returns when exec closes its pipe, a little before the new environment is in place.
+        wait_until(lambda: marker.encode() in pathlib.Path(f"/proc/{host.pid}/environ").read_bytes(), "the marker is there")
         seen = sandbox.sh("cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'")
         assert marker not in seen.text and "cay serve" not in seen.text
         count = int(sandbox.sh("ls -d /proc/[0-9]* | wc -l").text)
@@ -50,7 +51,7 @@ def test_init_has_a_filter_and_goes_on_reaping(sandbox):
     own = dict(line.split(":\t", 1) for line in sandbox.sh("cat /proc/self/status").text.splitlines())
     assert own["NoNewPrivs"] == "0"  # positive control: the file tells the difference
     # Orphans become init's: a hundred of them are reaped, behind the filter.
-    assert sandbox.sh("for i in $(seq 100); do (sleep 0.0$i & ) ; done").code == 0
+    assert sandbox.sh("for i in $(seq 100); do (sleep 0.0$i &); done").code == 0
     wait_until(lambda: "Z" not in sandbox.sh("cat /proc/[0-9]*/stat | cut -d' ' -f3").text and
                sandbox.sh("grep -l sleep /proc/[0-9]*/comm").text == "", "the orphans are gone")
 
