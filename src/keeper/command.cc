@@ -65,7 +65,7 @@ Result<void> Command::begin(wire::StartCommand request) {
   slot_ = shop_.slots.take(error);
   if (slot_ == nullptr) return Error::from_errno(error, "make a cgroup for the command", "start_failed");
   const std::uint64_t limit = request.spool_limit > 0 ? request.spool_limit : shop_.context.default_spool_limit;
-  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit);
+  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit, request.disk_reserve);
   if (!tape) {
     shop_.slots.release_now(std::exchange(slot_, nullptr));
     return std::move(tape).error();

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "keeper/command_state.h"
+#include "keeper/loop.h"
 #include "keeper/testing/local_keeper.h"
 
 namespace cay::keeper::testing {
@@ -179,6 +180,15 @@ TEST_P(CommandTest, StartFailuresAreTyped) {
   EXPECT_EQ(error_of(client.call(Type::kStart, request)).reason, "bad_command");
   // A failed start leaves nothing: the id is free.
   EXPECT_EQ(client.run(command("a", {"true"})).end.exit_code, 0);
+}
+
+TEST_P(CommandTest, AStartThatNobodyWaitsForAnyMoreDoesNotHappen) {
+  wire::StartCommand request = command("a", {"true"});
+  request.not_after_ms = monotonic_ms() - 1;
+  EXPECT_EQ(error_of(client.call(Type::kStart, request)).reason, "start_too_late");
+  EXPECT_EQ(error_of(client.call(Type::kGetCommand, wire::CommandRef{"a"})).reason, "unknown_command");
+  request.not_after_ms = monotonic_ms() + 60'000;
+  EXPECT_EQ(client.run(request).end.exit_code, 0);
 }
 
 TEST_P(CommandTest, EnvironmentAndDirectoryAreWhatWasAsked) {

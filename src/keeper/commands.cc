@@ -59,6 +59,11 @@ void Commands::start(ReplyTo to, wire::StartCommand request) {
   if (shutting_down_) {
     return shop_.outbox.fail(to, Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0});
   }
+  if (request.not_after_ms > 0 && monotonic_ms() > request.not_after_ms) {
+    return shop_.outbox.fail(to, Error{Code::kUnavailable, "start_too_late",
+                                       "the sandbox was held up for so long that nobody waits for this command any more: "
+                                       "it was not started; retry", 0});
+  }
   if (live_ >= max_running_) {
     return shop_.outbox.fail(to, Error{Code::kExhausted, "too_many_running",
                                        "too many commands run in this sandbox at once (" +

@@ -15,7 +15,8 @@ namespace cay::keeper {
 class Tape {
  public:
   // Makes the directory and the first record (state running). Fails kExhausted when the disk is full.
-  static Result<std::shared_ptr<Tape>> create(int spool, wire::CommandMsg message, std::uint64_t limit);
+  static Result<std::shared_ptr<Tape>> create(int spool, wire::CommandMsg message, std::uint64_t limit,
+                                              std::uint64_t reserve = 0);
   // A finished command's. Fails kLost when its record is gone or broken.
   static Result<std::shared_ptr<Tape>> load(int spool, const std::string& id);
   // Removes a command's directory; whatever is missing is fine.
@@ -39,7 +40,7 @@ class Tape {
   SpoolStream err;
 
  private:
-  Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit);
+  Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve);
   Tape(UniqueFd dir, wire::CommandMsg message);
 
   UniqueFd dir_;
