@@ -131,7 +131,8 @@ Feature disk_quota(const Host& host) {
   if (ok) {
     const std::string mode = os::btrfs_quota_mode(host.disks.store());
     if (mode == "squota") feature.found += ", simple quota";
-    if (mode == "qgroup") feature.fallback = "full qgroups, slower than the simple quota of Linux 6.7";
+    if (mode == "qgroup") feature.fallback = "full qgroups, slower than the simple quota of Linux 6.7; ";
+    feature.fallback += "df inside shows the whole pool: btrfs does not tell the limit there";
   } else {
     feature.fallback = "plain directories: disk limits are accepted and not enforced";
     feature.remedy = "apt-get install btrfs-progs && modprobe btrfs loop, then restart the launcher";
