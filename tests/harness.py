@@ -94,7 +94,8 @@ class Daemon:
                             event_hooks={"response": [documented.check]}, **kwargs)
 
     def cli(self, *args, stdin=None, timeout=60, env=None):
-        done = subprocess.run([CAY, *map(str, args)], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
+        words = (one if isinstance(one, bytes) else str(one) for one in args)
+        done = subprocess.run([CAY, *words], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
                               capture_output=True, timeout=slow(timeout), env={**os.environ, **self.env, **(env or {})})
         return Result(done)
 
