@@ -18,7 +18,8 @@ def test_host_processes_cannot_be_seen_or_signalled(sandbox):
     marker = "cay-host-process-" + os.urandom(4).hex()
     host = subprocess.Popen(["sleep", "300"], env={"MARK": marker}, executable="/bin/sleep")
     try:
-        assert marker.encode() in pathlib.Path(f"/proc/{host.pid}/environ").read_bytes()  # positive control
+        # Positive control. Popen returns when exec closes its pipe, a little before the new environment is in place.
+        wait_until(lambda: marker.encode() in pathlib.Path(f"/proc/{host.pid}/environ").read_bytes(), "the marker is there")
         seen = sandbox.sh("cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'")
         assert marker not in seen.text and "cay serve" not in seen.text
         count = int(sandbox.sh("ls -d /proc/[0-9]* | wc -l").text)
