@@ -21,11 +21,14 @@ as_root() {
   fi
 }
 
-# cay_configure PRESET [ARGS]: says nothing unless it fails. Needs nothing done when the tree is configured already.
+# cay_configure PRESET [ARGS]: says nothing unless it fails. A new tree gets precompiled headers; an old one
+# stays what it is.
 cay_configure() {
-  local log
+  local log pch=""
   log=$(mktemp)
-  cmake --preset "$@" >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; return 1; }
+  [ -e "build/$1/CMakeCache.txt" ] || pch=-DCAY_PCH=ON
+  # shellcheck disable=SC2086
+  cmake --preset "$@" $pch >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; return 1; }
   rm -f "$log"
 }
 
