@@ -44,6 +44,18 @@ def test_at_rest_nothing_of_ours_can_be_touched(sandbox):
     assert sandbox.sh("exit 7").code == 7
 
 
+def test_init_has_a_filter_and_goes_on_reaping(sandbox):
+    told = dict(line.split(":\t", 1) for line in sandbox.sh("cat /proc/1/status").text.splitlines())
+    assert told["Name"] == "cay-init" and told["Seccomp"] == "2" and told["NoNewPrivs"] == "1"
+    assert int(told["CapPrm"], 16) == int(told["CapBnd"], 16) == 0
+    own = dict(line.split(":\t", 1) for line in sandbox.sh("cat /proc/self/status").text.splitlines())
+    assert own["NoNewPrivs"] == "0"  # positive control: the file tells the difference
+    # Orphans become init's: a hundred of them are reaped, behind the filter.
+    assert sandbox.sh("for i in $(seq 100); do (sleep 0.0$i &); done").code == 0
+    wait_until(lambda: "Z" not in sandbox.sh("cat /proc/[0-9]*/stat | cut -d' ' -f3").text and
+               sandbox.sh("grep -l sleep /proc/[0-9]*/comm").text == "", "the orphans are gone")
+
+
 def haunted_commands(sandbox, http, count, *how):
     """Runs `count` commands while the haunting goes on; (their results, seconds of each, the haunter's account)."""
     stop = "/tmp/stop-" + os.urandom(4).hex()
