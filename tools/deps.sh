@@ -25,6 +25,8 @@ as_root() {
 # stays what it is.
 cay_configure() {
   local log pch=""
+  # ninja itself sees to what changes later, but for the presets.
+  [ "build/$1/build.ninja" -nt CMakePresets.json ] && return 0
   log=$(mktemp)
   [ -e "build/$1/CMakeCache.txt" ] || pch=-DCAY_PCH=ON
   # shellcheck disable=SC2086
