@@ -7,6 +7,8 @@ using codec::json::array;
 
 class NativeEventsTest : public NativeTest {
  protected:
+  using ExchangeHandle = testing::ExchangeHandle;
+
   static std::vector<std::string> types(const codec::json::object& page) {
     std::vector<std::string> out;
     for (const auto& item : page.at("items").as_array()) out.emplace_back(item.at("type").as_string());
@@ -18,7 +20,6 @@ class NativeEventsTest : public NativeTest {
     handle->request.headers.add("Accept", "text/event-stream");
     return handle;
   }
-  using ExchangeHandle = testing::ExchangeHandle;
 };
 
 TEST_F(NativeEventsTest, PagesGoOnWhereTheLastOneEnded) {
