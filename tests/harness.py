@@ -87,7 +87,7 @@ class Daemon:
                             event_hooks={"response": [documented.check]}, **kwargs)
 
     def cli(self, *args, stdin=None, timeout=60, env=None):
-        done = subprocess.run([CAY, *map(str, args)], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
+        done = subprocess.run([CAY, *(one if isinstance(one, bytes) else str(one) for one in args)], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
                               capture_output=True, timeout=timeout, env={**os.environ, **self.env, **(env or {})})
         return Result(done)
 

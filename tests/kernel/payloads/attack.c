@@ -79,6 +79,8 @@ CALL(a_read_implies_exec, return personality(READ_IMPLIES_EXEC);)
 CALL(a_tiocsti, int m = posix_openpt(O_RDWR | O_NOCTTY); if (m < 0 || grantpt(m) || unlockpt(m)) return -1;
      int s = open(ptsname(m), O_RDWR); setsid(); ioctl(s, TIOCSCTTY, 0);
      long r = ioctl(s, TIOCSTI, "x"); if (r < 0 && errno == EIO) { errno = ENOTTY; } return r;)
+CALL(a_line_discipline, int m = posix_openpt(O_RDWR | O_NOCTTY); if (m < 0 || grantpt(m) || unlockpt(m)) return -1;
+     int s = open(ptsname(m), O_RDWR | O_NOCTTY); int null_discipline = 27; return ioctl(s, TIOCSETD, &null_discipline);)
 CALL(a_mknod_disk, char n[64]; snprintf(n, sizeof n, "/var/tmp/cay-attack-%d", getpid());
      long r = mknod(n, S_IFBLK | 0600, makedev(7, 0)); int e = errno; unlink(n); errno = e; return r;)
 CALL(a_raise_nofile, struct rlimit l; getrlimit(RLIMIT_NOFILE, &l); l.rlim_max += 1; l.rlim_cur = l.rlim_max;
@@ -110,6 +112,7 @@ static const struct { const char *name; long (*run)(void); } kAttacks[] = {
     ENTRY(quotactl), ENTRY(acct), ENTRY(clock_settime), ENTRY(sethostname), ENTRY(syslog),
     ENTRY(open_by_handle), ENTRY(fanotify), ENTRY(pidfd_getfd), ENTRY(kcmp), ENTRY(vmsplice),
     ENTRY(af_packet), ENTRY(af_vsock), ENTRY(netfilter), ENTRY(read_implies_exec), ENTRY(tiocsti),
+    ENTRY(line_discipline),
     ENTRY(mknod_disk), ENTRY(raise_nofile), ENTRY(raise_core), ENTRY(negative_nice), ENTRY(realtime),
     ENTRY(core_pattern), ENTRY(sysrq), ENTRY(kcore), ENTRY(kmsg), ENTRY(sys_write), ENTRY(cap_sys_admin), ENTRY(dev_mem),
     ENTRY(control_fork), ENTRY(control_socket), ENTRY(control_mkfifo), ENTRY(control_setuid),
