@@ -3,6 +3,7 @@
 # #include, and shares ccache between clones: a precompiled header holds the paths of its own tree.
 option(CAY_PCH "Precompile the headers that many files share" OFF)
 
+set(CAY_PCH_ROOMS async api client core core/testing http runtime/native)
 set(CAY_PCH_ASIO
   <algorithm> <chrono> <deque> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <string> <string_view>
   <utility> <variant> <vector>
@@ -25,9 +26,9 @@ if(CAY_PCH)
   endif()
 endif()
 
-# cay_precompiled(TARGET NAME): TARGET begins with the precompiled header NAME.
-function(cay_precompiled target name)
-  if(CAY_PCH)
+# cay_precompiled(TARGET ROOM NAME): TARGET begins with the precompiled header NAME, if its room is one of those.
+function(cay_precompiled target room name)
+  if(CAY_PCH AND room IN_LIST CAY_PCH_ROOMS)
     target_precompile_headers(${target} REUSE_FROM cay_pch_${name})
   endif()
 endfunction()
