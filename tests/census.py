@@ -47,13 +47,14 @@ def census(daemon):
     tables = [row[0] for row in db.execute("select name from sqlite_master where type='table' and name not like 'sqlite%'")]
     rows = {table: db.execute(f"select count(*) from {table}").fetchone()[0] for table in tables}
     db.close()
-    loops = subprocess.run(["losetup", "-n", "-O", "NAME"], capture_output=True, text=True).stdout.split()
+    loops = subprocess.run(["losetup", "-n", "-O", "BACK-FILE"], capture_output=True, text=True).stdout.splitlines()
     return {
         "processes": _processes(data, instance),
         "cgroups": _cgroups(instance),
         "namespaces": _namespaces(),
-        "mounts": len(pathlib.Path("/proc/self/mountinfo").read_text().splitlines()),
-        "loops": len(loops),
+        "mounts": sum(str(data) in line or instance in line
+                      for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()),
+        "loops": sum(str(data) in line for line in loops),
         "data files": sum(_files(data / part) for part in ("run", "spool", "sandboxes") if (data / part).exists()),
         "slots": len(os.listdir("/run/cay/slots")) if os.path.isdir("/run/cay/slots") else 0,
         "rows": rows,
