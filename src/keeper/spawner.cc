@@ -167,6 +167,7 @@ void Spawner::hear_no_more(Attempt& attempt) {
   attempt.watch.reset();
   attempt.status.reset();
   settle(attempt);
+  return true;
 }
 
 // Both the pipe's end and E's end are in: the try is decided.
@@ -218,8 +219,11 @@ void Spawner::replace(Attempt& attempt) {
 void Spawner::on_deadline(Attempt& attempt) {
   const pid_t child = attempt.child != 0 ? attempt.child : *static_cast<volatile pid_t*>(&cells_[attempt.cell]);
   const bool stopped = child != 0 && !attempt.exit && is_stopped(child);
-  if (!attempt.reported_end && read_status(attempt)) return hear_no_more(attempt);
-  if (!attempt.reported_end && stopped && attempt.report.kind == StartReport::kReady) {
+  // A program that runs and stopped itself is no failed start, and must not be started again: the news
+  // of its exec may still wait behind other events.
+  if (attempt.reported_end) return;
+  if (read_status(attempt)) return hear_no_more(attempt);
+  if (stopped && attempt.report.kind == StartReport::kReady) {
     return hear_no_more(attempt);  // stopped between its last word and exec: the guest's to let go on
   }
   if (stopped || monotonic_ms() - attempt.began > kPatienceMs) {
@@ -270,8 +274,14 @@ Error Spawner::failure(const Attempt& attempt) const {
     return {Code::kInvalidArgument, "bad_user",
             "no user \"" + program.user + "\" in the sandbox's /etc/passwd and /etc/group", err};
   }
+  // The kernel's word for an id that the user namespace does not map.
+  if ((step == "set uid" || step == "set gid" || step == "set groups") && err == EINVAL) {
+    return {Code::kInvalidArgument, "bad_user",
+            "user \"" + program.user + "\" has a uid or gid that does not exist in a sandbox: they go from 0 to 65535", err};
+  }
   if (step == "cwd") {
-    return {Code::kInvalidArgument, "bad_cwd", "working directory \"" + program.cwd + "\": " + why, err};
+    const std::string where = program.cwd.empty() ? "the user's home directory and /" : "working directory \"" + program.cwd + "\"";
+    return {Code::kInvalidArgument, "bad_cwd", where + ": " + why, err};
   }
   if (step == "exec") {
     const std::string name = program.argv.empty() ? std::string() : program.argv.front();
