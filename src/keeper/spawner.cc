@@ -167,7 +167,6 @@ void Spawner::hear_no_more(Attempt& attempt) {
   attempt.watch.reset();
   attempt.status.reset();
   settle(attempt);
-  return true;
 }
 
 // Both the pipe's end and E's end are in: the try is decided.

@@ -72,7 +72,7 @@ class Run:
         # Forked before any thread is there; what they share is in memory.
         self.fork = multiprocessing.get_context("fork")
         self.rng = kinds.seeded(config.seed, "nemesis")
-        self.kills = 0
+        self.kills = self.added = 0
 
     def kill_daemon(self, shared):
         shared.killed_at.value = time.monotonic()
@@ -102,8 +102,10 @@ class Run:
                 results.append(queue.get())
             if any(p.exitcode for p in processes) and queue.empty():
                 break
-            if self.kills < config.kills and shared.commands.value <= 0 and not shared.done.is_set():
-                shared.commands.value += 100  # kills are owed
+            if self.kills < config.kills and shared.commands.value < 300 and not shared.done.is_set():
+                with shared.commands.get_lock():  # kills are owed: the clients go on
+                    shared.commands.value += 300
+                self.added += 300
             if config.seconds and time.monotonic() - begun > config.seconds:
                 shared.done.set()
             time.sleep(min(3.0, self.rng.expovariate(1 / config.kill_every)))
@@ -111,7 +113,7 @@ class Run:
                 self.kill_daemon(shared)
             if config.verbose and time.monotonic() - told > 15:
                 told = time.monotonic()
-                print(f"  {told - begun:.0f} s: {self.kills} kills, {config.commands - shared.commands.value} commands", flush=True)
+                print(f"  {told - begun:.0f} s: {self.kills} kills, {config.commands + self.added - shared.commands.value} commands", flush=True)
         for process in processes:
             process.join(10)
         outcome = Outcome(collections.Counter(), [], [])
