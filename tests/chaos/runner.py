@@ -134,13 +134,13 @@ def settled_census(daemon, before):
 
     def same():
         seen.update(census(daemon))
-        return all(seen[name] == before[name] for name in before if name != "namespaces")
+        return all(seen[name] == before[name] for name in before)
 
     try:
         wait_until(same, "the machine as before", limit=20)
         return {}
     except AssertionError:
-        return {name: (before[name], seen[name]) for name in before if seen[name] != before[name] and name != "namespaces"}
+        return {name: (before[name], seen[name]) for name in before if seen[name] != before[name]}
 
 
 def chaos(config, daemon=None):
