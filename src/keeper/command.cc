@@ -54,6 +54,8 @@ Result<void> Command::begin(wire::StartCommand request) {
   record.user = request.user;
   record.timeout_ms = request.timeout_ms;
   record.witness = shop_.context.witness;
+  record.ttl_ms = request.ttl_ms;
+  record.boot_id = shop_.context.boot_id;
 
   Program program;
   if (pty_) {
@@ -135,7 +137,17 @@ void Command::on_start_result(Result<Started> result) {
   arm_idle();
   if (!started.exit) shop_.reaper.expect(pid_, [this](const Exit& exit) { on_exit(exit); });
   events_.on_started(*this, {});
-  if (started.exit) on_exit(*started.exit);
+  if (started.exit) {
+    on_exit(*started.exit);
+  } else if (cause_ != Cause::kNone) {
+    kill_tree(cause_, by_);
+  }
+}
+
+void Command::kill_at_start(const std::string& by) {
+  cause_ = Cause::kRequest;
+  by_ = by;
+  oom_at_kill_ = slot_->oom_kills();
 }
 
 void Command::signal_leader(int signal) {

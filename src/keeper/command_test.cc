@@ -10,6 +10,7 @@
 #include "keeper/command_state.h"
 #include "keeper/loop.h"
 #include "keeper/testing/local_keeper.h"
+#include "wire/spool_record.h"
 
 namespace cay::keeper::testing {
 namespace {
@@ -241,8 +242,7 @@ TEST_P(CommandTest, ShutdownRecordsEveryEnd) {
     const UniqueFd file(::open((keeper.spool() + "/" + id + "/record").c_str(), O_RDONLY));
     char buffer[8192];
     const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
-    return wire::decode<wire::CommandMsg>(std::string_view(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0))))
-        .value();
+    return wire::read_record(std::string_view(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0))))->message;
   };
   EXPECT_EQ(state(record("a")), CommandState::kKilled);
   EXPECT_EQ(record("a").by, "sandbox stop");

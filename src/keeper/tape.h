@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -19,6 +21,11 @@ class Tape {
                                               std::uint64_t reserve = 0);
   // A finished command's. Fails kLost when its record is gone or broken.
   static Result<std::shared_ptr<Tape>> load(int spool, const std::string& id);
+  // The record that an earlier life of the sandbox left. One that says "running" is settled as lost, on
+  // disk too. nullopt: nothing was ever started under that id.
+  static std::optional<wire::CommandMsg> recall(int spool, const std::string& id, const std::string& boot_id);
+  // Ids of all commands that have a directory in the spool.
+  static std::set<std::string> ids(int spool);
   // Removes a command's directory; whatever is missing is fine.
   static void erase(int spool, const std::string& id);
 

@@ -43,6 +43,8 @@ enum class Type : std::uint16_t {
   kStats = 50,        // Empty -> kStatsReply
   kStatsReply = 51,   // StatsMsg
   kShutdown = 52,     // Empty -> kOk; then the keeper kills everything inside and ends
+  kEnded = 56,        // keeper -> daemon, channel 0: CommandMsg of a command that ended, without its argv,
+                      // cwd and user. A hint: left out when the connection has no room
 
   // daemon -> launcher, and answers
   kCreate = 100,          // CreateSandbox -> kCreated
@@ -164,11 +166,14 @@ struct CommandMsg {
   std::uint64_t cpu_usec = 0;
   std::uint64_t max_rss_bytes = 0;
   ExtentMsg out, err;
+  std::int64_t ttl_ms = -1;        // kept so long after its end; -1: with the sandbox
+  std::string boot_id;             // of the host when it ran: in the record
   template <class V> void fields(V& v) {
     v(1, command_id); v(2, digest); v(3, argv); v(4, pid); v(5, pty); v(6, known); v(7, started_at);
     v(8, cwd); v(9, user); v(10, timeout_ms); v(11, state); v(12, exit_code); v(13, signal); v(14, by);
     v(15, reason); v(16, oom_kills); v(17, tmpfs_bytes); v(18, witness); v(19, ended_at);
     v(20, cpu_usec); v(21, max_rss_bytes); v(22, out); v(23, err);
+    v(24, ttl_ms); v(25, boot_id);
   }
 };
 

@@ -3,6 +3,7 @@ import fcntl
 
 import pytest
 
+from harness import slow
 from inside import sandbox  # noqa: F401 (fixtures)
 
 WATCH = """
@@ -33,7 +34,7 @@ def test_the_hosts_use_of_devices_cannot_be_watched(sandbox, daemon):
     assert watcher.stdout.readline() == b"watching\n"
     for _ in range(3):
         open("/dev/null", "wb").close()
-    got, _ = watcher.communicate(b"", timeout=60)
+    got, _ = watcher.communicate(b"", timeout=slow(60))
     assert got == b"nothing\n"
     # Its own use it does see: the watch works.
     assert sandbox.python(WATCH, "own").text == "seen\n"
