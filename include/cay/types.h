@@ -98,6 +98,7 @@ struct StreamExtent {
 struct CommandInfo {
   std::string id;
   std::vector<std::string> argv;
+  bool argv_truncated = false;  // `argv` is shortened: 4 KiB of an argument, 16 KiB in all
   std::string state;  // running, exited, signalled, timed_out, idle_killed, oom_killed, killed, lost
   std::optional<int> exit_code;  // state exited only
   std::optional<int> signal;

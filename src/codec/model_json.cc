@@ -162,6 +162,7 @@ json::object to_json(const Command& command) {
   json::array argv;
   for (const std::string& word : command.argv) argv.emplace_back(text(word));
   json::object out{{"id", command.id.get()}, {"argv", std::move(argv)}, {"state", to_string(end.state)}};
+  out["argv_truncated"] = command.argv_truncated;
   out["exit_code"] = end.state == CommandState::kExited ? json::value(end.exit_code) : json::value(nullptr);
   out["signal"] = has_signal(end.state) ? json::value(end.signal) : json::value(nullptr);
   out["by"] = text(end.by);
