@@ -99,6 +99,7 @@ std::map<std::string, Setter> settings(Config& config) {
       {"maximum.pids", number(defaults.maximum.pids, 16)},
       {"langsmith.upstream", text(config.langsmith.url)},
       {"langsmith.upstream_key", text(config.langsmith.key)},
+      {"langsmith.upstream_ca_file", text(config.langsmith.ca_file)},
   };
 }
 

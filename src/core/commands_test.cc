@@ -56,7 +56,7 @@ TEST_F(CommandsTest, RepeatedStartIsKnownAndAnotherRequestAConflict) {
 
 TEST_F(CommandsTest, TheSandboxsEnvironmentCountsToo) {
   SandboxPatch patch;
-  patch.run = RunConfig{.env = {}};
+  patch.run.emplace();
   for (int i = 0; i < 10; ++i) patch.run->env["V" + std::to_string(i)] = std::string(100'000, 'x');
   ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
   CommandSpec spec = command("c");
