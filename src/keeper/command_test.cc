@@ -40,6 +40,29 @@ TEST_P(CommandTest, TellsOutputAndExitCode) {
   EXPECT_GT(got.end.ended_at, 0);
 }
 
+TEST_P(CommandTest, AShellLineLongerThanAnArgumentRuns) {
+  const std::string filler(200'000, 'x');
+  wire::StartCommand request = shell("long", "v=" + filler + "\necho ${#v}; ls /proc/self/fd | wc -l; exit 7");
+  request.shell_line = true;
+  const Output got = client.run(request);
+  EXPECT_EQ(got.out, "200000\n4\n") << got.err;  // stdin, stdout, stderr and ls's own: no descriptor of ours
+  EXPECT_EQ(got.end.exit_code, 7);
+  EXPECT_TRUE(got.end.argv_truncated);
+  EXPECT_EQ(got.end.argv.back().substr(0, 4), "v=xx");
+  // Positive control: as an argument it cannot.
+  request.command_id = "argument";
+  request.shell_line = false;
+  EXPECT_EQ(error_of(client.call(wire::Type::kStart, request)).reason, "arguments_too_long");
+}
+
+TEST_P(CommandTest, ArgumentsUpToTheKernelsLimitRun) {
+  wire::StartCommand request = command("most", {"/bin/sh", "-c", "echo $#"});
+  while (request.argv.size() < 18) request.argv.emplace_back(110'000, 'x');
+  const Output got = client.run(request);
+  EXPECT_EQ(got.out, "14\n") << got.err;
+  EXPECT_TRUE(got.end.argv_truncated);
+}
+
 TEST_P(CommandTest, ASignalIsNotAnExitCode) {
   const Output killed = client.run(shell("a", "kill -9 $$"));
   EXPECT_EQ(state(killed.end), CommandState::kSignalled);
