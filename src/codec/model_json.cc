@@ -175,7 +175,7 @@ json::object to_json(const Command& command) {
   out["pty"] = command.pty;
   out["known"] = command.known;
   out["started_at"] = rfc3339(command.started_at);
-  out["ended_at"] = running ? json::value(nullptr) : json::value(rfc3339(end.ended_at));
+  out["ended_at"] = running || end.ended_at == 0 ? json::value(nullptr) : json::value(rfc3339(end.ended_at));
   out["cwd"] = text(command.cwd);
   out["user"] = text(command.user);
   out["timeout_s"] = seconds_json(command.timeout_ms);

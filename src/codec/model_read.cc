@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/saturate.h"
 #include "codec/base64.h"
 #include "codec/time.h"
 
@@ -368,7 +369,7 @@ Result<FileInfo> file_info_from(const json::value& value) {
   out.mode = mode_from(string_at(in, "mode")).value_or(0);
   out.uid = number_at<std::uint32_t>(in, "uid");
   out.gid = number_at<std::uint32_t>(in, "gid");
-  out.mtime_ns = time_at(in, "mtime") * 1'000'000;
+  out.mtime_ns = saturating_product(time_at(in, "mtime"), 1'000'000);
   out.target = string_at(in, "target");
   return out;
 }

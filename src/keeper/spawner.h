@@ -62,7 +62,10 @@ class Spawner {
  private:
   struct Attempt;
   std::optional<Error> launch(Attempt& attempt);
-  bool on_status(Attempt& attempt);  // true: the pipe was at its end, and `attempt` may be gone
+  // Takes in what the status pipe holds; true at its end.
+  static bool read_status(Attempt& attempt);
+  void on_status(Attempt& attempt);
+  void hear_no_more(Attempt& attempt);
   void on_deadline(Attempt& attempt);
   void replace(Attempt& attempt);
   void settle(Attempt& attempt);
