@@ -72,8 +72,11 @@ std::string last_words(const std::string& path) {
 }
 
 std::vector<std::string> arguments_of(const LauncherOptions& options) {
-  return {"cay-launcher", "--data", options.data, "--daemon-uid", std::to_string(options.daemon_uid), "--daemon-gid",
-          std::to_string(options.daemon_gid), "--instance", options.instance, "--build", CAY_VERSION};
+  std::vector<std::string> words = {"cay-launcher", "--data", options.data, "--daemon-uid", std::to_string(options.daemon_uid),
+                                    "--daemon-gid", std::to_string(options.daemon_gid), "--instance", options.instance,
+                                    "--build", CAY_VERSION};
+  if (!options.cgroup_parent.empty()) words.insert(words.end(), {"--cgroup-parent", options.cgroup_parent});
+  return words;
 }
 
 std::vector<char*> c_array(const std::vector<std::string>& words) {
@@ -82,6 +85,13 @@ std::vector<char*> c_array(const std::vector<std::string>& words) {
   for (const auto& word : words) out.push_back(const_cast<char*>(word.c_str()));
   out.push_back(nullptr);
   return out;
+}
+
+Result<void> become(const std::vector<std::string>& args) {
+  CAY_TRY(const UniqueFd image, launcher_image());
+  std::vector<char*> argv = c_array(args);
+  ::fexecve(image.get(), argv.data(), environ);
+  return Error::from_errno(errno, "start the launcher");
 }
 
 }  // namespace
@@ -146,12 +156,8 @@ Result<void> stop_launcher(const std::string& data) {
   return {};
 }
 
-Result<void> become_launcher(const LauncherOptions& options) {
-  CAY_TRY(const UniqueFd image, launcher_image());
-  const std::vector<std::string> args = arguments_of(options);
-  std::vector<char*> argv = c_array(args);
-  ::fexecve(image.get(), argv.data(), environ);
-  return Error::from_errno(errno, "start the launcher");
-}
+Result<void> become_launcher(const LauncherOptions& options) { return become(arguments_of(options)); }
+
+Result<void> become_holder() { return become({"cay-launcher", "--hold-cgroup"}); }
 
 }  // namespace cay::app

@@ -13,6 +13,7 @@ struct LauncherOptions {
   std::string instance;  // DATA/instance
   uid_t daemon_uid = 0;  // who may connect
   gid_t daemon_gid = 0;
+  std::string cgroup_parent;  // empty: the root of each hierarchy
 };
 
 // True if something accepts on DATA/run/launcher.sock.
@@ -27,5 +28,8 @@ Result<void> stop_launcher(const std::string& data);
 
 // Replaces this process by the launcher (`cay launcher`, under a supervisor). Returns only an error.
 Result<void> become_launcher(const LauncherOptions& options);
+
+// The same for the process that keeps the cgroup it was started in (launcher/holder.h).
+Result<void> become_holder();
 
 }  // namespace cay::app

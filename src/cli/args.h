@@ -67,6 +67,10 @@ struct LabelArgs {
 struct StatsArgs {
   std::vector<std::string> refs;  // empty: all that are ready
 };
+struct DrainArgs {
+  double timeout_s = 300;
+  bool stop = false, undo = false;
+};
 struct SnapshotsArgs {};
 struct DoctorArgs {};
 struct VersionArgs {};
@@ -75,7 +79,7 @@ struct CompletionArgs {
 };
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
-                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, SnapshotsArgs, DoctorArgs,
+                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;
 
 struct Invocation {

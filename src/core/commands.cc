@@ -28,14 +28,24 @@ Task<void> CommandVerbs::wake(Principal who, std::string ref) {
 Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec asked) {
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
   CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  CAY_CO_CHECK(co_await admitted(held, spec.id));
   spec.run = layered(held.entry->row.run, spec.run);
   auto command = co_await held.live->start(std::move(spec));
   co_return command;
 }
 
+// While draining, a repeated start still finds its command.
+Task<void> CommandVerbs::admitted(const Held& held, CommandId id) {
+  if (!jobs_.draining) co_return Result<void>();
+  const auto known = co_await held.live->command(std::move(id));
+  if (!known) co_return host_draining();
+  co_return Result<void>();
+}
+
 Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked) {
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  CAY_CO_CHECK(co_await admitted(held, spec.id));
   spec.run = layered(held.entry->row.run, spec.run);
   // As a job: a caller that goes away between start and attach leaves a command that had a reader
   // and lost it, so that kill_on_disconnect and the idle timeout mean what they say.

@@ -23,6 +23,7 @@ class CommandVerbs : public Commands {
   Task<void> forget(Principal who, std::string ref, CommandId id) override;
 
  private:
+  Task<void> admitted(const Held& held, CommandId id);
   Task<Reader> run_job(Held held, CommandSpec spec);
   Task<Command> from_spools(SandboxId sandbox, CommandId id);
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/commands.h"
+#include "core/drain.h"
 #include "core/files.h"
 #include "core/make_core.h"
 #include "core/restart.h"
@@ -18,6 +19,7 @@ class Core : public Cay {
   Sandboxes& sandboxes() override { return sandboxes_; }
   Commands& commands() override { return commands_; }
   Files& files() override { return files_; }
+  Drain& drain() override { return drain_; }
   Runtime& runtime() override { return runtime_; }
   Task<void> open(std::function<void(std::string)> progress) override;
   Task<void> close(bool stop_sandboxes) override;
@@ -26,8 +28,6 @@ class Core : public Cay {
   Registry& registry() { return *registry_; }
 
  private:
-  Task<void> stop_all();
-
   Runtime& runtime_;
   Timing timing_;
   std::shared_ptr<Registry> registry_;
@@ -41,6 +41,7 @@ class Core : public Cay {
   SandboxVerbs sandboxes_;
   CommandVerbs commands_;
   FileVerbs files_;
+  DrainVerbs drain_;
   // The runtime may report deaths for longer than the core lives.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
