@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "backup_command.h"
 #include "cli/cli.h"
 #include "config.h"
 #include "data_dir.h"
@@ -66,5 +67,7 @@ int main(int argc, char** argv) {
   return cay::cli::run(argc, argv,
                        {{"serve", "run the daemon", serve_command},
                         {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
+                        {"backup", "everything of a data directory in one file", cay::app::backup_command},
+                        {"restore", "a backup into a new data directory", cay::app::restore_command},
                         {"key", "make, list and remove API keys", cay::app::key_command}});
 }

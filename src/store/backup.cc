@@ -32,7 +32,7 @@ Result<void> copy_database(const std::string& from, const std::string& to) {
   const UniqueFd fresh(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fresh) return Error::from_errno(errno, "make " + to);
   // Read-write: a reader of a write-ahead log keeps its place in a file beside it.
-  CAY_TRY(const Handle source, open(from, SQLITE_OPEN_READWRITE));
+  CAY_TRY(const Handle source, open(from, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW));
   CAY_TRY(const Handle target, open(to, SQLITE_OPEN_READWRITE));
   constexpr int kBusyMillis = 10'000;
   sqlite3_busy_timeout(source.get(), kBusyMillis);
