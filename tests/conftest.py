@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from harness import new_daemon
+from harness import new_daemon, slow
 
 
 def pytest_configure(config):
@@ -61,7 +61,7 @@ def run(http, box):
     """run("sh line", **fields) -> the result object of the native API."""
 
     def call(command, **fields):
-        body = {"command": command, "wait": True, "timeout_s": 30, **fields}
+        body = {"command": command, "wait": True, "timeout_s": slow(30), **fields}
         answer = http.post(f"/api/v1/sandboxes/{box['id']}/commands", json=body)
         assert answer.status_code == 200, answer.text
         return answer.json()

@@ -17,7 +17,14 @@ import documented
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("CAY_BUILD", "build/release")
 CAY = BUILD / "cay"
-START_LIMIT = 90  # seconds: the first start links the default snapshot
+
+
+def slow(seconds):
+    """A deadline of a test, as this machine needs it: tests/guest/run sets CAY_SLOW_FACTOR for emulation."""
+    return seconds * float(os.environ.get("CAY_SLOW_FACTOR", "1"))
+
+
+START_LIMIT = slow(90)  # seconds: the first start links the default snapshot
 
 
 class Result:
@@ -70,7 +77,7 @@ class Daemon:
 
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=slow(60))
 
     def restart(self, how="kill"):
         (self.kill if how == "kill" else self.terminate)()
@@ -83,12 +90,13 @@ class Daemon:
 
     def http(self, **kwargs):
         # An undocumented answer of the native API fails the test that got it.
-        return httpx.Client(base_url=self.url, headers={"X-Api-Key": self.key}, timeout=60,
+        return httpx.Client(base_url=self.url, headers={"X-Api-Key": self.key}, timeout=slow(60),
                             event_hooks={"response": [documented.check]}, **kwargs)
 
     def cli(self, *args, stdin=None, timeout=60, env=None):
-        done = subprocess.run([CAY, *map(str, args)], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
-                              capture_output=True, timeout=timeout, env={**os.environ, **self.env, **(env or {})})
+        words = (one if isinstance(one, bytes) else str(one) for one in args)
+        done = subprocess.run([CAY, *words], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
+                              capture_output=True, timeout=slow(timeout), env={**os.environ, **self.env, **(env or {})})
         return Result(done)
 
     def close(self):
@@ -98,7 +106,7 @@ class Daemon:
                 for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]:
                     http.delete(f"/api/v1/sandboxes/{box['id']}")
             self.terminate()
-        subprocess.run([CAY, "launcher", "--data", self.data, "--stop"], check=False, timeout=60)
+        subprocess.run([CAY, "launcher", "--data", self.data, "--stop"], check=False, timeout=slow(60))
         shutil.rmtree(self.data, ignore_errors=True)
 
 
@@ -110,6 +118,7 @@ def new_daemon(*args, env=None):
 
 def wait_until(condition, what, limit=20.0):
     """Waits for a fact of the outside world that has no event to wait on."""
+    limit = slow(limit)
     end = time.monotonic() + limit
     while True:
         value = condition()

@@ -1,10 +1,11 @@
-# Installs what a fresh Debian 12 lacks. Sourced by ./run and ./test: `cay_install build|test`.
+# Installs what a fresh Debian 12 lacks. Sourced by ./run and ./test: `cay_install build|test|long`.
 # Nothing is asked of the network when all is there already.
 
 CAY_APT_RUN="btrfs-progs ca-certificates"
 CAY_APT_BUILD="clang-19 lld-19 cmake ninja-build ccache pkg-config libboost1.81-dev libboost-json1.81-dev \
 libsqlite3-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libarchive-dev libssl-dev python3"
 CAY_APT_TEST="libgtest-dev libclang-rt-19-dev llvm-19 clang-format-19 python3-venv python3-pip git procps nodejs npm"
+CAY_APT_LONG="qemu-system-x86 mmdebstrap e2fsprogs"
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"
@@ -18,6 +19,7 @@ as_root() {
 cay_install() {
   local want="$CAY_APT_RUN $CAY_APT_BUILD" missing="" package
   [ "$1" = test ] && want="$want $CAY_APT_TEST"
+  [ "$1" = long ] && want="$CAY_APT_LONG"
   if ! command -v apt-get >/dev/null 2>&1; then
     echo "cay: this is not a Debian system: install by hand what tools/deps.sh lists" >&2
     return 0

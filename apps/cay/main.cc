@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "config.h"
 #include "data_dir.h"
+#include "install_command.h"
 #include "keys_command.h"
 #include "launcher_command.h"
 #include "serve.h"
@@ -69,5 +70,7 @@ int main(int argc, char** argv) {
                         {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
                         {"backup", "everything of a data directory in one file", cay::app::backup_command},
                         {"restore", "a backup into a new data directory", cay::app::restore_command},
+                        {"install", "this program as a service of the machine", cay::app::install_command},
+                        {"uninstall", "take it away again", cay::app::uninstall_command},
                         {"key", "make, list and remove API keys", cay::app::key_command}});
 }

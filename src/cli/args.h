@@ -71,6 +71,12 @@ struct DrainArgs {
   double timeout_s = 300;
   bool stop = false, undo = false;
 };
+struct EventsArgs {
+  std::string after;  // a number, or "now"; empty: from the oldest that is kept
+  std::string sandbox;
+  std::vector<std::string> types;
+  bool follow = false;
+};
 struct SnapshotsArgs {};
 struct DoctorArgs {};
 struct VersionArgs {};
@@ -79,7 +85,7 @@ struct CompletionArgs {
 };
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
-                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs, SnapshotsArgs, DoctorArgs,
+                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs, EventsArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;
 
 struct Invocation {

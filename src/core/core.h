@@ -2,8 +2,10 @@
 #pragma once
 #include <memory>
 
+#include "core/command_log.h"
 #include "core/commands.h"
 #include "core/drain.h"
+#include "core/events.h"
 #include "core/files.h"
 #include "core/make_core.h"
 #include "core/restart.h"
@@ -20,6 +22,7 @@ class Core : public Cay {
   Commands& commands() override { return commands_; }
   Files& files() override { return files_; }
   Drain& drain() override { return drain_; }
+  Events& events() override { return events_; }
   Runtime& runtime() override { return runtime_; }
   Task<void> open(std::function<void(std::string)> progress) override;
   Task<void> close(bool stop_sandboxes) override;
@@ -38,6 +41,8 @@ class Core : public Cay {
   Wake wake_;
   Timers timers_;
   Restart restart_;
+  CommandLog command_log_;
+  EventLog events_;
   SandboxVerbs sandboxes_;
   CommandVerbs commands_;
   FileVerbs files_;

@@ -48,8 +48,10 @@ Result<void> Registry::save(Entry& entry, Sandbox next) {
   next.updated_at = clock_.wall();
   next.last_active_at = entry.last_active;
   CAY_CHECK(store_.update(next));
+  const SandboxState before = entry.row.state;
   entry.row = std::move(next);
   entry.unsaved = false;
+  moved(entry, before);
   changed();
   return {};
 }
@@ -57,9 +59,11 @@ Result<void> Registry::save(Entry& entry, Sandbox next) {
 void Registry::record(Entry& entry, Sandbox next) {
   next.updated_at = clock_.wall();
   next.last_active_at = entry.last_active;
+  const SandboxState before = entry.row.state;
   entry.row = std::move(next);
   entry.unsaved = true;
   rewrite(entry);
+  moved(entry, before);
   changed();
 }
 

@@ -243,15 +243,28 @@ Result<std::vector<std::string>> Groups::ids() const {
   return found;
 }
 
+Result<void> Groups::join_tops() const {
+  for (const Tree* tree : trees()) {
+    if (tree == &v2_) continue;
+    CAY_CHECK(os::write_file(tree->top.get(), "cgroup.procs", "0"));
+  }
+  return {};
+}
+
 void Groups::remove_tops() {
   for (const Tree* tree : trees()) ::unlinkat(tree->root.get(), name_.c_str(), AT_REMOVEDIR);
 }
 
 bool Groups::can_kill() const { return ::faccessat(v2_.top.get(), "cgroup.kill", F_OK, 0) == 0; }
 
+bool Groups::limits_swap() const {
+  if (memory_.mount.empty()) return ::faccessat(v2_.top.get(), "memory.swap.max", F_OK, 0) == 0;
+  return ::faccessat(memory_.top.get(), "memory.memsw.limit_in_bytes", F_OK, 0) == 0;
+}
+
 std::string Groups::description() const {
   const auto where = [](const Tree& tree) { return tree.mount.empty() ? std::string("v2") : std::string("v1"); };
-  return "memory " + where(memory_) + ", pids " + where(pids_) + ", cpu " + where(cpu_) + ", kill v2" +
+  return std::string(pure_v2() ? "pure v2" : "hybrid") + ": memory " + where(memory_) + ", pids " + where(pids_) + ", cpu " + where(cpu_) + ", kill v2" +
          (parent_.empty() ? "" : ", below " + parent_);
 }
 

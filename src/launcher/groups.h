@@ -46,12 +46,16 @@ class Groups {
   Result<bool> remove(const std::string& id);
   // Every id that has a group in any hierarchy.
   Result<std::vector<std::string>> ids() const;
+  // Moves the calling process into the top groups of v1 hierarchies, and so all that it will fork: what a
+  // guest reads of init in /proc/1/cgroup is then relative to them, and does not show the host's groups.
+  Result<void> join_tops() const;
   // Removes the top groups if they are empty.
   void remove_tops();
 
   bool can_kill() const;  // the kernel has cgroup.kill (5.14)
   bool pure_v2() const { return memory_.mount.empty(); }
-  // "v2 with cpu memory pids" or "hybrid: …", for doctor.
+  bool limits_swap() const;  // the kernel counts swap, so that a memory limit includes it
+  // "pure v2: memory v2, …" or "hybrid: memory v1, …", for doctor.
   std::string description() const;
 
  private:

@@ -46,7 +46,7 @@ TEST_F(LauncherTest, CreateRunStopStartDestroy) {
   EXPECT_NE(facts.find("firmware=\n"), std::string::npos) << "masked";
   EXPECT_NE(facts.find("pid1_cmdline=cay-init\n"), std::string::npos) << "tells nothing of the host";
   EXPECT_NE(facts.find("write_sysctl=Read-only file system\n"), std::string::npos);
-  EXPECT_NE(facts.find(" / /sys ro,"), std::string::npos);
+  EXPECT_NE(facts.find(" /sys /sys ro,"), std::string::npos) << facts;
   for (const char* works : {"write_root=ok\n", "write_tmp=ok\n", "ptmx=ok\n", "read_null=ok\n", "loopback=ok\n"}) {
     EXPECT_NE(facts.find(works), std::string::npos) << works << facts;
   }
@@ -320,6 +320,89 @@ TEST_F(LauncherTest, AHalfMadeSandboxIsRemovedAtTheNextStart) {
   ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{stray})), Type::kOk);
   EXPECT_EQ(RunningLauncher::list(*client).size(), 0U);
   expect_nothing_left(launcher);
+}
+
+TEST_F(LauncherTest, ALostRecordDoesNotTakeTheDiskWithIt) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::vector<std::pair<std::string, std::string>> broken = {{test_uuid(26), ""}, {test_uuid(27), "\xff\xff nonsense"}};
+  for (const auto& [id, bytes] : broken) {
+    ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
+    EXPECT_NE(launcher.run(id, {"fill", "/kept", "1"}).find("filled=ok"), std::string::npos);
+    ASSERT_EQ(type_of(client->ask(Type::kStop, wire::SandboxRef{id})), Type::kOk);
+    // As a host leaves it that lost power.
+    std::ofstream(launcher.data + "/sandboxes/" + id + "/record", std::ios::trunc) << bytes;
+  }
+  ASSERT_EQ(::kill(launcher.worker(), SIGKILL), 0);
+  client = launcher.connect();
+  ASSERT_TRUE(client);
+  EXPECT_EQ(RunningLauncher::list(*client).size(), broken.size());
+  for (const auto& [id, bytes] : broken) {
+    auto created = client->ask(Type::kCreate, request_for(id));
+    ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
+    struct stat info{};
+    const std::string kept = "/proc/" + std::to_string(launcher.guardian) + "/root" + launcher.data + "/store/" + id + "/upper/kept";
+    EXPECT_EQ(::stat(kept.c_str(), &info), 0) << "the disk was thrown away";
+    ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
+  }
+  expect_nothing_left(launcher);
+}
+
+// A directory in every hierarchy, as a service manager delegates one.
+struct DelegatedCgroup {
+  explicit DelegatedCgroup(std::string name) : path("/" + std::move(name)) {
+    for (const std::string& root : RunningLauncher::cgroup_roots()) ::mkdir((root + path).c_str(), 0755);
+  }
+  ~DelegatedCgroup() {
+    for (const std::string& root : RunningLauncher::cgroup_roots()) ::rmdir((root + path).c_str());
+  }
+  std::string path;
+};
+
+TEST_F(LauncherTest, SandboxesLieBelowTheDelegatedCgroup) {
+  const DelegatedCgroup parent("cay-test-parent-" + std::to_string(::getpid()));
+  Config config;
+  config.cgroup_parent = parent.path;
+  RunningLauncher launcher(config);
+  ASSERT_TRUE(launcher.is_ready);
+  auto client = launcher.connect();
+  const std::string id = test_uuid(1);
+  auto created = client->ask(Type::kCreate, request_for(id));
+  ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
+  const auto keeper = wire::decode<wire::Created>(created->payload)->keeper_pid;
+  std::ifstream in("/proc/" + std::to_string(keeper) + "/cgroup");
+  const std::string groups((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_NE(groups.find(":" + parent.path + "/cay-" + launcher.instance + "/" + id + "/keeper\n"), std::string::npos) << groups;
+  EXPECT_FALSE(launcher.traces()["cgroup"].empty()) << "positive control";
+  EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos);
+  ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
+  expect_nothing_left(launcher);
+}
+
+TEST_F(LauncherTest, WhatWasMadeAtTheRootIsTakenOver) {
+  const DelegatedCgroup parent("cay-test-parent-" + std::to_string(::getpid()));
+  RunningLauncher launcher;
+  const std::string id = test_uuid(1);
+  ASSERT_EQ(type_of(launcher.connect()->ask(Type::kCreate, request_for(id))), Type::kCreated);
+  ASSERT_FALSE(launcher.traces()["cgroup"].empty());
+  launcher.end();
+  launcher.set_cgroup_parent(parent.path);
+  launcher.start();
+  auto client = launcher.connect();
+  ASSERT_EQ(RunningLauncher::list(*client).size(), 1U);
+  EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos);
+  ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
+  expect_nothing_left(launcher);
+  launcher.set_cgroup_parent("");
+  expect_nothing_left(launcher);
+}
+
+TEST_F(LauncherTest, AnAbsentParentIsNamed) {
+  Config config;
+  config.cgroup_parent = "/cay-test-absent";
+  RunningLauncher launcher(config);
+  EXPECT_FALSE(launcher.is_ready);
 }
 
 TEST_F(LauncherTest, DeathsWhileNoLauncherLookedAreTold) {

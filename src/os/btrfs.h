@@ -13,6 +13,9 @@ bool is_btrfs(int fd);
 // Switches quota on: simple quota where the kernel has it (6.7), full qgroups otherwise. Idempotent.
 Result<void> btrfs_enable_quota(int fd);
 
+// "squota" (simple), "qgroup" (full), or empty: no quota, or the kernel does not tell.
+std::string btrfs_quota_mode(int fd);
+
 Result<void> btrfs_create_subvolume(int dir, const std::string& name);
 
 // A read-only snapshot of the subvolume whose root `source_fd` is, as `name` in `dir`: of one moment, with all that was

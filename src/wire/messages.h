@@ -43,6 +43,8 @@ enum class Type : std::uint16_t {
   kStats = 50,        // Empty -> kStatsReply
   kStatsReply = 51,   // StatsMsg
   kShutdown = 52,     // Empty -> kOk; then the keeper kills everything inside and ends
+  kEnded = 56,        // keeper -> daemon, channel 0: CommandMsg of a command that ended, without its argv,
+                      // cwd and user. A hint: left out when the connection has no room
 
   // daemon -> launcher, and answers
   kCreate = 100,          // CreateSandbox -> kCreated

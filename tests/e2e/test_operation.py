@@ -126,3 +126,64 @@ def test_state_of_another_time_is_refused_with_words(own_daemon):
     db.commit()
     db.close()
     daemon.start()
+
+
+def test_purge_leaves_nothing(directory):
+    """Running sandboxes, a launcher, a pool: one command, and the machine is as before."""
+    def machine():
+        loops = subprocess.run(["losetup", "-n", "-O", "BACK-FILE"], capture_output=True, text=True).stdout
+        return {
+            "processes": sum(instance in text for text in read_all("/proc/[0-9]*/cgroup")),
+            "cgroups": sum(instance in root + name for root, names, _ in os.walk("/sys/fs/cgroup") for name in names),
+            "loops": loops.count(str(daemon.data)),
+            "mounts": sum(str(daemon.data) in text for text in read_all("/proc/[0-9]*/mountinfo")),
+            "files": daemon.data.exists(),
+        }
+
+    def read_all(pattern):
+        import glob
+        for path in glob.glob(pattern):
+            try:
+                yield pathlib.Path(path).read_text()
+            except OSError:
+                pass
+
+    daemon = Daemon(directory / "data").start()
+    instance = (daemon.data / "instance").read_text().strip()
+    assert daemon.cli("create", "--name", "one").code == 0
+    assert daemon.cli("exec", "-d", "one", "--", "sleep", "1000").code == 0
+    refused = subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data], capture_output=True, text=True)
+    assert refused.returncode == 125 and "end it first" in refused.stderr, refused
+    daemon.terminate()
+    before = machine()
+    assert all(before.values()), f"positive control: {before}"
+    done = subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    # The kernel frees namespaces and loop devices a moment after their last holder.
+    wait_until(lambda: not any(machine().values()), "nothing left", limit=30)
+    assert subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data]).returncode == 0, "idempotent"
+
+
+def test_purge_touches_nothing_that_is_not_ours(directory):
+    (directory / "precious").mkdir()
+    (directory / "precious" / "file").write_text("kept")
+    refused = subprocess.run([CAY, "uninstall", "--purge", "--data", directory / "precious"], capture_output=True, text=True)
+    assert refused.returncode == 125 and "no data directory" in refused.stderr
+    assert (directory / "precious" / "file").read_text() == "kept"
+
+
+def test_install_into_a_tree_and_out_again(directory):
+    root = directory / "root"
+    root.mkdir()
+    assert subprocess.run([CAY, "install", "--root", root], capture_output=True).returncode == 0
+    unit = (root / "etc/systemd/system/cay.service").read_text()
+    assert "ExecStart=/usr/local/bin/cay serve" in unit and "/usr/bin/cay" not in unit
+    assert subprocess.run([root / "usr/local/bin/cay", "serve", "--help"], capture_output=True).returncode == 0
+    settings = root / "etc/cay/cay.toml"
+    settings.write_text("# mine\n")
+    assert subprocess.run([CAY, "install", "--root", root], capture_output=True).returncode == 0
+    assert settings.read_text() == "# mine\n"
+    assert subprocess.run([CAY, "uninstall", "--root", root]).returncode == 0
+    assert [path for path in root.rglob("*") if path.is_file()] == [settings]
+    assert subprocess.run([CAY, "uninstall", "--purge", "--root", root]).returncode == 0
+    assert not [path for path in root.rglob("*") if path.is_file()]

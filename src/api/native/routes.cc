@@ -46,6 +46,7 @@ void add_daemon_routes(http::Router& router, Adder& to, const NativeConfig& conf
   to.add("GET", "/drain", get_drain);
   to.add("POST", "/drain", set_drain);
   to.add("GET", "/snapshots", snapshots);
+  to.add("GET", "/events", events);
 }
 
 void add_sandbox_routes(Adder& to) {
