@@ -1,5 +1,6 @@
 #include "launcher_command.h"
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +14,12 @@ namespace cay::app {
 namespace {
 
 constexpr int kFailure = 125;
+
+// A uid without an account has a group of the same number.
+gid_t group_of(uid_t uid) {
+  const passwd* entry = ::getpwuid(uid);
+  return entry != nullptr ? entry->pw_gid : uid;
+}
 
 int say(const Error& error) {
   std::fprintf(stderr, "cay launcher: %s\n", error.message.c_str());
@@ -40,7 +47,7 @@ int launcher_command(int argc, char** argv) {
   app.add_option("--daemon-user", user, "the user that the daemon runs as, by name");
   app.add_option("--cgroup-parent", parent, "cgroup that sandboxes lie below (default: the root of each hierarchy)");
   app.add_option("--daemon-uid", uid, "the user that the daemon runs as")->capture_default_str();
-  app.add_option("--daemon-gid", gid, "its group (default: the same number)");
+  app.add_option("--daemon-gid", gid, "its group (default: that user's own)");
   app.add_flag("--stop", stop, "end the running launcher of this data directory");
   app.add_flag("--hold-cgroup", hold, "only keep the cgroup it is started in (the unit cay-sandboxes)");
   app.add_flag("--detach", detach, "return once it serves");
@@ -65,7 +72,7 @@ int launcher_command(int argc, char** argv) {
   if (::geteuid() != 0) {
     return say(Error{Code::kPermissionDenied, "needs_root", "the launcher makes mounts and id maps: start it with sudo", 0});
   }
-  DaemonUser daemon{uid, gid < 0 ? uid : static_cast<gid_t>(gid), "uid " + std::to_string(uid)};
+  DaemonUser daemon{uid, gid < 0 ? group_of(uid) : static_cast<gid_t>(gid), "uid " + std::to_string(uid)};
   if (!user.empty()) {
     auto named = daemon_user(user);
     if (!named) return say(named.error());
