@@ -6,7 +6,7 @@
 //   v1   cay-INSTANCE/ID            in memory, pids, cpu, cpuacct: commands only, delegated likewise
 //
 // They lie at the root of each hierarchy, or below a parent that a service manager delegated to Cay
-// (docs/decisions/0008-cgroups-under-systemd.md).
+// (docs/decisions/0011-cgroups-under-systemd.md).
 #pragma once
 #include <sys/types.h>
 

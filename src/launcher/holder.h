@@ -1,6 +1,6 @@
 // Holder: the one process of the unit that sandboxes' cgroups lie in. A service manager removes the cgroup of a
 // unit without processes, and a cgroup that hands controllers down may hold no process itself: so it
-// waits in a leaf, and does nothing else. docs/decisions/0008-cgroups-under-systemd.md.
+// waits in a leaf, and does nothing else. docs/decisions/0011-cgroups-under-systemd.md.
 #pragma once
 
 namespace cay::launcher {
