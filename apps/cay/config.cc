@@ -3,9 +3,16 @@
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <map>
+
+#include "data_dir.h"
 
 namespace cay::app {
 namespace {
@@ -131,6 +138,21 @@ Result<void> load_config(const std::string& path, Config& config) {
       if (!set) return std::move(set).error().while_doing(path + ": " + full);
     }
   }
+  return {};
+}
+
+Result<void> settle_data_dir(std::string& config, std::string& data) {
+  constexpr const char* kInstalled = "/etc/cay/cay.toml";
+  if (config.empty() && data.empty() && std::getenv("CAY_DATA") == nullptr && ::access(kInstalled, R_OK) == 0) config = kInstalled;
+  if (data.empty() && !config.empty()) {
+    Config settings;
+    CAY_CHECK(load_config(config, settings));
+    data = settings.data;
+  }
+  if (data.empty()) data = default_data_dir();
+  char real[PATH_MAX];
+  if (::realpath(data.c_str(), real) == nullptr) return Error::from_errno(errno, "find the data directory " + data);
+  data = real;
   return {};
 }
 

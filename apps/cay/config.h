@@ -32,4 +32,8 @@ struct Config {
 // Reads `path` over `config`. Unknown settings are errors: a misspelt limit is no limit.
 Result<void> load_config(const std::string& path, Config& config);
 
+// For commands about an installed daemon: the settings' path, if it is empty and /etc/cay/cay.toml is there, and the data
+// directory, if it is empty: the settings', else default_data_dir(). Made canonical.
+Result<void> settle_data_dir(std::string& config, std::string& data);
+
 }  // namespace cay::app

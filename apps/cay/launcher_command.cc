@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "config.h"
 #include "data_dir.h"
 #include "launcher_process.h"
 
@@ -34,15 +35,21 @@ int launcher_command(int argc, char** argv) {
       "  sudo cay launcher --data ~/.local/share/cay --daemon-uid $(id -u) --detach\n"
       "  cay serve\n"
       "Examples:\n"
-      "  sudo cay launcher --data DIR --stop      ends it; sandboxes live on");
-  std::string dir = default_data_dir();
+      "  sudo cay launcher --data DIR --stop      ends it; sandboxes live on\n"
+      "  cay launcher --config /etc/cay/cay.toml --daemon-user cay --cgroup-parent /cay.slice/cay-sandboxes.service\n"
+      "                                           as the systemd unit does");
+  std::string dir, file, user, parent;
   std::uint32_t uid = ::getuid();
   std::int64_t gid = -1;
-  bool stop = false, detach = false;
-  app.add_option("--data", dir, "the daemon's data directory")->capture_default_str();
+  bool stop = false, detach = false, hold = false;
+  app.add_option("--config", file, "the daemon's settings; server.data is read")->check(CLI::ExistingFile);
+  app.add_option("--data", dir, "the daemon's data directory (default " + default_data_dir() + ")");
+  app.add_option("--daemon-user", user, "the user that the daemon runs as, by name");
+  app.add_option("--cgroup-parent", parent, "cgroup that sandboxes lie below (default: the root of each hierarchy)");
   app.add_option("--daemon-uid", uid, "the user that the daemon runs as")->capture_default_str();
   app.add_option("--daemon-gid", gid, "its group (default: that user's own)");
   app.add_flag("--stop", stop, "end the running launcher of this data directory");
+  app.add_flag("--hold-cgroup", hold, "only keep the cgroup it is started in (the unit cay-sandboxes)");
   app.add_flag("--detach", detach, "return once it serves");
   try {
     app.parse(argc, argv);
@@ -50,6 +57,13 @@ int launcher_command(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : 2;
   }
+  if (hold) return say(become_holder().error());
+  if (!file.empty()) {
+    Config config;
+    if (auto loaded = load_config(file, config); !loaded) return say(loaded.error());
+    if (dir.empty()) dir = config.data;
+  }
+  if (dir.empty()) dir = default_data_dir();
   if (stop) {
     auto stopped = stop_launcher(dir);
     if (!stopped && stopped.error().code != Code::kNotFound) return say(stopped.error());
@@ -58,10 +72,15 @@ int launcher_command(int argc, char** argv) {
   if (::geteuid() != 0) {
     return say(Error{Code::kPermissionDenied, "needs_root", "the launcher makes mounts and id maps: start it with sudo", 0});
   }
-  const gid_t group = gid < 0 ? group_of(uid) : static_cast<gid_t>(gid);
-  auto data = open_data_dir(dir, DaemonUser{uid, group, "uid " + std::to_string(uid)});
+  DaemonUser daemon{uid, gid < 0 ? group_of(uid) : static_cast<gid_t>(gid), "uid " + std::to_string(uid)};
+  if (!user.empty()) {
+    auto named = daemon_user(user);
+    if (!named) return say(named.error());
+    daemon = *named;
+  }
+  auto data = open_data_dir(dir, daemon);
   if (!data) return say(data.error());
-  const LauncherOptions options{data->path, data->instance, uid, group};
+  const LauncherOptions options{data->path, data->instance, daemon.uid, daemon.gid, parent};
   if (detach) {
     auto started = start_launcher(options);
     return started ? 0 : say(started.error());

@@ -75,8 +75,11 @@ std::string last_words(const std::string& path) {
 }
 
 std::vector<std::string> arguments_of(const LauncherOptions& options) {
-  return {"cay-launcher", "--data", options.data, "--daemon-uid", std::to_string(options.daemon_uid), "--daemon-gid",
-          std::to_string(options.daemon_gid), "--instance", options.instance, "--build", CAY_VERSION};
+  std::vector<std::string> words = {"cay-launcher", "--data", options.data, "--daemon-uid", std::to_string(options.daemon_uid),
+                                    "--daemon-gid", std::to_string(options.daemon_gid), "--instance", options.instance,
+                                    "--build", CAY_VERSION};
+  if (!options.cgroup_parent.empty()) words.insert(words.end(), {"--cgroup-parent", options.cgroup_parent});
+  return words;
 }
 
 std::vector<char*> c_array(const std::vector<std::string>& words) {
@@ -85,6 +88,13 @@ std::vector<char*> c_array(const std::vector<std::string>& words) {
   for (const auto& word : words) out.push_back(const_cast<char*>(word.c_str()));
   out.push_back(nullptr);
   return out;
+}
+
+Result<void> become(const std::vector<std::string>& args) {
+  CAY_TRY(const UniqueFd image, launcher_image());
+  std::vector<char*> argv = c_array(args);
+  ::fexecve(image.get(), argv.data(), environ);
+  return Error::from_errno(errno, "start the launcher");
 }
 
 }  // namespace
@@ -146,17 +156,24 @@ Result<void> start_launcher(const LauncherOptions& options) {
   return {};
 }
 
-Result<void> stop_launcher(const std::string& data) {
+std::optional<pid_t> launcher_pid(const std::string& data) {
   auto fd = connect_to(socket_path(data));
-  if (!fd) return Error{Code::kNotFound, "launcher_not_running", "no launcher runs for " + data, 0};
+  if (!fd) return std::nullopt;
   // The listening socket was made by the guardian, whose end is the end of both.
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (::getsockopt(fd->get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return Error::from_errno(errno, "SO_PEERCRED");
-  if (peer.uid != 0 || peer.pid <= 1) {
+  if (::getsockopt(fd->get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  if (peer.uid != 0 || peer.pid <= 1) return std::nullopt;
+  return peer.pid;
+}
+
+Result<void> stop_launcher(const std::string& data) {
+  if (!launcher_answers(data)) return Error{Code::kNotFound, "launcher_not_running", "no launcher runs for " + data, 0};
+  const auto pid = launcher_pid(data);
+  if (!pid) {
     return Error{Code::kPermissionDenied, "not_a_launcher", "what listens on " + socket_path(data) + " is not root's", 0};
   }
-  if (::kill(peer.pid, SIGTERM) != 0) return Error::from_errno(errno, "end the launcher");
+  if (::kill(*pid, SIGTERM) != 0) return Error::from_errno(errno, "end the launcher");
   const auto end = std::chrono::steady_clock::now() + kStopLimit;
   while (launcher_answers(data)) {
     if (std::chrono::steady_clock::now() > end) {
@@ -167,12 +184,8 @@ Result<void> stop_launcher(const std::string& data) {
   return {};
 }
 
-Result<void> become_launcher(const LauncherOptions& options) {
-  CAY_TRY(const UniqueFd image, launcher_image());
-  const std::vector<std::string> args = arguments_of(options);
-  std::vector<char*> argv = c_array(args);
-  ::fexecve(image.get(), argv.data(), environ);
-  return Error::from_errno(errno, "start the launcher");
-}
+Result<void> become_launcher(const LauncherOptions& options) { return become(arguments_of(options)); }
+
+Result<void> become_holder() { return become({"cay-launcher", "--hold-cgroup"}); }
 
 }  // namespace cay::app

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -13,10 +14,14 @@ struct LauncherOptions {
   std::string instance;  // DATA/instance
   uid_t daemon_uid = 0;  // who may connect
   gid_t daemon_gid = 0;
+  std::string cgroup_parent;  // empty: the root of each hierarchy
 };
 
 // True if something accepts on DATA/run/launcher.sock.
 bool launcher_answers(const std::string& data);
+
+// The pid of the launcher that answers there; nullopt if none does, or what answers is not root's.
+std::optional<pid_t> launcher_pid(const std::string& data);
 
 // Starts it detached from us (it outlives the daemon), and returns once it answers.
 // Needs root. kDeadlineExceeded with its last words if it does not come up in 10 s.
@@ -27,5 +32,8 @@ Result<void> stop_launcher(const std::string& data);
 
 // Replaces this process by the launcher (`cay launcher`, under a supervisor). Returns only an error.
 Result<void> become_launcher(const LauncherOptions& options);
+
+// The same for the process that keeps the cgroup it was started in (launcher/holder.h).
+Result<void> become_holder();
 
 }  // namespace cay::app

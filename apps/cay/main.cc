@@ -2,9 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "backup_command.h"
 #include "cli/cli.h"
 #include "config.h"
 #include "data_dir.h"
+#include "install_command.h"
 #include "keys_command.h"
 #include "launcher_command.h"
 #include "serve.h"
@@ -66,5 +68,9 @@ int main(int argc, char** argv) {
   return cay::cli::run(argc, argv,
                        {{"serve", "run the daemon", serve_command},
                         {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
+                        {"backup", "everything of a data directory in one file", cay::app::backup_command},
+                        {"restore", "a backup into a new data directory", cay::app::restore_command},
+                        {"install", "this program as a service of the machine", cay::app::install_command},
+                        {"uninstall", "take it away again", cay::app::uninstall_command},
                         {"key", "make, list and remove API keys", cay::app::key_command}});
 }

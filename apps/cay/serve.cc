@@ -20,6 +20,7 @@
 #include "forward.h"
 #include "http/listener.h"
 #include "launcher_process.h"
+#include "os/service_manager.h"
 #include "runtime/native/native_runtime.h"
 #include "server/dispatch.h"
 #include "store/store.h"
@@ -141,10 +142,12 @@ class Daemon {
     const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
     std::printf("cay: listening on http://%s:%u\n", host.c_str(), unsigned{port});
     std::fflush(stdout);
+    os::notify_service_manager("READY=1");
 
     asio::signal_set ending(loop_, SIGTERM, SIGINT);
     co_await ending.async_wait(asio::use_awaitable);
     spdlog::info("ending");
+    os::notify_service_manager("STOPPING=1");
     core_->events().end();  // or streams of events would be waited for
     co_await listener.shutdown(kShutdownLimit);
     auto closed = co_await core_->close(config_.stop_sandboxes);
@@ -194,7 +197,7 @@ Result<DataDir> prepare(const Config& config) {
   const std::string wanted = config.data.empty() ? default_data_dir() : config.data;
   CAY_TRY(DataDir data, open_data_dir(wanted, user));
   if (root) {
-    CAY_CHECK(start_launcher({data.path, data.instance, user.uid, user.gid}));
+    CAY_CHECK(start_launcher({data.path, data.instance, user.uid, user.gid, {}}));
   } else if (!launcher_answers(data.path)) {
     return Error{Code::kUnavailable, "launcher_not_running",
                  "no launcher runs for " + data.path + ". Start it once, as root:\n  sudo cay launcher --data " + data.path +

@@ -12,7 +12,9 @@
 
 #include "launcher/default_snapshot.h"
 #include "launcher/guardian.h"
+#include "launcher/holder.h"
 #include "launcher/validate.h"
+#include "os/service_manager.h"
 
 namespace {
 
@@ -28,6 +30,8 @@ The privileged half of Cay: makes and unmakes sandboxes for one daemon, over DAT
   --instance ID      instance id of the data directory
   --build V          program version, told to the daemon
   --socket-fd N      serve this listening socket instead of making one
+  --cgroup-parent P  the cgroup that sandboxes lie below, e.g. /cay.slice/cay-sandboxes.service (default: the root)
+  --hold-cgroup      only keep the cgroup we were started in, for a launcher's --cgroup-parent
   --pool-size BYTES  size of a new disk pool (default: 80 % of the free space, at most 1 TiB)
   --plain-disks      no disk pool: disk limits are then not enforced
   --help             this text
@@ -53,13 +57,15 @@ int main(int argc, char** argv) {
   cay::launcher::Config config;
   bool has_uid = false;
   bool has_gid = false;
-  enum Flag { kData = 256, kDaemonUid, kDaemonGid, kInstance, kBuild, kSocketFd, kPoolSize, kPlainDisks, kHelpFlag };
+  enum Flag { kData = 256, kDaemonUid, kDaemonGid, kInstance, kBuild, kSocketFd, kCgroupParent, kHoldCgroup, kPoolSize, kPlainDisks, kHelpFlag };
   const option flags[] = {{"data", required_argument, nullptr, kData},
                           {"daemon-uid", required_argument, nullptr, kDaemonUid},
                           {"daemon-gid", required_argument, nullptr, kDaemonGid},
                           {"instance", required_argument, nullptr, kInstance},
                           {"build", required_argument, nullptr, kBuild},
                           {"socket-fd", required_argument, nullptr, kSocketFd},
+                          {"cgroup-parent", required_argument, nullptr, kCgroupParent},
+                          {"hold-cgroup", no_argument, nullptr, kHoldCgroup},
                           {"pool-size", required_argument, nullptr, kPoolSize},
                           {"plain-disks", no_argument, nullptr, kPlainDisks},
                           {"help", no_argument, nullptr, kHelpFlag},
@@ -86,6 +92,8 @@ int main(int argc, char** argv) {
       case kInstance: config.instance = optarg; break;
       case kBuild: config.build = optarg; break;
       case kSocketFd: config.socket_fd = static_cast<int>(*value); break;
+      case kCgroupParent: config.cgroup_parent = optarg; break;
+      case kHoldCgroup: return cay::launcher::hold_cgroup();
       case kPoolSize: config.pool_bytes = *value; break;
       case kPlainDisks: config.plain_disks = true; break;
       case kHelpFlag: std::fputs(kHelp, stdout); return 0;
@@ -96,8 +104,10 @@ int main(int argc, char** argv) {
   if (config.data.empty() || config.data.front() != '/') return usage("--data must be an absolute path");
   if (!has_uid) return usage("--daemon-uid is missing");
   if (!cay::launcher::is_instance(config.instance)) return usage("--instance must be 1-64 of a-z, 0-9 and dashes");
+  if (!cay::launcher::is_cgroup_parent(config.cgroup_parent)) return usage("--cgroup-parent must be an absolute path without . and ..");
   struct stat info{};
   if (!has_gid && ::stat(config.data.c_str(), &info) == 0) config.daemon_gid = info.st_gid;
+  config.on_ready = [] { cay::os::notify_service_manager("READY=1"); };
   config.arguments = argv[0];
   config.arguments_size = static_cast<std::size_t>(argv[argc - 1] + std::strlen(argv[argc - 1]) + 1 - argv[0]);
   config.prepare_default = [](const std::string& layers, const cay::launcher::Progress& progress) {

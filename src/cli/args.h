@@ -67,6 +67,10 @@ struct LabelArgs {
 struct StatsArgs {
   std::vector<std::string> refs;  // empty: all that are ready
 };
+struct DrainArgs {
+  double timeout_s = 300;
+  bool stop = false, undo = false;
+};
 struct EventsArgs {
   std::string after;  // a number, or "now"; empty: from the oldest that is kept
   std::string sandbox;
@@ -81,7 +85,7 @@ struct CompletionArgs {
 };
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
-                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, EventsArgs, SnapshotsArgs, DoctorArgs,
+                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs, EventsArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;
 
 struct Invocation {

@@ -34,6 +34,7 @@ struct Dispatch {
   int operator()(const StatsArgs& args) const { return stats_command(at, args); }
   int operator()(const EventsArgs& args) const { return events_command(at, args); }
   int operator()(const CpArgs& args) const { return cp_command(at, args); }
+  int operator()(const DrainArgs& args) const { return drain_command(at, args); }
   int operator()(const SnapshotsArgs& /*args*/) const { return snapshots_command(at); }
   int operator()(const DoctorArgs& /*args*/) const { return doctor_command(at); }
   int operator()(const VersionArgs& /*args*/) const { return version_command(at); }

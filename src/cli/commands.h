@@ -32,6 +32,7 @@ int events_command(Context& at, const EventsArgs& args);
 
 int cp_command(Context& at, const CpArgs& args);
 
+int drain_command(Context& at, const DrainArgs& args);
 int snapshots_command(Context& at);
 int doctor_command(Context& at);
 int version_command(Context& at);

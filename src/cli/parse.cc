@@ -296,6 +296,20 @@ class Parser {
     add<SnapshotsArgs>("snapshots", "What a sandbox can boot from", "  cay snapshots\n", [](Texts&) { return SnapshotsArgs{}; }, "Host");
     add<DoctorArgs>("doctor", "What this host offers, what is missing, and what mends it", "  cay doctor\n  cay doctor --json\n",
                     [](Texts&) { return DoctorArgs{}; }, "Host");
+    auto drain = std::make_shared<DrainArgs>();
+    auto* emptied = add<DrainArgs>("drain", "Begin nothing new on this host, and wait for running commands",
+        "  cay drain --timeout 10m --stop            then the host may be upgraded or switched off\n"
+        "  cay drain --timeout 0                     begin nothing new; do not wait\n"
+        "  cay drain --undo\n\n"
+        "Exit code 0: no command runs any more. 124: the time was over first; with --stop what still ran was ended.\n",
+        [drain](Texts& texts) {
+          if (!texts.timeout.empty()) drain->timeout_s = must(parse_duration(texts.timeout), "--timeout");
+          if (drain->stop && drain->undo) throw CLI::ValidationError("--undo", "and --stop do not go together");
+          return *drain;
+        }, "Host");
+    emptied->add_option("--timeout", texts_.timeout, "Wait so long for running commands (default: 5m)");
+    emptied->add_flag("--stop", drain->stop, "Then stop every sandbox (default: leave them running)");
+    emptied->add_flag("--undo", drain->undo, "Admit again");
     add<VersionArgs>("version", "Versions of this program and of the daemon", "  cay version\n",
                      [](Texts&) { return VersionArgs{}; }, "Host");
     auto* sub = add<CompletionArgs>("completion", "Print a completion script for a shell",

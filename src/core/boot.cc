@@ -45,6 +45,7 @@ bool is_first(BootKind kind) { return kind == BootKind::kFirst || kind == BootKi
 
 Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline) {
   if (jobs_.closing) return shutting_down();
+  if (jobs_.draining) return host_draining();
   CAY_ASSERT(!entry->boot && !entry->stopping && !entry->removing());
   if (!is_first(kind)) {
     Sandbox next = entry->row;

@@ -97,6 +97,23 @@ class Files {
                                 std::unique_ptr<TreeSource> tree) = 0;
 };
 
+struct DrainStatus {
+  bool draining = false;
+  std::uint32_t running_sandboxes = 0;
+  std::uint32_t running_commands = 0;
+  std::uint32_t silent_sandboxes = 0;  // running, but not counted: their keepers did not answer
+};
+
+// For the operator's key alone (kPermissionDenied, not_operator), and about all tenants.
+class Drain {
+ public:
+  virtual ~Drain() = default;
+  // While on, creates, starts, wakes and new commands fail with kUnavailable (draining). Off at every start.
+  virtual Task<DrainStatus> set(Principal who, bool draining) = 0;
+  virtual Task<DrainStatus> status(Principal who) = 0;
+  virtual Task<DrainStatus> stop_all(Principal who) = 0;
+};
+
 // What happened, in order, numbered without holes for each tenant (model/event.h).
 class Events {
  public:
@@ -117,6 +134,7 @@ class Cay {
   virtual Sandboxes& sandboxes() = 0;
   virtual Commands& commands() = 0;
   virtual Files& files() = 0;
+  virtual Drain& drain() = 0;
   virtual Events& events() = 0;
   virtual Runtime& runtime() = 0;  // features for doctor only
 

@@ -28,6 +28,7 @@ Task<void> CommandVerbs::wake(Principal who, std::string ref) {
 Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec asked) {
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  CAY_CO_CHECK(co_await admitted(held.live, spec.id));
   spec.run = layered(held.entry->row.run, spec.run);
   CAY_CO_CHECK(check_size(spec));
   // As a job: a caller that goes away meanwhile leaves a command that the journal knows of.
@@ -41,9 +42,18 @@ Task<Command> CommandVerbs::start_job(Held held, CommandSpec spec) {
   co_return command;
 }
 
+// While draining, a repeated start still finds its command.
+Task<void> CommandVerbs::admitted(std::shared_ptr<LiveSandbox> live, CommandId id) {
+  if (!jobs_.draining) co_return Result<void>();
+  const auto known = co_await live->command(std::move(id));
+  if (!known) co_return host_draining();
+  co_return Result<void>();
+}
+
 Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked) {
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  CAY_CO_CHECK(co_await admitted(held.live, spec.id));
   spec.run = layered(held.entry->row.run, spec.run);
   CAY_CO_CHECK(check_size(spec));
   // As a job: a caller that goes away between start and attach leaves a command that had a reader

@@ -25,6 +25,7 @@ class CommandVerbs : public Commands {
   Task<void> forget(Principal who, std::string ref, CommandId id) override;
 
  private:
+  Task<void> admitted(std::shared_ptr<LiveSandbox> live, CommandId id);
   Task<Command> start_job(Held held, CommandSpec spec);
   Task<Reader> run_job(Held held, CommandSpec spec);
   Task<Command> from_spools(SandboxId sandbox, CommandId id);

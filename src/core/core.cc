@@ -19,7 +19,8 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       events_(registry_),
       sandboxes_(registry_, boots_, lifecycle_, admission_, jobs_, std::move(config.defaults), config.timing),
       commands_(wake_, runtime, jobs_, command_log_),
-      files_(wake_) {}
+      files_(wake_),
+      drain_(registry_, lifecycle_, jobs_) {}
 
 Task<void> Core::open(std::function<void(std::string)> progress) {
   CAY_CO_TRY(const SnapshotInfo snapshot, co_await runtime_.prepare_default_snapshot(progress));
@@ -52,7 +53,7 @@ Task<void> Core::close(bool stop_sandboxes) {
   auto idle = co_await jobs_.wait_idle(deadline);
   Result<void> done;
   if (stop_sandboxes && idle) {
-    done = co_await stop_all();
+    done = co_await drain_.stop_everything();
     idle = co_await jobs_.wait_idle(deadline);
   }
   for (const auto& entry : registry_->entries()) {
@@ -66,20 +67,6 @@ Task<void> Core::close(bool stop_sandboxes) {
     co_return Error{Code::kDeadlineExceeded, "close_timeout", "work was still under way when the daemon ended", 0};
   }
   co_return done;
-}
-
-Task<void> Core::stop_all() {
-  std::vector<std::shared_ptr<Outcome<void>>> stops;
-  for (const auto& entry : registry_->entries()) {
-    if (entry->row.state == SandboxState::kReady) stops.push_back(jobs_.begin<void>(lifecycle_.stop(entry)));
-  }
-  Result<void> first;
-  for (std::size_t i = 0; i < stops.size(); ++i) {
-    const auto stop = stops[i];
-    co_await stop->done.wait();
-    if (first && !stop->result) first = stop->result;
-  }
-  co_return first;
 }
 
 std::unique_ptr<Cay> make_core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock,

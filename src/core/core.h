@@ -4,6 +4,7 @@
 
 #include "core/command_log.h"
 #include "core/commands.h"
+#include "core/drain.h"
 #include "core/events.h"
 #include "core/files.h"
 #include "core/make_core.h"
@@ -20,6 +21,7 @@ class Core : public Cay {
   Sandboxes& sandboxes() override { return sandboxes_; }
   Commands& commands() override { return commands_; }
   Files& files() override { return files_; }
+  Drain& drain() override { return drain_; }
   Events& events() override { return events_; }
   Runtime& runtime() override { return runtime_; }
   Task<void> open(std::function<void(std::string)> progress) override;
@@ -29,8 +31,6 @@ class Core : public Cay {
   Registry& registry() { return *registry_; }
 
  private:
-  Task<void> stop_all();
-
   Runtime& runtime_;
   Timing timing_;
   std::shared_ptr<Registry> registry_;
@@ -46,6 +46,7 @@ class Core : public Cay {
   SandboxVerbs sandboxes_;
   CommandVerbs commands_;
   FileVerbs files_;
+  DrainVerbs drain_;
   // The runtime may report deaths for longer than the core lives.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -28,6 +28,7 @@ class Abandon {
 
 Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptions options) {
   if (jobs_.closing) co_return shutting_down();
+  if (jobs_.draining) co_return host_draining();
   CAY_CO_TRY(SandboxSpec spec, checked(std::move(asked), defaults_));
   CAY_CO_TRY(const SnapshotInfo snapshot, snapshot_of(spec.snapshot));
   if (spec.name.empty()) {

@@ -24,5 +24,8 @@ inline Error not_ready(const std::string& name, const std::string& why) {
 inline Error shutting_down() {
   return {Code::kUnavailable, "shutting_down", "the daemon is ending: try again when it is back", 0};
 }
+inline Error host_draining() {
+  return {Code::kUnavailable, "draining", "this host is being drained: nothing new begins on it; try again later", 0};
+}
 
 }  // namespace cay::core

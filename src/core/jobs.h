@@ -48,6 +48,8 @@ class Jobs {
 
   // Set when the daemon ends: nothing new is begun.
   bool closing = false;
+  // Set by the operator: nothing new is begun, what runs goes on (core/drain.h).
+  bool draining = false;
 
  private:
   struct State {

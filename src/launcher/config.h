@@ -24,6 +24,7 @@ struct Config {
   gid_t daemon_gid = 0;  // may read the spools
   int socket_fd = -1;    // a listening socket; -1: made at DATA/run/launcher.sock
   std::string runtime_dir = "/run/cay";
+  std::string cgroup_parent;     // where sandboxes' groups lie in each hierarchy; empty: at the root
   std::uint64_t pool_bytes = 0;  // of a new pool file; 0: min(80 % of the free space, 1 TiB)
   bool plain_disks = false;      // never use a pool
   char* arguments = nullptr;     // our argv area: overwritten in keepers and inits, which the guest can see

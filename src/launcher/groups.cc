@@ -65,7 +65,14 @@ std::string cpu_quota(std::uint32_t millicores) {
 }  // namespace
 
 Result<void> Groups::open_v1(Tree& tree, const std::string& mount) {
-  CAY_TRY(tree.root, os::open_dir(AT_FDCWD, mount));
+  // A service manager delegates v1 hierarchies only where it uses them.
+  auto delegated = parent_.empty() ? Result<UniqueFd>(UniqueFd()) : os::open_dir(AT_FDCWD, mount + parent_);
+  if (delegated && *delegated) {
+    tree.root = std::move(*delegated);
+    open_earlier(mount);
+  } else {
+    CAY_TRY(tree.root, os::open_dir(AT_FDCWD, mount));
+  }
   CAY_TRY(tree.top, make_group(tree.root.get(), name_));
   tree.mount = mount;
   return {};
@@ -76,27 +83,48 @@ Result<void> Groups::open_v2(const std::string& mount) {
     // A host that uses v1 alone: the tree exists all the same, mounted for us only.
     CAY_TRY(v2_.root, os::new_mount("cgroup2", {}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
   } else {
-    CAY_TRY(v2_.root, os::open_dir(AT_FDCWD, mount));
+    auto root = os::open_dir(AT_FDCWD, mount + parent_);
+    if (!root && !parent_.empty() && root.error().os_errno == ENOENT) {
+      return Error{Code::kUnavailable, "no_cgroup_parent",
+                   "the cgroup " + mount + parent_ + " is not there: start the unit that holds sandboxes (systemctl start " +
+                       parent_.substr(parent_.rfind('/') + 1) + "), or leave --cgroup-parent out",
+                   0};
+    }
+    if (!root) return std::move(root).error();
+    v2_.root = std::move(*root);
+    if (!parent_.empty()) open_earlier(mount);
   }
   v2_.mount = mount.empty() ? "(private)" : mount;
   CAY_TRY(v2_.top, make_group(v2_.root.get(), name_));
   return {};
 }
 
-Result<Groups> Groups::open(const std::string& instance) {
+void Groups::open_earlier(const std::string& mount) {
+  auto root = os::open_dir(AT_FDCWD, mount);
+  if (!root) return;
+  auto top = os::open_dir(root->get(), name_);
+  if (top) earlier_.push_back({mount, std::move(*root), std::move(*top)});
+}
+
+// Enabled above for our top group, and there for each sandbox.
+Result<void> Groups::enable_on_v2(const std::string& controller) {
+  for (const UniqueFd* group : {&v2_.root, &v2_.top}) {
+    CAY_CHECK(os::write_file(group->get(), "cgroup.subtree_control", "+" + controller));
+  }
+  return {};
+}
+
+Result<Groups> Groups::open(const std::string& instance, const std::string& parent) {
   CAY_TRY(const std::string mountinfo, os::read_file(AT_FDCWD, "/proc/self/mountinfo", 4 << 20));
   const os::CgroupLayout layout = os::cgroup_layout_of(mountinfo);
   Groups groups;
   groups.name_ = "cay-" + instance;
+  groups.parent_ = parent;
   CAY_CHECK(groups.open_v2(layout.v2));
   CAY_TRY(const std::string available, os::read_file(groups.v2_.root.get(), "cgroup.controllers"));
   const std::vector<std::string> on_v2 = os::words_of(available);
   const auto place = [&](const char* controller, const std::string& v1_mount, Tree& tree) -> Result<void> {
-    if (std::find(on_v2.begin(), on_v2.end(), controller) != on_v2.end()) {
-      // Enabled at the root for our top group, and there for each sandbox.
-      CAY_CHECK(os::write_file(groups.v2_.root.get(), "cgroup.subtree_control", std::string("+") + controller));
-      return os::write_file(groups.v2_.top.get(), "cgroup.subtree_control", std::string("+") + controller);
-    }
+    if (std::find(on_v2.begin(), on_v2.end(), controller) != on_v2.end()) return groups.enable_on_v2(controller);
     if (!v1_mount.empty()) return groups.open_v1(tree, v1_mount);
     return Error{Code::kUnsupported, "no_cgroup_controller",
                  std::string("this host has no cgroup controller '") + controller +
@@ -118,6 +146,7 @@ std::vector<const Groups::Tree*> Groups::trees() const {
   for (const Tree* tree : {&v2_, &memory_, &pids_, &cpu_, &cpuacct_}) {
     if (!tree->mount.empty()) all.push_back(tree);
   }
+  for (const Tree& tree : earlier_) all.push_back(&tree);
   return all;
 }
 
@@ -185,8 +214,10 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
 }
 
 void Groups::kill(const std::string& id) {
-  auto group = os::open_dir(v2_.top.get(), id);
-  if (group) (void)os::write_file(group->get(), "cgroup.kill", "1");
+  for (const Tree* tree : trees()) {
+    auto group = os::open_dir(tree->top.get(), id);
+    if (group) (void)os::write_file(group->get(), "cgroup.kill", "1");  // v1 groups have no such file
+  }
 }
 
 Result<bool> Groups::remove(const std::string& id) {
@@ -233,7 +264,8 @@ bool Groups::limits_swap() const {
 
 std::string Groups::description() const {
   const auto where = [](const Tree& tree) { return tree.mount.empty() ? std::string("v2") : std::string("v1"); };
-  return std::string(pure_v2() ? "pure v2" : "hybrid") + ": memory " + where(memory_) + ", pids " + where(pids_) + ", cpu " + where(cpu_) + ", kill v2";
+  return std::string(pure_v2() ? "pure v2" : "hybrid") + ": memory " + where(memory_) + ", pids " + where(pids_) + ", cpu " + where(cpu_) + ", kill v2" +
+         (parent_.empty() ? "" : ", below " + parent_);
 }
 
 }  // namespace cay::launcher

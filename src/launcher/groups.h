@@ -4,6 +4,9 @@
 //   v2   cay-INSTANCE/ID/keeper     keeper and init: outside the commands' limits
 //        cay-INSTANCE/ID/cmds       delegated to the keeper's uid; its children are command slots
 //   v1   cay-INSTANCE/ID            in memory, pids, cpu, cpuacct: commands only, delegated likewise
+//
+// They lie at the root of each hierarchy, or below a parent that a service manager delegated to Cay
+// (docs/decisions/0011-cgroups-under-systemd.md).
 #pragma once
 #include <sys/types.h>
 
@@ -31,8 +34,9 @@ struct SandboxGroups {
 
 class Groups {
  public:
-  // Finds the hierarchies and makes this instance's top groups. Fails with the missing controller's name.
-  static Result<Groups> open(const std::string& instance);
+  // Finds the hierarchies and makes this instance's top groups below `parent` (a path in the hierarchy, which
+  // exists; empty: the root). Fails with the missing controller's name, or kUnavailable (no_cgroup_parent).
+  static Result<Groups> open(const std::string& instance, const std::string& parent = {});
 
   Result<SandboxGroups> make(const std::string& id, const GroupLimits& limits, uid_t keeper_uid);
 
@@ -61,10 +65,15 @@ class Groups {
   };
   Result<void> open_v1(Tree& tree, const std::string& mount);
   Result<void> open_v2(const std::string& mount);
+  Result<void> enable_on_v2(const std::string& controller);
+  // What a launcher without a parent made: taken over, so that it is killed and removed like our own.
+  void open_earlier(const std::string& mount);
   std::vector<const Tree*> trees() const;
 
-  std::string name_;  // "cay-INSTANCE"
+  std::string name_;    // "cay-INSTANCE"
+  std::string parent_;  // "/cay.slice/cay-sandboxes.service"
   Tree v2_, memory_, pids_, cpu_, cpuacct_;
+  std::vector<Tree> earlier_;
   bool cpuacct_is_cpu_ = false;
 };
 

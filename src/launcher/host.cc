@@ -83,7 +83,7 @@ Result<Host> Host::open(Config config) {
   host.empty_path = host.config.runtime_dir + "/empty";
   CAY_TRY(const UniqueFd runtime_inside, open_runtime_dir(host.config.runtime_dir));
   CAY_TRY(host.empty, os::ensure_dir(runtime_inside.get(), "empty", 0, 0, 0555));
-  CAY_TRY(host.groups, Groups::open(host.config.instance));
+  CAY_TRY(host.groups, Groups::open(host.config.instance, host.config.cgroup_parent));
   CAY_TRY(host.disks, Disks::open(host.data.get(), host.config));
   return host;
 }

@@ -14,6 +14,7 @@
 
 #include "keeper/keeper.h"
 #include "os/caps.h"
+#include "os/file.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
 
@@ -44,6 +45,10 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
   ::setrlimit(RLIMIT_CORE, &no_core);
 }
 
+// The launcher may be protected from the kernel's out-of-memory killer. A keeper is not: what it forks is the
+// guest's, and a process may always go back to the lowest value that root gave it (proc(5), oom_score_adj).
+Result<void> be_an_ordinary_victim() { return os::write_file(AT_FDCWD, "/proc/self/oom_score_adj", "0"); }
+
 Result<void> become(uid_t uid) {
   if (::setgroups(0, nullptr) != 0) return Error::from_errno(errno, "setgroups");
   if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "keep capabilities");
@@ -68,6 +73,7 @@ Result<void> jail(const Host& host) {
 
 Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   reset_process(host, plan);
+  CAY_CHECK(be_an_ordinary_victim());
   CAY_CHECK(become(plan.uid));
   CAY_TRY(os::SocketPair up, os::socket_pair());
   int lifeline[2];

@@ -349,6 +349,62 @@ TEST_F(LauncherTest, ALostRecordDoesNotTakeTheDiskWithIt) {
   expect_nothing_left(launcher);
 }
 
+// A directory in every hierarchy, as a service manager delegates one.
+struct DelegatedCgroup {
+  explicit DelegatedCgroup(std::string name) : path("/" + std::move(name)) {
+    for (const std::string& root : RunningLauncher::cgroup_roots()) ::mkdir((root + path).c_str(), 0755);
+  }
+  ~DelegatedCgroup() {
+    for (const std::string& root : RunningLauncher::cgroup_roots()) ::rmdir((root + path).c_str());
+  }
+  std::string path;
+};
+
+TEST_F(LauncherTest, SandboxesLieBelowTheDelegatedCgroup) {
+  const DelegatedCgroup parent("cay-test-parent-" + std::to_string(::getpid()));
+  Config config;
+  config.cgroup_parent = parent.path;
+  RunningLauncher launcher(config);
+  ASSERT_TRUE(launcher.is_ready);
+  auto client = launcher.connect();
+  const std::string id = test_uuid(1);
+  auto created = client->ask(Type::kCreate, request_for(id));
+  ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
+  const auto keeper = wire::decode<wire::Created>(created->payload)->keeper_pid;
+  std::ifstream in("/proc/" + std::to_string(keeper) + "/cgroup");
+  const std::string groups((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_NE(groups.find(":" + parent.path + "/cay-" + launcher.instance + "/" + id + "/keeper\n"), std::string::npos) << groups;
+  EXPECT_FALSE(launcher.traces()["cgroup"].empty()) << "positive control";
+  EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos);
+  ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
+  expect_nothing_left(launcher);
+}
+
+TEST_F(LauncherTest, WhatWasMadeAtTheRootIsTakenOver) {
+  const DelegatedCgroup parent("cay-test-parent-" + std::to_string(::getpid()));
+  RunningLauncher launcher;
+  const std::string id = test_uuid(1);
+  ASSERT_EQ(type_of(launcher.connect()->ask(Type::kCreate, request_for(id))), Type::kCreated);
+  ASSERT_FALSE(launcher.traces()["cgroup"].empty());
+  launcher.end();
+  launcher.set_cgroup_parent(parent.path);
+  launcher.start();
+  auto client = launcher.connect();
+  ASSERT_EQ(RunningLauncher::list(*client).size(), 1U);
+  EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos);
+  ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
+  expect_nothing_left(launcher);
+  launcher.set_cgroup_parent("");
+  expect_nothing_left(launcher);
+}
+
+TEST_F(LauncherTest, AnAbsentParentIsNamed) {
+  Config config;
+  config.cgroup_parent = "/cay-test-absent";
+  RunningLauncher launcher(config);
+  EXPECT_FALSE(launcher.is_ready);
+}
+
 TEST_F(LauncherTest, DeathsWhileNoLauncherLookedAreTold) {
   RunningLauncher launcher;
   auto client = launcher.connect();

@@ -39,6 +39,18 @@ bool is_instance(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return is_lower_alnum(c) || c == '-'; });
 }
 
+bool is_cgroup_parent(std::string_view text) {
+  if (text.empty()) return true;
+  while (!text.empty()) {
+    if (text.front() != '/') return false;
+    text.remove_prefix(1);
+    const std::string_view part = text.substr(0, text.find('/'));
+    if (part.empty() || part == "." || part == "..") return false;
+    text.remove_prefix(part.size());
+  }
+  return true;
+}
+
 Result<void> check(const wire::CreateSandbox& request) {
   if (!is_uuid(request.sandbox_id)) return invalid("sandbox_id is not a lower-case UUID");
   if (!is_uuid(request.snapshot_id)) return invalid("snapshot_id is not a lower-case UUID");

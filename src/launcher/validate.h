@@ -11,6 +11,7 @@ namespace cay::launcher {
 bool is_uuid(std::string_view text);      // lower case, with dashes
 bool is_hostname(std::string_view text);  // 1-63 of [a-z0-9-], not starting or ending with '-'
 bool is_instance(std::string_view text);  // 1-64 of [a-z0-9-]
+bool is_cgroup_parent(std::string_view text);  // empty, or an absolute path without empty parts, "." and ".."
 
 Result<void> check(const wire::CreateSandbox& request);
 

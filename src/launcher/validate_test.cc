@@ -59,6 +59,13 @@ TEST(ValidateTest, NumbersHaveBounds) {
   EXPECT_FALSE(check(request));
 }
 
+TEST(ValidateTest, CgroupParents) {
+  for (const char* good : {"", "/cay.slice", "/cay.slice/cay-sandboxes.service"}) EXPECT_TRUE(is_cgroup_parent(good)) << good;
+  for (const char* bad : {"/", "cay.slice", "/cay.slice/", "/a//b", "/../etc", "/a/./b", "/a/.."}) {
+    EXPECT_FALSE(is_cgroup_parent(bad)) << bad;
+  }
+}
+
 TEST(SlotsTest, RangesStayClearOfSystemds) {
   const std::uint64_t last = std::uint64_t{kRangeBase} + std::uint64_t{kSlotCount} * kRangeSize;
   EXPECT_LE(last, kRangeEnd);

@@ -9,6 +9,9 @@ namespace cay {
 struct Principal {
   TenantId tenant;       // every lookup is inside it
   std::string key_name;  // for created_by and the audit record; never the key
+
+  // The key of the data directory (or CAY_API_KEY): who has it administers the host.
+  bool is_operator() const { return key_name == "default" && tenant.get() == "default"; }
 };
 
 }  // namespace cay

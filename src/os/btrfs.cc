@@ -74,6 +74,15 @@ Result<void> btrfs_create_subvolume(int dir, const std::string& name) {
   return {};
 }
 
+Result<void> btrfs_snapshot(int source_fd, int dir, const std::string& name) {
+  btrfs_ioctl_vol_args_v2 args{};
+  if (!fill_name(args.name, sizeof args.name, name)) return Error::from_errno(ENAMETOOLONG, "snapshot subvolume");
+  args.fd = source_fd;
+  args.flags = BTRFS_SUBVOL_RDONLY;
+  if (::ioctl(dir, BTRFS_IOC_SNAP_CREATE_V2, &args) != 0) return Error::from_errno(errno, "snapshot subvolume " + name);
+  return {};
+}
+
 Result<void> btrfs_limit_subvolume(int subvolume_fd, std::uint64_t bytes) {
   btrfs_ioctl_qgroup_limit_args args{};  // qgroupid 0: the subvolume's own
   args.lim.flags = BTRFS_QGROUP_LIMIT_MAX_RFER;

@@ -18,6 +18,10 @@ std::string btrfs_quota_mode(int fd);
 
 Result<void> btrfs_create_subvolume(int dir, const std::string& name);
 
+// A read-only snapshot of the subvolume whose root `source_fd` is, as `name` in `dir`: of one moment, with all that was
+// written before it.
+Result<void> btrfs_snapshot(int source_fd, int dir, const std::string& name);
+
 // At most `bytes` referenced by the subvolume whose root `subvolume_fd` is.
 Result<void> btrfs_limit_subvolume(int subvolume_fd, std::uint64_t bytes);
 

@@ -1,7 +1,9 @@
 // os: what can be told without privileges; the rest is held by the launcher's kernel tests.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 #include "os/cgroup_layout.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/service_manager.h"
 #include "os/unix_socket.h"
 
 namespace cay::os {
@@ -52,6 +55,24 @@ TEST(CgroupLayoutTest, EscapedBlanksAndBrokenLines) {
 TEST(CgroupLayoutTest, OwnPath) {
   EXPECT_EQ(v2_path_of("8:pids:/\n0::/system.slice/cay.service\n"), "/system.slice/cay.service");
   EXPECT_EQ(v2_path_of("8:pids:/\n"), "");
+}
+
+TEST(ServiceManagerTest, IsToldWhereItListens) {
+  TempDir temp;
+  ::unsetenv("NOTIFY_SOCKET");
+  EXPECT_FALSE(notify_service_manager("READY=1"));
+  const UniqueFd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = temp.path + "/notify";
+  path.copy(address.sun_path, path.size());
+  ASSERT_EQ(::bind(manager.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
+  EXPECT_TRUE(notify_service_manager("READY=1"));
+  char told[32] = {};
+  EXPECT_EQ(::recv(manager.get(), told, sizeof told, MSG_DONTWAIT), 7);
+  EXPECT_STREQ(told, "READY=1");
+  ::unsetenv("NOTIFY_SOCKET");
 }
 
 TEST(FileTest, EnsureDirRefusesASymlink) {

@@ -98,7 +98,7 @@ CREATE TABLE open_command (
 
 int schema_version() { return static_cast<int>(kSteps.size()); }
 
-Result<void> migrate(Database& db) {
+Result<std::int64_t> check_version(Database& db) {
   std::int64_t version = 0;
   {
     CAY_TRY(Statement asked, db.prepare_once("PRAGMA user_version"));
@@ -111,6 +111,17 @@ Result<void> migrate(Database& db) {
                      std::to_string(schema_version()) + "): use that version again, or another data directory",
                  0};
   }
+  if (version < kOldestSchema) {
+    return Error{Code::kUnsupported, "store_too_old",
+                 "state.db is of schema " + std::to_string(version) + ", and this Cay brings forward from " +
+                     std::to_string(kOldestSchema) + " on: start a release in between on it once, then this one",
+                 0};
+  }
+  return version;
+}
+
+Result<void> migrate(Database& db) {
+  CAY_TRY(const std::int64_t version, check_version(db));
   for (std::int64_t at = version; at < schema_version(); ++at) {
     CAY_TRY(Transaction step, Transaction::begin(db));
     CAY_CHECK(db.execute(kSteps.at(static_cast<std::size_t>(at))));

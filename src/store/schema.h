@@ -4,11 +4,14 @@
 
 namespace cay::store {
 
-// The version this program writes.
+// The version this program writes, and the oldest that it brings forward.
 int schema_version();
+inline constexpr int kOldestSchema = 0;  // 0: a new file
 
-// Brings the database to schema_version(), each step a transaction. kUnsupported (store_too_new)
-// if it was written by a newer Cay.
+// kUnsupported: store_too_new if it was written by a newer Cay, store_too_old if by one too long ago.
+Result<std::int64_t> check_version(Database& db);
+
+// Brings the database to schema_version(), each step a transaction. Fails as check_version.
 Result<void> migrate(Database& db);
 
 }  // namespace cay::store

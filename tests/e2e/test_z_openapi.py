@@ -12,9 +12,10 @@ def test_the_served_document_is_the_committed_one(http):
 
 def test_every_route_was_exercised(daemon, http, box):
     ref = f"/api/v1/sandboxes/{box['id']}"
-    for path in ("/api/v1/version", "/api/v1/doctor", "/api/v1/usage", "/api/v1/snapshots", "/api/v1/sandboxes", ref,
+    for path in ("/api/v1/version", "/api/v1/doctor", "/api/v1/usage", "/api/v1/drain", "/api/v1/snapshots", "/api/v1/sandboxes", ref,
                  f"{ref}/stats", f"{ref}/commands"):
         assert http.get(path).status_code == 200, path
+    assert http.post("/api/v1/drain", json={"draining": False}).status_code == 200
     assert http.patch(ref, json={"labels": {"a": "b"}}).json()["labels"] == {"a": "b"}
     command = http.post(f"{ref}/commands", json={"argv": ["cat"], "wait": False, "pty": {"rows": 30, "cols": 90}}).json()
     one = f"{ref}/commands/{command['id']}"

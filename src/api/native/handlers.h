@@ -24,6 +24,8 @@ Task<http::Response> version(NativeConfig config, ExchangePtr exchange);
 Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> doctor(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> get_drain(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> set_drain(core::Cay& cay, ExchangePtr exchange);
 
 // commands.cc
 Task<http::Response> start_command(core::Cay& cay, ExchangePtr exchange);

@@ -43,6 +43,8 @@ void add_daemon_routes(http::Router& router, Adder& to, const NativeConfig& conf
              answering([config](ExchangePtr exchange) { return version(config, std::move(exchange)); }, native_error));
   to.add("GET", "/doctor", doctor);
   to.add("GET", "/usage", usage);
+  to.add("GET", "/drain", get_drain);
+  to.add("POST", "/drain", set_drain);
   to.add("GET", "/snapshots", snapshots);
   to.add("GET", "/events", events);
 }

@@ -138,7 +138,7 @@ class RunningLauncher {
       }
       end();
     }
-    for (const std::string& tree : cgroup_roots()) ::rmdir((tree + "/cay-" + instance).c_str());
+    for (const std::string& tree : cgroup_roots()) ::rmdir((tree + options_.cgroup_parent + "/cay-" + instance).c_str());
     (void)os::remove_tree(AT_FDCWD, data);
   }
 
@@ -202,6 +202,8 @@ class RunningLauncher {
     return out;
   }
 
+  void set_cgroup_parent(std::string parent) { options_.cgroup_parent = std::move(parent); }  // of the next start
+
   pid_t worker() const {
     const std::string path = "/proc/" + std::to_string(guardian) + "/task/" + std::to_string(guardian) + "/children";
     std::ifstream in(path);
@@ -234,7 +236,7 @@ class RunningLauncher {
         if (name.size() >= 36 && name[0] == '1') found[kind].push_back(name);
       }
     };
-    for (const std::string& root : cgroup_roots()) uuids_in("cgroup", root + "/cay-" + instance);
+    for (const std::string& root : cgroup_roots()) uuids_in("cgroup", root + options_.cgroup_parent + "/cay-" + instance);
     uuids_in("record", data + "/sandboxes");
     uuids_in("spool", data + "/spool");
     uuids_in("socket", data + "/run");

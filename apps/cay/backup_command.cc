@@ -1,0 +1,224 @@
+#include "backup_command.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <set>
+
+#include "base/clock.h"
+#include "config.h"
+#include "data_dir.h"
+#include "disk_store.h"
+#include "os/file.h"
+#include "store/backup.h"
+#include "store/schema.h"
+#include "tar_file.h"
+
+namespace cay::app {
+namespace {
+
+constexpr int kFailure = 125;
+constexpr int kFormat = 1;
+constexpr std::size_t kMaxFile = 1u << 30;
+
+// Removes a file when it goes, unless told to keep it.
+class Scratch {
+ public:
+  explicit Scratch(std::string path) : path_(std::move(path)) {}
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    ::unlink(path_.c_str());
+  }
+
+ private:
+  std::string path_;
+};
+
+struct Options {
+  std::string data, config, file;
+  bool without_snapshots = false;
+};
+
+bool runs(const store::StoredSandbox& sandbox) { return sandbox.state == "ready" || sandbox.state == "provisioning"; }
+
+class Backup {
+ public:
+  explicit Backup(Options options) : options_(std::move(options)) {}
+
+  Result<void> run() {
+    CAY_TRY(data_, os::open_dir(AT_FDCWD, options_.data));
+    CAY_TRY(disks_, DiskStore::open(options_.data));
+    if (disks_.pooled) {
+      CAY_CHECK(disks_.remove_leftovers());
+    }
+    const std::string part = options_.file + ".part";
+    const UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!out) return Error::from_errno(errno, "make " + part);
+    Scratch unfinished(part);
+    CAY_TRY(tar_, TarWriter::create(out.get()));
+    // As of one moment; what is made later is not in the backup, what is deleted later has no disk in it.
+    // The copy lies beside the backup: the data directory is the daemon's, who might put something in its place.
+    const std::string copy = options_.file + ".db";
+    CAY_CHECK(store::copy_database(options_.data + "/state.db", copy));
+    const Scratch scratch(copy);
+    CAY_TRY(sandboxes_, store::sandboxes_in(copy));
+    CAY_CHECK(check_disks());
+    CAY_CHECK(add_manifest());
+    CAY_CHECK(add_file(copy, "state.db"));
+    for (const char* name : {"keys", "api-key"}) {
+      CAY_CHECK(add_file(options_.data + "/" + name, name));
+    }
+    if (!options_.config.empty()) {
+      CAY_CHECK(add_file(options_.config, "cay.toml"));
+    }
+    for (const auto& sandbox : sandboxes_) {
+      CAY_CHECK(add_sandbox(sandbox));
+    }
+    if (!options_.without_snapshots) {
+      CAY_CHECK(add_layers());
+    }
+    CAY_CHECK(tar_->close());
+    if (::fsync(out.get()) != 0) return Error::from_errno(errno, "write " + part);
+    if (::link(part.c_str(), options_.file.c_str()) != 0) return Error::from_errno(errno, "make " + options_.file);
+    for (const std::string& warning : tar_->warnings()) std::fprintf(stderr, "cay backup: %s\n", warning.c_str());
+    return {};
+  }
+
+ private:
+  // A tree that is written to while it is read would be no state that ever was.
+  Result<void> check_disks() const {
+    if (disks_.pooled) return {};
+    for (const auto& sandbox : sandboxes_) {
+      if (!runs(sandbox)) continue;
+      return Error{Code::kNotReady, "sandbox_runs",
+                   "the disks here are plain directories, of which no snapshot can be taken, and " + sandbox.name +
+                       " runs: stop it first (cay drain --stop), then back up, then `cay drain --undo`",
+                   0};
+    }
+    return {};
+  }
+
+  Result<void> add_manifest() {
+    boost::json::array items;
+    for (const auto& sandbox : sandboxes_) {
+      items.push_back({{"id", sandbox.id}, {"name", sandbox.name}, {"state", sandbox.state},
+                       {"consistency", runs(sandbox) ? "crash" : "stopped"}});
+    }
+    const boost::json::object manifest{{"format", kFormat}, {"cay", CAY_VERSION}, {"schema", store::schema_version()},
+                                       {"taken_at", system_clock().wall()}, {"with_snapshots", !options_.without_snapshots},
+                                       {"sandboxes", std::move(items)}};
+    return tar_->add_bytes("cay-backup.json", boost::json::serialize(manifest));
+  }
+
+  Result<void> add_file(const std::string& path, const char* name) {
+    auto bytes = os::read_file(AT_FDCWD, path, kMaxFile);
+    if (!bytes && bytes.error().os_errno == ENOENT) return {};
+    if (!bytes) return std::move(bytes).error();
+    if (bytes->size() >= kMaxFile) return Error{Code::kUnsupported, "file_too_large", path + " is larger than 1 GiB", 0};
+    return tar_->add_bytes(name, *bytes);
+  }
+
+  Result<void> add_sandbox(const store::StoredSandbox& sandbox) {
+    auto records = os::open_dir(data_.get(), "sandboxes/" + sandbox.id);
+    if (!records) {
+      // Made and gone between two looks, or never confirmed: a row alone.
+      if (records.error().os_errno == ENOENT) return {};
+      return std::move(records).error();
+    }
+    CAY_TRY(const std::string record, os::read_file(records->get(), "record"));
+    CAY_CHECK(tar_->add_bytes("sandboxes/" + sandbox.id, record));
+    CAY_CHECK(add_disk(sandbox));
+    auto spool = os::open_dir(data_.get(), "spool/" + sandbox.id);
+    if (spool) {
+      CAY_CHECK(tar_->add_tree(spool->get(), "spool/" + sandbox.id));
+    }
+    if (spool || spool.error().os_errno == ENOENT) {
+      std::printf("%-24s %s\n", sandbox.name.c_str(),
+                  runs(sandbox) ? "runs: its disk as of one moment, as after a power cut (crash-consistent)" : "does not run: consistent");
+      return {};
+    }
+    return std::move(spool).error();
+  }
+
+  Result<void> add_disk(const store::StoredSandbox& sandbox) {
+    const std::string name = "disks/" + sandbox.id;
+    if (disks_.pooled) {
+      auto frozen = disks_.freeze(sandbox.id);
+      if (!frozen && frozen.error().os_errno == ENOENT) return {};
+      if (!frozen) return std::move(frozen).error();
+      return tar_->add_tree(frozen->fd(), name);
+    }
+    auto disk = os::open_dir(disks_.dir.get(), sandbox.id);
+    if (!disk && disk.error().os_errno == ENOENT) return {};
+    if (!disk) return std::move(disk).error();
+    return tar_->add_tree(disk->get(), name);
+  }
+
+  // What the sandboxes boot from: each one's snapshot, and those below it.
+  Result<void> add_layers() {
+    std::set<std::string> ids;
+    for (const auto& sandbox : sandboxes_) {
+      ids.insert(sandbox.snapshot_id);
+      auto below = os::read_file(data_.get(), "layers/" + sandbox.snapshot_id + "/layers");
+      for (std::size_t at = 0; below && at < below->size();) {
+        const std::size_t end = std::min(below->find('\n', at), below->size());
+        if (end > at) ids.insert(below->substr(at, end - at));
+        at = end + 1;
+      }
+    }
+    for (const std::string& id : ids) {
+      auto layer = os::open_dir(data_.get(), "layers/" + id);
+      if (!layer && layer.error().os_errno == ENOENT) continue;
+      if (!layer) return std::move(layer).error();
+      CAY_CHECK(tar_->add_tree(layer->get(), "layers/" + id));
+    }
+    return {};
+  }
+
+  Options options_;
+  UniqueFd data_;
+  DiskStore disks_;
+  std::optional<TarWriter> tar_;
+  std::vector<store::StoredSandbox> sandboxes_;
+};
+
+}  // namespace
+
+int backup_command(int argc, char** argv) {
+  CLI::App app{"Everything of a data directory in one file: records, keys, settings, disks, output, snapshots.", "cay backup"};
+  app.footer(
+      "The daemon goes on meanwhile. A sandbox that runs is taken as of one moment, as after a power cut; `cay drain --stop`\n"
+      "before, and it is consistent to its programs, too. The file holds every key and file: keep it as you keep them.\n"
+      "Examples:\n"
+      "  sudo cay backup /srv/backup/cay-$(date +%F).tar.zst\n"
+      "  sudo cay backup --without-snapshots FILE      smaller; to be restored on this host only");
+  Options options;
+  app.add_option("--config", options.config, "settings to take along (default /etc/cay/cay.toml if it is there)");
+  app.add_option("--data", options.data, "the data directory (default: that of the settings, else " + default_data_dir() + ")");
+  app.add_flag("--without-snapshots", options.without_snapshots, "leave out what sandboxes boot from");
+  app.add_option("FILE", options.file, "the file to make")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : kFailure;
+  }
+  const auto say = [](const Error& error) {
+    std::fprintf(stderr, "cay backup: %s\n", error.message.c_str());
+    return kFailure;
+  };
+  if (::geteuid() != 0) return say({Code::kPermissionDenied, "needs_root", "disks hold files of every user: run it with sudo", 0});
+  if (auto settled = settle_data_dir(options.config, options.data); !settled) return say(settled.error());
+  if (::access(options.file.c_str(), F_OK) == 0) return say({Code::kAlreadyExists, "file_exists", options.file + " exists: choose another name", 0});
+  auto done = Backup(std::move(options)).run();
+  return done ? 0 : say(done.error());
+}
+
+}  // namespace cay::app

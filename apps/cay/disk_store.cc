@@ -1,0 +1,64 @@
+#include "disk_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "launcher_process.h"
+#include "os/btrfs.h"
+#include "os/file.h"
+
+namespace cay::app {
+namespace {
+
+constexpr const char* kPrefix = ".backup-";  // never a sandbox's id: the launcher leaves it alone
+
+}  // namespace
+
+Result<DiskStore> DiskStore::open(const std::string& data) {
+  DiskStore store;
+  if (const auto pid = launcher_pid(data)) {
+    CAY_TRY(store.dir, os::open_dir(AT_FDCWD, "/proc/" + std::to_string(*pid) + "/root" + data + "/store"));
+  } else if (::access((data + "/pool.img").c_str(), F_OK) == 0) {
+    return Error{Code::kUnavailable, "launcher_not_running",
+                 "the disks of " + data + " are in a pool that its launcher mounts: start it first (systemctl start cay-launcher, or "
+                 "cay launcher --data " + data + " --detach)",
+                 0};
+  } else {
+    CAY_TRY(store.dir, os::open_dir(AT_FDCWD, data + "/store"));
+  }
+  store.pooled = os::is_btrfs(store.dir.get()) && ::access((data + "/pool.img").c_str(), F_OK) == 0;
+  return store;
+}
+
+Result<void> DiskStore::remove_leftovers() const {
+  CAY_TRY(const auto names, os::list_dir(dir.get()));
+  for (const std::string& name : names) {
+    if (name.starts_with(kPrefix)) {
+      CAY_CHECK(os::btrfs_delete_subvolume(dir.get(), name));
+    }
+  }
+  return {};
+}
+
+Result<DiskStore::Frozen> DiskStore::freeze(const std::string& id) const {
+  CAY_TRY(const UniqueFd disk, os::open_dir(dir.get(), id));
+  const std::string name = kPrefix + id;
+  CAY_CHECK(os::btrfs_snapshot(disk.get(), dir.get(), name));
+  auto opened = os::open_dir(dir.get(), name);
+  if (!opened) {
+    (void)os::btrfs_delete_subvolume(dir.get(), name);
+    return std::move(opened).error();
+  }
+  return Frozen(dir.get(), name, std::move(*opened));
+}
+
+DiskStore::Frozen::~Frozen() {
+  if (name_.empty()) return;
+  dir_.reset();
+  (void)os::btrfs_delete_subvolume(store_, name_);
+}
+
+}  // namespace cay::app

@@ -1,0 +1,101 @@
+#include "purge.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <vector>
+
+#include "launcher_process.h"
+#include "os/cgroup_layout.h"
+#include "os/file.h"
+
+namespace cay::app {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr auto kEndLimit = std::chrono::seconds(30);
+constexpr int kPauseMicros = 20'000;
+
+Result<std::string> instance_in(const std::string& data) {
+  auto text = os::read_file(AT_FDCWD, data + "/instance", 64);
+  if (!text && text.error().os_errno != ENOENT) return std::move(text).error();
+  std::string id = text ? text->substr(0, text->find('\n')) : std::string();
+  if (!id.empty() && id.find_first_not_of("0123456789abcdef") == std::string::npos) return id;
+  return Error{Code::kInvalidArgument, "bad_data_dir", data + " has no instance file: it is no data directory of Cay's", 0};
+}
+
+Result<void> refuse_while_served(const std::string& data) {
+  const UniqueFd lock(::open((data + "/lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  return Error{Code::kConflict, "daemon_runs", "a daemon serves " + data + ": end it first", 0};
+}
+
+// The instance's top groups: at the root of each hierarchy, or in the unit that holds them.
+std::vector<fs::path> groups_of(const std::string& instance) {
+  std::vector<fs::path> found;
+  auto mountinfo = os::read_file(AT_FDCWD, "/proc/self/mountinfo", 4 << 20);
+  if (!mountinfo) return found;
+  const os::CgroupLayout layout = os::cgroup_layout_of(*mountinfo);
+  for (const std::string& mount : std::set<std::string>{layout.v2, layout.memory, layout.cpu, layout.cpuacct, layout.pids}) {
+    if (mount.empty()) continue;
+    for (const char* parent : {"", "/cay.slice/cay-sandboxes.service"}) {
+      fs::path group = mount + parent + "/cay-" + instance;
+      std::error_code none;
+      if (fs::is_directory(group, none)) found.push_back(std::move(group));
+    }
+  }
+  return found;
+}
+
+// True when nothing is left. Groups can only be removed from the leaves up, once their processes are gone.
+bool remove_group(const fs::path& group) {
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(group, failed)) {
+    if (entry.is_directory(failed) && !entry.is_symlink(failed)) remove_group(entry.path());
+  }
+  return ::rmdir(group.c_str()) == 0 || errno == ENOENT;
+}
+
+Result<void> end_sandboxes(const std::string& instance) {
+  const auto end = std::chrono::steady_clock::now() + kEndLimit;
+  for (;;) {
+    bool gone = true;
+    for (const fs::path& group : groups_of(instance)) {
+      (void)os::write_file(AT_FDCWD, group / "cgroup.kill", "1");  // v2; what it kills is in the v1 groups, too
+      gone = remove_group(group) && gone;
+    }
+    if (gone) return {};
+    if (std::chrono::steady_clock::now() > end) {
+      return Error{Code::kDeadlineExceeded, "end_takes_long", "the kernel still holds processes of sandboxes: try again", 0};
+    }
+    ::usleep(kPauseMicros);
+  }
+}
+
+}  // namespace
+
+Result<void> purge(const std::string& wanted) {
+  char real[PATH_MAX];
+  if (::realpath(wanted.c_str(), real) == nullptr) {
+    if (errno == ENOENT) return {};
+    return Error::from_errno(errno, "find " + wanted);
+  }
+  const std::string data = real;
+  CAY_TRY(const std::string instance, instance_in(data));
+  CAY_CHECK(refuse_while_served(data));
+  auto stopped = stop_launcher(data);
+  if (!stopped && stopped.error().code != Code::kNotFound) return std::move(stopped).error();
+  CAY_CHECK(end_sandboxes(instance));
+  // The pool's mount was in the namespace of those that just ended; its loop device went with it.
+  return os::remove_tree(AT_FDCWD, data);
+}
+
+}  // namespace cay::app

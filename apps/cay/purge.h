@@ -1,0 +1,13 @@
+// Purge: ends and removes everything of one data directory: launcher, sandboxes, cgroups, disks, keys.
+#pragma once
+#include <string>
+
+#include "base/result.h"
+
+namespace cay::app {
+
+// kConflict (daemon_runs) while a daemon has the directory. A directory that is not there is success.
+// kInvalidArgument (bad_data_dir) for one that is not Cay's.
+Result<void> purge(const std::string& data);
+
+}  // namespace cay::app

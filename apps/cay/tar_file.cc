@@ -1,0 +1,243 @@
+#include "tar_file.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/unique_fd.h"
+
+namespace cay::app {
+namespace {
+
+constexpr std::size_t kBlock = 128 * 1024;
+constexpr std::size_t kMaxSmall = 64u << 20;
+
+Error failed(const std::string& what, archive* at) {
+  const char* why = archive_error_string(at);
+  return {Code::kInternal, "archive_failed", what + ": " + (why != nullptr ? why : "unknown failure"), archive_errno(at)};
+}
+
+struct FreeRead {
+  void operator()(archive* it) const { archive_read_free(it); }
+  void operator()(archive_entry* it) const { archive_entry_free(it); }
+};
+struct FreeWrite {
+  void operator()(archive* it) const { archive_write_free(it); }
+};
+using Reader = std::unique_ptr<archive, FreeRead>;
+using Entry = std::unique_ptr<archive_entry, FreeRead>;
+using DiskWriter = std::unique_ptr<archive, FreeWrite>;
+
+// Names are bytes; libarchive wants a locale in which most of them are text.
+void use_utf8() { ::setlocale(LC_CTYPE, "C.UTF-8"); }
+
+// A guest's name on the operator's terminal: nothing but printable ASCII.
+std::string shown(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    const bool plain = c >= 0x20 && c < 0x7f;
+    constexpr const char* kHex = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(c);
+    out += plain ? std::string(1, c) : std::string("\\x") + kHex[byte >> 4] + kHex[byte & 15];
+  }
+  return out;
+}
+
+// Writes the file's bytes, holes as zeros: the format leaves them out by the entry's own map of holes.
+Result<void> copy_data(archive* from, archive* to, const std::string& name) {
+  static const std::array<char, kBlock> kZeros{};
+  const void* block = nullptr;
+  std::size_t size = 0;
+  la_int64_t offset = 0, written = 0;
+  for (;;) {
+    const int code = archive_read_data_block(from, &block, &size, &offset);
+    if (code == ARCHIVE_EOF) return {};
+    if (code < ARCHIVE_WARN) return failed("read " + shown(name), from);
+    while (written < offset) {
+      const auto hole = std::min<std::size_t>(kZeros.size(), static_cast<std::size_t>(offset - written));
+      const la_ssize_t n = archive_write_data(to, kZeros.data(), hole);
+      if (n < 0) return failed("write " + shown(name), to);
+      if (n == 0) return {};
+      written += n;
+    }
+    for (std::size_t done = 0; done < size;) {
+      const la_ssize_t n = archive_write_data(to, static_cast<const char*>(block) + done, size - done);
+      if (n < 0) return failed("write " + shown(name), to);
+      if (n == 0) return {};  // it grew meanwhile: the archive holds what was announced
+      done += static_cast<std::size_t>(n);
+      written += n;
+    }
+  }
+}
+
+}  // namespace
+
+void TarWriter::Free::operator()(archive* it) const { archive_write_free(it); }
+void TarWriter::Free::operator()(archive_entry_linkresolver* it) const { archive_entry_linkresolver_free(it); }
+
+Result<TarWriter> TarWriter::create(int fd) {
+  use_utf8();
+  TarWriter writer;
+  writer.out_.reset(archive_write_new());
+  archive* out = writer.out_.get();
+  if (archive_write_set_format_pax_restricted(out) != ARCHIVE_OK || archive_write_add_filter_zstd(out) < ARCHIVE_WARN ||
+      archive_write_open_fd(out, fd) != ARCHIVE_OK) {
+    return failed("begin the archive", out);
+  }
+  return writer;
+}
+
+Result<void> TarWriter::add_bytes(const std::string& name, const std::string& bytes) {
+  const Entry entry(archive_entry_new());
+  archive_entry_set_pathname(entry.get(), name.c_str());
+  archive_entry_set_filetype(entry.get(), AE_IFREG);
+  archive_entry_set_perm(entry.get(), 0600);
+  archive_entry_set_size(entry.get(), static_cast<la_int64_t>(bytes.size()));
+  if (archive_write_header(out_.get(), entry.get()) < ARCHIVE_WARN) return failed("write " + shown(name), out_.get());
+  if (!bytes.empty() && archive_write_data(out_.get(), bytes.data(), bytes.size()) != static_cast<la_ssize_t>(bytes.size())) {
+    return failed("write " + shown(name), out_.get());
+  }
+  return {};
+}
+
+Result<void> TarWriter::put(archive* from, archive_entry* entry) {
+  const std::string name = archive_entry_pathname(entry);
+  // A warning here is of a name that is no text: it goes into the header byte by byte, and comes back so.
+  if (archive_write_header(out_.get(), entry) < ARCHIVE_WARN) return failed("write " + shown(name), out_.get());
+  if (archive_entry_size(entry) <= 0) return {};
+  return copy_data(from, out_.get(), name);
+}
+
+Result<void> TarWriter::add_tree(int dir, const std::string& name) {
+  const std::string root = "/proc/self/fd/" + std::to_string(dir) + "/.";
+  const Reader disk(archive_read_disk_new());
+  archive_read_disk_set_symlink_physical(disk.get());
+  archive_read_disk_set_behavior(disk.get(), ARCHIVE_READDISK_NO_TRAVERSE_MOUNTS | ARCHIVE_READDISK_NO_FFLAGS);
+  if (archive_read_disk_open(disk.get(), root.c_str()) != ARCHIVE_OK) return failed("read " + shown(name), disk.get());
+  links_.reset(archive_entry_linkresolver_new());  // inode numbers mean something in one tree only
+  archive_entry_linkresolver_set_strategy(links_.get(), ARCHIVE_FORMAT_TAR_PAX_RESTRICTED);
+  for (;;) {
+    const Entry owned(archive_entry_new());
+    archive_entry* entry = owned.get();
+    const int code = archive_read_next_header2(disk.get(), entry);
+    if (code == ARCHIVE_EOF) return {};
+    std::string path = archive_entry_pathname(entry);
+    path = name + path.substr(std::min(path.size(), root.size()));
+    if (code < ARCHIVE_WARN) return failed("read " + shown(path), disk.get());
+    if (code == ARCHIVE_WARN) warnings_.push_back(shown(path) + ": " + archive_error_string(disk.get()));
+    archive_read_disk_descend(disk.get());
+    archive_entry_copy_pathname(entry, path.c_str());
+    // A socket is nothing without its process.
+    if (archive_entry_filetype(entry) == AE_IFSOCK) continue;
+    archive_entry* spare = nullptr;
+    archive_entry_linkify(links_.get(), &entry, &spare);
+    CAY_CHECK(put(disk.get(), entry));
+  }
+}
+
+Result<void> TarWriter::close() {
+  if (archive_write_close(out_.get()) != ARCHIVE_OK) return failed("end the archive", out_.get());
+  return {};
+}
+
+namespace {
+
+// Writes below one directory at a time: it is made the working directory, and every name is relative.
+class Extractor {
+ public:
+  Result<void> enter(int dir, const std::string& which) {
+    if (disk_ && which == which_) return {};
+    CAY_CHECK(leave());
+    if (::fchdir(dir) != 0) return Error::from_errno(errno, "enter the directory to restore into");
+    disk_.reset(archive_write_disk_new());
+    archive_write_disk_set_options(disk_.get(), ARCHIVE_EXTRACT_OWNER | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_XATTR |
+                                                    ARCHIVE_EXTRACT_ACL | ARCHIVE_EXTRACT_UNLINK | ARCHIVE_EXTRACT_SPARSE |
+                                                    ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT |
+                                                    ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS);
+    which_ = which;
+    return {};
+  }
+  // Directories get their times and modes now.
+  Result<void> leave() {
+    if (!disk_) return {};
+    if (archive_write_close(disk_.get()) != ARCHIVE_OK) return failed("restore", disk_.get());
+    disk_.reset();
+    return {};
+  }
+  Result<void> put(archive* from, archive_entry* entry) {
+    const std::string name = archive_entry_pathname(entry);
+    if (archive_write_header(disk_.get(), entry) != ARCHIVE_OK) return failed("restore " + shown(name), disk_.get());
+    if (archive_entry_size(entry) > 0) {
+      const void* block = nullptr;
+      std::size_t size = 0;
+      la_int64_t offset = 0;
+      for (int code = 0; (code = archive_read_data_block(from, &block, &size, &offset)) != ARCHIVE_EOF;) {
+        if (code != ARCHIVE_OK) return failed("read " + shown(name), from);
+        if (archive_write_data_block(disk_.get(), block, size, offset) < ARCHIVE_OK) return failed("restore " + shown(name), disk_.get());
+      }
+    }
+    if (archive_write_finish_entry(disk_.get()) != ARCHIVE_OK) return failed("restore " + shown(name), disk_.get());
+    return {};
+  }
+
+ private:
+  DiskWriter disk_;
+  std::string which_;
+};
+
+Result<std::string> all_of(archive* from, const std::string& name) {
+  std::string bytes;
+  std::array<char, kBlock> buffer{};
+  for (la_ssize_t n = 0; (n = archive_read_data(from, buffer.data(), buffer.size())) != 0;) {
+    if (n < 0) return failed("read " + shown(name), from);
+    bytes.append(buffer.data(), static_cast<std::size_t>(n));
+    if (bytes.size() > kMaxSmall) return Error{Code::kInvalidArgument, "not_a_backup", name + " is too large for what it is", 0};
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<void> extract_tar(int fd, const std::function<Result<TarPlace>(const std::string& name)>& place,
+                         const std::function<Result<void>(const std::string& name, std::string bytes)>& small) {
+  use_utf8();
+  const UniqueFd before(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Reader in(archive_read_new());
+  archive_read_support_format_tar(in.get());
+  archive_read_support_filter_zstd(in.get());
+  if (archive_read_open_fd(in.get(), fd, kBlock) != ARCHIVE_OK) return failed("open the backup", in.get());
+  Extractor extractor;
+  for (;;) {
+    archive_entry* entry = nullptr;
+    const int code = archive_read_next_header(in.get(), &entry);
+    if (code == ARCHIVE_EOF) break;
+    if (code < ARCHIVE_WARN) return failed("read the backup", in.get());
+    const std::string name = archive_entry_pathname(entry);
+    CAY_TRY(const TarPlace to, place(name));
+    if (to.dir < 0) {
+      if (archive_entry_filetype(entry) != AE_IFREG) continue;
+      CAY_TRY(std::string bytes, all_of(in.get(), name));
+      CAY_CHECK(small(name, std::move(bytes)));
+      continue;
+    }
+    CAY_CHECK(extractor.enter(to.dir, to.which));
+    if (const char* link = archive_entry_hardlink(entry); link != nullptr) {
+      CAY_TRY(const TarPlace target, place(link));
+      archive_entry_copy_hardlink(entry, target.name.c_str());
+    }
+    archive_entry_copy_pathname(entry, to.name.empty() ? "." : to.name.c_str());
+    if (to.gid >= 0) archive_entry_set_gid(entry, to.gid);
+    CAY_CHECK(extractor.put(in.get(), entry));
+  }
+  auto done = extractor.leave();
+  if (before) (void)!::fchdir(before.get());
+  return done;
+}
+
+}  // namespace cay::app

@@ -1,0 +1,57 @@
+// TarFile: whole trees into and out of a tar compressed by zstd, by libarchive: owners as numbers, extended
+// attributes, devices (overlay's whiteouts), hard links and holes as they are.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+struct archive;
+struct archive_entry;
+struct archive_entry_linkresolver;
+
+namespace cay::app {
+
+class TarWriter {
+ public:
+  // Writes to `fd`, which outlives it.
+  static Result<TarWriter> create(int fd);
+  TarWriter(TarWriter&&) noexcept = default;
+  TarWriter& operator=(TarWriter&&) noexcept = default;
+
+  Result<void> add_bytes(const std::string& name, const std::string& bytes);
+  // The directory `dir` and all below it on its file system, as `name`/...; nothing is followed.
+  Result<void> add_tree(int dir, const std::string& name);
+  Result<void> close();
+
+  // What was archived not quite as it is (a sentence each).
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  struct Free {
+    void operator()(archive* it) const;
+    void operator()(archive_entry_linkresolver* it) const;
+  };
+  TarWriter() = default;
+  Result<void> put(archive* from, archive_entry* entry);
+  std::unique_ptr<archive, Free> out_;
+  std::unique_ptr<archive_entry_linkresolver, Free> links_;
+  std::vector<std::string> warnings_;
+};
+
+// Where an entry goes. dir -1: it is left out.
+struct TarPlace {
+  int dir = -1;       // the directory it goes below
+  std::string which;  // that directory's own name: descriptors are used again for others
+  std::string name;   // relative to it; empty: the directory itself
+  std::int64_t gid = -1;  // another group than the archive's; -1: as there
+};
+
+// Reads a whole archive. `small` gets every regular file whose place has no directory, with its bytes (at most 64 MiB).
+// Nothing leaves the given directories: no "..", no absolute name, no symbolic link on the way.
+Result<void> extract_tar(int fd, const std::function<Result<TarPlace>(const std::string& name)>& place,
+                         const std::function<Result<void>(const std::string& name, std::string bytes)>& small);
+
+}  // namespace cay::app

@@ -1,0 +1,81 @@
+#include "core/drain.h"
+
+#include "core/errors.h"
+
+namespace cay::core {
+namespace {
+
+Error not_operator() {
+  return {Code::kPermissionDenied, "not_operator",
+          "this is for the operator's key: the one in the data directory's api-key, or CAY_API_KEY of the daemon", 0};
+}
+
+}  // namespace
+
+Task<DrainStatus> DrainVerbs::set(Principal who, bool draining) {
+  if (!who.is_operator()) co_return not_operator();
+  jobs_.draining = draining;
+  auto status = co_await count();
+  co_return status;
+}
+
+Task<DrainStatus> DrainVerbs::status(Principal who) {
+  if (!who.is_operator()) co_return not_operator();
+  auto status = co_await count();
+  co_return status;
+}
+
+Task<DrainStatus> DrainVerbs::stop_all(Principal who) {
+  if (!who.is_operator()) co_return not_operator();
+  // As a job: a caller that goes away does not leave half of them running.
+  CAY_CO_CHECK(co_await jobs_.finish<void>(stop_everything()));
+  auto status = co_await count();
+  co_return status;
+}
+
+Task<void> DrainVerbs::stop_everything() {
+  std::vector<std::shared_ptr<Outcome<void>>> stops;
+  for (const auto& entry : registry_->entries()) {
+    const bool runs = entry->row.state == SandboxState::kReady || entry->boot;
+    if (runs && !entry->removing()) stops.push_back(jobs_.begin<void>(stop_one(entry)));
+  }
+  Result<void> first;
+  for (std::size_t i = 0; i < stops.size(); ++i) {
+    const auto stop = stops[i];
+    co_await stop->done.wait();
+    if (first && !stop->result) first = stop->result;
+  }
+  co_return first;
+}
+
+// One that is being made is let finish: its creator was promised a sandbox or nothing.
+Task<void> DrainVerbs::stop_one(std::shared_ptr<Entry> entry) {
+  while (entry->boot) {
+    const auto boot = entry->boot;
+    co_await boot->done.wait();
+  }
+  if (entry->erased || entry->removing()) co_return Result<void>();
+  auto stopped = co_await lifecycle_.stop(std::move(entry));
+  co_return stopped;
+}
+
+Task<DrainStatus> DrainVerbs::count() {
+  DrainStatus status;
+  status.draining = jobs_.draining;
+  std::vector<std::shared_ptr<LiveSandbox>> alive;
+  for (const auto& entry : registry_->entries()) {
+    const bool runs = entry->row.state == SandboxState::kReady || entry->row.state == SandboxState::kProvisioning;
+    if (runs) ++status.running_sandboxes;
+    if (entry->live) alive.push_back(entry->live);
+  }
+  for (std::size_t i = 0; i < alive.size(); ++i) {
+    const auto live = alive[i];
+    const auto stats = co_await live->stats();
+    // One whose keeper does not answer now is told of by its death, or asked again.
+    if (stats) status.running_commands += stats->running_commands;
+    if (!stats) ++status.silent_sandboxes;
+  }
+  co_return status;
+}
+
+}  // namespace cay::core

@@ -1,0 +1,67 @@
+// Draining: nothing new begins, what runs goes on, and only the operator may.
+#include "core/core_fixture.h"
+
+namespace cay::core {
+namespace {
+
+class DrainTest : public CoreTest {
+ protected:
+  Principal operator_key{TenantId("default"), "default"};
+  Result<DrainStatus> set(bool on) { return run(core->drain().set(operator_key, on)); }
+};
+
+TEST_F(DrainTest, OnlyTheOperatorMay) {
+  ASSERT_TRUE(open());
+  EXPECT_EQ(run(core->drain().set(alice, true)).error().reason, "not_operator");
+  EXPECT_EQ(run(core->drain().status(alice)).error().reason, "not_operator");
+  EXPECT_EQ(run(core->drain().stop_all(alice)).error().reason, "not_operator");
+  const Principal named_like_it{TenantId("default"), "other"};
+  EXPECT_EQ(run(core->drain().set(named_like_it, true)).error().reason, "not_operator");
+  ASSERT_TRUE(create("box"));  // none of them switched it on
+  EXPECT_TRUE(set(true)) << "positive control";
+}
+
+TEST_F(DrainTest, NothingNewBeginsAndWhatRunsGoesOn) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(create("box"));
+  ASSERT_TRUE(create("asleep"));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "asleep")));
+  ASSERT_TRUE(run(core->commands().start(alice, "box", command("first"))));
+  const auto status = set(true);
+  ASSERT_TRUE(status);
+  EXPECT_TRUE(status->draining);
+  EXPECT_EQ(status->running_sandboxes, 1U);
+  EXPECT_EQ(create("other").error().reason, "draining");
+  EXPECT_EQ(run(core->sandboxes().start(alice, "asleep")).error().reason, "draining");
+  EXPECT_EQ(run(core->commands().start(alice, "asleep", command("wakes"))).error().reason, "draining");
+  EXPECT_EQ(run(core->commands().start(alice, "box", command("second"))).error().reason, "draining");
+  EXPECT_EQ(run(core->commands().run(alice, "box", command("third"))).error().reason, "draining");
+  EXPECT_EQ(state("asleep"), SandboxState::kStopped);
+  EXPECT_TRUE(run(core->commands().start(alice, "box", command("first")))) << "a repeat finds its command";
+  EXPECT_TRUE(run(core->commands().attach(alice, "box", CommandId("first"), {})));
+  EXPECT_TRUE(run(core->commands().kill(alice, "box", CommandId("first"), 0)));
+  ASSERT_TRUE(set(false));
+  EXPECT_TRUE(create("other"));
+  EXPECT_TRUE(run(core->commands().start(alice, "asleep", command("wakes"))));
+}
+
+TEST_F(DrainTest, StopsThoseOfEveryTenant) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(create("box"));
+  ASSERT_TRUE(run(core->sandboxes().create(bob, named("bobs"), {})));
+  const auto status = run(core->drain().stop_all(operator_key));
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->running_sandboxes, 0U);
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  EXPECT_TRUE(runtime.alive.empty());
+}
+
+TEST_F(DrainTest, ADaemonThatStartsAgainAdmits) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(set(true));
+  ASSERT_TRUE(open());
+  EXPECT_TRUE(create("box"));
+}
+
+}  // namespace
+}  // namespace cay::core

@@ -1,0 +1,84 @@
+// Copies for backups: whole while somebody writes, and settled when they come back.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "store/backup.h"
+#include "store/schema.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+
+namespace cay::store {
+namespace {
+
+class BackupTest : public ::testing::Test {
+ protected:
+  BackupTest() {
+    char pattern[] = "/tmp/cay-backup-XXXXXX";
+    dir = ::mkdtemp(pattern);
+  }
+  ~BackupTest() override { std::filesystem::remove_all(dir); }
+  static Sandbox row(const std::string& id, SandboxState state) {
+    Sandbox sandbox;
+    sandbox.id = SandboxId(id);
+    sandbox.tenant = TenantId("t");
+    sandbox.name = "n" + id;
+    sandbox.state = state;
+    return sandbox;
+  }
+  std::string dir;
+};
+
+TEST_F(BackupTest, CopiesWhileTheDaemonHasItOpen) {
+  auto store = open_store(dir);
+  ASSERT_TRUE(store);
+  ASSERT_TRUE((*store)->insert(row("1", SandboxState::kReady)));
+  const std::string copy = dir + "/copy.db";
+  ASSERT_TRUE(copy_database(dir + "/state.db", copy));
+  ASSERT_TRUE((*store)->insert(row("2", SandboxState::kReady)));
+  struct stat info{};
+  ASSERT_EQ(::stat(copy.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  const auto rows = sandboxes_in(copy);
+  ASSERT_TRUE(rows);
+  ASSERT_EQ(rows->size(), 1U);
+  EXPECT_EQ(rows->at(0).name, "n1");
+  EXPECT_EQ(rows->at(0).state, "ready");
+  EXPECT_FALSE(std::filesystem::exists(copy + "-wal"));
+  EXPECT_FALSE(copy_database(dir + "/state.db", copy)) << "nothing is overwritten";
+}
+
+TEST_F(BackupTest, WhatRanIsStoppedInARestoredCopy) {
+  {
+    auto store = open_store(dir);
+    ASSERT_TRUE((*store)->insert(row("1", SandboxState::kReady)));
+    ASSERT_TRUE((*store)->insert(row("2", SandboxState::kFailed)));
+  }
+  const std::string copy = dir + "/copy.db";
+  ASSERT_TRUE(copy_database(dir + "/state.db", copy));
+  ASSERT_TRUE(settle_restored(copy, 77));
+  std::filesystem::rename(copy, dir + "/state.db");
+  std::filesystem::remove(dir + "/state.db-wal");
+  auto store = open_store(dir);
+  ASSERT_TRUE(store);
+  const auto rows = (*store)->all();
+  ASSERT_EQ(rows->size(), 2U);
+  EXPECT_EQ(rows->at(0).state, SandboxState::kStopped);
+  EXPECT_EQ(rows->at(0).stopped_at, 77);
+  EXPECT_EQ(rows->at(1).state, SandboxState::kFailed);
+}
+
+TEST_F(BackupTest, ANewerSchemaIsRefused) {
+  { ASSERT_TRUE(open_store(dir)); }
+  {
+    auto db = Database::open(dir + "/state.db");
+    ASSERT_TRUE((*db)->execute("PRAGMA user_version = 99"));
+  }
+  EXPECT_EQ(sandboxes_in(dir + "/state.db").error().reason, "store_too_new");
+  EXPECT_EQ(settle_restored(dir + "/state.db", 1).error().reason, "store_too_new");
+}
+
+}  // namespace
+}  // namespace cay::store

@@ -1,0 +1,189 @@
+"""What an operator does: drain, back up, restore, and end up with nothing left behind."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from harness import CAY, Daemon, wait_until
+
+
+@pytest.fixture
+def directory():
+    made = tempfile.mkdtemp(prefix="cay-operate-")
+    os.chmod(made, 0o755)
+    yield pathlib.Path(made)
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def test_drain_waits_for_what_runs_and_begins_nothing_new(own_daemon):
+    daemon = own_daemon()
+    assert daemon.cli("create", "--name", "box").code == 0
+    command = daemon.cli("exec", "-d", "box", "--", "sh", "-c", "until [ -e /root/stop ]; do sleep 0.05; done").text.strip()
+    late = daemon.cli("drain", "--timeout", "0.3")
+    assert late.code == 124 and b"1 command still running" in late.err, late
+    refused = daemon.cli("create", "--json")
+    assert refused.code == 125 and json.loads(refused.out)["error"]["reason"] == "draining", refused
+    assert json.loads(daemon.cli("exec", "--json", "box", "--", "true").out)["error"]["reason"] == "draining"
+    assert daemon.cli("logs", "box", command).code == 0  # what runs can be looked at
+    waiting = subprocess.Popen([CAY, "drain", "--timeout", "60", "--stop"], env={**os.environ, **daemon.env}, stdout=subprocess.PIPE)
+    with daemon.http() as http:
+        assert http.put("/api/v1/sandboxes/box/files", params={"path": "/root/stop"}, content=b"").status_code < 300
+        out, _ = waiting.communicate(timeout=60)
+        assert waiting.returncode == 0, out
+        assert http.get("/api/v1/sandboxes/box").json()["state"] == "stopped"
+        assert http.post("/api/v1/sandboxes/box/start").json()["error"]["reason"] == "draining"
+    assert daemon.cli("drain", "--undo").code == 0
+    assert daemon.cli("exec", "box", "--", "true").code == 0
+
+
+def test_drain_is_the_operators(own_daemon):
+    daemon = own_daemon()
+    other = subprocess.run([CAY, "key", "--data", daemon.data, "create", "ci", "--tenant", "ci"], capture_output=True, check=True, text=True)
+    daemon.restart("terminate")
+    refused = daemon.cli("drain", "--json", env={"CAY_API_KEY": other.stdout.strip()})
+    assert refused.code == 125 and json.loads(refused.out)["error"]["reason"] == "not_operator", refused
+    assert daemon.cli("drain", "--timeout", "0").code == 0  # positive control
+
+
+def test_backup_and_restore(own_daemon, directory):
+    daemon = own_daemon()
+    assert daemon.cli("create", "--name", "still", "--label", "a=b").code == 0
+    assert daemon.cli("create", "--name", "busy").code == 0
+    # Owners, modes, links, holes, attributes, names that are no text, and what is gone from the layers below.
+    made = daemon.cli("exec", "still", "--", "sh", "-ec",
+                      "cd /srv; echo kept >one; ln one two; ln -s /etc/passwd link; chown 1000:1000 one; mkdir -m 0700 d; "
+                      "printf x >\"$(printf 'd/\\377name')\"; truncate -s 64M hole; chmod 4755 /srv/hole; rm /etc/os-release; mkfifo pipe")
+    assert made.code == 0, made
+    finished = daemon.cli("exec", "-d", "still", "--", "echo", "said before").text.strip()
+    wait_until(lambda: b"exited" in daemon.cli("ps", "still").out, "the command's end")
+    assert daemon.cli("stop", "still").code == 0
+    running = daemon.cli("exec", "-d", "busy", "--", "sh", "-c", "echo begun >/srv/begun; sync; exec sleep 1000").text.strip()
+    wait_until(lambda: daemon.cli("exec", "busy", "--", "test", "-e", "/srv/begun").code == 0, "the command's file")
+
+    file = directory / "backup.tar.zst"
+    done = subprocess.run([CAY, "backup", "--data", daemon.data, "--without-snapshots", file], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    assert "crash-consistent" in next(line for line in done.stdout.splitlines() if line.startswith("busy"))
+    assert "crash" not in next(line for line in done.stdout.splitlines() if line.startswith("still"))
+    assert os.stat(file).st_mode & 0o777 == 0o600
+    assert sorted(os.listdir(directory)) == ["backup.tar.zst"], "nothing else is left beside it"
+    assert daemon.cli("exec", "busy", "--", "true").code == 0
+    again = subprocess.run([CAY, "backup", "--data", daemon.data, file], capture_output=True, text=True)
+    assert again.returncode == 125 and "exists" in again.stderr
+
+    copy = Daemon(directory / "copy")
+    done = subprocess.run([CAY, "restore", "--data", copy.data, file], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    # The same host: its snapshots are still there.
+    for layer in os.listdir(daemon.data / "layers"):
+        subprocess.run(["cp", "-al", daemon.data / "layers" / layer, copy.data / "layers"], check=True)
+    copy.start()
+    try:
+        assert copy.key == daemon.key
+        with copy.http() as http:
+            boxes = {box["name"]: box for box in http.get("/api/v1/sandboxes").json()["items"]}
+            assert {name: box["state"] for name, box in boxes.items()} == {"still": "stopped", "busy": "stopped"}
+            assert boxes["still"]["labels"] == {"a": "b"}
+            # Read without waking: the output of then.
+            said = copy.cli("logs", "still", finished)
+            assert said.text == "said before\n", said
+            lost = http.get(f"/api/v1/sandboxes/busy/commands/{running}").json()
+            assert lost["state"] == "lost", lost
+        found = copy.cli("exec", "still", "--", "sh", "-ec",
+                         "cd /srv; stat -c '%h %u %g' one; cat two; readlink link; stat -c %a d hole; stat -c '%s' hole; "
+                         "test $(stat -c %b hole) -lt 100; ls d | od -An -tx1; test ! -e /etc/os-release; test -p pipe; echo whole")
+        assert found.text.split("\n") == ["2 1000 1000", "kept", "/etc/passwd", "700", "4755", "67108864", " ff 6e 61 6d 65 0a", "whole", ""], found
+        assert copy.cli("exec", "busy", "--", "cat", "/srv/begun").text == "begun\n"
+        refused = subprocess.run([CAY, "restore", "--data", copy.data, file], capture_output=True, text=True)
+        assert refused.returncode == 125 and "holds state already" in refused.stderr
+    finally:
+        copy.close()
+
+
+def test_what_is_no_backup_leaves_nothing(directory):
+    for name, content in (("empty", b""), ("text", b"not a backup\n" * 100)):
+        (directory / name).write_bytes(content)
+        done = subprocess.run([CAY, "restore", "--data", directory / "new", directory / name], capture_output=True, text=True)
+        assert done.returncode == 125, done
+        assert not (directory / "new").exists()
+
+
+def test_state_of_another_time_is_refused_with_words(own_daemon):
+    import sqlite3
+    daemon = own_daemon()
+    daemon.terminate()
+    db = sqlite3.connect(daemon.data / "state.db")
+    version = db.execute("pragma user_version").fetchone()[0]
+    db.execute("pragma user_version = 9999")
+    db.commit()
+    refused = subprocess.run([CAY, "serve", "--listen", "127.0.0.1:0", "--data", daemon.data], capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 125 and "newer Cay" in refused.stderr, refused
+    db.execute(f"pragma user_version = {version}")
+    db.commit()
+    db.close()
+    daemon.start()
+
+
+def test_purge_leaves_nothing(directory):
+    """Running sandboxes, a launcher, a pool: one command, and the machine is as before."""
+    def machine():
+        loops = subprocess.run(["losetup", "-n", "-O", "BACK-FILE"], capture_output=True, text=True).stdout
+        return {
+            "processes": sum(instance in text for text in read_all("/proc/[0-9]*/cgroup")),
+            "cgroups": sum(instance in root + name for root, names, _ in os.walk("/sys/fs/cgroup") for name in names),
+            "loops": loops.count(str(daemon.data)),
+            "mounts": sum(str(daemon.data) in text for text in read_all("/proc/[0-9]*/mountinfo")),
+            "files": daemon.data.exists(),
+        }
+
+    def read_all(pattern):
+        import glob
+        for path in glob.glob(pattern):
+            try:
+                yield pathlib.Path(path).read_text()
+            except OSError:
+                pass
+
+    daemon = Daemon(directory / "data").start()
+    instance = (daemon.data / "instance").read_text().strip()
+    assert daemon.cli("create", "--name", "one").code == 0
+    assert daemon.cli("exec", "-d", "one", "--", "sleep", "1000").code == 0
+    refused = subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data], capture_output=True, text=True)
+    assert refused.returncode == 125 and "end it first" in refused.stderr, refused
+    daemon.terminate()
+    before = machine()
+    assert all(before.values()), f"positive control: {before}"
+    done = subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    # The kernel frees namespaces and loop devices a moment after their last holder.
+    wait_until(lambda: not any(machine().values()), "nothing left", limit=30)
+    assert subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data]).returncode == 0, "idempotent"
+
+
+def test_purge_touches_nothing_that_is_not_ours(directory):
+    (directory / "precious").mkdir()
+    (directory / "precious" / "file").write_text("kept")
+    refused = subprocess.run([CAY, "uninstall", "--purge", "--data", directory / "precious"], capture_output=True, text=True)
+    assert refused.returncode == 125 and "no data directory" in refused.stderr
+    assert (directory / "precious" / "file").read_text() == "kept"
+
+
+def test_install_into_a_tree_and_out_again(directory):
+    root = directory / "root"
+    root.mkdir()
+    assert subprocess.run([CAY, "install", "--root", root], capture_output=True).returncode == 0
+    unit = (root / "etc/systemd/system/cay.service").read_text()
+    assert "ExecStart=/usr/local/bin/cay serve" in unit and "/usr/bin/cay" not in unit
+    assert subprocess.run([root / "usr/local/bin/cay", "serve", "--help"], capture_output=True).returncode == 0
+    settings = root / "etc/cay/cay.toml"
+    settings.write_text("# mine\n")
+    assert subprocess.run([CAY, "install", "--root", root], capture_output=True).returncode == 0
+    assert settings.read_text() == "# mine\n"
+    assert subprocess.run([CAY, "uninstall", "--root", root]).returncode == 0
+    assert [path for path in root.rglob("*") if path.is_file()] == [settings]
+    assert subprocess.run([CAY, "uninstall", "--purge", "--root", root]).returncode == 0
+    assert not [path for path in root.rglob("*") if path.is_file()]
