@@ -111,7 +111,8 @@ class Daemon {
         data_(std::move(data)),
         store_(std::move(store)),
         keys_(std::move(keys)),
-        runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION}),
+        runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION,
+                                                             .disk_reserve = config.core.host.disk_reserve_bytes}),
         core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}
 
   asio::awaitable<void> run() {
@@ -153,7 +154,7 @@ class Daemon {
     api::add_native_routes(router_, *core_, native);
     api::langsmith::LangsmithConfig langsmith;
     langsmith.maximum = config_.core.defaults.maximum;
-    CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith.url, config_.langsmith.key));
+    CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith));
     api::add_langsmith_routes(router_, *core_, std::move(langsmith));
 
     for (const auto& webhook : config_.webhooks) {
@@ -212,8 +213,8 @@ class Daemon {
     out.trace = !config_.otlp_endpoint.empty();
     out.log = [this](const server::AccessRecord& record) {
       note_request(record);
-      spdlog::debug("{} {} {:.1f} ms key={} from={}{}", record.method, record.target, record.milliseconds, record.principal, record.peer,
-                    record.failed ? " failed" : "");
+      spdlog::debug("{} {} status={} {:.1f} ms key={} from={} request={}{}", record.method, record.target, record.status,
+                    record.milliseconds, record.principal, record.peer, record.request_id, record.failed ? " failed" : "");
     };
     return out;
   }

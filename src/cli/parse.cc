@@ -120,7 +120,7 @@ class Parser {
       throw CLI::ValidationError("COMMAND", "put the whole command behind --");
     }
     to.argv = dashes_ ? after_ : texts_.command;
-    if (to.argv.empty()) throw CLI::RequiredError("a command, as in: cay run -- python3 -c 'print(2+2)'; it");
+    if (to.argv.empty()) throw CLI::ValidationError("COMMAND", "is missing, as in: cay run -- python3 -c 'print(2+2)'");
     if (json_ && to.terminal) throw CLI::ValidationError("--json", "and -t do not go together: a terminal has one stream");
     if (to.detach && (to.interactive || to.terminal)) throw CLI::ValidationError("-d", "goes with neither -i nor -t");
   }

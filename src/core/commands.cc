@@ -30,6 +30,7 @@ Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec as
   auto trace = tracer_.command(who);
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   spec.run = layered(held.entry->row.run, spec.run);
+  CAY_CO_CHECK(check_size(spec));
   spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away meanwhile leaves a command that the journal knows of.
   auto command = co_await jobs_.finish<Command>(start_job(std::move(held), std::move(spec), std::move(trace.kept)));
@@ -47,6 +48,7 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
   auto trace = tracer_.command(who);
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   spec.run = layered(held.entry->row.run, spec.run);
+  CAY_CO_CHECK(check_size(spec));
   spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away between start and attach leaves a command that had a reader
   // and lost it, so that kill_on_disconnect and the idle timeout mean what they say.

@@ -50,7 +50,7 @@ Result<void> Meter::open() {
 Task<void> Meter::run() {
   const auto wake = wake_;
   while (!stopped_) {
-    co_await wake->wait(deadline_in(kTick));
+    co_await wake->wait_until(deadline_in(kTick));
     if (stopped_) break;
     const UnixMillis now = registry_->clock().wall();
     for (const auto& entry : registry_->entries()) {

@@ -6,7 +6,8 @@ namespace cay::keeper {
 namespace {
 
 constexpr std::size_t kMostWaiting = 64;         // requests held back until a start is decided
-constexpr std::size_t kMostStartBytes = 240 * 1024;  // so that its record fits into one frame
+constexpr std::int64_t kRecallPauseMs = 100;
+constexpr std::size_t kRecalledAtOnce = 100;      // about 30 us each
 
 Error not_found(const std::string& id) {
   return {Code::kNotFound, "unknown_command",
@@ -34,23 +35,47 @@ Result<void> check(const wire::StartCommand& request) {
       return bad("environment variables are NAME=value, without NUL");
     }
   }
-  if (wire::encode(request).size() > kMostStartBytes) {
-    return Error{Code::kInvalidArgument, "arguments_too_long",
-                 "the command's arguments and environment are too long (240 KiB together)", 0};
-  }
+  if (request.shell_line && request.argv.size() != 3) return bad("a shell line is a shell, -c and the line");
   return {};
 }
 
 }  // namespace
 
 Commands::Commands(Workshop shop, Readers& readers, std::uint32_t max_running)
-    : shop_(shop), readers_(readers), max_running_(max_running) {}
+    : shop_(shop), readers_(readers), max_running_(max_running), earlier_(Tape::ids(shop.context.spool_fd)) {
+  // Not now: whoever started the sandbox waits for its first command.
+  if (!earlier_.empty()) recall_timer_ = shop_.loop.after(kRecallPauseMs, [this] { recall_some(); });
+}
+
+void Commands::recall_some() {
+  for (std::size_t i = 0; i < kRecalledAtOnce && !earlier_.empty(); ++i) recall(std::string(*earlier_.begin()));
+  recall_timer_.reset();
+  if (!earlier_.empty()) recall_timer_ = shop_.loop.after(kRecallPauseMs, [this] { recall_some(); });
+}
+
+void Commands::recall(const std::string& id) {
+  if (earlier_.erase(id) == 0) return;
+  auto record = Tape::recall(shop_.context.spool_fd, id, shop_.context.boot_id);
+  if (!record) return Tape::erase(shop_.context.spool_fd, id);
+  Entry& entry = entries_[id];
+  entry.digest = std::move(record->digest);
+  entry.ttl_ms = record->ttl_ms;
+  // Time that passed while the sandbox was stopped counts; when a lost one ended is not known.
+  const std::int64_t since = record->ended_at > 0 ? std::max<std::int64_t>(wall_ms() - record->ended_at, 0) : 0;
+  expire_later(id, entry, since);
+}
+
+std::map<std::string, Commands::Entry>::iterator Commands::find(const std::string& id) {
+  recall(id);
+  return entries_.find(id);
+}
 
 void Commands::start(ReplyTo to, wire::StartCommand request) {
   if (auto fine = check(request); !fine) return shop_.outbox.fail(to, fine.error());
   const std::string id = request.command_id;
-  if (const auto found = entries_.find(id); found != entries_.end()) {
-    if (found->second.digest != request.digest && !request.ignore_mismatch) {
+  if (const auto found = find(id); found != entries_.end()) {
+    const bool other = !found->second.digest.empty() && found->second.digest != request.digest;
+    if (other && !request.ignore_mismatch) {
       return shop_.outbox.fail(to, Error{Code::kConflict, "command_id_in_use",
                                          "the id \"" + id + "\" belongs to another command: use a new id", 0});
     }
@@ -58,6 +83,11 @@ void Commands::start(ReplyTo to, wire::StartCommand request) {
   }
   if (shutting_down_) {
     return shop_.outbox.fail(to, Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0});
+  }
+  if (request.not_after_ms > 0 && monotonic_ms() > request.not_after_ms) {
+    return shop_.outbox.fail(to, Error{Code::kUnavailable, "start_too_late",
+                                       "the sandbox was held up for so long that nobody waits for this command any more: "
+                                       "it was not started; retry", 0});
   }
   if (live_ >= max_running_) {
     return shop_.outbox.fail(to, Error{Code::kExhausted, "too_many_running",
@@ -98,7 +128,7 @@ void Commands::on_started(Command& command, Result<void> result) {
 
 // Finds `id` and acts on it, now or once its start is decided.
 void Commands::with(ReplyTo to, const std::string& id, std::function<void(const std::string&, Entry&)> action) {
-  const auto found = entries_.find(id);
+  const auto found = find(id);
   if (found == entries_.end()) return shop_.outbox.fail(to, not_found(id));
   const auto starting = starting_.find(id);
   if (starting == starting_.end()) return action(id, found->second);
@@ -178,7 +208,7 @@ void Commands::get(ReplyTo to, const wire::CommandRef& request) {
 }
 
 void Commands::forget(ReplyTo to, const wire::CommandRef& request) {
-  const auto found = entries_.find(request.command_id);
+  const auto found = find(request.command_id);
   if (found == entries_.end()) return shop_.outbox.fail(to, not_found(request.command_id));
   if (found->second.live && found->second.live->state() != Command::State::kEnded) {
     return shop_.outbox.fail(to, Error{Code::kNotReady, "command_running",
@@ -205,6 +235,7 @@ void Commands::drop(std::map<std::string, Entry>::iterator entry) {
 }
 
 std::optional<std::pair<std::string, wire::CommandMsg>> Commands::next_after(const std::string& after) {
+  while (!earlier_.empty()) recall(std::string(*earlier_.begin()));
   for (auto at = entries_.upper_bound(after); at != entries_.end(); ++at) {
     if (starting_.contains(at->first)) continue;
     auto tape = tape_of(at->first, at->second);
@@ -235,7 +266,7 @@ void Commands::on_ended(Command& command) {
   shop_.outbox.event(wire::Type::kEnded, wire::encode(ended));
   readers_.on_ended(command);
   const auto found = entries_.find(command.id());
-  if (found != entries_.end()) expire_later(found->first, found->second);
+  if (found != entries_.end()) expire_later(found->first, found->second, 0);
   check_shut_down();
 }
 
@@ -256,10 +287,11 @@ void Commands::bury(std::unique_ptr<Command> command) {
   });
 }
 
-void Commands::expire_later(const std::string& id, Entry& entry) {
+// `since`: how long ago it ended, in milliseconds.
+void Commands::expire_later(const std::string& id, Entry& entry, std::int64_t since) {
   if (entry.ttl_ms < 0) return;
   constexpr std::int64_t kFar = std::int64_t{1} << 50;
-  entry.expires_at = monotonic_ms() + std::min(entry.ttl_ms, kFar);
+  entry.expires_at = monotonic_ms() + std::max<std::int64_t>(std::min(entry.ttl_ms, kFar) - since, 0);
   expiry_.emplace(entry.expires_at, id);
   expire();
 }
@@ -286,9 +318,12 @@ void Commands::shut_down(std::int64_t patience_ms, std::function<void()> done) {
   shutting_down_ = true;
   shut_down_done_ = std::move(done);
   for (auto& [id, entry] : entries_) {
-    if (entry.live && entry.live->state() != Command::State::kStarting) {
-      [[maybe_unused]] const auto killed = entry.live->kill(0, "sandbox stop");
+    if (!entry.live) continue;
+    if (entry.live->state() == Command::State::kStarting) {
+      entry.live->kill_at_start("sandbox stop");
+      continue;
     }
+    [[maybe_unused]] const auto killed = entry.live->kill(0, "sandbox stop");
   }
   shop_.spawner.abort_all();
   shop_.slots.kill_all();

@@ -58,10 +58,15 @@ class Commands : public CommandEvents {
   // Runs once the command's start is decided: with the command or with why there is none.
   using WhenStarted = std::function<void(Entry*, const Error*)>;
 
+  // The entry of `id`, also of one that an earlier life of the sandbox left in the spool.
+  std::map<std::string, Entry>::iterator find(const std::string& id);
+  // Takes up what earlier lives left: some of it now and then, all of it for a listing.
+  void recall_some();
+  void recall(const std::string& id);
   void with(ReplyTo to, const std::string& id, std::function<void(const std::string&, Entry&)> action);
   Result<std::shared_ptr<Tape>> tape_of(const std::string& id, Entry& entry);
   void answer_command(ReplyTo to, const std::string& id, Entry& entry, bool known);
-  void expire_later(const std::string& id, Entry& entry);
+  void expire_later(const std::string& id, Entry& entry, std::int64_t since);
   void expire();
   void drop(std::map<std::string, Entry>::iterator entry);
   void bury(std::unique_ptr<Command> command);
@@ -71,6 +76,8 @@ class Commands : public CommandEvents {
   Readers& readers_;
   std::uint32_t max_running_;
   std::map<std::string, Entry> entries_;
+  std::set<std::string> earlier_;  // in the spool since before this life, not yet among the entries
+  Timer recall_timer_;
   std::unordered_map<std::string, std::vector<WhenStarted>> starting_;
   std::unordered_map<const Command*, std::unique_ptr<Command>> draining_;  // forgotten, not settled
   std::uint32_t live_ = 0;  // starting or running

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -15,9 +17,15 @@ namespace cay::keeper {
 class Tape {
  public:
   // Makes the directory and the first record (state running). Fails kExhausted when the disk is full.
-  static Result<std::shared_ptr<Tape>> create(int spool, wire::CommandMsg message, std::uint64_t limit);
+  static Result<std::shared_ptr<Tape>> create(int spool, wire::CommandMsg message, std::uint64_t limit,
+                                              std::uint64_t reserve = 0);
   // A finished command's. Fails kLost when its record is gone or broken.
   static Result<std::shared_ptr<Tape>> load(int spool, const std::string& id);
+  // The record that an earlier life of the sandbox left. One that says "running" is settled as lost, on
+  // disk too. nullopt: nothing was ever started under that id.
+  static std::optional<wire::CommandMsg> recall(int spool, const std::string& id, const std::string& boot_id);
+  // Ids of all commands that have a directory in the spool.
+  static std::set<std::string> ids(int spool);
   // Removes a command's directory; whatever is missing is fine.
   static void erase(int spool, const std::string& id);
 
@@ -39,7 +47,7 @@ class Tape {
   SpoolStream err;
 
  private:
-  Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit);
+  Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve);
   Tape(UniqueFd dir, wire::CommandMsg message);
 
   UniqueFd dir_;

@@ -4,6 +4,7 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -98,12 +99,11 @@ Feature idmapped(const char* name, int dir) {
           "put the data directory on ext4, btrfs or xfs (--data)"};
 }
 
-// Overlay with user.* attributes over the store's own file system.
+// Asking for the file system loads its module, where it is one.
 Feature overlay() {
-  const std::string known = os::read_file(AT_FDCWD, "/proc/filesystems", 1 << 16).value_or("");
-  const bool ok = known.find("\toverlay\n") != std::string::npos;
-  return {"overlay", ok, ok ? "in the kernel" : "not loaded", ok ? "" : "none: no sandbox can be made",
-          ok ? "" : "modprobe overlay"};
+  const UniqueFd context(::fsopen("overlay", FSOPEN_CLOEXEC));
+  if (context) return {"overlay", true, "in the kernel", "", ""};
+  return {"overlay", false, "missing", "none: no sandbox can be made", "modprobe overlay"};
 }
 
 Feature seccomp() {
