@@ -1,5 +1,7 @@
 #include "config.h"
 
+#include "webhook_config.h"
+
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
@@ -104,6 +106,7 @@ std::map<std::string, Setter> settings(Config& config) {
       {"maximum.memory_bytes", number(defaults.maximum.memory_bytes, 16 << 20)},
       {"maximum.disk_bytes", number(defaults.maximum.disk_bytes, 16 << 20)},
       {"maximum.pids", number(defaults.maximum.pids, 16)},
+      {"tracing.otlp_endpoint", text(config.otlp_endpoint)},
       {"events.keep", number(config.keep_events, 100)},
       {"langsmith.upstream", text(config.langsmith.url)},
       {"langsmith.upstream_key", text(config.langsmith.key)},
@@ -122,9 +125,14 @@ Result<void> load_config(const std::string& path, Config& config) {
                  0};
   }
   const auto known = settings(config);
+  if (const auto* list = parsed.table()["webhooks"].node()) {
+    auto read = load_webhooks(*list, config.webhooks);
+    if (!read) return std::move(read).error().while_doing(path);
+  }
   for (const auto& [section_name, section_node] : parsed.table()) {
     const auto* section = section_node.as_table();
     const std::string prefix(section_name.str());
+    if (prefix == "webhooks") continue;
     if (section == nullptr) {
       return Error{Code::kInvalidArgument, "bad_config", path + ": '" + prefix + "' must be a [section]", 0};
     }

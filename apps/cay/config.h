@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "api/outbound/webhooks.h"
 #include "core/make_core.h"
 
 namespace cay::app {
@@ -27,6 +28,8 @@ struct Config {
   std::uint64_t keep_events = 100'000;  // of each tenant
   core::CoreConfig core;
   LangsmithUpstream langsmith;
+  std::vector<api::WebhookConfig> webhooks;
+  std::string otlp_endpoint;  // empty: no traces
 };
 
 // Reads `path` over `config`. Unknown settings are errors: a misspelt limit is no limit.

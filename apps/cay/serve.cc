@@ -15,6 +15,8 @@
 
 #include "api/langsmith/config.h"
 #include "api/native/native.h"
+#include "api/outbound/otlp.h"
+#include "async/scope.h"
 #include "async/spawn.h"
 #include "data_dir.h"
 #include "forward.h"
@@ -23,6 +25,7 @@
 #include "os/service_manager.h"
 #include "runtime/native/native_runtime.h"
 #include "server/dispatch.h"
+#include "server/route_class.h"
 #include "store/store.h"
 
 namespace cay::app {
@@ -30,6 +33,7 @@ namespace {
 
 constexpr int kFailure = 125;
 constexpr Millis kShutdownLimit{5'000};
+constexpr Millis kTraceLimit{2'000};
 constexpr std::uint32_t kMilliPerCpu = 1000;
 
 int fail(const Error& error) {
@@ -80,6 +84,23 @@ std::string host_of_url(const std::string& url) {
   host = host.substr(0, host.find('/'));
   const auto colon = host.rfind(':');
   return colon == std::string::npos || host.find(']') != std::string::npos ? host : host.substr(0, colon);
+}
+
+// A request as a span, by the names of OpenTelemetry's conventions for HTTP.
+Span span_of(const server::AccessRecord& record) {
+  Span span;
+  span.trace = record.trace;
+  span.parent_id = record.trace_parent;
+  span.name = record.method + " " + record.route;
+  span.server = true;
+  span.begin = record.begin;
+  span.end = record.begin + static_cast<UnixMillis>(record.milliseconds);
+  span.attributes = {{"http.request.method", record.method},
+                     {"http.route", record.route},
+                     {"http.response.status_code", std::to_string(record.status)}};
+  constexpr int kServerError = 500;
+  if (record.failed || record.status >= kServerError) span.error = "the request failed; request id " + record.request_id;
+  return span;
 }
 
 // One daemon, from an open data directory to its end.
@@ -137,6 +158,21 @@ class Daemon {
     CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith));
     api::add_langsmith_routes(router_, *core_, std::move(langsmith));
 
+    for (const auto& webhook : config_.webhooks) {
+      CAY_CO_TRY(auto made, api::Webhook::create(loop_.get_executor(), *core_, *store_, webhook));
+      background_.spawn(made->run());
+      webhooks_.push_back(std::move(made));
+    }
+
+    if (!config_.otlp_endpoint.empty()) {
+      api::OtlpConfig tracing;
+      tracing.endpoint = config_.otlp_endpoint;
+      tracing.version = CAY_VERSION;
+      CAY_CO_TRY(tracer_, api::OtlpExporter::create(loop_.get_executor(), std::move(tracing), core_->metrics()));
+      core_->on_span([this](Span span) { tracer_->add(std::move(span)); });
+      background_.spawn(tracer_->run());
+    }
+
     http::Listener listener(loop_.get_executor(), listener_config(), server::make_dispatcher(router_, keys_, dispatch_config()));
     CAY_CO_TRY(const std::uint16_t port, listener.start());
     const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
@@ -150,6 +186,11 @@ class Daemon {
     os::notify_service_manager("STOPPING=1");
     core_->events().end();  // or streams of events would be waited for
     co_await listener.shutdown(kShutdownLimit);
+    background_.cancel();
+    co_await background_.join();
+    if (tracer_) {
+      co_await tracer_->flush(kTraceLimit);
+    }
     auto closed = co_await core_->close(config_.stop_sandboxes);
     co_return closed;
   }
@@ -172,11 +213,24 @@ class Daemon {
     out.hosts.loopback_only = server::is_loopback_host(bracketed ? address.substr(1, address.size() - 2) : address);
     if (!config_.public_url.empty()) out.hosts.names.push_back(host_of_url(config_.public_url));
     if (!config_.service_domain.empty()) out.hosts.names.push_back("." + config_.service_domain);
-    out.log = [](const server::AccessRecord& record) {
+    out.trace = !config_.otlp_endpoint.empty();
+    out.log = [this](const server::AccessRecord& record) {
+      note_request(record);
       spdlog::debug("{} {} status={} {:.1f} ms key={} from={} request={}{}", record.method, record.target, record.status,
                     record.milliseconds, record.principal, record.peer, record.request_id, record.failed ? " failed" : "");
     };
     return out;
+  }
+
+  void note_request(const server::AccessRecord& record) const {
+    const std::string kind(server::route_class(record.route));
+    if (record.trace && tracer_) tracer_->add(span_of(record));
+    core_->metrics().count("cay_http_requests_total", "Requests, by kind of route and status (0: none was sent).",
+                           {{"route", kind}, {"status", std::to_string(record.status)}});
+    constexpr int kUpgraded = 101;
+    if (record.status == kUpgraded || kind == "events") return;  // these last as long as somebody listens
+    core_->metrics().observe("cay_http_request_seconds", "Time from a request's head to the end of its answer.", {{"route", kind}},
+                             record.milliseconds / 1000);
   }
 
   asio::io_context& loop_;
@@ -187,6 +241,9 @@ class Daemon {
   runtime::NativeRuntime runtime_;
   std::unique_ptr<core::Cay> core_;
   http::Router router_;
+  std::vector<std::unique_ptr<api::Webhook>> webhooks_;
+  std::unique_ptr<api::OtlpExporter> tracer_;
+  Scope background_{loop_.get_executor()};
   int exit_code_ = 0;
 };
 

@@ -33,7 +33,9 @@ struct RefsArgs {  // rm, start, stop
   bool all = false;
   bool force = false;  // rm: what is not there is no error
 };
-struct RmArgs : RefsArgs {};
+struct RmArgs : RefsArgs {
+  std::vector<std::string> labels;  // KEY or KEY=VALUE, ANDed
+};
 struct StartArgs : RefsArgs {};
 struct StopArgs : RefsArgs {};
 struct CpArgs {
@@ -77,6 +79,15 @@ struct EventsArgs {
   std::vector<std::string> types;
   bool follow = false;
 };
+struct UsageArgs {
+  std::vector<std::string> refs;    // empty: sums
+  std::vector<std::string> labels;
+  std::string group_by;
+};
+struct TopArgs {
+  double every_s = 2;
+  bool once = false;
+};
 struct SnapshotsArgs {};
 struct DoctorArgs {};
 struct VersionArgs {};
@@ -86,6 +97,7 @@ struct CompletionArgs {
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
                           StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs, EventsArgs, SnapshotsArgs, DoctorArgs,
+                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, EventsArgs, UsageArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;
 
 struct Invocation {

@@ -28,6 +28,8 @@ int rename_command(Context& at, const RenameArgs& args);
 int label_command(Context& at, const LabelArgs& args);
 int stats_command(Context& at, const StatsArgs& args);
 
+int usage_command(Context& at, const UsageArgs& args);
+int top_command(Context& at, const TopArgs& args);
 int events_command(Context& at, const EventsArgs& args);
 
 int cp_command(Context& at, const CpArgs& args);

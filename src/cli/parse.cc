@@ -166,10 +166,19 @@ class Parser {
   void add_refs(const std::string& name, const std::string& help, const std::string& examples) {
     auto args = std::make_shared<T>();
     auto* sub = add<T>(name, help, examples, [args](Texts&) {
-      if (args->refs.empty() && !args->all) throw CLI::RequiredError("SANDBOX (or --all)");
+      bool labelled = false;
+      if constexpr (std::is_same_v<T, RmArgs>) {
+        labelled = !args->labels.empty();
+        if (labelled && args->all) throw CLI::ValidationError("--all", "and --label do not go together");
+      }
+      if (args->refs.empty() && !args->all && !labelled) throw CLI::RequiredError("SANDBOX (or --all)");
       if (!args->refs.empty() && args->all) throw CLI::ValidationError("--all", "and names do not go together");
       return *args;
     });
+    if constexpr (std::is_same_v<T, RmArgs>) {
+      sub->add_option("--label", args->labels, "Those with KEY or KEY=VALUE; repeatable, all must match")
+          ->take_all()->allow_extra_args(false);
+    }
     sub->add_option("SANDBOX", args->refs, "Ids or names");
     sub->add_flag("-a,--all", args->all, "All of them");
     if (name == "rm") sub->add_flag("-f,--force", args->force, "What is not there is no error");
@@ -205,7 +214,7 @@ class Parser {
 
     add_refs<StopArgs>("stop", "Stop sandboxes; their disks stay", "  cay stop box\n  cay stop --all\n");
     add_refs<StartArgs>("start", "Start stopped sandboxes", "  cay start box\n");
-    add_refs<RmArgs>("rm", "Remove sandboxes and all they hold", "  cay rm box other\n  cay rm --all\n");
+    add_refs<RmArgs>("rm", "Remove sandboxes and all they hold", "  cay rm box other\n  cay rm --label project=demo\n  cay rm --all\n");
 
     auto rename = std::make_shared<RenameArgs>();
     sub = add<RenameArgs>("rename", "Rename a sandbox", "  cay rename box builder\n", [rename](Texts&) { return *rename; });
@@ -279,8 +288,35 @@ class Parser {
   }
 
   void add_watching() {
+    auto usage = std::make_shared<UsageArgs>();
+    auto* sub = add<UsageArgs>("usage", "What sandboxes used: CPU, memory over time, running time, bytes",
+        "  cay usage                                 all, deleted ones too\n"
+        "  cay usage box other\n"
+        "  cay usage --label team=a --by project\n",
+        [usage](Texts&) {
+          if (!usage->refs.empty() && !(usage->labels.empty() && usage->group_by.empty())) {
+            throw CLI::ValidationError("SANDBOX", "goes with neither --label nor --by");
+          }
+          return *usage;
+        }, "Host");
+    sub->add_option("SANDBOX", usage->refs, "Ids or names (default: sums)");
+    sub->add_option("--label", usage->labels, "Only those with KEY or KEY=VALUE; repeatable, all must match")
+        ->take_all()->allow_extra_args(false);
+    sub->add_option("--by", usage->group_by, "A sum for each value of this label");
+
+    auto top = std::make_shared<TopArgs>();
+    sub = add<TopArgs>("top", "What running sandboxes use, live",
+        "  cay top\n  cay top --once --json\n\nq or Ctrl-C ends it.\n",
+        [top](Texts& texts) {
+          if (!texts.timeout.empty()) top->every_s = must(parse_duration(texts.timeout), "--every");
+          if (top->every_s < 0.1) throw CLI::ValidationError("--every", "must be at least 100ms");
+          return *top;
+        }, "Host");
+    sub->add_option("--every", texts_.timeout, "How often it is looked at (default: 2s)");
+    sub->add_flag("--once", top->once, "One look, and the end");
+
     auto events = std::make_shared<EventsArgs>();
-    auto* sub = add<EventsArgs>("events", "What happened to sandboxes and commands, in order",
+    sub = add<EventsArgs>("events", "What happened to sandboxes and commands, in order",
         "  cay events --sandbox box\n"
         "  cay events --follow --after now --json     one JSON object a line, from now on\n"
         "  cay events --after 1200 --type command.ended\n",

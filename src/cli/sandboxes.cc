@@ -79,11 +79,6 @@ int start_command(Context& at, const StartArgs& args) {
   return for_each_ref(at, args, stands, [](const sdk::Sandbox& box) { box.start(); });
 }
 
-int rm_command(Context& at, const RmArgs& args) {
-  const auto every = [](const sdk::SandboxInfo& info) { return info.state != "deleting"; };
-  return for_each_ref(at, args, every, [](const sdk::Sandbox& box) { box.remove(); });
-}
-
 int rename_command(Context& at, const RenameArgs& args) {
   sdk::UpdateOptions update;
   update.name = args.name;

@@ -224,6 +224,14 @@ Task<Grant> Admission::place(Event::Deadline deadline) {
 Grant Admission::slot_of_existing(const TenantId& tenant) { return take(state_, &tenant, {}, 0); }
 Grant Admission::room_of_existing(Limits limits) { return take(state_, nullptr, limits, 0); }
 
+Admission::Waiting Admission::waiting() const {
+  Waiting out;
+  for (const auto& [tenant, queue] : state_->for_slot) out.for_slot += queue.size();
+  out.for_room = state_->for_room.size();
+  out.for_place = state_->for_place.size();
+  return out;
+}
+
 std::uint64_t Admission::memory_limit() const { return state_->memory_limit(); }
 std::uint64_t Admission::cpu_limit() const { return state_->cpu_limit(); }
 std::uint32_t Admission::sandboxes_limit() const { return state_->limits.max_sandboxes; }

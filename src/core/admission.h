@@ -50,6 +50,12 @@ class Admission {
   Grant slot_of_existing(const TenantId& tenant);
   Grant room_of_existing(Limits limits);
 
+  // Who waits now for a tenant's slot, for room on the host, for a place to boot.
+  struct Waiting {
+    std::size_t for_slot = 0, for_room = 0, for_place = 0;
+  };
+  Waiting waiting() const;
+
   std::uint64_t memory_limit() const;    // 0: unknown
   std::uint64_t cpu_limit() const;       // millicores; 0: unknown
   std::uint32_t sandboxes_limit() const;

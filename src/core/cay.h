@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "async/task.h"
+#include "base/metrics.h"
 #include "core/ports/runtime.h"
 #include "core/ports/store.h"
 #include "model/principal.h"
+#include "model/trace.h"
 
 namespace cay::core {
 
@@ -39,6 +41,17 @@ struct CreateOptions {
 // A running command's reader plus what keeps the sandbox awake meanwhile.
 using Reader = std::unique_ptr<CommandReader>;
 
+// Which sandboxes to remove: the named ones, and those with all of these labels (`every`: all).
+struct RemovalQuery {
+  std::vector<std::string> refs;
+  std::vector<std::pair<std::string, std::optional<std::string>>> labels;
+  bool every = false;
+};
+struct Removal {
+  std::string ref;  // as asked for, or the name
+  Result<void> done;
+};
+
 class Sandboxes {
  public:
   virtual ~Sandboxes() = default;
@@ -50,6 +63,8 @@ class Sandboxes {
   virtual Task<Sandbox> start(Principal who, std::string ref) = 0;
   virtual Task<void> stop(Principal who, std::string ref) = 0;    // done when it returns (seconds at most)
   virtual Task<void> remove(Principal who, std::string ref) = 0;  // any state
+  // Many at once, each for itself; in the order asked for.
+  virtual Task<std::vector<Removal>> remove_all(Principal who, RemovalQuery query) = 0;
   virtual Task<UsageSummary> usage(Principal who) = 0;
   virtual Task<std::vector<SnapshotInfo>> snapshots(Principal who) = 0;
   virtual Task<SandboxStats> stats(Principal who, std::string ref) = 0;
@@ -127,6 +142,23 @@ class Events {
   virtual bool ended() const = 0;
 };
 
+// What one running sandbox uses now, and moved so far.
+struct SandboxUse {
+  Sandbox sandbox;
+  SandboxStats stats;
+  UsageTotals totals;
+};
+
+// What sandboxes used, over all their starts (core/meter.h tells how it is counted).
+class Usage {
+ public:
+  virtual ~Usage() = default;
+  virtual Task<UsageTotals> of(Principal who, std::string ref) = 0;
+  // The tenant's, deleted sandboxes too, by the labels they have or had last.
+  virtual Task<UsageReport> report(Principal who, UsageQuery query) = 0;
+  virtual Task<std::vector<SandboxUse>> now(Principal who) = 0;
+};
+
 // What the facades are given. Built by make_core (core/make_core.h).
 class Cay {
  public:
@@ -136,7 +168,20 @@ class Cay {
   virtual Files& files() = 0;
   virtual Drain& drain() = 0;
   virtual Events& events() = 0;
+  virtual Usage& usage() = 0;
   virtual Runtime& runtime() = 0;  // features for doctor only
+  virtual Metrics& metrics() = 0;
+  // Called with each span that is over: of creations and commands of sampled traces. Without it there
+  // are none, and commands are told the caller's own.
+  virtual void on_span(std::function<void(Span)> called) = 0;
+
+  // Whether requests can be served now, and if not, what is in the way.
+  struct Check {
+    std::string name;
+    bool ok = false;
+    std::string detail;  // what is wrong, and what to do
+  };
+  virtual std::vector<Check> readiness() = 0;
 
   // Prepares the default snapshot, adopts what lives, marks what died, removes what nobody owns.
   virtual Task<void> open(std::function<void(std::string)> progress) = 0;

@@ -128,6 +128,7 @@ void CommandLog::ended(const Entry& entry, const Command& command) {
 void CommandLog::note_start(const Entry& entry, const Command& command, std::string trace) {
   const auto fresh = open_[entry.row.id].try_emplace(command.id, OpenCommand{entry.row.id, command.id, command.started_at, trace});
   if (!fresh.second) return;
+  if (on_started) on_started(entry, command);
   EventRecord event = event_about(entry, command.id, "command.started", command.started_at);
   event.trace = std::move(trace);
   registry_->store().note_event(std::move(event));

@@ -27,6 +27,8 @@ class CommandLog {
   // The sandbox went to another state.
   void on_state(const std::shared_ptr<Entry>& entry);
 
+  // Called with each command that is told to have started.
+  std::function<void(const Entry&, const Command&)> on_started;
   // Called with each command that ended, before the journal has it.
   std::function<void(const Entry&, const Command&, const OpenCommand&)> on_ended;
 

@@ -27,18 +27,20 @@ Task<void> CommandVerbs::wake(Principal who, std::string ref) {
 
 Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec asked) {
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
+  auto trace = tracer_.command(who);
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   CAY_CO_CHECK(co_await admitted(held.live, spec.id));
   spec.run = layered(held.entry->row.run, spec.run);
   CAY_CO_CHECK(check_size(spec));
+  spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away meanwhile leaves a command that the journal knows of.
-  auto command = co_await jobs_.finish<Command>(start_job(std::move(held), std::move(spec)));
+  auto command = co_await jobs_.finish<Command>(start_job(std::move(held), std::move(spec), std::move(trace.kept)));
   co_return command;
 }
 
-Task<Command> CommandVerbs::start_job(Held held, CommandSpec spec) {
+Task<Command> CommandVerbs::start_job(Held held, CommandSpec spec, std::string trace) {
   CAY_CO_TRY(Command command, co_await held.live->start(std::move(spec)));
-  log_.started(*held.entry, command);
+  log_.started(*held.entry, command, std::move(trace));
   co_return command;
 }
 
@@ -52,20 +54,22 @@ Task<void> CommandVerbs::admitted(std::shared_ptr<LiveSandbox> live, CommandId i
 
 Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked) {
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
+  auto trace = tracer_.command(who);
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   CAY_CO_CHECK(co_await admitted(held.live, spec.id));
   spec.run = layered(held.entry->row.run, spec.run);
   CAY_CO_CHECK(check_size(spec));
+  spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away between start and attach leaves a command that had a reader
   // and lost it, so that kill_on_disconnect and the idle timeout mean what they say.
-  auto reader = co_await jobs_.finish<Reader>(run_job(std::move(held), std::move(spec)));
+  auto reader = co_await jobs_.finish<Reader>(run_job(std::move(held), std::move(spec), std::move(trace.kept)));
   co_return reader;
 }
 
-Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec) {
+Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec, std::string trace) {
   const CommandId id = spec.id;
   CAY_CO_TRY(Command command, co_await held.live->start(std::move(spec)));
-  log_.started(*held.entry, command);
+  log_.started(*held.entry, command, std::move(trace));
   const OutputOffsets from;
   CAY_CO_TRY(auto reader, co_await held.live->attach(id, from));
   co_return held_reader(std::move(reader), std::move(held), std::move(command));
@@ -91,7 +95,9 @@ Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id, 
 Task<void> CommandVerbs::write_stdin(Principal who, std::string ref, CommandId id, Bytes data) {
   CAY_CO_CHECK(check_command_id(id));
   CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  const std::size_t size = data.size();
   auto done = co_await held.live->write_stdin(std::move(id), std::move(data));
+  if (done) held.entry->bytes_in += size;
   co_return done;
 }
 

@@ -3,14 +3,15 @@
 #include "core/cay.h"
 #include "core/command_log.h"
 #include "core/jobs.h"
+#include "core/tracer.h"
 #include "core/wake.h"
 
 namespace cay::core {
 
 class CommandVerbs : public Commands {
  public:
-  CommandVerbs(Wake& wake, Runtime& runtime, Jobs& jobs, CommandLog& log)
-      : wake_(wake), runtime_(runtime), jobs_(jobs), log_(log) {}
+  CommandVerbs(Wake& wake, Runtime& runtime, Jobs& jobs, CommandLog& log, const Tracer& tracer)
+      : wake_(wake), runtime_(runtime), jobs_(jobs), log_(log), tracer_(tracer) {}
 
   Task<void> wake(Principal who, std::string ref) override;
   Task<Command> start(Principal who, std::string ref, CommandSpec spec) override;
@@ -28,12 +29,15 @@ class CommandVerbs : public Commands {
   Task<void> admitted(std::shared_ptr<LiveSandbox> live, CommandId id);
   Task<Command> start_job(Held held, CommandSpec spec);
   Task<Reader> run_job(Held held, CommandSpec spec);
+  Task<Command> start_job(Held held, CommandSpec spec, std::string trace);
+  Task<Reader> run_job(Held held, CommandSpec spec, std::string trace);
   Task<Command> from_spools(SandboxId sandbox, CommandId id);
 
   Wake& wake_;
   Runtime& runtime_;
   Jobs& jobs_;
   CommandLog& log_;
+  const Tracer& tracer_;
 };
 
 }  // namespace cay::core

@@ -7,6 +7,7 @@ namespace cay::core {
 Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock, CoreConfig config)
     : runtime_(runtime),
       timing_(config.timing),
+      tracer_(clock),
       registry_(std::make_shared<Registry>(loop, store, clock)),
       jobs_(loop, std::move(config.warn)),
       admission_(loop, config.host, std::move(config.capacity)),
@@ -17,19 +18,31 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       restart_(registry_, runtime, admission_, jobs_),
       command_log_(registry_, runtime, jobs_),
       events_(registry_),
+      meter_(registry_, jobs_),
       sandboxes_(registry_, boots_, lifecycle_, admission_, jobs_, std::move(config.defaults), config.timing),
       commands_(wake_, runtime, jobs_, command_log_),
       files_(wake_),
       drain_(registry_, lifecycle_, jobs_) {}
+      commands_(wake_, runtime, jobs_, command_log_, tracer_),
+      files_(wake_) {
+  measure();
+}
 
 Task<void> Core::open(std::function<void(std::string)> progress) {
   CAY_CO_TRY(const SnapshotInfo snapshot, co_await runtime_.prepare_default_snapshot(progress));
   CAY_CO_CHECK(registry_->store().put_snapshot(snapshot));
   CAY_CO_CHECK(co_await restart_.run(std::move(progress)));
   registry_->on_state = [this, alive = std::weak_ptr<bool>(alive_)](const std::shared_ptr<Entry>& entry) {
-    if (!alive.expired()) command_log_.on_state(entry);
+    if (alive.expired()) return;
+    command_log_.on_state(entry);
+    if (entry && entry->row.state == SandboxState::kFailed) {
+      metrics_.count("cay_sandbox_failures_total", "Sandboxes that failed: at their start, or when their keeper was lost.");
+    }
+    meter_.on_state(entry);
   };
+  registry_->last_look = [this](std::shared_ptr<Entry> entry) { return meter_.look(std::move(entry)); };
   CAY_CO_CHECK(command_log_.open());
+  CAY_CO_CHECK(meter_.open());
   runtime_.watch([this, alive = std::weak_ptr<bool>(alive_)](SandboxDeath death) {
     if (!alive.expired()) lifecycle_.died(death);
   });
@@ -38,6 +51,7 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   };
   jobs_.spawn(timers_.run());
   jobs_.spawn(command_log_.run());
+  jobs_.spawn(meter_.run());
   co_return Result<void>();
 }
 
@@ -45,6 +59,7 @@ Task<void> Core::close(bool stop_sandboxes) {
   jobs_.closing = true;
   timers_.stop();
   command_log_.stop();
+  meter_.stop();
   events_.end();
   for (const auto& entry : registry_->entries()) {
     if (entry->boot) entry->boot->give_up(shutting_down());
@@ -63,6 +78,8 @@ Task<void> Core::close(bool stop_sandboxes) {
   }
   auto told = registry_->store().flush_events();
   if (done && !told) done = std::move(told);
+  auto metered = meter_.close();
+  if (done && !metered) done = std::move(metered);
   if (!idle) {
     co_return Error{Code::kDeadlineExceeded, "close_timeout", "work was still under way when the daemon ended", 0};
   }

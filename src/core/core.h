@@ -8,6 +8,7 @@
 #include "core/events.h"
 #include "core/files.h"
 #include "core/make_core.h"
+#include "core/meter.h"
 #include "core/restart.h"
 #include "core/sandboxes.h"
 #include "core/timers.h"
@@ -23,7 +24,11 @@ class Core : public Cay {
   Files& files() override { return files_; }
   Drain& drain() override { return drain_; }
   Events& events() override { return events_; }
+  Usage& usage() override { return meter_; }
   Runtime& runtime() override { return runtime_; }
+  Metrics& metrics() override { return metrics_; }
+  void on_span(std::function<void(Span)> called) override { tracer_.sink = std::move(called); }
+  std::vector<Check> readiness() override;
   Task<void> open(std::function<void(std::string)> progress) override;
   Task<void> close(bool stop_sandboxes) override;
 
@@ -31,8 +36,15 @@ class Core : public Cay {
   Registry& registry() { return *registry_; }
 
  private:
+  Task<void> stop_all();
+  void measure();
+
   Runtime& runtime_;
   Timing timing_;
+  Metrics metrics_;
+  Tracer tracer_;
+  std::optional<Check> store_check_;  // of the last second
+  std::chrono::steady_clock::time_point store_checked_{};
   std::shared_ptr<Registry> registry_;
   Jobs jobs_;
   Admission admission_;
@@ -43,6 +55,7 @@ class Core : public Cay {
   Restart restart_;
   CommandLog command_log_;
   EventLog events_;
+  Meter meter_;
   SandboxVerbs sandboxes_;
   CommandVerbs commands_;
   FileVerbs files_;

@@ -27,6 +27,27 @@ class Abandon {
 }  // namespace
 
 Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptions options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool waits = options.wait_for_ready;
+  auto span = tracer != nullptr ? tracer->begin(who, "sandbox create") : std::nullopt;
+  auto made = co_await make(std::move(who), std::move(asked), options);
+  if (span) {
+    if (made) span->attributes = {{"cay.sandbox.id", made->id.get()}, {"cay.sandbox.name", made->name}};
+    tracer->end(std::move(span), made ? nullptr : &made.error());
+  }
+  if (metrics != nullptr) {
+    metrics->count("cay_sandbox_creates_total", "Sandboxes asked for, by how it went.",
+                   {{"outcome", made ? "ok" : std::string(to_string(made.error().code))}});
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    if (made && waits) {
+      metrics->observe("cay_sandbox_create_seconds", "Time until a sandbox asked for was ready, queueing included.", {},
+                       took.count());
+    }
+  }
+  co_return made;
+}
+
+Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions options) {
   if (jobs_.closing) co_return shutting_down();
   if (jobs_.draining) co_return host_draining();
   CAY_CO_TRY(SandboxSpec spec, checked(std::move(asked), defaults_));

@@ -24,6 +24,11 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool(
   if (entry->row.state == SandboxState::kStopped) co_return Result<void>();
   if (still && !still()) co_return Result<void>();
   entry->stopping = true;
+  if (registry_->last_look) {
+    auto looking = registry_->last_look(entry);
+    auto looked = co_await std::move(looking);
+    if (!looked) jobs_.warn("usage of " + entry->row.name + ": " + looked.error().message);
+  }
   auto stopped = co_await runtime_.stop(entry->row.id);
   entry->stopping = false;
   if (!stopped) co_return std::move(stopped).error().while_doing("stop sandbox " + entry->row.name);
@@ -58,6 +63,11 @@ Task<void> Lifecycle::remove(std::shared_ptr<Entry> entry) {
 
 Task<void> Lifecycle::remove_job(std::shared_ptr<Entry> entry) {
   auto turn = co_await entry->turn.lock();
+  if (registry_->last_look && entry->live) {
+    auto looking = registry_->last_look(entry);
+    auto looked = co_await std::move(looking);
+    if (!looked) jobs_.warn("usage of " + entry->row.name + ": " + looked.error().message);
+  }
   entry->live.reset();
   auto result = co_await runtime_.destroy(entry->row.id);
   if (result) result = registry_->erase(*entry);

@@ -34,6 +34,7 @@ struct Entry {
   UnixMillis timer_retry_at = 0;           // after one failed
   int holds = 0;                           // calls, streams and readers that use it
   UnixMillis last_active = 0;              // newer than the row's
+  std::uint64_t bytes_in = 0, bytes_out = 0;  // through Cay, since the meter took them
   Grant slot;                              // one of the tenant's sandboxes
   Grant room;                              // memory and CPU, while it runs or boots
 
@@ -72,6 +73,8 @@ class Registry {
 
   // Called when a timer may have become due earlier.
   std::function<void()> on_change;
+  // Run before everything in a sandbox is ended: the last look at what it used.
+  std::function<Task<void>(std::shared_ptr<Entry>)> last_look;
   // Called when a sandbox went from one state to another (not for the rows read at start).
   std::function<void(const std::shared_ptr<Entry>&)> on_state;
 

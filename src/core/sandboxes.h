@@ -2,10 +2,12 @@
 #pragma once
 #include <memory>
 
+#include "base/metrics.h"
 #include "core/boot.h"
 #include "core/cay.h"
 #include "core/lifecycle.h"
 #include "core/registry.h"
+#include "core/tracer.h"
 
 namespace cay::core {
 
@@ -22,17 +24,23 @@ class SandboxVerbs : public Sandboxes {
         timing_(timing) {}
 
   Task<Sandbox> create(Principal who, SandboxSpec spec, CreateOptions options) override;
+  // Count creations and how long they take; may be absent.
+  Metrics* metrics = nullptr;
+  const Tracer* tracer = nullptr;
+
   Task<Sandbox> get(Principal who, std::string ref) override;
   Task<SandboxPage> list(Principal who, SandboxQuery query) override;
   Task<Sandbox> update(Principal who, std::string ref, SandboxPatch patch) override;
   Task<Sandbox> start(Principal who, std::string ref) override;
   Task<void> stop(Principal who, std::string ref) override;
   Task<void> remove(Principal who, std::string ref) override;
+  Task<std::vector<Removal>> remove_all(Principal who, RemovalQuery query) override;
   Task<UsageSummary> usage(Principal who) override;
   Task<std::vector<SnapshotInfo>> snapshots(Principal who) override;
   Task<SandboxStats> stats(Principal who, std::string ref) override;
 
  private:
+  Task<Sandbox> make(Principal who, SandboxSpec asked, CreateOptions options);
   Result<SnapshotInfo> snapshot_of(const std::string& name_or_id);
   Result<std::string> free_name(const TenantId& tenant);
   Sandbox row_of(const Principal& who, SandboxSpec spec, const SnapshotInfo& snapshot) const;

@@ -3,6 +3,13 @@
 namespace cay::core {
 namespace {
 
+// The file bytes in a piece of a tree.
+std::size_t size_of(const Result<std::optional<TreeEvent>>& event) {
+  if (!event || !*event) return 0;
+  const auto* bytes = std::get_if<Bytes>(&**event);
+  return bytes == nullptr ? 0 : bytes->size();
+}
+
 // Members are destroyed in reverse: the stream before the connection and the hold.
 class HeldReader : public CommandReader {
  public:
@@ -11,6 +18,9 @@ class HeldReader : public CommandReader {
   const Command& command() const override { return shown_ ? *shown_ : inner_->command(); }
   Task<OutputEvent> next() override {
     auto event = co_await inner_->next();
+    if (event) {
+      if (const auto* data = std::get_if<OutputData>(&*event)) held_.entry->bytes_out += data->bytes.size();
+    }
     co_return event;
   }
 
@@ -25,6 +35,7 @@ class HeldBytes : public ByteSource {
   HeldBytes(std::unique_ptr<ByteSource> inner, Held held) : held_(std::move(held)), inner_(std::move(inner)) {}
   Task<Bytes> next() override {
     auto bytes = co_await inner_->next();
+    if (bytes) held_.entry->bytes_out += bytes->size();
     co_return bytes;
   }
 
@@ -38,12 +49,43 @@ class HeldTree : public TreeSource {
   HeldTree(std::unique_ptr<TreeSource> inner, Held held) : held_(std::move(held)), inner_(std::move(inner)) {}
   Task<std::optional<TreeEvent>> next() override {
     auto event = co_await inner_->next();
+    held_.entry->bytes_out += size_of(event);
     co_return event;
   }
 
  private:
   Held held_;
   std::unique_ptr<TreeSource> inner_;
+};
+
+class CountedBytes : public ByteSource {
+ public:
+  CountedBytes(std::unique_ptr<ByteSource> inner, std::shared_ptr<Entry> entry)
+      : inner_(std::move(inner)), entry_(std::move(entry)) {}
+  Task<Bytes> next() override {
+    auto bytes = co_await inner_->next();
+    if (bytes) entry_->bytes_in += bytes->size();
+    co_return bytes;
+  }
+
+ private:
+  std::unique_ptr<ByteSource> inner_;
+  std::shared_ptr<Entry> entry_;
+};
+
+class CountedTree : public TreeSource {
+ public:
+  CountedTree(std::unique_ptr<TreeSource> inner, std::shared_ptr<Entry> entry)
+      : inner_(std::move(inner)), entry_(std::move(entry)) {}
+  Task<std::optional<TreeEvent>> next() override {
+    auto event = co_await inner_->next();
+    entry_->bytes_in += size_of(event);
+    co_return event;
+  }
+
+ private:
+  std::unique_ptr<TreeSource> inner_;
+  std::shared_ptr<Entry> entry_;
 };
 
 }  // namespace
@@ -54,6 +96,12 @@ std::unique_ptr<CommandReader> held_reader(std::unique_ptr<CommandReader> inner,
 }
 std::unique_ptr<ByteSource> held_bytes(std::unique_ptr<ByteSource> inner, Held held) {
   return std::make_unique<HeldBytes>(std::move(inner), std::move(held));
+}
+std::unique_ptr<ByteSource> counted_in(std::unique_ptr<ByteSource> inner, std::shared_ptr<Entry> entry) {
+  return std::make_unique<CountedBytes>(std::move(inner), std::move(entry));
+}
+std::unique_ptr<TreeSource> counted_in(std::unique_ptr<TreeSource> inner, std::shared_ptr<Entry> entry) {
+  return std::make_unique<CountedTree>(std::move(inner), std::move(entry));
 }
 std::unique_ptr<TreeSource> held_tree(std::unique_ptr<TreeSource> inner, Held held) {
   return std::make_unique<HeldTree>(std::move(inner), std::move(held));

@@ -37,6 +37,8 @@ struct CommandSpec {
   bool kill_on_disconnect = false;  // kill when the last reader goes
   bool close_stdin = false;         // stdin is at end of file from the start
   bool end_tree = false;            // kill what is left of the tree when the leader ends
+  std::string traceparent;          // given to it as TRACEPARENT, unless its environment has one; no part of
+                                    // what a repeat is compared by
   bool ignore_mismatch = false;     // known id with another request: attach instead of kConflict
 };
 

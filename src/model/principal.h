@@ -3,6 +3,7 @@
 #include <string>
 
 #include "model/ids.h"
+#include "model/trace.h"
 
 namespace cay {
 
@@ -12,6 +13,7 @@ struct Principal {
 
   // The key of the data directory (or CAY_API_KEY): who has it administers the host.
   bool is_operator() const { return key_name == "default" && tenant.get() == "default"; }
+  TraceContext trace{};  // of the request, if it has one: the parent of what is done for it
 };
 
 }  // namespace cay

@@ -76,6 +76,7 @@ class Dispatcher {
   asio::awaitable<void> handle(std::shared_ptr<http::Exchange> exchange) {
     const auto begin = std::chrono::steady_clock::now();
     AccessRecord record;
+    record.begin = system_clock().wall();
     record.request_id = request_id_of(exchange->head());
     record.method = exchange->head().method;
     record.target = exchange->head().target.substr(0, exchange->head().target.find('?'));
@@ -127,6 +128,7 @@ class Dispatcher {
       principal = std::move(*found);
       record.principal = principal.key_name;
     }
+    if (match.route != nullptr) record.route = match.route->pattern;
     if (match.route == nullptr) {
       co_await refuse_unrouted(exchange, std::move(match.allowed));
       co_return;
@@ -137,6 +139,16 @@ class Dispatcher {
                       Error{Code::kExhausted, "too_many_requests",
                             "this key has " + std::to_string(config_.max_per_key) + " requests at work: wait for some to end", 0});
       co_return;
+    }
+    if (const auto given = head.headers.get("traceparent")) {
+      if (const auto trace = parse_traceparent(*given)) {
+        principal.trace = *trace;
+        if (config_.trace && trace->sampled) {
+          principal.trace = child_of(*trace);
+          record.trace = principal.trace;
+          record.trace_parent = trace->span_id;
+        }
+      }
     }
     exchange->set_caller(std::move(principal), std::move(match.params));
     std::exception_ptr failure;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "http/exchange.h"
+#include "model/trace.h"
 #include "http/router.h"
 #include "server/guards.h"
 #include "server/key_ring.h"
@@ -14,6 +15,10 @@ namespace cay::server {
 
 struct AccessRecord {
   std::string method, target, peer, principal;
+  TraceContext trace;      // of this request: its own span, if it has one
+  std::string trace_parent;  // the span that the caller gave
+  UnixMillis begin = 0;
+  std::string route;       // the pattern that matched; empty: none, or refused before
   int status = 0;          // 0: no answer (the client left, or the handler threw), 101: a WebSocket
   std::string request_id;  // also in the answer, as X-Request-Id
   double milliseconds = 0;
@@ -22,6 +27,7 @@ struct AccessRecord {
 
 struct DispatchConfig {
   HostPolicy hosts;
+  bool trace = false;  // requests of sampled traces get a span of their own; else the caller's is passed on
   std::uint32_t max_per_key = 1024;  // requests at work at once for one key; more get 429
   std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets
 };

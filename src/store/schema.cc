@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 2> kSteps = {
+constexpr std::array<const char*, 3> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -90,6 +90,34 @@ CREATE TABLE open_command (
   started_at INTEGER NOT NULL,
   trace      TEXT NOT NULL,
   PRIMARY KEY (sandbox_id, command_id)
+) STRICT, WITHOUT ROWID;
+)sql",
+    // What sandboxes used. life_*: the kernel's counters when they were last looked at, which begin at
+    // zero with each start; looked_at 0: it does not run. usage_retired: of sandboxes that are gone.
+    R"sql(
+CREATE TABLE usage (
+  sandbox_id        TEXT PRIMARY KEY,
+  tenant            TEXT NOT NULL,
+  labels            TEXT NOT NULL,
+  looked_at         INTEGER NOT NULL,
+  life_cpu_usec     INTEGER NOT NULL,
+  life_memory_bytes INTEGER NOT NULL,
+  cpu_usec          INTEGER NOT NULL,
+  memory_mib_ms     INTEGER NOT NULL,
+  running_ms        INTEGER NOT NULL,
+  bytes_in          INTEGER NOT NULL,
+  bytes_out         INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE usage_retired (
+  tenant        TEXT NOT NULL,
+  labels        TEXT NOT NULL,
+  sandboxes     INTEGER NOT NULL,
+  cpu_usec      INTEGER NOT NULL,
+  memory_mib_ms INTEGER NOT NULL,
+  running_ms    INTEGER NOT NULL,
+  bytes_in      INTEGER NOT NULL,
+  bytes_out     INTEGER NOT NULL,
+  PRIMARY KEY (tenant, labels)
 ) STRICT, WITHOUT ROWID;
 )sql",
 };

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <atomic>
 #include <utility>
 
 namespace cay::store {
@@ -9,11 +10,17 @@ namespace {
 
 constexpr int kBusyMillis = 5000;  // another process (a backup) holds the file
 
+std::atomic<std::uint64_t>& failures() {
+  static std::atomic<std::uint64_t> count{0};
+  return count;
+}
+
 Error error_of(sqlite3* db) {
   const int code = sqlite3_extended_errcode(db);
   if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY) {
     return {Code::kAlreadyExists, "unique", sqlite3_errmsg(db), 0};
   }
+  ++failures();
   std::string message = std::string("the store (state.db) failed: ") + sqlite3_errmsg(db);
   if ((code & 0xff) == SQLITE_FULL) message += "; free space on the disk of the data directory";
   if ((code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT) {
@@ -23,6 +30,8 @@ Error error_of(sqlite3* db) {
 }
 
 }  // namespace
+
+std::uint64_t sqlite_failures() { return failures(); }
 
 Statement::Statement(Statement&& other) noexcept
     : prepared_(std::exchange(other.prepared_, nullptr)), owned_(other.owned_), bound_(other.bound_) {}

@@ -44,6 +44,9 @@ class Statement {
   int bound_ = 0;
 };
 
+// Calls of this process that failed, but for a constraint: the disk, the file, a bug.
+std::uint64_t sqlite_failures();
+
 class Database {
  public:
   // Opens or makes the file. Fails kUnavailable (store_failed).

@@ -9,6 +9,7 @@
 #include "store/rows.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
+#include "store/usage_table.h"
 
 namespace cay::store {
 namespace {
@@ -48,7 +49,7 @@ const char* column_of(SandboxSort sort) {
 class SqliteStore : public core::Store {
  public:
   SqliteStore(DataLock lock, std::unique_ptr<Database> db, StoreOptions options)
-      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events) {}
+      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events), usage_(*db_) {}
 
   Result<void> insert(const Sandbox& sandbox) override {
     CAY_TRY(Transaction transaction, Transaction::begin(*db_));
@@ -200,6 +201,16 @@ class SqliteStore : public core::Store {
     return journal_.knows_command(sandbox, command);
   }
   Result<UnixMillis> newest_event() override { return journal_.newest(); }
+  Result<void> put_usage(const std::vector<UsageRow>& rows) override { return usage_.put(rows); }
+  Result<std::vector<UsageRow>> usage_rows() override { return usage_.rows(); }
+  Result<void> retire_usage(const SandboxId& sandbox) override { return usage_.retire(sandbox); }
+  Result<UsageReport> retired_usage(const TenantId& tenant, const UsageQuery& query) override {
+    return usage_.retired(tenant, query);
+  }
+
+  Result<void> check() override { return put_meta("checked_at", std::to_string(system_clock().wall())); }
+  std::uint64_t failures() const override { return sqlite_failures(); }
+
   void on_events(std::function<void()> called) override { on_events_ = std::move(called); }
 
  private:
@@ -249,6 +260,7 @@ class SqliteStore : public core::Store {
   DataLock lock_;  // let go last
   std::unique_ptr<Database> db_;
   EventTable journal_;
+  UsageTable usage_;
   std::function<void()> on_events_;
 };
 

@@ -9,16 +9,29 @@ using codec::json::object;
 
 Task<http::Response> health(ExchangePtr) { co_return json_answer(200, object{{"status", "ok"}}); }
 
+Task<http::Response> ready(core::Cay& cay, ExchangePtr) {
+  bool all = true;
+  array checks;
+  for (const auto& check : cay.readiness()) {
+    all = all && check.ok;
+    object item{{"name", check.name}, {"ok", check.ok}};
+    if (!check.detail.empty()) item["detail"] = codec::text(check.detail);
+    checks.emplace_back(std::move(item));
+  }
+  co_return json_answer(all ? 200 : 503, object{{"ready", all}, {"checks", std::move(checks)}});
+}
+
+Task<http::Response> metrics(core::Cay& cay, ExchangePtr) {
+  http::Response response;
+  response.headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  response.body = cay.metrics().text();
+  co_return response;
+}
+
 Task<http::Response> openapi(ExchangePtr) { co_return http::json_response(200, std::string(openapi_json())); }
 
 Task<http::Response> version(NativeConfig config, ExchangePtr) {
   co_return json_answer(200, object{{"name", "cay"}, {"version", config.version}, {"api", "v1"}});
-}
-
-Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange) {
-  auto got = co_await cay.sandboxes().usage(exchange->principal());
-  if (!got) co_return std::move(got).error();
-  co_return json_answer(200, codec::to_json(*got));
 }
 
 Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange) {

@@ -14,14 +14,22 @@ Task<http::Response> update_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> delete_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> start_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> stop_sandbox(core::Cay& cay, ExchangePtr exchange);
-Task<http::Response> sandbox_stats(core::Cay& cay, ExchangePtr exchange);
+
+// batch_delete.cc
 Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange);
+
+// usage.cc
+Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> sandbox_usage(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> sandbox_stats(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> all_stats(core::Cay& cay, ExchangePtr exchange);
 
 // daemon.cc
 Task<http::Response> health(ExchangePtr exchange);
 Task<http::Response> openapi(ExchangePtr exchange);
+Task<http::Response> ready(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> metrics(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> version(NativeConfig config, ExchangePtr exchange);
-Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> doctor(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> get_drain(core::Cay& cay, ExchangePtr exchange);

@@ -46,6 +46,27 @@ TEST_F(NativeTest, OnlyHealthNeedsNoKey) {
   }
 }
 
+TEST_F(NativeTest, ReadyTellsWhatIsInTheWay) {
+  EXPECT_EQ(call("GET", "/readyz")->status, 200);
+  store.write_error = Error{Code::kUnavailable, "store_failed", "the disk is full", 0};
+  auto again = call("GET", "/readyz");
+  EXPECT_EQ(again->status, 200);  // asked a moment ago
+  store.write_error.reset();
+}
+
+TEST_F(NativeTest, MetricsTellStatesAndEnds) {
+  make_box();
+  call("POST", "/api/v1/sandboxes/box/commands", R"({"argv":["true"]})");
+  settle();
+  const std::string text = call("GET", "/metrics")->answer_body;
+  for (const char* line : {"cay_sandboxes{state=\"ready\"} 1\n", "cay_sandboxes{state=\"failed\"} 0\n",
+                           "cay_commands_started_total 1\n", "cay_commands_ended_total{state=\"exited\"} 1\n",
+                           "cay_sandbox_creates_total{outcome=\"ok\"} 1\n", "cay_sandbox_create_seconds_count 1\n",
+                           "cay_queue_length{for=\"boot\"} 0\n", "cay_launcher_up 1\n", "cay_store_errors_total 0\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "in\n" << text;
+  }
+}
+
 TEST_F(NativeTest, AboutTheDaemon) {
   EXPECT_EQ(call("GET", "/healthz")->answer_body, R"({"status":"ok"})");
   EXPECT_EQ(json(call("GET", "/api/v1/version")).at("version").as_string(), "9.9.9");

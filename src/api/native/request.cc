@@ -34,6 +34,14 @@ Result<std::uint64_t> query_number(http::Exchange& exchange, std::string_view na
   return value;
 }
 
+Result<std::pair<std::string, std::optional<std::string>>> label_filter(std::string_view text) {
+  const auto equals = text.find('=');
+  std::pair<std::string, std::optional<std::string>> out(text.substr(0, equals), std::nullopt);
+  if (out.first.empty()) return invalid("invalid_query", "a label is KEY or KEY=VALUE");
+  if (equals != std::string_view::npos) out.second = std::string(text.substr(equals + 1));
+  return out;
+}
+
 Result<std::string> query_path(http::Exchange& exchange) {
   const auto path = exchange.head().query.get("path");
   if (!path || path->empty()) return invalid("invalid_query", "path= is needed: the path inside the sandbox");

@@ -20,6 +20,8 @@ std::string query_or(http::Exchange& exchange, std::string_view name, std::strin
 Result<bool> query_bool(http::Exchange& exchange, std::string_view name, bool otherwise);
 Result<std::uint64_t> query_number(http::Exchange& exchange, std::string_view name, std::uint64_t otherwise,
                                    std::uint64_t min, std::uint64_t max);
+// "KEY" or "KEY=VALUE".
+Result<std::pair<std::string, std::optional<std::string>>> label_filter(std::string_view text);
 // ?path= and ?user=.
 Result<std::string> query_path(http::Exchange& exchange);
 FileAs query_as(http::Exchange& exchange);

@@ -36,15 +36,21 @@ http::Response shaped(const http::RequestHead&, int status, const Error& error) 
   return response;
 }
 
-void add_daemon_routes(http::Router& router, Adder& to, const NativeConfig& config) {
+void add_daemon_routes(http::Router& router, core::Cay& cay, Adder& to, const NativeConfig& config) {
   router.add("GET", "/healthz", answering(health, native_error), http::Auth::kNone);
   router.add("GET", "/api/v1/openapi.json", answering(openapi, native_error));
   router.add("GET", "/api/v1/version",
              answering([config](ExchangePtr exchange) { return version(config, std::move(exchange)); }, native_error));
+  const auto bare = [&](const char* path, Task<http::Response> (*verb)(core::Cay&, ExchangePtr)) {
+    router.add("GET", path, answering([&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error));
+  };
+  bare("/readyz", ready);
+  bare("/metrics", metrics);
   to.add("GET", "/doctor", doctor);
   to.add("GET", "/usage", usage);
   to.add("GET", "/drain", get_drain);
   to.add("POST", "/drain", set_drain);
+  to.add("GET", "/stats", all_stats);
   to.add("GET", "/snapshots", snapshots);
   to.add("GET", "/events", events);
 }
@@ -59,6 +65,7 @@ void add_sandbox_routes(Adder& to) {
   to.add("POST", "/sandboxes/{ref}/start", start_sandbox);
   to.add("POST", "/sandboxes/{ref}/stop", stop_sandbox);
   to.add("GET", "/sandboxes/{ref}/stats", sandbox_stats);
+  to.add("GET", "/sandboxes/{ref}/usage", sandbox_usage);
   to.add("POST", "/sandboxes/{ref}/batch", batch);
 }
 
@@ -97,7 +104,7 @@ void add_file_routes(Adder& to) {
 
 void add_native_routes(http::Router& router, core::Cay& cay, NativeConfig config) {
   Adder to(router, cay);
-  add_daemon_routes(router, to, config);
+  add_daemon_routes(router, cay, to, config);
   add_sandbox_routes(to);
   add_command_routes(to);
   add_file_routes(to);

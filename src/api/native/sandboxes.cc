@@ -39,12 +39,8 @@ Result<SandboxQuery> query_of(http::Exchange& exchange) {
   const http::Query& in = exchange.head().query;
   SandboxQuery out;
   for (const std::string_view label : in.all("label")) {
-    const auto equals = label.find('=');
-    const std::string key(label.substr(0, equals));
-    if (key.empty()) return invalid("invalid_query", "label= must be KEY or KEY=VALUE");
-    std::optional<std::string> value;
-    if (equals != std::string_view::npos) value = std::string(label.substr(equals + 1));
-    out.labels.emplace_back(key, value);
+    CAY_TRY(auto filter, label_filter(label));
+    out.labels.push_back(std::move(filter));
   }
   if (const auto state = in.get("state")) {
     out.state = sandbox_state_from(*state);
@@ -132,41 +128,6 @@ Task<http::Response> stop_sandbox(core::Cay& cay, ExchangePtr exchange) {
   auto got = co_await cay.sandboxes().get(who, ref);
   if (!got) co_return std::move(got).error();
   co_return json_answer(200, codec::to_json(*got));
-}
-
-Task<http::Response> sandbox_stats(core::Cay& cay, ExchangePtr exchange) {
-  auto got = co_await cay.sandboxes().stats(exchange->principal(), param(*exchange, "ref"));
-  if (!got) co_return std::move(got).error();
-  co_return json_answer(200, object{{"cpu_usec", got->cpu_usec},
-                                    {"memory_bytes", got->memory_bytes},
-                                    {"tmpfs_bytes", got->tmpfs_bytes},
-                                    {"pids", got->pids},
-                                    {"oom_kills", got->oom_kills},
-                                    {"running_commands", got->running_commands}});
-}
-
-Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange) {
-  auto body = co_await body_object(exchange, kBodyLimit);
-  if (!body) co_return std::move(body).error();
-  constexpr std::size_t kMost = 1000;
-  std::vector<std::string> refs;
-  codec::Fields fields(*body);
-  if (!fields.read("refs", refs, kMost) && fields.ok()) fields.complain("refs", "is needed: a list of ids or names");
-  fields.refuse_unknown();
-  auto good = fields.first_error();
-  if (!good) co_return std::move(good).error();
-  array deleted;
-  array failed;
-  for (const std::string& ref : refs) {
-    auto gone = co_await cay.sandboxes().remove(exchange->principal(), ref);
-    if (gone) {
-      deleted.emplace_back(codec::text(ref));
-    } else {
-      failed.emplace_back(object{{"ref", codec::text(ref)},
-                                 {"error", codec::to_json(gone.error(), note_error(gone.error()))}});
-    }
-  }
-  co_return json_answer(200, object{{"deleted", std::move(deleted)}, {"failed", std::move(failed)}});
 }
 
 }  // namespace cay::api::native

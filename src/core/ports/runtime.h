@@ -143,6 +143,12 @@ struct Feature {
   std::string remedy;    // the command that mends it; empty if none
 };
 
+// How the runtime itself is, without asking anybody.
+struct RuntimeHealth {
+  bool reachable = true;             // what makes and ends sandboxes answers
+  std::uint64_t reconnects = 0;      // to it, since this daemon started: it was restarted so often
+};
+
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -172,6 +178,7 @@ class Runtime {
   virtual void watch(std::function<void(SandboxDeath)> on_death) = 0;
 
   virtual Task<std::vector<Feature>> features() = 0;  // for doctor
+  virtual RuntimeHealth health() const { return {}; }
 };
 
 }  // namespace cay::core

@@ -7,12 +7,13 @@
 
 #include "base/result.h"
 #include "core/ports/journal.h"
+#include "core/ports/usage_store.h"
 #include "model/sandbox.h"
 
 namespace cay::core {
 
 // insert, update and erase write the events of what they change (model/event.h).
-class Store : public Journal {
+class Store : public Journal, public UsageStore {
  public:
   // Fails kAlreadyExists (reason name_in_use) if the tenant has that name.
   virtual Result<void> insert(const Sandbox& sandbox) = 0;
@@ -30,6 +31,11 @@ class Store : public Journal {
   // Small facts: instance id, schema notes.
   virtual Result<std::optional<std::string>> get_meta(const std::string& key) = 0;
   virtual Result<void> put_meta(const std::string& key, const std::string& value) = 0;
+
+  // Writes something, to know whether that works.
+  virtual Result<void> check() = 0;
+  // Calls that failed for the store's own sake (not for a name in use and the like), ever.
+  virtual std::uint64_t failures() const = 0;
 };
 
 }  // namespace cay::core

@@ -1,4 +1,4 @@
-// The journal half of FakeStore.
+// The journal and the usage of FakeStore.
 #include <algorithm>
 
 #include "core/testing/fake_store.h"
@@ -78,6 +78,33 @@ Result<bool> FakeStore::knows_command(const SandboxId& sandbox, const CommandId&
 }
 
 Result<UnixMillis> FakeStore::newest_event() { return journal.empty() ? 0 : journal.back().at; }
+
+Result<void> FakeStore::put_usage(const std::vector<UsageRow>& rows_now) {
+  CAY_CHECK(writable());
+  for (const auto& row : rows_now) usage[row.sandbox_id] = row;
+  return {};
+}
+
+Result<std::vector<UsageRow>> FakeStore::usage_rows() {
+  std::vector<UsageRow> out;
+  for (const auto& [id, row] : usage) out.push_back(row);
+  return out;
+}
+
+Result<void> FakeStore::retire_usage(const SandboxId& sandbox) {
+  CAY_CHECK(writable());
+  auto node = usage.extract(sandbox);
+  if (node) retired.push_back(std::move(node.mapped()));
+  return {};
+}
+
+Result<UsageReport> FakeStore::retired_usage(const TenantId& tenant, const UsageQuery& query) {
+  UsageReport out;
+  for (const auto& row : retired) {
+    if (row.tenant == tenant) add(out, query, row.labels, {1, row.totals});
+  }
+  return out;
+}
 
 std::vector<std::string> FakeStore::told() const {
   std::vector<std::string> out;

@@ -26,6 +26,13 @@ class FakeStore : public Store {
   Result<std::vector<SnapshotInfo>> snapshots() override;
   Result<std::optional<std::string>> get_meta(const std::string& key) override;
   Result<void> put_meta(const std::string& key, const std::string& value) override;
+  Result<void> check() override { return writable(); }
+  std::uint64_t failures() const override { return 0; }
+  Result<void> put_usage(const std::vector<UsageRow>& usage) override;
+  Result<std::vector<UsageRow>> usage_rows() override;
+  Result<void> retire_usage(const SandboxId& sandbox) override;
+  Result<UsageReport> retired_usage(const TenantId& tenant, const UsageQuery& query) override;
+
   void note_event(EventRecord event) override;
   Result<void> flush_events() override;
   Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override;
@@ -35,6 +42,8 @@ class FakeStore : public Store {
   void on_events(std::function<void()> called) override { on_events_ = std::move(called); }
 
   std::map<SandboxId, Sandbox> rows;
+  std::map<SandboxId, UsageRow> usage;
+  std::vector<UsageRow> retired;
   std::vector<EventRecord> journal;                        // of all tenants, in order
   std::map<TenantId, std::uint64_t> pruned_through;        // tests set it; the fake prunes nothing itself
   // "sandbox.created box", "command.ended box c1 exited" …: for comparing in one line.

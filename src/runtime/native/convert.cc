@@ -149,6 +149,9 @@ wire::StartCommand to_wire(const CommandSpec& spec) {
   start.digest = sha256_hex(wire::encode(start));
   start.command_id = spec.id.get();
   start.ignore_mismatch = spec.ignore_mismatch;
+  if (!spec.traceparent.empty() && !spec.run.env.contains("TRACEPARENT")) {
+    start.env.push_back("TRACEPARENT=" + spec.traceparent);
+  }
   if (!spec.run.env.contains("PATH")) start.env.push_back(std::string("PATH=") + kDefaultPath);
   if (!spec.run.env.contains("LANG")) start.env.push_back(std::string("LANG=") + kDefaultLang);
   return start;

@@ -36,6 +36,9 @@ class LauncherClient {
   Task<wire::SnapshotMsg> prepare_default(std::function<void(std::string)> progress);
   Task<std::vector<wire::FeatureMsg>> probe();
 
+  bool connected() const { return line_->connected(); }
+  std::uint64_t connections() const { return line_->connections(); }
+
  private:
   // Asks, and gives each frame to `take` until it returns true; the whole again after a lost link.
   // `silence`: the longest wait for one frame.

@@ -221,6 +221,11 @@ Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(st
 
 void NativeRuntime::watch(std::function<void(core::SandboxDeath)> on_death) { live_->on_death = std::move(on_death); }
 
+core::RuntimeHealth NativeRuntime::health() const {
+  const std::uint64_t links = launcher_.connections();
+  return {.reachable = launcher_.connected(), .reconnects = links > 0 ? links - 1 : 0};
+}
+
 Task<std::vector<core::Feature>> NativeRuntime::features() {
   CAY_CO_TRY(const auto found, co_await launcher_.probe());
   std::vector<core::Feature> features;

@@ -37,6 +37,7 @@ class NativeRuntime final : public core::Runtime {
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
   void watch(std::function<void(core::SandboxDeath)> on_death) override;
   Task<std::vector<core::Feature>> features() override;
+  core::RuntimeHealth health() const override;
 
  private:
   struct Live;  // what is known of the connected sandboxes; shared with handlers that may outlive us

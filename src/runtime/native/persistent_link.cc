@@ -40,6 +40,7 @@ asio::awaitable<void> PersistentLink::run() {
       const Deadline since = std::chrono::steady_clock::now();
       self->refusal_.reset();
       self->met_ = true;
+      ++self->connections_;
       self->link_ = link;
       self->changed_.notify();
       co_await link->closed();

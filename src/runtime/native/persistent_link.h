@@ -48,6 +48,10 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   void close(Error why);
   bool ended() const { return ended_; }
 
+  bool connected() const { return link_ != nullptr && link_->alive(); }
+  // How often there was a link.
+  std::uint64_t connections() const { return connections_; }
+
  private:
   PersistentLink(asio::any_io_executor loop, Config config)
       : loop_(std::move(loop)), config_(std::move(config)), changed_(loop_) {}
@@ -66,6 +70,7 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   bool ended_ = false;
   Error why_;                       // once ended
   std::optional<Error> refusal_;    // of the last check, while the wrong peer answers
+  std::uint64_t connections_ = 0;
   int breaches_ = 0;                // of the protocol, within a minute
   Deadline first_breach_{};
   Event changed_;

@@ -1,0 +1,54 @@
+// Metrics: numbers about the daemon for an operator's monitoring, in Prometheus' text format. One thread.
+// Families and their series are bounded: a family takes kMostSeries, what is more counts as "other".
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cay {
+
+class Metrics {
+ public:
+  using Labels = std::vector<std::pair<std::string, std::string>>;
+  static constexpr std::size_t kMostSeries = 200;
+
+  // Counts up. `name` ends with _total; `help` is told once, by whoever counts first.
+  void count(const std::string& name, const char* help, const Labels& labels = {}, std::uint64_t by = 1);
+  // Into a histogram of seconds.
+  void observe(const std::string& name, const char* help, const Labels& labels, double seconds);
+
+  // Asked when the numbers are read: what is so now. gauge() and counter() may be called in it, and
+  // only there.
+  void on_read(std::function<void(Metrics&)> ask) { asks_.push_back(std::move(ask)); }
+  void gauge(const std::string& name, const char* help, const Labels& labels, double value);
+  void counter(const std::string& name, const char* help, const Labels& labels, double value);
+
+  // Text format 0.0.4.
+  std::string text();
+
+ private:
+  enum class Kind { kCounter, kGauge, kHistogram };
+  struct Histogram {
+    std::vector<std::uint64_t> buckets;
+    std::uint64_t observations = 0;
+    double sum = 0;
+  };
+  struct Family {
+    Kind kind = Kind::kCounter;
+    std::string help;
+    std::map<std::string, double> values;          // labels as they are written -> value
+    std::map<std::string, Histogram> histograms;
+  };
+  Family& family(const std::string& name, const char* help, Kind kind);
+  template <class Map>
+  static typename Map::mapped_type& series(Map& map, const Labels& labels);
+
+  std::map<std::string, Family> families_;
+  std::vector<std::function<void(Metrics&)>> asks_;
+};
+
+}  // namespace cay

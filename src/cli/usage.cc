@@ -1,0 +1,122 @@
+// cay usage and cay rm: what was used, and an end to it.
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "cli/values.h"
+#include "codec/json.h"
+#include "http/client.h"
+
+namespace cay::cli {
+namespace {
+
+namespace json = codec::json;
+
+json::object parsed(const std::string& body) {
+  auto got = codec::parse_object(body);
+  if (!got) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + got.error().message);
+  return *std::move(got);
+}
+
+std::string fixed(double value, int digits) {
+  char out[64];
+  std::snprintf(out, sizeof out, "%.*f", digits, value);
+  return out;
+}
+
+std::string text_of(const json::object& from, const char* name) {
+  const auto* value = from.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+// "1h 02m 03s".
+std::string duration(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds);
+  constexpr std::int64_t kMinute = 60;
+  constexpr std::int64_t kHour = 3600;
+  if (whole < kMinute) return fixed(seconds, 1) + "s";
+  char out[64];
+  if (whole < kHour) {
+    std::snprintf(out, sizeof out, "%lldm %02llds", static_cast<long long>(whole / kMinute), static_cast<long long>(whole % kMinute));
+  } else {
+    std::snprintf(out, sizeof out, "%lldh %02lldm", static_cast<long long>(whole / kHour),
+                  static_cast<long long>(whole % kHour / kMinute));
+  }
+  return out;
+}
+
+Row row_of(std::string name, std::string sandboxes, const json::object& totals) {
+  constexpr double kMibPerGib = 1024;
+  constexpr double kHour = 3600;
+  return {std::move(name), std::move(sandboxes), fixed(totals.at("cpu_seconds").to_number<double>(), 1) + "s",
+          fixed(totals.at("memory_mib_seconds").to_number<double>() / kMibPerGib / kHour, 3),
+          duration(totals.at("running_seconds").to_number<double>()),
+          human_size(totals.at("bytes_in").to_number<std::uint64_t>()),
+          human_size(totals.at("bytes_out").to_number<std::uint64_t>())};
+}
+
+const Row kHead = {"", "SANDBOXES", "CPU", "GIB-HOURS", "RUNNING", "IN", "OUT"};
+
+}  // namespace
+
+int usage_command(Context& at, const UsageArgs& args) {
+  std::vector<Row> rows;
+  std::vector<std::string> documents;
+  for (const auto& ref : args.refs) {
+    documents.push_back(at.client.request("GET", "/api/v1/sandboxes/" + http::encode_segment(ref) + "/usage"));
+    const auto one = parsed(documents.back());
+    rows.push_back(row_of(text_of(one, "sandbox"), "1", one));
+  }
+  if (args.refs.empty()) {
+    std::string target = "/api/v1/usage?group_by=" + http::encode_segment(args.group_by);
+    for (const auto& label : args.labels) target += "&label=" + http::encode_segment(label);
+    const std::string body = at.client.request("GET", target);
+    if (at.json) {
+      print(body + "\n");
+      return kOk;
+    }
+    const auto all = parsed(body);
+    if (const auto* groups = all.if_contains("groups")) {
+      for (const auto& item : groups->as_array()) {
+        const auto& group = item.as_object();
+        const std::string value = text_of(group, "value");
+        rows.push_back(row_of(args.group_by + (value.empty() ? " (none)" : "=" + value), codec::write(group.at("sandboxes")),
+                              group.at("totals").as_object()));
+      }
+    }
+    rows.push_back(row_of("all", codec::write(all.at("sandboxes")), all.at("totals").as_object()));
+  }
+  print(at.json ? json_array(documents) : table(kHead, rows));
+  return kOk;
+}
+
+int rm_command(Context& at, const RmArgs& args) {
+  json::object body;
+  if (args.all) body["all"] = true;
+  if (!args.refs.empty()) body["refs"] = json::array(args.refs.begin(), args.refs.end());
+  if (!args.labels.empty()) body["labels"] = json::array(args.labels.begin(), args.labels.end());
+  const auto answer = parsed(at.client.request("POST", "/api/v1/sandboxes/batch-delete", codec::write(body)));
+  int code = kOk;
+  for (const auto& item : answer.at("failed").as_array()) {
+    const auto& error = item.at("error").as_object();
+    const bool gone = text_of(error, "reason") == "sandbox_not_found";
+    if (gone && (args.force || args.refs.empty())) continue;  // somebody else was quicker
+    print_error(printable(text_of(item.as_object(), "ref")) + ": " + text_of(error, "message"));
+    code = kOurFailure;
+  }
+  std::vector<std::string> items;
+  for (const auto& item : answer.at("deleted").as_array()) {
+    const std::string ref(item.as_string());
+    if (at.json) {
+      items.push_back(codec::write(json::object{{"sandbox", ref}}));
+    } else if (args.refs.empty()) {
+      print(printable(ref) + "\n");
+    }
+  }
+  if (at.json) print(json_array(items));
+  return code;
+}
+
+}  // namespace cay::cli

@@ -1,0 +1,57 @@
+// Meter: what each sandbox uses, over all its starts. The kernel counts CPU; looking adds the difference
+// since the last look to the totals. Memory is added up as trapezoids between looks, which are ten
+// seconds apart while a sandbox is in use and up to five minutes while nothing moves in it. Looks are
+// written with the counters they saw, so a daemon that was away goes on from there.
+#pragma once
+#include <map>
+#include <memory>
+
+#include "core/cay.h"
+#include "core/registry.h"
+
+namespace cay::core {
+
+class Meter : public Usage {
+ public:
+  Meter(std::shared_ptr<Registry> registry, Jobs& jobs);
+
+  // After the restart brought rows and what lives together.
+  Result<void> open();
+  // Looks, now and then. Spawned once.
+  Task<void> run();
+  void stop();
+  // Writes what was not written yet.
+  Result<void> close();
+
+  void on_state(const std::shared_ptr<Entry>& entry);
+  // Before everything in it is ended.
+  Task<void> look(std::shared_ptr<Entry> entry);
+
+  Task<UsageTotals> of(Principal who, std::string ref) override;
+  Task<UsageReport> report(Principal who, UsageQuery query) override;
+  Task<std::vector<SandboxUse>> now(Principal who) override;
+
+ private:
+  struct Reading {
+    UsageRow row;
+    bool counts_time = false;                             // ready, not paused
+    std::optional<std::chrono::steady_clock::time_point> steady;  // of the look, if this daemon looked
+    UnixMillis interval = 0;
+    bool unwritten = false;
+  };
+
+  Reading& reading_of(const Entry& entry);
+  void add(Entry& entry, Reading& reading, const SandboxStats& stats);
+  void pass_time(const Entry& entry, Reading& reading, std::uint64_t memory_bytes);
+  void take_bytes(Entry& entry, Reading& reading);
+  bool due(const Entry& entry, UnixMillis now);
+  Result<void> write();
+
+  std::shared_ptr<Registry> registry_;
+  Jobs& jobs_;
+  std::map<SandboxId, Reading> readings_;
+  std::shared_ptr<Event> wake_;
+  bool stopped_ = false;
+};
+
+}  // namespace cay::core

@@ -1,0 +1,39 @@
+// Tracer: the spans of creations and commands, for who listens.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "core/ports/journal.h"
+#include "model/command.h"
+#include "model/principal.h"
+#include "model/trace.h"
+
+namespace cay::core {
+
+class Tracer {
+ public:
+  explicit Tracer(Clock& clock) : clock_(clock) {}
+
+  std::function<void(Span)> sink;
+
+  // A span below the caller's; nullopt: nobody wants one.
+  std::optional<Span> begin(const Principal& who, std::string name) const;
+  void end(std::optional<Span> span, const Error* error = nullptr) const;
+
+  // For a command that is about to start: what it is told, and what is kept until its end ("" without a
+  // span).
+  struct CommandTrace {
+    std::string traceparent;
+    std::string kept;
+  };
+  CommandTrace command(const Principal& who) const;
+  void command_ended(const Command& command, const OpenCommand& open, const std::string& sandbox) const;
+
+ private:
+  bool wanted(const Principal& who) const { return sink && who.trace && who.trace.sampled; }
+  Clock& clock_;
+};
+
+}  // namespace cay::core

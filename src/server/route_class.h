@@ -1,0 +1,11 @@
+// Few words for many routes: metrics must not grow with the API.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace cay::server {
+
+// Of a route's pattern: daemon, events, sandboxes, commands, files, langsmith; none for "".
+std::string_view route_class(std::string_view pattern);
+
+}  // namespace cay::server

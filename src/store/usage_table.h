@@ -1,0 +1,26 @@
+// UsageTable: what sandboxes used. Live ones have a row each; those that are gone are added up by
+// tenant and labels.
+#pragma once
+#include <vector>
+
+#include "model/usage.h"
+#include "store/sqlite.h"
+
+namespace cay::store {
+
+class UsageTable {
+ public:
+  explicit UsageTable(Database& db) : db_(db) {}
+
+  Result<void> put(const std::vector<UsageRow>& rows);
+  Result<std::vector<UsageRow>> rows();
+  Result<void> retire(const SandboxId& sandbox);
+  Result<UsageReport> retired(const TenantId& tenant, const UsageQuery& query);
+
+ private:
+  static constexpr std::int64_t kMostLabelSets = 10'000;  // of a tenant
+
+  Database& db_;
+};
+
+}  // namespace cay::store

@@ -1,0 +1,79 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "store/store.h"
+
+namespace cay::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+class UsageTableTest : public ::testing::Test {
+ protected:
+  UsageTableTest() {
+    std::string pattern = (fs::temp_directory_path() / "cay-usage-XXXXXX").string();
+    path = ::mkdtemp(pattern.data());
+    open();
+  }
+  ~UsageTableTest() override {
+    store.reset();
+    fs::remove_all(path);
+  }
+  void open() {
+    store.reset();
+    auto opened = open_store(path);
+    ASSERT_TRUE(opened) << opened.error().message;
+    store = *std::move(opened);
+  }
+  static UsageRow row(const std::string& id, const std::string& team, std::uint64_t cpu) {
+    UsageRow out;
+    out.sandbox_id = SandboxId(id);
+    out.tenant = TenantId("a");
+    out.labels = {{"team", team}};
+    out.totals = {cpu, 2, 3, 4, 5};
+    out.looked_at = 6;
+    out.cpu_usec = 7;
+    out.memory_bytes = 8;
+    return out;
+  }
+  UsageReport retired(UsageQuery query = {}) { return *store->retired_usage(TenantId("a"), query); }
+
+  std::string path;
+  std::unique_ptr<core::Store> store;
+};
+
+TEST_F(UsageTableTest, RowsSurviveARestart) {
+  ASSERT_TRUE(store->put_usage({row("1", "x", 1), row("2", "x", 10)}));
+  ASSERT_TRUE(store->put_usage({row("1", "y", 9)}));
+  open();
+  const auto rows = store->usage_rows();
+  ASSERT_TRUE(rows);
+  ASSERT_EQ(rows->size(), 2u);
+  EXPECT_EQ(rows->at(0).totals, (UsageTotals{9, 2, 3, 4, 5}));
+  EXPECT_EQ(rows->at(0).labels.at("team"), "y");
+  EXPECT_EQ(rows->at(0).looked_at, 6);
+  EXPECT_EQ(rows->at(0).cpu_usec, 7u);
+  EXPECT_EQ(rows->at(0).memory_bytes, 8u);
+}
+
+TEST_F(UsageTableTest, RetiredOnesAreAddedUpByLabels) {
+  ASSERT_TRUE(store->put_usage({row("1", "x", 1), row("2", "x", 10), row("3", "y", 100)}));
+  for (const char* id : {"1", "2", "3", "3", "none"}) ASSERT_TRUE(store->retire_usage(SandboxId(id)));
+  open();
+  EXPECT_TRUE(store->usage_rows()->empty());
+  UsageQuery query;
+  query.group_by = "team";
+  const auto all = retired(query);
+  EXPECT_EQ(all.all.sandboxes, 3u);
+  EXPECT_EQ(all.all.totals.cpu_usec, 111u);
+  EXPECT_EQ(all.groups.at("x").totals, (UsageTotals{11, 4, 6, 8, 10}));
+  query.labels = {{"team", "y"}};
+  EXPECT_EQ(retired(query).all.totals.cpu_usec, 100u);
+  query.labels = {{"team", std::nullopt}};
+  EXPECT_EQ(retired(query).all.sandboxes, 3u);
+  EXPECT_EQ(store->retired_usage(TenantId("b"), {})->all.sandboxes, 0u);
+}
+
+}  // namespace
+}  // namespace cay::store

@@ -1,0 +1,94 @@
+"""Trace context: taken from the request, told to the command, and spans at a collector."""
+import http.server
+import json
+import threading
+
+from harness import wait_until
+
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+PARENT = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
+
+
+class Collector:
+    def __init__(self, port=0):
+        self.spans = []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                assert self.path == "/v1/traces" and self.headers["content-type"] == "application/json"
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                for resource in body["resourceSpans"]:
+                    assert {"key": "service.name", "value": {"stringValue": "cay"}} in resource["resource"]["attributes"]
+                    for scope in resource["scopeSpans"]:
+                        outer.spans += scope["spans"]
+                self.send_response(200)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def named(self, name):
+        return [s for s in self.spans if s["name"] == name]
+
+
+def attributes(span):
+    return {a["key"]: a["value"]["stringValue"] for a in span["attributes"]}
+
+
+def configured(tmp_path, port):
+    tmp_path.chmod(0o755)
+    config = tmp_path / "cay.toml"
+    config.write_text(f'[tracing]\notlp_endpoint = "http://127.0.0.1:{port}"\n')
+    return str(config)
+
+
+def test_a_trace_goes_from_the_client_to_the_command(own_daemon, tmp_path):
+    collector = Collector()
+    daemon = own_daemon("--config", configured(tmp_path, collector.port))
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}, headers=PARENT).json()
+        commands = f"/api/v1/sandboxes/{box['id']}/commands"
+        request = {"id": "once", "command": "echo $TRACEPARENT; exit 5"}
+        done = http.post(commands, json=request, headers=PARENT).json()
+        # The same request in another trace is still the same request.
+        other = {"traceparent": f"00-{TRACE[::-1]}-{SPAN}-01"}
+        assert http.post(commands, json=request, headers=other).json()["stdout"] == done["stdout"]
+        assert http.post(commands, json={"command": "echo [$TRACEPARENT]"}).json()["stdout"] == "[]\n"
+        mine = http.post(commands, json={"command": "echo $TRACEPARENT", "env": {"TRACEPARENT": "mine"}}, headers=PARENT).json()
+        assert mine["stdout"] == "mine\n"
+        wait_until(lambda: len(collector.named("command")) >= 2 and collector.named("sandbox create"), "spans", limit=60)
+        http.delete(f"/api/v1/sandboxes/{box['id']}")
+    command = next(s for s in collector.named("command") if attributes(s)["cay.command.id"] == "once")
+    assert done["stdout"] == f"00-{TRACE}-{command['spanId']}-01\n"
+    assert attributes(command)["cay.command.state"] == "exited" and attributes(command)["process.exit.code"] == "5"
+    request = next(s for s in collector.spans if s["spanId"] == command["parentSpanId"])
+    assert request["name"] == "POST /api/v1/sandboxes/{ref}/commands" and request["parentSpanId"] == SPAN and request["kind"] == 2
+    create = collector.named("sandbox create")[0]
+    asked = next(s for s in collector.spans if s["spanId"] == create["parentSpanId"])
+    assert asked["name"] == "POST /api/v1/sandboxes" and asked["parentSpanId"] == SPAN
+    assert {s["traceId"] for s in (command, request, create, asked)} == {TRACE}
+    assert int(request["startTimeUnixNano"]) <= int(command["startTimeUnixNano"]) <= int(command["endTimeUnixNano"])
+    collector.close()
+
+
+def test_a_collector_that_is_away_costs_spans_and_nothing_else(own_daemon, tmp_path):
+    gone = Collector()
+    gone.close()
+    daemon = own_daemon("--config", configured(tmp_path, gone.port))
+    with daemon.http() as http:
+        for _ in range(2300):  # one span each: more than the queue holds
+            assert http.get("/api/v1/version", headers=PARENT).status_code == 200
+            assert http.get("/api/v1/version", headers=PARENT).status_code == 200
+        dropped = [l for l in http.get("/metrics").text.splitlines() if l.startswith("cay_trace_spans_dropped_total ")]
+        assert dropped and float(dropped[0].split()[1]) >= 100, dropped
