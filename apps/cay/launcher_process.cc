@@ -146,17 +146,24 @@ Result<void> start_launcher(const LauncherOptions& options) {
   return {};
 }
 
-Result<void> stop_launcher(const std::string& data) {
+std::optional<pid_t> launcher_pid(const std::string& data) {
   auto fd = connect_to(socket_path(data));
-  if (!fd) return Error{Code::kNotFound, "launcher_not_running", "no launcher runs for " + data, 0};
+  if (!fd) return std::nullopt;
   // The listening socket was made by the guardian, whose end is the end of both.
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (::getsockopt(fd->get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return Error::from_errno(errno, "SO_PEERCRED");
-  if (peer.uid != 0 || peer.pid <= 1) {
+  if (::getsockopt(fd->get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  if (peer.uid != 0 || peer.pid <= 1) return std::nullopt;
+  return peer.pid;
+}
+
+Result<void> stop_launcher(const std::string& data) {
+  if (!launcher_answers(data)) return Error{Code::kNotFound, "launcher_not_running", "no launcher runs for " + data, 0};
+  const auto pid = launcher_pid(data);
+  if (!pid) {
     return Error{Code::kPermissionDenied, "not_a_launcher", "what listens on " + socket_path(data) + " is not root's", 0};
   }
-  if (::kill(peer.pid, SIGTERM) != 0) return Error::from_errno(errno, "end the launcher");
+  if (::kill(*pid, SIGTERM) != 0) return Error::from_errno(errno, "end the launcher");
   const auto end = std::chrono::steady_clock::now() + kStopLimit;
   while (launcher_answers(data)) {
     if (std::chrono::steady_clock::now() > end) {

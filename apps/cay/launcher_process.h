@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -17,6 +18,9 @@ struct LauncherOptions {
 
 // True if something accepts on DATA/run/launcher.sock.
 bool launcher_answers(const std::string& data);
+
+// The pid of the launcher that answers there; nullopt if none does, or what answers is not root's.
+std::optional<pid_t> launcher_pid(const std::string& data);
 
 // Starts it detached from us (it outlives the daemon), and returns once it answers.
 // Needs root. kDeadlineExceeded with its last words if it does not come up in 10 s.
