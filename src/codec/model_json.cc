@@ -24,16 +24,6 @@ json::value text_or_null(const std::optional<std::string>& value) {
   return value ? json::value(text(*value)) : json::value(nullptr);
 }
 
-std::string_view kind_text(FileKind kind) {
-  switch (kind) {
-    case FileKind::kFile: return "file";
-    case FileKind::kDirectory: return "directory";
-    case FileKind::kSymlink: return "symlink";
-    case FileKind::kOther: return "other";
-  }
-  return "other";
-}
-
 bool has_signal(CommandState state) {
   switch (state) {
     case CommandState::kSignalled:
@@ -78,6 +68,16 @@ json::value seconds_json(std::int64_t millis) {
 }
 
 }  // namespace
+
+std::string_view kind_text(FileKind kind) {
+  switch (kind) {
+    case FileKind::kFile: return "file";
+    case FileKind::kDirectory: return "directory";
+    case FileKind::kSymlink: return "symlink";
+    case FileKind::kOther: return "other";
+  }
+  return "other";
+}
 
 std::string mode_text(std::uint32_t mode) {
   std::array<char, 16> out{};
@@ -162,6 +162,7 @@ json::object to_json(const Command& command) {
   json::array argv;
   for (const std::string& word : command.argv) argv.emplace_back(text(word));
   json::object out{{"id", command.id.get()}, {"argv", std::move(argv)}, {"state", to_string(end.state)}};
+  out["argv_truncated"] = command.argv_truncated;
   out["exit_code"] = end.state == CommandState::kExited ? json::value(end.exit_code) : json::value(nullptr);
   out["signal"] = has_signal(end.state) ? json::value(end.signal) : json::value(nullptr);
   out["by"] = text(end.by);

@@ -37,7 +37,7 @@ Task<void> Timers::run() {
     const auto nap = next_due();
     auto until = Event::kNever;
     if (nap) until = deadline_in(Millis(std::clamp<UnixMillis>(*nap, 1, kLongestNap)));
-    co_await poked_.wait(until);
+    co_await poked_.wait_until(until);
   }
   co_return Result<void>();
 }

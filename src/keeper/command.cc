@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "keeper/command_state.h"
+#include "keeper/long_arguments.h"
 #include "keeper/terminal.h"
 #include "keeper/tracer.h"
 
@@ -48,6 +49,7 @@ Result<void> Command::begin(wire::StartCommand request) {
   record.command_id = request.command_id;
   record.digest = request.digest;
   record.argv = request.argv;
+  record.argv_truncated = shorten(record.argv);
   record.pty = request.pty;
   record.started_at = wall_ms();
   record.cwd = request.cwd;
@@ -58,6 +60,11 @@ Result<void> Command::begin(wire::StartCommand request) {
   record.boot_id = shop_.context.boot_id;
 
   Program program;
+  if (request.shell_line) {
+    CAY_TRY(auto line, put_line_into_file(request.argv));
+    program.line_fd = line.get();
+    child_ends_.push_back(std::move(line));
+  }
   if (pty_) {
     CAY_CHECK(make_terminal(program));
   } else {
@@ -67,7 +74,7 @@ Result<void> Command::begin(wire::StartCommand request) {
   slot_ = shop_.slots.take(error);
   if (slot_ == nullptr) return Error::from_errno(error, "make a cgroup for the command", "start_failed");
   const std::uint64_t limit = request.spool_limit > 0 ? request.spool_limit : shop_.context.default_spool_limit;
-  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit);
+  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit, request.disk_reserve);
   if (!tape) {
     shop_.slots.release_now(std::exchange(slot_, nullptr));
     return std::move(tape).error();

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "keeper/command_state.h"
+#include "keeper/loop.h"
 #include "keeper/testing/local_keeper.h"
 #include "wire/spool_record.h"
 
@@ -37,6 +38,29 @@ TEST_P(CommandTest, TellsOutputAndExitCode) {
   EXPECT_EQ(got.end.out.bytes, 6U);
   EXPECT_GT(got.end.pid, 0);
   EXPECT_GT(got.end.ended_at, 0);
+}
+
+TEST_P(CommandTest, AShellLineLongerThanAnArgumentRuns) {
+  const std::string filler(200'000, 'x');
+  wire::StartCommand request = shell("long", "v=" + filler + "\necho ${#v}; ls /proc/self/fd | wc -l; exit 7");
+  request.shell_line = true;
+  const Output got = client.run(request);
+  EXPECT_EQ(got.out, "200000\n4\n") << got.err;  // stdin, stdout, stderr and ls's own: no descriptor of ours
+  EXPECT_EQ(got.end.exit_code, 7);
+  EXPECT_TRUE(got.end.argv_truncated);
+  EXPECT_EQ(got.end.argv.back().substr(0, 4), "v=xx");
+  // Positive control: as an argument it cannot.
+  request.command_id = "argument";
+  request.shell_line = false;
+  EXPECT_EQ(error_of(client.call(wire::Type::kStart, request)).reason, "arguments_too_long");
+}
+
+TEST_P(CommandTest, ArgumentsUpToTheKernelsLimitRun) {
+  wire::StartCommand request = command("most", {"/bin/sh", "-c", "echo $#"});
+  while (request.argv.size() < 18) request.argv.emplace_back(110'000, 'x');
+  const Output got = client.run(request);
+  EXPECT_EQ(got.out, "14\n") << got.err;
+  EXPECT_TRUE(got.end.argv_truncated);
 }
 
 TEST_P(CommandTest, ASignalIsNotAnExitCode) {
@@ -180,6 +204,15 @@ TEST_P(CommandTest, StartFailuresAreTyped) {
   EXPECT_EQ(error_of(client.call(Type::kStart, request)).reason, "bad_command");
   // A failed start leaves nothing: the id is free.
   EXPECT_EQ(client.run(command("a", {"true"})).end.exit_code, 0);
+}
+
+TEST_P(CommandTest, AStartThatNobodyWaitsForAnyMoreDoesNotHappen) {
+  wire::StartCommand request = command("a", {"true"});
+  request.not_after_ms = monotonic_ms() - 1;
+  EXPECT_EQ(error_of(client.call(Type::kStart, request)).reason, "start_too_late");
+  EXPECT_EQ(error_of(client.call(Type::kGetCommand, wire::CommandRef{"a"})).reason, "unknown_command");
+  request.not_after_ms = monotonic_ms() + 60'000;
+  EXPECT_EQ(client.run(request).end.exit_code, 0);
 }
 
 TEST_P(CommandTest, EnvironmentAndDirectoryAreWhatWasAsked) {

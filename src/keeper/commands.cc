@@ -8,7 +8,6 @@ namespace {
 constexpr std::size_t kMostWaiting = 64;         // requests held back until a start is decided
 constexpr std::int64_t kRecallPauseMs = 100;
 constexpr std::size_t kRecalledAtOnce = 100;      // about 30 us each
-constexpr std::size_t kMostStartBytes = 240 * 1024;  // so that its record fits into one frame
 
 Error not_found(const std::string& id) {
   return {Code::kNotFound, "unknown_command",
@@ -36,10 +35,7 @@ Result<void> check(const wire::StartCommand& request) {
       return bad("environment variables are NAME=value, without NUL");
     }
   }
-  if (wire::encode(request).size() > kMostStartBytes) {
-    return Error{Code::kInvalidArgument, "arguments_too_long",
-                 "the command's arguments and environment are too long (240 KiB together)", 0};
-  }
+  if (request.shell_line && request.argv.size() != 3) return bad("a shell line is a shell, -c and the line");
   return {};
 }
 
@@ -87,6 +83,11 @@ void Commands::start(ReplyTo to, wire::StartCommand request) {
   }
   if (shutting_down_) {
     return shop_.outbox.fail(to, Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0});
+  }
+  if (request.not_after_ms > 0 && monotonic_ms() > request.not_after_ms) {
+    return shop_.outbox.fail(to, Error{Code::kUnavailable, "start_too_late",
+                                       "the sandbox was held up for so long that nobody waits for this command any more: "
+                                       "it was not started; retry", 0});
   }
   if (live_ >= max_running_) {
     return shop_.outbox.fail(to, Error{Code::kExhausted, "too_many_running",

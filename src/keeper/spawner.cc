@@ -109,6 +109,7 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   plan.status_fd = write_end.get();
   std::copy(std::begin(program.stdio), std::end(program.stdio), std::begin(plan.stdio));
   plan.pty_fd = program.pty_fd;
+  plan.line_fd = program.line_fd;
   plan.user = program.user.c_str();
   plan.cwd = program.cwd.c_str();
   plan.die_with_keeper = context_.init_pidfd < 0;  // inside, the lifeline does this
@@ -291,7 +292,7 @@ Error Spawner::failure(const Attempt& attempt) const {
       return {Code::kInvalidArgument, "not_executable", "\"" + name + "\" cannot be executed: " + why, err};
     }
     if (err == E2BIG) {
-      return {Code::kInvalidArgument, "arguments_too_long", "the command's arguments and environment are too long", err};
+      return {Code::kInvalidArgument, "arguments_too_long", "the command's arguments and environment are longer than this host takes: upload them as a file", err};
     }
     return {Code::kInternal, "start_failed", "execute \"" + name + "\": " + why, err};
   }

@@ -29,6 +29,7 @@ struct Program {
   std::string cwd;
   int stdio[3] = {-1, -1, -1};
   int pty_fd = -1;
+  int line_fd = -1;  // becomes kLineFd (long_arguments.h)
   int (*task)(int fd, void* data) = nullptr;
   void* task_data = nullptr;
   int task_fd = -1;

@@ -85,10 +85,10 @@ bool valid_command_id(std::string_view id) {
   return true;
 }
 
-Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit)
+Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve)
     : about(std::move(message)),
-      out(dir.get(), wire::kSpoolOut, limit),
-      err(dir.get(), wire::kSpoolErr, limit),
+      out(dir.get(), wire::kSpoolOut, limit, reserve),
+      err(dir.get(), wire::kSpoolErr, limit, reserve),
       dir_(std::move(dir)) {}
 
 Tape::Tape(UniqueFd dir, wire::CommandMsg message)
@@ -98,7 +98,8 @@ Tape::Tape(UniqueFd dir, wire::CommandMsg message)
       dir_(std::move(dir)),
       ended_(true) {}
 
-Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, std::uint64_t limit) {
+Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, std::uint64_t limit,
+                                           std::uint64_t reserve) {
   // 0750 by our umask-free wish: the daemon's group reads the spools of stopped sandboxes.
   if (::mkdirat(spool, message.command_id.c_str(), 0750) != 0 && errno != EEXIST) {
     return Error::from_errno(errno, "make the command's spool directory", "spool_unusable");
@@ -111,7 +112,7 @@ Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, 
     return Error::from_errno(err, "write the command's record (is the data directory's disk full?)",
                              "spool_unusable");
   }
-  std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit));
+  std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit, reserve));
   if (size_of(tape->about.argv) > kArgvInMemory) {
     tape->about.argv = {};
     tape->argv_on_disk_ = true;

@@ -17,7 +17,8 @@ namespace cay::keeper {
 class Tape {
  public:
   // Makes the directory and the first record (state running). Fails kExhausted when the disk is full.
-  static Result<std::shared_ptr<Tape>> create(int spool, wire::CommandMsg message, std::uint64_t limit);
+  static Result<std::shared_ptr<Tape>> create(int spool, wire::CommandMsg message, std::uint64_t limit,
+                                              std::uint64_t reserve = 0);
   // A finished command's. Fails kLost when its record is gone or broken.
   static Result<std::shared_ptr<Tape>> load(int spool, const std::string& id);
   // The record that an earlier life of the sandbox left. One that says "running" is settled as lost, on
@@ -46,7 +47,7 @@ class Tape {
   SpoolStream err;
 
  private:
-  Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit);
+  Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve);
   Tape(UniqueFd dir, wire::CommandMsg message);
 
   UniqueFd dir_;

@@ -116,7 +116,7 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id, std:
   if (!link) co_return std::move(link).error().while_doing("reach the keeper of sandbox " + id.get());
   closing.keep();
   live_->lines[id] = line;
-  co_return std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line));
+  co_return std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve));
 }
 
 Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec) {
