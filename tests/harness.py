@@ -49,6 +49,7 @@ class Daemon:
     def __init__(self, data, *args, env=None):
         self.data, self.args, self.extra = pathlib.Path(data), list(args), dict(env or {})
         self.process = self.url = None
+        self.prefix = []  # words before `cay`: a shell that changes what the daemon finds
         self.log = self.data.parent / (self.data.name + ".log")
 
     def start(self, listen="127.0.0.1:0"):
@@ -59,7 +60,7 @@ class Daemon:
                             str(os.getgid()), "--detach"], check=True, timeout=60)
         log = open(self.log, "ab")
         self.process = subprocess.Popen(
-            [CAY, "serve", "--listen", listen, "--data", self.data, *self.args],
+            [*self.prefix, CAY, "serve", "--listen", listen, "--data", self.data, *self.args],
             stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, env=env)
         log.close()
         limit, seen = time.monotonic() + START_LIMIT, b""

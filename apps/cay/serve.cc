@@ -23,6 +23,7 @@
 #include "http/listener.h"
 #include "launcher_process.h"
 #include "os/service_manager.h"
+#include "launcher_watch.h"
 #include "runtime/native/native_runtime.h"
 #include "server/dispatch.h"
 #include "server/route_class.h"
@@ -247,7 +248,7 @@ class Daemon {
   int exit_code_ = 0;
 };
 
-Result<DataDir> prepare(const Config& config) {
+Result<DataDir> prepare(const Config& config, UniqueFd& watch) {
   if (auto wrong = server::check_listen(config.listen, config.insecure_http)) return std::move(*wrong);
   const bool root = ::geteuid() == 0;
   CAY_TRY(const DaemonUser user, daemon_user(config.run_as));
@@ -260,6 +261,9 @@ Result<DataDir> prepare(const Config& config) {
                  "no launcher runs for " + data.path + ". Start it once, as root:\n  sudo cay launcher --data " + data.path +
                      " --daemon-uid " + std::to_string(user.uid) + " --detach",
                  0};
+  }
+  if (root) {
+    CAY_TRY(watch, watch_launcher({data.path, data.instance, user.uid, user.gid}));
   }
   raise_descriptor_limit();
   CAY_CHECK(become(user));
@@ -274,7 +278,8 @@ int serve(const Config& config) {
   spdlog::set_default_logger(logger);
   ::signal(SIGPIPE, SIG_IGN);
 
-  auto data = prepare(config);
+  UniqueFd launcher_watch;
+  auto data = prepare(config, launcher_watch);
   if (!data) return fail(data.error());
   auto store = store::open_store(data->path, {.keep_events = config.keep_events});
   if (!store) return fail(store.error());

@@ -6,6 +6,7 @@
 namespace cay::core {
 namespace {
 
+constexpr const char* kBootId = "boot_id";  // of the host when a daemon last started
 constexpr UnixMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
 
 }  // namespace
@@ -14,6 +15,8 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   CAY_CO_TRY(auto rows, registry_->store().all());
   std::vector<SandboxId> known;
   for (const auto& row : rows) known.push_back(row.id);
+  CAY_CO_TRY(const auto booted, registry_->store().get_meta(kBootId));
+  host_restarted_ = booted && *booted != runtime_.host_boot_id();
   CAY_CO_TRY(auto found, co_await runtime_.adopt(known));
   std::map<SandboxId, std::shared_ptr<LiveSandbox>> alive;
   for (auto& [id, live] : found) alive[id] = std::move(live);
@@ -38,6 +41,8 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
     const auto destroyed = co_await runtime_.destroy(unowned[i]);
     if (!destroyed) jobs_.warn("sandbox " + unowned[i].get() + " has no row and stays: " + destroyed.error().message);
   }
+  // Last: until every row is settled, a daemon that is killed here must find the same difference.
+  CAY_CO_CHECK(registry_->store().put_meta(kBootId, runtime_.host_boot_id()));
   if (progress && !entries.empty()) {
     const auto lives = std::count_if(entries.begin(), entries.end(), [](const auto& entry) { return entry->live != nullptr; });
     progress("adopted " + std::to_string(lives) + " running of " + std::to_string(entries.size()) + " sandboxes");
@@ -53,7 +58,11 @@ Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSan
       if (live) {
         adopt(*entry, std::move(live));
       } else {
-        fail(*entry, "it ended while the daemon was away: the host restarted, or its keeper was lost");
+        if (host_restarted_) {
+          rest(*entry);  // it did not fail: the host was turned off below it
+        } else {
+          fail(*entry, "its keeper was lost while the daemon was away");
+        }
         done = co_await runtime_.stop(id);
       }
       break;
@@ -83,10 +92,7 @@ Task<void> Restart::settle_provisioning(std::shared_ptr<Entry> entry) {
   const SandboxId id = entry->row.id;
   Result<void> done;
   if (entry->row.stopped_at) {  // it had run before: its disk is somebody's work, and a request wakes it
-    Sandbox next = entry->row;
-    next.state = SandboxState::kStopped;
-    next.reason.clear();
-    registry_->record(*entry, std::move(next));
+    rest(*entry);
     done = co_await runtime_.stop(id);
     co_return done;
   }
@@ -109,6 +115,14 @@ void Restart::adopt(Entry& entry, std::shared_ptr<LiveSandbox> live) {
   next.state = SandboxState::kReady;
   next.reason.clear();
   next.stopped_at.reset();
+  registry_->record(entry, std::move(next));
+}
+
+void Restart::rest(Entry& entry) {
+  Sandbox next = entry.row;
+  next.state = SandboxState::kStopped;
+  next.reason.clear();
+  if (!next.stopped_at) next.stopped_at = registry_->clock().wall();
   registry_->record(entry, std::move(next));
 }
 

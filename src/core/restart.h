@@ -22,11 +22,13 @@ class Restart {
   Task<void> settle_provisioning(std::shared_ptr<Entry> entry);
   void adopt(Entry& entry, std::shared_ptr<LiveSandbox> live);
   void fail(Entry& entry, std::string reason);
+  void rest(Entry& entry);
 
   std::shared_ptr<Registry> registry_;
   Runtime& runtime_;
   Admission& admission_;
   Jobs& jobs_;
+  bool host_restarted_ = false;
 };
 
 }  // namespace cay::core

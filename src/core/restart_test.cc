@@ -42,6 +42,21 @@ TEST_F(RestartTest, ReadyAndDeadIsFailedWithTheReason) {
   EXPECT_TRUE(runtime.disks.contains(id));
 }
 
+TEST_F(RestartTest, AfterAHostRestartWhatRanIsStoppedUntilTheDaemonHasSeenToAll) {
+  ASSERT_TRUE(open());
+  const SandboxId id = put(SandboxState::kReady, false);
+  runtime.boot_id = "boot-b";
+  ASSERT_TRUE(open());
+  const auto got = run(core->sandboxes().get(alice, "box"));
+  EXPECT_EQ(got->state, SandboxState::kStopped);
+  EXPECT_TRUE(got->stopped_at);
+  EXPECT_TRUE(runtime.disks.contains(id));
+  // The same boot again: what is gone now was lost.
+  store.rows[id].state = SandboxState::kReady;
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kFailed);
+}
+
 TEST_F(RestartTest, ProvisioningAndAliveIsReady) {
   put(SandboxState::kProvisioning, true);
   ASSERT_TRUE(open());

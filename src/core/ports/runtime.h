@@ -174,6 +174,9 @@ class Runtime {
   // Makes or finds the `default` snapshot of this host. `progress` gets sentences.
   virtual Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) = 0;
 
+  // Another one than before means that the host was restarted: what ran then ended with it.
+  virtual std::string host_boot_id() const = 0;
+
   // Calls `on_death` (on the daemon's loop) for every sandbox that ends unasked.
   virtual void watch(std::function<void(SandboxDeath)> on_death) = 0;
 

@@ -74,6 +74,7 @@ class FakeRuntime : public Runtime {
   std::optional<Error> stop_error;
   std::optional<Error> destroy_error;
   std::optional<Error> prepare_error;
+  std::string boot_id = "boot-a";                 // another one: the host was restarted
   SnapshotInfo default_snapshot;                  // ready, with a fixed id
   // What commands do in sandboxes booted from now on.
   std::function<FakeProgram(const CommandSpec&)> program;
@@ -106,6 +107,7 @@ class FakeRuntime : public Runtime {
                                                       OutputOffsets from) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
   void watch(std::function<void(SandboxDeath)> on_death) override;
+  std::string host_boot_id() const override { return boot_id; }
   Task<std::vector<Feature>> features() override;
 
  private:

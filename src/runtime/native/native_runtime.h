@@ -36,6 +36,7 @@ class NativeRuntime final : public core::Runtime {
                                                             core::OutputOffsets from) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
   void watch(std::function<void(core::SandboxDeath)> on_death) override;
+  std::string host_boot_id() const override { return hello_.boot_id; }
   Task<std::vector<core::Feature>> features() override;
   core::RuntimeHealth health() const override;
 
