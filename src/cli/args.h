@@ -96,8 +96,7 @@ struct CompletionArgs {
 };
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
-                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs, EventsArgs, SnapshotsArgs, DoctorArgs,
-                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, EventsArgs, UsageArgs, TopArgs, SnapshotsArgs, DoctorArgs,
+                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs, EventsArgs, UsageArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;
 
 struct Invocation {

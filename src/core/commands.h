@@ -27,8 +27,6 @@ class CommandVerbs : public Commands {
 
  private:
   Task<void> admitted(std::shared_ptr<LiveSandbox> live, CommandId id);
-  Task<Command> start_job(Held held, CommandSpec spec);
-  Task<Reader> run_job(Held held, CommandSpec spec);
   Task<Command> start_job(Held held, CommandSpec spec, std::string trace);
   Task<Reader> run_job(Held held, CommandSpec spec, std::string trace);
   Task<Command> from_spools(SandboxId sandbox, CommandId id);

@@ -20,11 +20,9 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       events_(registry_),
       meter_(registry_, jobs_),
       sandboxes_(registry_, boots_, lifecycle_, admission_, jobs_, std::move(config.defaults), config.timing),
-      commands_(wake_, runtime, jobs_, command_log_),
-      files_(wake_),
-      drain_(registry_, lifecycle_, jobs_) {}
       commands_(wake_, runtime, jobs_, command_log_, tracer_),
-      files_(wake_) {
+      files_(wake_),
+      drain_(registry_, lifecycle_, jobs_) {
   measure();
 }
 
