@@ -29,22 +29,23 @@ bool owes(const Entry& entry) {
 }  // namespace
 
 Timers::Timers(std::shared_ptr<Registry> registry, Lifecycle& lifecycle, Jobs& jobs)
-    : registry_(std::move(registry)), lifecycle_(lifecycle), jobs_(jobs), poked_(jobs.loop()) {}
+    : registry_(std::move(registry)), lifecycle_(lifecycle), jobs_(jobs), poked_(std::make_shared<Event>(jobs.loop())) {}
 
 Task<void> Timers::run() {
+  const auto poked = poked_;
   while (!stopped_) {
     sweep();
     const auto nap = next_due();
     auto until = Event::kNever;
     if (nap) until = deadline_in(Millis(std::clamp<UnixMillis>(*nap, 1, kLongestNap)));
-    co_await poked_.wait_until(until);
+    co_await poked->wait_until(until);
   }
   co_return Result<void>();
 }
 
 void Timers::stop() {
   stopped_ = true;
-  poked_.set();
+  poked_->set();
 }
 
 void Timers::sweep() {

@@ -16,7 +16,7 @@ class Timers {
   // Runs until stop(). Spawned once, when the core opens.
   Task<void> run();
   void stop();
-  void poke() { poked_.notify(); }  // something may be due earlier
+  void poke() { poked_->notify(); }  // something may be due earlier
 
   // Begins what is due now. Its work goes on as jobs.
   void sweep();
@@ -34,7 +34,7 @@ class Timers {
   std::shared_ptr<Registry> registry_;
   Lifecycle& lifecycle_;
   Jobs& jobs_;
-  Event poked_;
+  std::shared_ptr<Event> poked_;  // run() may be unwound after this is gone
   bool stopped_ = false;
   UnixMillis swept_at_ = 0;
 };

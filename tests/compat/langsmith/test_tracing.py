@@ -154,4 +154,5 @@ def test_an_upstream_that_cannot_be_used_is_said_at_once(tmp_path):
     daemon = new_daemon("--config", config)
     with pytest.raises(RuntimeError, match="upstream.*/etc/hostname"):
         daemon.start()
+    daemon.process.wait(timeout=60)
     daemon.close()
