@@ -10,6 +10,7 @@ import tempfile
 import time
 
 import httpx
+import pytest
 
 import documented
 
@@ -27,6 +28,7 @@ def slow(seconds):
 START_LIMIT = slow(90)  # seconds: the first start links the default snapshot
 # The launcher needs root; the daemon and its tests do not.
 AS_ROOT = [] if os.geteuid() == 0 else ["sudo", "-n"]
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="compares with what root may do or see on the host")
 
 
 class Result:
@@ -139,6 +141,10 @@ def wait_until(condition, what, limit=20.0):
             return value
         assert time.monotonic() < end, f"not within {limit} s: {what}"
         select.select([], [], [], 0.02)
+
+
+def kill_keeper(daemon, box_id):
+    subprocess.run([*AS_ROOT, "kill", "-KILL", str(keeper_of(daemon, box_id))], check=True)
 
 
 def keeper_of(daemon, box_id):

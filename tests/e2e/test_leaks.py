@@ -4,7 +4,7 @@ import concurrent.futures
 import pytest
 
 from census import census
-from harness import wait_until
+from harness import needs_root, wait_until
 
 
 def life(daemon, number):
@@ -19,6 +19,7 @@ def life(daemon, number):
         assert http.delete(f"/api/v1/sandboxes/{ref}").status_code == 204
 
 
+@needs_root
 @pytest.mark.heavy
 def test_two_hundred_sandboxes_leave_nothing(own_daemon):
     daemon = own_daemon()

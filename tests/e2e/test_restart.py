@@ -1,7 +1,7 @@
 """The daemon and the keepers may be killed: nothing lies about it."""
 import json
 
-from harness import keeper_of, wait_until
+from harness import kill_keeper, wait_until
 
 
 def test_commands_go_on_while_the_daemon_is_dead(own_daemon):
@@ -22,12 +22,10 @@ def test_commands_go_on_while_the_daemon_is_dead(own_daemon):
 
 
 def test_a_killed_keeper_is_said_and_start_revives(daemon, http, box):
-    import os
-    import signal
     http.put(f"/api/v1/sandboxes/{box['id']}/files", params={"path": "/root/kept"}, content=b"kept")
     command = http.post(f"/api/v1/sandboxes/{box['id']}/commands",
                         json={"command": "sleep 1000", "wait": False, "timeout_s": 0}).json()
-    os.kill(keeper_of(daemon, box["id"]), signal.SIGKILL)
+    kill_keeper(daemon, box["id"])
     wait_until(lambda: http.get(f"/api/v1/sandboxes/{box['id']}").json()["state"] == "failed", "failed after the keeper's death")
     got = http.get(f"/api/v1/sandboxes/{box['id']}/commands/{command['id']}")
     assert got.status_code == 200 and got.json()["state"] == "lost", got.text

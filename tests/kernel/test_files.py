@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import CAY, slow
+from harness import CAY, needs_root, slow
 from inside import sandbox  # noqa: F401 (a fixture)
 
 SECRET = "cay-planted-" + os.urandom(8).hex()
@@ -29,6 +29,7 @@ def planted():
         shutil.rmtree(place)
 
 
+@needs_root
 def test_host_files_are_not_there(sandbox, planted):
     for path in planted:
         assert pathlib.Path(path).read_text() == SECRET  # positive control
@@ -37,6 +38,7 @@ def test_host_files_are_not_there(sandbox, planted):
             assert got.code != 0 and SECRET.encode() not in got.out, way
 
 
+@needs_root
 def test_file_verbs_do_not_leave_by_links(sandbox, planted, tmp_path):
     sandbox.sh("rm -rf /work1 && mkdir /work1 && ln -s " + planted[0] + " /work1/link && ln -s / /work1/root"
                " && ln -s ../../../../../../../.. /work1/up && ln -s /proc/self/root /work1/magic && echo in > /work1/in")
@@ -46,6 +48,7 @@ def test_file_verbs_do_not_leave_by_links(sandbox, planted, tmp_path):
         assert got.code != 0 and not (tmp_path / "out").exists(), way
 
 
+@needs_root
 def test_etc_tells_nothing_of_the_host(sandbox):
     for line in open("/etc/passwd"):
         name, _, uid = line.split(":")[:3]
@@ -79,6 +82,7 @@ def run_as_nobody(path):
         return None
 
 
+@needs_root
 def test_a_set_id_file_does_not_get_out(sandbox, daemon):
     """A set-id root shell made inside lies in the data directory: an ordinary user of the host cannot run it."""
     name = "cay-setuid-" + os.urandom(4).hex()

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 
+from harness import needs_root
 from inside import sandbox  # noqa: F401 (a fixture)
 
 # Everything under /proc that may be read inside: src/launcher/kernel_view.cc says why. Numbers of the whole
@@ -43,6 +44,7 @@ def test_proc_shows_only_what_is_allowed(sandbox):
     assert outside - ALLOWED >= {"cmdline", "iomem", "partitions", "diskstats"}  # positive control: the host does show more
 
 
+@needs_root
 def test_the_known_leaks_one_by_one(sandbox):
     covered = []
     for name in ("cmdline", "config.gz", "kallsyms", "modules", "keys", "key-users", "timer_list", "sched_debug",

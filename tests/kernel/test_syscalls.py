@@ -3,6 +3,7 @@ import subprocess
 
 import pytest
 
+from harness import needs_root
 from inside import COMPILER, attack, sandbox  # noqa: F401 (fixtures)
 
 REFUSALS = {"EPERM", "EACCES", "ENOENT", "EAFNOSUPPORT", "EPROTONOSUPPORT"}
@@ -36,6 +37,7 @@ def test_every_attack_is_refused(inside, names):
     assert not wrong, wrong
 
 
+@needs_root
 def test_the_attacks_are_real(outside, inside, names):
     """Outside, most of them are not refused; those that are (a kernel without the feature) are named."""
     controls = [name for name in names if name.startswith("control_")]
@@ -50,6 +52,7 @@ def test_the_controls_work_inside(inside):
     assert inside["control_fork"] == inside["control_socket"] == inside["control_mkfifo"] == "ok"
 
 
+@needs_root
 def test_capabilities_and_filter(sandbox):
     status = dict(line.split(":\t", 1) for line in sandbox.sh("cat /proc/self/status").text.splitlines())
     for held in ("CapPrm", "CapEff", "CapBnd"):

@@ -2,9 +2,11 @@
 // Usage: node client.cjs DIR VERSION ws|http PROXY_URL.  Prints one JSON line for each check.
 "use strict";
 const { createRequire } = require("node:module");
-const { createHash } = require("node:crypto");
+const { createHash, webcrypto } = require("node:crypto");
 const { spawnSync } = require("node:child_process");
 const assert = require("node:assert/strict");
+
+globalThis.crypto ??= webcrypto; // Node 18, Debian 12's, lacks it
 
 const [dir, version, transport, proxyUrl] = process.argv.slice(2);
 const load = createRequire(`${dir}/index.js`);

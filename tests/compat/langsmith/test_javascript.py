@@ -2,13 +2,12 @@
 import json
 import os
 import pathlib
-import signal
 import subprocess
 
 import pytest
 
 from cutting_proxy import CuttingProxy, random_cuts
-from harness import keeper_of, wait_until
+from harness import kill_keeper, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 NODE = HERE.parents[2] / "build" / "node"
@@ -20,7 +19,7 @@ def failed_box(daemon):
     """The name of a sandbox whose keeper was killed."""
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={}).json()
-        os.kill(keeper_of(daemon, box["id"]), signal.SIGKILL)
+        kill_keeper(daemon, box["id"])
         where = f"/api/v1/sandboxes/{box['id']}"
         wait_until(lambda: http.get(where).json()["state"] == "failed", "the keeper's death was seen")
         yield box["name"]

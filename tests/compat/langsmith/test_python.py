@@ -219,11 +219,10 @@ def test_typed_errors(daemon, client, sandbox):
 
 
 def test_a_failed_sandbox_is_not_ready(daemon, client):
-    import signal
     from langsmith.sandbox import SandboxNotReadyError
-    from harness import keeper_of, wait_until
+    from harness import kill_keeper, wait_until
     with client.sandbox() as box:
-        os.kill(keeper_of(daemon, box.id), signal.SIGKILL)
+        kill_keeper(daemon, box.id)
         wait_until(lambda: client.get_sandbox_status(box.name).status == "failed", "the keeper's death was seen")
         with pytest.raises(SandboxNotReadyError):
             box.read("/etc/hostname")
