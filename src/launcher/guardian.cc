@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "launcher/host.h"
@@ -34,7 +35,7 @@ sigset_t guarded_signals() {
   return set;
 }
 
-[[noreturn]] void be_worker(Host& host, int listen_fd, pid_t guardian) {
+[[noreturn]] void be_worker(Host& host, int listen_fd, pid_t guardian, int guardian_fd) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a worker without a guardian must not go on
   if (::getppid() != guardian) ::_exit(kFailed);
   ::prctl(PR_SET_NAME, "cay-launcher-w", 0, 0, 0);
@@ -45,7 +46,7 @@ sigset_t guarded_signals() {
     std::fprintf(stderr, "cay-launcher: %s\n", joined.error().message.c_str());
     ::_exit(kFailed);
   }
-  const Error error = run_worker(host, listen_fd);
+  const Error error = run_worker(host, listen_fd, guardian_fd);
   std::fprintf(stderr, "cay-launcher: worker: %s\n", error.message.c_str());
   ::_exit(kFailed);
 }
@@ -66,12 +67,23 @@ int guard(Host& host, int listen_fd) {
   int pause_ms = 0;
   for (;;) {
     const auto born = std::chrono::steady_clock::now();
+    int ends[2];  // the worker sees ours close
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+      std::fprintf(stderr, "cay-launcher: no pipe for the worker: %s\n", std::strerror(errno));
+      return kFailed;
+    }
+    UniqueFd theirs(ends[0]);
+    UniqueFd ours(ends[1]);
     auto worker = os::clone_process(0);
     if (!worker) {
       std::fprintf(stderr, "cay-launcher: %s\n", worker.error().message.c_str());
       return kFailed;
     }
-    if (worker->pid == 0) be_worker(host, listen_fd, guardian);
+    if (worker->pid == 0) {
+      ours.reset();
+      be_worker(host, listen_fd, guardian, theirs.get());
+    }
+    theirs.reset();
     for (bool alive = true; alive;) {
       const int signal = ::sigwaitinfo(&signals, nullptr);
       if (signal == SIGTERM || signal == SIGINT) {

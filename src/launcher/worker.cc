@@ -27,12 +27,15 @@ constexpr std::size_t kMaxUnsent = 4 << 20;  // a peer that does not read is cut
 
 class Worker final : public Outbox {
  public:
-  Worker(Host& host, int listen_fd) : host_(host), listen_fd_(listen_fd), sandboxes_(host, poller_, *this) {}
+  Worker(Host& host, int listen_fd, int guardian_fd)
+      : host_(host), listen_fd_(listen_fd), guardian_fd_(guardian_fd), sandboxes_(host, poller_, *this) {}
 
   Error run() {
     auto adopted = sandboxes_.adopt();
     if (!adopted) return std::move(adopted).error();
     poller_.watch(listen_fd_, EPOLLIN, [this](std::uint32_t) { accept_all(); });
+    // The kernel's own signal for this (PR_SET_PDEATHSIG) goes with every change of the effective uid.
+    poller_.watch(guardian_fd_, EPOLLIN, [](std::uint32_t) { ::_exit(1); });
     for (;;) {
       poller_.run_once(sandboxes_.tick());
       dying_.clear();
@@ -263,6 +266,7 @@ class Worker final : public Outbox {
 
   Host& host_;
   int listen_fd_;
+  int guardian_fd_;
   Poller poller_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Connection>> dying_;
@@ -276,6 +280,6 @@ class Worker final : public Outbox {
 
 }  // namespace
 
-Error run_worker(Host& host, int listen_fd) { return Worker(host, listen_fd).run(); }
+Error run_worker(Host& host, int listen_fd, int guardian_fd) { return Worker(host, listen_fd, guardian_fd).run(); }
 
 }  // namespace cay::launcher

@@ -5,7 +5,8 @@
 
 namespace cay::launcher {
 
-// `listen_fd` is a non-blocking listening UNIX socket. Returns only with an error.
-Error run_worker(Host& host, int listen_fd);
+// `listen_fd` is a non-blocking listening UNIX socket; `guardian_fd` a pipe whose other end only the guardian
+// holds: its end is ours. Returns only with an error.
+Error run_worker(Host& host, int listen_fd, int guardian_fd);
 
 }  // namespace cay::launcher

@@ -91,10 +91,18 @@ def test_a_host_restart_stops_sandboxes_and_loses_what_ran(own_daemon, tmp_path)
     os.kill(keeper, signal.SIGKILL)
     wait_until(lambda: not processes(daemon, box["id"]), "the sandbox's processes are gone")
     for top in tops(daemon):
-        for root, dirs, _ in os.walk(top, topdown=False):
-            for name in dirs:
-                os.rmdir(os.path.join(root, name))
-        os.rmdir(top)
+        groups = [pathlib.Path(root) for root, _, _ in os.walk(top, topdown=False)]
+
+        def removed():
+            try:
+                for group in groups:
+                    if group.exists():
+                        group.rmdir()
+                return True
+            except OSError:
+                return False  # its last process is still on its way out
+
+        wait_until(removed, f"{top} is removed")
     boot_id = tmp_path / "boot_id"
     boot_id.write_text("11111111-2222-4333-8444-555555555555\n")
     daemon.prefix = ["unshare", "-m", "sh", "-c", f'mount --bind {boot_id} /proc/sys/kernel/random/boot_id && exec "$@"', "sh"]
