@@ -263,7 +263,7 @@ Result<DataDir> prepare(const Config& config, UniqueFd& watch) {
                  0};
   }
   if (root) {
-    CAY_TRY(watch, watch_launcher({data.path, data.instance, user.uid, user.gid}));
+    CAY_TRY(watch, watch_launcher({data.path, data.instance, user.uid, user.gid, {}}));
   }
   raise_descriptor_limit();
   CAY_CHECK(become(user));
