@@ -21,7 +21,7 @@ int status_of(bool filtered, Work work) {
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (filtered && !load_init_filter()) ::_exit(99);
     work();
-    ::_exit(7);
+    ::syscall(SYS_exit_group, 7);  // not _exit(): under a sanitizer it asks the kernel for more than init does
   }
   int status = 0;
   ::waitpid(pid, &status, 0);
@@ -39,7 +39,7 @@ TEST(InitFilterTest, WhatInitDoesGoesOn) {
   expect_ended(status_of(true, [&] {
     pollfd item{ends[0], POLLIN, 0};
     char byte = 0;
-    if (::poll(&item, 1, 0) != 0 || ::read(ends[0], &byte, 1) != -1 || ::waitpid(-1, nullptr, WNOHANG) != -1) ::_exit(1);
+    if (::poll(&item, 1, 0) != 0 || ::read(ends[0], &byte, 1) != -1 || ::waitpid(-1, nullptr, WNOHANG) != -1) ::syscall(SYS_exit_group, 1);
   }));
   ::close(ends[0]);
   ::close(ends[1]);

@@ -241,7 +241,7 @@ TEST_F(ReaderTest, ARequestTooLargeForAFrameIsTheCallersError) {
     NativeLiveSandbox box(line_);
     CommandSpec spec;
     spec.id = CommandId("big");
-    spec.argv = {"echo", std::string(300'000, 'x')};
+    spec.argv = {"echo", std::string(3'000'000, 'x')};
     auto started = co_await box.start(std::move(spec));
     EXPECT_FALSE(started);
     EXPECT_EQ(started.error().code, Code::kInvalidArgument);
