@@ -105,7 +105,10 @@ def test_a_host_restart_stops_sandboxes_and_loses_what_ran(own_daemon, tmp_path)
         wait_until(removed, f"{top} is removed")
     boot_id = tmp_path / "boot_id"
     boot_id.write_text("11111111-2222-4333-8444-555555555555\n")
-    daemon.prefix = ["unshare", "-m", "sh", "-c", f'mount --bind {boot_id} /proc/sys/kernel/random/boot_id && exec "$@"', "sh"]
+    # A second /proc without that cover, or the kernel lets no sandbox mount one of its own.
+    (tmp_path / "proc").mkdir()
+    daemon.prefix = ["unshare", "-m", "sh", "-c", f'mount -t proc proc {tmp_path}/proc && '
+                     f'mount --bind {boot_id} /proc/sys/kernel/random/boot_id && exec "$@"', "sh"]
     daemon.start(listen=f"127.0.0.1:{daemon.port}")
     with daemon.http() as http:
         got = http.get("/api/v1/sandboxes/box").json()
