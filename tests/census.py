@@ -50,6 +50,8 @@ REMEMBERED = {"event", "usage_retired"}
 
 
 def census(daemon):
+    with daemon.http() as http:
+        http.get("/api/v1/usage")  # the meter retires the rows of those that are gone when it is asked, or at its next tick
     data = pathlib.Path(daemon.data)
     instance = (data / "instance").read_text().strip()
     db = sqlite3.connect(f"file:{data / 'state.db'}?mode=ro", uri=True)
