@@ -28,7 +28,7 @@ struct LsArgs {
   sdk::ListOptions filter;
   bool quiet = false;
 };
-struct RefsArgs {  // rm, start, stop
+struct RefsArgs {  // rm, start, stop, pause, resume
   std::vector<std::string> refs;
   bool all = false;
   bool force = false;  // rm: what is not there is no error
@@ -36,6 +36,8 @@ struct RefsArgs {  // rm, start, stop
 struct RmArgs : RefsArgs {};
 struct StartArgs : RefsArgs {};
 struct StopArgs : RefsArgs {};
+struct PauseArgs : RefsArgs {};
+struct ResumeArgs : RefsArgs {};
 struct CpArgs {
   std::string from, to, user;
   bool keep_links = false;
@@ -75,7 +77,7 @@ struct CompletionArgs {
 };
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
-                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, SnapshotsArgs, DoctorArgs,
+                          StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;
 
 struct Invocation {

@@ -17,8 +17,9 @@ namespace {
 // Options that hold text until parsing is over, and are then turned into values.
 struct Texts {
   std::vector<std::string> labels, env, command;
-  std::string cpus, memory, disk, ttl, timeout, signal, stream, shell;
+  std::string cpus, memory, disk, ttl, lifetime, timeout, signal, stream, shell;
   std::uint32_t pids = 0;
+  bool keep_awake = false;
 };
 
 template <class T>
@@ -91,6 +92,8 @@ class Parser {
     sub->add_option("--pids", texts_.pids, "Processes and threads");
     sub->add_option("--policy", to.policy, "What it may reach: off, packages or open");
     sub->add_option("--ttl", texts_.ttl, "Stop it after so long without use, as 10m; 0: never");
+    sub->add_flag("--keep-awake", texts_.keep_awake, "What runs in it is use, though nobody reads its output");
+    sub->add_option("--lifetime", texts_.lifetime, "Remove it so long after its creation, as 8h (default: never)");
   }
 
   void finish_create(sdk::CreateOptions& to) {
@@ -100,6 +103,10 @@ class Parser {
     if (!texts_.disk.empty()) to.limits.disk_bytes = must(parse_size(texts_.disk), "--disk");
     to.limits.pids = texts_.pids;
     if (!texts_.ttl.empty()) to.idle_ttl_s = static_cast<std::int64_t>(must(parse_duration(texts_.ttl), "--ttl"));
+    if (!texts_.lifetime.empty()) {
+      to.lifetime_s = static_cast<std::int64_t>(must(parse_duration(texts_.lifetime), "--lifetime"));
+    }
+    if (texts_.keep_awake) to.commands_keep_awake = true;
   }
 
   void exec_options(CLI::App* sub, ExecArgs& to) {
@@ -198,12 +205,14 @@ class Parser {
         });
     sub->add_option("--label", texts_.labels, "KEY or KEY=VALUE; repeatable, all must match")
         ->take_all()->allow_extra_args(false);
-    sub->add_option("--state", ls->filter.state, "provisioning, ready, stopped, failed or deleting");
+    sub->add_option("--state", ls->filter.state, "provisioning, ready, stopped, failed, deleting or paused");
     sub->add_option("--name", ls->filter.name_contains, "Part of the name");
     sub->add_flag("-q,--quiet", ls->quiet, "Names only");
 
     add_refs<StopArgs>("stop", "Stop sandboxes; their disks stay", "  cay stop box\n  cay stop --all\n");
     add_refs<StartArgs>("start", "Start stopped sandboxes", "  cay start box\n");
+    add_refs<PauseArgs>("pause", "Hold sandboxes still, with their memory: no CPU, nothing ends", "  cay pause box\n");
+    add_refs<ResumeArgs>("resume", "Let paused sandboxes go on", "  cay resume box\n  cay resume --all\n");
     add_refs<RmArgs>("rm", "Remove sandboxes and all they hold", "  cay rm box other\n  cay rm --all\n");
 
     auto rename = std::make_shared<RenameArgs>();

@@ -37,6 +37,8 @@ json::object create_body(const sdk::CreateOptions& options) {
   put(out, "policy", options.policy);
   if (options.idle_ttl_s) out["idle_ttl_s"] = *options.idle_ttl_s;
   if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
+  if (options.lifetime_s) out["lifetime_s"] = *options.lifetime_s;
+  if (options.commands_keep_awake) out["commands_keep_awake"] = *options.commands_keep_awake;
   out["wait"] = options.wait;
   if (options.wait) out["timeout_s"] = options.timeout_s;
   return out;
@@ -48,6 +50,8 @@ json::object update_body(const sdk::UpdateOptions& options) {
   if (options.labels) out["labels"] = strings(*options.labels);
   if (options.idle_ttl_s) out["idle_ttl_s"] = *options.idle_ttl_s;
   if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
+  if (options.lifetime_s) out["lifetime_s"] = *options.lifetime_s;
+  if (options.commands_keep_awake) out["commands_keep_awake"] = *options.commands_keep_awake;
   if (options.limits) {
     json::object limits = limits_body(*options.limits);
     if (!limits.empty()) out["limits"] = std::move(limits);

@@ -9,8 +9,7 @@ namespace {
 
 // What runs no more, so that its commands are read from the spools without waking it.
 bool at_rest(const Entry& entry) {
-  return !entry.removing() &&
-         (entry.row.state == SandboxState::kStopped || entry.row.state == SandboxState::kFailed);
+  return !entry.removing() && entry.rests();
 }
 
 Error unknown_command(const CommandId& id) {

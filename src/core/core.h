@@ -5,6 +5,7 @@
 #include "core/commands.h"
 #include "core/files.h"
 #include "core/make_core.h"
+#include "core/pause.h"
 #include "core/restart.h"
 #include "core/sandboxes.h"
 #include "core/timers.h"
@@ -35,6 +36,7 @@ class Core : public Cay {
   Admission admission_;
   Boots boots_;
   Lifecycle lifecycle_;
+  Pauses pauses_;
   Wake wake_;
   Timers timers_;
   Restart restart_;

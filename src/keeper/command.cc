@@ -130,7 +130,7 @@ void Command::on_start_result(Result<Started> result) {
   if (!pty_) err_ = std::make_unique<OutputPipe>(shop_.loop, std::move(err_end_), tape_->err, on_bytes, on_eof);
   stdin_ = std::make_unique<StdinPipe>(shop_.loop, shop_.outbox, shop_.stdin_budget, std::move(stdin_end_), pty_);
   if (timeout_ms_ > 0) {
-    timeout_ = shop_.loop.after(timeout_ms_, [this] { kill_tree(Cause::kTimeout, {}); });
+    timeout_.start(shop_.loop, timeout_ms_, [this] { kill_tree(Cause::kTimeout, {}); }, clocks_stopped_);
   }
   arm_idle();
   if (!started.exit) shop_.reaper.expect(pid_, [this](const Exit& exit) { on_exit(exit); });
@@ -230,7 +230,19 @@ void Command::daemon_returned() {
 
 void Command::arm_idle() {
   if (idle_timeout_ms_ <= 0 || readers_ > 0) return;
-  idle_ = shop_.loop.after(idle_timeout_ms_, [this] { kill_tree(Cause::kIdle, {}); });
+  idle_.start(shop_.loop, idle_timeout_ms_, [this] { kill_tree(Cause::kIdle, {}); }, clocks_stopped_);
+}
+
+void Command::stop_clocks() {
+  clocks_stopped_ = true;
+  timeout_.pause();
+  idle_.pause();
+}
+
+void Command::run_clocks() {
+  clocks_stopped_ = false;
+  timeout_.resume();
+  idle_.resume();
 }
 
 void Command::classify(const Exit& exit) {

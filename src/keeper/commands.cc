@@ -59,6 +59,10 @@ void Commands::start(ReplyTo to, wire::StartCommand request) {
   if (shutting_down_) {
     return shop_.outbox.fail(to, Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0});
   }
+  if (held_) {
+    return shop_.outbox.fail(to, Error{Code::kNotReady, "sandbox_paused",
+                                       "the sandbox is paused: resume it to run something in it", 0});
+  }
   if (live_ >= max_running_) {
     return shop_.outbox.fail(to, Error{Code::kExhausted, "too_many_running",
                                        "too many commands run in this sandbox at once (" +
@@ -86,13 +90,16 @@ void Commands::on_started(Command& command, Result<void> result) {
   auto waiting = starting_.extract(id);
   const auto found = entries_.find(id);
   if (result) {
+    if (held_) command.stop_clocks();
     for (auto& action : waiting.mapped()) action(&found->second, nullptr);
+    check_hold();
     return;
   }
   --live_;
   bury(std::move(found->second.live));
   entries_.erase(found);
   for (auto& action : waiting.mapped()) action(nullptr, &result.error());
+  check_hold();
   check_shut_down();
 }
 
@@ -214,6 +221,28 @@ std::optional<std::pair<std::string, wire::CommandMsg>> Commands::next_after(con
     return std::make_pair(at->first, std::move(message));
   }
   return std::nullopt;
+}
+
+void Commands::hold(std::function<void()> when_settled) {
+  held_ = true;
+  when_held_ = std::move(when_settled);
+  for (auto& [id, entry] : entries_) {
+    if (entry.live) entry.live->stop_clocks();
+  }
+  shop_.loop.defer([this] { check_hold(); });
+}
+
+void Commands::let_go() {
+  held_ = false;
+  when_held_ = nullptr;
+  for (auto& [id, entry] : entries_) {
+    if (entry.live) entry.live->run_clocks();
+  }
+}
+
+void Commands::check_hold() {
+  if (!held_ || !starting_.empty()) return;
+  if (const auto settled = std::exchange(when_held_, nullptr)) settled();
 }
 
 std::uint32_t Commands::running() const { return live_; }

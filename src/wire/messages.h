@@ -43,6 +43,8 @@ enum class Type : std::uint16_t {
   kStats = 50,        // Empty -> kStatsReply
   kStatsReply = 51,   // StatsMsg
   kShutdown = 52,     // Empty -> kOk; then the keeper kills everything inside and ends
+  kPause = 53,        // Empty -> kOk once every command is held still
+  kResume = 54,       // Empty -> kOk
 
   // daemon -> launcher, and answers
   kCreate = 100,          // CreateSandbox -> kCreated
@@ -265,8 +267,11 @@ struct GrepMatchMsg {
 struct StatsMsg {
   std::uint64_t cpu_usec = 0, memory_bytes = 0, tmpfs_bytes = 0;
   std::uint32_t pids = 0, oom_kills = 0, running_commands = 0;
+  bool paused = false;
+  std::int64_t quiet_ms = -1;  // since the last command ended; 0 while one runs; -1: none ever ran
   template <class V> void fields(V& v) {
     v(1, cpu_usec); v(2, memory_bytes); v(3, tmpfs_bytes); v(4, pids); v(5, oom_kills); v(6, running_commands);
+    v(7, paused); v(8, quiet_ms);
   }
 };
 

@@ -48,7 +48,7 @@ Result<SandboxQuery> query_of(http::Exchange& exchange) {
   }
   if (const auto state = in.get("state")) {
     out.state = sandbox_state_from(*state);
-    if (!out.state) return invalid("invalid_query", "state= must be provisioning, ready, stopped, failed or deleting");
+    if (!out.state) return invalid("invalid_query", "state= must be provisioning, ready, stopped, failed, deleting or paused");
   }
   out.name_contains = in.get("name_contains").value_or("");
   out.created_by = in.get("created_by").value_or("");
@@ -134,6 +134,18 @@ Task<http::Response> stop_sandbox(core::Cay& cay, ExchangePtr exchange) {
   co_return json_answer(200, codec::to_json(*got));
 }
 
+Task<http::Response> pause_sandbox(core::Cay& cay, ExchangePtr exchange) {
+  auto got = co_await cay.sandboxes().pause(exchange->principal(), param(*exchange, "ref"));
+  if (!got) co_return std::move(got).error();
+  co_return json_answer(200, codec::to_json(*got));
+}
+
+Task<http::Response> resume_sandbox(core::Cay& cay, ExchangePtr exchange) {
+  auto got = co_await cay.sandboxes().resume(exchange->principal(), param(*exchange, "ref"));
+  if (!got) co_return std::move(got).error();
+  co_return json_answer(200, codec::to_json(*got));
+}
+
 Task<http::Response> sandbox_stats(core::Cay& cay, ExchangePtr exchange) {
   auto got = co_await cay.sandboxes().stats(exchange->principal(), param(*exchange, "ref"));
   if (!got) co_return std::move(got).error();
@@ -142,7 +154,8 @@ Task<http::Response> sandbox_stats(core::Cay& cay, ExchangePtr exchange) {
                                     {"tmpfs_bytes", got->tmpfs_bytes},
                                     {"pids", got->pids},
                                     {"oom_kills", got->oom_kills},
-                                    {"running_commands", got->running_commands}});
+                                    {"running_commands", got->running_commands},
+                                    {"paused", got->paused}});
 }
 
 Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange) {

@@ -29,7 +29,7 @@ TEST_F(NativeTest, CreateWithoutBodyTakesEveryDefault) {
 
 TEST_F(NativeTest, BadCreatesMakeNothing) {
   for (const auto* bad : {"{", "[]", R"({"name":7})", R"({"nome":"x"})", R"({"limits":{"pids":-1}})", R"({"env":{"A":1}})",
-                          R"({"idle_ttl_s":-1})", R"({"name":"-x"})", R"({"timeout_s":"5"})"}) {
+                          R"({"idle_ttl_s":-2})", R"({"name":"-x"})", R"({"timeout_s":"5"})"}) {
     const auto got = call("POST", "/api/v1/sandboxes", bad);
     EXPECT_EQ(got->status, 400) << bad << got->answer_body;
     EXPECT_FALSE(json(got).at("error").at("error_id").as_string().empty());
