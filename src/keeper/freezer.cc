@@ -14,6 +14,10 @@ constexpr std::int64_t kLimitMs = 5000;
 
 void Freezer::freeze(Done done) {
   done_ = std::move(done);
+  if (!slots_.can_freeze()) {
+    return finish(Error{Code::kUnsupported, "pause_unsupported",
+                        "this sandbox cannot be paused: it runs without cgroups", 0});
+  }
   for (Slot* slot : slots_.of_commands()) {
     const auto frozen = slot->freeze(true);
     if (!frozen) {

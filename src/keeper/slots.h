@@ -60,6 +60,7 @@ class Slots {
   // The command is over: `on_empty` runs (from the loop) once nothing is left inside; the slot is
   // then free again and must not be used.
   void release_when_empty(Slot* slot, std::function<void()> on_empty);
+  bool can_freeze() const { return context_.cgroup_fd >= 0; }
   // One that works for the keeper, not for the guest: it is never frozen. Kept for good.
   Slot* take_for_keeper(int& error);
   // Every slot that runs, or may run, the guest's processes.
