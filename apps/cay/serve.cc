@@ -90,7 +90,8 @@ class Daemon {
         data_(std::move(data)),
         store_(std::move(store)),
         keys_(std::move(keys)),
-        runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION}),
+        runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION,
+                                                             .spool_bytes = config_.sandbox_output_bytes}),
         core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}
 
   asio::awaitable<void> run() {

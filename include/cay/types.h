@@ -88,6 +88,7 @@ struct CommandOptions {
   std::optional<double> timeout_s;       // 0: none; absent: the daemon's default (60)
   std::optional<double> idle_timeout_s;  // killed after so long without a reader; -1: never
   std::optional<double> ttl_s;           // how long the ended command is kept; -1: with the sandbox
+  std::uint64_t output_limit_bytes = 0;  // kept of each stream: its first and last halves; 0: the default
   bool kill_on_disconnect = false;
   bool close_stdin = true;               // stdin is at its end from the start
   bool end_tree = false;                 // kill what the leader leaves behind

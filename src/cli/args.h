@@ -46,8 +46,9 @@ struct PsArgs {
   std::string sandbox;
 };
 struct LogsArgs {
-  std::string sandbox, command, stream;  // stream empty: both
-  std::uint64_t since = 0;
+  std::string sandbox, command, stream;  // command empty: all; stream empty: both
+  std::uint64_t offset = 0;
+  std::optional<double> since_s;  // without a command: only those that ran in the last so many seconds
   bool follow = false;
 };
 struct AttachArgs {

@@ -17,9 +17,9 @@ namespace {
 // Options that hold text until parsing is over, and are then turned into values.
 struct Texts {
   std::vector<std::string> labels, env, command;
-  std::string cpus, memory, disk, ttl, lifetime, timeout, signal, stream, shell;
+  std::string cpus, memory, disk, ttl, lifetime, timeout, since, keep, signal, stream, shell;
   std::uint32_t pids = 0;
-  bool keep_awake = false;
+  bool keep_awake = false, only_out = false, only_err = false;
 };
 
 template <class T>
@@ -117,11 +117,13 @@ class Parser {
         ->take_all()->allow_extra_args(false);
     sub->add_option("-w,--workdir", to.command.cwd, "Directory to run in");
     sub->add_option("--timeout", texts_.timeout, "Kill it after so long, as 30 or 5m (default: never); exit code 124");
+    sub->add_option("--keep", texts_.keep, "Keep so much of each output stream, as 10MiB: its first and last halves (default: 4GiB)");
   }
 
   void finish_exec(ExecArgs& to) {
     to.command.env = must(parse_env(texts_.env), "--env");
     to.command.timeout_s = texts_.timeout.empty() ? 0 : must(parse_duration(texts_.timeout), "--timeout");
+    if (!texts_.keep.empty()) to.command.output_limit_bytes = must(parse_size(texts_.keep), "--keep");
     if (dashes_ && !texts_.command.empty()) {
       throw CLI::ValidationError("COMMAND", "put the whole command behind --");
     }
@@ -239,14 +241,29 @@ class Parser {
 
     auto logs = std::make_shared<LogsArgs>();
     sub = add<LogsArgs>("logs", "Print a command's output, exact to the byte",
-        "  cay logs box ID\n  cay logs --follow box ID\n  cay logs --stream stderr --since-offset 4096 box ID\n",
-        [logs](Texts&) { return *logs; });
+        "  cay logs box ID\n  cay logs --follow box ID\n  cay logs --stderr --offset 4096 box ID\n"
+        "  cay logs --since 10m box                  all commands that ran in the last ten minutes\n\n"
+        "Of a stopped sandbox too: nothing is woken.\n",
+        [logs](Texts& texts) {
+          const bool one = !logs->command.empty();
+          if (!one && logs->follow) throw CLI::ValidationError("--follow", "needs the COMMAND to follow: `cay ps` lists them");
+          if (!one && logs->offset > 0) throw CLI::ValidationError("--offset", "needs the COMMAND whose bytes it counts");
+          if (one && !texts.since.empty()) throw CLI::ValidationError("--since", "chooses among commands: leave COMMAND out, or give --offset");
+          if (!texts.since.empty()) logs->since_s = must(parse_duration(texts.since), "--since");
+          if (texts.only_out && texts.only_err) throw CLI::ValidationError("--stdout", "and --stderr do not go together: both are the default");
+          if (texts.only_out) logs->stream = "stdout";
+          if (texts.only_err) logs->stream = "stderr";
+          return *logs;
+        });
     sub->add_flag("-f,--follow", logs->follow, "Go on until the command ends");
     sub->add_option("--stream", logs->stream, "stdout or stderr (default: both)")
         ->check(CLI::IsMember({"stdout", "stderr"}));
-    sub->add_option("--since-offset", logs->since, "Begin at this byte of the stream");
+    sub->add_flag("--stdout", texts_.only_out, "Only stdout");
+    sub->add_flag("--stderr", texts_.only_err, "Only stderr; it goes to stdout then");
+    sub->add_option("--offset,--since-offset", logs->offset, "Begin at this byte of the stream");
+    sub->add_option("--since", texts_.since, "Only commands that ran in the last so long, as 10m");
     sub->add_option("SANDBOX", logs->sandbox, "Id or name")->required();
-    sub->add_option("COMMAND", logs->command, "Command id, from exec -d or ps")->required();
+    sub->add_option("COMMAND", logs->command, "Command id, from exec -d or ps (default: all that are kept)");
 
     auto attach = std::make_shared<AttachArgs>();
     sub = add<AttachArgs>("attach", "Join a running command: its output, and with -i its input",

@@ -74,6 +74,7 @@ json::object command_body(const std::vector<std::string>& argv, Line line, const
   if (options.timeout_s) out["timeout_s"] = *options.timeout_s;
   if (options.idle_timeout_s) out["idle_timeout_s"] = *options.idle_timeout_s;
   if (options.ttl_s) out["ttl_s"] = *options.ttl_s;
+  if (options.output_limit_bytes > 0) out["output_limit_bytes"] = options.output_limit_bytes;
   if (options.kill_on_disconnect) out["kill_on_disconnect"] = true;
   out["close_stdin"] = options.close_stdin;
   if (options.end_tree) out["end_tree"] = true;

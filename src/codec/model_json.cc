@@ -268,6 +268,7 @@ json::object to_json(const CommandSpec& spec) {
   out["timeout_s"] = seconds_json(spec.timeout_ms);
   out["idle_timeout_s"] = seconds_json(spec.idle_timeout_ms);
   out["ttl_s"] = seconds_json(spec.ttl_ms);
+  if (spec.output_limit_bytes > 0) out["output_limit_bytes"] = spec.output_limit_bytes;
   out["kill_on_disconnect"] = spec.kill_on_disconnect;
   out["close_stdin"] = spec.close_stdin;
   out["end_tree"] = spec.end_tree;

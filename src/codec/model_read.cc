@@ -210,6 +210,12 @@ void read_command_spec(Fields& fields, CommandSpec& spec, bool* close_stdin_give
   read_seconds(fields, "timeout_s", spec.timeout_ms, 0);
   read_seconds(fields, "idle_timeout_s", spec.idle_timeout_ms, -1);
   read_seconds(fields, "ttl_s", spec.ttl_ms, -1);
+  constexpr std::int64_t kLeastOutput = 4096;
+  constexpr std::int64_t kMostOutput = std::int64_t{1} << 40;
+  std::int64_t output = 0;
+  if (fields.read("output_limit_bytes", output, kLeastOutput, kMostOutput)) {
+    spec.output_limit_bytes = static_cast<std::uint64_t>(output);
+  }
   fields.read("kill_on_disconnect", spec.kill_on_disconnect);
   const bool given = fields.read("close_stdin", spec.close_stdin);
   if (close_stdin_given != nullptr) *close_stdin_given = given;

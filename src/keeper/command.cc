@@ -53,6 +53,7 @@ Result<void> Command::begin(wire::StartCommand request) {
   record.cwd = request.cwd;
   record.user = request.user;
   record.timeout_ms = request.timeout_ms;
+  record.ttl_ms = request.ttl_ms;
   record.witness = shop_.context.witness;
 
   Program program;
@@ -65,7 +66,7 @@ Result<void> Command::begin(wire::StartCommand request) {
   slot_ = shop_.slots.take(error);
   if (slot_ == nullptr) return Error::from_errno(error, "make a cgroup for the command", "start_failed");
   const std::uint64_t limit = request.spool_limit > 0 ? request.spool_limit : shop_.context.default_spool_limit;
-  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit);
+  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit, &shop_.spool_budget);
   if (!tape) {
     shop_.slots.release_now(std::exchange(slot_, nullptr));
     return std::move(tape).error();
@@ -286,6 +287,8 @@ void Command::on_exit(const Exit& exit) {
   classify(exit);
   wire::CommandMsg& record = tape_->about;
   record.ended_at = wall_ms();
+  record.ended_boot_ms = boottime_ms();
+  record.ended_boot_id = shop_.context.boot_id;
   record.cpu_usec = micros(exit.usage.ru_utime) + micros(exit.usage.ru_stime);
   record.max_rss_bytes = static_cast<std::uint64_t>(exit.usage.ru_maxrss) * 1024;
   if (record.oom_kills > 0) {

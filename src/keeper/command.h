@@ -17,6 +17,7 @@
 #include "keeper/reaper.h"
 #include "keeper/slots.h"
 #include "keeper/spawner.h"
+#include "keeper/spool_budget.h"
 #include "keeper/stdin_pipe.h"
 #include "keeper/tape.h"
 #include "wire/messages.h"
@@ -34,6 +35,7 @@ struct Workshop {
   Slots& slots;
   Spawner& spawner;
   StdinBudget& stdin_budget;
+  SpoolBudget& spool_budget;
 };
 
 class CommandEvents {

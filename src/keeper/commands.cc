@@ -44,12 +44,52 @@ Result<void> check(const wire::StartCommand& request) {
 }  // namespace
 
 Commands::Commands(Workshop shop, Readers& readers, std::uint32_t max_running)
-    : shop_(shop), readers_(readers), max_running_(max_running) {}
+    : shop_(shop),
+      readers_(readers),
+      max_running_(max_running),
+      shelf_(shop.context.spool_fd, shop.context.boot_id, shop.spool_budget) {
+  shelf_timer_ = shop_.loop.after(0, [this] { read_shelf(); });
+}
+
+std::map<std::string, Commands::Entry>::iterator Commands::find(const std::string& id) {
+  const auto found = entries_.find(id);
+  if (found != entries_.end() || shelf_.at_end()) return found;
+  if (const auto old = shelf_.find(id)) shelve(id, *old);
+  return entries_.find(id);
+}
+
+void Commands::shelve(const std::string& id, const Shelved& old) {
+  Entry& entry = entries_[id];
+  entry.digest = old.digest;
+  entry.ttl_ms = old.ttl_ms;
+  expire_later(id, entry, old.left_ms);
+}
+
+// A few at a time, so that a sandbox with many old commands serves at once.
+void Commands::read_shelf() {
+  constexpr int kAtATime = 32;
+  for (int i = 0; i < kAtATime; ++i) {
+    const auto id = shelf_.next();
+    if (!id) break;
+    if (entries_.contains(*id)) continue;
+    if (const auto old = shelf_.find(*id)) shelve(*id, *old);
+  }
+  if (!shelf_.at_end()) {
+    shelf_timer_ = shop_.loop.after(0, [this] { read_shelf(); });
+    return;
+  }
+  for (const auto& action : std::exchange(when_known_, {})) action();
+}
+
+void Commands::when_known(std::function<void()> action) {
+  if (shelf_.at_end()) return action();
+  when_known_.push_back(std::move(action));
+}
 
 void Commands::start(ReplyTo to, wire::StartCommand request) {
   if (auto fine = check(request); !fine) return shop_.outbox.fail(to, fine.error());
   const std::string id = request.command_id;
-  if (const auto found = entries_.find(id); found != entries_.end()) {
+  if (const auto found = find(id); found != entries_.end()) {
     if (found->second.digest != request.digest && !request.ignore_mismatch) {
       return shop_.outbox.fail(to, Error{Code::kConflict, "command_id_in_use",
                                          "the id \"" + id + "\" belongs to another command: use a new id", 0});
@@ -105,7 +145,7 @@ void Commands::on_started(Command& command, Result<void> result) {
 
 // Finds `id` and acts on it, now or once its start is decided.
 void Commands::with(ReplyTo to, const std::string& id, std::function<void(const std::string&, Entry&)> action) {
-  const auto found = entries_.find(id);
+  const auto found = find(id);
   if (found == entries_.end()) return shop_.outbox.fail(to, not_found(id));
   const auto starting = starting_.find(id);
   if (starting == starting_.end()) return action(id, found->second);
@@ -185,7 +225,7 @@ void Commands::get(ReplyTo to, const wire::CommandRef& request) {
 }
 
 void Commands::forget(ReplyTo to, const wire::CommandRef& request) {
-  const auto found = entries_.find(request.command_id);
+  const auto found = find(request.command_id);
   if (found == entries_.end()) return shop_.outbox.fail(to, not_found(request.command_id));
   if (found->second.live && found->second.live->state() != Command::State::kEnded) {
     return shop_.outbox.fail(to, Error{Code::kNotReady, "command_running",
@@ -208,6 +248,7 @@ void Commands::drop(std::map<std::string, Entry>::iterator entry) {
     tape->abandon();
   }
   entries_.erase(entry);
+  shop_.spool_budget.give_back(Tape::bytes_on_disk(shop_.context.spool_fd, id));
   Tape::erase(shop_.context.spool_fd, id);
 }
 
@@ -259,7 +300,7 @@ void Commands::on_ended(Command& command) {
   --live_;
   readers_.on_ended(command);
   const auto found = entries_.find(command.id());
-  if (found != entries_.end()) expire_later(found->first, found->second);
+  if (found != entries_.end()) expire_later(found->first, found->second, found->second.ttl_ms);
   check_shut_down();
 }
 
@@ -280,10 +321,10 @@ void Commands::bury(std::unique_ptr<Command> command) {
   });
 }
 
-void Commands::expire_later(const std::string& id, Entry& entry) {
-  if (entry.ttl_ms < 0) return;
+void Commands::expire_later(const std::string& id, Entry& entry, std::int64_t left_ms) {
+  if (left_ms < 0) return;
   constexpr std::int64_t kFar = std::int64_t{1} << 50;
-  entry.expires_at = monotonic_ms() + std::min(entry.ttl_ms, kFar);
+  entry.expires_at = monotonic_ms() + std::min(left_ms, kFar);
   expiry_.emplace(entry.expires_at, id);
   expire();
 }

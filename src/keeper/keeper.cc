@@ -57,7 +57,8 @@ void run(const Context& given) {
   Spawner spawner(loop, reaper, context);
   Server server(loop, context);
   StdinBudget stdin_budget;
-  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget};
+  SpoolBudget spool_budget(context.sandbox_spool_limit);
+  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget, spool_budget};
   Readers readers(loop, server);
   Commands commands(shop, readers, most_running(context));
   Files files(shop);

@@ -10,8 +10,8 @@ namespace cay::keeper {
 
 using wire::SpoolPiece;
 
-SpoolStream::SpoolStream(int dir, const char* name, std::uint64_t limit)
-    : dir_(dir), name_(name), limit_(std::max<std::uint64_t>(limit, 4096)) {}
+SpoolStream::SpoolStream(int dir, const char* name, std::uint64_t limit, SpoolBudget* budget)
+    : dir_(dir), name_(name), limit_(std::max<std::uint64_t>(limit, 4096)), budget_(budget) {}
 
 SpoolStream::SpoolStream(int dir, const char* name, const wire::ExtentMsg& extent)
     : dir_(dir), name_(name), limit_(0), abandoned_(true), extent_(extent) {}
@@ -82,14 +82,16 @@ bool SpoolStream::append(std::string_view bytes) {
       break;
     }
     if (extent_.ring_size == 0) {
-      const std::uint64_t room = limit_ - extent_.bytes;
+      std::uint64_t room = limit_ - extent_.bytes;
+      if (budget_ != nullptr) room = std::min(room, budget_->room(extent_.bytes));
       if (room == 0) {
-        layout_changed = start_ring(limit_);
+        layout_changed = start_ring(extent_.bytes);
         continue;
       }
       const auto run = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()));
       const std::size_t done = write_at(bytes.substr(0, run), extent_.bytes);
       extent_.bytes += done;
+      if (budget_ != nullptr) budget_->take(done);
       bytes.remove_prefix(done);
       if (done < run) layout_changed = start_ring(extent_.bytes);  // the disk is full: reuse what we hold
       continue;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/unique_fd.h"
+#include "keeper/spool_budget.h"
 #include "wire/messages.h"
 #include "wire/spool_layout.h"
 
@@ -15,8 +16,8 @@ namespace cay::keeper {
 class SpoolStream {
  public:
   // `dir` is the command's spool directory and outlives the stream; `name` the file in it, made at
-  // the first byte. `limit`: most bytes on disk.
-  SpoolStream(int dir, const char* name, std::uint64_t limit);
+  // the first byte. `limit`: most bytes on disk; `budget`: what the sandbox has left, and outlives it.
+  SpoolStream(int dir, const char* name, std::uint64_t limit, SpoolBudget* budget);
   // A finished stream, as its record tells it.
   SpoolStream(int dir, const char* name, const wire::ExtentMsg& extent);
 
@@ -49,6 +50,7 @@ class SpoolStream {
   int dir_;
   const char* name_;
   std::uint64_t limit_;
+  SpoolBudget* budget_ = nullptr;
   std::uint64_t lost_before_ = 0;  // ring bytes below this offset were refused by the disk
   bool abandoned_ = false;
   bool all_lost_ = false;

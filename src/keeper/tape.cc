@@ -7,6 +7,9 @@
 #include <cerrno>
 #include <optional>
 
+#include "keeper/command_state.h"
+#include "wire/spool_layout.h"
+
 namespace cay::keeper {
 namespace {
 
@@ -46,6 +49,24 @@ std::optional<wire::CommandMsg> read_record(int dir) {
   return wire::decode<wire::CommandMsg>(bytes);
 }
 
+std::uint64_t size_of_file(int dir, const char* name) {
+  struct stat info{};
+  const bool there = ::fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode);
+  return there ? static_cast<std::uint64_t>(info.st_size) : 0;
+}
+
+// The keeper that ran it died before it could record an end; what is in the files is its output.
+void record_lost(int dir, wire::CommandMsg& record) {
+  record.out = wire::settled(record.out, size_of_file(dir, wire::kSpoolOut), true);
+  record.err = wire::settled(record.err, size_of_file(dir, wire::kSpoolErr), true);
+  record.state = static_cast<std::uint8_t>(CommandState::kLost);
+  record.reason = "keeper lost: the sandbox ended before the end of the command was recorded";
+  wire::CommandMsg news = record;
+  news.argv = {};
+  // A disk that refuses now is asked again by the next who looks.
+  static_cast<void>(append_record(dir, news, false));
+}
+
 std::size_t size_of(const std::vector<std::string>& argv) {
   std::size_t total = 0;
   for (const auto& arg : argv) total += arg.size() + sizeof(std::string);
@@ -64,10 +85,10 @@ bool valid_command_id(std::string_view id) {
   return true;
 }
 
-Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit)
+Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, SpoolBudget* budget)
     : about(std::move(message)),
-      out(dir.get(), wire::kSpoolOut, limit),
-      err(dir.get(), wire::kSpoolErr, limit),
+      out(dir.get(), wire::kSpoolOut, limit, budget),
+      err(dir.get(), wire::kSpoolErr, limit, budget),
       dir_(std::move(dir)) {}
 
 Tape::Tape(UniqueFd dir, wire::CommandMsg message)
@@ -77,9 +98,15 @@ Tape::Tape(UniqueFd dir, wire::CommandMsg message)
       dir_(std::move(dir)),
       ended_(true) {}
 
-Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, std::uint64_t limit) {
+Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, std::uint64_t limit,
+                                           SpoolBudget* budget) {
   // 0750 by our umask-free wish: the daemon's group reads the spools of stopped sandboxes.
-  if (::mkdirat(spool, message.command_id.c_str(), 0750) != 0 && errno != EEXIST) {
+  bool made = ::mkdirat(spool, message.command_id.c_str(), 0750) == 0;
+  if (!made && errno == EEXIST) {  // one without a readable record, or it would have been found
+    erase(spool, message.command_id);
+    made = ::mkdirat(spool, message.command_id.c_str(), 0750) == 0;
+  }
+  if (!made) {
     return Error::from_errno(errno, "make the command's spool directory", "spool_unusable");
   }
   UniqueFd dir(::openat(spool, message.command_id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
@@ -90,7 +117,7 @@ Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, 
     return Error::from_errno(err, "write the command's record (is the data directory's disk full?)",
                              "spool_unusable");
   }
-  std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit));
+  std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit, budget));
   if (size_of(tape->about.argv) > kArgvInMemory) {
     tape->about.argv = {};
     tape->argv_on_disk_ = true;
@@ -105,7 +132,13 @@ Result<std::shared_ptr<Tape>> Tape::load(int spool, const std::string& id) {
   if (!message) {
     return Error{Code::kLost, "record_lost", "the record of command " + id + " cannot be read from its spool", errno};
   }
+  if (message->state == static_cast<std::uint8_t>(CommandState::kRunning)) record_lost(dir.get(), *message);
   return std::shared_ptr<Tape>(new Tape(std::move(dir), std::move(*message)));
+}
+
+std::uint64_t Tape::bytes_on_disk(int spool, const std::string& id) {
+  UniqueFd dir(::openat(spool, id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  return dir ? size_of_file(dir.get(), wire::kSpoolOut) + size_of_file(dir.get(), wire::kSpoolErr) : 0;
 }
 
 void Tape::erase(int spool, const std::string& id) {

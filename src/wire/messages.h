@@ -162,11 +162,15 @@ struct CommandMsg {
   std::uint64_t cpu_usec = 0;
   std::uint64_t max_rss_bytes = 0;
   ExtentMsg out, err;
+  std::int64_t ttl_ms = -1;       // kept so long after its end; -1: with the sandbox
+  std::int64_t ended_boot_ms = 0; // its end by CLOCK_BOOTTIME of this boot: the ttl counts from it
+  std::string ended_boot_id;
   template <class V> void fields(V& v) {
     v(1, command_id); v(2, digest); v(3, argv); v(4, pid); v(5, pty); v(6, known); v(7, started_at);
     v(8, cwd); v(9, user); v(10, timeout_ms); v(11, state); v(12, exit_code); v(13, signal); v(14, by);
     v(15, reason); v(16, oom_kills); v(17, tmpfs_bytes); v(18, witness); v(19, ended_at);
     v(20, cpu_usec); v(21, max_rss_bytes); v(22, out); v(23, err);
+    v(24, ttl_ms); v(25, ended_boot_ms); v(26, ended_boot_id);
   }
 };
 
@@ -285,9 +289,10 @@ struct CreateSandbox {
   std::uint64_t memory_bytes = 0;
   std::uint64_t disk_bytes = 0;
   std::uint32_t pids = 0;
+  std::uint64_t spool_bytes = 0;  // output kept of all its commands together; 0: the keeper's default
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, hostname); v(3, snapshot_id); v(4, cpu_millicores); v(5, memory_bytes);
-    v(6, disk_bytes); v(7, pids);
+    v(6, disk_bytes); v(7, pids); v(8, spool_bytes);
   }
 };
 

@@ -145,6 +145,7 @@ wire::StartCommand to_wire(const CommandSpec& spec) {
   start.kill_on_disconnect = spec.kill_on_disconnect;
   start.close_stdin = spec.close_stdin;
   start.end_tree = spec.end_tree;
+  start.spool_limit = spec.output_limit_bytes;
   start.digest = sha256_hex(wire::encode(start));
   start.command_id = spec.id.get();
   start.ignore_mismatch = spec.ignore_mismatch;
