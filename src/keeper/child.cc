@@ -208,9 +208,11 @@ void enter(const ChildPlan& plan) {
                 plan.stdio[2],  plan.pty_fd,     plan.task_fd};
   close_all_but(keep, static_cast<int>(sizeof keep / sizeof keep[0]));
   if (plan.init_pidfd >= 0) {
-    constexpr int kAll = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS |
-                         CLONE_NEWIPC | CLONE_NEWCGROUP;
+    constexpr int kAll = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;
     if (::setns(plan.init_pidfd, kAll) != 0) fail(plan.status_fd, "enter", errno);
+    // A cgroup namespace of its own, rooted where it stands by now: /proc/self/cgroup says "/" in every
+    // hierarchy. Init's would show the names of groups, which hold the instance's and the sandbox's ids.
+    if (::unshare(CLONE_NEWCGROUP) != 0) fail(plan.status_fd, "enter", errno);
   }
   // CLONE_VM: E goes at once and leaves C its memory, which saves a copy. No exit signal: with
   // CLONE_PARENT the kernel gives C that of E. The pid is in the cell before C runs, so that its

@@ -212,6 +212,14 @@ Result<std::vector<std::string>> Groups::ids() const {
   return found;
 }
 
+Result<void> Groups::join_tops() const {
+  for (const Tree* tree : trees()) {
+    if (tree == &v2_) continue;
+    CAY_CHECK(os::write_file(tree->top.get(), "cgroup.procs", "0"));
+  }
+  return {};
+}
+
 void Groups::remove_tops() {
   for (const Tree* tree : trees()) ::unlinkat(tree->root.get(), name_.c_str(), AT_REMOVEDIR);
 }

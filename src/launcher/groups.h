@@ -42,6 +42,9 @@ class Groups {
   Result<bool> remove(const std::string& id);
   // Every id that has a group in any hierarchy.
   Result<std::vector<std::string>> ids() const;
+  // Moves the calling process into the top groups of v1 hierarchies, and so all that it will fork: what a
+  // guest reads of init in /proc/1/cgroup is then relative to them, and does not show the host's groups.
+  Result<void> join_tops() const;
   // Removes the top groups if they are empty.
   void remove_tops();
 

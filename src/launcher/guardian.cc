@@ -41,6 +41,10 @@ sigset_t guarded_signals() {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (auto joined = host.groups.join_tops(); !joined) {
+    std::fprintf(stderr, "cay-launcher: %s\n", joined.error().message.c_str());
+    ::_exit(kFailed);
+  }
   const Error error = run_worker(host, listen_fd);
   std::fprintf(stderr, "cay-launcher: worker: %s\n", error.message.c_str());
   ::_exit(kFailed);
@@ -142,6 +146,7 @@ int run_guardian(Config config) {
   }
   if (settings.on_ready) settings.on_ready();
   const int code = guard(*host, listener.get());
+  host->groups.remove_tops();
   if (own_socket) (void)os::unlink_as(host->run.get(), kSocket, settings.daemon_uid, settings.daemon_gid);
   return code;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "launcher/init_process.h"
+#include "launcher/kernel_view.h"
 #include "os/file.h"
 #include "os/mount.h"
 
@@ -22,12 +23,8 @@ namespace {
 constexpr std::uint64_t kPlain = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kData = kPlain | MOUNT_ATTR_NOEXEC;
 
-// Parts of /proc that tell of the host or reach into it (Docker's list and ours). Absent ones are skipped.
-constexpr const char* kMaskedProc[] = {"acpi",          "asound",      "interrupts", "kcore",      "keys",
-                                       "latency_stats", "sched_debug", "scsi",       "timer_list", "timer_stats"};
-constexpr const char* kReadOnlyProc[] = {"bus", "fs", "irq", "sys", "sysrq-trigger"};
-constexpr const char* kMaskedSys[] = {"firmware", "kernel/debug", "kernel/tracing", "kernel/security",
-                                      "devices/virtual/powercap"};
+// Writing there would reach the host, where the kernel lets a sandbox's root try.
+constexpr const char* kReadOnlyProc[] = {"sys", "sysrq-trigger"};
 
 struct Device {
   const char* name;
@@ -100,6 +97,8 @@ Result<void> GuestRoot::make_staging() {
   CAY_CHECK(os::attach_mount(staging_.get(), AT_FDCWD, plan_.staging.c_str()));
   CAY_CHECK(make_directory(staging_.get(), "root", 0755));
   CAY_CHECK(make_directory(staging_.get(), "disk", 0755));
+  CAY_CHECK(make_directory(staging_.get(), "sys", 0755));
+  CAY_CHECK(make_directory(staging_.get(), "sysfs", 0755));
   // What masks are made of: read-only mounts of their own.
   CAY_CHECK(make_directory(staging_.get(), "void", 0555));
   CAY_CHECK(make_file(staging_.get(), "empty", 0444));
@@ -155,8 +154,8 @@ Result<void> GuestRoot::mount_proc() {
   CAY_TRY(const UniqueFd point, mount_point("proc"));
   CAY_TRY(const UniqueFd proc, os::new_mount("proc", {{"source", "proc"}}, kData));
   CAY_CHECK(os::attach_mount(proc.get(), point.get(), ""));
-  for (const char* path : kMaskedProc) {
-    CAY_CHECK(mask(proc.get(), path));
+  for (const std::string& name : *plan_.covered_proc) {
+    CAY_CHECK(mask(proc.get(), name.c_str()));
   }
   for (const char* path : kReadOnlyProc) {
     CAY_CHECK(make_read_only(proc.get(), path));
@@ -173,11 +172,12 @@ Result<void> GuestRoot::mount_sys() {
     CAY_TRY(const UniqueFd nothing, os::clone_mount(staging_.get(), "void"));
     return os::attach_mount(nothing.get(), point.get(), "");
   }
-  CAY_CHECK(os::attach_mount(sys->get(), point.get(), ""));
-  for (const char* path : kMaskedSys) {
-    CAY_CHECK(mask(sys->get(), path));
-  }
-  return {};
+  // The whole of it stays in staging, which goes with the host's mounts.
+  CAY_CHECK(os::attach_mount(sys->get(), staging_.get(), "sysfs"));
+  CAY_TRY(const UniqueFd frame, os::clone_mount(staging_.get(), "sys"));
+  CAY_CHECK(os::attach_mount(frame.get(), point.get(), ""));
+  CAY_CHECK(build_sys(sys->get(), frame.get()));
+  return os::set_mount_attributes(frame.get(), MOUNT_ATTR_RDONLY | kData);
 }
 
 Result<void> GuestRoot::mount_dev() {

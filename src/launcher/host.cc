@@ -9,6 +9,7 @@
 
 #include <cerrno>
 
+#include "launcher/kernel_view.h"
 #include "os/file.h"
 
 namespace cay::launcher {
@@ -67,6 +68,8 @@ Result<Host> Host::open(Config config) {
   host.config = std::move(config);
   CAY_TRY(host.boot_id, os::read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64));
   while (!host.boot_id.empty() && host.boot_id.back() == '\n') host.boot_id.pop_back();
+  CAY_TRY(const UniqueFd proc, os::open_dir(AT_FDCWD, "/proc"));
+  CAY_TRY(host.covered_proc, covered_proc_names(proc.get()));
   host.null = UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!host.null) return Error::from_errno(errno, "open /dev/null");
   CAY_CHECK(open_data(host));

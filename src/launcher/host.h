@@ -2,6 +2,7 @@
 // inherit it.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -15,6 +16,7 @@ namespace cay::launcher {
 struct Host {
   Config config;
   std::string boot_id;
+  std::vector<std::string> covered_proc;  // kernel_view.h
 
   UniqueFd data, run, spool, sandboxes, layers;  // directories of DATA
   UniqueFd empty;                                // an empty directory of root's: keepers are chrooted into it

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "launcher/guest_root.h"
+#include "launcher/init_filter.h"
 #include "os/caps.h"
 #include "os/net.h"
 #include "os/process.h"
@@ -68,7 +69,7 @@ Result<void> become_init(const InitPlan& plan) {
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   const int signals = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (signals < 0) ::_exit(1);
+  if (signals < 0 || !load_init_filter()) ::_exit(1);
   for (;;) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace cay::launcher {
 
@@ -17,6 +18,7 @@ struct InitPlan {
   std::string hostname;
   std::uint64_t memory_bytes = 0;  // tmpfs sizes follow from it
   bool fresh_disk = false;         // the first boot: /etc/hostname and /etc/hosts are written
+  const std::vector<std::string>* covered_proc = nullptr;  // kernel_view.h
   std::string staging;             // an empty directory of the host's: mounts are put together there
   char* arguments = nullptr;       // /proc/1/cmdline, readable inside
   std::size_t arguments_size = 0;

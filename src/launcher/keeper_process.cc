@@ -74,6 +74,7 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   if (::pipe2(lifeline, O_CLOEXEC) != 0) return Error::from_errno(errno, "make the lifeline");
   UniqueFd lifeline_read(lifeline[0]);
   UniqueFd lifeline_write(lifeline[1]);
+  plan.init.covered_proc = &host.covered_proc;
   plan.init.staging = host.empty_path;
   plan.init.arguments = host.config.arguments;
   plan.init.arguments_size = host.config.arguments_size;

@@ -126,6 +126,7 @@ Feature cgroup_kill(const Host& host) {
 Feature disk_quota(const Host& host) {
   const bool ok = !host.disks.enforced_by().empty();
   Feature feature{"disk quota", ok, ok ? "btrfs pool, a qgroup for each sandbox" : host.disks.why_plain(), "", ""};
+  if (ok) feature.fallback = "df inside shows the whole pool: btrfs does not tell the limit there";
   if (!ok) {
     feature.fallback = "plain directories: disk limits are accepted and not enforced";
     feature.remedy = "apt-get install btrfs-progs && modprobe btrfs loop, then restart the launcher";

@@ -18,7 +18,8 @@ def test_host_processes_cannot_be_seen_or_signalled(sandbox):
     marker = "cay-host-process-" + os.urandom(4).hex()
     host = subprocess.Popen(["sleep", "300"], env={"MARK": marker}, executable="/bin/sleep")
     try:
-        assert marker.encode() in pathlib.Path(f"/proc/{host.pid}/environ").read_bytes()  # positive control
+        # Positive control. Popen returns when exec closes its pipe, a little before the new environment is in place.
+        wait_until(lambda: marker.encode() in pathlib.Path(f"/proc/{host.pid}/environ").read_bytes(), "the marker is there")
         seen = sandbox.sh("cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'")
         assert marker not in seen.text and "cay serve" not in seen.text
         count = int(sandbox.sh("ls -d /proc/[0-9]* | wc -l").text)
@@ -41,6 +42,18 @@ def test_at_rest_nothing_of_ours_can_be_touched(sandbox):
     assert told["leaks"] == [] and told["changed"] == []
     assert sandbox.sh("cat /proc/1/stat | cut -d' ' -f3").text == "S\n"  # init sleeps: neither stopped nor dead
     assert sandbox.sh("exit 7").code == 7
+
+
+def test_init_has_a_filter_and_goes_on_reaping(sandbox):
+    told = dict(line.split(":\t", 1) for line in sandbox.sh("cat /proc/1/status").text.splitlines())
+    assert told["Name"] == "cay-init" and told["Seccomp"] == "2" and told["NoNewPrivs"] == "1"
+    assert int(told["CapPrm"], 16) == int(told["CapBnd"], 16) == 0
+    own = dict(line.split(":\t", 1) for line in sandbox.sh("cat /proc/self/status").text.splitlines())
+    assert own["NoNewPrivs"] == "0"  # positive control: the file tells the difference
+    # Orphans become init's: a hundred of them are reaped, behind the filter.
+    assert sandbox.sh("for i in $(seq 100); do (sleep 0.0$i &); done").code == 0
+    wait_until(lambda: "Z" not in sandbox.sh("cat /proc/[0-9]*/stat | cut -d' ' -f3").text and
+               sandbox.sh("grep -l sleep /proc/[0-9]*/comm").text == "", "the orphans are gone")
 
 
 def haunted_commands(sandbox, http, count, *how):
