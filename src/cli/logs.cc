@@ -70,7 +70,9 @@ std::string headline(const sdk::CommandInfo& info) {
 }
 
 int print_all(const sdk::Sandbox& box, std::vector<sdk::CommandInfo> commands, const LogsArgs& args) {
-  std::ranges::stable_sort(commands, {}, &sdk::CommandInfo::started_at);
+  std::ranges::sort(commands, [](const auto& a, const auto& b) {
+    return a.started_at != b.started_at ? a.started_at < b.started_at : a.id < b.id;
+  });
   for (const auto& info : commands) {
     write_all(STDERR_FILENO, headline(info));
     const int code = print_one(box, info, args);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/error.h"
 #include "keeper/command_state.h"
 #include "keeper/testing/local_keeper.h"
 #include "keeper/testing/local_sandbox.h"

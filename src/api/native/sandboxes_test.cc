@@ -63,6 +63,33 @@ TEST_F(NativeTest, StopAndStart) {
   EXPECT_EQ(call("GET", box + "/stats")->status, 200);
 }
 
+TEST_F(NativeTest, PauseAndResume) {
+  const std::string box = make_box();
+  EXPECT_EQ(json(call("POST", box + "/pause")).at("state").as_string(), "paused");
+  EXPECT_TRUE(json(call("GET", box + "/stats")).at("paused").as_bool());
+  const auto refused = call("POST", box + "/commands", R"({"argv":["true"]})");
+  EXPECT_EQ(refused->status, 409);
+  EXPECT_EQ(reason_of(refused), "sandbox_paused");
+  EXPECT_EQ(json(call("GET", "/api/v1/sandboxes?state=paused")).at("items").as_array().size(), 1u);
+  EXPECT_EQ(json(call("POST", box + "/resume")).at("state").as_string(), "ready");
+  ASSERT_EQ(call("POST", box + "/stop")->status, 200);
+  EXPECT_EQ(call("POST", box + "/pause")->status, 409);
+}
+
+TEST_F(NativeTest, TimersAreTakenMinusOneForNever) {
+  const auto made = call("POST", "/api/v1/sandboxes",
+                         R"({"idle_ttl_s":-1,"delete_after_stop_s":-1,"lifetime_s":60,"commands_keep_awake":true})");
+  ASSERT_EQ(made->status, 201) << made->answer_body;
+  EXPECT_EQ(json(made).at("idle_ttl_s"), 0);
+  EXPECT_EQ(json(made).at("delete_after_stop_s"), 0);
+  EXPECT_EQ(json(made).at("lifetime_s"), 60);
+  EXPECT_TRUE(json(made).at("commands_keep_awake").as_bool());
+  const std::string box = "/api/v1/sandboxes/" + std::string(json(made).at("id").as_string());
+  const auto changed = call("PATCH", box, R"({"lifetime_s":-1,"commands_keep_awake":false})");
+  EXPECT_EQ(json(changed).at("lifetime_s"), 0);
+  EXPECT_FALSE(json(changed).at("commands_keep_awake").as_bool());
+}
+
 TEST_F(NativeTest, ListsInPagesWithFilters) {
   for (const auto* name : {"a1", "a2", "a3", "b1"}) make_box(name);
   call("PATCH", "/api/v1/sandboxes/a2", R"({"labels":{"k":"v"}})");
