@@ -61,6 +61,45 @@ def timed(function, count, warm=3):
     return times
 
 
+def memory_of(pids):
+    """PSS of these processes in KiB: what each page costs, shared ones divided by their users."""
+    total = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            total += next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+    return total
+
+
+def idle_memory(api, count=20):
+    """(KiB of PSS, KiB of kernel memory) for one idle sandbox, as root on the daemon's machine; None elsewhere.
+
+    Kernel memory is the growth of unreclaimable slab, stacks and page tables over `count` sandboxes: other
+    work on the machine is in it too."""
+    def kernel():
+        with open("/proc/meminfo", encoding="ascii") as file:
+            rows = {line.split(":")[0]: int(line.split()[1]) for line in file}
+        return rows["SUnreclaim"] + rows["KernelStack"] + rows["PageTables"]
+
+    before = kernel()
+    boxes = [api.json("POST", "/api/v1/sandboxes", {})["id"] for _ in range(count)]
+    grown = kernel() - before
+    try:
+        pids = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cgroup", encoding="ascii") as file:
+                    if any(box in text for text in [file.read()] for box in boxes):
+                        pids.append(pid)
+            except OSError:
+                continue
+        if os.geteuid() != 0 or not pids:
+            return None
+        return memory_of(pids) / count, grown / count
+    finally:
+        for box in boxes:
+            api.call("DELETE", f"/api/v1/sandboxes/{box}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100)
@@ -126,6 +165,12 @@ def main():
         print(f"{'':<44} {row['mib_per_s']:.0f} MiB/s")
         rows.append(row)
     api.call("DELETE", f"/api/v1/sandboxes/{box}")
+    idle = idle_memory(api)
+    if idle:
+        print(f"{'idle sandbox, user memory (PSS)':<44}     {idle[0]:9.0f} KiB   kernel memory {idle[1]:.0f} KiB")
+        rows.append({"name": "idle sandbox", "unit": "KiB", "pss": idle[0], "kernel": idle[1]})
+    else:
+        print("idle sandbox: not measured (run this as root on the daemon's machine)")
     print(f"load after: {' '.join(f'{x:.2f}' for x in os.getloadavg())}")
     if options.json:
         with open(options.json, "w", encoding="utf8") as file:

@@ -81,10 +81,12 @@ const checks = {
     const stranger = new api.SandboxClient({ apiKey: "cay_wrong" });
     await rejects(stranger.listSandboxes(), "LangSmithSandboxAuthenticationError");
     await rejects(create({ memBytes: 10 * 2 ** 40 }), "LangSmithQuotaExceededError");
-    if (!newest) return;
-    await rejects(create({ idleTtlSeconds: 61 }), "LangSmithValidationError");
     const other = await create();
     await rejects(client.updateSandbox(other.name, this.box.name), "LangSmithResourceNameConflictError");
+    const dead = await client.getSandbox(process.env.CAY_FAILED_BOX); // its keeper was killed
+    await rejects(dead.read("/etc/hostname"), "LangSmithSandboxNotReadyError");
+    await rejects(create({ name: "No Such Name!" }), "LangSmithValidationError");
+    if (newest) await rejects(create({ idleTtlSeconds: 61 }), "LangSmithValidationError");
   },
   async "stop, start, wake on request"() {
     await this.box.run("echo kept > /root/kept");
