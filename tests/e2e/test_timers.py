@@ -133,7 +133,7 @@ def test_kill_on_disconnect(daemon, http, box):
 def test_any_request_wakes(http, box, request_of):
     assert http.post(f"/api/v1/sandboxes/{box['id']}/stop").status_code == 200
     answer = request_of(http, box["id"])
-    assert answer.status_code == 200, answer.text
+    assert answer.status_code in (200, 201), answer.text
     assert state(http, box["id"]) == "ready"
 
 
@@ -152,6 +152,10 @@ def test_many_wakes_are_one_boot(daemon, http, box):
     assert len({rest for _, rest in outputs}) == 1  # the same PID namespace: one boot
 
 
+# Done; gone; not now; lost to a stop while it ran; given up; refused by a sandbox that is being stopped.
+TRUTHFUL = {200, 204, 404, 409, 499, 500, 503}
+
+
 def test_wake_stop_and_delete_at_once(daemon, http):
     """Whoever wins, each is answered truthfully and nothing is left."""
     for _ in range(4):
@@ -167,8 +171,9 @@ def test_wake_stop_and_delete_at_once(daemon, http):
 
         with concurrent.futures.ThreadPoolExecutor(12) as pool:
             runs = [pool.submit(ask, verb) for verb in ("run", "stop") * 6]
-            assert all(r.result() in (200, 404, 409, 500, 499) for r in runs)
+            codes = [r.result() for r in runs]
+            assert set(codes) <= TRUTHFUL, codes
             mixed = [pool.submit(ask, verb) for verb in ("run", "stop", "delete", "run", "stop", "delete")]
             codes = [r.result() for r in mixed]
-        assert all(code in (200, 204, 404, 409, 499, 500) for code in codes), codes
+        assert set(codes) <= TRUTHFUL, codes
         wait_until(lambda: state(http, ref) == 404, "deleted")
