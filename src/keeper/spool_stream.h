@@ -17,7 +17,7 @@ class SpoolStream {
  public:
   // `dir` is the command's spool directory and outlives the stream; `name` the file in it, made at
   // the first byte. `limit`: most bytes on disk; `budget`: what the sandbox has left, and outlives it.
-  SpoolStream(int dir, const char* name, std::uint64_t limit, SpoolBudget* budget);
+  SpoolStream(int dir, const char* name, std::uint64_t limit, SpoolBudget* budget = nullptr);
   // A finished stream, as its record tells it.
   SpoolStream(int dir, const char* name, const wire::ExtentMsg& extent);
 
