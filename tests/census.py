@@ -5,17 +5,17 @@ import sqlite3
 import subprocess
 
 
-def _processes(data, instance):
-    """Pids of every process whose cgroup or command line belongs to this instance, by kind."""
+def _processes(instance):
+    """Pids of this instance's processes: in its cgroups, or its launcher. Other people's come and go meanwhile."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            cgroup = pathlib.Path(f"/proc/{pid}/cgroup").read_text()
+            proc = pathlib.Path("/proc") / pid
+            if instance in (proc / "cgroup").read_text() or instance.encode() in (proc / "cmdline").read_bytes():
+                found.append(pid)
         except OSError:
             continue
-        if instance in cgroup:
-            found.append(pid)
-    return len(found)
+    return found
 
 
 def _cgroups(instance):
@@ -25,9 +25,9 @@ def _cgroups(instance):
     return total
 
 
-def _namespaces():
+def _namespaces(pids):
     seen = set()
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    for pid in pids:
         for kind in ("user", "pid", "mnt", "net", "uts", "ipc", "cgroup"):
             try:
                 seen.add(os.readlink(f"/proc/{pid}/ns/{kind}"))
@@ -36,8 +36,17 @@ def _namespaces():
     return len(seen)
 
 
+def _loops(data):
+    lines = subprocess.run(["losetup", "-n", "-l", "-O", "BACK-FILE"], capture_output=True, text=True).stdout.splitlines()
+    return sum(str(data) in line for line in lines)
+
+
 def _files(path):
     return sum(len(dirs) + len(files) for root, dirs, files in os.walk(path) if "/layers" not in root)
+
+
+# Kept on purpose, and bounded: what happened, and what those that are gone have used.
+REMEMBERED = {"event", "usage_retired"}
 
 
 def census(daemon):
@@ -45,15 +54,15 @@ def census(daemon):
     instance = (data / "instance").read_text().strip()
     db = sqlite3.connect(f"file:{data / 'state.db'}?mode=ro", uri=True)
     tables = [row[0] for row in db.execute("select name from sqlite_master where type='table' and name not like 'sqlite%'")]
-    rows = {table: db.execute(f"select count(*) from {table}").fetchone()[0] for table in tables}
+    rows = {table: db.execute(f"select count(*) from {table}").fetchone()[0] for table in tables if table not in REMEMBERED}
     db.close()
-    loops = subprocess.run(["losetup", "-n", "-O", "NAME"], capture_output=True, text=True).stdout.split()
+    pids = _processes(instance)
     return {
-        "processes": _processes(data, instance),
+        "processes": len(pids),
         "cgroups": _cgroups(instance),
-        "namespaces": _namespaces(),
+        "namespaces": _namespaces(pids),
         "mounts": len(pathlib.Path("/proc/self/mountinfo").read_text().splitlines()),
-        "loops": len(loops),
+        "loops": _loops(data),
         "data files": sum(_files(data / part) for part in ("run", "spool", "sandboxes") if (data / part).exists()),
         "slots": len(os.listdir("/run/cay/slots")) if os.path.isdir("/run/cay/slots") else 0,
         "rows": rows,

@@ -17,7 +17,16 @@ import documented
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("CAY_BUILD", "build/release")
 CAY = BUILD / "cay"
-START_LIMIT = 90  # seconds: the first start links the default snapshot
+
+
+def slow(seconds):
+    """A deadline of a test, as this machine needs it: tests/guest/run sets CAY_SLOW_FACTOR for emulation."""
+    return seconds * float(os.environ.get("CAY_SLOW_FACTOR", "1"))
+
+
+START_LIMIT = slow(90)  # seconds: the first start links the default snapshot
+# The launcher needs root; the daemon and its tests do not.
+AS_ROOT = [] if os.geteuid() == 0 else ["sudo", "-n"]
 
 
 class Result:
@@ -43,6 +52,9 @@ class Daemon:
     def start(self, listen="127.0.0.1:0"):
         env = {**os.environ, **self.extra}
         env.pop("CAY_API_KEY", None)
+        if AS_ROOT:
+            subprocess.run([*AS_ROOT, CAY, "launcher", "--data", self.data, "--daemon-uid", str(os.getuid()), "--daemon-gid",
+                            str(os.getgid()), "--detach"], check=True, timeout=60)
         log = open(self.log, "ab")
         self.process = subprocess.Popen(
             [CAY, "serve", "--listen", listen, "--data", self.data, *self.args],
@@ -70,7 +82,7 @@ class Daemon:
 
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=slow(60))
 
     def restart(self, how="kill"):
         (self.kill if how == "kill" else self.terminate)()
@@ -83,23 +95,31 @@ class Daemon:
 
     def http(self, **kwargs):
         # An undocumented answer of the native API fails the test that got it.
-        return httpx.Client(base_url=self.url, headers={"X-Api-Key": self.key}, timeout=60,
+        return httpx.Client(base_url=self.url, headers={"X-Api-Key": self.key}, timeout=slow(60),
                             event_hooks={"response": [documented.check]}, **kwargs)
 
     def cli(self, *args, stdin=None, timeout=60, env=None):
-        done = subprocess.run([CAY, *map(str, args)], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
-                              capture_output=True, timeout=timeout, env={**os.environ, **self.env, **(env or {})})
+        words = (one if isinstance(one, bytes) else str(one) for one in args)
+        done = subprocess.run([CAY, *words], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
+                              capture_output=True, timeout=slow(timeout), env={**os.environ, **self.env, **(env or {})})
         return Result(done)
 
-    def close(self):
-        """Ends the daemon with its sandboxes, then the launcher; removes the data directory."""
+    def close(self, keep_log=False):
+        """Ends the daemon with its sandboxes, then the launcher; removes all of it. A sanitizer's finding fails."""
         if self.process and self.process.poll() is None:
             with self.http() as http:
                 for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]:
                     http.delete(f"/api/v1/sandboxes/{box['id']}")
             self.terminate()
-        subprocess.run([CAY, "launcher", "--data", self.data, "--stop"], check=False, timeout=60)
+        subprocess.run([*AS_ROOT, CAY, "launcher", "--data", self.data, "--stop"], check=False, timeout=slow(60))
+        if AS_ROOT and self.data.exists():
+            subprocess.run([*AS_ROOT, "rm", "-rf", "--one-file-system", self.data], check=False, timeout=slow(60))
         shutil.rmtree(self.data, ignore_errors=True)
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        found = "AddressSanitizer" in text or "runtime error:" in text
+        if not (keep_log or found):
+            shutil.rmtree(self.data.parent, ignore_errors=True)
+        assert not found, f"{self.log}:\n{text[-8000:]}"
 
 
 def new_daemon(*args, env=None):
@@ -110,6 +130,7 @@ def new_daemon(*args, env=None):
 
 def wait_until(condition, what, limit=20.0):
     """Waits for a fact of the outside world that has no event to wait on."""
+    limit = slow(limit)
     end = time.monotonic() + limit
     while True:
         value = condition()

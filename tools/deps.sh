@@ -1,23 +1,44 @@
-# Installs what a fresh Debian 12 lacks. Sourced by ./run and ./test: `cay_install build|test`.
+# Installs what a fresh Debian 12 lacks. Sourced by ./run and ./test: `cay_install build|test|long`.
 # Nothing is asked of the network when all is there already.
 
 CAY_APT_RUN="btrfs-progs ca-certificates"
 CAY_APT_BUILD="clang-19 lld-19 cmake ninja-build ccache pkg-config libboost1.81-dev libboost-json1.81-dev \
 libsqlite3-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libarchive-dev libssl-dev python3"
-CAY_APT_TEST="libgtest-dev libclang-rt-19-dev llvm-19 clang-format-19 python3-venv python3-pip git procps nodejs npm"
+CAY_APT_TEST="libgtest-dev libseccomp-dev libclang-rt-19-dev llvm-19 clang-format-19 python3-venv python3-pip git procps nodejs npm"
+CAY_APT_LONG="qemu-system-x86 mmdebstrap e2fsprogs"
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"
-  elif command -v sudo >/dev/null 2>&1; then sudo "$@"
+  elif command -v sudo >/dev/null 2>&1; then
+    if sudo -n true 2>/dev/null; then sudo "$@"
+    elif [ -n "${no_questions:-}" ]; then return 1
+    else
+      echo "cay: this step needs root; sudo asks for your password: $1 $2" >&2
+      sudo "$@"
+    fi
   else
     echo "cay: this step needs root: install sudo, or run it as root: $*" >&2
     return 1
   fi
 }
 
+# cay_configure PRESET [ARGS]: says nothing unless it fails. A new tree gets precompiled headers; an old one
+# stays what it is.
+cay_configure() {
+  local log pch=""
+  # ninja itself sees to what changes later, but for the presets.
+  [ "build/$1/build.ninja" -nt CMakePresets.json ] && return 0
+  log=$(mktemp)
+  [ -e "build/$1/CMakeCache.txt" ] || pch=-DCAY_PCH=ON
+  # shellcheck disable=SC2086
+  cmake --preset "$@" $pch >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; return 1; }
+  rm -f "$log"
+}
+
 cay_install() {
   local want="$CAY_APT_RUN $CAY_APT_BUILD" missing="" package
   [ "$1" = test ] && want="$want $CAY_APT_TEST"
+  [ "$1" = long ] && want="$CAY_APT_LONG"
   if ! command -v apt-get >/dev/null 2>&1; then
     echo "cay: this is not a Debian system: install by hand what tools/deps.sh lists" >&2
     return 0

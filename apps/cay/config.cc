@@ -98,6 +98,7 @@ std::map<std::string, Setter> settings(Config& config) {
       {"maximum.memory_bytes", number(defaults.maximum.memory_bytes, 16 << 20)},
       {"maximum.disk_bytes", number(defaults.maximum.disk_bytes, 16 << 20)},
       {"maximum.pids", number(defaults.maximum.pids, 16)},
+      {"events.keep", number(config.keep_events, 100)},
       {"langsmith.upstream", text(config.langsmith.url)},
       {"langsmith.upstream_key", text(config.langsmith.key)},
   };

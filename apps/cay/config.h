@@ -24,6 +24,7 @@ struct Config {
   bool insecure_http = false;
   bool stop_sandboxes = false;  // at SIGTERM
   std::string log_level = "info";
+  std::uint64_t keep_events = 100'000;  // of each tenant
   core::CoreConfig core;
   LangsmithUpstream langsmith;
 };

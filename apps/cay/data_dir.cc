@@ -35,19 +35,34 @@ Result<void> make_dir(const std::string& path, const DaemonUser& user, mode_t mo
   return {};
 }
 
-Result<void> make_parents(const std::string& path) {
+// What root makes under a user's own directory is that user's: a ~/.local of root's would lock them out.
+Result<void> make_parents(const std::string& path, const DaemonUser& user) {
+  bool under_users = false;
   for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
     const std::string part = path.substr(0, at);
-    if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) return Error::from_errno(errno, "make " + part);
+    if (::mkdir(part.c_str(), 0755) == 0) {
+      if (under_users && ::lchown(part.c_str(), user.uid, user.gid) != 0) return Error::from_errno(errno, "own " + part);
+    } else if (errno != EEXIST) {
+      return Error::from_errno(errno, "make " + part);
+    } else {
+      struct stat found{};
+      under_users = ::geteuid() == 0 && user.uid != 0 && ::stat(part.c_str(), &found) == 0 && found.st_uid == user.uid;
+    }
   }
   return {};
 }
 
-// Others may pass through every parent (the daemon is one of the others).
-bool reachable(const std::string& path) {
+bool may_pass(const struct stat& dir, const DaemonUser& user) {
+  if (dir.st_uid == user.uid) return (dir.st_mode & S_IXUSR) != 0;
+  if (dir.st_gid == user.gid) return (dir.st_mode & S_IXGRP) != 0;
+  return (dir.st_mode & S_IXOTH) != 0;
+}
+
+// The daemon's user may pass through every parent. (Keepers get descriptors: they need no path.)
+bool reachable(const std::string& path, const DaemonUser& user) {
   for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
     struct stat found{};
-    if (::stat(path.substr(0, at).c_str(), &found) != 0 || (found.st_mode & S_IXOTH) == 0) return false;
+    if (::stat(path.substr(0, at).c_str(), &found) != 0 || !may_pass(found, user)) return false;
   }
   return true;
 }
@@ -113,12 +128,12 @@ Result<DataDir> open_data_dir(const std::string& wanted, const DaemonUser& user)
     if (::getcwd(cwd, sizeof cwd) == nullptr) return Error::from_errno(errno, "getcwd");
     path = std::string(cwd) + "/" + path;
   }
-  CAY_CHECK(make_parents(path));
+  CAY_CHECK(make_parents(path, user));
   CAY_CHECK(make_dir(path, user, 0711));
   char real[PATH_MAX];
   if (::realpath(path.c_str(), real) == nullptr) return Error::from_errno(errno, "resolve " + path);
   path = real;
-  if (::geteuid() == 0 && user.uid != 0 && !reachable(path)) {
+  if (::geteuid() == 0 && user.uid != 0 && !reachable(path, user)) {
     return Error{Code::kPermissionDenied, "data_dir_unreachable",
                  "the daemon runs as " + user.name + " and cannot reach " + path +
                      " through its parents: use a path that others may pass (/var/lib/cay), or --run-as root",

@@ -1,5 +1,6 @@
 #include "launcher_command.h"
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,12 @@ namespace cay::app {
 namespace {
 
 constexpr int kFailure = 125;
+
+// A uid without an account has a group of the same number.
+gid_t group_of(uid_t uid) {
+  const passwd* entry = ::getpwuid(uid);
+  return entry != nullptr ? entry->pw_gid : uid;
+}
 
 int say(const Error& error) {
   std::fprintf(stderr, "cay launcher: %s\n", error.message.c_str());
@@ -34,7 +41,7 @@ int launcher_command(int argc, char** argv) {
   bool stop = false, detach = false;
   app.add_option("--data", dir, "the daemon's data directory")->capture_default_str();
   app.add_option("--daemon-uid", uid, "the user that the daemon runs as")->capture_default_str();
-  app.add_option("--daemon-gid", gid, "its group (default: the same number)");
+  app.add_option("--daemon-gid", gid, "its group (default: that user's own)");
   app.add_flag("--stop", stop, "end the running launcher of this data directory");
   app.add_flag("--detach", detach, "return once it serves");
   try {
@@ -51,7 +58,7 @@ int launcher_command(int argc, char** argv) {
   if (::geteuid() != 0) {
     return say(Error{Code::kPermissionDenied, "needs_root", "the launcher makes mounts and id maps: start it with sudo", 0});
   }
-  const gid_t group = gid < 0 ? uid : static_cast<gid_t>(gid);
+  const gid_t group = gid < 0 ? group_of(uid) : static_cast<gid_t>(gid);
   auto data = open_data_dir(dir, DaemonUser{uid, group, "uid " + std::to_string(uid)});
   if (!data) return say(data.error());
   const LauncherOptions options{data->path, data->instance, uid, group};

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +23,9 @@ extern "C" const char cay_launcher_blob_end[];
 namespace cay::app {
 namespace {
 
-constexpr auto kStartLimit = std::chrono::seconds(10);
+// The first start makes the disk pool's file system: seconds on a slow disk or an emulated machine.
+constexpr auto kStartLimit = std::chrono::seconds(60);
+constexpr auto kStopLimit = std::chrono::seconds(10);
 constexpr int kPollMs = 5;
 
 std::string socket_path(const std::string& data) { return data + "/run/launcher.sock"; }
@@ -99,12 +102,21 @@ Result<void> start_launcher(const LauncherOptions& options) {
   std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   char* envp[] = {path.data(), nullptr};
 
-  // Two forks: the launcher is nobody's child and outlives us.
+  int pids[2];
+  if (::pipe2(pids, O_CLOEXEC) != 0) return Error::from_errno(errno, "pipe");
+  const UniqueFd from_middle(pids[0]);
+  UniqueFd to_us(pids[1]);
+
+  // Two forks: the launcher is nobody's child and outlives us. Its pid comes back through the pipe.
   const pid_t middle = ::fork();
   if (middle < 0) return Error::from_errno(errno, "fork");
   if (middle == 0) {
     ::setsid();
-    if (::fork() != 0) ::_exit(0);
+    const pid_t launcher = ::fork();
+    if (launcher != 0) {
+      (void)!::write(to_us.get(), &launcher, sizeof launcher);
+      ::_exit(0);
+    }
     ::dup2(null.get(), 0);
     ::dup2(log.get(), 1);
     ::dup2(log.get(), 2);
@@ -113,14 +125,23 @@ Result<void> start_launcher(const LauncherOptions& options) {
   }
   int status = 0;
   ::waitpid(middle, &status, 0);
+  to_us.reset();
+  pid_t launcher = -1;
+  const bool told = ::read(from_middle.get(), &launcher, sizeof launcher) == sizeof launcher && launcher > 0;
+  // Where it is gone already, there is no process to open; then its socket tells whether another one serves.
+  const UniqueFd process(told ? static_cast<int>(::syscall(SYS_pidfd_open, launcher, 0)) : -1);
 
   const auto end = std::chrono::steady_clock::now() + kStartLimit;
   while (!launcher_answers(options.data)) {
-    if (std::chrono::steady_clock::now() > end) {
-      return Error{Code::kDeadlineExceeded, "launcher_failed",
-                   "the launcher did not come up; its last words: " + last_words(log_path(options.data)), 0};
+    pollfd ended{process.get(), POLLIN, 0};
+    const bool dead = !process || ::poll(&ended, 1, kPollMs) > 0;
+    const bool late = std::chrono::steady_clock::now() > end;
+    if ((dead && !launcher_answers(options.data)) || late) {
+      return Error{late ? Code::kDeadlineExceeded : Code::kUnavailable, "launcher_failed",
+                   std::string(late ? "the launcher did not come up in 60 s" : "the launcher ended") +
+                       "; its last words (" + log_path(options.data) + "): " + last_words(log_path(options.data)),
+                   0};
     }
-    ::poll(nullptr, 0, kPollMs);
   }
   return {};
 }
@@ -136,7 +157,7 @@ Result<void> stop_launcher(const std::string& data) {
     return Error{Code::kPermissionDenied, "not_a_launcher", "what listens on " + socket_path(data) + " is not root's", 0};
   }
   if (::kill(peer.pid, SIGTERM) != 0) return Error::from_errno(errno, "end the launcher");
-  const auto end = std::chrono::steady_clock::now() + kStartLimit;
+  const auto end = std::chrono::steady_clock::now() + kStopLimit;
   while (launcher_answers(data)) {
     if (std::chrono::steady_clock::now() > end) {
       return Error{Code::kDeadlineExceeded, "launcher_stays", "the launcher did not end in 10 s", 0};

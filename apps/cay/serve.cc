@@ -145,6 +145,7 @@ class Daemon {
     asio::signal_set ending(loop_, SIGTERM, SIGINT);
     co_await ending.async_wait(asio::use_awaitable);
     spdlog::info("ending");
+    core_->events().end();  // or streams of events would be waited for
     co_await listener.shutdown(kShutdownLimit);
     auto closed = co_await core_->close(config_.stop_sandboxes);
     co_return closed;
@@ -215,7 +216,7 @@ int serve(const Config& config) {
 
   auto data = prepare(config);
   if (!data) return fail(data.error());
-  auto store = store::open_store(data->path);
+  auto store = store::open_store(data->path, {.keep_events = config.keep_events});
   if (!store) return fail(store.error());
   auto keys = keys_of(*data);
   if (!keys) return fail(keys.error());

@@ -70,6 +70,12 @@ struct LabelArgs {
 struct StatsArgs {
   std::vector<std::string> refs;  // empty: all that are ready
 };
+struct EventsArgs {
+  std::string after;  // a number, or "now"; empty: from the oldest that is kept
+  std::string sandbox;
+  std::vector<std::string> types;
+  bool follow = false;
+};
 struct SnapshotsArgs {};
 struct DoctorArgs {};
 struct VersionArgs {};
@@ -78,7 +84,8 @@ struct CompletionArgs {
 };
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
-                          StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, SnapshotsArgs, DoctorArgs,
+                          StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, EventsArgs,
+                          SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;
 
 struct Invocation {

@@ -34,6 +34,7 @@ struct Dispatch {
   int operator()(const RenameArgs& args) const { return rename_command(at, args); }
   int operator()(const LabelArgs& args) const { return label_command(at, args); }
   int operator()(const StatsArgs& args) const { return stats_command(at, args); }
+  int operator()(const EventsArgs& args) const { return events_command(at, args); }
   int operator()(const CpArgs& args) const { return cp_command(at, args); }
   int operator()(const SnapshotsArgs& /*args*/) const { return snapshots_command(at); }
   int operator()(const DoctorArgs& /*args*/) const { return doctor_command(at); }

@@ -30,6 +30,8 @@ int rename_command(Context& at, const RenameArgs& args);
 int label_command(Context& at, const LabelArgs& args);
 int stats_command(Context& at, const StatsArgs& args);
 
+int events_command(Context& at, const EventsArgs& args);
+
 int cp_command(Context& at, const CpArgs& args);
 
 int snapshots_command(Context& at);

@@ -47,9 +47,14 @@ sdk::Feature user_namespaces() {
           ok ? "" : "sysctl -w user.max_user_namespaces=65536"};
 }
 
+// A module that is there is loaded when the launcher first needs it.
 sdk::Feature filesystem(const std::string& name, const std::string& lost) {
-  const bool ok = content_of("/proc/filesystems").find("\t" + name + "\n") != std::string::npos;
-  return {name, ok, ok ? "in the kernel" : "not loaded", ok ? "" : lost, ok ? "" : "modprobe " + name};
+  if (content_of("/proc/filesystems").find("\t" + name + "\n") != std::string::npos) return {name, true, "in the kernel", "", ""};
+  utsname kernel{};
+  ::uname(&kernel);
+  const std::string modules = std::string("/lib/modules/") + kernel.release + "/modules.dep";
+  if (content_of(modules.c_str()).find("/" + name + ".ko") != std::string::npos) return {name, true, "a module, loaded when needed", "", ""};
+  return {name, false, "missing", lost, "modprobe " + name};
 }
 
 sdk::Feature root() {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/exit_code.h"
+#include "cli/render.h"
 
 namespace cay::cli {
 
@@ -37,7 +38,7 @@ void print(std::string_view text) {
 }
 
 void print_error(std::string_view line) {
-  write_all(STDERR_FILENO, "cay: " + std::string(line) + "\n");
+  write_all(STDERR_FILENO, "cay: " + printable(line, Newlines::kKept) + "\n");
 }
 
 }  // namespace cay::cli

@@ -43,6 +43,7 @@ class Parser {
     add_sandbox_commands();
     add_command_commands();
     add_cp();
+    add_watching();
     add_host_commands();
   }
 
@@ -128,7 +129,7 @@ class Parser {
       throw CLI::ValidationError("COMMAND", "put the whole command behind --");
     }
     to.argv = dashes_ ? after_ : texts_.command;
-    if (to.argv.empty()) throw CLI::RequiredError("a command, as in: cay run -- python3 -c 'print(2+2)'; it");
+    if (to.argv.empty()) throw CLI::ValidationError("COMMAND", "is missing, as in: cay run -- python3 -c 'print(2+2)'");
     if (json_ && to.terminal) throw CLI::ValidationError("--json", "and -t do not go together: a terminal has one stream");
     if (to.detach && (to.interactive || to.terminal)) throw CLI::ValidationError("-d", "goes with neither -i nor -t");
   }
@@ -301,6 +302,20 @@ class Parser {
     sub->add_option("TO", cp->to, "Local path, '-' for stdout, or SANDBOX:/path")->required();
     sub->add_option("-u,--user", cp->user, "Who reads or writes inside (default: root)");
     sub->add_flag("--keep-links", cp->keep_links, "Make links that lead out of the tree, too");
+  }
+
+  void add_watching() {
+    auto events = std::make_shared<EventsArgs>();
+    auto* sub = add<EventsArgs>("events", "What happened to sandboxes and commands, in order",
+        "  cay events --sandbox box\n"
+        "  cay events --follow --after now --json     one JSON object a line, from now on\n"
+        "  cay events --after 1200 --type command.ended\n",
+        [events](Texts&) { return *events; }, "Host");
+    sub->add_flag("-f,--follow", events->follow, "Go on, and wait for what happens");
+    sub->add_option("--after", events->after, "The number of the last event seen, or now (default: all that are kept)");
+    sub->add_option("--sandbox", events->sandbox, "Id or name");
+    sub->add_option("--type", events->types, "A type, or its beginning up to a dot: command.; repeatable")
+        ->take_all()->allow_extra_args(false);
   }
 
   void add_host_commands() {

@@ -13,17 +13,27 @@ namespace cay::cli {
 
 namespace json = codec::json;
 
-std::string printable(const std::string& text) {
+std::string printable(std::string_view text, Newlines newlines) {
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      out.push_back(c);
-      continue;
-    }
+  const auto escape = [&out](unsigned char byte) {
     char escaped[8];
     std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
     out += escaped;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
+    if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F
+      escape(byte);
+      escape(next);
+      ++i;
+    } else if (byte == '\n' && newlines == Newlines::kKept) {
+      out.push_back('\n');
+    } else if (byte < 0x20 || byte == 0x7f) {
+      escape(byte);
+    } else {
+      out.push_back(text[i]);
+    }
   }
   return out;
 }

@@ -1,6 +1,7 @@
 // What commands print: tables for people, JSON for machines. Pure.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cay/client.h"
@@ -10,8 +11,10 @@ namespace cay::cli {
 using Row = std::vector<std::string>;
 // Columns as wide as they need; control characters of guests' strings made visible.
 std::string table(const Row& head, const std::vector<Row>& rows);
-// One line of a table's cell: no control characters, so that no guest paints the terminal.
-std::string printable(const std::string& text);
+// One line of a table's cell: no control characters (the C1 ones of UTF-8 too), so that no guest paints
+// the terminal.
+enum class Newlines { kShown, kKept };
+std::string printable(std::string_view text, Newlines newlines = Newlines::kShown);
 
 std::string sandbox_table(const std::vector<sdk::SandboxInfo>& items);
 std::string command_table(const std::vector<sdk::CommandInfo>& items);

@@ -28,6 +28,13 @@ TEST(RenderTest, ExitCodesAreThoseOfAShell) {
   EXPECT_EQ(result("lost", {}, {}).command.shell_exit_code(), 125);
 }
 
+TEST(RenderTest, NothingPaintsTheTerminal) {
+  EXPECT_EQ(printable("a\x1b[31m\x07\nb\x7f"), "a\\x1b[31m\\x07\\x0ab\\x7f");
+  EXPECT_EQ(printable("one\ntwo\r", Newlines::kKept), "one\ntwo\\x0d");
+  EXPECT_EQ(printable("\xc2\x9b" "31m"), "\\xc2\\x9b31m") << "CSI as one character";
+  EXPECT_EQ(printable("\xc2\xa0\xc3\xa4 \xe6\xb2\x99"), "\xc2\xa0\xc3\xa4 \xe6\xb2\x99") << "text stays";
+}
+
 TEST(RenderTest, ErrorsBeforeTheCommandAreThoseOfAShell) {
   EXPECT_EQ(exit_code_of(ApiError(ErrorCode::kInvalidArgument, "command_not_found", "x")), 127);
   EXPECT_EQ(exit_code_of(ApiError(ErrorCode::kInvalidArgument, "not_executable", "x")), 126);

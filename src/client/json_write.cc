@@ -1,16 +1,26 @@
 #include "client/json_write.h"
 
+#include "cay/error.h"
+#include "codec/utf8.h"
+
 namespace cay::client {
 namespace {
 
-json::object strings(const std::map<std::string, std::string>& from) {
+// JSON carries text. Said here: the daemon could only call the whole request malformed.
+const std::string& text(std::string_view what, const std::string& value) {
+  if (codec::is_utf8(value)) return value;
+  throw ApiError(ErrorCode::kInvalidArgument, "invalid_field",
+                 std::string(what) + ": is not valid UTF-8, which requests are made of: pass such bytes by stdin or in a file");
+}
+
+json::object strings(std::string_view what, const std::map<std::string, std::string>& from) {
   json::object out;
-  for (const auto& [key, value] : from) out[key] = value;
+  for (const auto& [key, value] : from) out[text(what, key)] = text(what, value);
   return out;
 }
 
 void put(json::object& out, std::string_view name, const std::string& value) {
-  if (!value.empty()) out[name] = value;
+  if (!value.empty()) out[name] = text(name, value);
 }
 
 json::object limits_body(const sdk::Limits& limits) {
@@ -28,12 +38,12 @@ json::object create_body(const sdk::CreateOptions& options) {
   json::object out;
   put(out, "name", options.name);
   put(out, "snapshot", options.snapshot);
-  if (!options.labels.empty()) out["labels"] = strings(options.labels);
+  if (!options.labels.empty()) out["labels"] = strings("labels", options.labels);
   json::object limits = limits_body(options.limits);
   if (!limits.empty()) out["limits"] = std::move(limits);
   put(out, "user", options.user);
   put(out, "workdir", options.workdir);
-  if (!options.env.empty()) out["env"] = strings(options.env);
+  if (!options.env.empty()) out["env"] = strings("env", options.env);
   put(out, "policy", options.policy);
   if (options.idle_ttl_s) out["idle_ttl_s"] = *options.idle_ttl_s;
   if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
@@ -46,8 +56,8 @@ json::object create_body(const sdk::CreateOptions& options) {
 
 json::object update_body(const sdk::UpdateOptions& options) {
   json::object out;
-  if (options.name) out["name"] = *options.name;
-  if (options.labels) out["labels"] = strings(*options.labels);
+  if (options.name) out["name"] = text("name", *options.name);
+  if (options.labels) out["labels"] = strings("labels", *options.labels);
   if (options.idle_ttl_s) out["idle_ttl_s"] = *options.idle_ttl_s;
   if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
   if (options.lifetime_s) out["lifetime_s"] = *options.lifetime_s;
@@ -62,12 +72,13 @@ json::object update_body(const sdk::UpdateOptions& options) {
 json::object command_body(const std::vector<std::string>& argv, Line line, const sdk::CommandOptions& options) {
   json::object out;
   if (line == Line::kShell) {
-    out["command"] = argv.empty() ? std::string() : argv.front();
+    out["command"] = argv.empty() ? std::string() : text("command", argv.front());
   } else {
-    out["argv"] = json::array(argv.begin(), argv.end());
+    json::array& list = out["argv"].emplace_array();
+    for (const auto& arg : argv) list.emplace_back(text("argv", arg));
   }
   put(out, "id", options.id);
-  if (!options.env.empty()) out["env"] = strings(options.env);
+  if (!options.env.empty()) out["env"] = strings("env", options.env);
   put(out, "cwd", options.cwd);
   put(out, "user", options.user);
   if (options.terminal) out["pty"] = {{"rows", options.terminal->rows}, {"cols", options.terminal->cols}};

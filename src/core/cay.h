@@ -102,6 +102,19 @@ class Files {
                                 std::unique_ptr<TreeSource> tree) = 0;
 };
 
+// What happened, in order, numbered without holes for each tenant (model/event.h).
+class Events {
+ public:
+  virtual ~Events() = default;
+  // kOutOfRange (event_ahead). `query.sandbox`: id or name.
+  virtual Task<EventPage> read(Principal who, EventQuery query) = 0;
+  // The same, waiting up to `wait` until there is an item or a gap to tell of.
+  virtual Task<EventPage> follow(Principal who, EventQuery query, std::chrono::milliseconds wait) = 0;
+  // From now on follow() does not wait, and ended() is true: the daemon ends.
+  virtual void end() = 0;
+  virtual bool ended() const = 0;
+};
+
 // What the facades are given. Built by make_core (core/make_core.h).
 class Cay {
  public:
@@ -109,6 +122,7 @@ class Cay {
   virtual Sandboxes& sandboxes() = 0;
   virtual Commands& commands() = 0;
   virtual Files& files() = 0;
+  virtual Events& events() = 0;
   virtual Runtime& runtime() = 0;  // features for doctor only
 
   // Prepares the default snapshot, adopts what lives, marks what died, removes what nobody owns.

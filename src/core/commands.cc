@@ -26,9 +26,16 @@ Task<void> CommandVerbs::wake(Principal who, std::string ref) {
 
 Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec asked) {
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
-  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   spec.run = layered(held.entry->row.run, spec.run);
-  auto command = co_await held.live->start(std::move(spec));
+  // As a job: a caller that goes away meanwhile leaves a command that the journal knows of.
+  auto command = co_await jobs_.finish<Command>(start_job(std::move(held), std::move(spec)));
+  co_return command;
+}
+
+Task<Command> CommandVerbs::start_job(Held held, CommandSpec spec) {
+  CAY_CO_TRY(Command command, co_await held.live->start(std::move(spec)));
+  log_.started(*held.entry, command);
   co_return command;
 }
 
@@ -45,6 +52,7 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
 Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec) {
   const CommandId id = spec.id;
   CAY_CO_TRY(Command command, co_await held.live->start(std::move(spec)));
+  log_.started(*held.entry, command);
   const OutputOffsets from;
   CAY_CO_TRY(auto reader, co_await held.live->attach(id, from));
   co_return held_reader(std::move(reader), std::move(held), std::move(command));

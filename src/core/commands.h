@@ -1,6 +1,7 @@
 // CommandVerbs: core::Commands over live sandboxes, and over the spools of stopped ones.
 #pragma once
 #include "core/cay.h"
+#include "core/command_log.h"
 #include "core/jobs.h"
 #include "core/wake.h"
 
@@ -8,7 +9,8 @@ namespace cay::core {
 
 class CommandVerbs : public Commands {
  public:
-  CommandVerbs(Wake& wake, Runtime& runtime, Jobs& jobs) : wake_(wake), runtime_(runtime), jobs_(jobs) {}
+  CommandVerbs(Wake& wake, Runtime& runtime, Jobs& jobs, CommandLog& log)
+      : wake_(wake), runtime_(runtime), jobs_(jobs), log_(log) {}
 
   Task<void> wake(Principal who, std::string ref) override;
   Task<Command> start(Principal who, std::string ref, CommandSpec spec) override;
@@ -23,12 +25,14 @@ class CommandVerbs : public Commands {
   Task<void> forget(Principal who, std::string ref, CommandId id) override;
 
  private:
+  Task<Command> start_job(Held held, CommandSpec spec);
   Task<Reader> run_job(Held held, CommandSpec spec);
   Task<Command> from_spools(SandboxId sandbox, CommandId id);
 
   Wake& wake_;
   Runtime& runtime_;
   Jobs& jobs_;
+  CommandLog& log_;
 };
 
 }  // namespace cay::core

@@ -16,14 +16,20 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       wake_(registry_, boots_, config.timing),
       timers_(registry_, lifecycle_, jobs_),
       restart_(registry_, runtime, admission_, jobs_),
+      command_log_(registry_, runtime, jobs_),
+      events_(registry_),
       sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, std::move(config.defaults), config.timing),
-      commands_(wake_, runtime, jobs_),
+      commands_(wake_, runtime, jobs_, command_log_),
       files_(wake_) {}
 
 Task<void> Core::open(std::function<void(std::string)> progress) {
   CAY_CO_TRY(const SnapshotInfo snapshot, co_await runtime_.prepare_default_snapshot(progress));
   CAY_CO_CHECK(registry_->store().put_snapshot(snapshot));
   CAY_CO_CHECK(co_await restart_.run(std::move(progress)));
+  registry_->on_state = [this, alive = std::weak_ptr<bool>(alive_)](const std::shared_ptr<Entry>& entry) {
+    if (!alive.expired()) command_log_.on_state(entry);
+  };
+  CAY_CO_CHECK(command_log_.open());
   runtime_.watch([this, alive = std::weak_ptr<bool>(alive_)](SandboxDeath death) {
     if (!alive.expired()) lifecycle_.died(death);
   });
@@ -31,12 +37,15 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
     if (!alive.expired()) timers_.poke();
   };
   jobs_.spawn(timers_.run());
+  jobs_.spawn(command_log_.run());
   co_return Result<void>();
 }
 
 Task<void> Core::close(bool stop_sandboxes) {
   jobs_.closing = true;
   timers_.stop();
+  command_log_.stop();
+  events_.end();
   for (const auto& entry : registry_->entries()) {
     if (entry->boot) entry->boot->give_up(shutting_down());
   }
@@ -53,6 +62,8 @@ Task<void> Core::close(bool stop_sandboxes) {
     registry_->rewrite(*entry);
     entry->live.reset();  // lets the keepers go; they live on
   }
+  auto told = registry_->store().flush_events();
+  if (done && !told) done = std::move(told);
   if (!idle) {
     co_return Error{Code::kDeadlineExceeded, "close_timeout", "work was still under way when the daemon ended", 0};
   }

@@ -2,7 +2,9 @@
 #pragma once
 #include <memory>
 
+#include "core/command_log.h"
 #include "core/commands.h"
+#include "core/events.h"
 #include "core/files.h"
 #include "core/make_core.h"
 #include "core/pause.h"
@@ -19,6 +21,7 @@ class Core : public Cay {
   Sandboxes& sandboxes() override { return sandboxes_; }
   Commands& commands() override { return commands_; }
   Files& files() override { return files_; }
+  Events& events() override { return events_; }
   Runtime& runtime() override { return runtime_; }
   Task<void> open(std::function<void(std::string)> progress) override;
   Task<void> close(bool stop_sandboxes) override;
@@ -40,6 +43,8 @@ class Core : public Cay {
   Wake wake_;
   Timers timers_;
   Restart restart_;
+  CommandLog command_log_;
+  EventLog events_;
   SandboxVerbs sandboxes_;
   CommandVerbs commands_;
   FileVerbs files_;

@@ -50,8 +50,10 @@ Result<void> Registry::save(Entry& entry, Sandbox next) {
   next.last_active_at = entry.last_active;
   next.marks.active = entry.active_mark;
   CAY_CHECK(store_.update(next));
+  const SandboxState before = entry.row.state;
   entry.row = std::move(next);
   entry.unsaved = false;
+  moved(entry, before);
   changed();
   return {};
 }
@@ -60,9 +62,11 @@ void Registry::record(Entry& entry, Sandbox next) {
   next.updated_at = clock_.wall();
   next.last_active_at = entry.last_active;
   next.marks.active = entry.active_mark;
+  const SandboxState before = entry.row.state;
   entry.row = std::move(next);
   entry.unsaved = true;
   rewrite(entry);
+  moved(entry, before);
   changed();
 }
 

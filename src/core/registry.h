@@ -81,10 +81,15 @@ class Registry {
 
   // Called when a timer may have become due earlier.
   std::function<void()> on_change;
+  // Called when a sandbox went from one state to another (not for the rows read at start).
+  std::function<void(const std::shared_ptr<Entry>&)> on_state;
 
  private:
   void changed() {
     if (on_change) on_change();
+  }
+  void moved(const Entry& entry, SandboxState before) const {
+    if (before != entry.row.state && on_state) on_state(by_id(entry.row.id));
   }
   asio::any_io_executor loop_;
   Store& store_;

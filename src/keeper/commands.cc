@@ -298,6 +298,11 @@ void Commands::on_output(Command& command) { readers_.on_output(command); }
 
 void Commands::on_ended(Command& command) {
   --live_;
+  wire::CommandMsg ended = command.tape()->about;
+  ended.argv.clear();  // may be long, and whoever wants them asks
+  ended.cwd.clear();
+  ended.user.clear();
+  shop_.outbox.event(wire::Type::kEnded, wire::encode(ended));
   readers_.on_ended(command);
   const auto found = entries_.find(command.id());
   if (found != entries_.end()) expire_later(found->first, found->second, found->second.ttl_ms);

@@ -24,6 +24,8 @@ class Outbox {
   // A DATA frame without a copy of the bytes more than needed.
   virtual void send_data(ReplyTo to, const wire::Data& data) = 0;
   virtual bool room() const = 0;
+  // A word on channel 0 to whoever is the daemon now. Left out when there is no room or no daemon.
+  virtual void event(wire::Type /*type*/, const std::string& /*payload*/) {}
 
   template <wire::Message T>
   void send(ReplyTo to, wire::Type type, const T& message) {

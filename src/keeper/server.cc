@@ -143,6 +143,10 @@ void Server::send_data(ReplyTo to, const wire::Data& data) {
   daemon_->connection->send_data(to.channel, data);
 }
 
+void Server::event(Type type, const std::string& payload) {
+  if (room()) daemon_->connection->send(type, 0, payload);
+}
+
 bool Server::room() const { return daemon_ != nullptr && daemon_->connection->room(); }
 
 template <class T, class Fn>

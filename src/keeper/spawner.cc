@@ -144,11 +144,11 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   return std::nullopt;
 }
 
-void Spawner::on_status(Attempt& attempt) {
+bool Spawner::on_status(Attempt& attempt) {
   for (;;) {
     const ssize_t got = ::read(attempt.status.get(), attempt.partial + attempt.got, sizeof attempt.partial - attempt.got);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return;
+    if (got < 0) return false;
     if (got == 0) break;
     attempt.got += static_cast<std::size_t>(got);
     if (attempt.got < sizeof attempt.partial) continue;
@@ -161,6 +161,7 @@ void Spawner::on_status(Attempt& attempt) {
   attempt.watch.reset();
   attempt.status.reset();
   settle(attempt);
+  return true;
 }
 
 // Both the pipe's end and E's end are in: the try is decided.
@@ -212,6 +213,9 @@ void Spawner::on_deadline(Attempt& attempt) {
   const pid_t child = attempt.child != 0 ? attempt.child : *static_cast<volatile pid_t*>(&cells_[attempt.cell]);
   const bool stopped = child != 0 && !attempt.exit && is_stopped(child);
   if (stopped || monotonic_ms() - attempt.began > kPatienceMs) {
+    // A program that runs and stopped itself is no failed start, and must not be started again: the
+    // news of its exec may still wait behind other events.
+    if (attempt.reported_end || on_status(attempt)) return;  // `attempt` may be gone
     attempt.doomed = true;
     if (child != 0 && !attempt.exit) ::kill(child, SIGKILL);
     if (attempt.entering != 0) ::kill(attempt.entering, SIGKILL);
@@ -260,8 +264,14 @@ Error Spawner::failure(const Attempt& attempt) const {
     return {Code::kInvalidArgument, "bad_user",
             "no user \"" + program.user + "\" in the sandbox's /etc/passwd and /etc/group", err};
   }
+  // The kernel's word for an id that the user namespace does not map.
+  if ((step == "set uid" || step == "set gid" || step == "set groups") && err == EINVAL) {
+    return {Code::kInvalidArgument, "bad_user",
+            "user \"" + program.user + "\" has a uid or gid that does not exist in a sandbox: they go from 0 to 65535", err};
+  }
   if (step == "cwd") {
-    return {Code::kInvalidArgument, "bad_cwd", "working directory \"" + program.cwd + "\": " + why, err};
+    const std::string where = program.cwd.empty() ? "the user's home directory and /" : "working directory \"" + program.cwd + "\"";
+    return {Code::kInvalidArgument, "bad_cwd", where + ": " + why, err};
   }
   if (step == "exec") {
     const std::string name = program.argv.empty() ? std::string() : program.argv.front();

@@ -61,7 +61,7 @@ class Spawner {
  private:
   struct Attempt;
   std::optional<Error> launch(Attempt& attempt);
-  void on_status(Attempt& attempt);
+  bool on_status(Attempt& attempt);  // true: the pipe was at its end, and `attempt` may be gone
   void on_deadline(Attempt& attempt);
   void replace(Attempt& attempt);
   void settle(Attempt& attempt);

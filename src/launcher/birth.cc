@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "launcher/devices.h"
 #include "launcher/keeper_process.h"
 #include "launcher/validate.h"
 #include "os/file.h"
@@ -92,6 +93,8 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   Birth birth;
   birth.host_ = &host;
   birth.first_uid_ = slot.first_uid();
+  birth.id_ = plan.id;
+  birth.disk_bytes_ = plan.disk_bytes;
   CAY_TRY(birth.mounts_, open_layers(host, plan.snapshot_id));
   CAY_TRY(const SandboxGroups groups, host.groups.make(plan.id, plan.limits, slot.keeper_uid()));
   CAY_CHECK(host.step("make cgroups"));
@@ -135,6 +138,7 @@ Result<Birth::State> Birth::advance() {
   if (!message && message.error().code == Code::kNotReady) return State::kWaiting;
   if (!message || message->bytes.empty()) return failure();
   if (message->bytes == "ready") {
+    CAY_CHECK(host_->disks.limit(id_, disk_bytes_));  // its root is mounted, and nothing of the guest's runs yet
     CAY_CHECK(host_->step("confirm"));
     return State::kReady;
   }
@@ -154,11 +158,13 @@ Result<void> Birth::give_mounts(pid_t init) {
   CAY_CHECK(host_->step("write id maps"));
   const UniqueFd userns(::openat(proc.get(), "ns/user", O_RDONLY | O_CLOEXEC));
   if (!userns) return Error::from_errno(errno, "open the user namespace");
+  CAY_TRY(const UniqueFd devices, make_devices());
   std::vector<int> fds;
   for (const UniqueFd& mount : mounts_) {
     CAY_CHECK(os::set_mount_attributes(mount.get(), 0, userns.get()));
     fds.push_back(mount.get());
   }
+  fds.push_back(devices.get());  // not mapped: its nodes stay host root's, nobody's inside
   CAY_CHECK(os::send_message(init_.get(), "mounts", fds));
   mounts_.clear();
   return {};

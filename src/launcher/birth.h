@@ -45,6 +45,8 @@ class Birth {
   UniqueFd pidfd_;
   pid_t pid_ = 0;
   uid_t first_uid_ = 0;
+  std::string id_;
+  std::uint64_t disk_bytes_ = 0;
   std::vector<UniqueFd> mounts_;  // layers, top first; the disk last. Not yet id-mapped
   const Host* host_ = nullptr;
 };

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t kMaxPool = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMinPool = std::uint64_t{256} << 20;  // btrfs wants 109 MiB, and some room
+constexpr std::uint64_t kMountRoom = std::uint64_t{16} << 20;  // btrfs reserves far more than a directory takes
 constexpr std::uint64_t kNoHostRights = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr const char* kPoolFile = "pool.img";
 constexpr const char* kNewPoolFile = "pool.img.new";
@@ -144,11 +145,9 @@ Result<void> Disks::make(const std::string& id, std::uint64_t bytes) {
   } else if (fresh && ::mkdirat(store_.get(), id.c_str(), 0755) != 0) {
     return Error::from_errno(errno, "make the disk's directory");
   }
-  CAY_TRY(const UniqueFd disk, os::open_dir(store_.get(), id));
-  if (pooled_) {
-    CAY_CHECK(os::btrfs_limit_subvolume(disk.get(), bytes));
-  }
+  CAY_CHECK(limit(id, bytes + kMountRoom));
   if (!fresh) return {};
+  CAY_TRY(const UniqueFd disk, os::open_dir(store_.get(), id));
   // 0755 whatever our umask is: `upper` shows through as the sandbox's root directory.
   if (::fchmod(disk.get(), 0755) != 0) return Error::from_errno(errno, "chmod the disk");
   for (const char* name : {"upper", "work"}) {
@@ -157,6 +156,12 @@ Result<void> Disks::make(const std::string& id, std::uint64_t bytes) {
     }
   }
   return {};
+}
+
+Result<void> Disks::limit(const std::string& id, std::uint64_t bytes) const {
+  if (!pooled_) return {};
+  CAY_TRY(const UniqueFd disk, os::open_dir(store_.get(), id));
+  return os::btrfs_limit_subvolume(disk.get(), bytes);
 }
 
 Result<UniqueFd> Disks::mount(const std::string& id) const {

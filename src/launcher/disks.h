@@ -20,8 +20,11 @@ class Disks {
   static Result<Disks> open(int data_dir, const Config& config);
 
   bool exists(const std::string& id) const;
-  // Makes the disk unless it exists, and sets its limit.
+  // Makes the disk unless it exists. Its limit is a little higher than `bytes` until limit() is called:
+  // overlayfs makes a directory when it is mounted, and mounts a full disk read-only if it cannot.
   Result<void> make(const std::string& id, std::uint64_t bytes);
+  // Sets the limit that the guest has.
+  Result<void> limit(const std::string& id, std::uint64_t bytes) const;
   // A detached mount of the disk (upper/ and work/ inside).
   Result<UniqueFd> mount(const std::string& id) const;
   // Idempotent. A plain directory may take long (removal_is_quick() == false).

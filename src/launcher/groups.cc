@@ -226,9 +226,14 @@ void Groups::remove_tops() {
 
 bool Groups::can_kill() const { return ::faccessat(v2_.top.get(), "cgroup.kill", F_OK, 0) == 0; }
 
+bool Groups::limits_swap() const {
+  if (memory_.mount.empty()) return ::faccessat(v2_.top.get(), "memory.swap.max", F_OK, 0) == 0;
+  return ::faccessat(memory_.top.get(), "memory.memsw.limit_in_bytes", F_OK, 0) == 0;
+}
+
 std::string Groups::description() const {
   const auto where = [](const Tree& tree) { return tree.mount.empty() ? std::string("v2") : std::string("v1"); };
-  return "memory " + where(memory_) + ", pids " + where(pids_) + ", cpu " + where(cpu_) + ", kill v2";
+  return std::string(pure_v2() ? "pure v2" : "hybrid") + ": memory " + where(memory_) + ", pids " + where(pids_) + ", cpu " + where(cpu_) + ", kill v2";
 }
 
 }  // namespace cay::launcher

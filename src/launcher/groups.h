@@ -50,7 +50,8 @@ class Groups {
 
   bool can_kill() const;  // the kernel has cgroup.kill (5.14)
   bool pure_v2() const { return memory_.mount.empty(); }
-  // "v2 with cpu memory pids" or "hybrid: …", for doctor.
+  bool limits_swap() const;  // the kernel counts swap, so that a memory limit includes it
+  // "pure v2: memory v2, …" or "hybrid: memory v1, …", for doctor.
   std::string description() const;
 
  private:

@@ -146,7 +146,7 @@ int run_guardian(Config config) {
   }
   if (settings.on_ready) settings.on_ready();
   const int code = guard(*host, listener.get());
-  host->groups.remove_tops();
+  host->groups.remove_tops();  // they stay while a sandbox lives in them
   if (own_socket) (void)os::unlink_as(host->run.get(), kSocket, settings.daemon_uid, settings.daemon_gid);
   return code;
 }

@@ -4,14 +4,16 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
+#include "launcher/devices.h"
 #include "launcher/init_process.h"
 #include "launcher/kernel_view.h"
 #include "os/file.h"
@@ -20,18 +22,14 @@
 namespace cay::launcher {
 namespace {
 
+// All terminals outside the host's own /dev/pts come out of one number (4096 - 1024): no sandbox takes them all.
+constexpr const char* kMaxTerminals = "128";
+
 constexpr std::uint64_t kPlain = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kData = kPlain | MOUNT_ATTR_NOEXEC;
 
 // Writing there would reach the host, where the kernel lets a sandbox's root try.
 constexpr const char* kReadOnlyProc[] = {"sys", "sysrq-trigger"};
-
-struct Device {
-  const char* name;
-  unsigned major, minor;  // Documentation/admin-guide/devices.txt
-};
-constexpr Device kDevices[] = {{"null", 1, 3},   {"zero", 1, 5},    {"full", 1, 7},
-                               {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}};
 
 Error failed(const char* what) { return Error::from_errno(errno, what); }
 
@@ -64,7 +62,7 @@ bool is_absent(const Error& error) { return error.os_errno == ENOENT || error.os
 
 }  // namespace
 
-Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk) {
+Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk, UniqueFd devices) {
   struct Step {
     const char* name;
     Result<void> (GuestRoot::*run)();
@@ -72,7 +70,7 @@ Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk) {
   static constexpr Step kSteps[] = {
       {"mount /proc", &GuestRoot::mount_proc},  // while the host's is still visible: the kernel asks for that
       {"mount /sys", &GuestRoot::mount_sys},
-      {"mount /dev", &GuestRoot::mount_dev},  // while the host's devices can be opened
+      {"mount /dev", &GuestRoot::mount_dev},
       {"mount /tmp", &GuestRoot::mount_tmp},
       {"name the host", &GuestRoot::name_host},
       {"pivot root", &GuestRoot::pivot},
@@ -80,6 +78,8 @@ Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk) {
   const auto injected = [&](const char* step) { return plan_.fail_step == step; };
   auto staging = make_staging();
   if (!staging) return std::move(staging).error().while_doing("prepare mounts");
+  auto lent = attach_devices(std::move(devices));
+  if (!lent) return std::move(lent).error().while_doing("attach the device nodes");
   auto overlay = mount_overlay(std::move(layers), std::move(disk));
   if (!overlay) return std::move(overlay).error().while_doing("mount the root file system");
   for (const Step& step : kSteps) {
@@ -106,6 +106,11 @@ Result<void> GuestRoot::make_staging() {
   return make_read_only(staging_.get(), "empty");
 }
 
+Result<void> GuestRoot::attach_devices(UniqueFd devices) {
+  CAY_CHECK(make_directory(staging_.get(), "devices", 0755));
+  return os::attach_mount(devices.get(), staging_.get(), "devices");
+}
+
 Result<void> GuestRoot::mount_overlay(std::vector<UniqueFd> layers, UniqueFd disk) {
   std::string lower;
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -120,7 +125,15 @@ Result<void> GuestRoot::mount_overlay(std::vector<UniqueFd> layers, UniqueFd dis
   const std::string options = "lowerdir=" + lower + ",upperdir=disk/upper,workdir=disk/work,userxattr";
   if (::mount("overlay", "root", "overlay", MS_NODEV, options.c_str()) != 0) return failed("mount overlay");
   root_ = UniqueFd(::openat(staging_.get(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  return root_ ? Result<void>() : failed("open the overlay");
+  if (!root_) return failed("open the overlay");
+  // overlayfs does not fail where it cannot write: it mounts read-only, and the guest would find out.
+  struct statfs facts{};
+  if (::fstatfs(root_.get(), &facts) != 0) return failed("look at the overlay");
+  if ((facts.f_flags & ST_RDONLY) != 0) {
+    return Error{Code::kExhausted, "disk_read_only",
+                 "the kernel gives the sandbox's disk read-only: is the data directory's file system full or broken?", EROFS};
+  }
+  return {};
 }
 
 Result<UniqueFd> GuestRoot::mount_point(const char* name) {
@@ -182,16 +195,10 @@ Result<void> GuestRoot::mount_sys() {
 
 Result<void> GuestRoot::mount_dev() {
   CAY_TRY(const UniqueFd point, mount_point("dev"));
+  CAY_TRY(const UniqueFd devices, os::open_dir(staging_.get(), "devices"));
   CAY_TRY(const UniqueFd dev, put_tmpfs(point.get(), 1 << 20, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   for (const Device& device : kDevices) {
-    const std::string host = std::string("/dev/") + device.name;
-    CAY_TRY(const UniqueFd node, os::clone_mount(AT_FDCWD, host.c_str()));
-    struct stat info{};
-    if (::fstat(node.get(), &info) != 0) return failed("look at a device");
-    if (!S_ISCHR(info.st_mode) || info.st_rdev != makedev(device.major, device.minor)) {
-      return Error{Code::kInternal, "wrong_device", host + " of this host is not the device of that name", 0};
-    }
-    CAY_CHECK(os::set_mount_attributes(node.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+    CAY_TRY(const UniqueFd node, os::clone_mount(devices.get(), device.name));
     CAY_CHECK(make_file(dev.get(), device.name, 0666));
     CAY_CHECK(os::attach_mount(node.get(), dev.get(), device.name));
   }
@@ -209,7 +216,7 @@ Result<void> GuestRoot::mount_dev() {
   CAY_TRY(
       const UniqueFd pts,
       os::new_mount("devpts",
-                    {{"source", "devpts"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"uid", "0"}, {"gid", "5"}, {"newinstance", ""}},
+                    {{"source", "devpts"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"uid", "0"}, {"gid", "5"}, {"max", kMaxTerminals}, {"newinstance", ""}},
                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   CAY_CHECK(os::attach_mount(pts.get(), dev.get(), "pts"));
   CAY_CHECK(make_directory(dev.get(), "shm", 01777));

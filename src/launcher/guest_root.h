@@ -16,12 +16,13 @@ class GuestRoot {
  public:
   explicit GuestRoot(const InitPlan& plan) : plan_(plan) {}
 
-  // `layers` (top first) and `disk` are detached mounts. On success the caller's root and working
+  // `layers` (top first), `disk` and `devices` are detached mounts. On success the caller's root and working
   // directory are the new root, and no mount of the host is left in the namespace.
-  Result<void> build(std::vector<UniqueFd> layers, UniqueFd disk);
+  Result<void> build(std::vector<UniqueFd> layers, UniqueFd disk, UniqueFd devices);
 
  private:
   Result<void> make_staging();
+  Result<void> attach_devices(UniqueFd devices);
   Result<void> mount_overlay(std::vector<UniqueFd> layers, UniqueFd disk);
   Result<void> mount_proc();
   Result<void> mount_sys();

@@ -43,16 +43,18 @@ Result<void> drop_everything() {
 
 Result<void> become_init(const InitPlan& plan) {
   CAY_TRY(os::Message mounts, os::receive_message(plan.launcher_fd));
-  if (mounts.bytes.empty() || mounts.fds.size() < 2) {
+  if (mounts.bytes.empty() || mounts.fds.size() < 3) {
     return Error{Code::kUnavailable, "launcher_gone", "the launcher ended meanwhile", 0};
   }
   // Files are made as guest root; the other ids stay the keeper's. The id maps are written by now.
   ::setfsgid(0);
   ::setfsuid(0);
+  UniqueFd devices = std::move(mounts.fds.back());
+  mounts.fds.pop_back();
   UniqueFd disk = std::move(mounts.fds.back());
   mounts.fds.pop_back();
   GuestRoot root(plan);
-  CAY_CHECK(root.build(std::move(mounts.fds), std::move(disk)));
+  CAY_CHECK(root.build(std::move(mounts.fds), std::move(disk), std::move(devices)));
   CAY_CHECK(set_names(plan));
   if (!os::bring_loopback_up()) return Error::from_errno(errno, "bring lo up");
   const UniqueFd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));

@@ -322,6 +322,33 @@ TEST_F(LauncherTest, AHalfMadeSandboxIsRemovedAtTheNextStart) {
   expect_nothing_left(launcher);
 }
 
+TEST_F(LauncherTest, ALostRecordDoesNotTakeTheDiskWithIt) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::vector<std::pair<std::string, std::string>> broken = {{test_uuid(26), ""}, {test_uuid(27), "\xff\xff nonsense"}};
+  for (const auto& [id, bytes] : broken) {
+    ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
+    EXPECT_NE(launcher.run(id, {"fill", "/kept", "1"}).find("filled=ok"), std::string::npos);
+    ASSERT_EQ(type_of(client->ask(Type::kStop, wire::SandboxRef{id})), Type::kOk);
+    // As a host leaves it that lost power.
+    std::ofstream(launcher.data + "/sandboxes/" + id + "/record", std::ios::trunc) << bytes;
+  }
+  ASSERT_EQ(::kill(launcher.worker(), SIGKILL), 0);
+  client = launcher.connect();
+  ASSERT_TRUE(client);
+  EXPECT_EQ(RunningLauncher::list(*client).size(), broken.size());
+  for (const auto& [id, bytes] : broken) {
+    auto created = client->ask(Type::kCreate, request_for(id));
+    ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
+    struct stat info{};
+    const std::string kept = "/proc/" + std::to_string(launcher.guardian) + "/root" + launcher.data + "/store/" + id + "/upper/kept";
+    EXPECT_EQ(::stat(kept.c_str(), &info), 0) << "the disk was thrown away";
+    ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
+  }
+  expect_nothing_left(launcher);
+}
+
 TEST_F(LauncherTest, DeathsWhileNoLauncherLookedAreTold) {
   RunningLauncher launcher;
   auto client = launcher.connect();

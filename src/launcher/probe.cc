@@ -4,6 +4,7 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -11,7 +12,9 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
+#include "os/btrfs.h"
 #include "os/file.h"
 #include "os/mount.h"
 #include "os/process.h"
@@ -96,12 +99,11 @@ Feature idmapped(const char* name, int dir) {
           "put the data directory on ext4, btrfs or xfs (--data)"};
 }
 
-// Overlay with user.* attributes over the store's own file system.
+// Asking for the file system loads its module, where it is one.
 Feature overlay() {
-  const std::string known = os::read_file(AT_FDCWD, "/proc/filesystems", 1 << 16).value_or("");
-  const bool ok = known.find("\toverlay\n") != std::string::npos;
-  return {"overlay", ok, ok ? "in the kernel" : "not loaded", ok ? "" : "none: no sandbox can be made",
-          ok ? "" : "modprobe overlay"};
+  const UniqueFd context(::fsopen("overlay", FSOPEN_CLOEXEC));
+  if (context) return {"overlay", true, "in the kernel", "", ""};
+  return {"overlay", false, "missing", "none: no sandbox can be made", "modprobe overlay"};
 }
 
 Feature seccomp() {
@@ -126,8 +128,12 @@ Feature cgroup_kill(const Host& host) {
 Feature disk_quota(const Host& host) {
   const bool ok = !host.disks.enforced_by().empty();
   Feature feature{"disk quota", ok, ok ? "btrfs pool, a qgroup for each sandbox" : host.disks.why_plain(), "", ""};
-  if (ok) feature.fallback = "df inside shows the whole pool: btrfs does not tell the limit there";
-  if (!ok) {
+  if (ok) {
+    const std::string mode = os::btrfs_quota_mode(host.disks.store());
+    if (mode == "squota") feature.found += ", simple quota";
+    if (mode == "qgroup") feature.fallback = "full qgroups, slower than the simple quota of Linux 6.7; ";
+    feature.fallback += "df inside shows the whole pool: btrfs does not tell the limit there";
+  } else {
     feature.fallback = "plain directories: disk limits are accepted and not enforced";
     feature.remedy = "apt-get install btrfs-progs && modprobe btrfs loop, then restart the launcher";
   }
@@ -155,10 +161,31 @@ Feature core_pattern() {
           piped ? "commands run with a core limit of 0" : "", ""};
 }
 
-Feature swap() {
+Feature swap(const Host& host) {
   const std::string swaps = os::read_file(AT_FDCWD, "/proc/swaps", 1 << 16).value_or("");
   const bool used = swaps.find('\n') + 1 < swaps.size();
-  return {"swap", true, used ? "in use by the host" : "none", used ? "sandboxes get none" : "", ""};
+  const bool counted = host.groups.limits_swap();
+  Feature feature{"swap", counted || !used, used ? "in use by the host" : "none", "", ""};
+  feature.found += counted ? "; counted by cgroups" : "; not counted by cgroups";
+  if (used && counted) feature.fallback = "sandboxes get none";
+  if (used && !counted) {
+    feature.fallback = "sandboxes can swap beyond their memory limit";
+    feature.remedy = "boot with swapaccount=1, or swapoff -a";
+  }
+  return feature;
+}
+
+// Tried with a file that every system has there.
+Feature snapshot_links(const Host& host) {
+  const std::string name = ".probe-" + std::to_string(::getpid());
+  const bool ok = ::linkat(AT_FDCWD, "/usr/lib/os-release", host.layers.get(), name.c_str(), 0) == 0;
+  const int why = errno;
+  if (ok) ::unlinkat(host.layers.get(), name.c_str(), 0);
+  Feature feature{"default snapshot", true, "hard links to the files of /usr", "", ""};
+  if (ok) return feature;
+  feature.found = why == EXDEV ? "/usr is on another file system than the data directory" : "no links to /usr: " + std::string(std::strerror(why));
+  feature.fallback = "its files are copied, once: takes space and a longer first start";
+  return feature;
 }
 
 }  // namespace
@@ -176,9 +203,10 @@ std::vector<Feature> probe(Host& host) {
   features.push_back(landlock());
   features.push_back(disk_quota(host));
   features.push_back(disk_space(host));
+  features.push_back(snapshot_links(host));
   features.push_back(slots(host));
   features.push_back(core_pattern());
-  features.push_back(swap());
+  features.push_back(swap(host));
   return features;
 }
 

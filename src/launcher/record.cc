@@ -1,17 +1,22 @@
 #include "launcher/record.h"
 
+#include <cerrno>
+
 #include "os/file.h"
 #include "wire/tlv.h"
 
 namespace cay::launcher {
 
-std::optional<Record> read_record(int sandboxes_dir, const std::string& id) {
-  auto dir = os::open_dir(sandboxes_dir, id);
-  if (!dir) return std::nullopt;
-  auto bytes = os::read_file(dir->get(), "record");
-  // An empty file: the host lost power before the bytes reached the disk.
-  if (!bytes || bytes->empty()) return std::nullopt;
-  return wire::decode<Record>(*bytes);
+Result<std::optional<Record>> read_record(int sandboxes_dir, const std::string& id) {
+  CAY_TRY(const UniqueFd dir, os::open_dir(sandboxes_dir, id));
+  auto bytes = os::read_file(dir.get(), "record");
+  if (!bytes && bytes.error().os_errno == ENOENT) return std::optional<Record>();
+  if (!bytes) return std::move(bytes).error();
+  auto record = wire::decode<Record>(*bytes);
+  if (bytes->empty() || !record) {
+    return Error{Code::kLost, "record_broken", "sandboxes/" + id + "/record is broken", 0};
+  }
+  return record;
 }
 
 Result<void> write_record(int sandboxes_dir, const std::string& id, const Record& record) {

@@ -31,8 +31,9 @@ struct Record {
   }
 };
 
-// nullopt: none, or not a record.
-std::optional<Record> read_record(int sandboxes_dir, const std::string& id);
+// nullopt: there is none. An error: there is one that cannot be read; an empty one is what a host that lost
+// power leaves of a record that was written shortly before.
+Result<std::optional<Record>> read_record(int sandboxes_dir, const std::string& id);
 Result<void> write_record(int sandboxes_dir, const std::string& id, const Record& record);
 
 }  // namespace cay::launcher

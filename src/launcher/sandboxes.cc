@@ -1,5 +1,6 @@
 #include "launcher/sandboxes.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -21,7 +22,26 @@ namespace {
 constexpr auto kBirthLimit = std::chrono::seconds(20);
 constexpr int kQuietTries = 2000;          // then the log hears of an end that does not end
 constexpr std::size_t kQuickEntries = 64;  // more in a spool are removed by a child
+constexpr std::uint64_t kQuickBytes = 64 << 20;  // more takes the file system's time to free: the same
 constexpr int kSlowRetryMs = 20;
+
+// Whether a spool directory takes too long to be removed by the launcher itself.
+bool is_big(int spool) {
+  const auto names = os::list_dir(spool);
+  if (!names || names->size() > kQuickEntries) return true;
+  std::uint64_t bytes = 0;
+  for (const std::string& name : *names) {
+    const auto command = os::open_dir(spool, name);
+    const auto files = command ? os::list_dir(command->get()) : Result<std::vector<std::string>>(std::vector<std::string>());
+    if (!files || files->size() > kQuickEntries) return true;
+    for (const std::string& file : *files) {
+      struct stat info{};
+      if (::fstatat(command->get(), file.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+    }
+  }
+  return bytes > kQuickBytes;
+}
 
 std::string end_reason(int status, bool known) {
   if (!known) return "keeper lost";
@@ -42,7 +62,8 @@ void Sandboxes::create(const ReplyTo& to, const wire::CreateSandbox& request) {
           outbox_, to,
           Error{Code::kNotReady, "sandbox_busy", "sandbox " + known.id + " is being started or stopped: retry", 0});
     }
-    if (known.record.snapshot_id != request.snapshot_id) {
+    // Unknown where the record was lost: then the daemon's word is all there is.
+    if (!known.record.snapshot_id.empty() && known.record.snapshot_id != request.snapshot_id) {
       return reply_error(
           outbox_, to,
           Error{Code::kConflict, "other_snapshot",
@@ -238,11 +259,8 @@ Result<bool> Sandboxes::remove_traces(Sandbox& sandbox) {
     ::waitpid(sandbox.remover_pid, nullptr, WNOHANG);
     sandbox.remover.reset();
   } else {
-    auto spool = os::open_dir(host_.spool.get(), sandbox.id);
-    const auto names =
-        spool ? os::list_dir(spool->get()) : Result<std::vector<std::string>>(std::vector<std::string>());
-    const bool big =
-        !names || names->size() > kQuickEntries || (!host_.disks.removal_is_quick() && host_.disks.exists(sandbox.id));
+    const auto spool = os::open_dir(host_.spool.get(), sandbox.id);
+    const bool big = (spool && is_big(spool->get())) || (!host_.disks.removal_is_quick() && host_.disks.exists(sandbox.id));
     if (big) {
       CAY_TRY(os::Cloned child, os::clone_process(0));
       if (child.pid == 0) {
@@ -340,13 +358,21 @@ Result<void> Sandboxes::adopt() {
     auto& sandbox = sandboxes_[id];
     sandbox = std::make_unique<Sandbox>();
     sandbox->id = id;
-    const auto record = read_record(host_.sandboxes.get(), id);
-    if (!record) {
+    const auto found = read_record(host_.sandboxes.get(), id);
+    if (found && !*found) {
       end(*sandbox, Keep::kNothing);  // never confirmed: nobody was told that it exists
       continue;
     }
-    sandbox->record = *record;
     sandbox->has_record = true;
+    if (!found) {
+      // It was confirmed: its disk is somebody's, and is not thrown away for a record that is lost.
+      std::fprintf(stderr, "cay-launcher: %s: its sandbox is taken as stopped\n", found.error().message.c_str());
+      deaths_[id] = "its record was lost";
+      end(*sandbox, Keep::kDisk);
+      continue;
+    }
+    const std::optional<Record>& record = *found;
+    sandbox->record = *record;
     if (record->alive && record->boot_id == host_.boot_id) {
       auto keeper = os::open_process(static_cast<pid_t>(record->keeper_pid), record->start_time);
       if (keeper) {

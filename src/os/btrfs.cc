@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -46,6 +47,24 @@ Result<void> btrfs_enable_quota(int fd) {
   args.cmd = BTRFS_QUOTA_CTL_ENABLE;
   if (::ioctl(fd, BTRFS_IOC_QUOTA_CTL, &args) == 0 || errno == EEXIST) return {};
   return Error::from_errno(errno, "switch btrfs quota on");
+}
+
+std::string btrfs_quota_mode(int fd) {
+  btrfs_ioctl_fs_info_args info{};
+  if (::ioctl(fd, BTRFS_IOC_FS_INFO, &info) != 0) return {};
+  // /sys names a file system by its UUID, as text: 8-4-4-4-12 digits.
+  std::string uuid;
+  for (std::size_t i = 0; i < sizeof info.fsid; ++i) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    if (i == 4 || i == 6 || i == 8 || i == 10) uuid += '-';
+    uuid += kDigits[info.fsid[i] >> 4];
+    uuid += kDigits[info.fsid[i] & 15];
+  }
+  const std::string dir = "/sys/fs/btrfs/" + uuid + "/qgroups";
+  if (::access(dir.c_str(), F_OK) != 0) return {};
+  auto mode = read_file(AT_FDCWD, dir + "/mode", 64);
+  if (!mode) return "qgroup";  // before simple quota (6.7) there is no such file, and no other kind
+  return mode->substr(0, mode->find('\n'));
 }
 
 Result<void> btrfs_create_subvolume(int dir, const std::string& name) {

@@ -13,6 +13,9 @@ bool is_btrfs(int fd);
 // Switches quota on: simple quota where the kernel has it (6.7), full qgroups otherwise. Idempotent.
 Result<void> btrfs_enable_quota(int fd);
 
+// "squota" (simple), "qgroup" (full), or empty: no quota, or the kernel does not tell.
+std::string btrfs_quota_mode(int fd);
+
 Result<void> btrfs_create_subvolume(int dir, const std::string& name);
 
 // At most `bytes` referenced by the subvolume whose root `subvolume_fd` is.

@@ -13,7 +13,7 @@
 namespace cay::os {
 namespace {
 
-constexpr int kMaxDepth = 4096;
+constexpr int kMaxDepth = 200;
 
 struct DirCloser {
   void operator()(DIR* dir) const { ::closedir(dir); }
@@ -115,26 +115,51 @@ Result<std::vector<std::string>> list_dir(int dir) {
 
 namespace {
 
-Result<void> remove_below(int dir, const std::string& name, int depth) {
-  if (::unlinkat(dir, name.c_str(), 0) == 0 || errno == ENOENT) return {};
-  if (errno != EISDIR && errno != EPERM) return last_error("remove", name);
-  if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
-  if (errno != ENOTEMPTY && errno != EEXIST) return last_error("remove", name);
-  if (depth >= kMaxDepth) {
-    errno = ELOOP;
-    return last_error("remove", name);
+// Each level of the way down holds a descriptor and a frame of the stack, and a guest can nest without
+// end: what lies too deep is moved up into the root of the tree that goes, and its turn comes later.
+struct Removal {
+  int top;
+  unsigned moved = 0;
+
+  Result<void> move_up(int dir, const std::string& name) {
+    for (;;) {
+      const std::string here = ".moved-up-" + std::to_string(moved++);
+      if (::renameat2(dir, name.c_str(), top, here.c_str(), RENAME_NOREPLACE) == 0) return {};
+      if (errno != EEXIST) return last_error("move up", name);
+    }
   }
-  CAY_TRY(UniqueFd inner, open_dir(dir, name));
-  CAY_TRY(const std::vector<std::string> names, list_dir(inner.get()));
-  for (const std::string& child : names) {
-    CAY_CHECK(remove_below(inner.get(), child, depth + 1));
+
+  Result<void> remove(int dir, const std::string& name, int depth) {
+    if (::unlinkat(dir, name.c_str(), 0) == 0 || errno == ENOENT) return {};
+    if (errno != EISDIR && errno != EPERM) return last_error("remove", name);
+    if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+    if (errno != ENOTEMPTY && errno != EEXIST) return last_error("remove", name);
+    if (depth >= kMaxDepth) return move_up(dir, name);
+    CAY_TRY(UniqueFd inner, open_dir(dir, name));
+    CAY_TRY(const std::vector<std::string> names, list_dir(inner.get()));
+    for (const std::string& child : names) {
+      CAY_CHECK(remove(inner.get(), child, depth + 1));
+    }
+    if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return last_error("remove", name);
+    return {};
   }
-  if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return last_error("remove", name);
-  return {};
-}
+};
 
 }  // namespace
 
-Result<void> remove_tree(int dir, const std::string& name) { return remove_below(dir, name, 0); }
+Result<void> remove_tree(int dir, const std::string& name) {
+  if (::unlinkat(dir, name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (errno != EISDIR && errno != EPERM) return last_error("remove", name);
+  for (;;) {
+    if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+    if (errno != ENOTEMPTY && errno != EEXIST) return last_error("remove", name);
+    CAY_TRY(const UniqueFd top, open_dir(dir, name));
+    CAY_TRY(const std::vector<std::string> names, list_dir(top.get()));
+    Removal removal{top.get()};
+    for (const std::string& child : names) {
+      CAY_CHECK(removal.remove(top.get(), child, 1));
+    }
+  }
+}
 
 }  // namespace cay::os

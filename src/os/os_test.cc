@@ -83,6 +83,22 @@ TEST(FileTest, RemoveTreeFollowsNoLinks) {
   EXPECT_EQ(left->size(), 2U);
 }
 
+TEST(FileTest, RemoveTreeGoesAsDeepAsAGuestCan) {
+  TempDir temp;
+  ASSERT_EQ(::mkdirat(temp.fd.get(), "deep", 0700), 0);
+  auto at = open_dir(temp.fd.get(), "deep");
+  ASSERT_TRUE(at);
+  ASSERT_EQ(::mkdirat(at->get(), ".moved-up-0", 0700), 0) << "a name of ours, taken by the guest";
+  for (int depth = 0; depth < 4400; ++depth) {
+    ASSERT_EQ(::mkdirat(at->get(), "d", 0700), 0);
+    at = open_dir(at->get(), "d");
+    ASSERT_TRUE(at) << depth;
+  }
+  const auto removed = remove_tree(temp.fd.get(), "deep");
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_EQ(list_dir(temp.fd.get())->size(), 0U);
+}
+
 TEST(FileTest, ReplaceFileIsReadBack) {
   TempDir temp;
   ASSERT_TRUE(replace_file(temp.fd.get(), "f", "one", 0600));

@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 2> kSteps = {
+constexpr std::array<const char*, 3> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -58,6 +58,39 @@ CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT;
+)sql",
+    // The journal: a tenant's events are numbered 1, 2, 3 … without holes; those up to pruned_through
+    // are no longer kept. open_command: started, and not known to have ended.
+    R"sql(
+CREATE TABLE event_count (
+  tenant         TEXT PRIMARY KEY,
+  last_seq       INTEGER NOT NULL,
+  pruned_through INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE event (
+  tenant     TEXT NOT NULL,
+  seq        INTEGER NOT NULL,
+  at         INTEGER NOT NULL,
+  type       TEXT NOT NULL,
+  sandbox_id TEXT NOT NULL,
+  sandbox    TEXT NOT NULL,
+  labels     TEXT NOT NULL,
+  reason     TEXT NOT NULL,
+  command_id TEXT NOT NULL,
+  state      TEXT NOT NULL,
+  ended_by   TEXT NOT NULL,
+  exit_code  INTEGER,
+  signal     INTEGER,
+  PRIMARY KEY (tenant, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX event_of_command ON event (sandbox_id, command_id) WHERE command_id <> '';
+CREATE TABLE open_command (
+  sandbox_id TEXT NOT NULL,
+  command_id TEXT NOT NULL,
+  started_at INTEGER NOT NULL,
+  trace      TEXT NOT NULL,
+  PRIMARY KEY (sandbox_id, command_id)
+) STRICT, WITHOUT ROWID;
 )sql",
     // Timers go by marks on a time of our own (core/timeline.h), which began as the wall clock's.
     R"sql(

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "store/data_lock.h"
+#include "store/event_table.h"
 #include "store/rows.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
@@ -46,7 +47,8 @@ const char* column_of(SandboxSort sort) {
 
 class SqliteStore : public core::Store {
  public:
-  SqliteStore(DataLock lock, std::unique_ptr<Database> db) : lock_(std::move(lock)), db_(std::move(db)) {}
+  SqliteStore(DataLock lock, std::unique_ptr<Database> db, StoreOptions options)
+      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events) {}
 
   Result<void> insert(const Sandbox& sandbox) override {
     CAY_TRY(Transaction transaction, Transaction::begin(*db_));
@@ -59,19 +61,14 @@ class SqliteStore : public core::Store {
       if (!done) return named(std::move(done).error(), sandbox);
     }
     CAY_CHECK(put_labels(sandbox));
-    return transaction.commit();
+    const EventRecord event = event_about(sandbox, "sandbox.created", sandbox.created_at);
+    return commit(std::move(transaction), &event);
   }
 
   Result<void> update(const Sandbox& sandbox) override {
     CAY_TRY(Transaction transaction, Transaction::begin(*db_));
-    std::string labels;
-    {
-      CAY_TRY(Statement old, db_->prepare("SELECT labels FROM sandbox WHERE id = ?"));
-      old.bind(sandbox.id.get());
-      CAY_TRY(const bool found, old.step());
-      if (!found) return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get(), 0};
-      labels = old.text(0);
-    }
+    CAY_TRY(const auto before, one("WHERE id = ?", {sandbox.id.get()}));
+    if (!before) return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get(), 0};
     {
       static const std::string kSql = std::string("UPDATE sandbox SET ") + kAssignments + " WHERE id = ?";
       CAY_TRY(Statement row, db_->prepare(kSql));
@@ -80,27 +77,35 @@ class SqliteStore : public core::Store {
       auto done = row.run();
       if (!done) return named(std::move(done).error(), sandbox);
     }
-    if (labels != encode(sandbox.labels)) {
+    if (before->labels != sandbox.labels) {
       CAY_TRY(Statement old, db_->prepare("DELETE FROM sandbox_label WHERE sandbox_id = ?"));
       CAY_CHECK(old.bind(sandbox.id.get()).run());
       CAY_CHECK(put_labels(sandbox));
     }
-    return transaction.commit();
+    std::string type = event_of(*before, sandbox);
+    if (type.empty()) return transaction.commit();  // the time of its last use: nothing that is told
+    const EventRecord event = event_about(sandbox, std::move(type), sandbox.updated_at);
+    return commit(std::move(transaction), &event);
   }
 
   Result<void> erase(const SandboxId& id) override {
-    CAY_TRY(Statement row, db_->prepare("DELETE FROM sandbox WHERE id = ?"));  // labels cascade
-    return row.bind(id.get()).run();
+    CAY_TRY(Transaction transaction, Transaction::begin(*db_));
+    CAY_TRY(const auto before, one("WHERE id = ?", {id.get()}));
+    if (!before) return {};
+    {
+      CAY_TRY(Statement row, db_->prepare("DELETE FROM sandbox WHERE id = ?"));  // labels cascade
+      CAY_CHECK(row.bind(id.get()).run());
+    }
+    const EventRecord event = event_about(*before, "sandbox.deleted", system_clock().wall());
+    return commit(std::move(transaction), &event, &id);
   }
 
   Result<std::optional<Sandbox>> by_id(const TenantId& tenant, const SandboxId& id) override {
-    static const std::string kSql = kSelect + "WHERE tenant = ? AND id = ?";
-    return one(kSql, tenant.get(), id.get());
+    return one("WHERE tenant = ? AND id = ?", {tenant.get(), id.get()});
   }
 
   Result<std::optional<Sandbox>> by_name(const TenantId& tenant, const std::string& name) override {
-    static const std::string kSql = kSelect + "WHERE tenant = ? AND name = ?";
-    return one(kSql, tenant.get(), name);
+    return one("WHERE tenant = ? AND name = ?", {tenant.get(), name});
   }
 
   Result<SandboxPage> list(const TenantId& tenant, const SandboxQuery& query) override {
@@ -183,7 +188,36 @@ class SqliteStore : public core::Store {
     return row.bind(key).bind(value).run();
   }
 
+  void note_event(EventRecord event) override { journal_.hold(std::move(event)); }
+  Result<void> flush_events() override {
+    if (!journal_.pending()) return {};
+    CAY_TRY(Transaction transaction, Transaction::begin(*db_));
+    return commit(std::move(transaction), nullptr);
+  }
+  Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override { return journal_.read(tenant, query); }
+  Result<std::vector<OpenCommand>> open_commands() override { return journal_.open_commands(); }
+  Result<bool> knows_command(const SandboxId& sandbox, const CommandId& command) override {
+    return journal_.knows_command(sandbox, command);
+  }
+  Result<UnixMillis> newest_event() override { return journal_.newest(); }
+  void on_events(std::function<void()> called) override { on_events_ = std::move(called); }
+
  private:
+  // Ends a transaction with the events held back so far, and then `event`. `erased`: a sandbox that
+  // is gone with it, and its commands.
+  Result<void> commit(Transaction transaction, const EventRecord* event, const SandboxId* erased = nullptr) {
+    auto done = journal_.write(event);
+    if (done && erased != nullptr) done = journal_.forget_open_commands(*erased);
+    if (done) done = transaction.commit();
+    if (!done) {
+      journal_.rolled_back();
+      return done;
+    }
+    journal_.committed();
+    if (on_events_) on_events_();
+    return {};
+  }
+
   Result<void> put_labels(const Sandbox& sandbox) {
     for (const auto& [key, value] : sandbox.labels) {
       CAY_TRY(Statement row,
@@ -193,9 +227,10 @@ class SqliteStore : public core::Store {
     return {};
   }
 
-  Result<std::optional<Sandbox>> one(const std::string& sql, const std::string& tenant, const std::string& key) {
-    CAY_TRY(Statement row, db_->prepare(sql));
-    CAY_TRY(const bool found, row.bind(tenant).bind(key).step());
+  Result<std::optional<Sandbox>> one(const char* where, std::initializer_list<std::string> values) {
+    CAY_TRY(Statement row, db_->prepare(kSelect + where));
+    for (const auto& value : values) row.bind(value);
+    CAY_TRY(const bool found, row.step());
     if (!found) return std::optional<Sandbox>();
     CAY_TRY(Sandbox sandbox, read_row(row));
     return std::optional<Sandbox>(std::move(sandbox));
@@ -213,6 +248,8 @@ class SqliteStore : public core::Store {
 
   DataLock lock_;  // let go last
   std::unique_ptr<Database> db_;
+  EventTable journal_;
+  std::function<void()> on_events_;
 };
 
 // SQLite makes its files with the mode of the database file: it must be private before the first byte.
@@ -224,7 +261,7 @@ Result<void> make_private(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir) {
+Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir, StoreOptions options) {
   CAY_TRY(DataLock lock, DataLock::take(data_dir));
   const std::string path = data_dir + "/state.db";
   CAY_CHECK(make_private(path));
@@ -232,7 +269,7 @@ Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir) {
   CAY_CHECK(db->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; "
                         "PRAGMA trusted_schema = OFF"));
   CAY_CHECK(migrate(*db));
-  return std::unique_ptr<core::Store>(std::make_unique<SqliteStore>(std::move(lock), std::move(db)));
+  return std::unique_ptr<core::Store>(std::make_unique<SqliteStore>(std::move(lock), std::move(db), options));
 }
 
 }  // namespace cay::store

@@ -1,6 +1,7 @@
 // open_store: the store port on SQLite (DATA/state.db, WAL). What was written survives the process;
 // after a power cut the last moments may be missing, and the file is whole (synchronous=NORMAL).
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,9 @@ namespace cay::store {
 
 // Takes DATA/lock, opens or makes DATA/state.db (mode 0600) and brings its schema forward. The
 // directory exists. Fails kUnavailable (data_dir_locked, store_failed), kUnsupported (store_too_new).
-Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir);
+struct StoreOptions {
+  std::uint64_t keep_events = 100'000;  // of each tenant
+};
+Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir, StoreOptions options = {});
 
 }  // namespace cay::store

@@ -45,6 +45,8 @@ enum class Type : std::uint16_t {
   kShutdown = 52,     // Empty -> kOk; then the keeper kills everything inside and ends
   kPause = 53,        // Empty -> kOk once every command is held still
   kResume = 54,       // Empty -> kOk
+  kEnded = 56,        // keeper -> daemon, channel 0: CommandMsg of a command that ended, without its argv,
+                      // cwd and user. A hint: left out when the connection has no room
 
   // daemon -> launcher, and answers
   kCreate = 100,          // CreateSandbox -> kCreated

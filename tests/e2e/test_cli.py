@@ -182,6 +182,13 @@ def test_doctor_and_completion(daemon):
         assert daemon.cli("completion", shell).out
 
 
+def test_what_is_no_text_is_explained_and_paints_nothing(daemon, named):
+    got = daemon.cli("exec", named, "--", b"\xff\x9b31m")
+    assert got.code == 125 and b"UTF-8" in got.err, got
+    got = daemon.cli("exec", named, "--", "no\x1b[31mprogram")
+    assert got.code == 127 and b"\x1b" not in got.err and b"\\x1b[31m" in got.err, got
+
+
 def test_wrong_key_is_explained(daemon):
     got = daemon.cli("ls", env={"CAY_API_KEY": "cay_wrong"})
     assert got.code == 125 and b"key" in got.err, got

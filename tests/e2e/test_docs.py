@@ -24,7 +24,7 @@ def shell(daemon, tmp_path):
         return subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True, env=env, cwd=cwd, timeout=timeout)
 
     yield call
-    call("cay rm --all")
+    call("cay rm --all; rm -rf /tmp/cay-example.txt /tmp/cay-example-app /tmp/note")
 
 
 @pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])

@@ -51,6 +51,7 @@ def test_name_in_use(http):
 def test_bad_commands(http, box):
     url = f"/api/v1/sandboxes/{box['id']}/commands"
     for body in ({"command": "true", "cwd": "/none"}, {"command": "true", "user": "nobody-here"}, {"argv": []},
+                 {"command": "true", "user": "70000"},  # an id that no sandbox has is the caller's mistake, not ours
                  {"command": "true", "timeout_s": -1}, {"command": "true", "shell": "/no/such"}, {}):
         status, code = error(http.post(url, json={**body, "wait": True}))
         assert status in (400, 404, 422), (body, status, code)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import wait_until
+from harness import slow, wait_until
 from inside import HERE, sandbox  # noqa: F401 (a fixture)
 
 HAUNT = (HERE / "payloads" / "haunt.py").read_text()
@@ -72,7 +72,7 @@ def haunted_commands(sandbox, http, count, *how):
     results, seconds = [], []
     for number in range(count):
         begun = time.monotonic()
-        answer = http.post(f"/api/v1/sandboxes/{box}/commands", json={"command": f"exit {number % 100}", "wait": True, "timeout_s": 30})
+        answer = http.post(f"/api/v1/sandboxes/{box}/commands", json={"command": f"exit {number % 100}", "wait": True, "timeout_s": slow(30)})
         seconds.append(time.monotonic() - begun)
         results.append((number % 100, answer.status_code, answer.json()))
     while haunter.is_alive():
@@ -97,7 +97,7 @@ def test_while_commands_run_nothing_of_ours_can_be_read(sandbox, http, count):
     wrong = [result for result in results
              if result[1] != 200 or result[2].get("state") != "exited" or result[2].get("exit_code") != result[0]]
     assert wrong == []
-    assert max(seconds) < 15
+    assert max(seconds) < slow(15)
 
 
 def test_signals_and_limits_against_starting_commands_hang_nothing(sandbox, http):
@@ -109,7 +109,7 @@ def test_signals_and_limits_against_starting_commands_hang_nothing(sandbox, http
     for _, status, body in results:
         ended = status == 200 and body.get("state") in ("exited", "signalled")
         assert ended or body.get("error", {}).get("reason") == "start_interfered", (status, body)
-    assert max(seconds) < 15  # nothing hangs
+    assert max(seconds) < slow(15)  # nothing hangs
     assert sandbox.sh("exit 7").code == 7  # and nothing stays broken
 
 
@@ -135,5 +135,5 @@ def test_a_tracer_cannot_hide_the_end_of_a_command(sandbox):
     begun = time.monotonic()
     got = sandbox.daemon.cli("exec", "--timeout", "3", sandbox.name, "--", "sleep", "0.73", timeout=30)
     assert got.code in (0, 124), got  # its own end, or the timeout's
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < slow(10)
     sandbox.daemon.cli("kill", sandbox.name, tracer)

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from inside import attack, sandbox  # noqa: F401 (fixtures)
+from inside import COMPILER, attack, sandbox  # noqa: F401 (fixtures)
 
 REFUSALS = {"EPERM", "EACCES", "ENOENT", "EAFNOSUPPORT", "EPROTONOSUPPORT"}
 
@@ -72,7 +72,7 @@ def test_the_32_bit_entry_is_closed(sandbox, tmp_path):
     if not sandbox.sh("uname -m").text.startswith("x86_64"):
         pytest.skip("x86 only")
     (tmp_path / "i.c").write_text(I386)
-    subprocess.run(["cc", "-static", "-o", tmp_path / "i386", tmp_path / "i.c"], check=True)
+    subprocess.run([COMPILER, "-static", "-o", tmp_path / "i386", tmp_path / "i.c"], check=True)
     sandbox.put(tmp_path / "i386", "/tmp/i386")
     assert sandbox.run("/tmp/i386").code == 128 + 31  # SIGSYS
     if subprocess.run([tmp_path / "i386"], capture_output=True).returncode != 0:

@@ -55,6 +55,9 @@ Task<http::Response> grep_files(core::Cay& cay, ExchangePtr exchange);
 Task<void> read_tree(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> write_tree(core::Cay& cay, ExchangePtr exchange);
 
+// events.cc
+Task<void> events(core::Cay& cay, ExchangePtr exchange);
+
 // batch.cc
 Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange);
 

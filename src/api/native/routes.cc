@@ -44,6 +44,7 @@ void add_daemon_routes(http::Router& router, Adder& to, const NativeConfig& conf
   to.add("GET", "/doctor", doctor);
   to.add("GET", "/usage", usage);
   to.add("GET", "/snapshots", snapshots);
+  to.add("GET", "/events", events);
 }
 
 void add_sandbox_routes(Adder& to) {

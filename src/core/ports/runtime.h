@@ -104,6 +104,9 @@ class LiveSandbox {
   virtual Task<Command> command(CommandId id) = 0;
   virtual Task<std::vector<Command>> commands() = 0;
   virtual Task<void> forget(CommandId id) = 0;  // of a finished command: removes its spool
+  // Called (on the daemon's loop) when a command ends; argv, cwd and user are left out. A hint that may
+  // be lost: commands() tells for certain. Runtimes that cannot know do not call.
+  virtual void on_command_end(std::function<void(const Command&)> /*handler*/) {}
 
   virtual Task<FileInfo> stat(std::string path, FileAs as, bool follow) = 0;
   virtual Task<FileStream> read(std::string path, FileAs as, ReadRange range) = 0;

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "base/result.h"
+#include "core/ports/journal.h"
 #include "model/sandbox.h"
 
 namespace cay::core {
 
-class Store {
+// insert, update and erase write the events of what they change (model/event.h).
+class Store : public Journal {
  public:
-  virtual ~Store() = default;
-
   // Fails kAlreadyExists (reason name_in_use) if the tenant has that name.
   virtual Result<void> insert(const Sandbox& sandbox) = 0;
   // Replaces the row with this id; kNotFound; kAlreadyExists (name_in_use).

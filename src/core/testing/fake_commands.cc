@@ -160,6 +160,7 @@ void FakeCommands::end(const CommandId& id, CommandEnd how) {
   command.state.out.end_offset = command.state.out.bytes;
   command.state.err.end_offset = command.state.err.bytes;
   changed_.pulse();
+  if (on_end) on_end(command.state);
 }
 
 void FakeCommands::end_all(const std::string& by) {

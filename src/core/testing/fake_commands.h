@@ -56,6 +56,7 @@ class FakeCommands : public std::enable_shared_from_this<FakeCommands> {
 
   // What start() does for a spec; the default prints nothing and exits 0.
   std::function<FakeProgram(const CommandSpec&)> program;
+  std::function<void(const Command&)> on_end;  // LiveSandbox::on_command_end
   std::vector<CommandSpec> started;  // every start() that made a command
   std::map<CommandId, FakeCommand> table;
 

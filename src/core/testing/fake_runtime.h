@@ -40,6 +40,9 @@ class FakeLiveSandbox : public LiveSandbox {
   Task<Command> command(CommandId id) override;
   Task<std::vector<Command>> commands() override;
   Task<void> forget(CommandId id) override;
+  void on_command_end(std::function<void(const Command&)> handler) override {
+    disk_.commands->on_end = std::move(handler);
+  }
   Task<FileInfo> stat(std::string path, FileAs as, bool follow) override;
   Task<FileStream> read(std::string path, FileAs as, ReadRange range) override;
   Task<FileInfo> write(std::string path, WriteOptions options, std::unique_ptr<ByteSource> data) override;

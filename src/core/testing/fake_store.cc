@@ -61,6 +61,7 @@ Result<void> FakeStore::insert(const Sandbox& sandbox) {
   CAY_CHECK(writable());
   if (name_taken(sandbox)) return name_in_use(sandbox.name);
   rows[sandbox.id] = sandbox;
+  tell(event_about(sandbox, "sandbox.created", sandbox.created_at));
   return {};
 }
 
@@ -70,13 +71,16 @@ Result<void> FakeStore::update(const Sandbox& sandbox) {
     return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get()};
   }
   if (name_taken(sandbox)) return name_in_use(sandbox.name);
+  const std::string type = event_of(rows.at(sandbox.id), sandbox);
   rows[sandbox.id] = sandbox;
+  if (!type.empty()) tell(event_about(sandbox, type, sandbox.updated_at));
   return {};
 }
 
 Result<void> FakeStore::erase(const SandboxId& id) {
   CAY_CHECK(writable());
-  rows.erase(id);
+  const auto found = rows.extract(id);
+  if (found) tell(event_about(found.mapped(), "sandbox.deleted", found.mapped().updated_at));
   return {};
 }
 

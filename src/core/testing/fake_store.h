@@ -1,5 +1,6 @@
 // FakeStore: the store port in memory, with the rules of the real one, and a faulty mood.
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -25,14 +26,28 @@ class FakeStore : public Store {
   Result<std::vector<SnapshotInfo>> snapshots() override;
   Result<std::optional<std::string>> get_meta(const std::string& key) override;
   Result<void> put_meta(const std::string& key, const std::string& value) override;
+  void note_event(EventRecord event) override;
+  Result<void> flush_events() override;
+  Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override;
+  Result<std::vector<OpenCommand>> open_commands() override;
+  Result<bool> knows_command(const SandboxId& sandbox, const CommandId& command) override;
+  Result<UnixMillis> newest_event() override;
+  void on_events(std::function<void()> called) override { on_events_ = std::move(called); }
 
   std::map<SandboxId, Sandbox> rows;
+  std::vector<EventRecord> journal;                        // of all tenants, in order
+  std::map<TenantId, std::uint64_t> pruned_through;        // tests set it; the fake prunes nothing itself
+  // "sandbox.created box", "command.ended box c1 exited" …: for comparing in one line.
+  std::vector<std::string> told() const;
   std::map<SnapshotId, SnapshotInfo> snapshot_rows;
   std::map<std::string, std::string> meta;
 
  private:
   Result<void> writable();
   bool name_taken(const Sandbox& sandbox) const;
+  void tell(EventRecord event);
+  std::vector<EventRecord> held_;
+  std::function<void()> on_events_;
 };
 
 }  // namespace cay::core::testing

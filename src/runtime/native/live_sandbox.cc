@@ -107,6 +107,14 @@ Task<void> NativeLiveSandbox::forget(CommandId id) {
   co_return done;
 }
 
+void NativeLiveSandbox::on_command_end(std::function<void(const Command&)> handler) {
+  line_->on_event([handler = std::move(handler)](const wire::Frame& frame) {
+    if (!is(frame, wire::Type::kEnded)) return;
+    const auto message = wire::decode<wire::CommandMsg>(frame.payload);
+    if (message) handler(to_model(*message));
+  });
+}
+
 Task<FileInfo> NativeLiveSandbox::stat(std::string path, FileAs as, bool follow) {
   auto op = file_op(wire::FileVerb::kStat, path, as);
   op.follow = follow;

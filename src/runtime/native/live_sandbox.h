@@ -23,6 +23,7 @@ class NativeLiveSandbox final : public core::LiveSandbox {
   Task<Command> command(CommandId id) override;
   Task<std::vector<Command>> commands() override;
   Task<void> forget(CommandId id) override;
+  void on_command_end(std::function<void(const Command&)> handler) override;
 
   Task<FileInfo> stat(std::string path, FileAs as, bool follow) override;
   Task<core::FileStream> read(std::string path, FileAs as, core::ReadRange range) override;

@@ -79,6 +79,8 @@ CALL(a_read_implies_exec, return personality(READ_IMPLIES_EXEC);)
 CALL(a_tiocsti, int m = posix_openpt(O_RDWR | O_NOCTTY); if (m < 0 || grantpt(m) || unlockpt(m)) return -1;
      int s = open(ptsname(m), O_RDWR); setsid(); ioctl(s, TIOCSCTTY, 0);
      long r = ioctl(s, TIOCSTI, "x"); if (r < 0 && errno == EIO) { errno = ENOTTY; } return r;)
+CALL(a_line_discipline, int m = posix_openpt(O_RDWR | O_NOCTTY); if (m < 0 || grantpt(m) || unlockpt(m)) return -1;
+     int s = open(ptsname(m), O_RDWR | O_NOCTTY); int null_discipline = 27; return ioctl(s, TIOCSETD, &null_discipline);)
 CALL(a_mknod_disk, char n[64]; snprintf(n, sizeof n, "/var/tmp/cay-attack-%d", getpid());
      long r = mknod(n, S_IFBLK | 0600, makedev(7, 0)); int e = errno; unlink(n); errno = e; return r;)
 CALL(a_raise_nofile, struct rlimit l; getrlimit(RLIMIT_NOFILE, &l); l.rlim_max += 1; l.rlim_cur = l.rlim_max;
@@ -88,7 +90,9 @@ CALL(a_negative_nice, return setpriority(PRIO_PROCESS, 0, -5);)
 CALL(a_realtime, struct sched_param p = {1}; return sched_setscheduler(0, SCHED_FIFO, &p);)
 CALL(a_core_pattern, return open("/proc/sys/kernel/core_pattern", O_WRONLY);)
 CALL(a_sysrq, return open("/proc/sysrq-trigger", O_WRONLY);)
-CALL(a_kcore, return open("/proc/kcore", O_RDONLY);)
+/* An empty file may lie over it: opening that reads nothing. */
+CALL(a_kcore, char b; int f = open("/proc/kcore", O_RDONLY); long r = f < 0 ? -1 : read(f, &b, 1);
+     if (r == 0) { errno = EACCES; } return r == 1 ? 0 : -1;)
 CALL(a_kmsg, return open("/proc/kmsg", O_RDONLY | O_NONBLOCK);)
 CALL(a_sys_write, return open("/sys/kernel/mm/ksm/run", O_WRONLY);)
 CALL(a_cap_sys_admin, return prctl(PR_CAPBSET_READ, 21) == 1 ? 0 : (errno = EPERM, -1);)
@@ -110,6 +114,7 @@ static const struct { const char *name; long (*run)(void); } kAttacks[] = {
     ENTRY(quotactl), ENTRY(acct), ENTRY(clock_settime), ENTRY(sethostname), ENTRY(syslog),
     ENTRY(open_by_handle), ENTRY(fanotify), ENTRY(pidfd_getfd), ENTRY(kcmp), ENTRY(vmsplice),
     ENTRY(af_packet), ENTRY(af_vsock), ENTRY(netfilter), ENTRY(read_implies_exec), ENTRY(tiocsti),
+    ENTRY(line_discipline),
     ENTRY(mknod_disk), ENTRY(raise_nofile), ENTRY(raise_core), ENTRY(negative_nice), ENTRY(realtime),
     ENTRY(core_pattern), ENTRY(sysrq), ENTRY(kcore), ENTRY(kmsg), ENTRY(sys_write), ENTRY(cap_sys_admin), ENTRY(dev_mem),
     ENTRY(control_fork), ENTRY(control_socket), ENTRY(control_mkfifo), ENTRY(control_setuid),

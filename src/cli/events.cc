@@ -1,0 +1,102 @@
+// cay events: what happened, and what happens.
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "codec/json.h"
+#include "http/client.h"
+
+namespace cay::cli {
+namespace {
+
+namespace json = codec::json;
+
+constexpr int kPage = 1000;
+constexpr int kWaitSeconds = 30;
+constexpr auto kRetryEvery = std::chrono::milliseconds(200);
+constexpr auto kRetryFor = std::chrono::seconds(60);  // a daemon that restarts
+
+std::string text_of(const json::object& event, const char* name) {
+  const auto* value = event.if_contains(name);
+  if (value == nullptr) return {};
+  return value->is_string() ? std::string(value->get_string()) : codec::write(*value);
+}
+
+// "12  2026-11-21T00:00:00.000Z  command.ended  box  c1  exited 3"
+std::string line_of(const json::object& event) {
+  std::string out = text_of(event, "seq") + "  " + text_of(event, "at") + "  " + text_of(event, "type");
+  std::string how = text_of(event, "state");
+  for (const char* name : {"exit_code", "signal", "by", "reason"}) {
+    const std::string value = text_of(event, name);
+    if (value.empty()) continue;
+    how += (how.empty() ? "" : " ") + (std::string_view(name) == "signal" ? "signal " + value : value);
+  }
+  for (const std::string& part : {text_of(event, "sandbox"), text_of(event, "command_id"), how}) {
+    if (!part.empty()) out += "  " + printable(part);
+  }
+  return out + "\n";
+}
+
+std::string target_of(const EventsArgs& args, const std::string& after, bool wait) {
+  std::string out = "/api/v1/events?limit=" + std::to_string(kPage);
+  if (!after.empty()) out += "&after=" + http::encode_segment(after);
+  if (wait) out += "&wait_s=" + std::to_string(kWaitSeconds);
+  if (!args.sandbox.empty()) out += "&sandbox=" + http::encode_segment(args.sandbox);
+  for (const auto& type : args.types) out += "&type=" + http::encode_segment(type);
+  return out;
+}
+
+json::object parsed(const std::string& body) {
+  auto page = codec::parse_object(body);
+  if (!page) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + page.error().message);
+  return *std::move(page);
+}
+
+void show(const json::object& page, bool as_json) {
+  if (const auto* gap = page.at("gap").if_object()) {
+    if (as_json) {
+      print(codec::write(json::object{{"gap", *gap}}) + "\n");
+    } else {
+      print_error("events " + codec::write(gap->at("from")) + " to " + codec::write(gap->at("to")) + " are no longer kept");
+    }
+  }
+  for (const auto& item : page.at("items").as_array()) {
+    print(as_json ? codec::write(item) + "\n" : line_of(item.as_object()));
+  }
+}
+
+// The daemon may be restarted meanwhile: events are kept, so nothing is missed.
+std::string patient_request(Context& at, const std::string& target) {
+  const auto give_up = std::chrono::steady_clock::now() + kRetryFor;
+  for (;;) {
+    try {
+      return at.client.request("GET", target);
+    } catch (const ApiError& error) {
+      if (error.code() != ErrorCode::kUnavailable || std::chrono::steady_clock::now() >= give_up) throw;
+    }
+    std::this_thread::sleep_for(kRetryEvery);
+  }
+}
+
+}  // namespace
+
+int events_command(Context& at, const EventsArgs& args) {
+  std::string after = args.after;
+  for (bool first = true;; first = false) {
+    // A page without waiting comes first: it tells where "now" is, too.
+    const bool wait = args.follow && !first;
+    const std::string target = target_of(args, after, wait);
+    const auto page = parsed(wait ? patient_request(at, target) : at.client.request("GET", target));
+    show(page, at.json);
+    const std::string next = codec::write(page.at("next_after"));
+    const bool more = page.at("items").as_array().size() == kPage;
+    if (!args.follow && !more) return kOk;
+    after = next;
+  }
+}
+
+}  // namespace cay::cli

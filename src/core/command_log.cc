@@ -1,0 +1,221 @@
+#include "core/command_log.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace cay::core {
+namespace {
+
+constexpr Millis kFlushAfter{10};      // commands come in bursts: one transaction for all of that time
+constexpr Millis kLookEvery{30'000};   // for ends whose word was lost
+constexpr UnixMillis kUnsure = 60'000;  // a start may be that much older than the newest event, untold
+
+// The event about a command's start; its end adds to it.
+EventRecord event_about(const Entry& entry, const CommandId& id, std::string type, UnixMillis at) {
+  EventRecord event = cay::event_about(entry.row, std::move(type), at);
+  event.reason.clear();
+  event.command_id = id;
+  return event;
+}
+
+Task<void> attach(std::shared_ptr<Entry> entry, std::function<void(const Command&)> handler, asio::any_io_executor loop) {
+  co_await asio::post(loop, asio::use_awaitable);  // whoever changes the state goes on first
+  if (entry->live) entry->live->on_command_end(std::move(handler));
+  co_return Result<void>();
+}
+
+}  // namespace
+
+CommandLog::CommandLog(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs)
+    : registry_(std::move(registry)), runtime_(runtime), jobs_(jobs), wake_(std::make_shared<Event>(jobs.loop())) {}
+
+Result<void> CommandLog::open() {
+  CAY_TRY(auto commands, registry_->store().open_commands());
+  for (auto& command : commands) open_[command.sandbox_id][command.command_id] = std::move(command);
+  CAY_TRY(const UnixMillis newest, registry_->store().newest_event());
+  unsure_since_ = newest - kUnsure;
+  for (const auto& entry : registry_->entries()) {
+    if (entry->live) {
+      listen(entry);
+      jobs_.spawn(catch_up(entry));
+    } else if (open_.contains(entry->row.id)) {
+      jobs_.spawn(settle(entry));
+    }
+  }
+  return {};
+}
+
+Task<void> CommandLog::run() {
+  const auto wake = wake_;
+  while (!stopped_) {
+    co_await wake->wait(deadline_in(kLookEvery));
+    if (stopped_) break;
+    for (const auto& entry : registry_->entries()) {
+      const auto early = early_.lower_bound({entry->row.id, CommandId()});
+      const bool waits = open_.contains(entry->row.id) || (early != early_.end() && early->first.first == entry->row.id);
+      if (waits && entry->live) jobs_.spawn(catch_up(entry));
+    }
+  }
+  co_return Result<void>();
+}
+
+void CommandLog::stop() {
+  stopped_ = true;
+  wake_->set();
+  flushing_.reset();
+}
+
+void CommandLog::on_state(const std::shared_ptr<Entry>& entry) {
+  if (!entry) return;
+  switch (entry->row.state) {
+    case SandboxState::kReady:
+      listen(entry);
+      break;
+    case SandboxState::kStopped:
+    case SandboxState::kFailed:
+      if (open_.contains(entry->row.id)) jobs_.spawn(settle(entry));
+      break;
+    case SandboxState::kDeleting:
+      open_.erase(entry->row.id);  // "sandbox.deleted" is the end of all in it
+      break;
+    default:
+      break;
+  }
+}
+
+// The connection is put into the entry right after its state: it is there when the job runs.
+void CommandLog::listen(const std::shared_ptr<Entry>& entry) {
+  std::function<void(const Command&)> handler = [this, alive = std::weak_ptr<bool>(flushing_),
+                                                 weak = std::weak_ptr<Entry>(entry)](const Command& command) {
+    const auto of = weak.lock();
+    if (!alive.expired() && of) ended(*of, command);
+  };
+  if (entry->live) {
+    entry->live->on_command_end(std::move(handler));
+    return;
+  }
+  jobs_.spawn(attach(entry, std::move(handler), jobs_.loop()));
+}
+
+void CommandLog::started(const Entry& entry, const Command& command, std::string trace) {
+  if (entry.erased) return;
+  if (command.known) {
+    // Told already, unless it was ours and its first answer was lost with the connection.
+    if (command.started_at < registry_->clock().wall() - kUnsure) return;
+    const auto known = registry_->store().knows_command(entry.row.id, command.id);
+    if (!known || *known) return;
+  }
+  note_start(entry, command, std::move(trace));
+  const auto early = early_.extract({entry.row.id, command.id});
+  if (early) ended(entry, early.mapped());
+}
+
+void CommandLog::ended(const Entry& entry, const Command& command) {
+  if (entry.erased || entry.removing() || command.end.state == CommandState::kRunning) return;
+  const auto box = open_.find(entry.row.id);
+  const auto found = box == open_.end() ? std::map<CommandId, OpenCommand>::iterator() : box->second.find(command.id);
+  if (box == open_.end() || found == box->second.end()) {
+    early_[{entry.row.id, command.id}] = command;
+    return;
+  }
+  const OpenCommand open = std::move(found->second);
+  box->second.erase(found);
+  if (box->second.empty()) open_.erase(box);
+  if (comparing_ > 0) ended_meanwhile_.insert({entry.row.id, command.id});
+  note_end(entry, command, open);
+}
+
+void CommandLog::note_start(const Entry& entry, const Command& command, std::string trace) {
+  const auto fresh = open_[entry.row.id].try_emplace(command.id, OpenCommand{entry.row.id, command.id, command.started_at, trace});
+  if (!fresh.second) return;
+  EventRecord event = event_about(entry, command.id, "command.started", command.started_at);
+  event.trace = std::move(trace);
+  registry_->store().note_event(std::move(event));
+  flush_soon();
+}
+
+void CommandLog::note_end(const Entry& entry, const Command& command, const OpenCommand& open) {
+  const CommandEnd& end = command.end;
+  EventRecord event = event_about(entry, command.id, "command.ended", end.ended_at != 0 ? end.ended_at : registry_->clock().wall());
+  event.state = std::string(to_string(end.state));
+  event.reason = end.reason;
+  event.by = end.by;
+  if (end.state == CommandState::kExited) event.exit_code = end.exit_code;
+  if (end.signal != 0) event.signal = end.signal;
+  if (on_ended) on_ended(entry, command, open);
+  registry_->store().note_event(std::move(event));
+  flush_soon();
+}
+
+// What the keeper knows, beside what was told.
+Task<void> CommandLog::catch_up(std::shared_ptr<Entry> entry) {
+  const auto live = entry->live;
+  if (!live) co_return Result<void>();
+  std::set<CommandId> open_before;
+  if (const auto box = open_.find(entry->row.id); box != open_.end()) {
+    for (const auto& [id, command] : box->second) open_before.insert(id);
+  }
+  ++comparing_;
+  auto found = co_await live->commands();
+  if (found && !entry->erased && entry->live == live) compare(*entry, open_before, *found);
+  if (--comparing_ == 0) ended_meanwhile_.clear();
+  if (!found && found.error().code != Code::kLost) co_return std::move(found).error();
+  co_return Result<void>();
+}
+
+// It runs no more: its records are final.
+Task<void> CommandLog::settle(std::shared_ptr<Entry> entry) {
+  std::set<CommandId> open_before;
+  if (const auto box = open_.find(entry->row.id); box != open_.end()) {
+    for (const auto& [id, command] : box->second) open_before.insert(id);
+  }
+  auto found = co_await runtime_.stopped_commands(entry->row.id);
+  if (!found) co_return std::move(found).error();
+  if (!entry->erased && !entry->live) compare(*entry, open_before, *found);
+  co_return Result<void>();
+}
+
+void CommandLog::compare(const Entry& entry, const std::set<CommandId>& open_before, const std::vector<Command>& found) {
+  std::set<CommandId> unseen = open_before;
+  for (const Command& command : found) {
+    unseen.erase(command.id);
+    const auto box = open_.find(entry.row.id);
+    const bool is_open = box != open_.end() && box->second.contains(command.id);
+    const bool runs = command.end.state == CommandState::kRunning;
+    if (is_open) {
+      if (!runs) ended(entry, command);
+      continue;
+    }
+    if (ended_meanwhile_.contains({entry.row.id, command.id}) || command.started_at < unsure_since_) continue;
+    const auto known = registry_->store().knows_command(entry.row.id, command.id);
+    if (!known || *known) continue;
+    early_.erase({entry.row.id, command.id});
+    note_start(entry, command, {});
+    if (!runs) ended(entry, command);
+  }
+  for (const CommandId& id : unseen) {
+    Command gone;
+    gone.id = id;
+    gone.end.state = CommandState::kLost;
+    gone.end.reason = "its record was gone before its end was seen";
+    ended(entry, gone);
+  }
+}
+
+void CommandLog::flush_soon() {
+  if (stopped_ || *flushing_) return;
+  *flushing_ = true;
+  jobs_.spawn(flush_job(registry_, wake_, flushing_));
+}
+
+Task<void> CommandLog::flush_job(std::shared_ptr<Registry> registry, std::shared_ptr<Event> wake,
+                                 std::weak_ptr<bool> flushing) {
+  co_await wake->wait(deadline_in(kFlushAfter));
+  const auto ours = flushing.lock();
+  if (!ours) co_return Result<void>();  // the core closes, and writes what is left itself
+  *ours = false;
+  auto flushed = registry->store().flush_events();
+  co_return flushed;
+}
+
+}  // namespace cay::core

@@ -1,0 +1,28 @@
+// EventLog: core::Events over the journal; followers sleep until something is written.
+#pragma once
+#include <memory>
+
+#include "core/cay.h"
+#include "core/registry.h"
+
+namespace cay::core {
+
+class EventLog : public Events {
+ public:
+  explicit EventLog(std::shared_ptr<Registry> registry);
+  ~EventLog() override;
+
+  Task<EventPage> read(Principal who, EventQuery query) override;
+  Task<EventPage> follow(Principal who, EventQuery query, std::chrono::milliseconds wait) override;
+  void end() override;
+  bool ended() const override { return *ended_; }
+
+ private:
+  Result<EventPage> page(const Principal& who, EventQuery query);
+
+  std::shared_ptr<Registry> registry_;
+  std::shared_ptr<Event> written_;  // followers may be unwound after this is gone
+  std::shared_ptr<bool> ended_ = std::make_shared<bool>(false);
+};
+
+}  // namespace cay::core

@@ -1,0 +1,20 @@
+// The device nodes of a sandbox: a small tmpfs of its own, made by the launcher (only host root may
+// make nodes). The host's own nodes must not be lent: whoever may open one can watch it (inotify tells
+// each use of it on the host and in other sandboxes) and lock it against everybody.
+#pragma once
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace cay::launcher {
+
+struct Device {
+  const char* name;
+  unsigned major, minor;  // Documentation/admin-guide/devices.txt
+};
+inline constexpr Device kDevices[] = {{"null", 1, 3},   {"zero", 1, 5},    {"full", 1, 7},
+                                      {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}};
+
+// A detached mount with a node of each in its root.
+Result<UniqueFd> make_devices();
+
+}  // namespace cay::launcher

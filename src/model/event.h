@@ -1,0 +1,64 @@
+// EventRecord: one thing that happened to a sandbox or a command, as the journal keeps it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/ids.h"
+#include "model/sandbox.h"
+
+namespace cay {
+
+struct EventRecord {
+  std::uint64_t seq = 0;      // 1, 2, 3 … of the tenant, without holes
+  TenantId tenant;
+  UnixMillis at = 0;          // when it happened; the order is seq's
+  std::string type;           // "sandbox.started", "command.ended" …: docs/api.md lists them
+  SandboxId sandbox_id;
+  std::string sandbox;        // its name then
+  std::map<std::string, std::string> labels;  // then
+  std::string reason;         // of a failure or a loss
+  // command.* only
+  CommandId command_id;
+  std::string state;          // command.ended: exited, signalled …
+  std::string by;             // killed: by whom
+  std::optional<int> exit_code;
+  std::optional<int> signal;
+  std::string trace;          // traceparent of the command's span; kept while it runs, never shown
+};
+
+struct EventQuery {
+  std::uint64_t after = 0;         // events with a larger number
+  bool from_oldest = false;        // instead of `after`: from the oldest that is kept
+  bool from_now = false;           // instead of `after`: those to come
+  std::uint32_t limit = 100;
+  std::string sandbox;             // id or name; empty: all
+  std::vector<std::string> types;  // "command.ended", or "command." for all of a kind; empty: all
+};
+
+struct EventPage {
+  std::vector<EventRecord> items;
+  std::uint64_t next_after = 0;  // where to go on
+  std::uint64_t oldest = 0;      // the first number that is kept; last + 1: none is
+  std::uint64_t last = 0;        // the newest there is
+  // Asked for, but no longer kept: numbers gap_begin to gap_end. 0: nothing is missing.
+  std::uint64_t gap_begin = 0, gap_end = 0;
+};
+
+// A command that was told to have started, and not yet to have ended.
+struct OpenCommand {
+  SandboxId sandbox_id;
+  CommandId command_id;
+  UnixMillis started_at = 0;
+  std::string trace;
+};
+
+// What it is called that a sandbox's row changed so; empty: nothing that is told.
+std::string event_of(const Sandbox& before, const Sandbox& after);
+// An event about a sandbox as it is.
+EventRecord event_about(const Sandbox& sandbox, std::string type, UnixMillis at);
+
+}  // namespace cay

@@ -1,0 +1,210 @@
+#include "store/event_table.h"
+
+#include <algorithm>
+
+#include "store/rows.h"
+
+namespace cay::store {
+namespace {
+
+constexpr std::uint64_t kPruneAtOnce = 1000;  // a few milliseconds of the loop
+
+std::int64_t stored(std::uint64_t number) { return static_cast<std::int64_t>(number); }
+std::uint64_t counted(std::int64_t number) { return static_cast<std::uint64_t>(number); }
+
+std::optional<std::int64_t> stored(const std::optional<int>& number) {
+  if (!number) return std::nullopt;
+  return std::int64_t{*number};
+}
+
+const char* const kEventColumns =
+    "seq, at, type, sandbox_id, sandbox, labels, reason, command_id, state, ended_by, exit_code, signal";
+
+Result<EventRecord> read_event(const Statement& row, const TenantId& tenant) {
+  int column = 0;
+  EventRecord out;
+  out.tenant = tenant;
+  out.seq = counted(row.number(column++));
+  out.at = row.number(column++);
+  out.type = row.text(column++);
+  out.sandbox_id = SandboxId(row.text(column++));
+  out.sandbox = row.text(column++);
+  CAY_TRY(out.labels, decode(row.text(column++)));
+  out.reason = row.text(column++);
+  out.command_id = CommandId(row.text(column++));
+  out.state = row.text(column++);
+  out.by = row.text(column++);
+  if (!row.is_null(column)) out.exit_code = static_cast<int>(row.number(column));
+  ++column;
+  if (!row.is_null(column)) out.signal = static_cast<int>(row.number(column));
+  return out;
+}
+
+// "command." means every type that begins so; GLOB's own characters stand for themselves.
+std::string glob_of(const std::string& type) {
+  std::string out;
+  for (const char c : type) {
+    if (c == '*' || c == '?' || c == '[') {
+      out += std::string("[") + c + "]";
+    } else {
+      out.push_back(c);
+    }
+  }
+  if (!type.empty() && type.back() == '.') out.push_back('*');
+  return out;
+}
+
+}  // namespace
+
+void EventTable::hold(EventRecord event) {
+  if (pending_.size() >= kMostPending) {
+    ++dropped_[pending_.front().tenant];
+    pending_.pop_front();
+  }
+  pending_.push_back(std::move(event));
+}
+
+Result<void> EventTable::write(const EventRecord* event) {
+  written_ = 0;
+  for (const auto& [tenant, count] : dropped_) {
+    EventRecord note;
+    note.tenant = tenant;
+    note.at = system_clock().wall();
+    note.type = "journal.dropped";
+    note.reason = std::to_string(count) + " events could not be written: the store failed for too long";
+    CAY_CHECK(write_one(note));
+  }
+  for (const auto& held : pending_) {
+    CAY_CHECK(write_one(held));
+    ++written_;
+  }
+  if (event != nullptr) return write_one(*event);
+  return {};
+}
+
+void EventTable::committed() {
+  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(written_));
+  dropped_.clear();
+  written_ = 0;
+}
+
+Result<void> EventTable::write_one(const EventRecord& event) {
+  std::uint64_t seq = 0;
+  std::uint64_t pruned = 0;
+  {
+    CAY_TRY(Statement count,
+            db_.prepare("INSERT INTO event_count (tenant, last_seq, pruned_through) VALUES (?, 1, 0) "
+                        "ON CONFLICT (tenant) DO UPDATE SET last_seq = last_seq + 1 RETURNING last_seq, pruned_through"));
+    CAY_TRY(const bool row, count.bind(event.tenant.get()).step());
+    if (!row) return Error{Code::kInternal, "store_broken", "the journal's counter gave no number", 0};
+    seq = counted(count.number(0));
+    pruned = counted(count.number(1));
+    CAY_CHECK(count.run());
+  }
+  {
+    CAY_TRY(Statement row, db_.prepare("INSERT INTO event (tenant, seq, at, type, sandbox_id, sandbox, labels, reason, "
+                                       "command_id, state, ended_by, exit_code, signal) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+    row.bind(event.tenant.get()).bind(stored(seq)).bind(event.at).bind(event.type).bind(event.sandbox_id.get());
+    row.bind(event.sandbox).bind(encode(event.labels)).bind(event.reason).bind(event.command_id.get()).bind(event.state);
+    row.bind(event.by).bind(stored(event.exit_code)).bind(stored(event.signal));
+    CAY_CHECK(row.run());
+  }
+  if (event.type == "command.started") {
+    CAY_TRY(Statement row, db_.prepare("INSERT OR REPLACE INTO open_command (sandbox_id, command_id, started_at, trace) "
+                                       "VALUES (?, ?, ?, ?)"));
+    CAY_CHECK(row.bind(event.sandbox_id.get()).bind(event.command_id.get()).bind(event.at).bind(event.trace).run());
+  } else if (event.type == "command.ended") {
+    CAY_TRY(Statement row, db_.prepare("DELETE FROM open_command WHERE sandbox_id = ? AND command_id = ?"));
+    CAY_CHECK(row.bind(event.sandbox_id.get()).bind(event.command_id.get()).run());
+  }
+  return prune(event.tenant, seq, pruned);
+}
+
+Result<void> EventTable::prune(const TenantId& tenant, std::uint64_t last, std::uint64_t pruned) {
+  if (last - pruned <= keep_ + std::min(kPruneAtOnce, keep_ / 10 + 1)) return {};
+  const std::uint64_t through = std::min(last - keep_, pruned + 2 * kPruneAtOnce);
+  CAY_TRY(Statement rows, db_.prepare("DELETE FROM event WHERE tenant = ? AND seq <= ?"));
+  CAY_CHECK(rows.bind(tenant.get()).bind(stored(through)).run());
+  CAY_TRY(Statement count, db_.prepare("UPDATE event_count SET pruned_through = ? WHERE tenant = ?"));
+  return count.bind(stored(through)).bind(tenant.get()).run();
+}
+
+Result<EventPage> EventTable::read(const TenantId& tenant, const EventQuery& query) {
+  EventPage page;
+  std::uint64_t pruned = 0;
+  {
+    CAY_TRY(Statement count, db_.prepare("SELECT last_seq, pruned_through FROM event_count WHERE tenant = ?"));
+    CAY_TRY(const bool row, count.bind(tenant.get()).step());
+    if (row) {
+      page.last = counted(count.number(0));
+      pruned = counted(count.number(1));
+    }
+  }
+  page.oldest = pruned + 1;
+  std::uint64_t after = query.after;
+  if (query.from_oldest) after = pruned;
+  if (query.from_now) after = page.last;
+  if (after > page.last) {
+    return Error{Code::kOutOfRange, "event_ahead",
+                 "event " + std::to_string(after) + " has not happened: the newest is " + std::to_string(page.last) +
+                     ". The data directory is another one, or was restored: begin anew without after=",
+                 0};
+  }
+  if (after < pruned) {
+    page.gap_begin = after + 1;
+    page.gap_end = pruned;
+    after = pruned;
+  }
+  std::string sql = std::string("SELECT ") + kEventColumns + " FROM event WHERE tenant = ? AND seq > ?";
+  if (!query.sandbox.empty()) sql += " AND (sandbox_id = ? OR sandbox = ?)";
+  for (std::size_t i = 0; i < query.types.size(); ++i) sql += i == 0 ? " AND (type GLOB ?" : " OR type GLOB ?";
+  if (!query.types.empty()) sql += ")";
+  sql += " ORDER BY seq LIMIT ?";
+  CAY_TRY(Statement rows, db_.prepare_once(sql));
+  rows.bind(tenant.get()).bind(stored(after));
+  if (!query.sandbox.empty()) rows.bind(query.sandbox).bind(query.sandbox);
+  for (const auto& type : query.types) rows.bind(glob_of(type));
+  rows.bind(std::int64_t{query.limit});
+  for (;;) {
+    CAY_TRY(const bool row, rows.step());
+    if (!row) break;
+    CAY_TRY(EventRecord event, read_event(rows, tenant));
+    page.items.push_back(std::move(event));
+  }
+  page.next_after = page.items.size() < query.limit ? page.last : page.items.back().seq;
+  return page;
+}
+
+Result<std::vector<OpenCommand>> EventTable::open_commands() {
+  CAY_TRY(Statement rows, db_.prepare_once("SELECT sandbox_id, command_id, started_at, trace FROM open_command"));
+  std::vector<OpenCommand> out;
+  for (;;) {
+    CAY_TRY(const bool row, rows.step());
+    if (!row) return out;
+    out.push_back({SandboxId(rows.text(0)), CommandId(rows.text(1)), rows.number(2), rows.text(3)});
+  }
+}
+
+Result<void> EventTable::forget_open_commands(const SandboxId& sandbox) {
+  CAY_TRY(Statement rows, db_.prepare("DELETE FROM open_command WHERE sandbox_id = ?"));
+  return rows.bind(sandbox.get()).run();
+}
+
+Result<bool> EventTable::knows_command(const SandboxId& sandbox, const CommandId& command) {
+  CAY_TRY(Statement row, db_.prepare("SELECT 1 FROM event WHERE sandbox_id = ? AND command_id = ? AND command_id <> '' LIMIT 1"));
+  CAY_TRY(const bool found, row.bind(sandbox.get()).bind(command.get()).step());
+  if (found) return true;
+  for (const auto& held : pending_) {
+    if (held.sandbox_id == sandbox && held.command_id == command) return true;
+  }
+  return false;
+}
+
+Result<UnixMillis> EventTable::newest() {
+  CAY_TRY(Statement row, db_.prepare_once("SELECT max(event.at) FROM event_count JOIN event "
+                                          "ON event.tenant = event_count.tenant AND event.seq = event_count.last_seq"));
+  CAY_TRY(const bool found, row.step());
+  return found && !row.is_null(0) ? row.number(0) : UnixMillis{0};
+}
+
+}  // namespace cay::store

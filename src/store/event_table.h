@@ -1,0 +1,48 @@
+// EventTable: the journal's rows. Writing happens inside a transaction of the caller's.
+#pragma once
+#include <deque>
+#include <vector>
+
+#include "model/event.h"
+#include "store/sqlite.h"
+
+namespace cay::store {
+
+class EventTable {
+ public:
+  // `keep`: how many of a tenant's events are kept at least; some more stay until they are pruned
+  // together.
+  EventTable(Database& db, std::uint64_t keep) : db_(db), keep_(keep) {}
+
+  // Held until write_pending(). Beyond kMostPending (the store cannot be written) the oldest go, and
+  // a "journal.dropped" event tells how many.
+  void hold(EventRecord event);
+  bool pending() const { return !pending_.empty() || !dropped_.empty(); }
+
+  // Numbers and writes what is held, and then `event`, if any. Held ones stay held until commit().
+  Result<void> write(const EventRecord* event);
+  // The transaction was committed.
+  void committed();
+  // It was rolled back.
+  void rolled_back() { written_ = 0; }
+
+  Result<EventPage> read(const TenantId& tenant, const EventQuery& query);
+  Result<std::vector<OpenCommand>> open_commands();
+  Result<void> forget_open_commands(const SandboxId& sandbox);
+  Result<bool> knows_command(const SandboxId& sandbox, const CommandId& command);
+  Result<UnixMillis> newest();
+
+ private:
+  static constexpr std::size_t kMostPending = 10'000;
+
+  Result<void> write_one(const EventRecord& event);
+  Result<void> prune(const TenantId& tenant, std::uint64_t last, std::uint64_t pruned);
+
+  Database& db_;
+  std::uint64_t keep_;
+  std::deque<EventRecord> pending_;
+  std::map<TenantId, std::uint64_t> dropped_;
+  std::size_t written_ = 0;  // of pending_, in the transaction under way
+};
+
+}  // namespace cay::store

@@ -1,0 +1,151 @@
+// The journal in SQLite: what survives, what is pruned, what happens when it cannot be written.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+
+#include "store/store.h"
+
+namespace cay::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+class EventTableTest : public ::testing::Test {
+ protected:
+  EventTableTest() {
+    std::string pattern = (fs::temp_directory_path() / "cay-journal-XXXXXX").string();
+    path = ::mkdtemp(pattern.data());
+    open();
+  }
+  ~EventTableTest() override {
+    store.reset();
+    fs::remove_all(path);
+  }
+  // A second call is a restart.
+  void open() {
+    store.reset();
+    auto opened = open_store(path, {.keep_events = 20});
+    ASSERT_TRUE(opened) << opened.error().message;
+    store = *std::move(opened);
+  }
+  static Sandbox box(const std::string& id, const std::string& tenant = "a") {
+    Sandbox out;
+    out.id = SandboxId(id);
+    out.tenant = TenantId(tenant);
+    out.name = "box-" + id;
+    out.labels = {{"k", "v"}};
+    out.created_at = 5;
+    return out;
+  }
+  static EventRecord command(const std::string& type, const std::string& id) {
+    EventRecord event = event_about(box("1"), type, 7);
+    event.command_id = CommandId(id);
+    event.trace = "t";
+    return event;
+  }
+  EventPage all(std::uint64_t after = 0) {
+    EventQuery query;
+    query.after = after;
+    query.limit = 1000;
+    auto page = store->events(TenantId("a"), query);
+    EXPECT_TRUE(page) << page.error().message;
+    return page ? *std::move(page) : EventPage();
+  }
+
+  std::string path;
+  std::unique_ptr<core::Store> store;
+};
+
+TEST_F(EventTableTest, EventsAreWrittenWithTheChangeAndSurviveARestart) {
+  Sandbox row = box("1");
+  ASSERT_TRUE(store->insert(row));
+  row.state = SandboxState::kReady;
+  ASSERT_TRUE(store->update(row));
+  row.last_active_at = 99;
+  ASSERT_TRUE(store->update(row));  // use is no event
+  store->note_event(command("command.started", "c1"));
+  ASSERT_TRUE(store->erase(row.id));  // what was noted before comes before
+  open();
+  const auto page = all();
+  ASSERT_EQ(page.items.size(), 4u);
+  EXPECT_EQ(page.items[0].type, "sandbox.created");
+  EXPECT_EQ(page.items[1].type, "sandbox.started");
+  EXPECT_EQ(page.items[2].type, "command.started");
+  EXPECT_EQ(page.items[2].labels.at("k"), "v");
+  EXPECT_EQ(page.items[3].type, "sandbox.deleted");
+  EXPECT_EQ(page.items[3].seq, 4u);
+  EXPECT_TRUE(store->open_commands()->empty());  // it went with its sandbox
+}
+
+TEST_F(EventTableTest, OpenCommandsAreThoseWithoutAnEnd) {
+  store->note_event(command("command.started", "c1"));
+  store->note_event(command("command.started", "c2"));
+  store->note_event(command("command.ended", "c1"));
+  ASSERT_TRUE(store->flush_events());
+  open();
+  const auto left = store->open_commands();
+  ASSERT_TRUE(left);
+  ASSERT_EQ(left->size(), 1u);
+  EXPECT_EQ(left->at(0).command_id.get(), "c2");
+  EXPECT_EQ(left->at(0).trace, "t");
+  EXPECT_TRUE(*store->knows_command(SandboxId("1"), CommandId("c1")));
+  EXPECT_FALSE(*store->knows_command(SandboxId("1"), CommandId("c3")));
+  EXPECT_EQ(*store->newest_event(), 7);
+}
+
+TEST_F(EventTableTest, OldOnesGoAndTheGapIsTold) {
+  for (int i = 0; i < 100; ++i) store->note_event(command("command.started", "c" + std::to_string(i)));
+  ASSERT_TRUE(store->flush_events());
+  const auto page = all();
+  EXPECT_EQ(page.last, 100u);
+  EXPECT_EQ(page.gap_begin, 1u);
+  EXPECT_EQ(page.gap_end + 1, page.items.front().seq);
+  EXPECT_EQ(page.oldest, page.items.front().seq);
+  EXPECT_GE(page.items.size(), 20u);
+  EXPECT_LE(page.items.size(), 25u);
+  EXPECT_EQ(page.items.back().seq, 100u);
+  EXPECT_EQ(all(page.gap_end).gap_begin, 0u);
+}
+
+TEST_F(EventTableTest, EachTenantCountsForItself) {
+  ASSERT_TRUE(store->insert(box("1")));
+  ASSERT_TRUE(store->insert(box("2", "b")));
+  ASSERT_TRUE(store->insert(box("3")));
+  const auto page = all();
+  ASSERT_EQ(page.items.size(), 2u);
+  EXPECT_EQ(page.items[1].seq, 2u);
+  EXPECT_EQ(page.items[1].sandbox, "box-3");
+}
+
+TEST_F(EventTableTest, WhatCannotBeWrittenIsKeptAndComesInOrder) {
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open((path + "/state.db").c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "ALTER TABLE event RENAME TO away", nullptr, nullptr, nullptr), SQLITE_OK);
+  store->note_event(command("command.started", "c1"));
+  EXPECT_FALSE(store->flush_events());
+  EXPECT_FALSE(store->insert(box("1")));  // neither the row nor its event
+  ASSERT_EQ(sqlite3_exec(other, "ALTER TABLE away RENAME TO event", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  EXPECT_TRUE(store->all()->empty());
+  ASSERT_TRUE(store->insert(box("1")));
+  const auto page = all();
+  ASSERT_EQ(page.items.size(), 2u);
+  EXPECT_EQ(page.items[0].type, "command.started");
+  EXPECT_EQ(page.items[0].seq, 1u);
+}
+
+TEST_F(EventTableTest, MoreThanCanBeHeldIsSaid) {
+  for (int i = 0; i < 10'003; ++i) store->note_event(command("command.ended", "c" + std::to_string(i)));
+  ASSERT_TRUE(store->flush_events());
+  EventQuery query;
+  query.from_oldest = true;
+  query.limit = 1000;
+  query.types = {"journal."};
+  // It was numbered first, so it is among the pruned here; what is left ends with the newest.
+  EXPECT_EQ(all().items.back().command_id.get(), "c10002");
+  EXPECT_EQ(all().last, 10'001u);
+}
+
+}  // namespace
+}  // namespace cay::store

@@ -1,0 +1,81 @@
+"""What `cay doctor` says of this machine, held against what the machine itself says: hosts differ (cgroup v1 or v2,
+the kind of btrfs quota, the kernel), so no fact is a constant here but those of the guest."""
+import json
+import os
+import pathlib
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def told(daemon):
+    got = daemon.cli("doctor", "--json")
+    assert got.code == 0, got
+    report = json.loads(got.text)
+    assert report["daemon"], "the launcher's own probes, not what the CLI can see alone"
+    return {feature["name"]: feature for feature in report["features"]}
+
+
+def v1_controllers():
+    """Controllers that this host keeps on cgroup v1."""
+    found = set()
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        kind, _, options = line.split(" - ")[1].split(" ")[:3]
+        if kind == "cgroup":
+            found |= set(options.split(",")) & {"memory", "pids", "cpu"}
+    return found
+
+
+def test_the_kernel_is_named(told):
+    assert told["kernel"]["found"].split()[0] == os.uname().release
+
+
+def test_where_each_controller_is(told):
+    old = v1_controllers()
+    for controller in ("memory", "pids", "cpu"):
+        assert f"{controller} {'v1' if controller in old else 'v2'}" in told["cgroups"]["found"], told["cgroups"]
+    assert told["cgroups"]["found"].startswith("hybrid" if old else "pure v2")
+    assert told["cgroups"]["fallback"] == ("limits are written through v1" if old else "")
+    assert told["cgroup.kill"]["ok"]
+
+
+def test_which_quota_holds_the_disk_limit(told):
+    quota = told["disk quota"]
+    if not quota["ok"]:
+        assert "not enforced" in quota["fallback"] and quota["remedy"]
+        return
+    major, minor = (int(part) for part in os.uname().release.split(".")[:2])
+    simple = (major, minor) >= (6, 7)
+    assert ("simple quota" in quota["found"]) == simple
+    assert ("full qgroups" in quota["fallback"]) != simple
+
+
+def test_swap_and_links(told, daemon):
+    used = len(pathlib.Path("/proc/swaps").read_text().splitlines()) > 1
+    assert told["swap"]["found"].startswith("in use" if used else "none")
+    same = os.stat("/usr").st_dev == os.stat(daemon.data).st_dev
+    assert ("copied" in told["default snapshot"]["fallback"]) != same
+
+
+def test_what_is_missing_has_a_remedy_or_a_fallback(told):
+    assert {"idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "landlock", "user namespaces",
+            "uid ranges"} <= set(told)
+    for feature in told.values():
+        assert feature["found"], feature
+        assert feature["ok"] or feature["fallback"] or feature["remedy"], feature
+
+
+def test_the_table_shows_the_same(told, daemon):
+    text = daemon.cli("doctor").text
+    for feature in told.values():
+        assert feature["name"] in text and feature["fallback"] in text, feature["name"]
+
+
+@pytest.mark.skipif("CAY_GUEST" not in os.environ, reason="what is true of tests/guest/run's guest alone")
+def test_the_guest_is_debian_12_with_cgroup_v2_alone(told, daemon):
+    print(daemon.cli("doctor").text)
+    assert os.uname().release.startswith("6.1.") and told["kernel"]["ok"]
+    assert told["cgroups"]["found"] == "pure v2: memory v2, pids v2, cpu v2, kill v2"
+    assert "full qgroups" in told["disk quota"]["fallback"]
+    assert told["landlock"]["found"] == "ABI 2"  # of Linux 5.19; ABI 3 came with 6.2
+    assert all(feature["ok"] for feature in told.values()), told
