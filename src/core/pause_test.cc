@@ -108,6 +108,7 @@ TEST_F(PauseTest, ItsLifetimeEndsAllTheSame) {
 
 TEST_F(PauseTest, SurvivesARestartOfTheDaemon) {
   ASSERT_TRUE(pause());
+  ASSERT_TRUE(run(core->close(false)));
   ASSERT_TRUE(open());
   EXPECT_EQ(state("box"), SandboxState::kPaused);
   pass(hours(5));
@@ -118,9 +119,11 @@ TEST_F(PauseTest, SurvivesARestartOfTheDaemon) {
 TEST_F(PauseTest, ARestartBelievesTheKernelNotTheRow) {
   // The daemon ended between the deed and its record, both ways.
   runtime.box(id).numbers.paused = true;
+  ASSERT_TRUE(run(core->close(false)));
   ASSERT_TRUE(open());
   EXPECT_EQ(state("box"), SandboxState::kPaused);
   runtime.box(id).numbers.paused = false;
+  ASSERT_TRUE(run(core->close(false)));
   ASSERT_TRUE(open());
   EXPECT_EQ(state("box"), SandboxState::kReady);
 }

@@ -186,6 +186,7 @@ TEST_F(TimersTest, NorDoesOneWhileTheDaemonIsAway) {
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
   for (const auto jump : {hours(24 * 3650), -hours(24 * 7300)}) {
     clock.set_wall_by(jump);
+    ASSERT_TRUE(run(core->close(false)));
     ASSERT_TRUE(open());
     pass(seconds(10));
     EXPECT_EQ(state("box"), SandboxState::kStopped);
@@ -197,6 +198,7 @@ TEST_F(TimersTest, NorDoesOneWhileTheDaemonIsAway) {
 TEST_F(TimersTest, TheTimeAHostWasOffCounts) {
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
   clock.reboot(seconds(3500));
+  ASSERT_TRUE(run(core->close(false)));
   ASSERT_TRUE(open());
   pass(seconds(99));
   EXPECT_EQ(state("box"), SandboxState::kStopped);
@@ -208,6 +210,7 @@ TEST_F(TimersTest, AHostThatBootsIn1970DeletesNothingEarlyAndAllInTime) {
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
   pass(seconds(1000));
   clock.reboot(hours(100), 0);
+  ASSERT_TRUE(run(core->close(false)));
   ASSERT_TRUE(open());
   pass(seconds(2000));
   EXPECT_EQ(state("box"), SandboxState::kStopped);
@@ -259,6 +262,7 @@ TEST_F(TimersTest, ALifetimeOutlivesARestartAndAStop) {
   ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
   clock.advance(seconds(2000));
+  ASSERT_TRUE(run(core->close(false)));
   ASSERT_TRUE(open());
   EXPECT_EQ(core->timers().next_due(), 1'000'000);
   pass(seconds(1000));
