@@ -61,7 +61,8 @@ def census(daemon):
         "processes": len(pids),
         "cgroups": _cgroups(instance),
         "namespaces": _namespaces(pids),
-        "mounts": len(pathlib.Path("/proc/self/mountinfo").read_text().splitlines()),
+        "mounts": sum(str(data) in line or instance in line
+                      for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()),
         "loops": _loops(data),
         "data files": sum(_files(data / part) for part in ("run", "spool", "sandboxes") if (data / part).exists()),
         "slots": len(os.listdir("/run/cay/slots")) if os.path.isdir("/run/cay/slots") else 0,

@@ -11,6 +11,7 @@ namespace cay::app {
 struct LangsmithUpstream {
   std::string url;  // empty: traces are not forwarded
   std::string key;
+  std::string ca_file;  // https: trust the authorities in it alone; empty: the system's
 };
 
 struct Config {

@@ -4,13 +4,14 @@
 #include <memory>
 #include <string>
 
+#include "config.h"
 #include "http/exchange.h"
 
 namespace cay::app {
 
 using Forwarder = std::function<asio::awaitable<void>(std::shared_ptr<http::Exchange>)>;
 
-// An empty function when `url` is empty. kInvalidArgument for a URL that cannot be used.
-Result<Forwarder> forwarder(asio::any_io_executor loop, const std::string& url, const std::string& key);
+// An empty function when no upstream is set. kInvalidArgument for a URL or a CA file that cannot be used.
+Result<Forwarder> forwarder(asio::any_io_executor loop, const LangsmithUpstream& upstream);
 
 }  // namespace cay::app

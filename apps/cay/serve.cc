@@ -91,7 +91,8 @@ class Daemon {
         store_(std::move(store)),
         keys_(std::move(keys)),
         runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION,
-                                                             .spool_bytes = config_.sandbox_output_bytes}),
+                                                             .spool_bytes = config_.sandbox_output_bytes,
+                                                             .disk_reserve = config.core.host.disk_reserve_bytes}),
         core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}
 
   asio::awaitable<void> run() {
@@ -133,7 +134,7 @@ class Daemon {
     api::add_native_routes(router_, *core_, native);
     api::langsmith::LangsmithConfig langsmith;
     langsmith.maximum = config_.core.defaults.maximum;
-    CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith.url, config_.langsmith.key));
+    CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith));
     api::add_langsmith_routes(router_, *core_, std::move(langsmith));
 
     http::Listener listener(loop_.get_executor(), listener_config(), server::make_dispatcher(router_, keys_, dispatch_config()));
@@ -170,8 +171,8 @@ class Daemon {
     if (!config_.public_url.empty()) out.hosts.names.push_back(host_of_url(config_.public_url));
     if (!config_.service_domain.empty()) out.hosts.names.push_back("." + config_.service_domain);
     out.log = [](const server::AccessRecord& record) {
-      spdlog::debug("{} {} {:.1f} ms key={} from={}{}", record.method, record.target, record.milliseconds, record.principal, record.peer,
-                    record.failed ? " failed" : "");
+      spdlog::debug("{} {} status={} {:.1f} ms key={} from={} request={}{}", record.method, record.target, record.status,
+                    record.milliseconds, record.principal, record.peer, record.request_id, record.failed ? " failed" : "");
     };
     return out;
   }

@@ -105,6 +105,7 @@ struct StreamExtent {
 struct CommandInfo {
   std::string id;
   std::vector<std::string> argv;
+  bool argv_truncated = false;  // `argv` is shortened: 4 KiB of an argument, 16 KiB in all
   std::string state;  // running, exited, signalled, timed_out, idle_killed, oom_killed, killed, lost
   std::optional<int> exit_code;  // state exited only
   std::optional<int> signal;
@@ -199,6 +200,7 @@ struct Version {
 struct ClientOptions {
   std::string url = "http://127.0.0.1:8787";
   std::string api_key;
+  std::string ca_file;             // for https: trust the authorities in this PEM file alone (CAY_CA_FILE)
   std::string key_problem;         // why there is no key: said when one is asked for
   double connect_timeout_s = 5;
   double reconnect_for_s = 60;     // how long a broken stream is tried again without progress

@@ -27,16 +27,12 @@ struct Event::Impl {
 
 namespace {
 
-
-
 // Puts a timer on the list for as long as its frame lives.
 template <class Impl>
 class Waiter {
  public:
-  Waiter(std::shared_ptr<Impl> impl, std::optional<Millis> limit)
-      : impl_(std::move(impl)), timer_(impl_->executor) {
-    using Clock = asio::steady_timer::clock_type;
-    timer_.expires_at(limit ? Clock::now() + *limit : asio::steady_timer::time_point::max());
+  Waiter(std::shared_ptr<Impl> impl, Event::Deadline deadline)
+      : impl_(std::move(impl)), timer_(impl_->executor, deadline) {
     impl_->waiting.push_back(&timer_);
   }
   ~Waiter() {
@@ -57,9 +53,9 @@ void throw_aborted() {
 }
 
 template <class Impl>
-asio::awaitable<bool> wait_on(std::shared_ptr<Impl> impl, std::optional<Millis> limit) {
+asio::awaitable<bool> wait_on(std::shared_ptr<Impl> impl, Event::Deadline deadline) {
   const auto seen = impl->generation;
-  Waiter<Impl> waiter(impl, limit);
+  Waiter<Impl> waiter(impl, deadline);
   while (!impl->set && !impl->gone && impl->generation == seen) {
     auto [error] = co_await waiter.timer().async_wait(asio::as_tuple(asio::use_awaitable));
     auto state = co_await asio::this_coro::cancellation_state;
@@ -75,7 +71,7 @@ asio::awaitable<void> wait_stubbornly(std::shared_ptr<Impl> impl) {
   co_await asio::this_coro::throw_if_cancelled(false);
   const auto seen = impl->generation;
   {
-    Waiter<Impl> waiter(impl, std::nullopt);
+    Waiter<Impl> waiter(impl, Event::kNever);
     auto token = asio::bind_cancellation_slot(asio::cancellation_slot(),
                                               asio::as_tuple(asio::use_awaitable));
     while (!impl->set && !impl->gone && impl->generation == seen) {
@@ -109,11 +105,12 @@ asio::any_io_executor Event::executor() const { return impl_->executor; }
 
 asio::awaitable<void> Event::wait() {
   auto impl = impl_;
-  auto woken = co_await wait_on(impl, std::nullopt);
+  auto woken = co_await wait_on(impl, kNever);
   static_cast<void>(woken);
 }
 
-asio::awaitable<bool> Event::wait_for(Millis limit) { return wait_on(impl_, limit); }
+asio::awaitable<bool> Event::wait_for(Millis limit) { return wait_on(impl_, deadline_in(limit)); }
+asio::awaitable<bool> Event::wait_until(Deadline deadline) { return wait_on(impl_, deadline); }
 asio::awaitable<void> Event::wait_through_cancel() { return wait_stubbornly(impl_); }
 
 asio::awaitable<void> throw_if_cancelled() {

@@ -1,5 +1,6 @@
 // Event: lets coroutines of one loop wait for something that other code of the loop does.
 #pragma once
+#include <chrono>
 #include <memory>
 
 #include "async/task.h"
@@ -11,6 +12,9 @@ namespace cay {
 // end wakes them as if it were set.
 class Event {
  public:
+  using Deadline = std::chrono::steady_clock::time_point;
+  static constexpr Deadline kNever = Deadline::max();
+
   explicit Event(asio::any_io_executor executor);
   ~Event();
   Event(const Event&) = delete;
@@ -25,6 +29,7 @@ class Event {
   asio::awaitable<void> wait();
   // false: the time passed first.
   asio::awaitable<bool> wait_for(Millis limit);
+  asio::awaitable<bool> wait_until(Deadline deadline);
   // For clean-up: waits on when the caller is cancelled meanwhile. The caller stays cancelled. One
   // that is cancelled already must first `co_await asio::this_coro::throw_if_cancelled(false)`:
   // else Asio throws before it gets here.
@@ -36,6 +41,9 @@ class Event {
   struct Impl;
   std::shared_ptr<Impl> impl_;
 };
+
+// Deadlines are the machine's, for they wake real timers; a Clock tells what is stored and shown.
+inline Event::Deadline deadline_in(Millis time) { return std::chrono::steady_clock::now() + time; }
 
 // Throws operation_aborted if the calling coroutine has been cancelled.
 asio::awaitable<void> throw_if_cancelled();

@@ -1,6 +1,5 @@
 // Mutex: one coroutine of the loop at a time, first come first served.
 #pragma once
-#include <deque>
 #include <memory>
 #include <utility>
 
@@ -9,38 +8,32 @@
 namespace cay {
 
 class Mutex {
+  struct State;
+
  public:
-  // Unlocks when it goes. Must not outlive the Mutex.
+  // Holds the mutex until it goes. May outlive the Mutex.
   class Guard {
    public:
     Guard() = default;
-    explicit Guard(Mutex& mutex) : mutex_(&mutex) {}
-    Guard(Guard&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
-    Guard& operator=(Guard&& other) noexcept {
-      unlock();
-      mutex_ = std::exchange(other.mutex_, nullptr);
-      return *this;
-    }
+    Guard(Guard&& other) noexcept : state_(std::move(other.state_)) {}
+    Guard& operator=(Guard&& other) noexcept;
     ~Guard() { unlock(); }
-    void unlock() {
-      if (auto* mutex = std::exchange(mutex_, nullptr)) mutex->unlock();
-    }
+    void unlock();
 
    private:
-    Mutex* mutex_ = nullptr;
+    friend class Mutex;
+    explicit Guard(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    std::shared_ptr<State> state_;
   };
 
-  explicit Mutex(asio::any_io_executor executor) : executor_(std::move(executor)) {}
+  explicit Mutex(asio::any_io_executor executor);
 
   asio::awaitable<Guard> lock();
-  bool locked() const { return locked_; }
+  bool locked() const;
 
  private:
-  void unlock();
-
-  asio::any_io_executor executor_;
-  bool locked_ = false;
-  std::deque<std::shared_ptr<Event>> waiting_;
+  struct Turn;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace cay

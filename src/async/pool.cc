@@ -35,8 +35,9 @@ asio::awaitable<void> Pool::run(std::function<void()> work) {
         failure = std::current_exception();
       }
       work = nullptr;
-      auto resume = [handler = std::move(handler), failure]() mutable {
-        std::move(handler)(failure);
+      // Moved: from here on the exception is the loop's alone, to read and to free.
+      auto resume = [handler = std::move(handler), failure = std::move(failure)]() mutable {
+        std::move(handler)(std::move(failure));
       };
       asio::post(home, std::move(resume));
     };

@@ -43,7 +43,7 @@ Awaitable<std::string> read_whole(std::shared_ptr<AsyncState> client, std::strin
                                   std::string user) {
   auto source = co_await api::read_file(client->connection, std::move(ref), std::move(path), std::move(user));
   if (!source) api::raise(std::move(source).error());
-  auto bytes = co_await http::read_all(*std::move(source), kMaxFile);
+  auto bytes = co_await read_all(*std::move(source), kMaxFile);
   if (!bytes) api::raise(std::move(bytes).error());
   co_return *std::move(bytes);
 }
@@ -119,7 +119,7 @@ Awaitable<std::string> AsyncSandbox::read_file(std::string path, std::string use
 Awaitable<FileInfo> AsyncSandbox::write_file(std::string path, std::string bytes, std::uint32_t mode,
                                              std::string user) const {
   return unwrap(client_, api::write_file(client_->connection, ref_, std::move(path), mode, std::move(user),
-                                         http::text_source(std::move(bytes))));
+                                         source_of(std::move(bytes))));
 }
 Awaitable<std::vector<FileInfo>> AsyncSandbox::list(std::string path, std::string user) const {
   return unwrap(client_, api::list_directory(client_->connection, ref_, std::move(path), std::move(user)));

@@ -198,7 +198,7 @@ Task<void> CommandStream::write_stdin(std::string bytes) {
   Retry retry(connection_.executor(), connection_.options().reconnect_for_s);
   const std::string target = sandbox_target(ref_, "/commands/" + http::encode_segment(id_) + "/stdin");
   while (true) {
-    auto source = http::text_source(bytes);
+    auto source = source_of(bytes);
     auto answer = co_await connection_.upload("POST", target, "application/octet-stream", std::move(source));
     if (answer) co_return Result<void>();
     Error error = std::move(answer).error();

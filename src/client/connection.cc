@@ -21,6 +21,7 @@ Result<http::Client*> Connection::http() {
   if (!http_) {
     http::ClientOptions options;
     options.url = options_.url;
+    options.ca_file = options_.ca_file;
     options.connect_timeout = millis(options_.connect_timeout_s);
     if (!options_.api_key.empty()) options.headers.add("X-Api-Key", options_.api_key);
     options.headers.add("User-Agent", "cay-cpp");
@@ -85,7 +86,7 @@ Task<std::unique_ptr<ByteSource>> Connection::download(std::string target) {
   if (!answer) co_return explain(std::move(answer).error());
   if (answer->status < kSuccessLimit) co_return std::move(answer->body);
   const int status = answer->status;
-  auto body = co_await http::read_all(std::move(answer->body), kMaxErrorAnswer);
+  auto body = co_await read_all(std::move(answer->body), kMaxErrorAnswer);
   co_return explain(error_of_answer(status, body ? *body : std::string()));
 }
 

@@ -123,6 +123,7 @@ sdk::CommandInfo command_from(const json::object& from) {
       if (item.is_string()) out.argv.emplace_back(item.get_string());
     }
   }
+  out.argv_truncated = bool_in(from, "argv_truncated");
   out.state = string_in(from, "state");
   out.exit_code = maybe_int(from, "exit_code");
   out.signal = maybe_int(from, "signal");

@@ -26,6 +26,7 @@ std::string data_directory() {
 ClientOptions ClientOptions::from_environment() {
   ClientOptions out;
   if (auto url = environment("CAY_URL"); !url.empty()) out.url = url;
+  out.ca_file = environment("CAY_CA_FILE");
   out.api_key = environment("CAY_API_KEY");
   if (!out.api_key.empty()) return out;
   const std::string path = data_directory() + "/api-key";

@@ -73,7 +73,7 @@ std::string Sandbox::read_file(const std::string& path, const std::string& user)
 FileInfo Sandbox::write_file(const std::string& path, std::string bytes, std::uint32_t mode,
                              const std::string& user) const {
   return client_->wait(
-      api::write_file(client_->connection, ref_, path, mode, user, http::text_source(std::move(bytes))));
+      api::write_file(client_->connection, ref_, path, mode, user, source_of(std::move(bytes))));
 }
 
 FileInfo Sandbox::write_file(const std::string& path, ByteProducer producer, std::uint32_t mode,

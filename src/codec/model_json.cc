@@ -24,16 +24,6 @@ json::value text_or_null(const std::optional<std::string>& value) {
   return value ? json::value(text(*value)) : json::value(nullptr);
 }
 
-std::string_view kind_text(FileKind kind) {
-  switch (kind) {
-    case FileKind::kFile: return "file";
-    case FileKind::kDirectory: return "directory";
-    case FileKind::kSymlink: return "symlink";
-    case FileKind::kOther: return "other";
-  }
-  return "other";
-}
-
 bool has_signal(CommandState state) {
   switch (state) {
     case CommandState::kSignalled:
@@ -80,6 +70,16 @@ json::value seconds_json(std::int64_t millis) {
 }
 
 }  // namespace
+
+std::string_view kind_text(FileKind kind) {
+  switch (kind) {
+    case FileKind::kFile: return "file";
+    case FileKind::kDirectory: return "directory";
+    case FileKind::kSymlink: return "symlink";
+    case FileKind::kOther: return "other";
+  }
+  return "other";
+}
 
 std::string mode_text(std::uint32_t mode) {
   std::array<char, 16> out{};
@@ -166,6 +166,7 @@ json::object to_json(const Command& command) {
   json::array argv;
   for (const std::string& word : command.argv) argv.emplace_back(text(word));
   json::object out{{"id", command.id.get()}, {"argv", std::move(argv)}, {"state", to_string(end.state)}};
+  out["argv_truncated"] = command.argv_truncated;
   out["exit_code"] = end.state == CommandState::kExited ? json::value(end.exit_code) : json::value(nullptr);
   out["signal"] = has_signal(end.state) ? json::value(end.signal) : json::value(nullptr);
   out["by"] = text(end.by);
@@ -178,7 +179,7 @@ json::object to_json(const Command& command) {
   out["pty"] = command.pty;
   out["known"] = command.known;
   out["started_at"] = rfc3339(command.started_at);
-  out["ended_at"] = running ? json::value(nullptr) : json::value(rfc3339(end.ended_at));
+  out["ended_at"] = running || end.ended_at == 0 ? json::value(nullptr) : json::value(rfc3339(end.ended_at));
   out["cwd"] = text(command.cwd);
   out["user"] = text(command.user);
   out["timeout_s"] = seconds_json(command.timeout_ms);

@@ -28,6 +28,8 @@ json::object to_json(const CommandSpec& spec);
 // `name`: text if it is valid UTF-8, else `name`_base64.
 void put_bytes(json::object& out, const std::string& name, std::string_view bytes);
 
+// "file", "directory", "symlink", "other".
+std::string_view kind_text(FileKind kind);
 // "0644".
 std::string mode_text(std::uint32_t mode);
 // Strong, quoted: changes whenever inode, mtime or size does.

@@ -118,5 +118,11 @@ TEST(ModelJsonTest, PathsThatAreNotTextComeInBase64Too) {
   EXPECT_EQ(got->path, info.path);
 }
 
+TEST(ModelReadTest, TimesBeyondNanosecondsStopAtTheirEnd) {
+  const auto early = file_info_from(json::object{{"path", "/a"}, {"mtime", "1013-01-02T03:04:05Z"}});
+  ASSERT_TRUE(early);
+  EXPECT_EQ(early->mtime_ns, std::numeric_limits<std::int64_t>::min());
+}
+
 }  // namespace
 }  // namespace cay::codec

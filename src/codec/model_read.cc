@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/saturate.h"
 #include "codec/base64.h"
 #include "codec/time.h"
 
@@ -189,13 +190,14 @@ void read_command_spec(Fields& fields, CommandSpec& spec, bool* close_stdin_give
   const bool has_argv = fields.read("argv", spec.argv, kMaxArgs);
   std::string line;
   std::string shell = "/bin/sh";
-  constexpr std::size_t kMaxLine = 2 << 20;
+  constexpr std::size_t kMaxLine = 16 << 20;  // the core says what a program can be given
   const bool has_line = fields.read("command", line, kMaxLine);
   const bool has_shell = fields.read("shell", shell);
   if (fields.ok() && has_argv == has_line) fields.complain("argv", "give exactly one of argv and command");
   if (has_argv && spec.argv.empty()) fields.complain("argv", "must name a program");
   if (has_shell && !has_line) fields.complain("shell", "goes with command, not with argv");
   if (has_line) spec.argv = {shell, "-c", line};
+  spec.shell_line = has_line;
   for (const std::string& word : spec.argv) {
     if (word.find('\0') != std::string::npos) fields.complain("argv", "holds a NUL");
   }
@@ -385,7 +387,7 @@ Result<FileInfo> file_info_from(const json::value& value) {
   out.mode = mode_from(string_at(in, "mode")).value_or(0);
   out.uid = number_at<std::uint32_t>(in, "uid");
   out.gid = number_at<std::uint32_t>(in, "gid");
-  out.mtime_ns = time_at(in, "mtime") * 1'000'000;
+  out.mtime_ns = saturating_product(time_at(in, "mtime"), 1'000'000);
   out.target = string_at(in, "target");
   return out;
 }

@@ -181,7 +181,7 @@ Task<Grant> Admission::wait(std::shared_ptr<State> state, std::shared_ptr<Waiter
     // Free disk space changes without a word: look again now and then.
     constexpr std::chrono::milliseconds kLook{500};
     const auto until = std::min(deadline, deadline_in(kLook));
-    auto woken = co_await waiter->granted.wait(until);
+    auto woken = co_await waiter->granted.wait_until(until);
     if (woken) co_return std::move(waiter->grant);
     pump(*state);
     if (waiter->granted.is_set()) co_return std::move(waiter->grant);

@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 
+#include "async/event.h"
 #include "core/cay.h"
-#include "core/event.h"
 #include "core/make_core.h"
 
 namespace cay::core {

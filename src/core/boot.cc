@@ -16,11 +16,16 @@ namespace {
 
 constexpr std::size_t kMaxHostname = 63;  // HOST_NAME_MAX is 64; a DNS label has 63
 
-// A host name has letters, digits and '-': what else a name may have becomes '-'.
+// A host name has small letters, digits and inner '-': what else a name may have becomes one of them.
 std::string hostname_of(const std::string& name) {
   std::string out = name.substr(0, kMaxHostname);
-  std::replace_if(out.begin(), out.end(), [](char c) { return c == '.' || c == '_'; }, '-');
-  return out;
+  for (char& c : out) {
+    if (c == '.' || c == '_') c = '-';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  const auto first = out.find_first_not_of('-');
+  if (first == std::string::npos) return "sandbox";
+  return out.substr(first, out.find_last_not_of('-') - first + 1);
 }
 
 Error boot_timeout(const std::string& name) {

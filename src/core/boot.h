@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
+#include "async/event.h"
 #include "core/admission.h"
-#include "core/event.h"
 #include "core/jobs.h"
 #include "core/make_core.h"
 #include "core/ports/runtime.h"

@@ -19,7 +19,7 @@ struct HostLimits {
   std::uint64_t memory_reserve_bytes = 512ull << 20;  // never given to sandboxes
   std::uint64_t disk_reserve_bytes = 1ull << 30;
   double memory_overcommit = 4.0;                // sum of running limits / (host memory - reserve)
-  double cpu_overcommit = 16.0;
+  double cpu_overcommit = 64.0;                  // agents mostly wait; the memory is the real guard
   std::uint32_t max_parallel_boots = 8;
 };
 

@@ -48,7 +48,7 @@ Result<void> CommandLog::open() {
 Task<void> CommandLog::run() {
   const auto wake = wake_;
   while (!stopped_) {
-    co_await wake->wait(deadline_in(kLookEvery));
+    co_await wake->wait_until(deadline_in(kLookEvery));
     if (stopped_) break;
     for (const auto& entry : registry_->entries()) {
       const auto early = early_.lower_bound({entry->row.id, CommandId()});
@@ -210,7 +210,7 @@ void CommandLog::flush_soon() {
 
 Task<void> CommandLog::flush_job(std::shared_ptr<Registry> registry, std::shared_ptr<Event> wake,
                                  std::weak_ptr<bool> flushing) {
-  co_await wake->wait(deadline_in(kFlushAfter));
+  co_await wake->wait_until(deadline_in(kFlushAfter));
   const auto ours = flushing.lock();
   if (!ours) co_return Result<void>();  // the core closes, and writes what is left itself
   *ours = false;

@@ -28,6 +28,7 @@ Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec as
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   spec.run = layered(held.entry->row.run, spec.run);
+  CAY_CO_CHECK(check_size(spec));
   // As a job: a caller that goes away meanwhile leaves a command that the journal knows of.
   auto command = co_await jobs_.finish<Command>(start_job(std::move(held), std::move(spec)));
   co_return command;
@@ -43,6 +44,7 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   spec.run = layered(held.entry->row.run, spec.run);
+  CAY_CO_CHECK(check_size(spec));
   // As a job: a caller that goes away between start and attach leaves a command that had a reader
   // and lost it, so that kill_on_disconnect and the idle timeout mean what they say.
   auto reader = co_await jobs_.finish<Reader>(run_job(std::move(held), std::move(spec)));

@@ -54,6 +54,21 @@ TEST_F(CommandsTest, RepeatedStartIsKnownAndAnotherRequestAConflict) {
   EXPECT_EQ(run(core->commands().start(alice, "box", other)).error().code, Code::kConflict);
 }
 
+TEST_F(CommandsTest, TheSandboxsEnvironmentCountsToo) {
+  SandboxPatch patch;
+  patch.run.emplace();
+  for (int i = 0; i < 10; ++i) patch.run->env["V" + std::to_string(i)] = std::string(100'000, 'x');
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  CommandSpec spec = command("c");
+  spec.argv = {"/bin/sh", "-c", std::string(900'000, 'x')};
+  spec.shell_line = true;  // an argument could not be so long, a line can
+  EXPECT_TRUE(run(core->commands().start(alice, "box", spec)));
+  spec = command("d");
+  spec.argv = {"/bin/sh", "-c", std::string(1'100'000, 'x')};
+  spec.shell_line = true;
+  EXPECT_EQ(run(core->commands().start(alice, "box", spec)).error().reason, "arguments_too_long");
+}
+
 TEST_F(CommandsTest, RefusesBadRequestsWithoutWaking) {
   stop();
   const auto reason = [&](CommandSpec spec) {
@@ -64,10 +79,13 @@ TEST_F(CommandsTest, RefusesBadRequestsWithoutWaking) {
   EXPECT_EQ(reason(spec), "invalid_argv");
   spec.argv = {"a", std::string("b\0c", 3)};
   EXPECT_EQ(reason(spec), "invalid_argv");
-  spec.argv = {std::string(128 * 1024, 'x')};
-  EXPECT_EQ(reason(spec), "invalid_argv");
+  spec.argv = {std::string(kMaxArgumentBytes + 1, 'x')};
+  EXPECT_EQ(reason(spec), "arguments_too_long");
   spec.argv = std::vector<std::string>(20, std::string(120 * 1024, 'x'));
-  EXPECT_EQ(reason(spec), "invalid_argv");
+  EXPECT_EQ(reason(spec), "arguments_too_long");
+  spec.argv = {"/bin/sh", "-c", std::string(kMaxCommandBytes, 'x')};
+  spec.shell_line = true;
+  EXPECT_EQ(reason(spec), "arguments_too_long");
   EXPECT_EQ(reason(command("../x")), "invalid_command_id");
   spec = command("c");
   spec.run.workdir = "app";

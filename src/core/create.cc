@@ -52,7 +52,7 @@ Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptio
 
   Abandon abandon(boot);
   const auto at_most = deadline_in(options.timeout + timing_.clean_limit);
-  auto done = co_await boot->done.wait(at_most);
+  auto done = co_await boot->done.wait_until(at_most);
   if (!done) {
     co_return Error{Code::kDeadlineExceeded, "boot_timeout",
                     "sandbox '" + entry->row.name + "' did not start in the time allowed, and is still being removed", 0};

@@ -5,7 +5,7 @@ namespace cay::core {
 EventLog::EventLog(std::shared_ptr<Registry> registry)
     : registry_(std::move(registry)), written_(std::make_shared<Event>(registry_->loop())) {
   registry_->store().on_events([written = std::weak_ptr<Event>(written_)] {
-    if (const auto event = written.lock()) event->pulse();
+    if (const auto event = written.lock()) event->notify();
   });
 }
 
@@ -35,14 +35,14 @@ Task<EventPage> EventLog::follow(Principal who, EventQuery query, std::chrono::m
     query.after = got->next_after;  // what the filter left out need not be looked at again
     query.from_oldest = false;
     query.from_now = false;
-    const auto more = co_await written->wait(deadline);
+    const auto more = co_await written->wait_until(deadline);
     if (!more) co_return got;
   }
 }
 
 void EventLog::end() {
   *ended_ = true;
-  written_->pulse();
+  written_->notify();
 }
 
 }  // namespace cay::core

@@ -36,7 +36,7 @@ void Jobs::spawn(Task<void> work) {
 
 asio::awaitable<bool> Jobs::wait_idle(Event::Deadline deadline) {
   auto state = state_;
-  auto idle = co_await state->idle.wait(deadline);
+  auto idle = co_await state->idle.wait_until(deadline);
   co_return idle;
 }
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "async/event.h"
 #include "async/task.h"
-#include "core/event.h"
 
 namespace cay::core {
 

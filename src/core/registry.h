@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include "async/mutex.h"
 #include "core/admission.h"
 #include "core/boot.h"
 #include "core/errors.h"
-#include "core/event.h"
 #include "core/jobs.h"
 #include "core/ports/runtime.h"
 #include "core/ports/store.h"

@@ -88,8 +88,11 @@ Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSan
 Task<void> Restart::settle_provisioning(std::shared_ptr<Entry> entry) {
   const SandboxId id = entry->row.id;
   Result<void> done;
-  if (entry->row.stopped_at) {  // it had run before: its disk is somebody's work
-    fail(*entry, "the daemon ended while it started; start it again");
+  if (entry->row.stopped_at) {  // it had run before: its disk is somebody's work, and a request wakes it
+    Sandbox next = entry->row;
+    next.state = SandboxState::kStopped;
+    next.reason.clear();
+    registry_->record(*entry, std::move(next));
     done = co_await runtime_.stop(id);
     co_return done;
   }

@@ -54,10 +54,10 @@ TEST_F(RestartTest, ProvisioningForTheFirstTimeAndDeadLeavesNothing) {
   expect_nothing_left();
 }
 
-TEST_F(RestartTest, StartingAgainAndDeadIsFailedAndKeepsTheDisk) {
+TEST_F(RestartTest, StartingAgainAndDeadIsStoppedAndKeepsTheDisk) {
   const SandboxId id = put(SandboxState::kProvisioning, false, true);
   ASSERT_TRUE(open());
-  EXPECT_EQ(state("box"), SandboxState::kFailed);
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
   EXPECT_TRUE(runtime.disks.contains(id));
 }
 

@@ -43,7 +43,7 @@ Task<void> Timers::run() {
     const auto nap = next_due();
     auto until = Event::kNever;
     if (nap) until = deadline_in(Millis(std::clamp<LifeMillis>(*nap, 1, kLongestNap)));
-    co_await poked_.wait(until);
+    co_await poked_.wait_until(until);
   }
   co_return Result<void>();
 }

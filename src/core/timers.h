@@ -16,7 +16,7 @@ class Timers {
   // Runs until stop(). Spawned once, when the core opens.
   Task<void> run();
   void stop();
-  void poke() { poked_.pulse(); }  // something may be due earlier
+  void poke() { poked_.notify(); }  // something may be due earlier
 
   // Begins what is due now. Its work goes on as jobs.
   void sweep();

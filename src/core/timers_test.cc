@@ -87,8 +87,8 @@ TEST_F(TimersTest, UseBetweenDueAndStopKeepsItRunning) {
   auto entry = core->registry().by_id(id);
   {
     // Somebody else has the turn when the idle stop becomes due.
-    std::optional<Mutex::Lock> lock;
-    asio::co_spawn(loop, entry->turn.lock(), [&](std::exception_ptr, Mutex::Lock got) { lock = std::move(got); });
+    std::optional<Mutex::Guard> lock;
+    asio::co_spawn(loop, entry->turn.lock(), [&](std::exception_ptr, Mutex::Guard got) { lock = std::move(got); });
     drain();
     core->timers().sweep();
     drain();

@@ -10,8 +10,6 @@ namespace {
 constexpr std::size_t kMaxLabels = 64;
 constexpr std::size_t kMaxLabelKey = 128;
 constexpr std::size_t kMaxLabelValue = 1024;
-constexpr std::size_t kMaxArgument = 128 * 1024 - 1;   // Linux: MAX_ARG_STRLEN, its NUL included
-constexpr std::size_t kMaxArguments = 2 * 1024 * 1024; // argv and environment, Linux gives at least this
 constexpr std::size_t kMaxFacadeData = 256 * 1024;
 constexpr std::size_t kMaxUser = 256;
 constexpr std::size_t kMaxPath = 4095;                 // PATH_MAX less its NUL
@@ -45,6 +43,12 @@ Result<void> check_labels(const std::map<std::string, std::string>& labels) {
   return {};
 }
 
+Error too_long(const std::string& what, std::size_t bytes, std::size_t most) {
+  return invalid("arguments_too_long", what + " " + std::to_string(bytes) + " bytes long; Linux takes at most " +
+                                           std::to_string(most) +
+                                           ": write it to a file in the sandbox (upload it) and name the file");
+}
+
 Result<void> check_env(const std::map<std::string, std::string>& env) {
   std::size_t total = 0;
   for (const auto& [key, value] : env) {
@@ -52,10 +56,10 @@ Result<void> check_env(const std::map<std::string, std::string>& env) {
       return invalid("invalid_env", "an environment variable's name is not empty and has no '=' or NUL, its value no NUL");
     }
     const std::size_t size = key.size() + 1 + value.size();
-    if (size > kMaxArgument) return invalid("invalid_env", "environment variable " + key + " is longer than 128 KiB");
+    if (size > kMaxArgumentBytes) return too_long("environment variable " + key.substr(0, kMaxUser) + " is", size, kMaxArgumentBytes);
     total += size + 1;
   }
-  if (total > kMaxArguments) return invalid("invalid_env", "the environment is longer than 2 MiB: pass a file");
+  if (total > kMaxCommandBytes) return too_long("the environment is", total, kMaxCommandBytes);
   return {};
 }
 
@@ -163,17 +167,15 @@ Result<CommandSpec> checked(CommandSpec spec) {
   if (spec.argv.empty() || spec.argv.front().empty()) {
     return invalid("invalid_argv", "a command needs a program: argv[0] is empty");
   }
-  std::size_t total = 0;
+  const std::string* line = spec.shell_line ? &spec.argv.back() : nullptr;
   for (const auto& argument : spec.argv) {
     if (has_nul(argument)) return invalid("invalid_argv", "an argument must not contain NUL");
-    if (argument.size() > kMaxArgument) return invalid("invalid_argv", "an argument is longer than 128 KiB: pass a file");
-    total += argument.size() + 1;
+    if (&argument != line && argument.size() > kMaxArgumentBytes) {
+      return too_long("an argument is", argument.size(), kMaxArgumentBytes);
+    }
   }
   CAY_CHECK(check_run(spec.run));
-  for (const auto& [key, value] : spec.run.env) total += key.size() + value.size() + 2;
-  if (total > kMaxArguments) {
-    return invalid("invalid_argv", "arguments and environment are longer than 2 MiB: pass a file");
-  }
+  CAY_CHECK(check_size(spec));
   if (spec.pty) {
     CAY_CHECK(check_pty(*spec.pty));
   }
@@ -184,6 +186,12 @@ Result<CommandSpec> checked(CommandSpec spec) {
     return invalid("invalid_timeout", "idle timeout and keeping time are -1 (for ever) to ten years");
   }
   return spec;
+}
+
+Result<void> check_size(const CommandSpec& spec) {
+  const std::size_t total = command_bytes(spec);
+  if (total > kMaxCommandBytes) return too_long("arguments and environment together are", total, kMaxCommandBytes);
+  return {};
 }
 
 Result<void> check_command_id(const CommandId& id) {

@@ -15,6 +15,8 @@ Result<void> check(const SandboxPatch& patch, const Defaults& defaults);
 
 // argv, environment, ids, terminal size, times. An empty id is filled with a new one.
 Result<CommandSpec> checked(CommandSpec spec);
+// What is to be started, with the sandbox's own environment, is no more than a program can be given.
+Result<void> check_size(const CommandSpec& spec);
 Result<void> check_command_id(const CommandId& id);
 Result<void> check_signal(int signal);
 Result<void> check_pty(PtySize size);

@@ -38,7 +38,7 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry) {
       CAY_CO_TRY(boot, boots_.begin(entry, BootKind::kWake, deadline_in(timing_.boot_limit)));
       tried = true;
     }
-    auto done = co_await boot->done.wait(deadline);
+    auto done = co_await boot->done.wait_until(deadline);
     if (!done) co_return not_ready(entry->row.name, "it is still starting: try again");
     if (!boot->result) co_return not_ready(entry->row.name, boot->result.error().message);
   }

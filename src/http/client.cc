@@ -14,6 +14,7 @@
 #include "async/deadline.h"
 #include "http/socket.h"
 #include "http/text.h"
+#include "http/tls.h"
 
 namespace cay::http {
 namespace {
@@ -26,6 +27,7 @@ constexpr std::size_t kRefusalLimit = 64 * 1024;
 
 struct Origin {
   bool local = false;      // a UNIX socket
+  bool secure = false;     // TLS
   std::string host, port;  // host: the path of a UNIX socket
   std::string prefix;      // before every target
   std::string authority;   // Host
@@ -47,8 +49,10 @@ Result<Origin> origin_of(const std::string& url) {
     if (origin.host.empty() || origin.host.front() != '/') return bad_url(url, "a UNIX socket is unix:///absolute/path");
     return origin;
   }
-  if (text.substr(0, kHttp.size()) != kHttp) return bad_url(url, "it begins with http:// or unix:// (https:// is not spoken yet)");
-  std::string_view rest = text.substr(kHttp.size());
+  constexpr std::string_view kHttps = "https://";
+  origin.secure = text.substr(0, kHttps.size()) == kHttps;
+  if (!origin.secure && text.substr(0, kHttp.size()) != kHttp) return bad_url(url, "it begins with http://, https:// or unix://");
+  std::string_view rest = text.substr(origin.secure ? kHttps.size() : kHttp.size());
   const auto slash = std::min(rest.find('/'), rest.size());
   origin.authority = std::string(rest.substr(0, slash));
   origin.prefix = std::string(rest.substr(slash));
@@ -58,7 +62,7 @@ Result<Origin> origin_of(const std::string& url) {
   const auto bracket = authority.find(']');
   const auto colon = authority.rfind(':');
   const bool has_port = colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket);
-  origin.port = has_port ? std::string(authority.substr(colon + 1)) : "80";
+  origin.port = has_port ? std::string(authority.substr(colon + 1)) : origin.secure ? "443" : "80";
   authority = authority.substr(0, has_port ? colon : authority.size());
   if (!authority.empty() && authority.front() == '[') authority = authority.substr(1, authority.size() - 2);
   origin.host = std::string(authority);
@@ -69,8 +73,10 @@ Result<Origin> origin_of(const std::string& url) {
 }
 
 struct Connection {
-  explicit Connection(Transport open) : transport(std::move(open)) {}
-  Transport transport;
+  explicit Connection(Channel open) : channel(std::move(open)) {}
+  Transport& transport() { return channel.next_layer(); }
+
+  Channel channel;
   beast::flat_buffer buffer;
   Clock::time_point idle_since;
   bool reused = false;
@@ -96,7 +102,7 @@ struct IdlePool {
   }
   // Whether the server has neither closed it nor said anything that nobody asked for.
   static bool quiet(Connection& connection) {
-    auto& socket = connection.transport.socket();
+    auto& socket = connection.transport().socket();
     ErrorCode error;
     socket.non_blocking(true, error);
     char byte = 0;
@@ -105,7 +111,7 @@ struct IdlePool {
   }
   void give(ConnectionPtr connection) {
     if (idle.size() >= most) return;
-    connection->transport.expires_never();
+    connection->transport().expires_never();
     connection->idle_since = Clock::now();
     idle.push_back(std::move(connection));
   }
@@ -126,7 +132,7 @@ class AnswerBody final : public ByteSource {
       body.data = piece.data();
       body.size = piece.size();
       ErrorCode error;
-      co_await bhttp::async_read_some(connection_->transport, connection_->buffer, *parser_, to(error));
+      co_await bhttp::async_read_some(connection_->channel, connection_->buffer, *parser_, to(error));
       if (error == bhttp::error::need_buffer) error = {};
       const std::size_t got = piece.size() - body.size;
       if (got > 0) {
@@ -163,8 +169,9 @@ class AnswerBody final : public ByteSource {
 
 class BeastClient final : public Client {
  public:
-  BeastClient(asio::any_io_executor executor, ClientOptions options, Origin origin)
-      : executor_(std::move(executor)), options_(std::move(options)), origin_(std::move(origin)), pool_(std::make_shared<IdlePool>()) {
+  BeastClient(asio::any_io_executor executor, ClientOptions options, Origin origin, std::unique_ptr<Tls> tls)
+      : executor_(std::move(executor)), options_(std::move(options)), origin_(std::move(origin)), tls_(std::move(tls)),
+        pool_(std::make_shared<IdlePool>()) {
     pool_->most = options_.max_idle;
     pool_->keep = options_.idle_timeout;
   }
@@ -196,8 +203,8 @@ class BeastClient final : public Client {
 
   Task<ClientUpgrade> websocket(std::string target, Headers headers, std::size_t max_message) override {
     CAY_CO_TRY(ConnectionPtr connection, co_await connect());
-    connection->transport.expires_never();
-    BeastSocket stream(TolerantTransport(std::move(connection->transport)));
+    connection->transport().expires_never();
+    BeastSocket stream(TolerantTransport(std::move(connection->channel)));
     prepare(stream, max_message);
     const Headers all = merged(headers);
     stream.set_option(beast::websocket::stream_base::decorator([&all](beast::websocket::request_type& request) {
@@ -252,7 +259,10 @@ class BeastClient final : public Client {
     co_await asio::async_connect(socket, found, to(error));
     if (error) co_return unreachable(error);
     socket.set_option(asio::ip::tcp::no_delay(true), error);
-    co_return std::make_unique<Connection>(Transport(std::move(socket)));
+    if (!tls_) co_return std::make_unique<Connection>(Transport(std::move(socket)));
+    auto secured = std::make_unique<Connection>(Channel(Transport(std::move(socket)), tls_->context()));
+    CAY_CO_CHECK(co_await tls_->handshake(secured->channel, origin_.host));
+    co_return std::move(secured);
   }
 
   Error unreachable(const ErrorCode& error) const {
@@ -264,7 +274,7 @@ class BeastClient final : public Client {
       CAY_CO_TRY(connection, co_await connect());
     }
     const bool reused = connection->reused;
-    if (options_.response_timeout.count() > 0) connection->transport.expires_after(options_.response_timeout);
+    if (options_.response_timeout.count() > 0) connection->transport().expires_after(options_.response_timeout);
     auto parser = std::make_unique<Parser>();
     parser->header_limit(static_cast<std::uint32_t>(options_.max_head));
     parser->body_limit(boost::none);
@@ -275,7 +285,7 @@ class BeastClient final : public Client {
     ErrorCode error;
     do {
       if (parser->is_header_done()) parser = fresh(request);
-      co_await bhttp::async_read_header(connection->transport, connection->buffer, *parser, to(error));
+      co_await bhttp::async_read_header(connection->channel, connection->buffer, *parser, to(error));
     } while (!error && parser->get().result() == bhttp::status::continue_);
     if (error == beast::error::timeout) {
       co_return Error{Code::kDeadlineExceeded, "response_timeout", "no answer from " + options_.url + " in time", 0};
@@ -288,7 +298,7 @@ class BeastClient final : public Client {
       }
       co_return lost;
     }
-    connection->transport.expires_never();
+    connection->transport().expires_never();
     ClientResponse answer;
     answer.status = static_cast<int>(parser->get().result_int());
     for (const auto& field : parser->get()) answer.headers.add(std::string(field.name_string()), std::string(field.value()));
@@ -325,7 +335,7 @@ class BeastClient final : public Client {
       fill(message, request);
       message.body() = request.body;
       message.prepare_payload();
-      co_await bhttp::async_write(connection.transport, message, to(error));
+      co_await bhttp::async_write(connection.channel, message, to(error));
       if (error) co_return broken(error, "send the request");
       co_return Result<void>();
     }
@@ -339,11 +349,12 @@ class BeastClient final : public Client {
     message.body().data = nullptr;
     message.body().more = true;
     bhttp::request_serializer<bhttp::buffer_body> writer(message);
-    co_await bhttp::async_write_header(connection.transport, writer, to(error));
+    co_await bhttp::async_write_header(connection.channel, writer, to(error));
     while (!error) {
-      // An answer that comes before the request's end is a refusal: the rest is not wanted.
+      // An answer that comes before the request's end is a refusal: the rest is not wanted. (Under TLS, what
+      // has come may be no more than a session ticket.)
       ErrorCode ignored;
-      if (connection.transport.socket().available(ignored) > 0) {
+      if (!tls_ && connection.transport().socket().available(ignored) > 0) {
         connection.spent = true;
         co_return Result<void>();
       }
@@ -352,7 +363,7 @@ class BeastClient final : public Client {
       message.body().data = last ? nullptr : piece.data();
       message.body().size = piece.size();
       message.body().more = !last;
-      co_await bhttp::async_write(connection.transport, writer, to(error));
+      co_await bhttp::async_write(connection.channel, writer, to(error));
       if (error == bhttp::error::need_buffer) error = {};
       if (last) break;
     }
@@ -363,28 +374,20 @@ class BeastClient final : public Client {
   asio::any_io_executor executor_;
   ClientOptions options_;
   Origin origin_;
+  std::unique_ptr<Tls> tls_;  // null: http
   std::shared_ptr<IdlePool> pool_;
-};
-
-class TextSource final : public ByteSource {
- public:
-  explicit TextSource(std::string text) : text_(std::move(text)) {}
-  Task<Bytes> next() override {
-    Bytes piece = text_.substr(at_, kPiece);
-    at_ += piece.size();
-    co_return piece;
-  }
-
- private:
-  std::string text_;
-  std::size_t at_ = 0;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::create(asio::any_io_executor executor, ClientOptions options) {
   CAY_TRY(auto origin, origin_of(options.url));
-  return std::unique_ptr<Client>(std::make_unique<BeastClient>(std::move(executor), std::move(options), std::move(origin)));
+  std::unique_ptr<Tls> tls;
+  if (origin.secure) {
+    CAY_TRY(tls, Tls::create(options.ca_file));
+  }
+  return std::unique_ptr<Client>(
+      std::make_unique<BeastClient>(std::move(executor), std::move(options), std::move(origin), std::move(tls)));
 }
 
 std::string encode_segment(std::string_view text) {
@@ -404,19 +407,5 @@ std::string encode_segment(std::string_view text) {
   }
   return out;
 }
-
-Task<std::string> read_all(std::unique_ptr<ByteSource> source, std::size_t limit) {
-  std::string all;
-  while (true) {
-    CAY_CO_TRY(const Bytes piece, co_await source->next());
-    if (piece.empty()) co_return all;
-    if (all.size() + piece.size() > limit) {
-      co_return Error{Code::kInvalidArgument, "body_too_large", "the body is longer than " + std::to_string(limit) + " bytes", 0};
-    }
-    all += piece;
-  }
-}
-
-std::unique_ptr<ByteSource> text_source(std::string text) { return std::make_unique<TextSource>(std::move(text)); }
 
 }  // namespace cay::http

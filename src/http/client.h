@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "async/task.h"
+#include "async/bytes.h"
 #include "base/clock.h"
 #include "http/exchange.h"
 #include "http/message.h"
@@ -14,9 +14,10 @@
 namespace cay::http {
 
 struct ClientOptions {
-  // "http://127.0.0.1:8787", "http://[::1]:80/prefix" or "unix:///run/cay/http.sock". A path is put
-  // before the target of every request.
+  // "http://127.0.0.1:8787", "https://host/prefix", "http://[::1]:80" or "unix:///run/cay/http.sock". A path is
+  // put before the target of every request.
   std::string url;
+  std::string ca_file;                // https: trust the authorities in this PEM file alone; empty: the system's
   Headers headers;                    // sent with every request; one of the request's own replaces it
   Millis connect_timeout{5'000};      // name resolution and connect
   Millis response_timeout{0};         // from the request sent to the answer's head; 0: no limit
@@ -56,13 +57,14 @@ struct ClientUpgrade {
 // Every method honours cancellation; the connection of a cancelled request is closed.
 class Client {
  public:
-  // kInvalidArgument "bad_url": not a URL, or a scheme that is not spoken (https is not yet).
+  // kInvalidArgument "bad_url": not a URL, or a scheme that is not spoken; "bad_ca_file".
   static Result<std::unique_ptr<Client>> create(asio::any_io_executor executor,
                                                 ClientOptions options);
   virtual ~Client() = default;
 
   // Sends, and returns once the answer's head has come. Any status is a value. Errors: kUnavailable
-  // "connect_failed" (nobody listens, name unknown), "connection_lost" (it broke: the request may or
+  // "connect_failed" (nobody listens, name unknown), "tls_untrusted" (the
+  // server's certificate: wrong authority, name or date), "tls_failed", "connection_lost" (it broke: the request may or
   // may not have been carried out); kDeadlineExceeded "connect_timeout", "response_timeout".
   // An idempotent request that a kept-alive connection lost before any answer is sent once more.
   virtual Task<ClientResponse> send(ClientRequest request) = 0;
@@ -80,11 +82,5 @@ class Client {
 
 // Percent-encodes all but unreserved characters: a value becomes one path segment or query part.
 std::string encode_segment(std::string_view text);
-
-// Reads a source to its end; kInvalidArgument "body_too_large" above `limit`.
-Task<std::string> read_all(std::unique_ptr<ByteSource> source, std::size_t limit);
-
-// Text as a stream.
-std::unique_ptr<ByteSource> text_source(std::string text);
 
 }  // namespace cay::http

@@ -291,8 +291,8 @@ TEST(UrlTest, GoodAndBad) {
     options.url = url;
     return Client::create(loop.get_executor(), std::move(options));
   };
-  for (const char* good : {"http://h", "http://[::1]:8787/base/", "http://127.0.0.1:1", "unix:///run/x"}) EXPECT_TRUE(made(good)) << good;
-  for (const char* bad : {"", "h:1", "https://h", "ftp://h", "http://", "http://h:x", "http://u@h", "unix://relative"}) {
+  for (const char* good : {"http://h", "https://h", "https://h:8443/base", "http://[::1]:8787/base/", "http://127.0.0.1:1", "unix:///run/x"}) EXPECT_TRUE(made(good)) << good;
+  for (const char* bad : {"", "h:1", "ftp://h", "http://", "https://", "https://h:x", "http://h:x", "http://u@h", "unix://relative"}) {
     auto refused = made(bad);
     ASSERT_FALSE(refused) << bad;
     EXPECT_EQ(refused.error().reason, "bad_url");

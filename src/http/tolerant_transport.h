@@ -7,18 +7,18 @@
 #include <boost/beast/websocket/teardown.hpp>
 #include <utility>
 
-#include "http/transport.h"
+#include "http/channel.h"
 
 namespace cay::http {
 
 class TolerantTransport {
  public:
   using executor_type = Transport::executor_type;
-  explicit TolerantTransport(Transport next) : next_(std::move(next)) {}
+  explicit TolerantTransport(Channel next) : next_(std::move(next)) {}
 
   executor_type get_executor() { return next_.get_executor(); }
-  Transport& next_layer() { return next_; }
-  const Transport& next_layer() const { return next_; }
+  Channel& next_layer() { return next_; }
+  const Channel& next_layer() const { return next_; }
   // A write has failed: the peer has seen nothing since.
   bool broken() const { return broken_; }
 
@@ -29,7 +29,7 @@ class TolerantTransport {
 
   template <class Buffers, class Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
-    return asio::async_compose<Token, void(ErrorCode, std::size_t)>(Write<Buffers>{this, buffers}, token, next_);
+    return asio::async_compose<Token, void(ErrorCode, std::size_t)>(Write<Buffers>{this, buffers}, token, next_.next_layer());
   }
 
  private:
@@ -59,19 +59,19 @@ class TolerantTransport {
     }
   };
 
-  Transport next_;
+  Channel next_;
   bool broken_ = false;
 };
 
 template <class Handler>
 void async_teardown(beast::role_type role, TolerantTransport& stream, Handler&& handler) {
   using beast::websocket::async_teardown;
-  async_teardown(role, stream.next_layer(), std::forward<Handler>(handler));
+  async_teardown(role, stream.next_layer().next_layer(), std::forward<Handler>(handler));
 }
 
 inline void teardown(beast::role_type role, TolerantTransport& stream, ErrorCode& error) {
   using beast::websocket::teardown;
-  teardown(role, stream.next_layer(), error);
+  teardown(role, stream.next_layer().next_layer(), error);
 }
 
 }  // namespace cay::http

@@ -16,6 +16,7 @@
 
 #include "keeper/confine.h"
 #include "keeper/guest_user.h"
+#include "keeper/long_arguments.h"
 
 namespace cay::keeper {
 namespace {
@@ -125,6 +126,7 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& p
   status_fd = lift(plan.status_fd);
   task_fd = lift(plan.task_fd);
   pty_fd = lift(plan.pty_fd);
+  const int line_fd = lift(plan.line_fd);
   int stdio[3];
   for (int i = 0; i < 3; ++i) stdio[i] = lift(plan.stdio[i]);
   for (int i = 0; i < 3; ++i) {
@@ -141,6 +143,11 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& p
     if (*fd < 0) continue;
     ::dup3(*fd, next, O_CLOEXEC);
     *fd = next++;
+  }
+  if (line_fd >= 0) {
+    ::dup2(line_fd, kLineFd);  // stays open over exec
+    ::syscall(SYS_close_range, static_cast<unsigned>(next), static_cast<unsigned>(kLineFd) - 1, 0);
+    next = kLineFd + 1;
   }
   ::syscall(SYS_close_range, static_cast<unsigned>(next), ~0U, 0);
 }
@@ -205,7 +212,7 @@ void enter(const ChildPlan& plan) {
   }
   // Before entering: whatever guest root can see must hold its own pipes only.
   int keep[] = {plan.status_fd, plan.init_pidfd, plan.stdio[0], plan.stdio[1],
-                plan.stdio[2],  plan.pty_fd,     plan.task_fd};
+                plan.stdio[2],  plan.pty_fd,     plan.task_fd,  plan.line_fd};
   close_all_but(keep, static_cast<int>(sizeof keep / sizeof keep[0]));
   if (plan.init_pidfd >= 0) {
     constexpr int kAll = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "keeper/command_state.h"
+#include "keeper/long_arguments.h"
 #include "keeper/terminal.h"
 #include "keeper/tracer.h"
 
@@ -48,15 +49,22 @@ Result<void> Command::begin(wire::StartCommand request) {
   record.command_id = request.command_id;
   record.digest = request.digest;
   record.argv = request.argv;
+  record.argv_truncated = shorten(record.argv);
   record.pty = request.pty;
   record.started_at = wall_ms();
   record.cwd = request.cwd;
   record.user = request.user;
   record.timeout_ms = request.timeout_ms;
-  record.ttl_ms = request.ttl_ms;
   record.witness = shop_.context.witness;
+  record.ttl_ms = request.ttl_ms;
+  record.boot_id = shop_.context.boot_id;
 
   Program program;
+  if (request.shell_line) {
+    CAY_TRY(auto line, put_line_into_file(request.argv));
+    program.line_fd = line.get();
+    child_ends_.push_back(std::move(line));
+  }
   if (pty_) {
     CAY_CHECK(make_terminal(program));
   } else {
@@ -66,7 +74,7 @@ Result<void> Command::begin(wire::StartCommand request) {
   slot_ = shop_.slots.take(error);
   if (slot_ == nullptr) return Error::from_errno(error, "make a cgroup for the command", "start_failed");
   const std::uint64_t limit = request.spool_limit > 0 ? request.spool_limit : shop_.context.default_spool_limit;
-  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit, &shop_.spool_budget);
+  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit, request.disk_reserve, &shop_.spool_budget);
   if (!tape) {
     shop_.slots.release_now(std::exchange(slot_, nullptr));
     return std::move(tape).error();
@@ -136,7 +144,17 @@ void Command::on_start_result(Result<Started> result) {
   arm_idle();
   if (!started.exit) shop_.reaper.expect(pid_, [this](const Exit& exit) { on_exit(exit); });
   events_.on_started(*this, {});
-  if (started.exit) on_exit(*started.exit);
+  if (started.exit) {
+    on_exit(*started.exit);
+  } else if (cause_ != Cause::kNone) {
+    kill_tree(cause_, by_);
+  }
+}
+
+void Command::kill_at_start(const std::string& by) {
+  cause_ = Cause::kRequest;
+  by_ = by;
+  oom_at_kill_ = slot_->oom_kills();
 }
 
 void Command::signal_leader(int signal) {
@@ -288,7 +306,6 @@ void Command::on_exit(const Exit& exit) {
   wire::CommandMsg& record = tape_->about;
   record.ended_at = wall_ms();
   record.ended_boot_ms = boottime_ms();
-  record.ended_boot_id = shop_.context.boot_id;
   record.cpu_usec = micros(exit.usage.ru_utime) + micros(exit.usage.ru_stime);
   record.max_rss_bytes = static_cast<std::uint64_t>(exit.usage.ru_maxrss) * 1024;
   if (record.oom_kills > 0) {

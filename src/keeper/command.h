@@ -65,6 +65,8 @@ class Command {
 
   // signal 0: SIGKILL to the whole tree. After the leader's end it reaches what is left of the tree.
   Result<void> kill(int signal, const std::string& by);
+  // While it is being started: if it comes to run, it is killed at once.
+  void kill_at_start(const std::string& by);
   Result<void> resize(std::uint16_t rows, std::uint16_t cols);
 
   void reader_came();

@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "keeper/command_state.h"
+#include "keeper/loop.h"
 #include "keeper/testing/local_keeper.h"
+#include "wire/spool_record.h"
 
 namespace cay::keeper::testing {
 namespace {
@@ -36,6 +38,29 @@ TEST_P(CommandTest, TellsOutputAndExitCode) {
   EXPECT_EQ(got.end.out.bytes, 6U);
   EXPECT_GT(got.end.pid, 0);
   EXPECT_GT(got.end.ended_at, 0);
+}
+
+TEST_P(CommandTest, AShellLineLongerThanAnArgumentRuns) {
+  const std::string filler(200'000, 'x');
+  wire::StartCommand request = shell("long", "v=" + filler + "\necho ${#v}; ls /proc/self/fd | wc -l; exit 7");
+  request.shell_line = true;
+  const Output got = client.run(request);
+  EXPECT_EQ(got.out, "200000\n4\n") << got.err;  // stdin, stdout, stderr and ls's own: no descriptor of ours
+  EXPECT_EQ(got.end.exit_code, 7);
+  EXPECT_TRUE(got.end.argv_truncated);
+  EXPECT_EQ(got.end.argv.back().substr(0, 4), "v=xx");
+  // Positive control: as an argument it cannot.
+  request.command_id = "argument";
+  request.shell_line = false;
+  EXPECT_EQ(error_of(client.call(wire::Type::kStart, request)).reason, "arguments_too_long");
+}
+
+TEST_P(CommandTest, ArgumentsUpToTheKernelsLimitRun) {
+  wire::StartCommand request = command("most", {"/bin/sh", "-c", "echo $#"});
+  while (request.argv.size() < 18) request.argv.emplace_back(110'000, 'x');
+  const Output got = client.run(request);
+  EXPECT_EQ(got.out, "14\n") << got.err;
+  EXPECT_TRUE(got.end.argv_truncated);
 }
 
 TEST_P(CommandTest, ASignalIsNotAnExitCode) {
@@ -181,6 +206,15 @@ TEST_P(CommandTest, StartFailuresAreTyped) {
   EXPECT_EQ(client.run(command("a", {"true"})).end.exit_code, 0);
 }
 
+TEST_P(CommandTest, AStartThatNobodyWaitsForAnyMoreDoesNotHappen) {
+  wire::StartCommand request = command("a", {"true"});
+  request.not_after_ms = monotonic_ms() - 1;
+  EXPECT_EQ(error_of(client.call(Type::kStart, request)).reason, "start_too_late");
+  EXPECT_EQ(error_of(client.call(Type::kGetCommand, wire::CommandRef{"a"})).reason, "unknown_command");
+  request.not_after_ms = monotonic_ms() + 60'000;
+  EXPECT_EQ(client.run(request).end.exit_code, 0);
+}
+
 TEST_P(CommandTest, EnvironmentAndDirectoryAreWhatWasAsked) {
   wire::StartCommand request = command("a", {"sh", "-c", "pwd; echo $A; echo $HOME; echo ${TERM-none}"});
   request.env.push_back("A=b c");
@@ -231,8 +265,7 @@ TEST_P(CommandTest, ShutdownRecordsEveryEnd) {
     const UniqueFd file(::open((keeper.spool() + "/" + id + "/record").c_str(), O_RDONLY));
     char buffer[8192];
     const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
-    return wire::decode<wire::CommandMsg>(std::string_view(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0))))
-        .value();
+    return wire::read_record(std::string_view(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0))))->message;
   };
   EXPECT_EQ(state(record("a")), CommandState::kKilled);
   EXPECT_EQ(record("a").by, "sandbox stop");

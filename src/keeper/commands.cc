@@ -6,7 +6,8 @@ namespace cay::keeper {
 namespace {
 
 constexpr std::size_t kMostWaiting = 64;         // requests held back until a start is decided
-constexpr std::size_t kMostStartBytes = 240 * 1024;  // so that its record fits into one frame
+constexpr std::int64_t kRecallPauseMs = 100;
+constexpr std::size_t kRecalledAtOnce = 100;      // about 30 us each
 
 Error not_found(const std::string& id) {
   return {Code::kNotFound, "unknown_command",
@@ -34,63 +35,51 @@ Result<void> check(const wire::StartCommand& request) {
       return bad("environment variables are NAME=value, without NUL");
     }
   }
-  if (wire::encode(request).size() > kMostStartBytes) {
-    return Error{Code::kInvalidArgument, "arguments_too_long",
-                 "the command's arguments and environment are too long (240 KiB together)", 0};
-  }
+  if (request.shell_line && request.argv.size() != 3) return bad("a shell line is a shell, -c and the line");
   return {};
 }
 
 }  // namespace
 
 Commands::Commands(Workshop shop, Readers& readers, std::uint32_t max_running)
-    : shop_(shop),
-      readers_(readers),
-      max_running_(max_running),
-      shelf_(shop.context.spool_fd, shop.context.boot_id, shop.spool_budget) {
-  shelf_timer_ = shop_.loop.after(0, [this] { read_shelf(); });
+    : shop_(shop), readers_(readers), max_running_(max_running), earlier_(Tape::ids(shop.context.spool_fd)) {
+  // Not now: whoever started the sandbox waits for its first command.
+  if (!earlier_.empty()) recall_timer_ = shop_.loop.after(kRecallPauseMs, [this] { recall_some(); });
+}
+
+void Commands::recall_some() {
+  for (std::size_t i = 0; i < kRecalledAtOnce && !earlier_.empty(); ++i) recall(std::string(*earlier_.begin()));
+  recall_timer_.reset();
+  if (!earlier_.empty()) recall_timer_ = shop_.loop.after(kRecallPauseMs, [this] { recall_some(); });
+}
+
+void Commands::recall(const std::string& id) {
+  if (earlier_.erase(id) == 0) return;
+  auto record = Tape::recall(shop_.context.spool_fd, id, shop_.context.boot_id);
+  if (!record) return Tape::erase(shop_.context.spool_fd, id);
+  Entry& entry = entries_[id];
+  entry.digest = std::move(record->digest);
+  entry.ttl_ms = record->ttl_ms;
+  // Time that passed while the sandbox was stopped counts; when a lost one ended is not known.
+  // In the same boot by a clock that nobody sets; over a boot of the host there is only the wall clock.
+  std::int64_t since = record->ended_at > 0 ? wall_ms() - record->ended_at : 0;
+  if (record->ended_boot_ms > 0 && record->boot_id == shop_.context.boot_id) since = boottime_ms() - record->ended_boot_ms;
+  since = std::max<std::int64_t>(since, 0);
+  shop_.spool_budget.take(Tape::bytes_on_disk(shop_.context.spool_fd, id));
+  expire_later(id, entry, since);
 }
 
 std::map<std::string, Commands::Entry>::iterator Commands::find(const std::string& id) {
-  const auto found = entries_.find(id);
-  if (found != entries_.end() || shelf_.at_end()) return found;
-  if (const auto old = shelf_.find(id)) shelve(id, *old);
+  recall(id);
   return entries_.find(id);
-}
-
-void Commands::shelve(const std::string& id, const Shelved& old) {
-  Entry& entry = entries_[id];
-  entry.digest = old.digest;
-  entry.ttl_ms = old.ttl_ms;
-  expire_later(id, entry, old.left_ms);
-}
-
-// A few at a time, so that a sandbox with many old commands serves at once.
-void Commands::read_shelf() {
-  constexpr int kAtATime = 32;
-  for (int i = 0; i < kAtATime; ++i) {
-    const auto id = shelf_.next();
-    if (!id) break;
-    if (entries_.contains(*id)) continue;
-    if (const auto old = shelf_.find(*id)) shelve(*id, *old);
-  }
-  if (!shelf_.at_end()) {
-    shelf_timer_ = shop_.loop.after(0, [this] { read_shelf(); });
-    return;
-  }
-  for (const auto& action : std::exchange(when_known_, {})) action();
-}
-
-void Commands::when_known(std::function<void()> action) {
-  if (shelf_.at_end()) return action();
-  when_known_.push_back(std::move(action));
 }
 
 void Commands::start(ReplyTo to, wire::StartCommand request) {
   if (auto fine = check(request); !fine) return shop_.outbox.fail(to, fine.error());
   const std::string id = request.command_id;
   if (const auto found = find(id); found != entries_.end()) {
-    if (found->second.digest != request.digest && !request.ignore_mismatch) {
+    const bool other = !found->second.digest.empty() && found->second.digest != request.digest;
+    if (other && !request.ignore_mismatch) {
       return shop_.outbox.fail(to, Error{Code::kConflict, "command_id_in_use",
                                          "the id \"" + id + "\" belongs to another command: use a new id", 0});
     }
@@ -98,6 +87,11 @@ void Commands::start(ReplyTo to, wire::StartCommand request) {
   }
   if (shutting_down_) {
     return shop_.outbox.fail(to, Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0});
+  }
+  if (request.not_after_ms > 0 && monotonic_ms() > request.not_after_ms) {
+    return shop_.outbox.fail(to, Error{Code::kUnavailable, "start_too_late",
+                                       "the sandbox was held up for so long that nobody waits for this command any more: "
+                                       "it was not started; retry", 0});
   }
   if (held_) {
     return shop_.outbox.fail(to, Error{Code::kNotReady, "sandbox_paused",
@@ -253,6 +247,7 @@ void Commands::drop(std::map<std::string, Entry>::iterator entry) {
 }
 
 std::optional<std::pair<std::string, wire::CommandMsg>> Commands::next_after(const std::string& after) {
+  while (!earlier_.empty()) recall(std::string(*earlier_.begin()));
   for (auto at = entries_.upper_bound(after); at != entries_.end(); ++at) {
     if (starting_.contains(at->first)) continue;
     auto tape = tape_of(at->first, at->second);
@@ -305,7 +300,7 @@ void Commands::on_ended(Command& command) {
   shop_.outbox.event(wire::Type::kEnded, wire::encode(ended));
   readers_.on_ended(command);
   const auto found = entries_.find(command.id());
-  if (found != entries_.end()) expire_later(found->first, found->second, found->second.ttl_ms);
+  if (found != entries_.end()) expire_later(found->first, found->second, 0);
   check_shut_down();
 }
 
@@ -326,10 +321,11 @@ void Commands::bury(std::unique_ptr<Command> command) {
   });
 }
 
-void Commands::expire_later(const std::string& id, Entry& entry, std::int64_t left_ms) {
-  if (left_ms < 0) return;
+// `since`: how long ago it ended, in milliseconds.
+void Commands::expire_later(const std::string& id, Entry& entry, std::int64_t since) {
+  if (entry.ttl_ms < 0) return;
   constexpr std::int64_t kFar = std::int64_t{1} << 50;
-  entry.expires_at = monotonic_ms() + std::min(left_ms, kFar);
+  entry.expires_at = monotonic_ms() + std::max<std::int64_t>(std::min(entry.ttl_ms, kFar) - since, 0);
   expiry_.emplace(entry.expires_at, id);
   expire();
 }
@@ -356,9 +352,12 @@ void Commands::shut_down(std::int64_t patience_ms, std::function<void()> done) {
   shutting_down_ = true;
   shut_down_done_ = std::move(done);
   for (auto& [id, entry] : entries_) {
-    if (entry.live && entry.live->state() != Command::State::kStarting) {
-      [[maybe_unused]] const auto killed = entry.live->kill(0, "sandbox stop");
+    if (!entry.live) continue;
+    if (entry.live->state() == Command::State::kStarting) {
+      entry.live->kill_at_start("sandbox stop");
+      continue;
     }
+    [[maybe_unused]] const auto killed = entry.live->kill(0, "sandbox stop");
   }
   shop_.spawner.abort_all();
   shop_.slots.kill_all();

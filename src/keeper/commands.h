@@ -14,7 +14,6 @@
 #include "keeper/loop.h"
 #include "keeper/outbox.h"
 #include "keeper/readers.h"
-#include "keeper/shelf.h"
 #include "wire/messages.h"
 
 namespace cay::keeper {
@@ -34,13 +33,8 @@ class Commands : public CommandEvents {
   void get(ReplyTo to, const wire::CommandRef& request);
   void forget(ReplyTo to, const wire::CommandRef& request);
   // The first command after `after` in the order of ids, or nullopt at the end. For a listing that
-  // goes on as the connection takes it. Commands that are being started are left out. Only after
-  // when_known().
+  // goes on as the connection takes it. Commands that are being started are left out.
   std::optional<std::pair<std::string, wire::CommandMsg>> next_after(const std::string& after);
-
-  // Runs `action` once the commands of earlier lives are known too.
-  void when_known(std::function<void()> action);
-  bool all_known() const { return shelf_.at_end(); }
 
   // No new commands, and the clocks of the others stand still, until let_go(); `when_settled` runs once
   // no start is under way.
@@ -69,14 +63,15 @@ class Commands : public CommandEvents {
   // Runs once the command's start is decided: with the command or with why there is none.
   using WhenStarted = std::function<void(Entry*, const Error*)>;
 
+  // The entry of `id`, also of one that an earlier life of the sandbox left in the spool.
+  std::map<std::string, Entry>::iterator find(const std::string& id);
+  // Takes up what earlier lives left: some of it now and then, all of it for a listing.
+  void recall_some();
+  void recall(const std::string& id);
   void with(ReplyTo to, const std::string& id, std::function<void(const std::string&, Entry&)> action);
   Result<std::shared_ptr<Tape>> tape_of(const std::string& id, Entry& entry);
   void answer_command(ReplyTo to, const std::string& id, Entry& entry, bool known);
-  // By id, those of earlier lives too.
-  std::map<std::string, Entry>::iterator find(const std::string& id);
-  void shelve(const std::string& id, const Shelved& old);
-  void read_shelf();
-  void expire_later(const std::string& id, Entry& entry, std::int64_t left_ms);
+  void expire_later(const std::string& id, Entry& entry, std::int64_t since);
   void expire();
   void drop(std::map<std::string, Entry>::iterator entry);
   void bury(std::unique_ptr<Command> command);
@@ -87,9 +82,8 @@ class Commands : public CommandEvents {
   Readers& readers_;
   std::uint32_t max_running_;
   std::map<std::string, Entry> entries_;
-  Shelf shelf_;
-  Timer shelf_timer_;
-  std::vector<std::function<void()>> when_known_;
+  std::set<std::string> earlier_;  // in the spool since before this life, not yet among the entries
+  Timer recall_timer_;
   std::unordered_map<std::string, std::vector<WhenStarted>> starting_;
   std::unordered_map<const Command*, std::unique_ptr<Command>> draining_;  // forgotten, not settled
   std::uint32_t live_ = 0;  // starting or running

@@ -50,7 +50,7 @@ class Connection {
   Loop& loop_;
   UniqueFd fd_;
   Events events_;
-  wire::FrameReader reader_;
+  wire::FrameReader reader_{wire::kMaxStartPayload};
   std::string out_;
   std::size_t out_begin_ = 0;
   bool full_ = false;     // room() was false, and on_room is due

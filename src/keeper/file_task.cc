@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "base/saturate.h"
 #include "keeper/file_error.h"
 #include "keeper/file_paths.h"
 
@@ -89,7 +90,8 @@ wire::FileInfoMsg info_of(std::string path, const struct stat& info, int dir, co
   out.mode = info.st_mode & 07777;
   out.uid = info.st_uid;
   out.gid = info.st_gid;
-  out.mtime_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  // A file may be of any year; nanoseconds reach from 1677 to 2262.
+  out.mtime_ns = saturating_sum(saturating_product(info.st_mtim.tv_sec, 1'000'000'000), info.st_mtim.tv_nsec);
   out.inode = info.st_ino;
   if (S_ISLNK(info.st_mode)) {
     char target[kLinkLimit];

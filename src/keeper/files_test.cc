@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "base/error.h"
 #include "keeper/testing/local_keeper.h"
@@ -337,6 +338,14 @@ TEST_P(FilesTest, ADiskThatIsFullIsThatError) {
   EXPECT_EQ(got.error.code, static_cast<std::uint32_t>(Code::kExhausted));
   EXPECT_TRUE(std::filesystem::is_empty(small));
   EXPECT_EQ(::umount(small.c_str()), 0);
+}
+
+TEST_P(FilesTest, TimesBeyondNanosecondsStopAtTheirEnd) {
+  const std::string path = root + "/future";
+  std::ofstream(path) << "x";
+  const timespec times[2] = {{0, UTIME_OMIT}, {11'000'000'000, 0}};  // the year 2318
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  EXPECT_EQ(perform(op(FileVerb::kStat, path)).infos.at(0).mtime_ns, std::numeric_limits<std::int64_t>::max());
 }
 
 TEST_P(FilesTest, UnknownUsersAndDirectoriesAreTyped) {

@@ -122,6 +122,19 @@ TEST(SpoolStreamTest, HeadAndRingHoldTheRightBytes) {
   }
 }
 
+TEST(SpoolStreamTest, AShortDiskIsLeftAlone) {
+  TempDir dir;
+  const std::string block(64 * 1024, 'x');
+  SpoolStream stream(dir.fd.get(), "out", std::uint64_t{1} << 30, std::uint64_t{1} << 62);
+  for (int i = 0; i < 64; ++i) stream.append(block);
+  EXPECT_EQ(stream.bytes(), 64 * block.size());
+  EXPECT_EQ(stream.extent().gap_begin, 128U * 1024) << "a little is always kept: its first half …";
+  EXPECT_EQ(stream.extent().gap_end, stream.bytes() - 128 * 1024) << "… and the last";
+  SpoolStream roomy(dir.fd.get(), "err", std::uint64_t{1} << 30, 1);
+  for (int i = 0; i < 64; ++i) roomy.append(block);
+  EXPECT_EQ(roomy.extent().gap_end, 0U);
+}
+
 TEST(TapeTest, LongArgumentsLiveOnDisk) {
   TempDir dir;
   wire::CommandMsg message;

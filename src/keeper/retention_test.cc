@@ -1,4 +1,4 @@
-// What is kept of finished commands: limits of the whole sandbox, earlier lives, ttl.
+// What is kept of finished commands: the limit of the whole sandbox, and what earlier lives left.
 #include <gtest/gtest.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -9,11 +9,8 @@
 #include <fstream>
 
 #include "keeper/command_state.h"
-#include "keeper/loop.h"
-#include "keeper/shelf.h"
-#include "keeper/tape.h"
+#include "keeper/spool_budget.h"
 #include "keeper/testing/local_keeper.h"
-#include "wire/spool_layout.h"
 
 namespace cay::keeper::testing {
 namespace {
@@ -144,50 +141,6 @@ TEST_F(EarlierLifeTest, AnIdWithoutAReadableRecordIsFree) {
   fs::create_directory(kept + "/x");
   std::ofstream(kept + "/x/out") << "old and long output";
   EXPECT_EQ(client->run(shell("x", "echo new")).out, "new\n");
-}
-
-// What is left of a ttl, by the record alone.
-class ShelfTest : public ::testing::Test {
- protected:
-  ShelfTest() {
-    char pattern[] = "/tmp/cay-shelf-XXXXXX";
-    path = ::mkdtemp(pattern);
-    dir.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  }
-  ~ShelfTest() override { fs::remove_all(path); }
-  std::int64_t left(std::int64_t ttl_ms, std::int64_t ended_ms_ago, const std::string& ended_in, std::int64_t wall_jump = 0) {
-    wire::CommandMsg record;
-    record.command_id = "a";
-    record.state = static_cast<std::uint8_t>(CommandState::kExited);
-    record.ttl_ms = ttl_ms;
-    record.ended_at = wall_ms() - ended_ms_ago + wall_jump;
-    record.ended_boot_ms = boottime_ms() - ended_ms_ago;
-    record.ended_boot_id = ended_in;
-    Tape::erase(dir.get(), "a");
-    EXPECT_TRUE(Tape::create(dir.get(), record, 4096));
-    SpoolBudget budget(0);
-    return Shelf(dir.get(), "this-boot", budget).find("a")->left_ms;
-  }
-  std::string path;
-  UniqueFd dir;
-  static constexpr std::int64_t kHour = 3'600'000;
-};
-
-TEST_F(ShelfTest, CountsTheSameBootByItsClockWhateverTheWallClockDid) {
-  for (const std::int64_t jump : {std::int64_t{0}, 1000 * kHour, -1000 * kHour}) {
-    EXPECT_NEAR(static_cast<double>(left(10 * kHour, 4 * kHour, "this-boot", jump)), 6.0 * kHour, 5000);
-  }
-}
-
-TEST_F(ShelfTest, CountsAnotherBootByTheWallClockWithinBounds) {
-  EXPECT_NEAR(static_cast<double>(left(10 * kHour, 4 * kHour, "another")), 6.0 * kHour, 5000);
-  EXPECT_EQ(left(10 * kHour, 0, "another", 1000 * kHour), 10 * kHour);  // an end in the future
-}
-
-TEST_F(ShelfTest, OverdueOnesHaveAMinuteAndMinusOneIsForEver) {
-  EXPECT_EQ(left(10 * kHour, 40 * kHour, "this-boot"), 60'000);
-  EXPECT_EQ(left(500, 40 * kHour, "this-boot"), 500);
-  EXPECT_EQ(left(-1, 40 * kHour, "this-boot"), -1);
 }
 
 }  // namespace

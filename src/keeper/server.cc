@@ -220,11 +220,11 @@ void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
 
 void Server::list(std::uint32_t channel) {
   listings_.emplace(channel, std::string());
-  services_.commands->when_known([this] { go_on_listing(); });
+  go_on_listing();
 }
 
 void Server::go_on_listing() {
-  while (!listings_.empty() && room() && services_.commands->all_known()) {
+  while (!listings_.empty() && room()) {
     const auto at = listings_.begin();
     const ReplyTo to{daemon_->number, at->first};
     auto next = services_.commands->next_after(at->second);

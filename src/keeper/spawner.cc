@@ -47,7 +47,6 @@ struct Spawner::Attempt {
   char partial[sizeof(StartReport)];
   std::optional<Exit> exit;    // C's, if it ended meanwhile
   pid_t child = 0;
-  bool doomed = false;         // this try was killed by us
   UniqueFd status;
   Watch watch;
   Timer timer;
@@ -83,7 +82,6 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   attempt.got = 0;
   attempt.exit.reset();
   attempt.child = 0;
-  attempt.doomed = false;
   attempt.reported_end = false;
   int ends[2];
   if (!attempt.has_cell && free_cells_.empty()) {
@@ -111,6 +109,7 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   plan.status_fd = write_end.get();
   std::copy(std::begin(program.stdio), std::end(program.stdio), std::begin(plan.stdio));
   plan.pty_fd = program.pty_fd;
+  plan.line_fd = program.line_fd;
   plan.user = program.user.c_str();
   plan.cwd = program.cwd.c_str();
   plan.die_with_keeper = context_.init_pidfd < 0;  // inside, the lifeline does this
@@ -144,8 +143,8 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   return std::nullopt;
 }
 
-bool Spawner::on_status(Attempt& attempt) {
-  for (;;) {
+bool Spawner::read_status(Attempt& attempt) {
+  while (attempt.status) {
     const ssize_t got = ::read(attempt.status.get(), attempt.partial + attempt.got, sizeof attempt.partial - attempt.got);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return false;
@@ -157,11 +156,18 @@ bool Spawner::on_status(Attempt& attempt) {
     attempt.report.home[sizeof attempt.report.home - 1] = '\0';
     attempt.got = 0;
   }
+  return true;
+}
+
+void Spawner::on_status(Attempt& attempt) {
+  if (read_status(attempt)) hear_no_more(attempt);
+}
+
+void Spawner::hear_no_more(Attempt& attempt) {
   attempt.reported_end = true;
   attempt.watch.reset();
   attempt.status.reset();
   settle(attempt);
-  return true;
 }
 
 // Both the pipe's end and E's end are in: the try is decided.
@@ -169,8 +175,9 @@ void Spawner::settle(Attempt& attempt) {
   if (!attempt.reported_end || attempt.entering != 0) return;
   attempt.timer.reset();
   const pid_t child = attempt.child != 0 ? attempt.child : *static_cast<volatile pid_t*>(&cells_[attempt.cell]);
-  const bool ready = attempt.report.kind == StartReport::kReady && !attempt.doomed && !attempt.aborted;
-  if (ready && child != 0) {
+  // Ready is its last word before exec: from there on it may have run, so it counts as started whatever
+  // became of it. To start it again, or to say that it never was, would be a guess.
+  if (attempt.report.kind == StartReport::kReady && child != 0) {
     if (!attempt.exit) reaper_.forget(child);
     Started started;
     started.pid = child;
@@ -212,11 +219,14 @@ void Spawner::replace(Attempt& attempt) {
 void Spawner::on_deadline(Attempt& attempt) {
   const pid_t child = attempt.child != 0 ? attempt.child : *static_cast<volatile pid_t*>(&cells_[attempt.cell]);
   const bool stopped = child != 0 && !attempt.exit && is_stopped(child);
+  // A program that runs and stopped itself is no failed start, and must not be started again: the news
+  // of its exec may still wait behind other events.
+  if (attempt.reported_end) return;
+  if (read_status(attempt)) return hear_no_more(attempt);
+  if (stopped && attempt.report.kind == StartReport::kReady) {
+    return hear_no_more(attempt);  // stopped between its last word and exec: the guest's to let go on
+  }
   if (stopped || monotonic_ms() - attempt.began > kPatienceMs) {
-    // A program that runs and stopped itself is no failed start, and must not be started again: the
-    // news of its exec may still wait behind other events.
-    if (attempt.reported_end || on_status(attempt)) return;  // `attempt` may be gone
-    attempt.doomed = true;
     if (child != 0 && !attempt.exit) ::kill(child, SIGKILL);
     if (attempt.entering != 0) ::kill(attempt.entering, SIGKILL);
   }
@@ -282,7 +292,7 @@ Error Spawner::failure(const Attempt& attempt) const {
       return {Code::kInvalidArgument, "not_executable", "\"" + name + "\" cannot be executed: " + why, err};
     }
     if (err == E2BIG) {
-      return {Code::kInvalidArgument, "arguments_too_long", "the command's arguments and environment are too long", err};
+      return {Code::kInvalidArgument, "arguments_too_long", "the command's arguments and environment are longer than this host takes: upload them as a file", err};
     }
     return {Code::kInternal, "start_failed", "execute \"" + name + "\": " + why, err};
   }

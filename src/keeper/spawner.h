@@ -29,6 +29,7 @@ struct Program {
   std::string cwd;
   int stdio[3] = {-1, -1, -1};
   int pty_fd = -1;
+  int line_fd = -1;  // becomes kLineFd (long_arguments.h)
   int (*task)(int fd, void* data) = nullptr;
   void* task_data = nullptr;
   int task_fd = -1;
@@ -61,7 +62,10 @@ class Spawner {
  private:
   struct Attempt;
   std::optional<Error> launch(Attempt& attempt);
-  bool on_status(Attempt& attempt);  // true: the pipe was at its end, and `attempt` may be gone
+  // Takes in what the status pipe holds; true at its end.
+  static bool read_status(Attempt& attempt);
+  void on_status(Attempt& attempt);
+  void hear_no_more(Attempt& attempt);
   void on_deadline(Attempt& attempt);
   void replace(Attempt& attempt);
   void settle(Attempt& attempt);

@@ -1,6 +1,7 @@
 #include "keeper/spool_stream.h"
 
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,11 +11,24 @@ namespace cay::keeper {
 
 using wire::SpoolPiece;
 
-SpoolStream::SpoolStream(int dir, const char* name, std::uint64_t limit, SpoolBudget* budget)
-    : dir_(dir), name_(name), limit_(std::max<std::uint64_t>(limit, 4096)), budget_(budget) {}
+namespace {
+
+constexpr std::uint64_t kAlways = 256 * 1024;     // a short disk takes no ordinary command's output away
+constexpr std::uint64_t kLookEvery = 1024 * 1024;  // a look costs about a microsecond
+
+}  // namespace
+
+SpoolStream::SpoolStream(int dir, const char* name, std::uint64_t limit, std::uint64_t reserve,
+                         SpoolBudget* budget)
+    : dir_(dir),
+      name_(name),
+      limit_(std::max<std::uint64_t>(limit, 4096)),
+      reserve_(reserve),
+      budget_(budget),
+      room_until_(kAlways) {}
 
 SpoolStream::SpoolStream(int dir, const char* name, const wire::ExtentMsg& extent)
-    : dir_(dir), name_(name), limit_(0), abandoned_(true), extent_(extent) {}
+    : dir_(dir), name_(name), limit_(0), room_until_(0), abandoned_(true), extent_(extent) {}
 
 bool SpoolStream::open_file() {
   if (file_) return true;
@@ -37,6 +51,13 @@ std::size_t SpoolStream::write_at(std::string_view bytes, std::uint64_t position
     }
   }
   return done;
+}
+
+// A disk that does not tell is not short: a write will.
+bool SpoolStream::disk_is_short() const {
+  struct statvfs disk{};
+  if (reserve_ == 0 || ::fstatvfs(dir_, &disk) != 0) return false;
+  return std::uint64_t{disk.f_bavail} * disk.f_frsize < reserve_;
 }
 
 // From here on the file grows no more: its first half stays, the second is a ring.
@@ -82,12 +103,13 @@ bool SpoolStream::append(std::string_view bytes) {
       break;
     }
     if (extent_.ring_size == 0) {
-      std::uint64_t room = limit_ - extent_.bytes;
-      if (budget_ != nullptr) room = std::min(room, budget_->room(extent_.bytes));
-      if (room == 0) {
+      const std::uint64_t left = budget_ != nullptr ? budget_->room(extent_.bytes) : limit_;
+      if (left == 0 || extent_.bytes >= limit_ || (extent_.bytes >= room_until_ && disk_is_short())) {
         layout_changed = start_ring(extent_.bytes);
         continue;
       }
+      if (extent_.bytes >= room_until_) room_until_ = extent_.bytes + kLookEvery;
+      const std::uint64_t room = std::min(std::min(limit_, room_until_) - extent_.bytes, left);
       const auto run = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()));
       const std::size_t done = write_at(bytes.substr(0, run), extent_.bytes);
       extent_.bytes += done;

@@ -16,8 +16,10 @@ namespace cay::keeper {
 class SpoolStream {
  public:
   // `dir` is the command's spool directory and outlives the stream; `name` the file in it, made at
-  // the first byte. `limit`: most bytes on disk; `budget`: what the sandbox has left, and outlives it.
-  SpoolStream(int dir, const char* name, std::uint64_t limit, SpoolBudget* budget = nullptr);
+  // the first byte. `limit`: most bytes on disk; less where the disk would have fewer than `reserve` bytes
+  // free, though a little is always taken; `budget`: what the sandbox has left, outlives the stream.
+  SpoolStream(int dir, const char* name, std::uint64_t limit, std::uint64_t reserve = 0,
+              SpoolBudget* budget = nullptr);
   // A finished stream, as its record tells it.
   SpoolStream(int dir, const char* name, const wire::ExtentMsg& extent);
 
@@ -42,6 +44,7 @@ class SpoolStream {
 
  private:
   bool open_file();
+  bool disk_is_short() const;
   bool start_ring(std::uint64_t size_on_disk);
   void update_gap();
   // Writes a run that lies in one piece; returns how many bytes the disk took.
@@ -50,7 +53,9 @@ class SpoolStream {
   int dir_;
   const char* name_;
   std::uint64_t limit_;
+  std::uint64_t reserve_ = 0;
   SpoolBudget* budget_ = nullptr;
+  std::uint64_t room_until_;  // the offset at which the disk is looked at again
   std::uint64_t lost_before_ = 0;  // ring bytes below this offset were refused by the disk
   bool abandoned_ = false;
   bool all_lost_ = false;

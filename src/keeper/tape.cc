@@ -1,5 +1,6 @@
 #include "keeper/tape.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,21 +8,23 @@
 #include <cerrno>
 #include <optional>
 
-#include "keeper/command_state.h"
-#include "wire/spool_layout.h"
+#include "wire/spool_record.h"
 
 namespace cay::keeper {
 namespace {
 
 constexpr std::size_t kArgvInMemory = 2048;      // longer ones are read back from the record
 constexpr std::size_t kRecordLimit = 1024 * 1024;
+constexpr std::uint8_t kStateRunning = 1;          // cay::CommandState
 
-// Appends, in one write. What a full disk let through only in part is taken back.
-bool append_record(int dir, const wire::CommandMsg& message, bool first) {
+// Appends, in one write. What a full disk let through only in part is taken back. An old record's last
+// words (spool_record.h) are of its own form.
+bool append_record(int dir, const wire::CommandMsg& message, bool first, bool framed) {
   const int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (first ? O_CREAT | O_TRUNC : 0);
   UniqueFd file(::openat(dir, wire::kSpoolRecord, flags, 0640));
   if (!file) return false;
-  const std::string bytes = wire::encode(message);
+  std::string bytes = framed ? wire::record_frame(message) : wire::encode(message);
+  if (first) bytes.insert(0, wire::kRecordHead);
   const off_t before = first ? 0 : ::lseek(file.get(), 0, SEEK_END);
   for (;;) {
     const ssize_t got = ::write(file.get(), bytes.data(), bytes.size());
@@ -34,8 +37,9 @@ bool append_record(int dir, const wire::CommandMsg& message, bool first) {
   }
 }
 
-std::optional<wire::CommandMsg> read_record(int dir) {
+std::optional<wire::SpoolRecord> read_record(int dir, bool& exists) {
   UniqueFd file(::openat(dir, wire::kSpoolRecord, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  exists = static_cast<bool>(file);
   if (!file) return std::nullopt;
   std::string bytes;
   char chunk[16 * 1024];
@@ -46,26 +50,22 @@ std::optional<wire::CommandMsg> read_record(int dir) {
     if (got == 0) break;
     bytes.append(chunk, static_cast<std::size_t>(got));
   }
-  return wire::decode<wire::CommandMsg>(bytes);
+  exists = !bytes.empty();  // an empty one was made and never written: nothing was started
+  return wire::read_record(bytes);
 }
 
-std::uint64_t size_of_file(int dir, const char* name) {
-  struct stat info{};
-  const bool there = ::fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode);
-  return there ? static_cast<std::uint64_t>(info.st_size) : 0;
+std::uint64_t size_of(int dir, const char* name) {
+  struct stat facts{};
+  return ::fstatat(dir, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
 }
 
-// The keeper that ran it died before it could record an end; what is in the files is its output.
-void record_lost(int dir, wire::CommandMsg& record) {
-  record.out = wire::settled(record.out, size_of_file(dir, wire::kSpoolOut), true);
-  record.err = wire::settled(record.err, size_of_file(dir, wire::kSpoolErr), true);
-  record.state = static_cast<std::uint8_t>(CommandState::kLost);
-  record.reason = "keeper lost: the sandbox ended before the end of the command was recorded";
-  wire::CommandMsg news = record;
-  news.argv = {};
-  // A disk that refuses now is asked again by the next who looks.
-  static_cast<void>(append_record(dir, news, false));
+UniqueFd open_directory(int spool, const std::string& id) {
+  return UniqueFd(::openat(spool, id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
+
+struct CloseDirectory {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
 
 std::size_t size_of(const std::vector<std::string>& argv) {
   std::size_t total = 0;
@@ -85,10 +85,10 @@ bool valid_command_id(std::string_view id) {
   return true;
 }
 
-Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, SpoolBudget* budget)
+Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve, SpoolBudget* budget)
     : about(std::move(message)),
-      out(dir.get(), wire::kSpoolOut, limit, budget),
-      err(dir.get(), wire::kSpoolErr, limit, budget),
+      out(dir.get(), wire::kSpoolOut, limit, reserve, budget),
+      err(dir.get(), wire::kSpoolErr, limit, reserve, budget),
       dir_(std::move(dir)) {}
 
 Tape::Tape(UniqueFd dir, wire::CommandMsg message)
@@ -99,25 +99,20 @@ Tape::Tape(UniqueFd dir, wire::CommandMsg message)
       ended_(true) {}
 
 Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, std::uint64_t limit,
-                                           SpoolBudget* budget) {
+                                           std::uint64_t reserve, SpoolBudget* budget) {
   // 0750 by our umask-free wish: the daemon's group reads the spools of stopped sandboxes.
-  bool made = ::mkdirat(spool, message.command_id.c_str(), 0750) == 0;
-  if (!made && errno == EEXIST) {  // one without a readable record, or it would have been found
-    erase(spool, message.command_id);
-    made = ::mkdirat(spool, message.command_id.c_str(), 0750) == 0;
-  }
-  if (!made) {
+  if (::mkdirat(spool, message.command_id.c_str(), 0750) != 0 && errno != EEXIST) {
     return Error::from_errno(errno, "make the command's spool directory", "spool_unusable");
   }
   UniqueFd dir(::openat(spool, message.command_id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!dir) return Error::from_errno(errno, "open the command's spool directory", "spool_unusable");
-  if (!append_record(dir.get(), message, true)) {
+  if (!append_record(dir.get(), message, true, true)) {
     const int err = errno;
     erase(spool, message.command_id);
     return Error::from_errno(err, "write the command's record (is the data directory's disk full?)",
                              "spool_unusable");
   }
-  std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit, budget));
+  std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit, reserve, budget));
   if (size_of(tape->about.argv) > kArgvInMemory) {
     tape->about.argv = {};
     tape->argv_on_disk_ = true;
@@ -126,23 +121,63 @@ Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, 
 }
 
 Result<std::shared_ptr<Tape>> Tape::load(int spool, const std::string& id) {
-  UniqueFd dir(::openat(spool, id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  std::optional<wire::CommandMsg> message;
-  if (dir) message = read_record(dir.get());
-  if (!message) {
+  UniqueFd dir = open_directory(spool, id);
+  bool exists = false;
+  auto record = dir ? read_record(dir.get(), exists) : std::nullopt;
+  if (!record) {
     return Error{Code::kLost, "record_lost", "the record of command " + id + " cannot be read from its spool", errno};
   }
-  if (message->state == static_cast<std::uint8_t>(CommandState::kRunning)) record_lost(dir.get(), *message);
-  return std::shared_ptr<Tape>(new Tape(std::move(dir), std::move(*message)));
+  return std::shared_ptr<Tape>(new Tape(std::move(dir), std::move(record->message)));
+}
+
+std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id, const std::string& boot_id) {
+  const UniqueFd dir = open_directory(spool, id);
+  if (!dir) return std::nullopt;
+  bool exists = false;
+  auto record = read_record(dir.get(), exists);
+  if (!record) {
+    if (!exists) return std::nullopt;
+    // It may have run: the id stays taken, and what is there of its output stays readable.
+    wire::CommandMsg damaged =
+        wire::damaged_record(id, size_of(dir.get(), wire::kSpoolOut), size_of(dir.get(), wire::kSpoolErr));
+    if (!append_record(dir.get(), damaged, true, true)) return std::nullopt;
+    return damaged;
+  }
+  wire::CommandMsg& message = record->message;
+  if (message.state != kStateRunning) return std::move(message);
+  wire::settle(message, size_of(dir.get(), wire::kSpoolOut), size_of(dir.get(), wire::kSpoolErr), boot_id);
+  wire::CommandMsg news = message;
+  news.argv = {};
+  // A torn tail goes first: nothing behind it would ever be read. If the disk refuses now, the next life tries again.
+  const UniqueFd file(::openat(dir.get(), wire::kSpoolRecord, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (file && ::ftruncate(file.get(), static_cast<off_t>(record->good)) == 0) {
+    [[maybe_unused]] const bool told = append_record(dir.get(), news, false, record->framed);
+  }
+  return std::move(message);
+}
+
+std::set<std::string> Tape::ids(int spool) {
+  std::set<std::string> ids;
+  const int again = ::openat(spool, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (again < 0) return ids;
+  const std::unique_ptr<DIR, CloseDirectory> entries(::fdopendir(again));
+  if (!entries) {
+    ::close(again);
+    return ids;
+  }
+  while (const dirent* entry = ::readdir(entries.get())) {
+    if (valid_command_id(entry->d_name)) ids.insert(entry->d_name);
+  }
+  return ids;
 }
 
 std::uint64_t Tape::bytes_on_disk(int spool, const std::string& id) {
-  UniqueFd dir(::openat(spool, id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  return dir ? size_of_file(dir.get(), wire::kSpoolOut) + size_of_file(dir.get(), wire::kSpoolErr) : 0;
+  const UniqueFd dir = open_directory(spool, id);
+  return dir ? size_of(dir.get(), wire::kSpoolOut) + size_of(dir.get(), wire::kSpoolErr) : 0;
 }
 
 void Tape::erase(int spool, const std::string& id) {
-  UniqueFd dir(::openat(spool, id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd dir = open_directory(spool, id);
   if (dir) {
     for (const char* name : {wire::kSpoolOut, wire::kSpoolErr, wire::kSpoolRecord}) {
       ::unlinkat(dir.get(), name, 0);
@@ -156,7 +191,8 @@ wire::CommandMsg Tape::message() {
   full.out = out.extent();
   full.err = err.extent();
   if (argv_on_disk_) {
-    if (auto stored = read_record(dir_.get())) full.argv = std::move(stored->argv);
+    bool exists = false;
+    if (auto stored = read_record(dir_.get(), exists)) full.argv = std::move(stored->message.argv);
   }
   return full;
 }
@@ -167,7 +203,7 @@ bool Tape::save() {
   news.argv = {};  // said once; a vector's items add up
   news.out = out.extent();
   news.err = err.extent();
-  return append_record(dir_.get(), news, false);
+  return append_record(dir_.get(), news, false, true);
 }
 
 void Tape::mark_ended() {

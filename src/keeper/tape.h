@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -16,10 +18,14 @@ class Tape {
  public:
   // Makes the directory and the first record (state running). Fails kExhausted when the disk is full.
   static Result<std::shared_ptr<Tape>> create(int spool, wire::CommandMsg message, std::uint64_t limit,
-                                              SpoolBudget* budget = nullptr);
-  // A finished command's; one of an earlier keeper that saw no end is recorded as lost. Fails kLost when
-  // its record is gone or broken.
+                                              std::uint64_t reserve = 0, SpoolBudget* budget = nullptr);
+  // A finished command's. Fails kLost when its record is gone or broken.
   static Result<std::shared_ptr<Tape>> load(int spool, const std::string& id);
+  // The record that an earlier life of the sandbox left. One that says "running" is settled as lost, on
+  // disk too. nullopt: nothing was ever started under that id.
+  static std::optional<wire::CommandMsg> recall(int spool, const std::string& id, const std::string& boot_id);
+  // Ids of all commands that have a directory in the spool.
+  static std::set<std::string> ids(int spool);
   // Removes a command's directory; whatever is missing is fine.
   static void erase(int spool, const std::string& id);
   // What its output takes there.
@@ -43,7 +49,8 @@ class Tape {
   SpoolStream err;
 
  private:
-  Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, SpoolBudget* budget);
+  Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve,
+       SpoolBudget* budget);
   Tape(UniqueFd dir, wire::CommandMsg message);
 
   UniqueFd dir_;

@@ -70,6 +70,7 @@ std::string package_list(std::string_view status) {
 // or /usr's own times.
 std::string fingerprint_of(int host, TreeWriter& tree) {
   std::string what = "builder " + std::string(kBuilderVersion) + "\n" + tree.host_text("etc/os-release");
+  what += apt_sources(tree.host_text("etc/os-release"), apt_files(tree));
   const std::string packages = package_list(tree.host_text("var/lib/dpkg/status"));
   what += packages;
   if (packages.empty()) {

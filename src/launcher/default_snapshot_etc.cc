@@ -52,48 +52,11 @@ bool is_secret_name(std::string_view path) {
   return name == "machine-id" || name == "shadow" || name == "gshadow" || name == "auth.conf";
 }
 
-std::string value_of(std::string_view file, std::string_view key) {
-  for (std::size_t at = 0; at < file.size();) {
-    std::size_t end = std::min(file.find('\n', at), file.size());
-    std::string_view line = file.substr(at, end - at);
-    at = end + 1;
-    if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != '=') continue;
-    line.remove_prefix(key.size() + 1);
-    if (line.size() >= 2 && line.front() == '"') line = line.substr(1, line.size() - 2);
-    return std::string(line);
-  }
-  return "";
-}
-
-// The official mirrors of the host's own release; the host's own list may name private ones.
-std::string apt_sources(std::string_view os_release) {
-  const std::string id = value_of(os_release, "ID"), suite = value_of(os_release, "VERSION_CODENAME");
-  if (suite.empty()) return "";
-  const auto source = [](const std::string& uri, const std::string& suites, const std::string& parts, const std::string& key) {
-    return "Types: deb\nURIs: " + uri + "\nSuites: " + suites + "\nComponents: " + parts +
-           "\nSigned-By: /usr/share/keyrings/" + key + "\n\n";
-  };
-  if (id == "debian") {
-    const std::string key = "debian-archive-keyring.gpg";
-    return source("http://deb.debian.org/debian", suite + " " + suite + "-updates", "main", key) +
-           source("http://deb.debian.org/debian-security", suite + "-security", "main", key);
-  }
-  if (id == "ubuntu") {
-#if defined(__x86_64__)
-    const std::string uri = "http://archive.ubuntu.com/ubuntu";
-#else
-    const std::string uri = "http://ports.ubuntu.com/ubuntu-ports";
-#endif
-    return source(uri, suite + " " + suite + "-updates " + suite + "-security", "main universe", "ubuntu-archive-keyring.gpg");
-  }
-  return "";
-}
-
 Result<void> write_apt(TreeWriter& tree) {
   const std::string os_release = tree.host_text("etc/os-release");
-  const std::string sources = apt_sources(os_release);
+  const std::string sources = apt_sources(os_release, apt_files(tree));
   if (!sources.empty()) {
-    CAY_CHECK(tree.make_file("etc/apt/sources.list.d/" + value_of(os_release, "ID") + ".sources", sources));
+    CAY_CHECK(tree.make_file("etc/apt/sources.list.d/" + os_release_value(os_release, "ID") + ".sources", sources));
   }
   // Nobody is there to answer a question about a changed configuration file.
   return tree.make_file("etc/apt/apt.conf.d/90cay",
@@ -162,6 +125,16 @@ Result<void> write_certificates(TreeWriter& tree) {
 }
 
 }  // namespace
+
+std::vector<AptFile> apt_files(TreeWriter& tree) {
+  std::vector<AptFile> files = {{AptFile::Form::kLines, tree.host_text("etc/apt/sources.list")}};
+  for (const std::string& name : tree.host_names("etc/apt/sources.list.d")) {
+    const bool stanzas = name.ends_with(".sources");
+    if (!stanzas && !name.ends_with(".list")) continue;
+    files.push_back({stanzas ? AptFile::Form::kStanzas : AptFile::Form::kLines, tree.host_text("etc/apt/sources.list.d/" + name)});
+  }
+  return files;
+}
 
 Result<void> write_etc(TreeWriter& tree) {
   CAY_CHECK(tree.make_dir("etc", 0755));

@@ -1,5 +1,8 @@
 // The generated part of the default snapshot: /etc, /var, homes, and what makes installs work.
 #pragma once
+#include <vector>
+
+#include "launcher/default_snapshot_apt.h"
 #include "launcher/default_snapshot_tree.h"
 
 namespace cay::launcher {
@@ -9,5 +12,8 @@ Result<void> write_system(TreeWriter& tree);
 
 // Of it: /etc alone.
 Result<void> write_etc(TreeWriter& tree);
+
+// The host's lists of package sources, as far as every user of it may read them.
+std::vector<AptFile> apt_files(TreeWriter& tree);
 
 }  // namespace cay::launcher

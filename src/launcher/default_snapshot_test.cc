@@ -101,6 +101,9 @@ class DefaultSnapshotTest : public testing::Test {
                              "var/lib/dpkg/lock-frontend"}) {
       put(path, kSecret);
     }
+    put("etc/apt/sources.list", std::string("deb https://user:") + kSecret + "@corp.test/debian bookworm main\n"
+                                "deb http://mirror.test/debian bookworm main\n");
+    put("etc/apt/sources.list.d/closed.list", "deb http://closed.test/debian-security bookworm-security main\n", 0640);
     put("etc/java-17-openjdk/security/java.security", "security");
     put("etc/maven/m2.conf", "m2");
     put("var/lib/dpkg/status",
@@ -137,6 +140,9 @@ TEST_F(DefaultSnapshotTest, HoldsWhatProgramsNeed) {
   EXPECT_NE(slurp(root / "var/lib/dpkg/status").find("Package: tool"), std::string::npos);
   EXPECT_EQ(slurp(root / "var/lib/dpkg/info/tool.list"), "/usr/bin/tool\n");
   EXPECT_NE(slurp(root / "etc/apt/sources.list.d/debian.sources").find("Suites: bookworm bookworm-updates"), std::string::npos);
+  const std::string sources = slurp(root / "etc/apt/sources.list.d/debian.sources");
+  EXPECT_NE(sources.find("URIs: http://mirror.test/debian\n"), std::string::npos) << sources;
+  EXPECT_NE(sources.find("URIs: http://deb.debian.org/debian-security\n"), std::string::npos) << "a list that is not for all";
   EXPECT_EQ(slurp(root / "etc/ssl/certs/ca-certificates.crt"), "CERT A\n");  // the distribution's, without the host's own
   EXPECT_TRUE(fs::is_symlink(root / "etc/ssl/certs/aaaa.0"));
   EXPECT_FALSE(fs::is_symlink(root / "etc/ssl/certs/corp.pem"));

@@ -9,10 +9,13 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "os/file.h"
 
 namespace cay::launcher {
 namespace {
@@ -279,6 +282,17 @@ std::string TreeWriter::host_text(const std::string& path) {
   char buffer[64 * 1024];
   for (ssize_t n; (n = ::read(file.get(), buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
   return text;
+}
+
+std::vector<std::string> TreeWriter::host_names(const std::string& path) {
+  if (!reachable_by_all(host_, path)) return {};
+  const UniqueFd dir = open_in(host_, path, O_RDONLY | O_DIRECTORY);
+  struct stat info {};
+  if (!dir || ::fstat(dir.get(), &info) != 0 || (info.st_mode & S_IROTH) == 0) return {};
+  auto names = os::list_dir(dir.get());
+  if (!names) return {};
+  std::sort(names->begin(), names->end());
+  return *std::move(names);
 }
 
 bool TreeWriter::host_has(const std::string& path) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -43,6 +44,7 @@ class TreeWriter {
 
   // Of the host: its text if every user may read it, else "".
   std::string host_text(const std::string& path);
+  std::vector<std::string> host_names(const std::string& path);  // in a directory, sorted; the same condition
   bool host_has(const std::string& path);          // without following a last link
   std::string host_link(const std::string& path);  // the target of a symbolic link, else ""
   bool has(const std::string& path);       // in the new tree

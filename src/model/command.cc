@@ -33,4 +33,12 @@ int shell_exit_code(const CommandEnd& end) {
   return kOurFailure;
 }
 
+std::size_t command_bytes(const CommandSpec& spec) {
+  constexpr std::size_t kEach = 1 + sizeof(char*);
+  std::size_t total = 0;
+  for (const std::string& argument : spec.argv) total += argument.size() + kEach;
+  for (const auto& [key, value] : spec.run.env) total += key.size() + 1 + value.size() + kEach;
+  return total;
+}
+
 }  // namespace cay

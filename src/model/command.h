@@ -19,9 +19,16 @@ struct PtySize {
   bool operator==(const PtySize&) const = default;
 };
 
+// What a Linux program can be given (execve(2)): one argument or variable with its NUL is at most 128 KiB
+// (MAX_ARG_STRLEN), and all of them with their pointers a quarter of the stack limit, 8 MiB in a sandbox, less
+// what the program's name and Cay's own variables take. This is the one limit: what is below it runs.
+inline constexpr std::size_t kMaxArgumentBytes = 128 * 1024 - 1;
+inline constexpr std::size_t kMaxCommandBytes = 2'000'000;
+
 struct CommandSpec {
   CommandId id;                     // empty: made by Cay
   std::vector<std::string> argv;    // argv[0] is looked up in the command's PATH unless it has a '/'
+  bool shell_line = false;          // argv is {shell, "-c", line}: a line longer than an argument is given as a file
   RunConfig run;                    // the command's own layer
   std::optional<PtySize> pty;       // output is then all stdout
   std::int64_t timeout_ms = 0;      // from the start; 0: none
@@ -45,6 +52,9 @@ enum class CommandState : std::uint8_t {
   kLost = 8,        // infrastructure failure: `reason`
 };
 std::string_view to_string(CommandState state);
+
+// What kMaxCommandBytes bounds: arguments and environment, each with its NUL and its pointer.
+std::size_t command_bytes(const CommandSpec& spec);
 
 struct CommandEnd {
   CommandState state = CommandState::kRunning;
@@ -72,7 +82,8 @@ struct StreamExtent {
 
 struct Command {
   CommandId id;
-  std::vector<std::string> argv;
+  std::vector<std::string> argv;   // as asked, long ones shortened: then argv_truncated
+  bool argv_truncated = false;
   std::int64_t pid = 0;            // as seen inside
   bool pty = false;
   bool known = false;              // start() found it already there

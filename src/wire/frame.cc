@@ -48,7 +48,7 @@ std::optional<Frame> FrameReader::next() {
   const std::string_view in = std::string_view(buffer_).substr(begin_);
   if (bad_ || in.size() < 4) return std::nullopt;
   const auto length = get<std::uint32_t>(in, 0);
-  if (length < kFrameHead || length > kFrameHead + kMaxPayload) {
+  if (length < kFrameHead || length > kFrameHead + most_payload_) {
     bad_ = true;
     return std::nullopt;
   }

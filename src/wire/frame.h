@@ -2,8 +2,8 @@
 //
 //   u32 length of what follows | u16 type | u16 flags (0) | u32 channel | payload     little-endian
 //
-// At most kMaxPayload of payload. A channel is one request and its answers; the daemon picks the
-// number (1…), never reused on a connection; 0 is for HELLO and events. Payloads are TLV
+// At most kMaxPayload of payload (of a kStart: kMaxStartPayload). A channel is one request and its answers;
+// the daemon picks the number (1…), never reused on a connection; 0 is for HELLO and events. Payloads are TLV
 // (wire/tlv.h) but for DATA: u8 stream | u8 flags | u64 offset | bytes.
 #pragma once
 #include <cstdint>
@@ -29,12 +29,14 @@ std::string encode_frame(const Frame& frame);
 // Feed bytes, take frames. bad() for ever once a length is out of range.
 class FrameReader {
  public:
+  explicit FrameReader(std::uint32_t most_payload = kMaxPayload) : most_payload_(most_payload) {}
   void feed(std::string_view bytes);
   std::optional<Frame> next();
   bool bad() const { return bad_; }
   std::size_t buffered() const { return buffer_.size() - begin_; }
 
  private:
+  std::uint32_t most_payload_;
   std::string buffer_;
   std::size_t begin_ = 0;
   bool bad_ = false;

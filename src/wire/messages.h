@@ -106,6 +106,9 @@ struct CommandRef {
   template <class V> void fields(V& v) { v(1, command_id); }
 };
 
+// Most bytes of a kStart; kMaxPayload bounds all else.
+inline constexpr std::uint32_t kMaxStartPayload = 2304 * 1024;
+
 struct StartCommand {
   std::string command_id;
   std::string digest;              // of the request, compared on a repeat unless ignore_mismatch
@@ -124,11 +127,16 @@ struct StartCommand {
   bool end_tree = false;
   bool ignore_mismatch = false;
   std::uint64_t spool_limit = 0;   // bytes per stream; 0: the keeper's default
+  // CLOCK_MONOTONIC of the host that both run on; 0: none. A keeper that was held up longer starts nothing:
+  // the daemon has told its caller that there was no answer, and the caller may have asked again.
+  std::int64_t not_after_ms = 0;
+  std::uint64_t disk_reserve = 0;  // bytes of the spools' disk that output leaves free
+  bool shell_line = false;         // argv is {shell, "-c", line}: a long line is given as a file
   template <class V> void fields(V& v) {
     v(1, command_id); v(2, digest); v(3, argv); v(4, env); v(5, cwd); v(6, user); v(7, pty);
     v(8, rows); v(9, cols); v(10, timeout_ms); v(11, idle_timeout_ms); v(12, ttl_ms);
     v(13, kill_on_disconnect); v(14, close_stdin); v(15, end_tree); v(16, ignore_mismatch);
-    v(17, spool_limit);
+    v(17, spool_limit); v(18, not_after_ms); v(19, disk_reserve); v(20, shell_line);
   }
 };
 
@@ -164,15 +172,17 @@ struct CommandMsg {
   std::uint64_t cpu_usec = 0;
   std::uint64_t max_rss_bytes = 0;
   ExtentMsg out, err;
-  std::int64_t ttl_ms = -1;       // kept so long after its end; -1: with the sandbox
-  std::int64_t ended_boot_ms = 0; // its end by CLOCK_BOOTTIME of this boot: the ttl counts from it
-  std::string ended_boot_id;
+  std::int64_t ttl_ms = -1;        // kept so long after its end; -1: with the sandbox
+  std::string boot_id;             // of the host when it ran: in the record
+  bool argv_truncated = false;  // argv is shortened: a record holds at most 16 KiB of it
+  std::int64_t ended_boot_ms = 0;  // its end by CLOCK_BOOTTIME of boot_id's boot; 0: not known
   template <class V> void fields(V& v) {
     v(1, command_id); v(2, digest); v(3, argv); v(4, pid); v(5, pty); v(6, known); v(7, started_at);
     v(8, cwd); v(9, user); v(10, timeout_ms); v(11, state); v(12, exit_code); v(13, signal); v(14, by);
     v(15, reason); v(16, oom_kills); v(17, tmpfs_bytes); v(18, witness); v(19, ended_at);
     v(20, cpu_usec); v(21, max_rss_bytes); v(22, out); v(23, err);
-    v(24, ttl_ms); v(25, ended_boot_ms); v(26, ended_boot_id);
+    v(24, ttl_ms); v(25, boot_id); v(26, argv_truncated);
+    v(27, ended_boot_ms);
   }
 };
 

@@ -3,8 +3,8 @@
 // `out` and `err` hold the raw bytes. A stream within its limit lies linearly: offset = file
 // position. Past the limit, the file is a head and a ring: bytes [0, ring_begin) at their own
 // position, a later offset o at ring_begin + (o - ring_begin) % ring_size; what the ring overwrote,
-// and what a full disk refused, is the gap [gap_begin, gap_end). `record` holds encoded CommandMsgs one
-// after another: decoded as one, later members replace earlier ones (argv is only in the first).
+// and what a full disk refused, is the gap [gap_begin, gap_end). `record` holds CommandMsgs one after another
+// (spool_record.h): decoded as one, later members replace earlier ones (argv is only in the first).
 //
 // A record still "running" whose keeper is gone: ring_size 0 means that the file's size is the
 // stream's length; else the newest bytes' place is unknown and only the head is to be offered.

@@ -9,7 +9,7 @@ FILL = {
 
 @pytest.mark.parametrize("how", FILL)
 def test_a_full_disk_survives_a_restart(http, how):
-    box = http.post("/api/v1/sandboxes", json={"limits": {"disk_bytes": 8 << 20}}).json()
+    box = http.post("/api/v1/sandboxes", json={"limits": {"disk_bytes": 16 << 20}}).json()
     url = f"/api/v1/sandboxes/{box['id']}"
 
     def run(command):

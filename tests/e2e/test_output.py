@@ -100,6 +100,27 @@ def test_exact_bytes_of_every_value(run):
     assert base64.b64decode(got["stdout_base64"]) == bytes(range(256))
 
 
+def test_output_leaves_the_hosts_reserve_alone(own_daemon, tmp_path):
+    daemon = own_daemon()
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()
+        url = f"/api/v1/sandboxes/{box['id']}/commands"
+
+        def gap_of(size):
+            got = http.post(url, json={"command": f"head -c {size} /dev/zero", "max_output_bytes": 1}).json()
+            assert (got["exit_code"], got["stdout_bytes"]) == (0, size)
+            return http.get(f"{url}/{got['command_id']}/output", params={"stream": "stdout"}).headers.get("X-Cay-Gap")
+
+        assert gap_of(4_000_000) is None
+        # From now on the disk has less free than is kept back.
+        config = tmp_path / "cay.toml"
+        config.write_text(f"[host]\ndisk_reserve_bytes = {1 << 60}\n")
+        daemon.args = ["--config", config]
+        daemon.restart()
+        assert gap_of(100_000) is None
+        assert gap_of(4_000_000) == f"{128 * 1024}-{4_000_000 - 128 * 1024}"
+
+
 def test_late_bytes_of_children_left_are_marked_after_the_end(daemon, http, box):
     import json
     with socket(daemon, box) as ws:

@@ -37,7 +37,7 @@ http::Handler streaming(StreamVerb verb, Shape shape) {
 }
 
 int status_of(const Error& error) {
-  if (error.reason == "body_too_large") return 413;
+  if (error.reason == "body_too_large" || error.reason == "arguments_too_long") return 413;
   if (error.reason == "upgrade_needed") return 426;
   switch (error.code) {
     case Code::kInvalidArgument: return 400;

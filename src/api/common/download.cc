@@ -12,16 +12,6 @@ constexpr std::int64_t kNanos = 1'000'000'000;
 
 std::string modified(const FileInfo& info) { return codec::http_date(info.mtime_ns / kNanos); }
 
-std::string_view kind_word(FileKind kind) {
-  switch (kind) {
-    case FileKind::kFile: return "file";
-    case FileKind::kDirectory: return "directory";
-    case FileKind::kSymlink: return "symlink";
-    case FileKind::kOther: return "other";
-  }
-  return "other";
-}
-
 Error is_directory(const std::string& path) {
   return invalid("is_a_directory", "'" + path + "' is a directory");
 }
@@ -66,7 +56,7 @@ http::Headers file_headers(const FileInfo& info) {
   headers.add("ETag", codec::etag(info));
   headers.add("Last-Modified", modified(info));
   headers.add("Accept-Ranges", "bytes");
-  headers.add("X-Cay-Kind", std::string(kind_word(info.kind)));
+  headers.add("X-Cay-Kind", std::string(codec::kind_text(info.kind)));
   headers.add("X-Cay-Mode", codec::mode_text(info.mode));
   headers.add("X-Cay-Uid", std::to_string(info.uid));
   headers.add("X-Cay-Gid", std::to_string(info.gid));

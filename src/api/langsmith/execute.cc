@@ -8,8 +8,9 @@
 namespace cay::api::langsmith {
 namespace {
 
-constexpr std::size_t kMaxMessage = 4 << 20;        // of a client's frame
-constexpr std::size_t kMaxBody = 4 << 20;
+// Of a client's frame or body: the longest command (model/command.h), with room for its escapes in JSON.
+constexpr std::size_t kMaxMessage = 8 << 20;
+constexpr std::size_t kMaxBody = kMaxMessage;
 constexpr std::size_t kStdinPiece = 64 * 1024;
 constexpr std::uint64_t kMostCollected = 64ull << 20;  // of each stream over plain HTTP
 
@@ -56,10 +57,11 @@ class ExecuteSession final : public CommandSession {
       co_return sent;
     }
     if (const auto* gap = std::get_if<core::OutputGap>(&event)) {
-      co_return Error{Code::kLost, "read_offset_unavailable",
-                      std::to_string(gap->length) + " bytes of output at " + std::to_string(gap->offset) +
-                          " were dropped: the command wrote more than its spool holds",
-                      0};
+      // In words, in the text: an error frame would take the command's own end from its caller.
+      std::vector<TextPiece> pieces;
+      if (!(gap->stream == Stream::kStdout ? out_ : err_).skip(gap->offset, gap->length, pieces)) co_return misplaced(gap->offset);
+      auto sent = co_await send(gap->stream, std::move(pieces));
+      co_return sent;
     }
     auto& end = std::get<core::OutputEnd>(event);
     for (const auto which : {Stream::kStdout, Stream::kStderr}) {
@@ -141,7 +143,6 @@ class ExecuteSession final : public CommandSession {
   }
 
   std::string_view type_of(const Error& error) const {
-    if (error.reason == "read_offset_unavailable") return "ReadOffsetUnavailable";
     if (error.code == Code::kNotFound && reconnecting_) return "CommandNotFound";
     return "CommandError";
   }

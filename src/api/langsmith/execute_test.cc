@@ -232,5 +232,20 @@ TEST_F(ExecuteTest, OverPlainHttp) {
   EXPECT_EQ(call("POST", "/v2/sandboxes/dp/none/execute", R"({"command":"x"})")->status, 404);
 }
 
+TEST_F(ExecuteTest, AFullSpoolDoesNotHideTheEnd) {
+  auto running = open(kExecute);
+  commands().emit(c1, Stream::kStdout, "first");
+  commands().drop(c1, Stream::kStdout, 5000);
+  commands().emit(c1, Stream::kStdout, "last");
+  commands().end(c1, exited(3));
+  settle();
+  ASSERT_EQ(socket->sent.size(), 5U);
+  EXPECT_EQ(frame(1).at("data").as_string(), "first");
+  EXPECT_NE(std::string(frame(2).at("data").as_string()).find("5000 bytes of output were dropped"), std::string::npos);
+  EXPECT_EQ(frame(2).at("offset").to_number<int>(), 5);
+  EXPECT_EQ(raw(3), R"({"type":"stdout","data":"last","offset":5005})");
+  EXPECT_EQ(raw(4), R"({"type":"exit","exit_code":3})");
+}
+
 }  // namespace
 }  // namespace cay::api::langsmith

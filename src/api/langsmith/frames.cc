@@ -58,7 +58,7 @@ Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
   CommandSpec spec;
   spec.ignore_mismatch = true;  // a repeat's parameters are ignored: protocol reference, section 4.5
   std::string command, shell = "/bin/bash", text;
-  const bool has_command = fields.read("command", command, 1 << 20);
+  const bool has_command = fields.read("command", command, 16 << 20);  // the core says what a program can be given
   fields.read("shell", shell);
   bool pty = false;
   if (socket) {
@@ -91,6 +91,7 @@ Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
   if (pty) spec.pty = PtySize{};
   if (shell.empty()) fields.complain("shell", "must be a path such as /bin/bash");
   if (!has_command || (command.empty() && !pty)) fields.complain("command", "is needed");
+  spec.shell_line = !command.empty();
   spec.argv = command.empty() ? std::vector<std::string>{shell, "-l"} : std::vector<std::string>{shell, "-c", command};
 
   std::map<std::string, std::string> env;

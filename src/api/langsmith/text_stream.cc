@@ -13,6 +13,33 @@ bool TextStream::feed(std::uint64_t offset, std::string_view bytes, std::vector<
   return true;
 }
 
+namespace {
+
+// At most `dropped` bytes long.
+std::string note_of(std::uint64_t dropped) {
+  const std::string bytes = std::to_string(dropped) + " bytes of output were dropped here";
+  for (const std::string& note : {"\n[cay: " + bytes + ": the command wrote more than is kept]\n", "[" + bytes + "]", std::string("[...]")}) {
+    if (note.size() <= dropped) return note;
+  }
+  return std::string(static_cast<std::size_t>(dropped), '.');
+}
+
+}  // namespace
+
+bool TextStream::skip(std::uint64_t offset, std::uint64_t length, std::vector<TextPiece>& out) {
+  if (offset != raw_) return false;
+  finish(out);  // a character whose rest was dropped
+  const std::uint64_t after = sanitised_ + length;
+  if (after > wanted_) {
+    // Also for a reader that comes back in the midst of it, who had those bytes before they were dropped.
+    sanitised_ = std::max(sanitised_, wanted_);
+    cut(note_of(after - sanitised_), out);
+  }
+  sanitised_ = after;
+  raw_ += length;
+  return true;
+}
+
 void TextStream::finish(std::vector<TextPiece>& out) {
   std::string text;
   sanitiser_.finish(text);

@@ -106,5 +106,51 @@ TEST(OffsetIndexTest, IsBounded) {
   EXPECT_EQ(index.find("9999", Stream::kStdout, 1 << 22).raw, std::uint64_t{1} << 21);
 }
 
+TEST(TextStreamTest, DroppedBytesAreSaidAndCounted) {
+  TextStream stream({}, 0);
+  std::vector<TextPiece> got;
+  ASSERT_TRUE(stream.feed(0, "head\xC3", got));  // half a character: its rest is dropped
+  ASSERT_TRUE(stream.skip(5, 1000, got));
+  ASSERT_TRUE(stream.feed(1005, "tail", got));
+  stream.finish(got);
+  ASSERT_EQ(got.size(), 4U);
+  EXPECT_EQ(got[0].text + got[1].text, "head\xEF\xBF\xBD");
+  EXPECT_EQ(got[2].offset, 7U);
+  EXPECT_NE(got[2].text.find("1000 bytes of output were dropped"), std::string::npos) << got[2].text;
+  EXPECT_EQ(got[3].offset, 1007U);
+  EXPECT_EQ(got[3].text, "tail");
+  EXPECT_FALSE(stream.skip(5, 1000, got)) << "not where the last bytes ended";
+}
+
+TEST(TextStreamTest, WhoComesBackAfterAGapGetsTheRestAndInsideItANote) {
+  const auto from = [](std::uint64_t wanted) {
+    TextStream stream({}, wanted);
+    std::vector<TextPiece> got;
+    EXPECT_TRUE(stream.feed(0, "head", got));
+    EXPECT_TRUE(stream.skip(4, 1000, got));
+    EXPECT_TRUE(stream.feed(1004, "tail", got));
+    return got;
+  };
+  auto got = from(1006);
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].offset, 1006U);
+  EXPECT_EQ(got[0].text, "il");
+  got = from(904);  // it had 900 of the bytes that are gone now
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_EQ(got[0].offset, 904U);
+  EXPECT_NE(got[0].text.find("100 bytes of output were dropped"), std::string::npos);
+  EXPECT_EQ(got[1].offset, 1004U);
+}
+
+TEST(TextStreamTest, ANoteIsNeverLongerThanWhatItStandsFor) {
+  for (std::uint64_t length = 1; length < 200; ++length) {
+    TextStream stream({}, 0);
+    std::vector<TextPiece> got;
+    ASSERT_TRUE(stream.skip(0, length, got));
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_LE(got[0].text.size(), length);
+  }
+}
+
 }  // namespace
 }  // namespace cay::api::langsmith

@@ -67,7 +67,7 @@ class FakeHttp : public http::Client {
     if (!whole) co_return std::move(whole).error();
     http::ClientResponse out;
     out.status = whole->status;
-    out.body = http::text_source(std::move(whole->body));
+    out.body = source_of(std::move(whole->body));
     co_return out;
   }
 

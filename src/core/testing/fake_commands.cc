@@ -134,7 +134,7 @@ void FakeCommands::emit(const CommandId& id, Stream stream, Bytes bytes) {
   whole.bytes += bytes.size();
   piece.bytes = std::move(bytes);
   command.pieces.push_back(std::move(piece));
-  changed_.pulse();
+  changed_.notify();
 }
 
 void FakeCommands::drop(const CommandId& id, Stream stream, std::uint64_t length) {
@@ -149,7 +149,7 @@ void FakeCommands::drop(const CommandId& id, Stream stream, std::uint64_t length
   whole.bytes += length;
   whole.gap_end = whole.bytes;
   command.pieces.push_back(std::move(piece));
-  changed_.pulse();
+  changed_.notify();
 }
 
 void FakeCommands::end(const CommandId& id, CommandEnd how) {
@@ -159,7 +159,7 @@ void FakeCommands::end(const CommandId& id, CommandEnd how) {
   command.state.end = std::move(how);
   command.state.out.end_offset = command.state.out.bytes;
   command.state.err.end_offset = command.state.err.bytes;
-  changed_.pulse();
+  changed_.notify();
   if (on_end) on_end(command.state);
 }
 
@@ -173,7 +173,7 @@ void FakeCommands::end_all(const std::string& by) {
 
 void FakeCommands::die(const std::string& reason) {
   dead_ = reason;
-  changed_.pulse();
+  changed_.notify();
 }
 
 Result<Command> FakeCommands::start(CommandSpec spec) {

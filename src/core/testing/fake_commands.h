@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/event.h"
+#include "async/event.h"
 #include "core/ports/runtime.h"
 
 namespace cay::core::testing {

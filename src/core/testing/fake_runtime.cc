@@ -41,12 +41,12 @@ FakeDisk& FakeRuntime::disk_of(const SandboxId& id) {
 
 void FakeRuntime::release_boots() {
   hold_boots = false;
-  boots_released_.pulse();
+  boots_released_.notify();
 }
 
 void FakeRuntime::release_stops() {
   hold_stops = false;
-  stops_released_.pulse();
+  stops_released_.notify();
 }
 
 void FakeRuntime::die(const SandboxId& id, const std::string& reason) {

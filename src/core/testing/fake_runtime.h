@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/event.h"
+#include "async/event.h"
 #include "core/ports/runtime.h"
 #include "core/testing/fake_commands.h"
 #include "core/testing/fake_files.h"

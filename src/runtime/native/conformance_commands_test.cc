@@ -313,7 +313,7 @@ class SpoolTest : public ::testing::Test {
   }
   Seen read(const char* id) {
     asio::io_context loop;
-    auto reader = spooled_reader(root_, SandboxId(kSandbox), CommandId(id), {});
+    auto reader = spooled_reader(root_, SandboxId(kSandbox), CommandId(id), {}, "");
     EXPECT_TRUE(reader);
     if (!reader) return {};
     return cay::testing::run(loop, drain(**reader));
@@ -322,7 +322,7 @@ class SpoolTest : public ::testing::Test {
 
 TEST_F(SpoolTest, AStoppedSandboxKeepsEndsAndOutput) {
   with_keeper(true);
-  const auto all = spooled_commands(root_, SandboxId(kSandbox));
+  const auto all = spooled_commands(root_, SandboxId(kSandbox), "");
   ASSERT_TRUE(all);
   ASSERT_EQ(all->size(), 2u);
   const auto done = read("done");
@@ -355,24 +355,26 @@ TEST_F(SpoolTest, NothingThatAKeeperCouldPlantIsFollowed) {
   std::filesystem::remove(out);
   std::filesystem::create_symlink(secret, out);
   asio::io_context loop;
-  auto reader = spooled_reader(root_, SandboxId(kSandbox), CommandId("done"), {});
+  auto reader = spooled_reader(root_, SandboxId(kSandbox), CommandId("done"), {}, "");
   ASSERT_TRUE(reader);
   auto event = cay::testing::run(loop, (*reader)->next());
   ASSERT_TRUE(event);
   EXPECT_TRUE(std::holds_alternative<core::OutputGap>(*event));  // told as missing
   std::filesystem::remove(out);
   std::filesystem::create_hard_link(secret, out);
-  auto linked = spooled_reader(root_, SandboxId(kSandbox), CommandId("done"), {});
+  auto linked = spooled_reader(root_, SandboxId(kSandbox), CommandId("done"), {}, "");
   ASSERT_TRUE(linked);
   auto again = cay::testing::run(loop, (*linked)->next());
   ASSERT_TRUE(again);
   EXPECT_TRUE(std::holds_alternative<core::OutputGap>(*again));
   const auto record = root_ / kSandbox / "done" / "record";
   std::ofstream(record) << "not a record";
-  EXPECT_FALSE(spooled_reader(root_, SandboxId(kSandbox), CommandId("done"), {}));
-  EXPECT_FALSE(spooled_reader(root_, SandboxId(kSandbox), CommandId("../../etc"), {}));
-  EXPECT_FALSE(spooled_commands(root_, SandboxId("../x")));
-  const auto none = spooled_commands(root_, SandboxId("22222222-2222-4222-8222-222222222222"));
+  const auto garbled = spooled_reader(root_, SandboxId(kSandbox), CommandId("done"), {}, "");
+  ASSERT_TRUE(garbled);
+  EXPECT_EQ((*garbled)->command().end.state, CommandState::kLost);
+  EXPECT_FALSE(spooled_reader(root_, SandboxId(kSandbox), CommandId("../../etc"), {}, ""));
+  EXPECT_FALSE(spooled_commands(root_, SandboxId("../x"), ""));
+  const auto none = spooled_commands(root_, SandboxId("22222222-2222-4222-8222-222222222222"), "");
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->empty());
 }

@@ -49,6 +49,7 @@ Command to_model(const wire::CommandMsg& message) {
   Command command;
   command.id = CommandId(message.command_id);
   command.argv = message.argv;
+  command.argv_truncated = message.argv_truncated;
   command.pid = message.pid;
   command.pty = message.pty;
   command.known = message.known;
@@ -130,7 +131,11 @@ SnapshotInfo to_model(const wire::SnapshotMsg& message) {
 
 wire::StartCommand to_wire(const CommandSpec& spec) {
   wire::StartCommand start;
+  // Every other member, the frame's own heads and the two variables added below.
+  constexpr std::size_t kRest = 64 * 1024;
+  static_assert(kMaxCommandBytes + kRest <= wire::kMaxStartPayload, "what the core lets through fits into a frame");
   start.argv = spec.argv;
+  start.shell_line = spec.shell_line;
   for (const auto& [key, value] : spec.run.env) start.env.push_back(key + "=" + value);  // a map: sorted
   start.cwd = spec.run.workdir.value_or("");
   start.user = spec.run.user.value_or("");

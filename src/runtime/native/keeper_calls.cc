@@ -2,11 +2,12 @@
 
 namespace cay::runtime {
 Task<std::unique_ptr<Channel>> ask(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload) {
-  if (payload.size() > wire::kMaxPayload) {
+  const std::uint32_t most = type == wire::Type::kStart ? wire::kMaxStartPayload : wire::kMaxPayload;
+  if (payload.size() > most) {
     co_return Error{Code::kInvalidArgument, "request_too_large",
                     "the request takes " + std::to_string(payload.size()) + " bytes, at most " +
-                        std::to_string(wire::kMaxPayload) +
-                        " fit: shorten arguments and environment, or pass them in a file or on stdin", 0};
+                        std::to_string(most) + " fit",
+                    0};
   }
   CAY_CO_TRY(auto link, co_await line->link(kLinkLimit));
   auto channel = link->open();

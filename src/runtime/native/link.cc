@@ -65,7 +65,7 @@ std::unique_ptr<Channel> Link::open() {
 
 void Link::send(wire::Type type, std::uint32_t channel, std::string payload) {
   if (!alive_) return;
-  CAY_ASSERT(payload.size() <= wire::kMaxPayload);
+  CAY_ASSERT(payload.size() <= (type == wire::Type::kStart ? wire::kMaxStartPayload : wire::kMaxPayload));
   wire::Frame frame{.type = static_cast<std::uint16_t>(type), .flags = 0, .channel = channel, .payload = std::move(payload)};
   queue_.push_back(wire::encode_frame(frame));
   queued_ += queue_.back().size();

@@ -1,6 +1,7 @@
 #include "runtime/native/live_sandbox.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "runtime/native/command_reader.h"
 #include "runtime/native/convert.h"
@@ -16,6 +17,15 @@ std::string command_ref(const CommandId& id) { return wire::encode(wire::Command
 // Callers bound it by their own deadline.
 constexpr Millis kStdinLimit{24 * 3600 * 1000};
 
+// The keeper begins a start within this time or not at all. With the time that one start may take it is
+// less than kAnswerLimit: what was answered with "no answer" does not run afterwards.
+constexpr Millis kStartLimit{10'000};
+
+std::int64_t monotonic_in(Millis span) {
+  const auto then = std::chrono::steady_clock::now().time_since_epoch() + span;
+  return std::chrono::duration_cast<Millis>(then).count();
+}
+
 }  // namespace
 
 NativeLiveSandbox::~NativeLiveSandbox() {
@@ -24,10 +34,12 @@ NativeLiveSandbox::~NativeLiveSandbox() {
 
 Task<Command> NativeLiveSandbox::start(CommandSpec spec) {
   const UnixMillis asked_at = system_clock().wall();
-  auto payload = wire::encode(to_wire(spec));
+  wire::StartCommand request = to_wire(spec);
+  request.disk_reserve = disk_reserve_;
   for (int tries = 1;; ++tries) {
-    std::string copy = payload;
-    auto frame = co_await call(line_, wire::Type::kStart, std::move(copy), Repeat::kUnsafe);
+    request.not_after_ms = monotonic_in(kStartLimit);
+    auto payload = wire::encode(request);
+    auto frame = co_await call(line_, wire::Type::kStart, std::move(payload), Repeat::kUnsafe);
     if (!frame && link_lost(frame.error()) && tries < kTries) continue;  // get-or-create: it never runs twice
     CAY_CO_TRY(const auto answer, std::move(frame));
     CAY_CO_TRY(const auto message, decode_as<wire::CommandMsg>(answer, wire::Type::kCommand, "the command"));

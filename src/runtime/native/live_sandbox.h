@@ -10,7 +10,9 @@ namespace cay::runtime {
 
 class NativeLiveSandbox final : public core::LiveSandbox {
  public:
-  explicit NativeLiveSandbox(std::shared_ptr<PersistentLink> line) : line_(std::move(line)) {}
+  // `disk_reserve`: what commands' output leaves free on the spools' disk.
+  explicit NativeLiveSandbox(std::shared_ptr<PersistentLink> line, std::uint64_t disk_reserve = 0)
+      : line_(std::move(line)), disk_reserve_(disk_reserve) {}
   // Closes the connection: readers that are left fail with kLost; the keeper lives on.
   ~NativeLiveSandbox() override;
 
@@ -44,6 +46,7 @@ class NativeLiveSandbox final : public core::LiveSandbox {
 
  private:
   std::shared_ptr<PersistentLink> line_;
+  std::uint64_t disk_reserve_ = 0;
 };
 
 // A PersistentLink to the keeper of `sandbox_id` (empty: any) of `instance` (empty: any).

@@ -116,7 +116,7 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id, std:
   if (!link) co_return std::move(link).error().while_doing("reach the keeper of sandbox " + id.get());
   closing.keep();
   live_->lines[id] = line;
-  co_return std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line));
+  co_return std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve));
 }
 
 Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec) {
@@ -206,11 +206,13 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
   co_return std::move(alive);
 }
 
-Task<std::vector<Command>> NativeRuntime::stopped_commands(SandboxId id) { co_return spooled_commands(spool(), id); }
+Task<std::vector<Command>> NativeRuntime::stopped_commands(SandboxId id) {
+  co_return spooled_commands(spool(), id, hello_.boot_id);
+}
 
 Task<std::unique_ptr<core::CommandReader>> NativeRuntime::stopped_reader(SandboxId id, CommandId command,
                                                                          core::OutputOffsets from) {
-  co_return spooled_reader(spool(), id, command, from);
+  co_return spooled_reader(spool(), id, command, from, hello_.boot_id);
 }
 
 Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {

@@ -11,6 +11,7 @@
 #include "runtime/native/convert.h"
 #include "wire/frame.h"
 #include "wire/spool_layout.h"
+#include "wire/spool_record.h"
 
 namespace cay::runtime {
 namespace {
@@ -51,7 +52,15 @@ Result<UniqueFd> open_spool(const std::string& spool, const SandboxId& id) {
   return fd;
 }
 
-Result<wire::CommandMsg> read_record(int dir) {
+std::uint64_t size_of(int dir, const char* name) {
+  const auto fd = open_kept(dir, name);
+  struct stat facts{};
+  if (!fd || ::fstat(fd->get(), &facts) != 0) return 0;
+  return static_cast<std::uint64_t>(facts.st_size);
+}
+
+// What became of command `id`, whose keeper is gone.
+Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::string& boot_id) {
   CAY_TRY(const auto fd, open_kept(dir, wire::kSpoolRecord));
   std::string bytes(kMaxRecord + 1, '\0');
   std::size_t size = 0;
@@ -63,26 +72,17 @@ Result<wire::CommandMsg> read_record(int dir) {
     size += static_cast<std::size_t>(got);
   }
   bytes.resize(size);
-  auto record = size <= kMaxRecord ? wire::decode<wire::CommandMsg>(bytes) : std::nullopt;
-  if (!record) return Error{Code::kLost, "spool_damaged", "the record of a command is not readable", 0};
-  return std::move(*record);
-}
-
-std::uint64_t size_of(int dir, const char* name) {
-  const auto fd = open_kept(dir, name);
-  struct stat facts{};
-  if (!fd || ::fstat(fd->get(), &facts) != 0) return 0;
-  return static_cast<std::uint64_t>(facts.st_size);
-}
-
-// What became of a command whose keeper is gone.
-void settle(int dir, wire::CommandMsg& record) {
-  const bool running = record.state == static_cast<std::uint8_t>(CommandState::kRunning);
-  record.out = wire::settled(record.out, running ? size_of(dir, wire::kSpoolOut) : 0, running);
-  record.err = wire::settled(record.err, running ? size_of(dir, wire::kSpoolErr) : 0, running);
-  if (!running) return;
-  record.state = static_cast<std::uint8_t>(CommandState::kLost);
-  record.reason = "keeper lost: the sandbox ended before the end of the command was recorded";
+  // Made and never written: nothing was started.
+  if (size == 0) return Error{Code::kNotFound, "unknown_command", "command '" + id + "' was never started", 0};
+  auto record = size <= kMaxRecord ? wire::read_record(bytes) : std::nullopt;
+  if (!record || record->message.command_id != id) {
+    return wire::damaged_record(id, size_of(dir, wire::kSpoolOut), size_of(dir, wire::kSpoolErr));
+  }
+  const bool running = record->message.state == static_cast<std::uint8_t>(CommandState::kRunning);
+  const std::uint64_t out = running ? size_of(dir, wire::kSpoolOut) : 0;
+  const std::uint64_t err = running ? size_of(dir, wire::kSpoolErr) : 0;
+  wire::settle(record->message, out, err, boot_id);
+  return std::move(record->message);
 }
 
 // Output of one finished command, by pread.
@@ -167,7 +167,8 @@ struct CloseDirectory {
 
 }  // namespace
 
-Result<std::vector<Command>> spooled_commands(const std::string& spool, const SandboxId& id) {
+Result<std::vector<Command>> spooled_commands(const std::string& spool, const SandboxId& id,
+                                              const std::string& boot_id) {
   CAY_TRY(auto root, open_spool(spool, id));
   std::vector<Command> all;
   if (!root) return all;
@@ -180,9 +181,8 @@ Result<std::vector<Command>> spooled_commands(const std::string& spool, const Sa
     if (!is_valid_command_id(name) || all.size() >= kMaxCommands) continue;
     const auto dir = open_directory(raw, name);
     if (!dir) continue;
-    auto record = read_record(dir->get());
-    if (!record || record->command_id != name) continue;  // cut down while it was made or removed
-    settle(dir->get(), *record);
+    auto record = read_record(dir->get(), name, boot_id);
+    if (!record) continue;  // cut down while it was made or removed
     all.push_back(to_model(*record));
   }
   std::sort(all.begin(), all.end(), [](const Command& a, const Command& b) {
@@ -192,15 +192,15 @@ Result<std::vector<Command>> spooled_commands(const std::string& spool, const Sa
 }
 
 Result<std::unique_ptr<core::CommandReader>> spooled_reader(const std::string& spool, const SandboxId& id,
-                                                            const CommandId& command, core::OutputOffsets from) {
+                                                            const CommandId& command, core::OutputOffsets from,
+                                                            const std::string& boot_id) {
   if (!is_valid_command_id(command.get())) return no_such_command(command);
   CAY_TRY(const auto root, open_spool(spool, id));
   if (!root) return no_such_command(command);
   auto dir = open_directory(root.get(), command.get());
   if (!dir && dir.error().os_errno == ENOENT) return no_such_command(command);
   CAY_TRY(auto opened, std::move(dir));
-  CAY_TRY(auto record, read_record(opened.get()));
-  settle(opened.get(), record);
+  CAY_TRY(auto record, read_record(opened.get(), command.get(), boot_id));
   if (from.out > record.out.bytes || from.err > record.err.bytes) {
     return Error{Code::kOutOfRange, "offset_past_end",
                  "the offset is past what the command has written: attach at or before it", 0};

@@ -281,3 +281,28 @@ def test_other_paths_name_the_setting(ls):
     for path in ("/runs/batch", "/sessions", "/api/v1/runs"):
         answer = ls.post(path, json={})
         assert answer.status_code == 404 and "upstream" in answer.text, (path, answer.text)
+
+
+LONG = "cat > /tmp/big <<'EOF'\n%s\nEOF\nwc -c < /tmp/big; exit 3"
+
+
+def test_a_command_of_nearly_two_megabytes_runs(daemon, ls, wired):
+    """A heredoc with a whole file in it: longer than the kernel lets one argument be."""
+    line = LONG % "\n".join("\u00e9" * 50 for _ in range(18_000))
+    with open_ws(daemon, wired) as ws:
+        execute(ws, line)
+        got = frames(ws)
+        assert text(got) == f"{101 * 18_000}\n" and got[-1] == {"type": "exit", "exit_code": 3}, got[-1]
+    answer = ls.post(f"{wired['dataplane_url']}/execute", json={"command": line, "timeout": 30})
+    assert answer.status_code == 200 and answer.json()["stdout"] == f"{101 * 18_000}\n", answer.text[:300]
+
+
+def test_a_longer_command_is_refused_by_name(daemon, ls, wired):
+    line = "#" + "x" * 2_000_000
+    with open_ws(daemon, wired) as ws:
+        execute(ws, line)
+        got = frames(ws)
+        assert [f["type"] for f in got] == ["error"] and got[0]["error_type"] == "CommandError"
+        assert "2000000" in got[0]["error"] and "file" in got[0]["error"]
+    answer = ls.post(f"{wired['dataplane_url']}/execute", json={"command": line, "timeout": 30})
+    assert detail(answer) == (413, "CommandError") and "2000000" in answer.json()["detail"]["message"]

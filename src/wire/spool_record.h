@@ -1,0 +1,36 @@
+// The record of a command in its spool: how it is written so that a torn write never makes a lie.
+//
+// A file is an 8-byte head and then frames: u32 length | u64 FNV-1a of the payload | payload. A payload
+// is one encoded CommandMsg; those of all good frames, one after another, decode as one message. The first
+// frame that is short or does not match its sum ends the record: what it said was never written. Records
+// of before the head existed are messages alone; they are still read, whole or not at all.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "wire/messages.h"
+
+namespace cay::wire {
+
+inline constexpr std::string_view kRecordHead{"cayrec\0\2", 8};
+
+// What to append for `message`; the first append of a file begins with kRecordHead.
+std::string record_frame(const CommandMsg& message);
+
+struct SpoolRecord {
+  CommandMsg message;
+  std::size_t good = 0;  // bytes of the file that were understood: cut it there before adding to it
+  bool framed = true;    // false: of the old form, to which frames must not be added
+};
+// nullopt: not even the first frame is whole.
+std::optional<SpoolRecord> read_record(std::string_view file);
+
+// What becomes of a command that its record shows running, though its keeper is gone: lost, for the
+// reason that the host's boot ids tell. The sizes are of the spool files. Others only settle their extents.
+void settle(CommandMsg& record, std::uint64_t out_size, std::uint64_t err_size, std::string_view boot_id);
+
+// What is told of a command whose record cannot be read at all: lost. It may have run, so its id stays taken.
+CommandMsg damaged_record(std::string command_id, std::uint64_t out_size, std::uint64_t err_size);
+
+}  // namespace cay::wire

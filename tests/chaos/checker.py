@@ -1,0 +1,230 @@
+"""The judge of a chaos run: compares what clients saw with what each command really did.
+
+Pure: it takes what was asked, what was seen and the command's own record, and gives sentences, one
+for each lie. It knows no daemon and no clock of its own.
+"""
+import dataclasses
+
+from content import content
+
+STREAMS = (1, 2)
+TERMINAL = {"exited", "signalled", "timed_out", "idle_killed", "oom_killed", "killed", "lost"}
+
+
+@dataclasses.dataclass
+class Asked:
+    """One command as a client asked for it, and what that client did to it."""
+
+    id: str
+    seed: int
+    script: list            # payload.c tells the words
+    timeout_ms: int = 0
+    # yes: the daemon said that it runs. no: refused for good. unknown: the answer was cut off.
+    accepted: str = "unknown"
+    stdin: int = 0          # bytes that the client meant to write
+    stdin_acked: int = 0    # surely taken
+    stdin_whole: bool = False  # every byte and the end were surely taken
+    kills: int = 0          # kills sent, whether or not answered
+    kind: str = ""
+    way: str = ""           # how it was asked for
+
+    def expected(self, stream, size):
+        """The first `size` bytes of a stream."""
+        return content(self.seed, 0 if stream == 1 and "i" in self.script else stream, size)
+
+
+@dataclasses.dataclass
+class Faults:
+    """What was done to the sandbox while the command may have run."""
+
+    stops: int = 0          # stops asked for
+    keepers_killed: int = 0
+    host_restarts: int = 0
+
+
+@dataclasses.dataclass
+class Seen:
+    """What one observer was told of one command."""
+
+    observer: str
+    state: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    by: str = ""
+    reason: str = ""
+    duration_ms: int | None = None
+    # Data in the order of arrival: (stream, offset, bytes). None: this observer read no output.
+    chunks: list | None = None
+    starts: dict = dataclasses.field(default_factory=lambda: {1: 0, 2: 0})
+    whole: tuple = STREAMS  # the streams that were read to the command's end
+    extents: dict | None = None  # stream -> (bytes, end_offset)
+    text: dict | None = None     # stream -> str, of a facade that decodes
+    shell_code: int | None = None  # of a facade that has only this
+    ends: int = 1                # how often it was told an end
+
+    @property
+    def end(self):
+        return self.state, self.exit_code, self.signal, self.by
+
+
+class Judge:
+    """Collects what is wrong with one command."""
+
+    def __init__(self, asked, record, faults):
+        self.asked, self.record, self.faults = asked, record, faults
+        self.wrong = []
+
+    def say(self, sentence):
+        self.wrong.append(f"{self.asked.id} ({self.asked.way} {self.asked.kind}: {' '.join(self.asked.script)}): {sentence}")
+
+    # ---- the end ----
+
+    def check_end(self, seen):
+        asked, record, who = self.asked, self.record, seen.observer
+        if seen.ends != 1:
+            self.say(f"{who} was told {seen.ends} ends")
+        if seen.state not in TERMINAL:
+            return self.say(f"{who} saw the state {seen.state!r}, which is no end")
+        if seen.state == "exited":
+            if record is None or record.exit is None:
+                self.say(f"{who} saw an invented exit {seen.exit_code}: the command never was about to exit")
+            elif record.exit != seen.exit_code:
+                self.say(f"{who} saw exit {seen.exit_code}, the command exited with {record.exit}")
+        elif seen.state == "signalled":
+            if record is None or record.signal != seen.signal:
+                self.say(f"{who} saw signal {seen.signal}, which the command did not send itself")
+        elif seen.state == "timed_out":
+            if asked.timeout_ms <= 0:
+                self.say(f"{who} saw a timeout of a command without one")
+            elif seen.duration_ms is not None and seen.duration_ms < asked.timeout_ms - 5:
+                self.say(f"{who} saw a timeout after {seen.duration_ms} of {asked.timeout_ms} ms")
+        elif seen.state == "killed":
+            allowed = (seen.by == "client" and asked.kills > 0) or (seen.by == "sandbox stop" and self.faults.stops > 0)
+            if not allowed:
+                self.say(f"{who} saw it killed by {seen.by!r}, who did not kill it")
+        elif seen.state == "lost":
+            if self.faults.keepers_killed == 0 and self.faults.host_restarts == 0:
+                self.say(f"{who} saw it lost ({seen.reason}), though no keeper was lost")
+        else:
+            self.say(f"{who} saw it {seen.state}, for which there was no cause")
+
+    def check_shell_code(self, seen, canonical):
+        state, exit_code, signal, _ = canonical
+        want = {"exited": exit_code, "timed_out": 124, "lost": 125}.get(state, 128 + (signal or 0))
+        if seen.shell_code != want:
+            self.say(f"{seen.observer} saw the shell code {seen.shell_code}, the others {state}, which is {want}")
+
+    # ---- the output ----
+
+    def bounds(self, stream, state):
+        """Least and most bytes that a stream can have at the leader's end, and after it."""
+        record = self.record
+        if record is None:
+            return 0, 0, 0
+        did, may = record.did[stream], record.may[stream]
+        if stream == 1 and record.late_from is not None:
+            # A child left behind wrote on: the pipe may have had some of it when the end was taken.
+            return record.late_from, may, may
+        if state in ("exited", "signalled"):
+            return did, did, did
+        return did, may, may
+
+    def check_chunks(self, seen):
+        for stream in STREAMS:
+            at = seen.starts[stream]
+            got = []
+            for which, offset, data in seen.chunks:
+                if which != stream:
+                    continue
+                if offset != at:
+                    what = "lost" if offset > at else "repeated"
+                    return self.say(f"{seen.observer}: bytes of stream {stream} {what}: {offset} follows {at}")
+                got.append(data)
+                at += len(data)
+            self.check_bytes(seen, stream, seen.starts[stream], b"".join(got))
+
+    def check_bytes(self, seen, stream, start, data):
+        end = start + len(data)
+        least, leader_most, most = self.bounds(stream, seen.state)
+        if end > most:
+            return self.say(f"{seen.observer}: {end} bytes of stream {stream}, the command wrote {most}")
+        want = self.asked.expected(stream, end)[start:]
+        if data != want:
+            at = next(i for i in range(len(data)) if data[i] != want[i])
+            block = (start + at) // 16 * 16 - start
+            return self.say(f"{seen.observer}: stream {stream} is wrong from offset {start + at}: "
+                            f"{data[max(0, block):block + 48]!r} instead of {want[max(0, block):block + 48]!r}")
+        if stream in seen.whole and seen.state in TERMINAL and end < least:
+            self.say(f"{seen.observer}: {end} bytes of stream {stream} at the end, the command wrote {least}: "
+                     f"the tail was lost")
+
+    def check_text(self, seen):
+        for stream, text in seen.text.items():
+            least, _, most = self.bounds(stream, seen.state)
+            most_text = self.asked.expected(stream, most).decode(errors="replace")
+            known = text.rstrip("\ufffd")  # a cut character
+            if not most_text.startswith(known):
+                at = next((i for i in range(min(len(known), len(most_text))) if known[i] != most_text[i]), len(most_text))
+                self.say(f"{seen.observer}: the text of stream {stream} is wrong from character {at}: {known[at:at + 40]!r} "
+                         f"instead of {most_text[at:at + 40]!r}")
+            elif len(known.encode()) < least - 2:
+                self.say(f"{seen.observer}: {len(known.encode())} bytes of text of stream {stream}, the command wrote {least}")
+
+    def check_extents(self, seen):
+        for stream, (size, end_offset) in seen.extents.items():
+            least, leader_most, most = self.bounds(stream, seen.state)
+            if not least <= end_offset <= leader_most:
+                self.say(f"{seen.observer}: stream {stream} ended at {end_offset}, the command wrote {least} to {leader_most}")
+            if not end_offset <= size <= max(most, end_offset):
+                self.say(f"{seen.observer}: stream {stream} has {size} bytes, the command wrote at most {most}")
+
+    # ---- the whole ----
+
+    def check_stdin(self):
+        record, asked = self.record, self.asked
+        if record is None or "i" not in asked.script:
+            return
+        if record.read > asked.stdin:
+            self.say(f"it read {record.read} bytes of stdin, {asked.stdin} were written: some came twice")
+        if record.stdin_ended and record.read < asked.stdin_acked:
+            self.say(f"it read {record.read} bytes of stdin to the end, {asked.stdin_acked} were taken: some were lost")
+        if asked.stdin_whole and record.stdin_ended and record.read != asked.stdin:
+            self.say(f"it read {record.read} of {asked.stdin} bytes of stdin, all of which were taken")
+
+    def check(self, seens):
+        record, asked = self.record, self.asked
+        if record is not None:
+            if len(record.begins) > 1:
+                self.say(f"it ran {len(record.begins)} times")
+            if asked.accepted == "no":
+                self.say("it ran though it was refused")
+            for which, errno in record.failures:
+                self.say(f"its own write or read {which} failed with errno {errno}")
+        if asked.accepted == "yes" and not seens:
+            self.say("it was accepted and then nobody knew it")
+        if asked.accepted == "no" and seens:
+            self.say("it was refused and is known")
+        ended = [seen for seen in seens if seen.shell_code is None]
+        for seen in ended:
+            self.check_end(seen)
+        ends = {seen.end for seen in ended}
+        if len(ends) > 1:
+            told = "; ".join(f"{seen.observer}: {seen.end}" for seen in ended)
+            self.say(f"observers were told different ends: {told}")
+        for seen in seens:
+            if seen.shell_code is not None and ended:
+                self.check_shell_code(seen, ended[0].end)
+                seen.state = ended[0].state
+            if seen.chunks is not None:
+                self.check_chunks(seen)
+            if seen.text is not None:
+                self.check_text(seen)
+            if seen.extents is not None:
+                self.check_extents(seen)
+        self.check_stdin()
+        return self.wrong
+
+
+def check(asked, record, seens, faults):
+    """Everything that is wrong with one command; an empty list when nothing is."""
+    return Judge(asked, record, faults).check(seens)

@@ -1,0 +1,129 @@
+"""The judge of the chaos test is judged: each lie is caught, and the truth is not."""
+import copy
+
+import pytest
+
+from checker import Asked, Faults, Seen, check
+from content import content, parse_record
+
+ASKED = Asked(id="c1", seed=7, script=["o100", "e40", "x3"], accepted="yes", kind="short")
+RECORD = parse_record("begin 5 1000\nmay1 100 0\ndid1 100 0\nmay2 40 0\ndid2 40 0\nexit 3 1001\n")
+
+
+def data(stream, start, end):
+    return stream, start, content(ASKED.seed, stream, end)[start:]
+
+
+def truth(**changes):
+    seen = Seen(observer="ws", state="exited", exit_code=3, chunks=[data(1, 0, 48), data(2, 0, 40), data(1, 48, 100)],
+                extents={1: (100, 100), 2: (40, 40)})
+    for name, value in changes.items():
+        setattr(seen, name, value)
+    return seen
+
+
+def judge(*seens, asked=ASKED, record=RECORD, faults=Faults()):
+    return check(copy.deepcopy(asked), record, list(seens), faults)
+
+
+def caught(wrong, words):
+    assert any(words in sentence for sentence in wrong), wrong
+
+
+def test_the_truth_passes():
+    assert judge(truth(), truth(observer="list", chunks=None)) == []
+    middle = truth(observer="again", chunks=[data(1, 64, 100), data(2, 40, 40)], starts={1: 64, 2: 40})
+    assert judge(truth(), middle) == []
+
+
+def test_blocks():
+    lost = [(1, 0, content(7, 1, 32) + content(7, 1, 100)[48:]), data(2, 0, 40)]
+    caught(judge(truth(chunks=lost)), "is wrong from offset 44")
+    doubled = [(1, 0, content(7, 1, 32) + content(7, 1, 100)[16:]), data(2, 0, 40)]
+    caught(judge(truth(chunks=doubled)), "bytes of stream 1, the command wrote 100")
+    whole = content(7, 1, 100)
+    swapped = [(1, 0, whole[16:32] + whole[:16] + whole[32:]), data(2, 0, 40)]
+    caught(judge(truth(chunks=swapped)), "is wrong from offset 12")
+    caught(judge(truth(chunks=[data(1, 0, 48), data(1, 64, 100), data(2, 0, 40)])), "lost: 64 follows 48")
+    caught(judge(truth(chunks=[data(1, 0, 48), data(1, 32, 100), data(2, 0, 40)])), "repeated: 32 follows 48")
+    caught(judge(truth(chunks=[data(1, 0, 96), data(2, 0, 40)])), "the tail was lost")
+    caught(judge(truth(chunks=[(1, 0, content(7, 2, 100)), data(2, 0, 40)])), "is wrong from offset")
+
+
+@pytest.mark.parametrize("changes, words", [
+    ({"exit_code": 0}, "the command exited with 3"),
+    ({"state": "signalled", "exit_code": None, "signal": 9}, "did not send itself"),
+    ({"state": "timed_out", "exit_code": None, "signal": 9}, "without one"),
+    ({"state": "killed", "exit_code": None, "signal": 9, "by": "client"}, "who did not kill it"),
+    ({"state": "killed", "exit_code": None, "signal": 9, "by": "sandbox stop"}, "who did not kill it"),
+    ({"state": "lost", "exit_code": None, "reason": "why"}, "no keeper was lost"),
+    ({"state": "oom_killed", "exit_code": None, "signal": 9}, "no cause"),
+    ({"state": "running", "exit_code": None}, "is no end"),
+    ({"ends": 2}, "told 2 ends"),
+    ({"extents": {1: (100, 96), 2: (40, 40)}}, "ended at 96"),
+    ({"extents": {1: (116, 100), 2: (40, 40)}}, "has 116 bytes"),
+])
+def test_ends(changes, words):
+    caught(judge(truth(**changes)), words)
+
+
+def test_an_exit_that_never_was():
+    record = parse_record("begin 5 1000\nmay1 100 0\ndid1 100 0\nmay2 40 0\ndid2 40 0\n")
+    caught(judge(truth(), record=record), "invented exit 3")
+    caught(judge(truth(), record=None), "invented exit 3")
+
+
+def test_observers_must_agree():
+    caught(judge(truth(), truth(observer="list", exit_code=4)), "different ends")
+
+
+def test_runs():
+    twice = parse_record("begin 5 1\nbegin 6 2\nmay1 100 0\ndid1 100 0\nmay2 40 0\ndid2 40 0\nexit 3 1001\n")
+    caught(judge(truth(), record=twice), "ran 2 times")
+    refused = copy.deepcopy(ASKED)
+    refused.accepted = "no"
+    caught(judge(asked=refused), "ran though it was refused")
+    caught(judge(record=None), "accepted and then nobody knew it")
+
+
+def test_a_killed_command_may_end_within_a_write():
+    asked = Asked(id="c1", seed=7, script=["o100", "h"], accepted="yes", kills=1)
+    record = parse_record("begin 5 1000\nmay1 64 0\ndid1 64 0\nmay1 100 0\n")
+    killed = {"state": "killed", "exit_code": None, "signal": 9, "by": "client", "extents": None}
+    for end in (64, 70, 100):
+        assert judge(truth(**killed, chunks=[data(1, 0, end)]), asked=asked, record=record) == []
+    caught(judge(truth(**killed, chunks=[data(1, 0, 63)]), asked=asked, record=record), "the tail was lost")
+
+
+def test_stdin():
+    asked = Asked(id="c1", seed=7, script=["i", "x0"], accepted="yes", stdin=64, stdin_acked=64, stdin_whole=True)
+    base = "begin 5 1\nread {0} 0\nmay1 {0} 0\ndid1 {0} 0\nstdin_end 0 0\nexit 0 2\n"
+
+    def seen(size):
+        return truth(exit_code=0, chunks=[(1, 0, content(7, 0, size))], extents=None)
+
+    assert judge(seen(64), asked=asked, record=parse_record(base.format(64))) == []
+    caught(judge(seen(48), asked=asked, record=parse_record(base.format(48))), "some were lost")
+    caught(judge(seen(80), asked=asked, record=parse_record(base.format(80))), "some came twice")
+
+
+def test_late_bytes_come_after_the_end():
+    asked = Asked(id="c1", seed=7, script=["o100", "l60", "x0"], accepted="yes")
+    record = parse_record("begin 5 1\nmay1 100 0\ndid1 100 0\nexit 0 2\nlate_begins 100 0\nmay1 160 0\ndid1 160 0\nlate_done 160 0\n")
+    early = truth(exit_code=0, chunks=[data(1, 0, 100)], extents={1: (160, 100), 2: (0, 0)})
+    assert judge(early, asked=asked, record=record) == []
+    caught(judge(truth(exit_code=0, chunks=[data(1, 0, 99)], extents=None), asked=asked, record=record), "tail was lost")
+
+
+def test_a_facade_that_has_only_text_and_a_code():
+    text = {1: content(7, 1, 100).decode(errors="replace"), 2: content(7, 2, 40).decode(errors="replace")}
+    seen = Seen(observer="langsmith", shell_code=3, text=text)
+    assert judge(seen, truth(observer="list", chunks=None)) == []
+    caught(judge(Seen(observer="langsmith", shell_code=0, text=text), truth(observer="list", chunks=None)), "shell code 0")
+    torn = {1: text[1][:30] + text[1][45:], 2: text[2]}
+    caught(judge(Seen(observer="langsmith", shell_code=3, text=torn), truth(observer="list", chunks=None)), "wrong from character")
+
+
+def test_lost_needs_a_lost_keeper():
+    lost = truth(state="lost", exit_code=None, reason="keeper lost")
+    assert judge(lost, faults=Faults(keepers_killed=1)) == []

@@ -1,0 +1,157 @@
+"""Tracing switched on while sandboxes are used, by the unmodified clients: with an upstream the runs arrive there with
+the upstream's key and never the sandbox's; without one the clients hear one clear sentence and the sandboxes work."""
+import http.server
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from harness import new_daemon, wait_until
+
+HERE = pathlib.Path(__file__).resolve().parent
+UPSTREAM_KEY = "lsv2_upstream_" + "k" * 24
+
+PYTHON = r"""
+import os
+from langsmith import Client, traceable
+from langsmith.sandbox import SandboxClient
+
+client = Client(auto_batch_tracing=True)
+
+@traceable(name="cay-traced-run", client=client)
+def work(sandbox):
+    return sandbox.run("echo traced; exit 3").exit_code
+
+with SandboxClient() as boxes, boxes.sandbox() as sandbox:
+    print("exit", work(sandbox))
+client.flush()
+client.close() if hasattr(client, "close") else None
+print("done")
+"""
+
+JAVASCRIPT = r"""
+const { Client, RunTree } = require("langsmith");
+const { traceable } = require("langsmith/traceable");
+const { SandboxClient } = require("langsmith/sandbox");
+(async () => {
+  const client = new Client();
+  const boxes = new SandboxClient();
+  const sandbox = await boxes.createSandbox();
+  const work = traceable(async () => (await sandbox.run("echo traced; exit 3")).exit_code, { name: "cay-traced-run", client });
+  console.log("exit", await work());
+  await client.awaitPendingTraceBatches();
+  await boxes.deleteSandbox(sandbox.name);
+  console.log("done");
+})().catch((error) => { console.error(error); process.exit(1); });
+"""
+
+
+class Recorder:
+    """Stands for LangSmith: answers every trace with 202 and keeps what came."""
+
+    def __init__(self):
+        self.seen = []
+        recorder = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self):
+                body = self.body()
+                recorder.seen.append((self.command, self.path, dict(self.headers.items()), body))
+                reply = b'{"version":"0.16.0"}' if self.path.endswith("/info") else b"{}"
+                self.send_response(200 if self.command == "GET" else 202)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(reply)))
+                self.end_headers()
+                self.wfile.write(reply)
+
+            def body(self):
+                if "chunked" in self.headers.get("Transfer-Encoding", ""):
+                    parts = []
+                    while size := int(self.rfile.readline(), 16):
+                        parts.append(self.rfile.read(size))
+                        self.rfile.readline()
+                    self.rfile.readline()
+                    return b"".join(parts)
+                return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+            do_GET = do_POST = do_PATCH = answer
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def runs(self):
+        return [one for one in self.seen if "/runs" in one[1]]
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def recorder():
+    made = Recorder()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def passing_on(recorder, tmp_path_factory):
+    """A daemon that passes traces on to the recorder."""
+    config = tmp_path_factory.mktemp("config") / "cay.toml"
+    config.write_text(f'[langsmith]\nupstream = "{recorder.url}"\nupstream_key = "{UPSTREAM_KEY}"\n')
+    daemon = new_daemon("--config", config).start()
+    yield daemon
+    daemon.close()
+
+
+def traced(daemon, language):
+    env = {**os.environ, **daemon.env, "LANGSMITH_TRACING": "true", "LANGSMITH_PROJECT": "cay"}
+    if language == "python":
+        argv, where = [sys.executable, "-c", PYTHON], HERE
+    else:
+        where = HERE.parent.parent.parent / "build" / "node" / "0.10.5-with"
+        if not where.exists():
+            pytest.skip("tools/testenv.sh has not installed the npm clients")
+        argv = ["node", "-e", JAVASCRIPT]
+    done = subprocess.run(argv, cwd=where, env=env, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "exit 3\n" in done.stdout and "done\n" in done.stdout, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_traces_reach_the_upstream_with_its_own_key(passing_on, recorder, language):
+    recorder.seen.clear()
+    traced(passing_on, language)
+    wait_until(recorder.runs, "a run has arrived upstream")
+    for method, path, headers, body in recorder.seen:
+        keys = {name.lower(): value for name, value in headers.items()}
+        assert keys.get("x-api-key") == UPSTREAM_KEY, (method, path)
+        everything = repr((path, headers)).encode() + body
+        assert passing_on.key.encode() not in everything, (method, path)
+        assert "authorization" not in keys
+    assert all(headers.get("Host") == recorder.url.removeprefix("http://") for _, _, headers, _ in recorder.seen)
+
+
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_without_an_upstream_the_sandboxes_work_and_the_client_is_told(daemon, language):
+    said = traced(daemon, language)
+    assert "[langsmith] upstream" in said, said
+
+
+def test_an_upstream_that_cannot_be_used_is_said_at_once(tmp_path):
+    config = tmp_path / "cay.toml"
+    config.write_text('[langsmith]\nupstream = "https://localhost"\nupstream_ca_file = "/etc/hostname"\n')
+    daemon = new_daemon("--config", config)
+    with pytest.raises(RuntimeError, match="upstream.*/etc/hostname"):
+        daemon.start()
+    daemon.close()
