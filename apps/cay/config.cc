@@ -96,6 +96,7 @@ std::map<std::string, Setter> settings(Config& config) {
       {"host.memory_overcommit", ratio(host.memory_overcommit)},
       {"host.cpu_overcommit", ratio(host.cpu_overcommit)},
       {"host.max_parallel_boots", number(host.max_parallel_boots, 1)},
+      {"host.sandbox_output_bytes", number(config.sandbox_output_bytes, 1 << 20)},
       {"defaults.cpu_millicores", number(defaults.limits.cpu_millicores, 50)},
       {"defaults.memory_bytes", number(defaults.limits.memory_bytes, 16 << 20)},
       {"defaults.disk_bytes", number(defaults.limits.disk_bytes, 16 << 20)},

@@ -114,6 +114,7 @@ class Daemon {
         store_(std::move(store)),
         keys_(std::move(keys)),
         runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION,
+                                                             .spool_bytes = config_.sandbox_output_bytes,
                                                              .disk_reserve = config.core.host.disk_reserve_bytes}),
         core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -80,6 +81,9 @@ struct SandboxStats {
   std::uint32_t pids = 0;
   std::uint32_t oom_kills = 0;
   std::uint32_t running_commands = 0;
+  bool paused = false;
+  // How long ago the last command ended; 0 while one runs. Absent: none ever ran, or nobody knows.
+  std::optional<std::int64_t> quiet_ms;
 };
 
 // A live sandbox: a connection to its keeper. All calls may overlap.
@@ -119,6 +123,13 @@ class LiveSandbox {
   virtual Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) = 0;
 
   virtual Task<SandboxStats> stats() = 0;
+
+  // Holds every command still, with its memory, until resume(): no CPU, and its timers stand still.
+  // Output that was written can be read, and file work goes on; start() fails kNotReady
+  // (sandbox_paused). Both are idempotent. kUnsupported (pause_unsupported) without cgroups;
+  // kDeadlineExceeded (pause_timeout): it runs on.
+  virtual Task<void> pause() = 0;
+  virtual Task<void> resume() = 0;
 };
 
 struct BootSpec {

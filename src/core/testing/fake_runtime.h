@@ -27,6 +27,7 @@ class FakeLiveSandbox : public LiveSandbox {
 
   BootSpec boot_spec;
   SandboxStats numbers;  // what stats() gives
+  std::optional<Error> pause_error;
   FakeCommands& fake_commands() { return *disk_.commands; }
   FakeFiles& fake_files() { return *disk_.files; }
 
@@ -55,6 +56,8 @@ class FakeLiveSandbox : public LiveSandbox {
   Task<std::unique_ptr<TreeSource>> read_tree(std::string path, FileAs as) override;
   Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) override;
   Task<SandboxStats> stats() override;
+  Task<void> pause() override;
+  Task<void> resume() override;
 
  private:
   FakeDisk disk_;

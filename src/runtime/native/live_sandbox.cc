@@ -220,6 +220,18 @@ Task<core::SandboxStats> NativeLiveSandbox::stats() {
   co_return to_model(message);
 }
 
+Task<void> NativeLiveSandbox::pause() {
+  auto payload = std::string();
+  auto done = co_await call_ok(line_, wire::Type::kPause, std::move(payload), Repeat::kSafe);
+  co_return done;
+}
+
+Task<void> NativeLiveSandbox::resume() {
+  auto payload = std::string();
+  auto done = co_await call_ok(line_, wire::Type::kResume, std::move(payload), Repeat::kSafe);
+  co_return done;
+}
+
 std::shared_ptr<PersistentLink> keeper_line(asio::any_io_executor loop, Dialer dial, wire::Hello hello,
                                             std::string sandbox_id, std::string instance) {
   PersistentLink::Config config;

@@ -41,6 +41,8 @@ class NativeLiveSandbox final : public core::LiveSandbox {
   Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<core::TreeSource> tree) override;
 
   Task<core::SandboxStats> stats() override;
+  Task<void> pause() override;
+  Task<void> resume() override;
 
  private:
   std::shared_ptr<PersistentLink> line_;
