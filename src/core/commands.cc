@@ -67,6 +67,7 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
 
 Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec, std::string trace) {
   const CommandId id = spec.id;
+  spec.reader_follows = true;
   CAY_CO_TRY(Command command, co_await held.live->start(std::move(spec)));
   log_.started(*held.entry, command, std::move(trace));
   const OutputOffsets from;
