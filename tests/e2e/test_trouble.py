@@ -3,6 +3,8 @@ import socket
 
 import pytest
 
+from harness import needs_root, new_daemon
+
 
 def error(answer):
     body = answer.json()["error"]
@@ -93,3 +95,16 @@ def test_hostile_http(daemon):
     assert b" 400" in raw(daemon, b"nonsense\r\n\r\n")
     status = raw(daemon, b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n")
     assert b" 421" in status or b" 403" in status
+
+
+@needs_root
+def test_under_a_niced_launcher_commands_run_as_nicely():
+    """A child cannot take back a priority that its keeper never had."""
+    daemon = new_daemon()
+    daemon.prefix = ["nice", "-n", "5"]
+    daemon.start()
+    try:
+        got = daemon.cli("run", "--rm", "--", "nice")
+        assert (got.code, got.text) == (0, "5\n"), got
+    finally:
+        daemon.close()
