@@ -40,7 +40,7 @@ int create(const std::string& dir, const std::string& name, const std::string& t
   if (auto written = server::append_key(path, record); !written) return say(written.error());
   if (auto kept = keep_owner(dir, path); !kept) return say(kept.error());
   std::printf("%s\n", key.c_str());
-  std::fprintf(stderr, "cay key: shown once; only its hash is kept. A running daemon takes it at its next start or on SIGHUP.\n");
+  std::fprintf(stderr, "cay key: shown once; only its hash is kept. A running daemon takes it at once.\n");
   return 0;
 }
 
