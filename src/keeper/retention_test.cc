@@ -92,7 +92,8 @@ class EarlierLifeTest : public ::testing::Test {
 
 TEST_F(EarlierLifeTest, ItsCommandsAreKnownAndNeverRunAgain) {
   Client before = first->client();
-  const wire::StartCommand request = shell("a", "echo once >> " + first->home() + "-ran; echo out; exit 3");
+  wire::StartCommand request = shell("a", "echo once >> " + first->home() + "-ran; echo out; exit 3");
+  request.digest = "one";
   const std::string ran = first->home() + "-ran";
   before.run(request);
   live_again();
