@@ -98,12 +98,12 @@ int key_command(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
-    return code == 0 ? 0 : 2;
+    return code == 0 ? 0 : kFailure;
   }
   if (make->parsed()) return create(dir, name, tenant);
   if (show->parsed()) return list(dir);
   if (drop->parsed()) return remove(dir, name);
-  return 2;
+  return kFailure;
 }
 
 }  // namespace cay::app

@@ -169,11 +169,20 @@ std::string result_json(const sdk::CommandResult& result) {
   return codec::write(out) + "\n";
 }
 
-std::string error_json(const ApiError& error) {
-  return codec::write(json::object{{"error",
-                                    {{"code", std::string(to_string(error.code()))},
-                                     {"reason", error.reason()},
-                                     {"message", codec::text(error.what())}}}}) + "\n";
+namespace {
+
+json::object error_object(const ApiError& error) {
+  return {{"code", std::string(to_string(error.code()))}, {"reason", error.reason()}, {"message", codec::text(error.what())}};
+}
+
+}  // namespace
+
+std::string error_json(const ApiError& error) { return codec::write(json::object{{"error", error_object(error)}}) + "\n"; }
+
+std::string json_item(const std::string& sandbox) { return codec::write(json::object{{"sandbox", codec::text(sandbox)}}); }
+
+std::string json_item(const std::string& sandbox, const ApiError& error) {
+  return codec::write(json::object{{"sandbox", codec::text(sandbox)}, {"error", error_object(error)}});
 }
 
 std::string features_json(const std::vector<sdk::Feature>& items, bool daemon) {
