@@ -122,13 +122,14 @@ std::string command_table(const std::vector<sdk::CommandInfo>& items) {
 
 std::string doctor_table(const std::vector<sdk::Feature>& items) {
   std::vector<Row> rows;
-  std::string remedies;
+  std::string remedies, additions;
   for (const auto& item : items) {
     rows.push_back({item.ok ? "ok" : "MISSING", item.name, item.found, item.fallback});
-    if (!item.ok && !item.remedy.empty()) remedies += "  " + printable(item.name) + ": " + printable(item.remedy) + "\n";
+    if (!item.remedy.empty()) (item.ok ? additions : remedies) += "  " + printable(item.name) + ": " + printable(item.remedy) + "\n";
   }
   std::string out = table({"", "FEATURE", "FOUND", "USED INSTEAD"}, rows);
   if (!remedies.empty()) out += "\nWhat mends it:\n" + remedies;
+  if (!additions.empty()) out += "\nWhat could be added:\n" + additions;
   return out;
 }
 

@@ -92,7 +92,7 @@ def test_hostile_http(daemon):
     host = b"Host: 127.0.0.1\r\nConnection: close\r\nX-Api-Key: " + daemon.key.encode() + b"\r\n"
     for sent, status, reason in (
             (b"GET / HTTP/1.1\r\n" + host + b"X-A: " + b"a" * 100_000 + b"\r\n\r\n", 431, "head_too_large"),
-            (b"GET / HTTP/1.1\r\n" + host + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "bad_framing"),
+            (b"GET / HTTP/1.1\r\n" + host + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "bad_request"),
             (b"GET / HTTP/1.1\r\n" + host + b"Content-Length: -1\r\n\r\n", 400, "bad_request"),
             (b"nonsense\r\n\r\n", 400, "bad_request"),
             (b"OPTIONS * HTTP/1.1\r\n" + host + b"\r\n", 400, "bad_target"),
