@@ -157,6 +157,7 @@ class Daemon {
     if (!config_.otlp_endpoint.empty()) {
       api::OtlpConfig tracing;
       tracing.endpoint = config_.otlp_endpoint;
+      tracing.ca_file = config_.otlp_ca_file;
       tracing.version = CAY_VERSION;
       CAY_CO_TRY(tracer_, api::OtlpExporter::create(loop_.get_executor(), std::move(tracing), core_->metrics()));
       core_->on_span([this](Span span) { tracer_->add(std::move(span)); });
