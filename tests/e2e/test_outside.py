@@ -53,4 +53,5 @@ def test_a_public_url_that_is_none_is_said():
     daemon = new_daemon("--public-url", "cay.example")
     with pytest.raises(RuntimeError, match="cay.example.*https://"):
         daemon.start()
+    daemon.process.wait(timeout=60)
     daemon.close()
