@@ -64,3 +64,11 @@ def test_no_key_no_answer(daemon):
     for path in documented.DOCUMENT["paths"]:
         if path != "/healthz":
             assert httpx.get(daemon.url + path.replace("{", "").replace("}", "")).status_code == 401, path
+
+
+def test_the_check_of_members_can_fail():
+    schema = {"$ref": "#/components/schemas/Version"}
+    good = {"name": "cay", "version": "1", "api": "v1"}
+    assert documented.complaints(good, schema, "answer") == []
+    for wrong in ({**good, "more": 1}, {**good, "version": 7}, {"name": "cay"}, [good]):
+        assert documented.complaints(wrong, schema, "answer"), wrong
