@@ -204,7 +204,7 @@ TEST_P(FilesTest, RemovesTreesOfAnyDepth) {
   put(root + "/outside/kept", "x");
   ASSERT_EQ(::mkdir((root + "/deep").c_str(), 0755), 0);
   UniqueFd at(::open((root + "/deep").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  constexpr int kLevels = 600;  // more than twice what is walked down at once
+  constexpr int kLevels = 300;  // more than what is walked down at once
   for (int level = 0; level < kLevels; ++level) {
     ASSERT_EQ(::mkdirat(at.get(), "d", 0755), 0);
     ASSERT_EQ(::symlinkat((root + "/outside").c_str(), at.get(), "link"), 0);
@@ -220,6 +220,24 @@ TEST_P(FilesTest, RemovesTreesOfAnyDepth) {
   EXPECT_EQ(got.error.code, 0U) << got.error.message;
   EXPECT_FALSE(std::filesystem::exists(root + "/deep"));
   EXPECT_EQ(content(root + "/outside/kept"), "x");
+}
+
+TEST_P(FilesTest, ReadsTreesDownToTheDepthItNames) {
+  ASSERT_EQ(::mkdir((root + "/deep").c_str(), 0755), 0);
+  const auto dig = [this](int levels) {
+    std::filesystem::path at = root + "/deep";
+    for (int level = 0; level < levels; ++level) at /= "d";
+    std::filesystem::create_directories(at);
+  };
+  wire::FileOp read = op(FileVerb::kReadTree, root + "/deep");
+  read.deadline_ms = 60'000;
+  read.credit = 100 << 20;
+  dig(500);
+  const Answer whole = perform(read);
+  EXPECT_EQ(whole.error.code, 0U) << whole.error.message;
+  EXPECT_EQ(whole.infos.size(), 501U);
+  dig(501);
+  EXPECT_EQ(perform(read).error.reason, "tree_too_deep");
 }
 
 TEST_P(FilesTest, GlobsWithoutFollowingLinks) {
