@@ -302,9 +302,10 @@ struct CreateSandbox {
   std::uint64_t disk_bytes = 0;
   std::uint32_t pids = 0;
   std::uint64_t spool_bytes = 0;  // output kept of all its commands together; 0: the keeper's default
+  bool record_programs = false;   // wire/program_record.h
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, hostname); v(3, snapshot_id); v(4, cpu_millicores); v(5, memory_bytes);
-    v(6, disk_bytes); v(7, pids); v(8, spool_bytes);
+    v(6, disk_bytes); v(7, pids); v(8, spool_bytes); v(9, record_programs);
   }
 };
 

@@ -11,6 +11,7 @@
 
 #include "runtime/native/convert.h"
 #include "runtime/native/live_sandbox.h"
+#include "runtime/native/program_reader.h"
 #include "runtime/native/spool_reader.h"
 
 namespace cay::runtime {
@@ -129,6 +130,7 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   request.disk_bytes = spec.limits.disk_bytes;
   request.pids = spec.limits.pids;
   request.spool_bytes = config_.spool_bytes;
+  request.record_programs = spec.record_programs;
   // A sandbox that was booted before has a spool; a failure then must not cost it its disk.
   struct stat ignored{};
   const bool first = ::stat((spool() + "/" + spec.id.get()).c_str(), &ignored) != 0;
@@ -213,6 +215,10 @@ Task<std::vector<Command>> NativeRuntime::stopped_commands(SandboxId id) {
 Task<std::unique_ptr<core::CommandReader>> NativeRuntime::stopped_reader(SandboxId id, CommandId command,
                                                                          core::OutputOffsets from) {
   co_return spooled_reader(spool(), id, command, from, hello_.boot_id);
+}
+
+Task<ProgramPage> NativeRuntime::programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) {
+  co_return read_programs(spool(), id, offset, limit);
 }
 
 Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
