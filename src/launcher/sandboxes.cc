@@ -160,7 +160,8 @@ void Sandboxes::confirm(Sandbox& sandbox) {
 
 void Sandboxes::answer_created(const ReplyTo& to, const Sandbox& sandbox) {
   reply(outbox_, to, wire::Type::kCreated,
-        wire::Created{sandbox.id, sandbox.record.keeper_pid, sandbox.record.disk_enforced_by});
+        wire::Created{sandbox.id, sandbox.record.keeper_pid, sandbox.record.disk_enforced_by,
+                      sandbox.record.program_group != 0});
 }
 
 void Sandboxes::watch_keeper(Sandbox& sandbox) {

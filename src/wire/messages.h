@@ -320,7 +320,10 @@ struct Created {
   std::string sandbox_id;
   std::int64_t keeper_pid = 0;
   std::string disk_enforced_by;  // "btrfs qgroup", "" if nothing enforces it
-  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, keeper_pid); v(3, disk_enforced_by); }
+  bool record_programs = false;  // a launcher of before does not know the wish
+  template <class V> void fields(V& v) {
+    v(1, sandbox_id); v(2, keeper_pid); v(3, disk_enforced_by); v(4, record_programs);
+  }
 };
 
 struct SandboxEntry {

@@ -143,8 +143,14 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
     created = co_await launcher_.create(request);
   }
   if (!created) co_return std::move(created).error();
-  auto line = connect(spec.id);
-  auto box = co_await greet(spec.id, std::move(line));
+  Result<std::shared_ptr<core::LiveSandbox>> box;
+  if (spec.record_programs && !created->record_programs) {
+    box = Error{Code::kUnsupported, "programs_unsupported",
+                "the launcher is older than this daemon and records no programs: restart it", 0};
+  } else {
+    auto line = connect(spec.id);
+    box = co_await greet(spec.id, std::move(line));
+  }
   if (box) co_return std::move(box);
   auto undone = first ? launcher_.destroy(spec.id.get()) : launcher_.stop(spec.id.get());
   auto done = co_await std::move(undone);
