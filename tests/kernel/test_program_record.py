@@ -12,6 +12,16 @@ from harness import CAY, keeper_of, needs_root, wait_until
 from inside import Sandbox
 
 
+@pytest.fixture(scope="module", autouse=True)
+def able(daemon):
+    feature = next(one for one in json.loads(daemon.cli("doctor", "--json").text)["features"] if one["name"] == "program record")
+    if not feature["ok"]:
+        with daemon.http() as http:
+            answer = http.post("/api/v1/sandboxes", json={"record_programs": True})
+        assert answer.status_code == 501 and answer.json()["error"]["reason"] == "programs_unsupported", answer.text
+        pytest.skip(f"this kernel records no programs: {feature['found']}")
+
+
 @pytest.fixture(scope="module")
 def recorded(daemon):
     made = Sandbox(daemon, "--record-programs")
