@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cay/types.h"
+#include "cli/values.h"
 
 namespace cay::cli {
 
@@ -41,6 +42,10 @@ struct StopArgs : RefsArgs {};
 struct CpArgs {
   std::string from, to, user;
   bool keep_links = false;
+};
+struct TunnelArgs {
+  std::string sandbox, address = "127.0.0.1";
+  std::vector<PortPair> ports;
 };
 struct PsArgs {
   std::string sandbox;
@@ -95,7 +100,7 @@ struct CompletionArgs {
   std::string script;
 };
 
-using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
+using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
                           StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs, EventsArgs, UsageArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;
 

@@ -13,6 +13,7 @@
 
 #include "keeper/commands.h"
 #include "keeper/files.h"
+#include "keeper/guest_sockets.h"
 #include "keeper/loop.h"
 #include "keeper/reaper.h"
 #include "keeper/readers.h"
@@ -20,6 +21,7 @@
 #include "keeper/slots.h"
 #include "keeper/spawner.h"
 #include "keeper/stats.h"
+#include "keeper/tunnels.h"
 
 namespace cay::keeper {
 namespace {
@@ -59,6 +61,8 @@ void run(const Context& given) {
   Readers readers(loop, server);
   Commands commands(shop, readers, most_running(context));
   Files files(shop);
+  GuestSockets guest_sockets(loop, reaper, context);
+  Tunnels tunnels(loop, server, guest_sockets);
 
   const auto exit = [&loop] { loop.stop(); };
   end_of_all = [&commands, exit] { commands.shut_down(kStopPatienceMs, exit); };
@@ -66,6 +70,7 @@ void run(const Context& given) {
   services.commands = &commands;
   services.readers = &readers;
   services.files = &files;
+  services.tunnels = &tunnels;
   services.stats = [&slots, &commands] { return read_stats(context, slots, commands.running()); };
   services.shut_down = [&commands](std::function<void()> done) { commands.shut_down(kStopPatienceMs, std::move(done)); };
   services.exit = exit;

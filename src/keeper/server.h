@@ -15,6 +15,7 @@
 #include "keeper/loop.h"
 #include "keeper/outbox.h"
 #include "keeper/readers.h"
+#include "keeper/tunnels.h"
 #include "wire/messages.h"
 
 namespace cay::keeper {
@@ -27,6 +28,7 @@ class Server : public Outbox {
     Commands* commands = nullptr;
     Readers* readers = nullptr;
     Files* files = nullptr;
+    Tunnels* tunnels = nullptr;
     std::function<wire::StatsMsg()> stats;
     // Ends everything inside; the argument runs when it is done.
     std::function<void(std::function<void()>)> shut_down;

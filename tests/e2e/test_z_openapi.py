@@ -2,8 +2,8 @@
 import documented
 import httpx
 
-# Not reached by an HTTP client: the WebSocket route is exercised in test_output.py.
-ELSEWHERE = {("/api/v1/sandboxes/{ref}/commands/ws", "get"), ("/healthz", "get"),
+# Not reached by an HTTP client: the WebSocket routes are exercised in test_output.py and test_tunnels.py.
+ELSEWHERE = {("/api/v1/sandboxes/{ref}/commands/ws", "get"), ("/api/v1/sandboxes/{ref}/tunnel", "get"), ("/healthz", "get"),
              ("/readyz", "get"), ("/metrics", "get")}  # test_operation.py
 
 

@@ -67,6 +67,7 @@ void add_sandbox_routes(Adder& to) {
   to.add("GET", "/sandboxes/{ref}/stats", sandbox_stats);
   to.add("GET", "/sandboxes/{ref}/usage", sandbox_usage);
   to.add("POST", "/sandboxes/{ref}/batch", batch);
+  to.add("GET", "/sandboxes/{ref}/tunnel", tunnel);
 }
 
 void add_command_routes(Adder& to) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "async/task.h"
+#include "core/ports/tunnel.h"
 #include "model/command.h"
 #include "model/file.h"
 #include "model/sandbox.h"
@@ -119,6 +120,10 @@ class LiveSandbox {
   virtual Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) = 0;
 
   virtual Task<SandboxStats> stats() = 0;
+
+  // Connects to 127.0.0.1:port inside, else to [::1]:port. Fails kNotReady (connect_refused) nothing
+  // listens there; kDeadlineExceeded (connect_timed_out); kExhausted (too_many_tunnels).
+  virtual Task<std::unique_ptr<Tunnel>> open_tunnel(std::uint16_t port) = 0;
 };
 
 struct BootSpec {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "async/event.h"
@@ -26,6 +27,9 @@ class FakeLiveSandbox : public LiveSandbox {
   FakeLiveSandbox(BootSpec spec, FakeDisk disk) : boot_spec(std::move(spec)), disk_(std::move(disk)) {}
 
   BootSpec boot_spec;
+  std::set<std::uint16_t> echo_ports;  // where something listens that sends back what it gets
+  int tunnels = 0;                     // open now
+  std::optional<Error> tunnel_error;   // what listens breaks its connections
   SandboxStats numbers;  // what stats() gives
   FakeCommands& fake_commands() { return *disk_.commands; }
   FakeFiles& fake_files() { return *disk_.files; }
@@ -55,6 +59,7 @@ class FakeLiveSandbox : public LiveSandbox {
   Task<std::unique_ptr<TreeSource>> read_tree(std::string path, FileAs as) override;
   Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) override;
   Task<SandboxStats> stats() override;
+  Task<std::unique_ptr<Tunnel>> open_tunnel(std::uint16_t port) override;
 
  private:
   FakeDisk disk_;

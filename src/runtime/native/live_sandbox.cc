@@ -7,6 +7,7 @@
 #include "runtime/native/convert.h"
 #include "runtime/native/file_calls.h"
 #include "runtime/native/keeper_calls.h"
+#include "runtime/native/live_tunnel.h"
 
 namespace cay::runtime {
 namespace {
@@ -218,6 +219,11 @@ Task<core::SandboxStats> NativeLiveSandbox::stats() {
   CAY_CO_TRY(const auto frame, co_await call(line_, wire::Type::kStats, std::move(payload), Repeat::kSafe));
   CAY_CO_TRY(const auto message, decode_as<wire::StatsMsg>(frame, wire::Type::kStatsReply, "stats"));
   co_return to_model(message);
+}
+
+Task<std::unique_ptr<core::Tunnel>> NativeLiveSandbox::open_tunnel(std::uint16_t port) {
+  auto tunnel = co_await LiveTunnel::open(line_, port);
+  co_return std::move(tunnel);
 }
 
 std::shared_ptr<PersistentLink> keeper_line(asio::any_io_executor loop, Dialer dial, wire::Hello hello,
