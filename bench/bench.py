@@ -126,6 +126,29 @@ def main():
     run = lambda argv: lambda _: api.json("POST", f"/api/v1/sandboxes/{box}/commands", {"argv": argv, "wait": True})
     rows.append(summary("command round trip (/bin/true)", timed(run(["/bin/true"]), options.count * 3)))
     rows.append(summary("command round trip (python3 -c pass)", timed(run(["python3", "-c", "pass"]), options.count)))
+
+    def wake(_):
+        api.json("POST", f"/api/v1/sandboxes/{box}/commands", {"argv": ["/bin/true"], "wait": True})
+
+    def stopped(function):
+        def call(number):
+            api.call("POST", f"/api/v1/sandboxes/{box}/stop")
+            begin = time.perf_counter()
+            function(number)
+            spent.append(time.perf_counter() - begin)
+        return call
+
+    spent = []
+    timed(stopped(wake), options.count)
+    rows.append(summary("wake of a stopped sandbox (/bin/true)", spent[3:]))
+    pauses, resumes = [], []
+    for _ in range(options.count):
+        for verb, times in (("pause", pauses), ("resume", resumes)):
+            begin = time.perf_counter()
+            api.call("POST", f"/api/v1/sandboxes/{box}/{verb}")
+            times.append(time.perf_counter() - begin)
+    rows.append(summary("pause", pauses))
+    rows.append(summary("resume", resumes))
     bare = timed(lambda _: subprocess.run(["/bin/true"], check=True, close_fds=False), options.count * 3)
     rows.append(summary("bare fork+exec (/bin/true), same machine", bare))
     rows.append(summary("GET one sandbox (API alone)", timed(lambda _: api.json("GET", f"/api/v1/sandboxes/{box}"), options.count * 3)))

@@ -20,6 +20,7 @@ struct Config {
   std::string data;      // empty: default_data_dir()
   std::string run_as;    // root only
   std::string public_url;
+  std::uint64_t sandbox_output_bytes = 0;  // kept of all commands of a sandbox; 0: the keeper's default
   std::string service_domain;
   std::vector<std::string> trusted_proxies;
   bool insecure_http = false;
@@ -30,6 +31,7 @@ struct Config {
   LangsmithUpstream langsmith;
   std::vector<api::WebhookConfig> webhooks;
   std::string otlp_endpoint;  // empty: no traces
+  std::string otlp_ca_file;   // https: trust the authorities in it alone; empty: the system's
 };
 
 // Reads `path` over `config`. Unknown settings are errors: a misspelt limit is no limit.

@@ -114,6 +114,7 @@ class Daemon {
         store_(std::move(store)),
         keys_(std::move(keys)),
         runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION,
+                                                             .spool_bytes = config_.sandbox_output_bytes,
                                                              .disk_reserve = config.core.host.disk_reserve_bytes}),
         core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}
 
@@ -168,6 +169,7 @@ class Daemon {
     if (!config_.otlp_endpoint.empty()) {
       api::OtlpConfig tracing;
       tracing.endpoint = config_.otlp_endpoint;
+      tracing.ca_file = config_.otlp_ca_file;
       tracing.version = CAY_VERSION;
       CAY_CO_TRY(tracer_, api::OtlpExporter::create(loop_.get_executor(), std::move(tracing), core_->metrics()));
       core_->on_span([this](Span span) { tracer_->add(std::move(span)); });

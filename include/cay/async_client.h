@@ -65,6 +65,8 @@ class AsyncSandbox {
   Awaitable<SandboxInfo> update(UpdateOptions options) const;
   Awaitable<SandboxInfo> start(double timeout_s = 60) const;
   Awaitable<SandboxInfo> stop() const;
+  Awaitable<SandboxInfo> pause() const;
+  Awaitable<SandboxInfo> resume() const;
   Awaitable<void> remove() const;
   Awaitable<Stats> stats() const;
 

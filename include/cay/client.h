@@ -91,6 +91,8 @@ class Sandbox {
   // Boots a stopped or failed one, and waits until it is ready. ApiError kNotReady: it failed.
   SandboxInfo start(double timeout_s = 60) const;
   SandboxInfo stop() const;  // everything in it ends; the disk stays
+  SandboxInfo pause() const;  // everything in it is held still, with its memory: no CPU, nothing ends
+  SandboxInfo resume() const;
   void remove() const;
   Stats stats() const;
 

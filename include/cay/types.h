@@ -32,6 +32,8 @@ struct CreateOptions {
   std::string policy;
   std::optional<std::int64_t> idle_ttl_s;           // stopped after so long without use; 0: never
   std::optional<std::int64_t> delete_after_stop_s;  // 0: never
+  std::optional<std::int64_t> lifetime_s;           // deleted so long after its creation; 0: never
+  std::optional<bool> commands_keep_awake;          // what runs is use, though nobody reads it
   bool wait = true;                                 // come back when it is ready
   double timeout_s = 30;                            // with wait: fail, and leave nothing
 };
@@ -39,7 +41,7 @@ struct CreateOptions {
 struct SandboxInfo {
   std::string id;
   std::string name;
-  std::string state;   // provisioning, ready, stopped, failed, deleting
+  std::string state;   // provisioning, ready, stopped, failed, deleting, paused
   std::string reason;  // why it failed
   std::string snapshot;
   Labels labels;
@@ -49,6 +51,8 @@ struct SandboxInfo {
   std::string policy;
   std::int64_t idle_ttl_s = 0;
   std::int64_t delete_after_stop_s = 0;
+  std::int64_t lifetime_s = 0;
+  bool commands_keep_awake = false;
   std::string created_at, updated_at, last_active_at, stopped_at;  // RFC 3339; empty: never
   std::string created_by;
   std::string json;  // the answer as it came
@@ -59,6 +63,8 @@ struct UpdateOptions {
   std::optional<Labels> labels;  // replaces all
   std::optional<std::int64_t> idle_ttl_s;
   std::optional<std::int64_t> delete_after_stop_s;
+  std::optional<std::int64_t> lifetime_s;
+  std::optional<bool> commands_keep_awake;
   std::optional<Limits> limits;  // from the next start; zeros stay as they are
 };
 
@@ -82,6 +88,7 @@ struct CommandOptions {
   std::optional<double> timeout_s;       // 0: none; absent: the daemon's default (60)
   std::optional<double> idle_timeout_s;  // killed after so long without a reader; -1: never
   std::optional<double> ttl_s;           // how long the ended command is kept; -1: with the sandbox
+  std::uint64_t output_limit_bytes = 0;  // kept of each stream: its first and last halves; 0: the default
   bool kill_on_disconnect = false;
   bool close_stdin = true;               // stdin is at its end from the start
   bool end_tree = false;                 // kill what the leader leaves behind
@@ -169,6 +176,7 @@ struct GrepMatch {
 struct Stats {
   std::uint64_t cpu_usec = 0, memory_bytes = 0, tmpfs_bytes = 0;
   std::uint32_t pids = 0, oom_kills = 0, running_commands = 0;
+  bool paused = false;
 };
 
 struct Snapshot {

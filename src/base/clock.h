@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace cay {
 
@@ -14,6 +15,9 @@ class Clock {
   virtual ~Clock() = default;
   virtual UnixMillis wall() const = 0;                                 // may jump
   virtual std::chrono::steady_clock::time_point steady() const = 0;    // never jumps
+  // Time since the host booted, its sleep included; never jumps. It means something with boot_id() only.
+  virtual Millis since_boot() const = 0;
+  virtual std::string boot_id() const = 0;  // another one after each boot of the host
 };
 
 // The machine's clocks.

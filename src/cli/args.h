@@ -29,7 +29,7 @@ struct LsArgs {
   sdk::ListOptions filter;
   bool quiet = false;
 };
-struct RefsArgs {  // rm, start, stop
+struct RefsArgs {  // rm, start, stop, pause, resume
   std::vector<std::string> refs;
   bool all = false;
   bool force = false;  // rm: what is not there is no error
@@ -39,6 +39,8 @@ struct RmArgs : RefsArgs {
 };
 struct StartArgs : RefsArgs {};
 struct StopArgs : RefsArgs {};
+struct PauseArgs : RefsArgs {};
+struct ResumeArgs : RefsArgs {};
 struct CpArgs {
   std::string from, to, user;
   bool keep_links = false;
@@ -51,8 +53,9 @@ struct PsArgs {
   std::string sandbox;
 };
 struct LogsArgs {
-  std::string sandbox, command, stream;  // stream empty: both
-  std::uint64_t since = 0;
+  std::string sandbox, command, stream;  // command empty: all; stream empty: both
+  std::uint64_t offset = 0;
+  std::optional<double> since_s;  // without a command: only those that ran in the last so many seconds
   bool follow = false;
 };
 struct AttachArgs {
@@ -101,7 +104,8 @@ struct CompletionArgs {
 };
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
-                          StopArgs, StartArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs, EventsArgs, UsageArgs, TopArgs, SnapshotsArgs, DoctorArgs,
+                          StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs,
+                          EventsArgs, UsageArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;
 
 struct Invocation {

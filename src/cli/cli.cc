@@ -28,6 +28,8 @@ struct Dispatch {
   int operator()(const LsArgs& args) const { return ls_command(at, args); }
   int operator()(const StopArgs& args) const { return stop_command(at, args); }
   int operator()(const StartArgs& args) const { return start_command(at, args); }
+  int operator()(const PauseArgs& args) const { return pause_command(at, args); }
+  int operator()(const ResumeArgs& args) const { return resume_command(at, args); }
   int operator()(const RmArgs& args) const { return rm_command(at, args); }
   int operator()(const RenameArgs& args) const { return rename_command(at, args); }
   int operator()(const LabelArgs& args) const { return label_command(at, args); }

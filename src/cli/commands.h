@@ -23,6 +23,8 @@ int create_command(Context& at, const CreateArgs& args);
 int ls_command(Context& at, const LsArgs& args);
 int stop_command(Context& at, const StopArgs& args);
 int start_command(Context& at, const StartArgs& args);
+int pause_command(Context& at, const PauseArgs& args);
+int resume_command(Context& at, const ResumeArgs& args);
 int rm_command(Context& at, const RmArgs& args);
 int rename_command(Context& at, const RenameArgs& args);
 int label_command(Context& at, const LabelArgs& args);

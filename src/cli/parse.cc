@@ -17,8 +17,9 @@ namespace {
 // Options that hold text until parsing is over, and are then turned into values.
 struct Texts {
   std::vector<std::string> labels, env, command, ports;
-  std::string cpus, memory, disk, ttl, timeout, signal, stream, shell;
+  std::string cpus, memory, disk, ttl, lifetime, timeout, since, keep, signal, stream, shell;
   std::uint32_t pids = 0;
+  bool keep_awake = false, only_out = false, only_err = false;
 };
 
 template <class T>
@@ -93,6 +94,8 @@ class Parser {
     sub->add_option("--pids", texts_.pids, "Processes and threads");
     sub->add_option("--policy", to.policy, "What it may reach: off, packages or open");
     sub->add_option("--ttl", texts_.ttl, "Stop it after so long without use, as 10m; 0: never");
+    sub->add_flag("--keep-awake", texts_.keep_awake, "What runs in it is use, though nobody reads its output");
+    sub->add_option("--lifetime", texts_.lifetime, "Remove it so long after its creation, as 8h (default: never)");
   }
 
   void finish_create(sdk::CreateOptions& to) {
@@ -102,6 +105,10 @@ class Parser {
     if (!texts_.disk.empty()) to.limits.disk_bytes = must(parse_size(texts_.disk), "--disk");
     to.limits.pids = texts_.pids;
     if (!texts_.ttl.empty()) to.idle_ttl_s = static_cast<std::int64_t>(must(parse_duration(texts_.ttl), "--ttl"));
+    if (!texts_.lifetime.empty()) {
+      to.lifetime_s = static_cast<std::int64_t>(must(parse_duration(texts_.lifetime), "--lifetime"));
+    }
+    if (texts_.keep_awake) to.commands_keep_awake = true;
   }
 
   void exec_options(CLI::App* sub, ExecArgs& to) {
@@ -112,11 +119,13 @@ class Parser {
         ->take_all()->allow_extra_args(false);
     sub->add_option("-w,--workdir", to.command.cwd, "Directory to run in");
     sub->add_option("--timeout", texts_.timeout, "Kill it after so long, as 30 or 5m (default: never); exit code 124");
+    sub->add_option("--keep", texts_.keep, "Keep so much of each output stream, as 10MiB: its first and last halves (default: 4GiB)");
   }
 
   void finish_exec(ExecArgs& to) {
     to.command.env = must(parse_env(texts_.env), "--env");
     to.command.timeout_s = texts_.timeout.empty() ? 0 : must(parse_duration(texts_.timeout), "--timeout");
+    if (!texts_.keep.empty()) to.command.output_limit_bytes = must(parse_size(texts_.keep), "--keep");
     if (dashes_ && !texts_.command.empty()) {
       throw CLI::ValidationError("COMMAND", "put the whole command behind --");
     }
@@ -209,12 +218,14 @@ class Parser {
         });
     sub->add_option("--label", texts_.labels, "KEY or KEY=VALUE; repeatable, all must match")
         ->take_all()->allow_extra_args(false);
-    sub->add_option("--state", ls->filter.state, "provisioning, ready, stopped, failed or deleting");
+    sub->add_option("--state", ls->filter.state, "provisioning, ready, stopped, failed, deleting or paused");
     sub->add_option("--name", ls->filter.name_contains, "Part of the name");
     sub->add_flag("-q,--quiet", ls->quiet, "Names only");
 
     add_refs<StopArgs>("stop", "Stop sandboxes; their disks stay", "  cay stop box\n  cay stop --all\n");
     add_refs<StartArgs>("start", "Start stopped sandboxes", "  cay start box\n");
+    add_refs<PauseArgs>("pause", "Hold sandboxes still, with their memory: no CPU, nothing ends", "  cay pause box\n");
+    add_refs<ResumeArgs>("resume", "Let paused sandboxes go on", "  cay resume box\n  cay resume --all\n");
     add_refs<RmArgs>("rm", "Remove sandboxes and all they hold", "  cay rm box other\n  cay rm --label project=demo\n  cay rm --all\n");
 
     auto rename = std::make_shared<RenameArgs>();
@@ -241,14 +252,29 @@ class Parser {
 
     auto logs = std::make_shared<LogsArgs>();
     sub = add<LogsArgs>("logs", "Print a command's output, exact to the byte",
-        "  cay logs box ID\n  cay logs --follow box ID\n  cay logs --stream stderr --since-offset 4096 box ID\n",
-        [logs](Texts&) { return *logs; });
+        "  cay logs box ID\n  cay logs --follow box ID\n  cay logs --stderr --offset 4096 box ID\n"
+        "  cay logs --since 10m box                  all commands that ran in the last ten minutes\n\n"
+        "Of a stopped sandbox too: nothing is woken.\n",
+        [logs](Texts& texts) {
+          const bool one = !logs->command.empty();
+          if (!one && logs->follow) throw CLI::ValidationError("--follow", "needs the COMMAND to follow: `cay ps` lists them");
+          if (!one && logs->offset > 0) throw CLI::ValidationError("--offset", "needs the COMMAND whose bytes it counts");
+          if (one && !texts.since.empty()) throw CLI::ValidationError("--since", "chooses among commands: leave COMMAND out, or give --offset");
+          if (!texts.since.empty()) logs->since_s = must(parse_duration(texts.since), "--since");
+          if (texts.only_out && texts.only_err) throw CLI::ValidationError("--stdout", "and --stderr do not go together: both are the default");
+          if (texts.only_out) logs->stream = "stdout";
+          if (texts.only_err) logs->stream = "stderr";
+          return *logs;
+        });
     sub->add_flag("-f,--follow", logs->follow, "Go on until the command ends");
     sub->add_option("--stream", logs->stream, "stdout or stderr (default: both)")
         ->check(CLI::IsMember({"stdout", "stderr"}));
-    sub->add_option("--since-offset", logs->since, "Begin at this byte of the stream");
+    sub->add_flag("--stdout", texts_.only_out, "Only stdout");
+    sub->add_flag("--stderr", texts_.only_err, "Only stderr; it goes to stdout then");
+    sub->add_option("--offset,--since-offset", logs->offset, "Begin at this byte of the stream");
+    sub->add_option("--since", texts_.since, "Only commands that ran in the last so long, as 10m");
     sub->add_option("SANDBOX", logs->sandbox, "Id or name")->required();
-    sub->add_option("COMMAND", logs->command, "Command id, from exec -d or ps")->required();
+    sub->add_option("COMMAND", logs->command, "Command id, from exec -d or ps (default: all that are kept)");
 
     auto attach = std::make_shared<AttachArgs>();
     sub = add<AttachArgs>("attach", "Join a running command: its output, and with -i its input",

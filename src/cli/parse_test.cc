@@ -63,7 +63,7 @@ TEST(ParseTest, TyposAreExplained) {
 }
 
 TEST(ParseTest, EveryCommandHasExamples) {
-  for (const char* name : {"run", "create", "ls", "exec", "cp", "tunnel", "logs", "attach", "ps", "kill", "stop", "start", "rm", "rename",
+  for (const char* name : {"run", "create", "ls", "exec", "cp", "tunnel", "logs", "attach", "ps", "kill", "stop", "start", "pause", "resume", "rm", "rename",
                            "label", "stats", "snapshots", "doctor", "version", "completion"}) {
     const auto got = parsed({name, "--help"});
     EXPECT_EQ(got.code, 0) << name;
@@ -85,7 +85,11 @@ TEST(ParseTest, WrongUsageIsOurFailureAndSaysWhatIsRight) {
                                                                 {"run", "-d", "-i", "--", "true"},
                                                                 {"run", "--json", "-t", "--", "true"},
                                                                 {"kill", "box", "id", "--signal", "NOPE"},
-                                                                {"logs", "box"},
+                                                                {"logs"},
+                                                                {"logs", "-f", "box"},
+                                                                {"logs", "--offset", "5", "box"},
+                                                                {"logs", "--stdout", "--stderr", "box", "id"},
+                                                                {"logs", "--since", "5m", "box", "id"},
                                                                 {"ls", "--", "x"},
                                                                 {"completion", "tcsh"}}) {
     const auto got = parsed(args);

@@ -90,53 +90,6 @@ int attach_command(Context& at, const AttachArgs& args) {
   return run_session(std::move(command), args.sandbox, options, *at.signals);
 }
 
-namespace {
-
-// Prints what a command wrote, up to `until` of each stream if it is given.
-int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Offsets> until, sdk::Offsets at) {
-  const auto finished = [&] { return until && at.out >= until->out && at.err >= until->err; };
-  while (!finished()) {
-    auto event = command.next();
-    if (std::holds_alternative<sdk::End>(event)) break;
-    if (const auto* gap = std::get_if<sdk::Gap>(&event)) {
-      (gap->stream == sdk::Stream::kStdout ? at.out : at.err) = gap->offset + gap->length;
-      print_error(std::to_string(gap->length) + " bytes are missing here: the command wrote more than is kept");
-      continue;
-    }
-    auto& output = std::get<sdk::Output>(event);
-    const bool is_out = output.stream == sdk::Stream::kStdout;
-    std::uint64_t& position = is_out ? at.out : at.err;
-    position = output.offset + output.bytes.size();
-    if (until) {
-      const std::uint64_t end = is_out ? until->out : until->err;
-      if (position > end) output.bytes.resize(output.bytes.size() - std::min<std::uint64_t>(position - end, output.bytes.size()));
-    }
-    if (!args.stream.empty() && (args.stream == "stdout") != is_out) continue;
-    // One stream alone goes to stdout, whichever it is: that is what was asked for.
-    const int fd = is_out || !args.stream.empty() ? STDOUT_FILENO : STDERR_FILENO;
-    const Written done = write_all(fd, output.bytes);
-    if (done != Written::kAll) return done == Written::kBrokenPipe ? kBrokenPipe : kOurFailure;
-  }
-  return kOk;
-}
-
-}  // namespace
-
-int logs_command(Context& at, const LogsArgs& args) {
-  const auto box = at.client.sandbox(args.sandbox);
-  const auto info = box.command(args.command);
-  if (at.json) {
-    print(info.json + "\n");
-    return kOk;
-  }
-  // A stream that is not shown is skipped as far as it has come.
-  const sdk::Offsets from{.out = args.stream == "stderr" ? info.out.bytes : args.since,
-                          .err = args.stream == "stdout" ? info.err.bytes : args.since};
-  std::optional<sdk::Offsets> until;
-  if (!args.follow) until = sdk::Offsets{.out = info.out.bytes, .err = info.err.bytes};
-  return print_logs(box.attach(args.command, from), args, until, from);
-}
-
 int ps_command(Context& at, const PsArgs& args) {
   const auto commands = at.client.sandbox(args.sandbox).commands();
   if (!at.json) {

@@ -70,13 +70,25 @@ int ls_command(Context& at, const LsArgs& args) {
 }
 
 int stop_command(Context& at, const StopArgs& args) {
-  const auto runs = [](const sdk::SandboxInfo& info) { return info.state == "ready" || info.state == "provisioning"; };
+  const auto runs = [](const sdk::SandboxInfo& info) {
+    return info.state == "ready" || info.state == "provisioning" || info.state == "paused";
+  };
   return for_each_ref(at, args, runs, [](const sdk::Sandbox& box) { box.stop(); });
 }
 
 int start_command(Context& at, const StartArgs& args) {
   const auto stands = [](const sdk::SandboxInfo& info) { return info.state == "stopped" || info.state == "failed"; };
   return for_each_ref(at, args, stands, [](const sdk::Sandbox& box) { box.start(); });
+}
+
+int pause_command(Context& at, const PauseArgs& args) {
+  const auto runs = [](const sdk::SandboxInfo& info) { return info.state == "ready"; };
+  return for_each_ref(at, args, runs, [](const sdk::Sandbox& box) { box.pause(); });
+}
+
+int resume_command(Context& at, const ResumeArgs& args) {
+  const auto paused = [](const sdk::SandboxInfo& info) { return info.state == "paused"; };
+  return for_each_ref(at, args, paused, [](const sdk::Sandbox& box) { box.resume(); });
 }
 
 int rename_command(Context& at, const RenameArgs& args) {

@@ -14,6 +14,8 @@ Task<sdk::SandboxInfo> update(Connection& at, std::string ref, sdk::UpdateOption
 // Polls until ready; kNotReady if it fails, kDeadlineExceeded if it takes longer.
 Task<sdk::SandboxInfo> start(Connection& at, std::string ref, double timeout_s);
 Task<sdk::SandboxInfo> stop(Connection& at, std::string ref);
+Task<sdk::SandboxInfo> pause(Connection& at, std::string ref);
+Task<sdk::SandboxInfo> resume(Connection& at, std::string ref);
 Task<void> remove(Connection& at, std::string ref);
 Task<std::vector<sdk::SandboxInfo>> list(Connection& at, sdk::ListOptions options);
 Task<sdk::Stats> stats(Connection& at, std::string ref);

@@ -62,6 +62,14 @@ Task<sdk::SandboxInfo> stop(Connection& at, std::string ref) {
   return read_as(at, "POST", sandbox_target(ref, "/stop"), {}, &sandbox_from);
 }
 
+Task<sdk::SandboxInfo> pause(Connection& at, std::string ref) {
+  return read_as(at, "POST", sandbox_target(ref, "/pause"), {}, &sandbox_from);
+}
+
+Task<sdk::SandboxInfo> resume(Connection& at, std::string ref) {
+  return read_as(at, "POST", sandbox_target(ref, "/resume"), {}, &sandbox_from);
+}
+
 Task<void> remove(Connection& at, std::string ref) {
   auto answer = co_await at.call("DELETE", sandbox_target(ref));
   if (!answer) co_return std::move(answer).error();

@@ -76,6 +76,8 @@ Awaitable<SandboxInfo> AsyncSandbox::start(double timeout_s) const {
   return unwrap(client_, api::start(client_->connection, ref_, timeout_s));
 }
 Awaitable<SandboxInfo> AsyncSandbox::stop() const { return unwrap(client_, api::stop(client_->connection, ref_)); }
+Awaitable<SandboxInfo> AsyncSandbox::pause() const { return unwrap(client_, api::pause(client_->connection, ref_)); }
+Awaitable<SandboxInfo> AsyncSandbox::resume() const { return unwrap(client_, api::resume(client_->connection, ref_)); }
 Awaitable<void> AsyncSandbox::remove() const { return unwrap(client_, api::remove(client_->connection, ref_)); }
 Awaitable<Stats> AsyncSandbox::stats() const { return unwrap(client_, api::stats(client_->connection, ref_)); }
 

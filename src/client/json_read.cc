@@ -103,6 +103,8 @@ sdk::SandboxInfo sandbox_from(const json::object& from) {
   out.policy = string_in(from, "policy");
   out.idle_ttl_s = integer_in(from, "idle_ttl_s").value_or(0);
   out.delete_after_stop_s = integer_in(from, "delete_after_stop_s").value_or(0);
+  out.lifetime_s = integer_in(from, "lifetime_s").value_or(0);
+  out.commands_keep_awake = bool_in(from, "commands_keep_awake");
   out.created_at = string_in(from, "created_at");
   out.updated_at = string_in(from, "updated_at");
   out.last_active_at = string_in(from, "last_active_at");
@@ -162,7 +164,8 @@ sdk::Stats stats_from(const json::object& from) {
           .tmpfs_bytes = number_in(from, "tmpfs_bytes"),
           .pids = small_in(from, "pids"),
           .oom_kills = small_in(from, "oom_kills"),
-          .running_commands = small_in(from, "running_commands")};
+          .running_commands = small_in(from, "running_commands"),
+          .paused = bool_in(from, "paused")};
 }
 
 sdk::Snapshot snapshot_from(const json::object& from) {

@@ -47,6 +47,8 @@ json::object create_body(const sdk::CreateOptions& options) {
   put(out, "policy", options.policy);
   if (options.idle_ttl_s) out["idle_ttl_s"] = *options.idle_ttl_s;
   if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
+  if (options.lifetime_s) out["lifetime_s"] = *options.lifetime_s;
+  if (options.commands_keep_awake) out["commands_keep_awake"] = *options.commands_keep_awake;
   out["wait"] = options.wait;
   if (options.wait) out["timeout_s"] = options.timeout_s;
   return out;
@@ -58,6 +60,8 @@ json::object update_body(const sdk::UpdateOptions& options) {
   if (options.labels) out["labels"] = strings("labels", *options.labels);
   if (options.idle_ttl_s) out["idle_ttl_s"] = *options.idle_ttl_s;
   if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
+  if (options.lifetime_s) out["lifetime_s"] = *options.lifetime_s;
+  if (options.commands_keep_awake) out["commands_keep_awake"] = *options.commands_keep_awake;
   if (options.limits) {
     json::object limits = limits_body(*options.limits);
     if (!limits.empty()) out["limits"] = std::move(limits);
@@ -81,6 +85,7 @@ json::object command_body(const std::vector<std::string>& argv, Line line, const
   if (options.timeout_s) out["timeout_s"] = *options.timeout_s;
   if (options.idle_timeout_s) out["idle_timeout_s"] = *options.idle_timeout_s;
   if (options.ttl_s) out["ttl_s"] = *options.ttl_s;
+  if (options.output_limit_bytes > 0) out["output_limit_bytes"] = options.output_limit_bytes;
   if (options.kill_on_disconnect) out["kill_on_disconnect"] = true;
   out["close_stdin"] = options.close_stdin;
   if (options.end_tree) out["end_tree"] = true;

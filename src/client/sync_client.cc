@@ -38,6 +38,8 @@ SandboxInfo Sandbox::start(double timeout_s) const {
   return client_->wait(api::start(client_->connection, ref_, timeout_s));
 }
 SandboxInfo Sandbox::stop() const { return client_->wait(api::stop(client_->connection, ref_)); }
+SandboxInfo Sandbox::pause() const { return client_->wait(api::pause(client_->connection, ref_)); }
+SandboxInfo Sandbox::resume() const { return client_->wait(api::resume(client_->connection, ref_)); }
 void Sandbox::remove() const { client_->wait(api::remove(client_->connection, ref_)); }
 Stats Sandbox::stats() const { return client_->wait(api::stats(client_->connection, ref_)); }
 

@@ -44,7 +44,9 @@ std::string_view remedy_of(const Error& error) {
     case Code::kUnauthenticated: return "send the key of DATA/api-key as X-Api-Key";
     case Code::kUnavailable: return "retry; if it stays so, run cay doctor";
     case Code::kUnsupported: return "run cay doctor to see what this host lacks";
-    case Code::kNotReady: return error.reason == "sandbox_not_ready" ? "start the sandbox, or retry" : "";
+    case Code::kNotReady:
+      if (error.reason == "sandbox_paused") return "resume the sandbox";
+      return error.reason == "sandbox_not_ready" ? "start the sandbox, or retry" : "";
     case Code::kInvalidArgument:
     case Code::kPermissionDenied:
     case Code::kNotFound:
@@ -122,6 +124,8 @@ json::object to_json(const Sandbox& sandbox) {
           {"policy", text(sandbox.policy)},
           {"idle_ttl_s", sandbox.idle_ttl_s},
           {"delete_after_stop_s", sandbox.delete_after_stop_s},
+          {"lifetime_s", sandbox.lifetime_s},
+          {"commands_keep_awake", sandbox.commands_keep_awake},
           {"created_at", rfc3339(sandbox.created_at)},
           {"updated_at", rfc3339(sandbox.updated_at)},
           {"last_active_at", rfc3339(sandbox.last_active_at)},
@@ -227,6 +231,8 @@ json::object to_json(const SandboxSpec& spec) {
   if (!spec.policy.empty()) out["policy"] = text(spec.policy);
   if (spec.idle_ttl_s) out["idle_ttl_s"] = *spec.idle_ttl_s;
   if (spec.delete_after_stop_s) out["delete_after_stop_s"] = *spec.delete_after_stop_s;
+  if (spec.lifetime_s != 0) out["lifetime_s"] = spec.lifetime_s;
+  if (spec.commands_keep_awake) out["commands_keep_awake"] = true;
   return out;
 }
 
@@ -236,6 +242,8 @@ json::object to_json(const SandboxPatch& patch) {
   if (patch.labels) out["labels"] = map_json(*patch.labels);
   if (patch.idle_ttl_s) out["idle_ttl_s"] = *patch.idle_ttl_s;
   if (patch.delete_after_stop_s) out["delete_after_stop_s"] = *patch.delete_after_stop_s;
+  if (patch.lifetime_s) out["lifetime_s"] = *patch.lifetime_s;
+  if (patch.commands_keep_awake) out["commands_keep_awake"] = *patch.commands_keep_awake;
   if (patch.run) {
     if (patch.run->user) out["user"] = text(*patch.run->user);
     if (patch.run->workdir) out["workdir"] = text(*patch.run->workdir);
@@ -261,6 +269,7 @@ json::object to_json(const CommandSpec& spec) {
   out["timeout_s"] = seconds_json(spec.timeout_ms);
   out["idle_timeout_s"] = seconds_json(spec.idle_timeout_ms);
   out["ttl_s"] = seconds_json(spec.ttl_ms);
+  if (spec.output_limit_bytes > 0) out["output_limit_bytes"] = spec.output_limit_bytes;
   out["kill_on_disconnect"] = spec.kill_on_disconnect;
   out["close_stdin"] = spec.close_stdin;
   out["end_tree"] = spec.end_tree;

@@ -49,10 +49,15 @@ void read_run(Fields& fields, RunConfig& run, std::string_view workdir) {
   fields.read("env", run.env, kMaxMap);
 }
 
-void read_times(Fields& fields, std::optional<std::int64_t>& idle, std::optional<std::int64_t>& gone) {
-  std::int64_t value = 0;
-  if (fields.read("idle_ttl_s", value, 0, kMaxSeconds)) idle = value;
-  if (fields.read("delete_after_stop_s", value, 0, kMaxSeconds)) gone = value;
+void read_times(Fields& fields, std::optional<std::int64_t>& idle, std::optional<std::int64_t>& gone,
+                std::optional<std::int64_t>& life) {
+  const auto read = [&](std::string_view name, auto& out) {
+    std::int64_t value = 0;
+    if (fields.read(name, value, -1, kMaxSeconds)) out = std::max<std::int64_t>(value, 0);  // -1: never, as 0
+  };
+  read("idle_ttl_s", idle);
+  read("delete_after_stop_s", gone);
+  read("lifetime_s", life);
 }
 
 std::string string_at(const json::object& in, std::string_view name) {
@@ -122,7 +127,10 @@ Result<CreateRequest> read_create(const json::object& in) {
   read_limits(fields, out.spec.limits);
   read_run(fields, out.spec.run, "workdir");
   fields.read("policy", out.spec.policy);
-  read_times(fields, out.spec.idle_ttl_s, out.spec.delete_after_stop_s);
+  std::optional<std::int64_t> life;
+  read_times(fields, out.spec.idle_ttl_s, out.spec.delete_after_stop_s, life);
+  out.spec.lifetime_s = life.value_or(0);
+  fields.read("commands_keep_awake", out.spec.commands_keep_awake);
   fields.read("wait", out.wait);
   constexpr double kLongestWait = 3600;
   double timeout = 0;
@@ -139,7 +147,9 @@ Result<SandboxPatch> read_patch(const json::object& in) {
   if (fields.read("name", name)) out.name = name;
   std::map<std::string, std::string> labels;
   if (fields.read("labels", labels, kMaxMap)) out.labels = std::move(labels);
-  read_times(fields, out.idle_ttl_s, out.delete_after_stop_s);
+  read_times(fields, out.idle_ttl_s, out.delete_after_stop_s, out.lifetime_s);
+  bool awake = false;
+  if (fields.read("commands_keep_awake", awake)) out.commands_keep_awake = awake;
   RunConfig run;
   read_run(fields, run, "workdir");
   if (run != RunConfig{}) out.run = std::move(run);
@@ -202,6 +212,12 @@ void read_command_spec(Fields& fields, CommandSpec& spec, bool* close_stdin_give
   read_seconds(fields, "timeout_s", spec.timeout_ms, 0);
   read_seconds(fields, "idle_timeout_s", spec.idle_timeout_ms, -1);
   read_seconds(fields, "ttl_s", spec.ttl_ms, -1);
+  constexpr std::int64_t kLeastOutput = 4096;
+  constexpr std::int64_t kMostOutput = std::int64_t{1} << 40;
+  std::int64_t output = 0;
+  if (fields.read("output_limit_bytes", output, kLeastOutput, kMostOutput)) {
+    spec.output_limit_bytes = static_cast<std::uint64_t>(output);
+  }
   fields.read("kill_on_disconnect", spec.kill_on_disconnect);
   const bool given = fields.read("close_stdin", spec.close_stdin);
   if (close_stdin_given != nullptr) *close_stdin_given = given;
@@ -311,6 +327,8 @@ Result<Sandbox> sandbox_from(const json::value& value) {
   out.policy = string_at(in, "policy");
   out.idle_ttl_s = number_at<std::int64_t>(in, "idle_ttl_s");
   out.delete_after_stop_s = number_at<std::int64_t>(in, "delete_after_stop_s");
+  out.lifetime_s = number_at<std::int64_t>(in, "lifetime_s");
+  out.commands_keep_awake = bool_at(in, "commands_keep_awake");
   out.created_at = time_at(in, "created_at");
   out.updated_at = time_at(in, "updated_at");
   out.last_active_at = time_at(in, "last_active_at");

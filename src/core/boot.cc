@@ -128,7 +128,7 @@ Result<void> Boots::succeed(Entry& entry, std::shared_ptr<LiveSandbox> live) {
   Sandbox next = entry.row;
   next.state = SandboxState::kReady;
   next.reason.clear();
-  next.stopped_at.reset();
+  Registry::note_start(next);
   CAY_CHECK(registry_->save(entry, std::move(next)));
   entry.live = std::move(live);
   return {};
@@ -168,7 +168,7 @@ asio::awaitable<void> Boots::clean(std::shared_ptr<Entry> entry, std::shared_ptr
     next.state = SandboxState::kFailed;
     next.reason = why.message;
   }
-  if (!next.stopped_at) next.stopped_at = registry_->clock().wall();
+  if (!next.stopped_at) registry_->note_stop(next);
   registry_->record(*entry, std::move(next));
 }
 

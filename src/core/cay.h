@@ -59,9 +59,12 @@ class Sandboxes {
   virtual Task<Sandbox> get(Principal who, std::string ref) = 0;
   virtual Task<SandboxPage> list(Principal who, SandboxQuery query) = 0;
   virtual Task<Sandbox> update(Principal who, std::string ref, SandboxPatch patch) = 0;
-  // From stopped or failed: returns at once in kProvisioning; already ready: as it is.
+  // From stopped or failed: returns at once in kProvisioning; already ready: as it is; paused: resumes.
   virtual Task<Sandbox> start(Principal who, std::string ref) = 0;
   virtual Task<void> stop(Principal who, std::string ref) = 0;    // done when it returns (seconds at most)
+  // Holds what runs still, with its memory; done when it returns. From ready only; paused: as it is.
+  virtual Task<Sandbox> pause(Principal who, std::string ref) = 0;
+  virtual Task<Sandbox> resume(Principal who, std::string ref) = 0;  // from paused; ready: as it is
   virtual Task<void> remove(Principal who, std::string ref) = 0;  // any state
   // Many at once, each for itself; in the order asked for.
   virtual Task<std::vector<Removal>> remove_all(Principal who, RemovalQuery query) = 0;
@@ -70,7 +73,9 @@ class Sandboxes {
   virtual Task<SandboxStats> stats(Principal who, std::string ref) = 0;
 };
 
-// All wake a stopped sandbox first (concurrent wakes are one), and fail kNotReady if it cannot be.
+// All wake a stopped sandbox first (concurrent wakes are one), and fail kNotReady if it cannot be. A
+// paused one stays so: nothing is started in it (kNotReady, sandbox_paused); what is there can be
+// read, written to and killed, and files go on.
 class Commands {
  public:
   virtual ~Commands() = default;

@@ -9,8 +9,7 @@ namespace {
 
 // What runs no more, so that its commands are read from the spools without waking it.
 bool at_rest(const Entry& entry) {
-  return !entry.removing() &&
-         (entry.row.state == SandboxState::kStopped || entry.row.state == SandboxState::kFailed);
+  return !entry.removing() && entry.rests();
 }
 
 Error unknown_command(const CommandId& id) {
@@ -80,12 +79,15 @@ Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id, 
   CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
   const SandboxId sandbox = entry->row.id;
   if (!at_rest(*entry)) {
-    CAY_CO_TRY(Held held, co_await wake_.live(std::move(entry)));
-    auto live = held.live;
-    auto reader = co_await live->attach(id, from);
-    if (reader) co_return held_reader(*std::move(reader), std::move(held));
-    if (reader.error().code != Code::kNotFound) co_return std::move(reader).error();
-    // It may have run before the sandbox was last started: then it is in the spools.
+    auto held = co_await wake_.live(entry);
+    if (held) {
+      auto live = held->live;
+      auto reader = co_await live->attach(id, from);
+      if (reader) co_return held_reader(*std::move(reader), *std::move(held));
+      if (reader.error().code != Code::kNotFound) co_return std::move(reader).error();
+    } else if (!at_rest(*entry)) {
+      co_return std::move(held).error();
+    }  // else: somebody else's wake failed, or it was stopped meanwhile. What is kept can be read.
   }
   auto reader = co_await runtime_.stopped_reader(sandbox, id, from);
   if (!reader && reader.error().code == Code::kNotFound) co_return unknown_command(id);
@@ -135,9 +137,13 @@ Task<Command> CommandVerbs::get(Principal who, std::string ref, CommandId id) {
   CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
   const SandboxId sandbox = entry->row.id;
   if (!at_rest(*entry)) {
-    CAY_CO_TRY(const Held held, co_await wake_.live(std::move(entry)));
-    auto command = co_await held.live->command(id);
-    if (command || command.error().code != Code::kNotFound) co_return command;
+    auto held = co_await wake_.live(entry);
+    if (held) {
+      auto command = co_await held->live->command(id);
+      if (command || command.error().code != Code::kNotFound) co_return command;
+    } else if (!at_rest(*entry)) {
+      co_return std::move(held).error();
+    }
   }
   auto command = co_await from_spools(sandbox, std::move(id));
   co_return command;
@@ -153,13 +159,16 @@ Task<Command> CommandVerbs::from_spools(SandboxId sandbox, CommandId id) {
 
 Task<std::vector<Command>> CommandVerbs::list(Principal who, std::string ref) {
   CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
-  if (at_rest(*entry)) {
-    auto stopped = co_await runtime_.stopped_commands(entry->row.id);
-    co_return stopped;
+  if (!at_rest(*entry)) {
+    auto held = co_await wake_.live(entry);
+    if (held) {
+      auto commands = co_await held->live->commands();
+      co_return commands;
+    }
+    if (!at_rest(*entry)) co_return std::move(held).error();
   }
-  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(entry)));
-  auto commands = co_await held.live->commands();
-  co_return commands;
+  auto stopped = co_await runtime_.stopped_commands(entry->row.id);
+  co_return stopped;
 }
 
 Task<void> CommandVerbs::forget(Principal who, std::string ref, CommandId id) {

@@ -163,6 +163,50 @@ TEST_F(CommandsTest, StoppedOnesCommandsAreReadWithoutWaking) {
   EXPECT_EQ(state("box"), SandboxState::kStopped);
 }
 
+TEST_F(CommandsTest, AReadWhoseWakeFailsIsServedFromTheSpools) {
+  ASSERT_TRUE(run(core->commands().run(alice, "box", command("c"))));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  runtime.boot_error = Error{Code::kInternal, "mount_failed", "mount: EPERM", 0};
+  runtime.hold_boots = true;
+  auto wake = begin(core->files().stat(alice, "box", "/", {}, true));
+  drain();
+  ASSERT_EQ(state("box"), SandboxState::kProvisioning);
+  auto read = begin(core->commands().attach(alice, "box", CommandId("c"), {}));
+  auto got = begin(core->commands().get(alice, "box", CommandId("c")));
+  auto listed = begin(core->commands().list(alice, "box"));
+  drain();
+  runtime.release_boots();
+  EXPECT_FALSE(finish(wake));
+  EXPECT_TRUE(finish(read));
+  EXPECT_TRUE(finish(got));
+  EXPECT_EQ(finish(listed)->size(), 1U);
+  EXPECT_EQ(state("box"), SandboxState::kFailed);
+}
+
+TEST_F(CommandsTest, AWakeMeetsAStopAndADelete) {
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  runtime.hold_boots = true;
+  auto wake = begin(core->files().stat(alice, "box", "/", {}, true));
+  drain();
+  auto stop = begin(core->sandboxes().stop(alice, "box"));
+  auto late = begin(core->files().stat(alice, "box", "/", {}, true));  // wakes it anew after the stop
+  drain();
+  runtime.release_boots();
+  EXPECT_EQ(finish(wake).error().reason, "sandbox_not_ready");
+  EXPECT_TRUE(finish(stop));
+  const auto second = finish(late);
+  EXPECT_TRUE(second || second.error().reason == "sandbox_not_ready");
+  runtime.hold_stops = true;
+  auto remove = begin(core->sandboxes().remove(alice, "box"));
+  drain();
+  auto refused = begin(core->files().stat(alice, "box", "/", {}, true));
+  drain();
+  runtime.release_stops();
+  EXPECT_TRUE(finish(remove));
+  EXPECT_FALSE(finish(refused));
+  expect_nothing_left();
+}
+
 TEST_F(CommandsTest, RunIsNotLeftHalfByACallerThatGoesAway) {
   runtime.box(id).fake_commands().program = [](const CommandSpec&) { return FakeProgram{}; };
   stop();

@@ -13,13 +13,14 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       admission_(loop, config.host, std::move(config.capacity)),
       boots_(registry_, runtime, admission_, jobs_),
       lifecycle_(registry_, runtime, jobs_),
+      pauses_(registry_, jobs_),
       wake_(registry_, boots_, config.timing),
       timers_(registry_, lifecycle_, jobs_),
       restart_(registry_, runtime, admission_, jobs_),
       command_log_(registry_, runtime, jobs_),
       events_(registry_),
       meter_(registry_, jobs_),
-      sandboxes_(registry_, boots_, lifecycle_, admission_, jobs_, std::move(config.defaults), config.timing),
+      sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, std::move(config.defaults), config.timing),
       commands_(wake_, runtime, jobs_, command_log_, tracer_),
       files_(wake_),
       tunnels_(wake_),
@@ -72,6 +73,7 @@ Task<void> Core::close(bool stop_sandboxes) {
   }
   for (const auto& entry : registry_->entries()) {
     entry->row.last_active_at = entry->last_active;
+    entry->row.marks.active = entry->active_mark;
     registry_->rewrite(*entry);
     entry->live.reset();  // lets the keepers go; they live on
   }

@@ -9,6 +9,7 @@
 #include "core/files.h"
 #include "core/make_core.h"
 #include "core/meter.h"
+#include "core/pause.h"
 #include "core/restart.h"
 #include "core/sandboxes.h"
 #include "core/timers.h"
@@ -52,6 +53,7 @@ class Core : public Cay {
   Admission admission_;
   Boots boots_;
   Lifecycle lifecycle_;
+  Pauses pauses_;
   Wake wake_;
   Timers timers_;
   Restart restart_;

@@ -127,9 +127,13 @@ Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec, const Snaps
   row.policy = std::move(spec.policy);
   row.idle_ttl_s = *spec.idle_ttl_s;
   row.delete_after_stop_s = *spec.delete_after_stop_s;
+  row.lifetime_s = spec.lifetime_s;
+  row.commands_keep_awake = spec.commands_keep_awake;
   row.created_at = registry_->clock().wall();
   row.updated_at = row.created_at;
   row.last_active_at = row.created_at;
+  row.marks.created = registry_->time().now();
+  row.marks.active = row.marks.created;
   row.created_by = who.key_name;
   row.facade_data = std::move(spec.facade_data);
   return row;

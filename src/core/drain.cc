@@ -36,7 +36,7 @@ Task<DrainStatus> DrainVerbs::stop_all(Principal who) {
 Task<void> DrainVerbs::stop_everything() {
   std::vector<std::shared_ptr<Outcome<void>>> stops;
   for (const auto& entry : registry_->entries()) {
-    const bool runs = entry->row.state == SandboxState::kReady || entry->boot;
+    const bool runs = entry->runs() || entry->boot;
     if (runs && !entry->removing()) stops.push_back(jobs_.begin<void>(stop_one(entry)));
   }
   Result<void> first;
@@ -64,7 +64,7 @@ Task<DrainStatus> DrainVerbs::count() {
   status.draining = jobs_.draining;
   std::vector<std::shared_ptr<LiveSandbox>> alive;
   for (const auto& entry : registry_->entries()) {
-    const bool runs = entry->row.state == SandboxState::kReady || entry->row.state == SandboxState::kProvisioning;
+    const bool runs = entry->runs() || entry->row.state == SandboxState::kProvisioning;
     if (runs) ++status.running_sandboxes;
     if (entry->live) alive.push_back(entry->live);
   }

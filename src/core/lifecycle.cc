@@ -36,7 +36,7 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool(
   entry->room.reset();
   Sandbox next = entry->row;
   // A failed one stopped running when it failed: its time counts from then.
-  if (next.state == SandboxState::kReady || !next.stopped_at) next.stopped_at = registry_->clock().wall();
+  if (entry->runs() || !next.stopped_at) registry_->note_stop(next);
   next.state = SandboxState::kStopped;
   next.reason.clear();
   registry_->record(*entry, std::move(next));
@@ -91,13 +91,13 @@ void Lifecycle::died(const SandboxDeath& death) {
     entry->death = death.reason;  // the boot looks at it when the runtime returns
     return;
   }
-  if (entry->stopping || entry->removing() || entry->row.state != SandboxState::kReady) return;
+  if (entry->stopping || entry->removing() || !entry->runs()) return;
   entry->live.reset();
   entry->room.reset();
   Sandbox next = entry->row;
   next.state = SandboxState::kFailed;
   next.reason = death.reason;
-  next.stopped_at = registry_->clock().wall();
+  registry_->note_stop(next);
   registry_->record(*entry, std::move(next));
   jobs_.spawn(sweep_up_job(entry));
 }

@@ -3,7 +3,7 @@
 namespace cay::core {
 namespace {
 
-constexpr UnixMillis kWriteUseEvery = 30'000;
+constexpr LifeMillis kWriteUseEvery = 30'000;
 
 }  // namespace
 
@@ -39,6 +39,7 @@ Result<std::shared_ptr<Entry>> Registry::insert(Sandbox row) {
 std::shared_ptr<Entry> Registry::load(Sandbox row) {
   auto entry = std::make_shared<Entry>(loop_, std::move(row));
   entry->last_active = entry->row.last_active_at;
+  entry->active_mark = entry->row.marks.active;
   entries_[entry->row.id] = entry;
   changed();
   return entry;
@@ -47,6 +48,7 @@ std::shared_ptr<Entry> Registry::load(Sandbox row) {
 Result<void> Registry::save(Entry& entry, Sandbox next) {
   next.updated_at = clock_.wall();
   next.last_active_at = entry.last_active;
+  next.marks.active = entry.active_mark;
   CAY_CHECK(store_.update(next));
   const SandboxState before = entry.row.state;
   entry.row = std::move(next);
@@ -59,6 +61,7 @@ Result<void> Registry::save(Entry& entry, Sandbox next) {
 void Registry::record(Entry& entry, Sandbox next) {
   next.updated_at = clock_.wall();
   next.last_active_at = entry.last_active;
+  next.marks.active = entry.active_mark;
   const SandboxState before = entry.row.state;
   entry.row = std::move(next);
   entry.unsaved = true;
@@ -86,9 +89,21 @@ Result<void> Registry::erase(Entry& entry) {
 void Registry::touch(Entry& entry) {
   if (entry.erased) return;
   entry.last_active = clock_.wall();
-  if (entry.last_active - entry.row.last_active_at < kWriteUseEvery) return;
+  entry.active_mark = time_.now();
+  if (entry.active_mark - entry.row.marks.active < kWriteUseEvery) return;
   entry.row.last_active_at = entry.last_active;
+  entry.row.marks.active = entry.active_mark;
   rewrite(entry);
+}
+
+void Registry::note_stop(Sandbox& row) const {
+  row.stopped_at = clock_.wall();
+  row.marks.stopped = time_.now();
+}
+
+void Registry::note_start(Sandbox& row) {
+  row.stopped_at.reset();
+  row.marks.stopped.reset();
 }
 
 Sandbox Registry::shown(const Entry& entry) const {

@@ -14,6 +14,7 @@
 #include "core/jobs.h"
 #include "core/ports/runtime.h"
 #include "core/ports/store.h"
+#include "core/timeline.h"
 #include "model/principal.h"
 
 namespace cay::core {
@@ -22,7 +23,7 @@ struct Entry {
   Entry(asio::any_io_executor loop, Sandbox first) : row(std::move(first)), turn(std::move(loop)) {}
 
   Sandbox row;
-  std::shared_ptr<LiveSandbox> live;       // while kReady
+  std::shared_ptr<LiveSandbox> live;       // while kReady or kPaused
   Mutex turn;                              // held by what changes its state: one boot, stop or removal at a time
   std::shared_ptr<Boot> boot;              // under way
   std::optional<std::string> death;        // reported while it booted
@@ -31,19 +32,23 @@ struct Entry {
   bool erased = false;                     // the row is gone; whoever still holds the entry lets go
   bool unsaved = false;                    // the store could not be written: tried again by the timers
   bool timed = false;                      // a timer's job is under way
-  UnixMillis timer_retry_at = 0;           // after one failed
+  LifeMillis timer_retry_at = 0;           // after one failed
   int holds = 0;                           // calls, streams and readers that use it
   UnixMillis last_active = 0;              // newer than the row's
   std::uint64_t bytes_in = 0, bytes_out = 0;  // through Cay, since the meter took them
+  LifeMillis active_mark = 0;              // the same moment for the timers
   Grant slot;                              // one of the tenant's sandboxes
   Grant room;                              // memory and CPU, while it runs or boots
 
+  bool runs() const { return row.state == SandboxState::kReady || row.state == SandboxState::kPaused; }
+  bool rests() const { return row.state == SandboxState::kStopped || row.state == SandboxState::kFailed; }
   bool removing() const { return removal != nullptr || row.state == SandboxState::kDeleting; }
 };
 
 class Registry {
  public:
-  Registry(asio::any_io_executor loop, Store& store, Clock& clock) : loop_(std::move(loop)), store_(store), clock_(clock) {}
+  Registry(asio::any_io_executor loop, Store& store, Clock& clock)
+      : loop_(std::move(loop)), store_(store), clock_(clock), time_(clock, store) {}
 
   // By id or name, inside the caller's tenant; kNotFound (sandbox_not_found).
   Result<std::shared_ptr<Entry>> find(const Principal& who, const std::string& ref);
@@ -64,11 +69,15 @@ class Registry {
 
   // Marks use. Written at most every 30 s: a restart loses no more.
   void touch(Entry& entry);
+  // Notes in `row` that it ceased to run now, or that it runs.
+  void note_stop(Sandbox& row) const;
+  static void note_start(Sandbox& row);
   // The row as callers see it.
   Sandbox shown(const Entry& entry) const;
 
   Store& store() { return store_; }
   Clock& clock() { return clock_; }
+  Timeline& time() { return time_; }  // what timers go by
   asio::any_io_executor loop() const { return loop_; }
 
   // Called when a timer may have become due earlier.
@@ -88,6 +97,7 @@ class Registry {
   asio::any_io_executor loop_;
   Store& store_;
   Clock& clock_;
+  Timeline time_;
   std::map<SandboxId, std::shared_ptr<Entry>> entries_;
 };
 

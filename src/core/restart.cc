@@ -7,16 +7,21 @@ namespace cay::core {
 namespace {
 
 constexpr const char* kBootId = "boot_id";  // of the host when a daemon last started
-constexpr UnixMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
+constexpr LifeMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
 
 }  // namespace
 
 Task<void> Restart::run(std::function<void(std::string)> progress) {
   CAY_CO_TRY(auto rows, registry_->store().all());
   std::vector<SandboxId> known;
-  for (const auto& row : rows) known.push_back(row.id);
   CAY_CO_TRY(const auto booted, registry_->store().get_meta(kBootId));
   host_restarted_ = booted && *booted != runtime_.host_boot_id();
+  LifeMillis latest = 0;
+  for (const auto& row : rows) {
+    known.push_back(row.id);
+    latest = std::max({latest, row.marks.created, row.marks.active, row.marks.stopped.value_or(0)});
+  }
+  CAY_CO_CHECK(registry_->time().open(latest));
   CAY_CO_TRY(auto found, co_await runtime_.adopt(known));
   std::map<SandboxId, std::shared_ptr<LiveSandbox>> alive;
   for (auto& [id, live] : found) alive[id] = std::move(live);
@@ -55,8 +60,9 @@ Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSan
   Result<void> done;
   switch (entry->row.state) {
     case SandboxState::kReady:
+    case SandboxState::kPaused:
       if (live) {
-        adopt(*entry, std::move(live));
+        done = co_await adopt(entry, std::move(live));
       } else {
         if (host_restarted_) {
           rest(*entry);  // it did not fail: the host was turned off below it
@@ -68,7 +74,7 @@ Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSan
       break;
     case SandboxState::kProvisioning:
       if (live) {
-        adopt(*entry, std::move(live));
+        done = co_await adopt(entry, std::move(live));
       } else {
         done = co_await settle_provisioning(entry);
       }
@@ -104,25 +110,32 @@ Task<void> Restart::settle_provisioning(std::shared_ptr<Entry> entry) {
   co_return done;
 }
 
-void Restart::adopt(Entry& entry, std::shared_ptr<LiveSandbox> live) {
-  entry.live = std::move(live);
-  entry.room = admission_.room_of_existing(entry.row.limits);
+Task<void> Restart::adopt(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live) {
+  entry->live = live;
+  entry->room = admission_.room_of_existing(entry->row.limits);
   // Readers that the restart cut off shall find it awake.
-  const UnixMillis graced = registry_->clock().wall() + kGrace - entry.row.idle_ttl_s * 1000;
-  entry.last_active = std::max(entry.last_active, graced);
-  if (entry.row.state == SandboxState::kReady) return;
-  Sandbox next = entry.row;
-  next.state = SandboxState::kReady;
-  next.reason.clear();
-  next.stopped_at.reset();
-  registry_->record(entry, std::move(next));
+  const LifeMillis graced = registry_->time().now() + kGrace - entry->row.idle_ttl_s * 1000;
+  entry->active_mark = std::max(entry->active_mark, graced);
+  // Whether it is held still is the kernel's to say: the daemon may have ended between deed and record.
+  auto now = co_await live->stats();
+  SandboxState state = SandboxState::kReady;
+  if (now ? now->paused : entry->row.state == SandboxState::kPaused) state = SandboxState::kPaused;
+  if (entry->row.state != state) {
+    Sandbox next = entry->row;
+    next.state = state;
+    next.reason.clear();
+    Registry::note_start(next);
+    registry_->record(*entry, std::move(next));
+  }
+  if (!now) co_return std::move(now).error().while_doing("ask whether it is paused");
+  co_return Result<void>();
 }
 
 void Restart::rest(Entry& entry) {
   Sandbox next = entry.row;
   next.state = SandboxState::kStopped;
   next.reason.clear();
-  if (!next.stopped_at) next.stopped_at = registry_->clock().wall();
+  if (!next.stopped_at) registry_->note_stop(next);
   registry_->record(entry, std::move(next));
 }
 
@@ -130,7 +143,7 @@ void Restart::fail(Entry& entry, std::string reason) {
   Sandbox next = entry.row;
   next.state = SandboxState::kFailed;
   next.reason = std::move(reason);
-  if (!next.stopped_at) next.stopped_at = registry_->clock().wall();
+  if (!next.stopped_at) registry_->note_stop(next);
   registry_->record(entry, std::move(next));
 }
 

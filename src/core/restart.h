@@ -20,7 +20,7 @@ class Restart {
  private:
   Task<void> settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
   Task<void> settle_provisioning(std::shared_ptr<Entry> entry);
-  void adopt(Entry& entry, std::shared_ptr<LiveSandbox> live);
+  Task<void> adopt(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
   void fail(Entry& entry, std::string reason);
   void rest(Entry& entry);
 

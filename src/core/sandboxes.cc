@@ -27,6 +27,8 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   if (patch.labels) next.labels = *std::move(patch.labels);
   if (patch.idle_ttl_s) next.idle_ttl_s = *patch.idle_ttl_s;
   if (patch.delete_after_stop_s) next.delete_after_stop_s = *patch.delete_after_stop_s;
+  if (patch.lifetime_s) next.lifetime_s = *patch.lifetime_s;
+  if (patch.commands_keep_awake) next.commands_keep_awake = *patch.commands_keep_awake;
   if (patch.run) next.run = layered(next.run, *patch.run);
   if (patch.cpu_millicores) next.limits.cpu_millicores = *patch.cpu_millicores;
   if (patch.memory_bytes) next.limits.memory_bytes = *patch.memory_bytes;
@@ -47,7 +49,9 @@ Task<Sandbox> SandboxVerbs::start(Principal who, std::string ref) {
   if (entry->boot) {
     // A wake under way that was now asked for by name: its failure is to be seen.
     if (entry->boot->kind == BootKind::kWake) entry->boot->kind = BootKind::kStart;
-  } else if (entry->row.state == SandboxState::kStopped || entry->row.state == SandboxState::kFailed) {
+  } else if (entry->row.state == SandboxState::kPaused) {
+    CAY_CO_CHECK(co_await pauses_.resume(entry));
+  } else if (entry->rests()) {
     CAY_CO_CHECK(boots_.begin(entry, BootKind::kStart, deadline_in(timing_.boot_limit)));
   }
   co_return registry_->shown(*entry);
@@ -57,6 +61,18 @@ Task<void> SandboxVerbs::stop(Principal who, std::string ref) {
   CAY_CO_TRY(auto entry, registry_->find(who, ref));
   auto stopped = co_await lifecycle_.stop(std::move(entry));
   co_return stopped;
+}
+
+Task<Sandbox> SandboxVerbs::pause(Principal who, std::string ref) {
+  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  CAY_CO_CHECK(co_await pauses_.pause(entry));
+  co_return registry_->shown(*entry);
+}
+
+Task<Sandbox> SandboxVerbs::resume(Principal who, std::string ref) {
+  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  CAY_CO_CHECK(co_await pauses_.resume(entry));
+  co_return registry_->shown(*entry);
 }
 
 Task<void> SandboxVerbs::remove(Principal who, std::string ref) {
@@ -76,7 +92,7 @@ Task<UsageSummary> SandboxVerbs::usage(Principal who) {
       sum.cpu_used_millicores += entry->row.limits.cpu_millicores;
       sum.memory_used_bytes += entry->row.limits.memory_bytes;
     }
-    if (entry->row.state == SandboxState::kReady) ++sum.running;
+    if (entry->runs()) ++sum.running;
     if (entry->row.state == SandboxState::kStopped) ++sum.stopped;
   }
   CAY_CO_TRY(const auto all, registry_->store().snapshots());

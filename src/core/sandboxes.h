@@ -6,6 +6,7 @@
 #include "core/boot.h"
 #include "core/cay.h"
 #include "core/lifecycle.h"
+#include "core/pause.h"
 #include "core/registry.h"
 #include "core/tracer.h"
 
@@ -13,11 +14,12 @@ namespace cay::core {
 
 class SandboxVerbs : public Sandboxes {
  public:
-  SandboxVerbs(std::shared_ptr<Registry> registry, Boots& boots, Lifecycle& lifecycle, Admission& admission,
-               Jobs& jobs, Defaults defaults, Timing timing)
+  SandboxVerbs(std::shared_ptr<Registry> registry, Boots& boots, Lifecycle& lifecycle, Pauses& pauses,
+               Admission& admission, Jobs& jobs, Defaults defaults, Timing timing)
       : registry_(std::move(registry)),
         boots_(boots),
         lifecycle_(lifecycle),
+        pauses_(pauses),
         admission_(admission),
         jobs_(jobs),
         defaults_(std::move(defaults)),
@@ -33,6 +35,8 @@ class SandboxVerbs : public Sandboxes {
   Task<Sandbox> update(Principal who, std::string ref, SandboxPatch patch) override;
   Task<Sandbox> start(Principal who, std::string ref) override;
   Task<void> stop(Principal who, std::string ref) override;
+  Task<Sandbox> pause(Principal who, std::string ref) override;
+  Task<Sandbox> resume(Principal who, std::string ref) override;
   Task<void> remove(Principal who, std::string ref) override;
   Task<std::vector<Removal>> remove_all(Principal who, RemovalQuery query) override;
   Task<UsageSummary> usage(Principal who) override;
@@ -48,6 +52,7 @@ class SandboxVerbs : public Sandboxes {
   std::shared_ptr<Registry> registry_;
   Boots& boots_;
   Lifecycle& lifecycle_;
+  Pauses& pauses_;
   Admission& admission_;
   Jobs& jobs_;
   Defaults defaults_;

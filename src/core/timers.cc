@@ -5,21 +5,27 @@
 namespace cay::core {
 namespace {
 
-constexpr UnixMillis kSecond = 1000;
-constexpr UnixMillis kOwedEvery = 30'000;  // a removal or a write that failed; the use of held sandboxes
-constexpr UnixMillis kLongestNap = 60'000; // the wall clock may jump while we sleep
+constexpr LifeMillis kSecond = 1000;
+constexpr LifeMillis kOwedEvery = 30'000;  // a removal or a write that failed; the use of held sandboxes
+constexpr LifeMillis kLongestNap = 60'000; // the wall clock may jump while we sleep
 
 // When its idle time is over; nothing: never, or it is in use.
-std::optional<UnixMillis> idle_at(const Entry& entry) {
+std::optional<LifeMillis> idle_at(const Entry& entry) {
   if (entry.row.state != SandboxState::kReady || entry.stopping || entry.holds > 0) return std::nullopt;
   if (entry.row.idle_ttl_s == 0) return std::nullopt;
-  return entry.last_active + entry.row.idle_ttl_s * kSecond;
+  return entry.active_mark + entry.row.idle_ttl_s * kSecond;
 }
 
-std::optional<UnixMillis> delete_at(const Entry& entry) {
-  const bool rests = entry.row.state == SandboxState::kStopped || entry.row.state == SandboxState::kFailed;
-  if (!rests || !entry.row.stopped_at || entry.row.delete_after_stop_s == 0) return std::nullopt;
-  return *entry.row.stopped_at + entry.row.delete_after_stop_s * kSecond;
+std::optional<LifeMillis> delete_at(const Entry& entry) {
+  std::optional<LifeMillis> due;
+  if (entry.rests() && entry.row.marks.stopped && entry.row.delete_after_stop_s != 0) {
+    due = *entry.row.marks.stopped + entry.row.delete_after_stop_s * kSecond;
+  }
+  if (entry.row.lifetime_s != 0) {  // whatever it does
+    const LifeMillis end = entry.row.marks.created + entry.row.lifetime_s * kSecond;
+    due = due ? std::min(*due, end) : end;
+  }
+  return due;
 }
 
 bool owes(const Entry& entry) {
@@ -37,7 +43,7 @@ Task<void> Timers::run() {
     sweep();
     const auto nap = next_due();
     auto until = Event::kNever;
-    if (nap) until = deadline_in(Millis(std::clamp<UnixMillis>(*nap, 1, kLongestNap)));
+    if (nap) until = deadline_in(Millis(std::clamp<LifeMillis>(*nap, 1, kLongestNap)));
     co_await poked->wait_until(until);
   }
   co_return Result<void>();
@@ -49,9 +55,10 @@ void Timers::stop() {
 }
 
 void Timers::sweep() {
-  const UnixMillis now = registry_->clock().wall();
-  const bool owed_turn = now - swept_at_ >= kOwedEvery || now < swept_at_;
+  const LifeMillis now = registry_->time().now();
+  const bool owed_turn = now - swept_at_ >= kOwedEvery;
   if (owed_turn) swept_at_ = now;
+  registry_->time().keep();
   for (const auto& entry : registry_->entries()) {
     if (entry->erased) continue;
     if (owed_turn) {
@@ -63,14 +70,14 @@ void Timers::sweep() {
   }
 }
 
-void Timers::sweep(const std::shared_ptr<Entry>& entry, UnixMillis now) {
+void Timers::sweep(const std::shared_ptr<Entry>& entry, LifeMillis now) {
   if (entry->removing() || entry->boot || now < entry->timer_retry_at) return;
   const auto idle = idle_at(*entry);
   const auto gone = delete_at(*entry);
-  if (idle && *idle <= now) {
-    begin(entry, idle_stop(entry));
-  } else if (gone && *gone <= now) {
+  if (gone && *gone <= now) {
     begin(entry, removal(entry));
+  } else if (idle && *idle <= now) {
+    begin(entry, idle_stop(entry));
   }
 }
 
@@ -83,19 +90,35 @@ void Timers::begin(const std::shared_ptr<Entry>& entry, Task<void> work) {
 Task<void> Timers::timed(std::shared_ptr<Entry> entry, Task<void> work) {
   auto done = co_await std::move(work);
   entry->timed = false;
-  if (!done) entry->timer_retry_at = registry_->clock().wall() + kOwedEvery;
+  if (!done) entry->timer_retry_at = registry_->time().now() + kOwedEvery;
   poke();
   co_return done;
 }
 
 Task<void> Timers::idle_stop(std::shared_ptr<Entry> entry) {
+  CAY_CO_TRY(const bool awake, co_await kept_awake(entry));
+  if (awake) co_return Result<void>();
   // Asked again once its turn has come: it may have been used meanwhile.
   std::function<bool()> still = [this, entry] {
     const auto idle = idle_at(*entry);
-    return idle && *idle <= registry_->clock().wall();
+    return idle && *idle <= registry_->time().now();
   };
   auto stopped = co_await lifecycle_.stop(entry, std::move(still));
   co_return stopped;
+}
+
+Task<bool> Timers::kept_awake(std::shared_ptr<Entry> entry) {
+  if (!entry->row.commands_keep_awake || !entry->live) co_return false;
+  const auto live = entry->live;
+  const LifeMillis asked = registry_->time().now();
+  CAY_CO_TRY(const SandboxStats stats, co_await live->stats());
+  if (stats.quiet_ms == 0) {
+    registry_->touch(*entry);
+    co_return true;
+  }
+  if (!stats.quiet_ms) co_return false;
+  entry->active_mark = std::max(entry->active_mark, asked - *stats.quiet_ms);
+  co_return asked < entry->active_mark + entry->row.idle_ttl_s * kSecond;
 }
 
 Task<void> Timers::removal(std::shared_ptr<Entry> entry) {
@@ -103,13 +126,13 @@ Task<void> Timers::removal(std::shared_ptr<Entry> entry) {
   co_return removed;
 }
 
-std::optional<UnixMillis> Timers::due_at(const Entry& entry, UnixMillis now) {
+std::optional<LifeMillis> Timers::due_at(const Entry& entry, LifeMillis now) {
   if (entry.erased) return std::nullopt;
-  std::optional<UnixMillis> due;
-  const auto sooner = [&](std::optional<UnixMillis> at) {
+  std::optional<LifeMillis> due;
+  const auto sooner = [&](std::optional<LifeMillis> at) {
     if (at && (!due || *at < *due)) due = at;
   };
-  const auto not_before_retry = [&](std::optional<UnixMillis> at) {
+  const auto not_before_retry = [&](std::optional<LifeMillis> at) {
     return at ? std::optional(std::max(*at, entry.timer_retry_at)) : at;
   };
   if (!entry.removing() && !entry.boot && !entry.timed) {
@@ -120,15 +143,15 @@ std::optional<UnixMillis> Timers::due_at(const Entry& entry, UnixMillis now) {
   return due;
 }
 
-std::optional<UnixMillis> Timers::next_due() const {
-  const UnixMillis now = registry_->clock().wall();
-  std::optional<UnixMillis> next;
+std::optional<LifeMillis> Timers::next_due() const {
+  const LifeMillis now = registry_->time().now();
+  std::optional<LifeMillis> next;
   for (const auto& entry : registry_->entries()) {
     const auto due = due_at(*entry, now);
     if (due && (!next || *due < *next)) next = due;
   }
   if (!next) return std::nullopt;
-  return std::max<UnixMillis>(*next - now, 0);
+  return std::max<LifeMillis>(*next - now, 0);
 }
 
 }  // namespace cay::core

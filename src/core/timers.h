@@ -1,4 +1,4 @@
-// Timers: idle stop, deletion after the stop, and what the store or the runtime still owes. One
+// Timers: idle stop, deletion after the stop, the end of a lifetime, and what the store or the runtime still owes. One
 // coroutine for all sandboxes; it sleeps until the next is due.
 #pragma once
 #include <memory>
@@ -21,14 +21,16 @@ class Timers {
   // Begins what is due now. Its work goes on as jobs.
   void sweep();
   // Milliseconds until the next sweep has work; nothing: until poked.
-  std::optional<UnixMillis> next_due() const;
+  std::optional<std::int64_t> next_due() const;
 
  private:
-  void sweep(const std::shared_ptr<Entry>& entry, UnixMillis now);
-  static std::optional<UnixMillis> due_at(const Entry& entry, UnixMillis now);
+  void sweep(const std::shared_ptr<Entry>& entry, LifeMillis now);
+  static std::optional<LifeMillis> due_at(const Entry& entry, LifeMillis now);
   void begin(const std::shared_ptr<Entry>& entry, Task<void> work);
   Task<void> timed(std::shared_ptr<Entry> entry, Task<void> work);
   Task<void> idle_stop(std::shared_ptr<Entry> entry);
+  // Whether commands that nobody reads keep it awake; then its idle time counts from their end.
+  Task<bool> kept_awake(std::shared_ptr<Entry> entry);
   Task<void> removal(std::shared_ptr<Entry> entry);
 
   std::shared_ptr<Registry> registry_;
@@ -36,7 +38,7 @@ class Timers {
   Jobs& jobs_;
   std::shared_ptr<Event> poked_;  // run() may be unwound after this is gone
   bool stopped_ = false;
-  UnixMillis swept_at_ = 0;
+  LifeMillis swept_at_ = 0;
 };
 
 }  // namespace cay::core

@@ -163,5 +163,137 @@ TEST_F(TimersTest, ARestartGivesReadersAMinuteToComeBack) {
   EXPECT_EQ(state("box"), SandboxState::kStopped);
 }
 
+TEST_F(TimersTest, ASettingOfTheClockNeitherStopsNorKeepsIt) {
+  for (const auto jump : {hours(24 * 3650), -hours(24 * 3650)}) {
+    clock.set_wall_by(jump);
+    pass(seconds(0));
+    EXPECT_EQ(state("box"), SandboxState::kReady);
+  }
+  clock.set_wall_by(-hours(48));
+  pass(seconds(599));
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+  pass(seconds(1));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  clock.set_wall_by(hours(24 * 3650));
+  pass(seconds(3599));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  clock.set_wall_by(-hours(24 * 3650));
+  pass(seconds(1));
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, NorDoesOneWhileTheDaemonIsAway) {
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  for (const auto jump : {hours(24 * 3650), -hours(24 * 7300)}) {
+    clock.set_wall_by(jump);
+    ASSERT_TRUE(run(core->close(false)));
+    ASSERT_TRUE(open());
+    pass(seconds(10));
+    EXPECT_EQ(state("box"), SandboxState::kStopped);
+  }
+  pass(seconds(3580));
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, TheTimeAHostWasOffCounts) {
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  clock.reboot(seconds(3500));
+  ASSERT_TRUE(run(core->close(false)));
+  ASSERT_TRUE(open());
+  pass(seconds(99));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  pass(seconds(1));
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, AHostThatBootsIn1970DeletesNothingEarlyAndAllInTime) {
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  pass(seconds(1000));
+  clock.reboot(hours(100), 0);
+  ASSERT_TRUE(run(core->close(false)));
+  ASSERT_TRUE(open());
+  pass(seconds(2000));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  clock.set_wall_by(hours(24 * 365 * 56));  // the time service
+  pass(seconds(0));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  pass(seconds(1600));
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, AChangeCountsAtOnce) {
+  pass(seconds(300));
+  SandboxPatch patch;
+  patch.idle_ttl_s = 1000;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  EXPECT_EQ(core->timers().next_due(), 700'000);
+  pass(seconds(699));
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+  patch.idle_ttl_s = 60;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  pass(seconds(0));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  SandboxPatch sooner;
+  sooner.delete_after_stop_s = 60;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", sooner)));
+  pass(seconds(59));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  pass(seconds(1));
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, ALifetimeEndsWhateverItDoes) {
+  SandboxPatch patch;
+  patch.lifetime_s = 3600;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  runtime.box(id).fake_commands().program = [](const CommandSpec&) { return testing::FakeProgram{}; };
+  auto reader = run(core->commands().run(alice, "box", command("c")));
+  pass(seconds(3599));
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+  pass(seconds(1));
+  reader->reset();
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, ALifetimeOutlivesARestartAndAStop) {
+  SandboxPatch patch;
+  patch.lifetime_s = 3000;
+  patch.delete_after_stop_s = 0;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  clock.advance(seconds(2000));
+  ASSERT_TRUE(run(core->close(false)));
+  ASSERT_TRUE(open());
+  EXPECT_EQ(core->timers().next_due(), 1'000'000);
+  pass(seconds(1000));
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, RunningCommandsKeepItAwakeIfAskedTo) {
+  SandboxPatch patch;
+  patch.commands_keep_awake = true;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  auto& numbers = runtime.box(id).numbers;
+  numbers.quiet_ms = 0;
+  for (int i = 0; i < 10; ++i) pass(seconds(600));
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+  // Its idle time counts from the last command's end, not from when that was noticed.
+  numbers.quiet_ms = 400'000;
+  pass(seconds(600));
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+  EXPECT_EQ(core->timers().next_due(), 200'000);
+  numbers.quiet_ms = 600'000;
+  pass(seconds(200));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+}
+
+TEST_F(TimersTest, AskedToKeepAwakeItStillStopsWhereNothingEverRan) {
+  SandboxPatch patch;
+  patch.commands_keep_awake = true;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  pass(seconds(600));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+}
+
 }  // namespace
 }  // namespace cay::core

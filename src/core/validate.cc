@@ -125,6 +125,7 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   if (!spec.delete_after_stop_s) spec.delete_after_stop_s = defaults.delete_after_stop_s;
   CAY_CHECK(check_ttl("idle_ttl_s", *spec.idle_ttl_s));
   CAY_CHECK(check_ttl("delete_after_stop_s", *spec.delete_after_stop_s));
+  CAY_CHECK(check_ttl("lifetime_s", spec.lifetime_s));
   return spec;
 }
 
@@ -144,6 +145,9 @@ Result<void> check(const SandboxPatch& patch, const Defaults& defaults) {
   }
   if (patch.delete_after_stop_s) {
     CAY_CHECK(check_ttl("delete_after_stop_s", *patch.delete_after_stop_s));
+  }
+  if (patch.lifetime_s) {
+    CAY_CHECK(check_ttl("lifetime_s", *patch.lifetime_s));
   }
   if (patch.cpu_millicores) {
     CAY_CHECK(check_limit("cpu_millicores", *patch.cpu_millicores, kMinimum.cpu_millicores, most.cpu_millicores));

@@ -23,7 +23,7 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry) {
       auto turn = co_await entry->turn.lock();
       continue;
     }
-    if (entry->row.state == SandboxState::kReady && entry->live) {
+    if (entry->runs() && entry->live) {
       held.live = entry->live;
       co_return held;
     }

@@ -74,7 +74,7 @@ Result<void> Command::begin(wire::StartCommand request) {
   slot_ = shop_.slots.take(error);
   if (slot_ == nullptr) return Error::from_errno(error, "make a cgroup for the command", "start_failed");
   const std::uint64_t limit = request.spool_limit > 0 ? request.spool_limit : shop_.context.default_spool_limit;
-  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit, request.disk_reserve);
+  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit, request.disk_reserve, &shop_.spool_budget);
   if (!tape) {
     shop_.slots.release_now(std::exchange(slot_, nullptr));
     return std::move(tape).error();
@@ -139,7 +139,7 @@ void Command::on_start_result(Result<Started> result) {
   if (!pty_) err_ = std::make_unique<OutputPipe>(shop_.loop, std::move(err_end_), tape_->err, on_bytes, on_eof);
   stdin_ = std::make_unique<StdinPipe>(shop_.loop, shop_.outbox, shop_.stdin_budget, std::move(stdin_end_), pty_);
   if (timeout_ms_ > 0) {
-    timeout_ = shop_.loop.after(timeout_ms_, [this] { kill_tree(Cause::kTimeout, {}); });
+    timeout_.start(shop_.loop, timeout_ms_, [this] { kill_tree(Cause::kTimeout, {}); }, clocks_stopped_);
   }
   arm_idle();
   if (!started.exit) shop_.reaper.expect(pid_, [this](const Exit& exit) { on_exit(exit); });
@@ -249,7 +249,19 @@ void Command::daemon_returned() {
 
 void Command::arm_idle() {
   if (idle_timeout_ms_ <= 0 || readers_ > 0) return;
-  idle_ = shop_.loop.after(idle_timeout_ms_, [this] { kill_tree(Cause::kIdle, {}); });
+  idle_.start(shop_.loop, idle_timeout_ms_, [this] { kill_tree(Cause::kIdle, {}); }, clocks_stopped_);
+}
+
+void Command::stop_clocks() {
+  clocks_stopped_ = true;
+  timeout_.pause();
+  idle_.pause();
+}
+
+void Command::run_clocks() {
+  clocks_stopped_ = false;
+  timeout_.resume();
+  idle_.resume();
 }
 
 void Command::classify(const Exit& exit) {
@@ -293,6 +305,7 @@ void Command::on_exit(const Exit& exit) {
   classify(exit);
   wire::CommandMsg& record = tape_->about;
   record.ended_at = wall_ms();
+  record.ended_boot_ms = boottime_ms();
   record.cpu_usec = micros(exit.usage.ru_utime) + micros(exit.usage.ru_stime);
   record.max_rss_bytes = static_cast<std::uint64_t>(exit.usage.ru_maxrss) * 1024;
   if (record.oom_kills > 0) {

@@ -13,9 +13,11 @@
 #include "keeper/loop.h"
 #include "keeper/outbox.h"
 #include "keeper/output_pipe.h"
+#include "keeper/pausable_timer.h"
 #include "keeper/reaper.h"
 #include "keeper/slots.h"
 #include "keeper/spawner.h"
+#include "keeper/spool_budget.h"
 #include "keeper/stdin_pipe.h"
 #include "keeper/tape.h"
 #include "wire/messages.h"
@@ -33,6 +35,7 @@ struct Workshop {
   Slots& slots;
   Spawner& spawner;
   StdinBudget& stdin_budget;
+  SpoolBudget& spool_budget;
 };
 
 class CommandEvents {
@@ -72,6 +75,9 @@ class Command {
   int readers() const { return readers_; }
   // A daemon is there again: a reader that was orphaned has so long to come back.
   void daemon_returned();
+  // Its timeout and idle timeout stand still, or run on.
+  void stop_clocks();
+  void run_clocks();
   // What is left is only drained from now on: spool and record are going away.
   void abandon() { tape_->abandon(); }
 
@@ -114,7 +120,9 @@ class Command {
 
   int readers_ = 0;
   bool orphaned_ = false;
-  Timer timeout_, idle_, orphan_, retry_, chase_;
+  bool clocks_stopped_ = false;
+  PausableTimer timeout_, idle_;
+  Timer orphan_, retry_, chase_;
 
   bool chasing_ = false;
 

@@ -61,7 +61,11 @@ void Commands::recall(const std::string& id) {
   entry.digest = std::move(record->digest);
   entry.ttl_ms = record->ttl_ms;
   // Time that passed while the sandbox was stopped counts; when a lost one ended is not known.
-  const std::int64_t since = record->ended_at > 0 ? std::max<std::int64_t>(wall_ms() - record->ended_at, 0) : 0;
+  // In the same boot by a clock that nobody sets; over a boot of the host there is only the wall clock.
+  std::int64_t since = record->ended_at > 0 ? wall_ms() - record->ended_at : 0;
+  if (record->ended_boot_ms > 0 && record->boot_id == shop_.context.boot_id) since = boottime_ms() - record->ended_boot_ms;
+  since = std::max<std::int64_t>(since, 0);
+  shop_.spool_budget.take(Tape::bytes_on_disk(shop_.context.spool_fd, id));
   expire_later(id, entry, since);
 }
 
@@ -88,6 +92,10 @@ void Commands::start(ReplyTo to, wire::StartCommand request) {
     return shop_.outbox.fail(to, Error{Code::kUnavailable, "start_too_late",
                                        "the sandbox was held up for so long that nobody waits for this command any more: "
                                        "it was not started; retry", 0});
+  }
+  if (held_) {
+    return shop_.outbox.fail(to, Error{Code::kNotReady, "sandbox_paused",
+                                       "the sandbox is paused: resume it to run something in it", 0});
   }
   if (live_ >= max_running_) {
     return shop_.outbox.fail(to, Error{Code::kExhausted, "too_many_running",
@@ -116,13 +124,16 @@ void Commands::on_started(Command& command, Result<void> result) {
   auto waiting = starting_.extract(id);
   const auto found = entries_.find(id);
   if (result) {
+    if (held_) command.stop_clocks();
     for (auto& action : waiting.mapped()) action(&found->second, nullptr);
+    check_hold();
     return;
   }
   --live_;
   bury(std::move(found->second.live));
   entries_.erase(found);
   for (auto& action : waiting.mapped()) action(nullptr, &result.error());
+  check_hold();
   check_shut_down();
 }
 
@@ -231,6 +242,7 @@ void Commands::drop(std::map<std::string, Entry>::iterator entry) {
     tape->abandon();
   }
   entries_.erase(entry);
+  shop_.spool_budget.give_back(Tape::bytes_on_disk(shop_.context.spool_fd, id));
   Tape::erase(shop_.context.spool_fd, id);
 }
 
@@ -245,6 +257,28 @@ std::optional<std::pair<std::string, wire::CommandMsg>> Commands::next_after(con
     return std::make_pair(at->first, std::move(message));
   }
   return std::nullopt;
+}
+
+void Commands::hold(std::function<void()> when_settled) {
+  held_ = true;
+  when_held_ = std::move(when_settled);
+  for (auto& [id, entry] : entries_) {
+    if (entry.live) entry.live->stop_clocks();
+  }
+  shop_.loop.defer([this] { check_hold(); });
+}
+
+void Commands::let_go() {
+  held_ = false;
+  when_held_ = nullptr;
+  for (auto& [id, entry] : entries_) {
+    if (entry.live) entry.live->run_clocks();
+  }
+}
+
+void Commands::check_hold() {
+  if (!held_ || !starting_.empty()) return;
+  if (const auto settled = std::exchange(when_held_, nullptr)) settled();
 }
 
 std::uint32_t Commands::running() const { return live_; }

@@ -36,6 +36,11 @@ class Commands : public CommandEvents {
   // goes on as the connection takes it. Commands that are being started are left out.
   std::optional<std::pair<std::string, wire::CommandMsg>> next_after(const std::string& after);
 
+  // No new commands, and the clocks of the others stand still, until let_go(); `when_settled` runs once
+  // no start is under way.
+  void hold(std::function<void()> when_settled);
+  void let_go();
+
   std::uint32_t running() const;
   void daemon_returned();
   // Kills everything; `done` once all ends are recorded, or after `patience_ms`.
@@ -71,6 +76,7 @@ class Commands : public CommandEvents {
   void drop(std::map<std::string, Entry>::iterator entry);
   void bury(std::unique_ptr<Command> command);
   void check_shut_down();
+  void check_hold();
 
   Workshop shop_;
   Readers& readers_;
@@ -83,6 +89,8 @@ class Commands : public CommandEvents {
   std::uint32_t live_ = 0;  // starting or running
   std::set<std::pair<std::int64_t, std::string>> expiry_;
   Timer expiry_timer_;
+  bool held_ = false;
+  std::function<void()> when_held_;
   bool shutting_down_ = false;
   std::function<void()> shut_down_done_;
   Timer shut_down_timer_;

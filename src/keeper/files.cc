@@ -66,7 +66,7 @@ void Files::launch(const JobPtr& job) {
   int ends[2];
   if (slot_ == nullptr) {
     int error = 0;
-    slot_ = shop_.slots.take(error);
+    slot_ = shop_.slots.take_for_keeper(error);
     if (slot_ == nullptr) return fail(job, Error::from_errno(error, "make a cgroup for file work", "start_failed"));
   }
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {

@@ -13,8 +13,10 @@
 
 #include "keeper/commands.h"
 #include "keeper/files.h"
+#include "keeper/freezer.h"
 #include "keeper/guest_sockets.h"
 #include "keeper/loop.h"
+#include "keeper/pauser.h"
 #include "keeper/reaper.h"
 #include "keeper/readers.h"
 #include "keeper/server.h"
@@ -57,10 +59,13 @@ void run(const Context& given) {
   Spawner spawner(loop, reaper, context);
   Server server(loop, context);
   StdinBudget stdin_budget;
-  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget};
+  SpoolBudget spool_budget(context.sandbox_spool_limit);
+  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget, spool_budget};
   Readers readers(loop, server);
   Commands commands(shop, readers, most_running(context));
   Files files(shop);
+  Freezer freezer(loop, slots);
+  Pauser pauser(server, commands, freezer);
   GuestSockets guest_sockets(loop, reaper, context);
   Tunnels tunnels(loop, server, guest_sockets);
 
@@ -70,8 +75,13 @@ void run(const Context& given) {
   services.commands = &commands;
   services.readers = &readers;
   services.files = &files;
+  services.pauser = &pauser;
+  services.stats = [&slots, &commands, &pauser] {
+    wire::StatsMsg stats = read_stats(context, slots, commands.running());
+    stats.paused = pauser.paused();
+    return stats;
+  };
   services.tunnels = &tunnels;
-  services.stats = [&slots, &commands] { return read_stats(context, slots, commands.running()); };
   services.shut_down = [&commands](std::function<void()> done) { commands.shut_down(kStopPatienceMs, std::move(done)); };
   services.exit = exit;
   server.begin(std::move(services));

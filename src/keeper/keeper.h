@@ -38,6 +38,7 @@ struct Context {
 
   bool nested_profile = false;
   std::uint64_t default_spool_limit = std::uint64_t{4} << 30;  // per stream
+  std::uint64_t sandbox_spool_limit = std::uint64_t{16} << 30;  // all commands together
 
   bool skip_peer_check = false;         // TCP has no SO_PEERCRED: whoever listens vouches for the peer
   std::string witness = "outside";      // where this keeper stands: outside|inside the sandbox

@@ -21,6 +21,7 @@ std::int64_t now_ms(clockid_t clock) {
 }  // namespace
 
 std::int64_t monotonic_ms() { return now_ms(CLOCK_MONOTONIC); }
+std::int64_t boottime_ms() { return now_ms(CLOCK_BOOTTIME); }
 std::int64_t wall_ms() { return now_ms(CLOCK_REALTIME); }
 
 Watch& Watch::operator=(Watch&& other) noexcept {
@@ -60,7 +61,7 @@ void Timer::reset() {
   if (loop_ != nullptr) std::exchange(loop_, nullptr)->timers_.erase(key_);
 }
 
-Loop::Loop() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) { CAY_ASSERT(epoll_); }
+Loop::Loop(std::int64_t (*now)()) : now_(now), epoll_(::epoll_create1(EPOLL_CLOEXEC)) { CAY_ASSERT(epoll_); }
 
 Watch Loop::watch(int fd, std::uint32_t events, OnEvents on_events) {
   const std::uint64_t id = next_id_++;
@@ -82,7 +83,7 @@ void Loop::unwatch(std::uint64_t id) {
 Timer Loop::after(std::int64_t millis, Action action) {
   // A delay beyond centuries would overflow; nobody can tell it from never.
   constexpr std::int64_t kFar = std::int64_t{1} << 50;
-  const auto key = std::make_pair(monotonic_ms() + std::clamp<std::int64_t>(millis, 0, kFar), next_id_++);
+  const auto key = std::make_pair(now_() + std::clamp<std::int64_t>(millis, 0, kFar), next_id_++);
   timers_.emplace(key, std::move(action));
   return {this, key};
 }
@@ -98,7 +99,7 @@ void Loop::run_deferred() {
 
 int Loop::next_timeout() const {
   if (timers_.empty()) return -1;
-  const std::int64_t left = timers_.begin()->first.first - monotonic_ms();
+  const std::int64_t left = timers_.begin()->first.first - now_();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
 }
 
@@ -118,7 +119,7 @@ void Loop::run() {
       const std::shared_ptr<Entry> entry = found->second;
       entry->on_events(event.events);
     }
-    while (!timers_.empty() && timers_.begin()->first.first <= monotonic_ms()) {
+    while (!timers_.empty() && timers_.begin()->first.first <= now_()) {
       auto node = timers_.extract(timers_.begin());
       node.mapped()();
     }

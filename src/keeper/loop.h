@@ -13,8 +13,9 @@
 
 namespace cay::keeper {
 
-// CLOCK_MONOTONIC and wall-clock milliseconds.
+// CLOCK_MONOTONIC, CLOCK_BOOTTIME (which counts the host's sleep) and wall-clock milliseconds.
 std::int64_t monotonic_ms();
+std::int64_t boottime_ms();
 std::int64_t wall_ms();
 
 class Loop;
@@ -59,7 +60,9 @@ class Loop {
   using OnEvents = std::function<void(std::uint32_t)>;
   using Action = std::function<void()>;
 
-  Loop();
+  // `now`: monotonic milliseconds; tests have a clock of their own.
+  explicit Loop(std::int64_t (*now)() = monotonic_ms);
+  std::int64_t now() const { return now_(); }
 
   // False on a descriptor that epoll refuses (the Watch is then empty).
   Watch watch(int fd, std::uint32_t events, OnEvents on_events);
@@ -70,6 +73,7 @@ class Loop {
   // Until stop().
   void run();
   void stop() { stopped_ = true; }
+  void go_on() { stopped_ = false; }  // run() may be called again
 
  private:
   friend class Watch;
@@ -84,6 +88,7 @@ class Loop {
   void run_deferred();
   int next_timeout() const;
 
+  std::int64_t (*now_)();
   UniqueFd epoll_;
   std::uint64_t next_id_ = 1;
   std::unordered_map<std::uint64_t, std::shared_ptr<Entry>> watches_;

@@ -129,11 +129,32 @@ TEST_F(RecallTest, TheKeepingTimeGoesOnWhileTheSandboxIsStopped) {
   wire::CommandMsg older = wire::read_record(bytes).value().message;
   older.argv = {};
   older.ended_at -= 60'000;
+  older.ended_boot_ms -= 60'000;
   std::ofstream(record("brief"), std::ios::binary | std::ios::app) << wire::record_frame(older);
   Client client = next_life();
   EXPECT_EQ(type_of(client.call(Type::kGetCommand, wire::CommandRef{"brief"})), Type::kError);
   EXPECT_FALSE(std::filesystem::exists(record("brief")));
   EXPECT_EQ(state(get(client, "kept")), CommandState::kExited);
+}
+
+TEST_F(RecallTest, ASettingOfTheClockEndsNoKeepingTime) {
+  for (const char* id : {"past", "future"}) {
+    wire::StartCommand brief = shell(id, "true");
+    brief.ttl_ms = 600'000;
+    first.client().run(brief);
+  }
+  end_first();
+  for (const auto& [id, jump] : {std::pair<const char*, std::int64_t>{"past", -3'600'000'000}, {"future", 3'600'000'000}}) {
+    std::ifstream file(record(id), std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    wire::CommandMsg moved = wire::read_record(bytes).value().message;
+    moved.argv = {};
+    moved.ended_at += jump;  // as if the clock had been set since
+    std::ofstream(record(id), std::ios::binary | std::ios::app) << wire::record_frame(moved);
+  }
+  Client client = next_life();
+  EXPECT_EQ(state(get(client, "past")), CommandState::kExited);
+  EXPECT_EQ(state(get(client, "future")), CommandState::kExited);
 }
 
 // A start that was answered with an error must not have run: the client will start it again.

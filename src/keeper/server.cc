@@ -206,6 +206,10 @@ void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
       return decoded<wire::OpenTunnel>(to, payload, [&](auto request) { services_.tunnels->open(to, request); });
     case Type::kStats:
       return send(to, Type::kStatsReply, services_.stats());
+    case Type::kPause:
+      return services_.pauser->pause(to);
+    case Type::kResume:
+      return services_.pauser->resume(to);
     case Type::kShutdown:
       return services_.shut_down([this, to] {
         ok(to);

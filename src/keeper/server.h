@@ -14,6 +14,7 @@
 #include "keeper/keeper.h"
 #include "keeper/loop.h"
 #include "keeper/outbox.h"
+#include "keeper/pauser.h"
 #include "keeper/readers.h"
 #include "keeper/tunnels.h"
 #include "wire/messages.h"
@@ -28,6 +29,7 @@ class Server : public Outbox {
     Commands* commands = nullptr;
     Readers* readers = nullptr;
     Files* files = nullptr;
+    Pauser* pauser = nullptr;
     Tunnels* tunnels = nullptr;
     std::function<wire::StatsMsg()> stats;
     // Ends everything inside; the argument runs when it is done.

@@ -83,6 +83,22 @@ std::uint32_t Slot::oom_kills() const {
   return static_cast<std::uint32_t>(oom_kills_ever() - oom_at_take_);
 }
 
+Result<void> Slot::freeze(bool on) {
+  UniqueFd file(v2_ ? ::openat(v2_.get(), "cgroup.freeze", O_WRONLY | O_CLOEXEC) : -1);
+  if (!file) {
+    return Error{Code::kUnsupported, "pause_unsupported",
+                 "this sandbox cannot be paused: its host has no cgroup v2 freezer (Linux 5.2)", errno};
+  }
+  if (::write(file.get(), on ? "1" : "0", 1) == 1) return {};
+  return Error::from_errno(errno, on ? "freeze a command's cgroup" : "thaw a command's cgroup", "pause_failed");
+}
+
+bool Slot::frozen() const { return events_ && counter_in(slurp(events_.get()), "frozen") != 0; }
+
+UniqueFd Slot::open_events() const {
+  return UniqueFd(v2_ ? ::openat(v2_.get(), "cgroup.events", O_RDONLY | O_CLOEXEC) : -1);
+}
+
 std::vector<pid_t> Slot::pids() const {
   std::vector<pid_t> out;
   if (!v2_) return out;
@@ -152,6 +168,7 @@ Slot* Slots::take(int& error) {
   if (free_.empty() && !grow(error)) return nullptr;
   Slot* slot = free_.back();
   free_.pop_back();
+  ++taken_;
   if (slot->oom_file_ != nullptr) slot->oom_at_take_ = slot->oom_kills_ever();
   // The next one is made off the path of a request.
   if (free_.empty() && context_.cgroup_fd >= 0) {
@@ -163,12 +180,40 @@ Slot* Slots::take(int& error) {
   return slot;
 }
 
+Slot* Slots::take_for_keeper(int& error) {
+  Slot* slot = take(error);
+  if (slot == nullptr) return nullptr;
+  --taken_;
+  slot->for_keeper_ = true;
+  // One that was frozen while it was empty: a pause may be on.
+  [[maybe_unused]] const auto thawed = slot->freeze(false);
+  return slot;
+}
+
+std::vector<Slot*> Slots::of_commands() const {
+  std::vector<Slot*> out;
+  for (const auto& slot : slots_) {
+    if (!slot->for_keeper_) out.push_back(slot.get());
+  }
+  return out;
+}
+
 void Slots::check(Slot* slot) {
   if (!slot->on_empty_ || slot->populated()) return;
   slot->watch_.reset();
   auto on_empty = std::exchange(slot->on_empty_, nullptr);
-  free_.push_back(slot);
+  give_back(slot);
   on_empty();
+}
+
+void Slots::give_back(Slot* slot) {
+  free_.push_back(slot);
+  if (--taken_ == 0) quiet_since_ = boottime_ms();
+}
+
+std::int64_t Slots::quiet_ms() const {
+  if (taken_ > 0) return 0;
+  return quiet_since_ < 0 ? -1 : boottime_ms() - quiet_since_;
 }
 
 void Slots::release_when_empty(Slot* slot, std::function<void()> on_empty) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/unique_fd.h"
 #include "keeper/keeper.h"
 #include "keeper/loop.h"
@@ -29,6 +30,11 @@ class Slot {
   // OOM kills since it was taken.
   std::uint32_t oom_kills() const;
   std::uint64_t oom_kills_ever() const;
+  // The kernel's freezer: asked for, and whether all inside stand still (an empty slot: at once).
+  Result<void> freeze(bool on);
+  bool frozen() const;
+  // cgroup.events, opened anew: to be watched for a change of frozen().
+  UniqueFd open_events() const;
   // Host pids inside.
   std::vector<pid_t> pids() const;
 
@@ -39,6 +45,7 @@ class Slot {
   int oom_dir_ = -1;
   const char* oom_file_ = nullptr;
   std::vector<int> procs_;
+  bool for_keeper_ = false;
   std::uint64_t oom_at_take_ = 0;
   Watch watch_;
   std::function<void()> on_empty_;
@@ -53,7 +60,14 @@ class Slots {
   // The command is over: `on_empty` runs (from the loop) once nothing is left inside; the slot is
   // then free again and must not be used.
   void release_when_empty(Slot* slot, std::function<void()> on_empty);
-  void release_now(Slot* slot) { free_.push_back(slot); }
+  bool can_freeze() const { return context_.cgroup_fd >= 0; }
+  // One that works for the keeper, not for the guest: it is never frozen. Kept for good.
+  Slot* take_for_keeper(int& error);
+  // Every slot that runs, or may run, the guest's processes.
+  std::vector<Slot*> of_commands() const;
+  void release_now(Slot* slot) { give_back(slot); }
+  // How long no command, nor anything a command left, has run; 0 while one does, -1: none ever did.
+  std::int64_t quiet_ms() const;
   // Sum over all slots, since the keeper began.
   std::uint64_t oom_kills_ever() const;
   void kill_all();
@@ -61,12 +75,15 @@ class Slots {
  private:
   bool grow(int& error);
   void check(Slot* slot);
+  void give_back(Slot* slot);
 
   Loop& loop_;
   const Context& context_;
   UniqueFd pids_procs_, cpu_procs_, cpuacct_procs_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
+  std::size_t taken_ = 0;         // by commands
+  std::int64_t quiet_since_ = -1; // boottime_ms() when the last of them was given back
 };
 
 }  // namespace cay::keeper

@@ -18,8 +18,14 @@ constexpr std::uint64_t kLookEvery = 1024 * 1024;  // a look costs about a micro
 
 }  // namespace
 
-SpoolStream::SpoolStream(int dir, const char* name, std::uint64_t limit, std::uint64_t reserve)
-    : dir_(dir), name_(name), limit_(std::max<std::uint64_t>(limit, 4096)), reserve_(reserve), room_until_(kAlways) {}
+SpoolStream::SpoolStream(int dir, const char* name, std::uint64_t limit, std::uint64_t reserve,
+                         SpoolBudget* budget)
+    : dir_(dir),
+      name_(name),
+      limit_(std::max<std::uint64_t>(limit, 4096)),
+      reserve_(reserve),
+      budget_(budget),
+      room_until_(kAlways) {}
 
 SpoolStream::SpoolStream(int dir, const char* name, const wire::ExtentMsg& extent)
     : dir_(dir), name_(name), limit_(0), room_until_(0), abandoned_(true), extent_(extent) {}
@@ -97,15 +103,17 @@ bool SpoolStream::append(std::string_view bytes) {
       break;
     }
     if (extent_.ring_size == 0) {
-      if (extent_.bytes >= limit_ || (extent_.bytes >= room_until_ && disk_is_short())) {
+      const std::uint64_t left = budget_ != nullptr ? budget_->room(extent_.bytes) : limit_;
+      if (left == 0 || extent_.bytes >= limit_ || (extent_.bytes >= room_until_ && disk_is_short())) {
         layout_changed = start_ring(extent_.bytes);
         continue;
       }
       if (extent_.bytes >= room_until_) room_until_ = extent_.bytes + kLookEvery;
-      const std::uint64_t room = std::min(limit_, room_until_) - extent_.bytes;
+      const std::uint64_t room = std::min(std::min(limit_, room_until_) - extent_.bytes, left);
       const auto run = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()));
       const std::size_t done = write_at(bytes.substr(0, run), extent_.bytes);
       extent_.bytes += done;
+      if (budget_ != nullptr) budget_->take(done);
       bytes.remove_prefix(done);
       if (done < run) layout_changed = start_ring(extent_.bytes);  // the disk is full: reuse what we hold
       continue;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/unique_fd.h"
+#include "keeper/spool_budget.h"
 #include "wire/messages.h"
 #include "wire/spool_layout.h"
 
@@ -16,8 +17,9 @@ class SpoolStream {
  public:
   // `dir` is the command's spool directory and outlives the stream; `name` the file in it, made at
   // the first byte. `limit`: most bytes on disk; less where the disk would have fewer than `reserve` bytes
-  // free, though a little is always taken.
-  SpoolStream(int dir, const char* name, std::uint64_t limit, std::uint64_t reserve = 0);
+  // free, though a little is always taken; `budget`: what the sandbox has left, outlives the stream.
+  SpoolStream(int dir, const char* name, std::uint64_t limit, std::uint64_t reserve = 0,
+              SpoolBudget* budget = nullptr);
   // A finished stream, as its record tells it.
   SpoolStream(int dir, const char* name, const wire::ExtentMsg& extent);
 
@@ -52,6 +54,7 @@ class SpoolStream {
   const char* name_;
   std::uint64_t limit_;
   std::uint64_t reserve_ = 0;
+  SpoolBudget* budget_ = nullptr;
   std::uint64_t room_until_;  // the offset at which the disk is looked at again
   std::uint64_t lost_before_ = 0;  // ring bytes below this offset were refused by the disk
   bool abandoned_ = false;

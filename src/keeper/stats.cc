@@ -17,6 +17,7 @@ wire::StatsMsg read_stats(const Context& context, const Slots& slots, std::uint3
   }
   out.oom_kills = static_cast<std::uint32_t>(slots.oom_kills_ever());
   out.running_commands = running;
+  out.quiet_ms = slots.quiet_ms();
   return out;
 }
 

@@ -85,10 +85,10 @@ bool valid_command_id(std::string_view id) {
   return true;
 }
 
-Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve)
+Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve, SpoolBudget* budget)
     : about(std::move(message)),
-      out(dir.get(), wire::kSpoolOut, limit, reserve),
-      err(dir.get(), wire::kSpoolErr, limit, reserve),
+      out(dir.get(), wire::kSpoolOut, limit, reserve, budget),
+      err(dir.get(), wire::kSpoolErr, limit, reserve, budget),
       dir_(std::move(dir)) {}
 
 Tape::Tape(UniqueFd dir, wire::CommandMsg message)
@@ -99,7 +99,7 @@ Tape::Tape(UniqueFd dir, wire::CommandMsg message)
       ended_(true) {}
 
 Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, std::uint64_t limit,
-                                           std::uint64_t reserve) {
+                                           std::uint64_t reserve, SpoolBudget* budget) {
   // 0750 by our umask-free wish: the daemon's group reads the spools of stopped sandboxes.
   if (::mkdirat(spool, message.command_id.c_str(), 0750) != 0 && errno != EEXIST) {
     return Error::from_errno(errno, "make the command's spool directory", "spool_unusable");
@@ -112,7 +112,7 @@ Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, 
     return Error::from_errno(err, "write the command's record (is the data directory's disk full?)",
                              "spool_unusable");
   }
-  std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit, reserve));
+  std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit, reserve, budget));
   if (size_of(tape->about.argv) > kArgvInMemory) {
     tape->about.argv = {};
     tape->argv_on_disk_ = true;
@@ -169,6 +169,11 @@ std::set<std::string> Tape::ids(int spool) {
     if (valid_command_id(entry->d_name)) ids.insert(entry->d_name);
   }
   return ids;
+}
+
+std::uint64_t Tape::bytes_on_disk(int spool, const std::string& id) {
+  const UniqueFd dir = open_directory(spool, id);
+  return dir ? size_of(dir.get(), wire::kSpoolOut) + size_of(dir.get(), wire::kSpoolErr) : 0;
 }
 
 void Tape::erase(int spool, const std::string& id) {

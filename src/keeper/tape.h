@@ -18,7 +18,7 @@ class Tape {
  public:
   // Makes the directory and the first record (state running). Fails kExhausted when the disk is full.
   static Result<std::shared_ptr<Tape>> create(int spool, wire::CommandMsg message, std::uint64_t limit,
-                                              std::uint64_t reserve = 0);
+                                              std::uint64_t reserve = 0, SpoolBudget* budget = nullptr);
   // A finished command's. Fails kLost when its record is gone or broken.
   static Result<std::shared_ptr<Tape>> load(int spool, const std::string& id);
   // The record that an earlier life of the sandbox left. One that says "running" is settled as lost, on
@@ -28,6 +28,8 @@ class Tape {
   static std::set<std::string> ids(int spool);
   // Removes a command's directory; whatever is missing is fine.
   static void erase(int spool, const std::string& id);
+  // What its output takes there.
+  static std::uint64_t bytes_on_disk(int spool, const std::string& id);
 
   // Adds what is known now to the record on disk. False when the disk refuses; the older record
   // stays then. Appended, not replaced by rename: a replaced file's inode is freed, and ext4 walks
@@ -47,7 +49,8 @@ class Tape {
   SpoolStream err;
 
  private:
-  Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve);
+  Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve,
+       SpoolBudget* budget);
   Tape(UniqueFd dir, wire::CommandMsg message);
 
   UniqueFd dir_;

@@ -115,6 +115,7 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.slot_fd = slot.lock.get();
   keeper.listen_fd = listener.get();
   keeper.spool_fd = spool.get();
+  keeper.spool_bytes = plan.spool_bytes;
   keeper.control_fd = control.theirs.get();
   keeper.init_fd = init.theirs.get();
   keeper.groups = &groups;

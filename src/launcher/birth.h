@@ -18,6 +18,7 @@ struct BirthPlan {
   std::string snapshot_id;
   GroupLimits limits;
   std::uint64_t disk_bytes = 0;
+  std::uint64_t spool_bytes = 0;
   bool fresh_disk = false;
 };
 

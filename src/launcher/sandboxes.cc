@@ -98,6 +98,7 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
   plan.snapshot_id = request.snapshot_id;
   plan.limits = {request.cpu_millicores, request.memory_bytes, request.pids};
   plan.disk_bytes = request.disk_bytes;
+  plan.spool_bytes = request.spool_bytes;
   plan.fresh_disk = !host_.disks.exists(sandbox.id);
   if (!sandbox.has_record) sandbox.record = Record{};
   sandbox.record.snapshot_id = request.snapshot_id;

@@ -34,6 +34,7 @@ struct CommandSpec {
   std::int64_t timeout_ms = 0;      // from the start; 0: none
   std::int64_t idle_timeout_ms = -1;  // kill after so long without a reader; -1: never
   std::int64_t ttl_ms = 600'000;    // keep the finished command and its output; -1: with the sandbox
+  std::uint64_t output_limit_bytes = 0;  // kept of each stream, its first and last halves; 0: the default
   bool kill_on_disconnect = false;  // kill when the last reader goes
   bool close_stdin = false;         // stdin is at end of file from the start
   bool end_tree = false;            // kill what is left of the tree when the leader ends

@@ -9,13 +9,14 @@ std::string_view to_string(SandboxState state) {
     case SandboxState::kStopped: return "stopped";
     case SandboxState::kFailed: return "failed";
     case SandboxState::kDeleting: return "deleting";
+    case SandboxState::kPaused: return "paused";
   }
   return "failed";
 }
 
 std::optional<SandboxState> sandbox_state_from(std::string_view text) {
   for (const auto state : {SandboxState::kProvisioning, SandboxState::kReady, SandboxState::kStopped,
-                           SandboxState::kFailed, SandboxState::kDeleting}) {
+                           SandboxState::kFailed, SandboxState::kDeleting, SandboxState::kPaused}) {
     if (to_string(state) == text) return state;
   }
   return std::nullopt;

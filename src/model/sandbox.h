@@ -19,6 +19,7 @@ enum class SandboxState : std::uint8_t {
   kStopped = 3,       // disk kept, nothing runs; a data-plane request wakes it
   kFailed = 4,        // see reason; start() may revive it
   kDeleting = 5,      // going; will be gone
+  kPaused = 6,        // held still with its memory, until resumed
 };
 std::string_view to_string(SandboxState state);
 std::optional<SandboxState> sandbox_state_from(std::string_view text);
@@ -42,9 +43,21 @@ struct SandboxSpec {
   std::string policy;               // empty: the daemon's default
   std::optional<std::int64_t> idle_ttl_s;           // 0: never; absent: default
   std::optional<std::int64_t> delete_after_stop_s;  // 0: never; absent: default
+  std::int64_t lifetime_s = 0;                      // deleted so long after its creation; 0: never
+  bool commands_keep_awake = false;                 // a running command is use, though nobody reads it
   // Members that a facade must store and give back, though the core does not act on them
   // (facade -> JSON text).
   std::map<std::string, std::string> facade_data;
+};
+
+// When things happened, on the time that timers go by (core/timeline.h): no setting of the wall clock
+// moves it. What is shown to people is wall-clock time, kept beside.
+using LifeMillis = std::int64_t;
+struct LifeMarks {
+  LifeMillis created = 0;
+  LifeMillis active = 0;
+  std::optional<LifeMillis> stopped;
+  bool operator==(const LifeMarks&) const = default;
 };
 
 struct Sandbox {
@@ -61,6 +74,9 @@ struct Sandbox {
   std::string policy;
   std::int64_t idle_ttl_s = 0;
   std::int64_t delete_after_stop_s = 0;
+  std::int64_t lifetime_s = 0;
+  bool commands_keep_awake = false;
+  LifeMarks marks;
   UnixMillis created_at = 0;
   UnixMillis updated_at = 0;
   UnixMillis last_active_at = 0;
@@ -75,6 +91,8 @@ struct SandboxPatch {
   std::optional<std::map<std::string, std::string>> labels;  // replaces all
   std::optional<std::int64_t> idle_ttl_s;
   std::optional<std::int64_t> delete_after_stop_s;
+  std::optional<std::int64_t> lifetime_s;        // still from the creation
+  std::optional<bool> commands_keep_awake;
   std::optional<RunConfig> run;          // merged: see layered()
   std::optional<std::uint32_t> cpu_millicores;   // limits take effect at the next start
   std::optional<std::uint64_t> memory_bytes;

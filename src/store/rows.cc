@@ -21,12 +21,14 @@ Error broken(const std::string& what) {
 const char* const kColumns =
     "id, tenant, name, state, reason, snapshot_name, snapshot_id, labels, cpu_millicores, memory_bytes, disk_bytes, "
     "pids, run_user, run_workdir, run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, "
-    "last_active_at, stopped_at, created_by, facade_data";
-const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
+    "last_active_at, stopped_at, created_by, facade_data, lifetime_s, commands_keep_awake, created_mark, active_mark, "
+    "stopped_mark";
+const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
 const char* const kAssignments =
     "id=?, tenant=?, name=?, state=?, reason=?, snapshot_name=?, snapshot_id=?, labels=?, cpu_millicores=?, "
     "memory_bytes=?, disk_bytes=?, pids=?, run_user=?, run_workdir=?, run_env=?, policy=?, idle_ttl_s=?, "
-    "delete_after_stop_s=?, created_at=?, updated_at=?, last_active_at=?, stopped_at=?, created_by=?, facade_data=?";
+    "delete_after_stop_s=?, created_at=?, updated_at=?, last_active_at=?, stopped_at=?, created_by=?, facade_data=?, "
+    "lifetime_s=?, commands_keep_awake=?, created_mark=?, active_mark=?, stopped_mark=?";
 
 void bind_row(Statement& statement, const Sandbox& sandbox) {
   statement.bind(sandbox.id.get())
@@ -52,7 +54,12 @@ void bind_row(Statement& statement, const Sandbox& sandbox) {
       .bind(sandbox.last_active_at)
       .bind(sandbox.stopped_at)
       .bind(sandbox.created_by)
-      .bind(encode(sandbox.facade_data));
+      .bind(encode(sandbox.facade_data))
+      .bind(sandbox.lifetime_s)
+      .bind(std::int64_t{sandbox.commands_keep_awake ? 1 : 0})
+      .bind(sandbox.marks.created)
+      .bind(sandbox.marks.active)
+      .bind(sandbox.marks.stopped);
 }
 
 Result<Sandbox> read_row(const Statement& row) {
@@ -85,7 +92,12 @@ Result<Sandbox> read_row(const Statement& row) {
   if (!row.is_null(column)) out.stopped_at = row.number(column);
   ++column;
   out.created_by = row.text(column++);
-  CAY_TRY(out.facade_data, decode(row.text(column)));
+  CAY_TRY(out.facade_data, decode(row.text(column++)));
+  out.lifetime_s = row.number(column++);
+  out.commands_keep_awake = row.number(column++) != 0;
+  out.marks.created = row.number(column++);
+  out.marks.active = row.number(column++);
+  if (!row.is_null(column)) out.marks.stopped = row.number(column);
   return out;
 }
 

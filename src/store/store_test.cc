@@ -43,7 +43,8 @@ bool same(const Sandbox& a, const Sandbox& b) {
          a.snapshot_name == b.snapshot_name && a.snapshot_id == b.snapshot_id && a.labels == b.labels &&
          a.limits == b.limits && a.run == b.run && a.policy == b.policy && a.idle_ttl_s == b.idle_ttl_s &&
          a.delete_after_stop_s == b.delete_after_stop_s && a.created_at == b.created_at &&
-         a.updated_at == b.updated_at && a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at &&
+         a.updated_at == b.updated_at && a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at && a.lifetime_s == b.lifetime_s &&
+         a.commands_keep_awake == b.commands_keep_awake && a.marks == b.marks &&
          a.created_by == b.created_by && a.facade_data == b.facade_data;
 }
 
@@ -64,6 +65,9 @@ Sandbox full() {
   out.updated_at = 2;
   out.last_active_at = 3;
   out.stopped_at = 0;
+  out.lifetime_s = 7;
+  out.commands_keep_awake = true;
+  out.marks = {.created = 11, .active = 12, .stopped = 13};
   out.created_by = "key";
   out.facade_data = {{"langsmith", R"({"a":[1]})"}};
   return out;
@@ -100,6 +104,7 @@ TEST_P(EitherStore, GivesBackWhatItWasGiven) {
   Sandbox next = full();
   next.name = "renamed";
   next.stopped_at.reset();
+  next.marks.stopped.reset();
   next.run.user.reset();
   next.labels = {{"other", "1"}};
   ASSERT_TRUE(store->update(next));

@@ -43,6 +43,8 @@ enum class Type : std::uint16_t {
   kStats = 50,        // Empty -> kStatsReply
   kStatsReply = 51,   // StatsMsg
   kShutdown = 52,     // Empty -> kOk; then the keeper kills everything inside and ends
+  kPause = 53,        // Empty -> kOk once every command is held still
+  kResume = 54,       // Empty -> kOk
   kEnded = 56,        // keeper -> daemon, channel 0: CommandMsg of a command that ended, without its argv,
                       // cwd and user. A hint: left out when the connection has no room
 
@@ -178,12 +180,14 @@ struct CommandMsg {
   std::int64_t ttl_ms = -1;        // kept so long after its end; -1: with the sandbox
   std::string boot_id;             // of the host when it ran: in the record
   bool argv_truncated = false;  // argv is shortened: a record holds at most 16 KiB of it
+  std::int64_t ended_boot_ms = 0;  // its end by CLOCK_BOOTTIME of boot_id's boot; 0: not known
   template <class V> void fields(V& v) {
     v(1, command_id); v(2, digest); v(3, argv); v(4, pid); v(5, pty); v(6, known); v(7, started_at);
     v(8, cwd); v(9, user); v(10, timeout_ms); v(11, state); v(12, exit_code); v(13, signal); v(14, by);
     v(15, reason); v(16, oom_kills); v(17, tmpfs_bytes); v(18, witness); v(19, ended_at);
     v(20, cpu_usec); v(21, max_rss_bytes); v(22, out); v(23, err);
     v(24, ttl_ms); v(25, boot_id); v(26, argv_truncated);
+    v(27, ended_boot_ms);
   }
 };
 
@@ -296,8 +300,11 @@ struct TunnelOpen {
 struct StatsMsg {
   std::uint64_t cpu_usec = 0, memory_bytes = 0, tmpfs_bytes = 0;
   std::uint32_t pids = 0, oom_kills = 0, running_commands = 0;
+  bool paused = false;
+  std::int64_t quiet_ms = -1;  // since the last command ended; 0 while one runs; -1: none ever ran
   template <class V> void fields(V& v) {
     v(1, cpu_usec); v(2, memory_bytes); v(3, tmpfs_bytes); v(4, pids); v(5, oom_kills); v(6, running_commands);
+    v(7, paused); v(8, quiet_ms);
   }
 };
 
@@ -311,9 +318,10 @@ struct CreateSandbox {
   std::uint64_t memory_bytes = 0;
   std::uint64_t disk_bytes = 0;
   std::uint32_t pids = 0;
+  std::uint64_t spool_bytes = 0;  // output kept of all its commands together; 0: the keeper's default
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, hostname); v(3, snapshot_id); v(4, cpu_millicores); v(5, memory_bytes);
-    v(6, disk_bytes); v(7, pids);
+    v(6, disk_bytes); v(7, pids); v(8, spool_bytes);
   }
 };
 

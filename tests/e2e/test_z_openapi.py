@@ -48,6 +48,8 @@ def test_every_route_was_exercised(daemon, http, box):
     got = http.post(f"{ref}/batch", json={"writes": [{"path": "/tmp/in", "content": "b\na\n"}],
                                           "command": {"command": "sort /tmp/in > /tmp/out"}, "reads": ["/tmp/out"]}).json()
     assert got["command"]["exit_code"] == 0 and got["reads"][0]["content"] == "a\nb\n"
+    assert http.post(f"{ref}/pause").status_code < 300
+    assert http.post(f"{ref}/resume").status_code < 300
     assert http.post(f"{ref}/stop").status_code < 300
     assert http.post(f"{ref}/start").status_code < 300
     doomed = http.post("/api/v1/sandboxes", json={}).json()

@@ -85,8 +85,7 @@ Task<http::Response> delete_box(core::Cay& cay, ExchangePtr exchange) {
 
 Task<http::Response> box_status(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const Sandbox sandbox, co_await cay.sandboxes().get(exchange->principal(), name_of(exchange)));
-  json::object out{{"status", to_string(sandbox.state)}, {"status_message", nullptr}};
-  if (!sandbox.reason.empty()) out["status_message"] = codec::text(sandbox.reason);
+  const json::object out{{"status", status_text(sandbox)}, {"status_message", status_message(sandbox)}};
   co_return json_answer(200, out);
 }
 

@@ -112,6 +112,16 @@ std::string base_url(const http::RequestHead& head) {
   return base;
 }
 
+std::string_view status_text(const Sandbox& sandbox) {
+  return to_string(sandbox.state == SandboxState::kPaused ? SandboxState::kStopped : sandbox.state);
+}
+
+json::value status_message(const Sandbox& sandbox) {
+  if (sandbox.state == SandboxState::kPaused) return "it is paused, with its memory: start resumes it";
+  if (sandbox.reason.empty()) return nullptr;
+  return json::value(codec::text(sandbox.reason));
+}
+
 json::object box_json(const Sandbox& sandbox, const std::string& base) {
   json::object labels;
   for (const auto& [key, value] : sandbox.labels) labels[codec::text(key)] = codec::text(value);
@@ -119,8 +129,8 @@ json::object box_json(const Sandbox& sandbox, const std::string& base) {
       {"id", sandbox.id.get()},
       {"name", sandbox.name},
       {"dataplane_url", base + "/dp/" + sandbox.id.get()},
-      {"status", to_string(sandbox.state)},
-      {"status_message", nullptr},
+      {"status", status_text(sandbox)},
+      {"status_message", status_message(sandbox)},
       {"created_at", codec::rfc3339(sandbox.created_at)},
       {"updated_at", codec::rfc3339(sandbox.updated_at)},
       {"created_by", sandbox.created_by},
@@ -135,7 +145,6 @@ json::object box_json(const Sandbox& sandbox, const std::string& base) {
       {"labels", std::move(labels)},
       {"preserve_memory_on_stop", false},
   };
-  if (!sandbox.reason.empty()) out["status_message"] = codec::text(sandbox.reason);
   if (auto run = run_json(sandbox.run); !run.empty()) out["run_config"] = std::move(run);
   return out;
 }
@@ -183,6 +192,9 @@ Result<CreateBox> read_create_box(codec::Fields& fields, const Limits& maximum) 
   }
   read_ttl(fields, "idle_ttl_seconds", box.spec.idle_ttl_s);
   read_ttl(fields, "delete_after_stop_seconds", box.spec.delete_after_stop_s);
+  // Clients up to 0.8.2 (JS 0.6.2): the longest life.
+  std::int64_t life = 0;
+  if (fields.read("ttl_seconds", life, 0, kTenYears)) box.spec.lifetime_s = life;
   refuse_unbuilt(fields);
   fields.read("wait_for_ready", box.options.wait_for_ready);
   std::int64_t seconds = 30;

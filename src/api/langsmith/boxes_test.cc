@@ -41,6 +41,26 @@ TEST_F(LangsmithTest, RenameKeepsTheId) {
   EXPECT_EQ(field_of(call("PATCH", std::string(kBoxes) + "/new", R"({"name":"-"})")), "name");
 }
 
+TEST_F(LangsmithTest, APausedOneReadsStoppedAndStartResumesIt) {
+  make_box();
+  const std::string one = std::string(kBoxes) + "/box";
+  const Principal who = exchange("GET", kBoxes)->principal();
+  ASSERT_TRUE(core::testing::run<Sandbox>(loop, cay->sandboxes().pause(who, "box")));
+  const auto status = json(call("GET", one + "/status"));
+  EXPECT_EQ(status.at("status").as_string(), "stopped");
+  EXPECT_NE(std::string(status.at("status_message").as_string()).find("paused"), std::string::npos);
+  const auto started = call("POST", one + "/start", "{}");
+  EXPECT_EQ(started->status, 200);
+  EXPECT_EQ(json(started).at("status").as_string(), "ready");
+}
+
+TEST_F(LangsmithTest, OldClientsTtlIsALifetime) {
+  const auto made = call("POST", kBoxes, R"({"name":"old","ttl_seconds":3600})");
+  ASSERT_EQ(made->status, 201) << made->answer_body;
+  const Principal who = exchange("GET", kBoxes)->principal();
+  EXPECT_EQ(core::testing::run<Sandbox>(loop, cay->sandboxes().get(who, "old"))->lifetime_s, 3600);
+}
+
 TEST_F(LangsmithTest, StopStartStatusDelete) {
   const auto box = make_box();
   const std::string one = std::string(kBoxes) + "/box";

@@ -93,7 +93,7 @@ Shape data_error(std::string type) {
       case Code::kUnauthenticated: return envelope(401, "Unauthorized", error.message, error_id);
       case Code::kNotReady:
         // No such sandbox state: the clients raise their not-ready error.
-        if (error.reason == "sandbox_not_ready") return envelope(400, "NotReady", error.message, error_id);
+        if (error.reason == "sandbox_not_ready" || error.reason == "sandbox_paused") return envelope(400, "NotReady", error.message, error_id);
         return envelope(400, type, error.message, error_id);
       case Code::kNotFound:
         if (error.reason == "sandbox_not_found") return envelope(404, "NotFound", error.message, error_id);

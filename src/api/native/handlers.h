@@ -14,6 +14,8 @@ Task<http::Response> update_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> delete_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> start_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> stop_sandbox(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> pause_sandbox(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> resume_sandbox(core::Cay& cay, ExchangePtr exchange);
 
 // batch_delete.cc
 Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange);

@@ -64,6 +64,8 @@ void add_sandbox_routes(Adder& to) {
   to.add("DELETE", "/sandboxes/{ref}", delete_sandbox);
   to.add("POST", "/sandboxes/{ref}/start", start_sandbox);
   to.add("POST", "/sandboxes/{ref}/stop", stop_sandbox);
+  to.add("POST", "/sandboxes/{ref}/pause", pause_sandbox);
+  to.add("POST", "/sandboxes/{ref}/resume", resume_sandbox);
   to.add("GET", "/sandboxes/{ref}/stats", sandbox_stats);
   to.add("GET", "/sandboxes/{ref}/usage", sandbox_usage);
   to.add("POST", "/sandboxes/{ref}/batch", batch);

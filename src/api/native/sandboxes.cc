@@ -44,7 +44,7 @@ Result<SandboxQuery> query_of(http::Exchange& exchange) {
   }
   if (const auto state = in.get("state")) {
     out.state = sandbox_state_from(*state);
-    if (!out.state) return invalid("invalid_query", "state= must be provisioning, ready, stopped, failed or deleting");
+    if (!out.state) return invalid("invalid_query", "state= must be provisioning, ready, stopped, failed, deleting or paused");
   }
   out.name_contains = in.get("name_contains").value_or("");
   out.created_by = in.get("created_by").value_or("");
@@ -126,6 +126,18 @@ Task<http::Response> stop_sandbox(core::Cay& cay, ExchangePtr exchange) {
   auto stopped = co_await cay.sandboxes().stop(who, ref);
   if (!stopped) co_return std::move(stopped).error();
   auto got = co_await cay.sandboxes().get(who, ref);
+  if (!got) co_return std::move(got).error();
+  co_return json_answer(200, codec::to_json(*got));
+}
+
+Task<http::Response> pause_sandbox(core::Cay& cay, ExchangePtr exchange) {
+  auto got = co_await cay.sandboxes().pause(exchange->principal(), param(*exchange, "ref"));
+  if (!got) co_return std::move(got).error();
+  co_return json_answer(200, codec::to_json(*got));
+}
+
+Task<http::Response> resume_sandbox(core::Cay& cay, ExchangePtr exchange) {
+  auto got = co_await cay.sandboxes().resume(exchange->principal(), param(*exchange, "ref"));
   if (!got) co_return std::move(got).error();
   co_return json_answer(200, codec::to_json(*got));
 }

@@ -29,7 +29,7 @@ TEST_F(NativeTest, CreateWithoutBodyTakesEveryDefault) {
 
 TEST_F(NativeTest, BadCreatesMakeNothing) {
   for (const auto* bad : {"{", "[]", R"({"name":7})", R"({"nome":"x"})", R"({"limits":{"pids":-1}})", R"({"env":{"A":1}})",
-                          R"({"idle_ttl_s":-1})", R"({"name":"-x"})", R"({"timeout_s":"5"})"}) {
+                          R"({"idle_ttl_s":-2})", R"({"name":"-x"})", R"({"timeout_s":"5"})"}) {
     const auto got = call("POST", "/api/v1/sandboxes", bad);
     EXPECT_EQ(got->status, 400) << bad << got->answer_body;
     EXPECT_FALSE(json(got).at("error").at("error_id").as_string().empty());
@@ -61,6 +61,33 @@ TEST_F(NativeTest, StopAndStart) {
   settle();
   EXPECT_EQ(call("POST", box + "/start")->status, 200);
   EXPECT_EQ(call("GET", box + "/stats")->status, 200);
+}
+
+TEST_F(NativeTest, PauseAndResume) {
+  const std::string box = make_box();
+  EXPECT_EQ(json(call("POST", box + "/pause")).at("state").as_string(), "paused");
+  EXPECT_TRUE(json(call("GET", box + "/stats")).at("paused").as_bool());
+  const auto refused = call("POST", box + "/commands", R"({"argv":["true"]})");
+  EXPECT_EQ(refused->status, 409);
+  EXPECT_EQ(reason_of(refused), "sandbox_paused");
+  EXPECT_EQ(json(call("GET", "/api/v1/sandboxes?state=paused")).at("items").as_array().size(), 1u);
+  EXPECT_EQ(json(call("POST", box + "/resume")).at("state").as_string(), "ready");
+  ASSERT_EQ(call("POST", box + "/stop")->status, 200);
+  EXPECT_EQ(call("POST", box + "/pause")->status, 409);
+}
+
+TEST_F(NativeTest, TimersAreTakenMinusOneForNever) {
+  const auto made = call("POST", "/api/v1/sandboxes",
+                         R"({"idle_ttl_s":-1,"delete_after_stop_s":-1,"lifetime_s":60,"commands_keep_awake":true})");
+  ASSERT_EQ(made->status, 201) << made->answer_body;
+  EXPECT_EQ(json(made).at("idle_ttl_s"), 0);
+  EXPECT_EQ(json(made).at("delete_after_stop_s"), 0);
+  EXPECT_EQ(json(made).at("lifetime_s"), 60);
+  EXPECT_TRUE(json(made).at("commands_keep_awake").as_bool());
+  const std::string box = "/api/v1/sandboxes/" + std::string(json(made).at("id").as_string());
+  const auto changed = call("PATCH", box, R"({"lifetime_s":-1,"commands_keep_awake":false})");
+  EXPECT_EQ(json(changed).at("lifetime_s"), 0);
+  EXPECT_FALSE(json(changed).at("commands_keep_awake").as_bool());
 }
 
 TEST_F(NativeTest, ListsInPagesWithFilters) {

@@ -17,7 +17,8 @@ object stats_json(const core::SandboxStats& stats) {
           {"tmpfs_bytes", stats.tmpfs_bytes},
           {"pids", stats.pids},
           {"oom_kills", stats.oom_kills},
-          {"running_commands", stats.running_commands}};
+          {"running_commands", stats.running_commands},
+          {"paused", stats.paused}};
 }
 
 }  // namespace

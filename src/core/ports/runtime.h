@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -81,6 +82,9 @@ struct SandboxStats {
   std::uint32_t pids = 0;
   std::uint32_t oom_kills = 0;
   std::uint32_t running_commands = 0;
+  bool paused = false;
+  // How long ago the last command ended; 0 while one runs. Absent: none ever ran, or nobody knows.
+  std::optional<std::int64_t> quiet_ms;
 };
 
 // A live sandbox: a connection to its keeper. All calls may overlap.
@@ -121,6 +125,12 @@ class LiveSandbox {
 
   virtual Task<SandboxStats> stats() = 0;
 
+  // Holds every command still, with its memory, until resume(): no CPU, and its timers stand still.
+  // Output that was written can be read, and file work goes on; start() fails kNotReady
+  // (sandbox_paused). Both are idempotent. kUnsupported (pause_unsupported) without cgroups;
+  // kDeadlineExceeded (pause_timeout): it runs on.
+  virtual Task<void> pause() = 0;
+  virtual Task<void> resume() = 0;
   // Connects to 127.0.0.1:port inside, else to [::1]:port. Fails kNotReady (connect_refused) nothing
   // listens there; kDeadlineExceeded (connect_timed_out); kExhausted (too_many_tunnels).
   virtual Task<std::unique_ptr<Tunnel>> open_tunnel(std::uint16_t port) = 0;

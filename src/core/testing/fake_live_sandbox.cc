@@ -3,7 +3,12 @@
 
 namespace cay::core::testing {
 
-Task<Command> FakeLiveSandbox::start(CommandSpec spec) { co_return disk_.commands->start(std::move(spec)); }
+Task<Command> FakeLiveSandbox::start(CommandSpec spec) {
+  if (numbers.paused && !disk_.commands->table.contains(spec.id)) {
+    co_return Error{Code::kNotReady, "sandbox_paused", "paused", 0};
+  }
+  co_return disk_.commands->start(std::move(spec));
+}
 Task<std::unique_ptr<CommandReader>> FakeLiveSandbox::attach(CommandId id, OutputOffsets from) {
   co_return disk_.commands->attach(id, from);
 }
@@ -71,6 +76,17 @@ Task<void> FakeLiveSandbox::write_tree(std::string path, FileAs as, std::unique_
 Task<SandboxStats> FakeLiveSandbox::stats() {
   CAY_CO_CHECK(disk_.commands->alive());
   co_return numbers;
+}
+Task<void> FakeLiveSandbox::pause() {
+  CAY_CO_CHECK(disk_.commands->alive());
+  if (pause_error) co_return *pause_error;
+  numbers.paused = true;
+  co_return Result<void>();
+}
+Task<void> FakeLiveSandbox::resume() {
+  CAY_CO_CHECK(disk_.commands->alive());
+  numbers.paused = false;
+  co_return Result<void>();
 }
 
 }  // namespace cay::core::testing

@@ -31,6 +31,7 @@ class FakeLiveSandbox : public LiveSandbox {
   int tunnels = 0;                     // open now
   std::optional<Error> tunnel_error;   // what listens breaks its connections
   SandboxStats numbers;  // what stats() gives
+  std::optional<Error> pause_error;
   FakeCommands& fake_commands() { return *disk_.commands; }
   FakeFiles& fake_files() { return *disk_.files; }
 
@@ -59,6 +60,8 @@ class FakeLiveSandbox : public LiveSandbox {
   Task<std::unique_ptr<TreeSource>> read_tree(std::string path, FileAs as) override;
   Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) override;
   Task<SandboxStats> stats() override;
+  Task<void> pause() override;
+  Task<void> resume() override;
   Task<std::unique_ptr<Tunnel>> open_tunnel(std::uint16_t port) override;
 
  private:

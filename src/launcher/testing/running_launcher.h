@@ -251,8 +251,9 @@ class RunningLauncher {
         zombie = zombie || line.starts_with("State:\tZ");
         if (line.starts_with("Uid:")) uid = std::strtoul(line.c_str() + 4, nullptr, 10);
       }
-      std::ifstream groups("/proc/" + name + "/cgroup");
-      std::string all((std::istreambuf_iterator<char>(groups)), {});
+      // Not by a stream: its iterator throws when the process is gone between open and read.
+      const auto groups = os::read_file(AT_FDCWD, "/proc/" + name + "/cgroup", 1 << 16);
+      const std::string all = groups ? *groups : "";
       if (!zombie && uid >= kKeeperBase && uid < kRangeEnd && all.find(instance) != std::string::npos)
         found["process"].push_back(name);
     }

@@ -100,12 +100,16 @@ wire::FileInfoMsg to_wire(const FileInfo& info) {
 }
 
 core::SandboxStats to_model(const wire::StatsMsg& message) {
+  std::optional<std::int64_t> quiet;
+  if (message.quiet_ms >= 0) quiet = message.quiet_ms;
   return core::SandboxStats{.cpu_usec = message.cpu_usec,
                             .memory_bytes = message.memory_bytes,
                             .tmpfs_bytes = message.tmpfs_bytes,
                             .pids = message.pids,
                             .oom_kills = message.oom_kills,
-                            .running_commands = message.running_commands};
+                            .running_commands = message.running_commands,
+                            .paused = message.paused,
+                            .quiet_ms = quiet};
 }
 
 core::Feature to_model(const wire::FeatureMsg& message) {
@@ -146,6 +150,7 @@ wire::StartCommand to_wire(const CommandSpec& spec) {
   start.kill_on_disconnect = spec.kill_on_disconnect;
   start.close_stdin = spec.close_stdin;
   start.end_tree = spec.end_tree;
+  start.spool_limit = spec.output_limit_bytes;
   start.digest = sha256_hex(wire::encode(start));
   start.command_id = spec.id.get();
   start.ignore_mismatch = spec.ignore_mismatch;

@@ -221,6 +221,18 @@ Task<core::SandboxStats> NativeLiveSandbox::stats() {
   co_return to_model(message);
 }
 
+Task<void> NativeLiveSandbox::pause() {
+  auto payload = std::string();
+  auto done = co_await call_ok(line_, wire::Type::kPause, std::move(payload), Repeat::kSafe);
+  co_return done;
+}
+
+Task<void> NativeLiveSandbox::resume() {
+  auto payload = std::string();
+  auto done = co_await call_ok(line_, wire::Type::kResume, std::move(payload), Repeat::kSafe);
+  co_return done;
+}
+
 Task<std::unique_ptr<core::Tunnel>> NativeLiveSandbox::open_tunnel(std::uint16_t port) {
   auto tunnel = co_await LiveTunnel::open(line_, port);
   co_return std::move(tunnel);

@@ -41,6 +41,8 @@ class NativeLiveSandbox final : public core::LiveSandbox {
   Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<core::TreeSource> tree) override;
 
   Task<core::SandboxStats> stats() override;
+  Task<void> pause() override;
+  Task<void> resume() override;
   Task<std::unique_ptr<core::Tunnel>> open_tunnel(std::uint16_t port) override;
 
  private:

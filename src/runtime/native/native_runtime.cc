@@ -128,6 +128,7 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   request.memory_bytes = spec.limits.memory_bytes;
   request.disk_bytes = spec.limits.disk_bytes;
   request.pids = spec.limits.pids;
+  request.spool_bytes = config_.spool_bytes;
   // A sandbox that was booted before has a spool; a failure then must not cost it its disk.
   struct stat ignored{};
   const bool first = ::stat((spool() + "/" + spec.id.get()).c_str(), &ignored) != 0;

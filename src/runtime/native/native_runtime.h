@@ -15,6 +15,7 @@ struct NativeConfig {
   std::string data;      // the data directory, absolute: DATA/run and DATA/spool are used
   std::string instance;  // DATA/instance
   std::string build;     // program version, for HELLO
+  std::uint64_t spool_bytes = 0;  // output kept of all commands of a sandbox; 0: the keeper's default
   std::uint64_t disk_reserve = 0;  // bytes of DATA's disk that commands' output leaves free
   Millis launcher_limit{20'000};  // how long a verb waits for a launcher that does not answer
 };

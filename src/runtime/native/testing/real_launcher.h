@@ -77,7 +77,8 @@ class RealLauncher {
       const std::string name = entry.path().filename();
       if (name.find_first_not_of("0123456789") != std::string::npos) continue;
       std::ifstream groups(entry.path() / "cgroup");
-      const std::string all((std::istreambuf_iterator<char>(groups)), {});
+      std::string all;
+      std::getline(groups, all, '\0');  // a buffer's iterator throws when the process is gone by now
       if (all.find("/" + id + "/keeper") != std::string::npos) return static_cast<pid_t>(std::stol(name));
     }
     return 0;

@@ -1,0 +1,103 @@
+// logs: what commands wrote, of one from any byte, or of all that are kept.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "codec/time.h"
+
+namespace cay::cli {
+namespace {
+
+// Prints what a command wrote, up to `until` of each stream if it is given.
+int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Offsets> until, sdk::Offsets at) {
+  const auto finished = [&] { return until && at.out >= until->out && at.err >= until->err; };
+  while (!finished()) {
+    auto event = command.next();
+    if (std::holds_alternative<sdk::End>(event)) break;
+    if (const auto* gap = std::get_if<sdk::Gap>(&event)) {
+      (gap->stream == sdk::Stream::kStdout ? at.out : at.err) = gap->offset + gap->length;
+      const bool shown = args.stream.empty() || (args.stream == "stdout") == (gap->stream == sdk::Stream::kStdout);
+      if (shown) print_error(std::to_string(gap->length) + " bytes are missing here: the command wrote more than is kept");
+      continue;
+    }
+    auto& output = std::get<sdk::Output>(event);
+    const bool is_out = output.stream == sdk::Stream::kStdout;
+    std::uint64_t& position = is_out ? at.out : at.err;
+    position = output.offset + output.bytes.size();
+    if (until) {
+      const std::uint64_t end = is_out ? until->out : until->err;
+      if (position > end) output.bytes.resize(output.bytes.size() - std::min<std::uint64_t>(position - end, output.bytes.size()));
+    }
+    if (!args.stream.empty() && (args.stream == "stdout") != is_out) continue;
+    // One stream alone goes to stdout, whichever it is: that is what was asked for.
+    const int fd = is_out || !args.stream.empty() ? STDOUT_FILENO : STDERR_FILENO;
+    const Written done = write_all(fd, output.bytes);
+    if (done != Written::kAll) return done == Written::kBrokenPipe ? kBrokenPipe : kOurFailure;
+  }
+  return kOk;
+}
+
+int print_one(const sdk::Sandbox& box, const sdk::CommandInfo& info, const LogsArgs& args) {
+  // A stream that is not shown is skipped as far as it has come.
+  const sdk::Offsets from{.out = args.stream == "stderr" ? info.out.bytes : args.offset,
+                          .err = args.stream == "stdout" ? info.err.bytes : args.offset};
+  std::optional<sdk::Offsets> until;
+  if (!args.follow) until = sdk::Offsets{.out = info.out.bytes, .err = info.err.bytes};
+  return print_logs(box.attach(info.id, from), args, until, from);
+}
+
+// Whether it runs, or ended in the last `seconds`. One that was lost has no end: its start counts.
+bool ran_since(const sdk::CommandInfo& info, double seconds) {
+  if (info.running()) return true;
+  const auto last = codec::from_rfc3339(info.ended_at.empty() ? info.started_at : info.ended_at);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto since = std::chrono::duration<double>(now).count() - seconds;
+  return last && static_cast<double>(std::max(*last, codec::from_rfc3339(info.started_at).value_or(0))) / 1000 >= since;
+}
+
+std::string headline(const sdk::CommandInfo& info) {
+  std::string line = "==> " + info.id + ":";
+  for (const auto& word : info.argv) line += " " + printable(word);
+  constexpr std::size_t kWide = 100;
+  if (line.size() > kWide) line = line.substr(0, kWide - 3) + "...";
+  return line + " <==\n";
+}
+
+int print_all(const sdk::Sandbox& box, std::vector<sdk::CommandInfo> commands, const LogsArgs& args) {
+  std::ranges::sort(commands, [](const auto& a, const auto& b) {
+    return a.started_at != b.started_at ? a.started_at < b.started_at : a.id < b.id;
+  });
+  for (const auto& info : commands) {
+    write_all(STDERR_FILENO, headline(info));
+    const int code = print_one(box, info, args);
+    if (code != kOk) return code;
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int logs_command(Context& at, const LogsArgs& args) {
+  const auto box = at.client.sandbox(args.sandbox);
+  if (!args.command.empty()) {
+    const auto info = box.command(args.command);
+    if (!at.json) return print_one(box, info, args);
+    print(info.json + "\n");
+    return kOk;
+  }
+  auto commands = box.commands();
+  if (args.since_s) std::erase_if(commands, [&](const auto& info) { return !ran_since(info, *args.since_s); });
+  if (!at.json) return print_all(box, std::move(commands), args);
+  std::vector<std::string> items;
+  for (const auto& info : commands) items.push_back(info.json);
+  print(json_array(items));
+  return kOk;
+}
+
+}  // namespace cay::cli

@@ -1,0 +1,44 @@
+#include "core/pause.h"
+
+#include "core/errors.h"
+
+namespace cay::core {
+
+Task<void> Pauses::pause(std::shared_ptr<Entry> entry) {
+  auto done = co_await jobs_.finish<void>(change(std::move(entry), To::kPaused));
+  co_return done;
+}
+
+Task<void> Pauses::resume(std::shared_ptr<Entry> entry) {
+  auto done = co_await jobs_.finish<void>(change(std::move(entry), To::kReady));
+  co_return done;
+}
+
+Task<void> Pauses::change(std::shared_ptr<Entry> entry, To to) {
+  auto turn = co_await entry->turn.lock();
+  if (entry->erased) co_return sandbox_not_found(entry->row.name);
+  if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
+  if (!entry->runs() || !entry->live) {
+    const char* remedy = to == To::kPaused ? ": only what runs can be paused" : ": start it";
+    co_return not_ready(entry->row.name, "it is " + std::string(to_string(entry->row.state)) + remedy);
+  }
+  const auto live = entry->live;
+  Result<void> done;
+  if (to == To::kPaused) {
+    done = co_await live->pause();
+  } else {
+    done = co_await live->resume();
+  }
+  if (!done) co_return std::move(done).error().while_doing(to == To::kPaused ? "pause sandbox " + entry->row.name
+                                                                             : "resume sandbox " + entry->row.name);
+  // It may have died meanwhile: what was told of that stands.
+  if (!entry->runs()) co_return not_ready(entry->row.name, "it ended meanwhile: " + entry->row.reason);
+  // Its idle time begins anew; while it was paused none passed.
+  if (to == To::kReady) registry_->touch(*entry);
+  Sandbox next = entry->row;
+  next.state = to == To::kPaused ? SandboxState::kPaused : SandboxState::kReady;
+  if (next.state != entry->row.state) registry_->record(*entry, std::move(next));
+  co_return Result<void>();
+}
+
+}  // namespace cay::core

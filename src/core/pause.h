@@ -1,0 +1,26 @@
+// Pauses: holds a running sandbox still with its memory, and lets it go on. Apart from stop and start:
+// nothing ends. docs/decisions/0009-pause.md
+#pragma once
+#include <memory>
+
+#include "core/registry.h"
+
+namespace cay::core {
+
+class Pauses {
+ public:
+  Pauses(std::shared_ptr<Registry> registry, Jobs& jobs) : registry_(std::move(registry)), jobs_(jobs) {}
+
+  // kNotReady (sandbox_not_ready) if it does not run. Idempotent.
+  Task<void> pause(std::shared_ptr<Entry> entry);
+  Task<void> resume(std::shared_ptr<Entry> entry);
+
+ private:
+  enum class To { kPaused, kReady };
+  Task<void> change(std::shared_ptr<Entry> entry, To to);
+
+  std::shared_ptr<Registry> registry_;
+  Jobs& jobs_;
+};
+
+}  // namespace cay::core
