@@ -82,18 +82,39 @@ def run_as_nobody(path):
         return None
 
 
+def disks(view, data, name):
+    """Where `name` lies in the sandboxes' disks below `data`, under the root directory `view`."""
+    store = view / str(pathlib.Path(data) / "store").lstrip("/")
+    try:
+        found = []
+        for root, directories, files in os.walk(store):
+            found += [os.path.join(root, name)] if name in files else []
+            if len(pathlib.Path(root).relative_to(store).parts) >= 3:
+                directories.clear()
+        return found
+    except OSError:
+        return []
+
+
 @needs_root
 def test_a_set_id_file_does_not_get_out(sandbox, daemon):
     """A set-id root shell made inside lies in the data directory: an ordinary user of the host cannot run it."""
     name = "cay-setuid-" + os.urandom(4).hex()
     got = sandbox.sh(f"cp /usr/bin/id /{name} && chmod 6755 /{name} && stat -c %a /{name}")
     assert got.text == "6755\n", got
-    inside = sandbox.run(f"/{name}", "-u", user="user")
-    assert inside.text.strip() == "0", inside  # positive control: inside the bit works, to the sandbox's own root
-    tries = [str(path) for path in pathlib.Path(daemon.data).rglob(name)]
+    ran = sandbox.run(f"/{name}", "-u", user="user")
+    assert ran.text.strip() == "0", ran  # positive control: inside the bit works, to the sandbox's own root
+    waiting = sandbox.start("sleep 60")
     pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]
-    tries += [f"/proc/{pid}/root/{name}" for pid in pids]
+    # In the data directory as each mount namespace has it (the store is mounted in the launcher's alone), and in the
+    # sandbox's own tree by way of its processes.
+    views = [pathlib.Path("/"), *(pathlib.Path(f"/proc/{pid}/root") for pid in pids)]
+    stored = {path for view in views for path in disks(view, daemon.data, name)}
+    inside = {f"/proc/{pid}/root/{name}" for pid in pids}
+    tries = sorted(stored | inside)
+    assert stored and any(os.path.exists(path) for path in inside)  # positive control: root does find it, in both
     assert [path for path in tries if run_as_nobody(path) is not None] == []
+    sandbox.daemon.cli("kill", sandbox.name, waiting)
     ordinary = pathlib.Path(tempfile.mkdtemp(prefix="cay-setuid-", dir="/var/tmp"))
     ordinary.chmod(0o755)
     shutil.copy("/usr/bin/id", ordinary / "id")
