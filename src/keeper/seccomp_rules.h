@@ -273,6 +273,7 @@ inline constexpr auto kGuestRules = [] {
       {"ppoll", 271, 73, kAllow},  // event loops
       {"select", 23, -1, kAllow},  // event loops
       {"pselect6", 270, 72, kAllow},  // event loops
+      {"epoll_create", 213, -1, kAllow},  // Redis; programs built long ago
       {"epoll_create1", 291, 20, kAllow},  // event loops
       {"epoll_ctl", 233, 21, kAllow},  // event loops
       {"epoll_wait", 232, -1, kAllow},  // event loops
