@@ -110,6 +110,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   std::set<std::shared_ptr<SocketCore>> sockets;
   std::size_t connections = 0;
   bool ending = false;
+  std::chrono::steady_clock::time_point complain_again{};  // of accept()
   Event idle;                      // notified when a connection ends
 
   asio::awaitable<void> accept_all() {
@@ -119,7 +120,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       co_await acceptor.async_accept(socket, to(error));
       if (error == asio::error::operation_aborted || ending) co_return;
       if (error) {  // out of descriptors: let some go first
-        if (config.log) config.log("accept: " + error.message());
+        const auto now = std::chrono::steady_clock::now();
+        if (config.log && now >= complain_again) {
+          config.log("accept: " + error.message() + ": who comes now waits until others have gone");
+          complain_again = now + std::chrono::minutes(1);
+        }
         co_await sleep_for(Millis{100});
         continue;
       }

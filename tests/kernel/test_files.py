@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import socket
 import statistics
 import stat
 import subprocess
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from harness import CAY, needs_root, slow
+from harness import CAY, needs_root, slow, wait_until
 from inside import sandbox  # noqa: F401 (a fixture)
 
 SECRET = "cay-planted-" + os.urandom(8).hex()
@@ -134,8 +135,9 @@ def test_special_files_are_refused_at_once(sandbox, tmp_path):
         assert time.monotonic() - begun < slow(5), path
 
 
-def test_hanging_files_delay_no_command(sandbox):
-    """File work that waits (a FIFO that nobody writes, a glob of a directory without end) leaves others' latency alone."""
+def test_hanging_files_delay_no_command(sandbox, daemon):
+    """Helpers in the middle of their work (uploads that stall), and asks for a FIFO that nobody writes, leave the
+    latency of commands alone."""
 
     def median():
         taken = []
@@ -145,16 +147,31 @@ def test_hanging_files_delay_no_command(sandbox):
             taken.append(time.monotonic() - begun)
         return statistics.median(taken)
 
-    quiet = median()
+    def processes():
+        return int(sandbox.sh("ls -d /proc/[0-9]* | wc -l").text)
+
+    quiet, before = median(), processes()
     sandbox.sh("rm -f /fifo; mkfifo /fifo")
-    copies = [subprocess.Popen([CAY, "cp", f"{sandbox.name}:/fifo", "/dev/null"], env={**os.environ, **sandbox.daemon.env},
+    uploads = []
+    for number in range(8):
+        upload = socket.create_connection(("127.0.0.1", daemon.port))
+        upload.sendall(f"PUT /api/v1/sandboxes/{sandbox.name}/files?path=/stalled-{number} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                       f"X-Api-Key: {daemon.key}\r\nContent-Length: 1000000\r\n\r\n".encode() + b"x" * 100_000)
+        uploads.append(upload)
+    wait_until(lambda: processes() >= before + 8, "eight helpers are at work")
+    copies = [subprocess.Popen([CAY, "cp", f"{sandbox.name}:/fifo", "/dev/null"], env={**os.environ, **daemon.env},
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(8)]
     reader = sandbox.start("cat /fifo")  # a command may wait as long as it likes
     busy = median()
+    assert processes() >= before + 8  # they still were
     for copy in copies:
         assert copy.wait(timeout=slow(90)) != 0
-    sandbox.daemon.cli("kill", sandbox.name, reader)
+    for upload in uploads:
+        upload.close()
+    daemon.cli("kill", sandbox.name, reader)
     assert busy < 4 * quiet + slow(0.05), (quiet, busy)
+    wait_until(lambda: processes() <= before, "the helpers are gone")
+    assert sandbox.sh("ls /stalled-* 2>/dev/null").text == ""  # nothing half is left in their place
 
 
 def test_device_nodes_cannot_be_made(sandbox):
