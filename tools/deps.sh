@@ -6,6 +6,10 @@ CAY_APT_BUILD="clang-19 lld-19 cmake ninja-build ccache pkg-config libboost1.81-
 libsqlite3-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libarchive-dev libssl-dev libbpf-dev libelf-dev zlib1g-dev python3"
 CAY_APT_TEST="zstd libgtest-dev libseccomp-dev libclang-rt-19-dev llvm-19 clang-format-19 python3-venv python3-pip git procps nodejs npm"
 CAY_APT_LONG="qemu-system-x86 mmdebstrap e2fsprogs"
+# Unpacked by tests/long databases, never installed.
+CAY_APT_DATABASES="postgresql-15 postgresql-client-15 libpq5 redis-server redis-tools libjemalloc2 liblzf1 libldap-2.5-0 \
+libsasl2-2 libxslt1.1 libxml2 libicu72 libgssapi-krb5-2 libkrb5-3 libk5crypto3 libkrb5support0 libkeyutils1 libcom-err2 \
+liblz4-1 libatomic1 libreadline8 libpam0g libaudit1 libcap-ng0"
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"

@@ -12,6 +12,7 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ using Awaitable = boost::asio::awaitable<T>;
 
 struct AsyncState;         // of the implementation
 struct AsyncCommandState;  // of the implementation
+struct AsyncTunnelState;   // of the implementation
 
 class AsyncCommand {
  public:
@@ -41,6 +43,19 @@ class AsyncCommand {
 
  private:
   std::shared_ptr<AsyncCommandState> state_;
+};
+
+// One TCP connection to what listens inside. The last handle's end resets one that is not over.
+class AsyncTunnel {
+ public:
+  Awaitable<std::string> read();             // one caller at a time; "": the program sends no more
+  Awaitable<void> write(std::string bytes);  // done when they are on their way: back-pressure
+  Awaitable<void> shut_write();              // the program inside reads to its end
+
+  explicit AsyncTunnel(std::shared_ptr<AsyncTunnelState> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<AsyncTunnelState> state_;
 };
 
 class AsyncSandbox {
@@ -66,6 +81,9 @@ class AsyncSandbox {
                                  std::string user = {}) const;
   Awaitable<std::vector<FileInfo>> list(std::string path, std::string user = {}) const;
   Awaitable<void> remove_path(std::string path, bool recursive = false, std::string user = {}) const;
+
+  // A connection to `port` of the sandbox's own loopback. ApiError kNotReady "connect_refused".
+  Awaitable<AsyncTunnel> connect(std::uint16_t port) const;
 
   AsyncSandbox(std::shared_ptr<AsyncState> client, std::string ref)
       : client_(std::move(client)), ref_(std::move(ref)) {}

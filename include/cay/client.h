@@ -19,6 +19,7 @@ namespace cay::sdk {
 
 struct ClientState;   // of the implementation
 struct CommandState;  // of the implementation
+struct ForwardState;  // of the implementation
 
 // A running (or ended) command and a reader of it. A connection that drops is made again at the
 // next byte: callers see every byte once, or an ApiError.
@@ -67,6 +68,20 @@ struct CopyReport {
   std::vector<std::string> skipped;  // "path: why", what was refused or left out
 };
 
+// A local port that leads into a sandbox, until the last handle of it goes. Every connection to it wakes
+// the sandbox and keeps it awake; one that comes while the daemon restarts waits for it.
+class Forward {
+ public:
+  std::uint16_t local_port() const;
+  std::uint16_t remote_port() const;
+  const std::string& address() const;
+
+  explicit Forward(std::shared_ptr<ForwardState> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<ForwardState> state_;
+};
+
 // A handle of one sandbox: its id or name, and the way to the daemon.
 class Sandbox {
  public:
@@ -112,6 +127,11 @@ class Sandbox {
   void rename(const std::string& from, const std::string& to, const std::string& user = {}) const;
   std::vector<FileInfo> glob(const std::string& root, const std::string& pattern) const;
   std::vector<GrepMatch> grep(const std::string& root, const std::string& text, const std::string& glob = {}) const;
+
+  // Any TCP service inside, reached by a port of this machine. Half-closes and back-pressure pass
+  // through. ApiError kAlreadyExists "port_in_use".
+  Forward forward(const ForwardOptions& options) const;
+  Forward forward(std::uint16_t remote_port, std::uint16_t local_port = 0) const;
 
   // The contents of a local directory into a directory inside, and back. Back: nothing is written
   // outside `local`, whatever the sandbox sends; no devices, no setuid bits.

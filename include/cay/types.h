@@ -217,6 +217,15 @@ struct Version {
   std::string name, version, api;
 };
 
+// A local port that leads to a port inside a sandbox.
+struct ForwardOptions {
+  std::uint16_t remote_port = 0;      // inside, on its own loopback
+  std::uint16_t local_port = 0;       // here; 0: any free one
+  std::string address = "127.0.0.1";  // here: other addresses let other machines in, without a key
+  // Why a connection could not be served or was broken, from the client's own thread.
+  std::function<void(const std::string& sentence)> on_problem;
+};
+
 // Where the daemon is and who calls. from_environment(): CAY_URL (default http://127.0.0.1:8787) and
 // CAY_API_KEY, else the key file of the data directory ($CAY_DATA, else /var/lib/cay/api-key for root
 // and ~/.local/share/cay/api-key otherwise).

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cay/types.h"
+#include "cli/values.h"
 
 namespace cay::cli {
 
@@ -43,6 +44,10 @@ struct ResumeArgs : RefsArgs {};
 struct CpArgs {
   std::string from, to, user;
   bool keep_links = false;
+};
+struct TunnelArgs {
+  std::string sandbox, address = "127.0.0.1";
+  std::vector<PortPair> ports;
 };
 struct PsArgs {
   std::string sandbox;
@@ -103,7 +108,7 @@ struct CompletionArgs {
   std::string script;
 };
 
-using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
+using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
                           StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs,
                           EventsArgs, UsageArgs, ProgramsArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;

@@ -36,6 +36,7 @@ int top_command(Context& at, const TopArgs& args);
 int events_command(Context& at, const EventsArgs& args);
 
 int cp_command(Context& at, const CpArgs& args);
+int tunnel_command(Context& at, const TunnelArgs& args);
 
 int drain_command(Context& at, const DrainArgs& args);
 int snapshots_command(Context& at);

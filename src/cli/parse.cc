@@ -16,7 +16,7 @@ namespace {
 
 // Options that hold text until parsing is over, and are then turned into values.
 struct Texts {
-  std::vector<std::string> labels, env, command;
+  std::vector<std::string> labels, env, command, ports;
   std::string cpus, memory, disk, ttl, lifetime, timeout, since, keep, signal, stream, shell;
   std::uint32_t pids = 0;
   bool keep_awake = false, only_out = false, only_err = false;
@@ -43,6 +43,7 @@ class Parser {
     add_sandbox_commands();
     add_command_commands();
     add_cp();
+    add_tunnel();
     add_watching();
     add_host_commands();
   }
@@ -314,6 +315,23 @@ class Parser {
     sub->add_option("TO", cp->to, "Local path, '-' for stdout, or SANDBOX:/path")->required();
     sub->add_option("-u,--user", cp->user, "Who reads or writes inside (default: root)");
     sub->add_flag("--keep-links", cp->keep_links, "Make links that lead out of the tree, too");
+  }
+
+  void add_tunnel() {
+    auto args = std::make_shared<TunnelArgs>();
+    auto* sub = add<TunnelArgs>("tunnel", "Reach TCP services inside a sandbox by ports of this machine",
+        "  cay tunnel box 5432                       then: psql -h 127.0.0.1\n"
+        "  cay tunnel box 15432:5432 6379            several; 15432 here is 5432 inside\n"
+        "  cay tunnel box 0:8080                     any free port here; it is printed\n\n"
+        "Runs until it is ended (Ctrl-C). A connection wakes a stopped sandbox and keeps it awake.\n",
+        [args](Texts& texts) {
+          for (const auto& text : texts.ports) args->ports.push_back(must(parse_ports(text), "PORTS"));
+          return *args;
+        });
+    sub->add_option("SANDBOX", args->sandbox, "Name or id")->required();
+    sub->add_option("PORTS", texts_.ports, "[LOCAL:]REMOTE; repeatable")->required();
+    sub->add_option("--address", args->address, "Address of this machine to listen on (default: 127.0.0.1); others let "
+                                                "other machines in, without a key");
   }
 
   void add_watching() {

@@ -63,7 +63,7 @@ TEST(ParseTest, TyposAreExplained) {
 }
 
 TEST(ParseTest, EveryCommandHasExamples) {
-  for (const char* name : {"run", "create", "ls", "exec", "cp", "logs", "attach", "ps", "kill", "stop", "start", "pause", "resume", "rm", "rename",
+  for (const char* name : {"run", "create", "ls", "exec", "cp", "tunnel", "logs", "attach", "ps", "kill", "stop", "start", "pause", "resume", "rm", "rename",
                            "label", "stats", "snapshots", "doctor", "version", "completion"}) {
     const auto got = parsed({name, "--help"});
     EXPECT_EQ(got.code, 0) << name;
@@ -106,6 +106,16 @@ TEST(ParseTest, CompletionKnowsTheCommands) {
     EXPECT_NE(script.find("serve"), std::string::npos) << shell;
     EXPECT_NE(script.find("timeout"), std::string::npos) << shell;
   }
+}
+
+TEST(ParseTest, TunnelTakesSeveralPorts) {
+  const auto got = args_of<TunnelArgs>({"tunnel", "box", "15432:5432", "6379"});
+  EXPECT_EQ(got.sandbox, "box");
+  ASSERT_EQ(got.ports.size(), 2u);
+  EXPECT_EQ(got.ports[0].local, 15432);
+  EXPECT_EQ(got.ports[1].remote, 6379);
+  EXPECT_FALSE(parsed({"tunnel", "box"}).invocation.has_value());
+  EXPECT_FALSE(parsed({"tunnel", "box", "http"}).invocation.has_value());
 }
 
 TEST(ParseTest, KillTakesSignalsByName) {

@@ -36,6 +36,20 @@ struct Unit {
 
 }  // namespace
 
+Result<PortPair> parse_ports(std::string_view text) {
+  const auto port = [](std::string_view digits, int least) -> std::optional<std::uint16_t> {
+    int value = -1;
+    const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (failed != std::errc() || end != digits.data() + digits.size() || value < least || value > 65535) return std::nullopt;
+    return static_cast<std::uint16_t>(value);
+  };
+  const auto colon = text.find(':');
+  const auto remote = port(colon == std::string_view::npos ? text : text.substr(colon + 1), 1);
+  const auto local = colon == std::string_view::npos ? remote : port(text.substr(0, colon), 0);
+  if (!remote || !local) return bad("'" + std::string(text) + "' is no pair of ports: write it like 5432 or 15432:5432");
+  return PortPair{*local, *remote};
+}
+
 Result<std::uint64_t> parse_size(std::string_view text) {
   static constexpr std::array<Unit, 16> kUnits{{{"", 1}, {"b", 1},
       {"k", 1024}, {"kib", 1024}, {"kb", 1e3},

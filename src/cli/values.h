@@ -31,6 +31,13 @@ struct CopyPath {
 // "box:/app" is inside; a local name with ':' is written "./a:b".
 Result<CopyPath> parse_copy_path(const std::string& text);
 
+struct PortPair {
+  std::uint16_t local = 0;  // 0: any free one
+  std::uint16_t remote = 0;
+};
+// "5432" is both; "15432:5432" is LOCAL:REMOTE.
+Result<PortPair> parse_ports(std::string_view text);
+
 // "1.5 GiB", "12 B".
 std::string human_size(std::uint64_t bytes);
 // The nearest of `known` if it is near enough to be meant: for "did you mean".

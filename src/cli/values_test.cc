@@ -58,6 +58,17 @@ TEST(ValuesTest, SignalsByNameAndNumber) {
   for (const char* bad : {"", "-9", "65", "SIG", "TERMINATE"}) EXPECT_FALSE(parse_signal(bad)) << bad;
 }
 
+TEST(ValuesTest, PairsOfPorts) {
+  EXPECT_EQ(parse_ports("5432")->local, 5432);
+  EXPECT_EQ(parse_ports("5432")->remote, 5432);
+  EXPECT_EQ(parse_ports("15432:5432")->local, 15432);
+  EXPECT_EQ(parse_ports("15432:5432")->remote, 5432);
+  EXPECT_EQ(parse_ports("0:80")->local, 0);
+  for (const char* bad : {"", "0", "65536", ":80", "80:", "a", "80:b", "1:2:3", "-1", " 80", "8 0"}) {
+    EXPECT_FALSE(parse_ports(bad)) << bad;
+  }
+}
+
 TEST(ValuesTest, HumanSizes) {
   EXPECT_EQ(human_size(0), "0 B");
   EXPECT_EQ(human_size(1023), "1023 B");

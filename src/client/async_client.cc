@@ -5,6 +5,7 @@
 #include "client/api.h"
 #include "client/errors.h"
 #include "client/json_write.h"
+#include "client/tunnel_stream.h"
 
 namespace cay::sdk {
 
@@ -18,6 +19,11 @@ struct AsyncState {
 struct AsyncCommandState {
   std::shared_ptr<AsyncState> client;  // outlives the stream
   std::unique_ptr<api::CommandStream> stream;
+};
+
+struct AsyncTunnelState {
+  std::shared_ptr<AsyncState> client;  // outlives the stream
+  std::unique_ptr<api::TunnelStream> stream;
 };
 
 namespace {
@@ -93,6 +99,13 @@ Awaitable<AsyncCommand> attach_to(std::shared_ptr<AsyncState> client, std::strin
   co_return AsyncCommand(std::move(state));
 }
 
+Awaitable<AsyncTunnel> connect_to(std::shared_ptr<AsyncState> client, std::string ref, std::uint16_t port) {
+  auto got = co_await api::TunnelStream::open(client->connection, std::move(ref), port);
+  if (!got) api::raise(std::move(got).error());
+  auto state = std::make_shared<AsyncTunnelState>(AsyncTunnelState{client, *std::move(got)});
+  co_return AsyncTunnel(std::move(state));
+}
+
 Awaitable<AsyncSandbox> create_one(std::shared_ptr<AsyncState> client, CreateOptions options) {
   auto info = co_await api::create(client->connection, std::move(options));
   if (!info) api::raise(std::move(info).error());
@@ -127,6 +140,12 @@ Awaitable<std::vector<FileInfo>> AsyncSandbox::list(std::string path, std::strin
 Awaitable<void> AsyncSandbox::remove_path(std::string path, bool recursive, std::string user) const {
   return unwrap(client_, api::remove_path(client_->connection, ref_, std::move(path), recursive, std::move(user)));
 }
+
+Awaitable<AsyncTunnel> AsyncSandbox::connect(std::uint16_t port) const { return connect_to(client_, ref_, port); }
+
+Awaitable<std::string> AsyncTunnel::read() { return unwrap(state_, state_->stream->read()); }
+Awaitable<void> AsyncTunnel::write(std::string bytes) { return unwrap(state_, state_->stream->write(std::move(bytes))); }
+Awaitable<void> AsyncTunnel::shut_write() { return unwrap(state_, state_->stream->shut_write()); }
 
 AsyncClient::AsyncClient(asio::any_io_executor executor, const ClientOptions& options)
     : state_(std::make_shared<AsyncState>(std::move(executor), options)) {}

@@ -119,6 +119,17 @@ class Files {
                                 std::unique_ptr<TreeSource> tree) = 0;
 };
 
+// TCP into a sandbox, to what listens on its own loopback and nowhere else.
+class Tunnels {
+ public:
+  virtual ~Tunnels() = default;
+  // One connection; it wakes the sandbox, and keeps it awake while it lives. kInvalidArgument
+  // (invalid_port); else as LiveSandbox::open_tunnel.
+  virtual Task<std::unique_ptr<Tunnel>> open(Principal who, std::string ref, std::uint16_t port) = 0;
+  // Wakes it, and keeps it awake for as long as the answer lives: for a session of many connections.
+  virtual Task<std::shared_ptr<void>> hold(Principal who, std::string ref) = 0;
+};
+
 struct DrainStatus {
   bool draining = false;
   std::uint32_t running_sandboxes = 0;
@@ -173,6 +184,7 @@ class Cay {
   virtual Sandboxes& sandboxes() = 0;
   virtual Commands& commands() = 0;
   virtual Files& files() = 0;
+  virtual Tunnels& tunnels() = 0;
   virtual Drain& drain() = 0;
   virtual Events& events() = 0;
   virtual Usage& usage() = 0;

@@ -23,6 +23,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, runtime, std::move(config.defaults), config.timing),
       commands_(wake_, runtime, jobs_, command_log_, tracer_),
       files_(wake_),
+      tunnels_(wake_),
       drain_(registry_, lifecycle_, jobs_) {
   measure();
 }

@@ -13,6 +13,7 @@
 #include "core/restart.h"
 #include "core/sandboxes.h"
 #include "core/timers.h"
+#include "core/tunnels.h"
 
 namespace cay::core {
 
@@ -23,6 +24,7 @@ class Core : public Cay {
   Sandboxes& sandboxes() override { return sandboxes_; }
   Commands& commands() override { return commands_; }
   Files& files() override { return files_; }
+  Tunnels& tunnels() override { return tunnels_; }
   Drain& drain() override { return drain_; }
   Events& events() override { return events_; }
   Usage& usage() override { return meter_; }
@@ -61,6 +63,7 @@ class Core : public Cay {
   SandboxVerbs sandboxes_;
   CommandVerbs commands_;
   FileVerbs files_;
+  TunnelVerbs tunnels_;
   DrainVerbs drain_;
   // The runtime may report deaths for longer than the core lives.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

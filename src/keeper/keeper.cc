@@ -14,6 +14,7 @@
 #include "keeper/commands.h"
 #include "keeper/files.h"
 #include "keeper/freezer.h"
+#include "keeper/guest_sockets.h"
 #include "keeper/loop.h"
 #include "keeper/pauser.h"
 #include "keeper/program_record.h"
@@ -23,6 +24,7 @@
 #include "keeper/slots.h"
 #include "keeper/spawner.h"
 #include "keeper/stats.h"
+#include "keeper/tunnels.h"
 
 namespace cay::keeper {
 namespace {
@@ -68,6 +70,8 @@ void run(const Context& given) {
   Freezer freezer(loop, slots);
   Pauser pauser(server, commands, freezer);
   ProgramRecord programs(loop, context);
+  GuestSockets guest_sockets(loop, reaper, context);
+  Tunnels tunnels(loop, server, guest_sockets);
 
   const auto exit = [&loop] { loop.stop(); };
   end_of_all = [&commands, exit] { commands.shut_down(kStopPatienceMs, exit); };
@@ -81,6 +85,7 @@ void run(const Context& given) {
     stats.paused = pauser.paused();
     return stats;
   };
+  services.tunnels = &tunnels;
   services.shut_down = [&commands, &programs](std::function<void()> done) {
     commands.shut_down(kStopPatienceMs, [&programs, done = std::move(done)] {
       programs.catch_up();  // before the answer: after it, the launcher ends us

@@ -67,6 +67,7 @@ void Server::accept_all() {
       if (self != daemon_) return;
       services_.readers->pump();
       services_.files->pump();
+      services_.tunnels->pump();
       go_on_listing();
     };
     events.on_close = [this, self] { on_close(*self); };
@@ -117,6 +118,7 @@ void Server::leave() {
   listings_.clear();
   services_.readers->orphan_all();
   services_.files->cancel_all();
+  services_.tunnels->cancel_all();
 }
 
 void Server::on_close(Peer& peer) {
@@ -160,9 +162,11 @@ void Server::decoded(ReplyTo to, std::string_view payload, Fn&& fn) {
 
 void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
   const std::uint32_t channel = to.channel;
-  const bool known = services_.readers->has(channel) || services_.files->has(channel) || listings_.contains(channel);
+  const bool known = services_.readers->has(channel) || services_.files->has(channel) || services_.tunnels->has(channel) ||
+                     listings_.contains(channel);
   if (continues_channel(type)) {
     if (services_.files->has(channel)) return services_.files->on_frame(channel, type, payload);
+    if (services_.tunnels->has(channel)) return services_.tunnels->on_frame(channel, type, payload);
     // A late word about a channel that has just ended is no fault.
     if (type == Type::kCredit) {
       const auto credit = wire::decode<wire::Credit>(payload);
@@ -198,6 +202,8 @@ void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
       return list(channel);
     case Type::kFileOp:
       return decoded<wire::FileOp>(to, payload, [&](auto request) { services_.files->start(to, std::move(request)); });
+    case Type::kOpenTunnel:
+      return decoded<wire::OpenTunnel>(to, payload, [&](auto request) { services_.tunnels->open(to, request); });
     case Type::kStats:
       return send(to, Type::kStatsReply, services_.stats());
     case Type::kPause:

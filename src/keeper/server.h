@@ -16,6 +16,7 @@
 #include "keeper/outbox.h"
 #include "keeper/pauser.h"
 #include "keeper/readers.h"
+#include "keeper/tunnels.h"
 #include "wire/messages.h"
 
 namespace cay::keeper {
@@ -29,6 +30,7 @@ class Server : public Outbox {
     Readers* readers = nullptr;
     Files* files = nullptr;
     Pauser* pauser = nullptr;
+    Tunnels* tunnels = nullptr;
     std::function<wire::StatsMsg()> stats;
     // Ends everything inside; the argument runs when it is done.
     std::function<void(std::function<void()>)> shut_down;

@@ -48,6 +48,11 @@ enum class Type : std::uint16_t {
   kEnded = 56,        // keeper -> daemon, channel 0: CommandMsg of a command that ended, without its argv,
                       // cwd and user. A hint: left out when the connection has no room
 
+  // A TCP connection to the sandbox's own loopback. Then, both ways: kData under credit, kEof at each
+  // direction's end; kOk when both ended, kError when the connection broke. kCancel resets it.
+  kOpenTunnel = 60,   // OpenTunnel -> kTunnelOpen
+  kTunnelOpen = 61,   // TunnelOpen
+
   // daemon -> launcher, and answers
   kCreate = 100,          // CreateSandbox -> kCreated
   kCreated = 101,         // Created
@@ -279,6 +284,18 @@ struct GrepMatchMsg {
   std::uint64_t line = 0;
   std::string text;
   template <class V> void fields(V& v) { v(1, path); v(2, line); v(3, text); }
+};
+
+struct OpenTunnel {
+  std::uint32_t port = 0;
+  std::uint64_t credit = 0;      // payload bytes the keeper may send before more kCredit
+  std::int64_t timeout_ms = 0;   // for the connect; 0: the keeper's default
+  template <class V> void fields(V& v) { v(1, port); v(2, credit); v(3, timeout_ms); }
+};
+
+struct TunnelOpen {
+  std::uint64_t credit = 0;      // payload bytes the daemon may send before more kCredit
+  template <class V> void fields(V& v) { v(1, credit); }
 };
 
 struct StatsMsg {

@@ -2,8 +2,8 @@
 import documented
 import httpx
 
-# Not reached by an HTTP client: the WebSocket route is exercised in test_output.py.
-ELSEWHERE = {("/api/v1/sandboxes/{ref}/commands/ws", "get"), ("/healthz", "get"),
+# Not reached by an HTTP client: the WebSocket routes are exercised in test_output.py and test_tunnels.py.
+ELSEWHERE = {("/api/v1/sandboxes/{ref}/commands/ws", "get"), ("/api/v1/sandboxes/{ref}/tunnel", "get"), ("/healthz", "get"),
              ("/readyz", "get"), ("/metrics", "get")}  # test_operation.py
 
 
@@ -85,7 +85,7 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
                 params = {"path": "/x", "stream": "stdout"}
                 params = {name: params[name] for name in params if name in str(operations[method].get("parameters"))}
                 got = http.request(method, path.replace("{ref}", "none").replace("{id}", "none"), params=params, **sends)
-                assert got.status_code == (426 if tail == "/commands/ws" else 404), (method, path, got.text)
+                assert got.status_code == (426 if tail in ("/commands/ws", "/tunnel") else 404), (method, path, got.text)
     ref = f"/api/v1/sandboxes/{box['id']}"
     files = f"{ref}/files"
     http.put(files, params={"path": "/tmp/f"}, content=b"0123")

@@ -23,7 +23,7 @@ def wire_messages():
     nested = tlv(1, text) + tlv(2, number)
     bodies = [b"", *(b"".join(tlv(tag, value) for tag in range(1, 24)) for value in (number, text, nested, b"\1")),
               b"".join(tlv(tag, number if tag % 2 else text) for tag in range(1, 24))]
-    yield from (bytes([which]) + body for which in range(24) for body in bodies)
+    yield from (bytes([which]) + body for which in range(26) for body in bodies)
     yield bytes([0, 1, 1]) + number + b"bytes of a DATA frame"
 
 
@@ -36,6 +36,20 @@ def wire_frames():
     yield frame(9, 2, b"half of it")[:-3]
     yield struct.pack("<I", 0xFFFFFFFF) + b"too long"
     yield struct.pack("<I", 3) + b"too short"
+
+
+def yamux_frame(kind, flags, stream, length, payload=b""):
+    return struct.pack(">BBHII", 0, kind, flags, stream, length) + payload
+
+
+def yamux():
+    opened = yamux_frame(1, 1, 1, 0)
+    request = yamux_frame(0, 0, 1, 3, b"\1\x15\x38")
+    yield opened + request + yamux_frame(0, 0, 1, 5, b"hello") + yamux_frame(1, 0, 1, 65536) + yamux_frame(0, 4, 1, 0)
+    yield opened + yamux_frame(0, 1, 3, 3, b"abc") + yamux_frame(2, 1, 0, 7) + yamux_frame(1, 8, 1, 0) + yamux_frame(3, 0, 0, 0)
+    yield opened + yamux_frame(0, 0, 1, 1 << 20, b"more than the window")
+    yield opened + opened
+    yield yamux_frame(0, 0, 9, 4, b"none") + yamux_frame(2, 2, 0, 1) + b"\1"
 
 
 def spool_layout():
@@ -88,7 +102,7 @@ def body():
 
 
 def main():
-    for make in (wire_messages, wire_frames, spool_layout, guest_text, http, codec, body):
+    for make in (wire_messages, wire_frames, yamux, spool_layout, guest_text, http, codec, body):
         place = pathlib.Path(sys.argv[1]) / make.__name__
         place.mkdir(parents=True, exist_ok=True)
         for number, data in enumerate(make()):

@@ -6,6 +6,7 @@
 #include "api/langsmith/errors.h"
 #include "api/langsmith/execute.h"
 #include "api/langsmith/files.h"
+#include "api/langsmith/tunnel.h"
 
 namespace cay::api {
 namespace {
@@ -131,7 +132,7 @@ class Table {
     plain("POST", "/dp/{name}/grep", grep_files, data_error("ReadError"));
     router_.add("POST", prefix_ + "/dp/{name}/execute/stream/start", unbuilt("execution over SSE"));
     router_.add("POST", prefix_ + "/dp/{name}/execute/stream/resume", unbuilt("execution over SSE"));
-    router_.add("GET", prefix_ + "/dp/{name}/tunnel", unbuilt("a tunnel"));
+    router_.add("GET", prefix_ + "/dp/{name}/tunnel", tunnel_ws(cay));
   }
 
   http::Router& router_;

@@ -54,6 +54,9 @@ Task<void> read_output(core::Cay& cay, ExchangePtr exchange);
 // command_stream.cc
 Task<void> command_stream(core::Cay& cay, ExchangePtr exchange);
 
+// tunnel.cc
+Task<void> tunnel(core::Cay& cay, ExchangePtr exchange);
+
 // files.cc
 Task<void> read_file(core::Cay& cay, ExchangePtr exchange);
 Task<void> head_file(core::Cay& cay, ExchangePtr exchange);

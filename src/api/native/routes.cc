@@ -70,6 +70,7 @@ void add_sandbox_routes(Adder& to) {
   to.add("GET", "/sandboxes/{ref}/usage", sandbox_usage);
   to.add("GET", "/sandboxes/{ref}/programs", sandbox_programs);
   to.add("POST", "/sandboxes/{ref}/batch", batch);
+  to.add("GET", "/sandboxes/{ref}/tunnel", tunnel);
 }
 
 void add_command_routes(Adder& to) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "async/task.h"
+#include "core/ports/tunnel.h"
 #include "model/command.h"
 #include "model/file.h"
 #include "model/program.h"
@@ -131,6 +132,9 @@ class LiveSandbox {
   // kDeadlineExceeded (pause_timeout): it runs on.
   virtual Task<void> pause() = 0;
   virtual Task<void> resume() = 0;
+  // Connects to 127.0.0.1:port inside, else to [::1]:port. Fails kNotReady (connect_refused) nothing
+  // listens there; kDeadlineExceeded (connect_timed_out); kExhausted (too_many_tunnels).
+  virtual Task<std::unique_ptr<Tunnel>> open_tunnel(std::uint16_t port) = 0;
 };
 
 struct BootSpec {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "async/event.h"
@@ -26,6 +27,9 @@ class FakeLiveSandbox : public LiveSandbox {
   FakeLiveSandbox(BootSpec spec, FakeDisk disk) : boot_spec(std::move(spec)), disk_(std::move(disk)) {}
 
   BootSpec boot_spec;
+  std::set<std::uint16_t> echo_ports;  // where something listens that sends back what it gets
+  int tunnels = 0;                     // open now
+  std::optional<Error> tunnel_error;   // what listens breaks its connections
   SandboxStats numbers;  // what stats() gives
   std::optional<Error> pause_error;
   FakeCommands& fake_commands() { return *disk_.commands; }
@@ -58,6 +62,7 @@ class FakeLiveSandbox : public LiveSandbox {
   Task<SandboxStats> stats() override;
   Task<void> pause() override;
   Task<void> resume() override;
+  Task<std::unique_ptr<Tunnel>> open_tunnel(std::uint16_t port) override;
 
  private:
   FakeDisk disk_;

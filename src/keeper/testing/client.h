@@ -43,6 +43,8 @@ class Client {
   }
   // The next frame of `channel`. Throws when the keeper hangs up or says nothing for 20 s.
   wire::Frame next(std::uint32_t channel);
+  // Whether one has come already.
+  bool has(std::uint32_t channel) { return !inbox_[channel].empty(); }
   // One request, one answer.
   template <wire::Message T>
   wire::Frame call(wire::Type type, const T& message) {

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 namespace cay::keeper::testing {
@@ -126,6 +127,19 @@ Client LocalKeeper::client() const {
 
 long LocalKeeper::rss_kib() const { return status_kib(pid_, "VmRSS"); }
 long LocalKeeper::peak_kib() const { return status_kib(pid_, "VmHWM"); }
+
+long LocalKeeper::cpu_ticks() const {
+  std::ifstream stat("/proc/" + std::to_string(pid_) + "/stat");
+  std::string all;
+  std::getline(stat, all);
+  std::istringstream fields(all.substr(all.rfind(')') + 2));
+  constexpr int kUser = 11;  // proc(5), counted from the state
+  long user = 0, system = 0;
+  std::string skipped;
+  for (int i = 0; i < kUser; ++i) fields >> skipped;
+  fields >> user >> system;
+  return user + system;
+}
 
 int LocalKeeper::wait() {
   int status = 0;

@@ -45,6 +45,8 @@ class LocalKeeper {
   // Resident memory now, and the most it ever was, in KiB.
   long rss_kib() const;
   long peak_kib() const;
+  // Time it has used, in clock ticks.
+  long cpu_ticks() const;
   // Waits for the keeper's own end; its exit code.
   int wait();
 

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/sched.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -16,6 +18,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -150,6 +153,11 @@ void LocalSandbox::enter(Context& context) {
     must(::mount("proc", "/proc", "proc", 0, nullptr) == 0, "proc");
     must(::mount("tmpfs", "/dev/shm", "tmpfs", 0, nullptr) == 0, "shm");
     must(::mount("devpts", "/dev/pts", "devpts", 0, "newinstance,mode=620,ptmxmode=666,gid=5,uid=0") == 0, "devpts");
+    const UniqueFd any(::socket(AF_INET, SOCK_DGRAM, 0));
+    ifreq loopback{};
+    std::strcpy(loopback.ifr_name, "lo");
+    loopback.ifr_flags = IFF_UP | IFF_RUNNING | IFF_LOOPBACK;
+    must(::ioctl(any.get(), SIOCSIFFLAGS, &loopback) == 0, "loopback");
     // setns(pidfd) asks for trace access, which an undumpable process of this memory would refuse.
     ::prctl(PR_SET_DUMPABLE, 1);
     ::close(mapped[0]);

@@ -78,6 +78,10 @@ Task<wire::Frame> Channel::next(Deadline deadline) {
   }
 }
 
+asio::awaitable<void> Channel::changed() {
+  co_await wait_until(state_->changed, Deadline::max());
+}
+
 Error unexpected_frame(const wire::Frame& frame, std::string_view wanted) {
   return Error{Code::kInternal, "protocol_error",
                "expected " + std::string(wanted) + ", got frame type " + std::to_string(frame.type) + " of " +

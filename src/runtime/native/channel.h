@@ -37,6 +37,10 @@ class Channel {
   // A frame that has come already. Errors as next().
   Result<std::optional<wire::Frame>> poll();
 
+  // Returns when something may have come, or the link was lost: look with poll(). For those who share
+  // a channel; every one of them is woken.
+  asio::awaitable<void> changed();
+
   // The peer's last word came: no kCancel is needed.
   void finish();
 

@@ -7,6 +7,7 @@
 #include "runtime/native/convert.h"
 #include "runtime/native/file_calls.h"
 #include "runtime/native/keeper_calls.h"
+#include "runtime/native/live_tunnel.h"
 
 namespace cay::runtime {
 namespace {
@@ -230,6 +231,11 @@ Task<void> NativeLiveSandbox::resume() {
   auto payload = std::string();
   auto done = co_await call_ok(line_, wire::Type::kResume, std::move(payload), Repeat::kSafe);
   co_return done;
+}
+
+Task<std::unique_ptr<core::Tunnel>> NativeLiveSandbox::open_tunnel(std::uint16_t port) {
+  auto tunnel = co_await LiveTunnel::open(line_, port);
+  co_return std::move(tunnel);
 }
 
 std::shared_ptr<PersistentLink> keeper_line(asio::any_io_executor loop, Dialer dial, wire::Hello hello,

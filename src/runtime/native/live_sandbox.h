@@ -43,6 +43,7 @@ class NativeLiveSandbox final : public core::LiveSandbox {
   Task<core::SandboxStats> stats() override;
   Task<void> pause() override;
   Task<void> resume() override;
+  Task<std::unique_ptr<core::Tunnel>> open_tunnel(std::uint16_t port) override;
 
  private:
   std::shared_ptr<PersistentLink> line_;

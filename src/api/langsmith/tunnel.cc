@@ -1,0 +1,44 @@
+#include "api/langsmith/tunnel.h"
+
+#include <boost/asio/this_coro.hpp>
+
+#include "api/langsmith/errors.h"
+#include "api/langsmith/tunnel_session.h"
+#include "model/ids.h"
+
+namespace cay::api::langsmith {
+namespace {
+
+constexpr std::size_t kMaxMessage = 1 << 20;
+
+asio::awaitable<void> serve_tunnel(core::Cay& cay, ExchangePtr exchange) {
+  const Principal who = exchange->principal();
+  const std::string ref = exchange->params().at("name");
+  if (!exchange->head().wants_websocket) {
+    auto response = envelope(400, "InvalidRequest", "this is a WebSocket endpoint: connect with Upgrade: websocket", new_uuid());
+    co_await exchange->respond(std::move(response));
+    co_return;
+  }
+  // An open tunnel keeps the sandbox awake, with connections on it or without.
+  auto hold = co_await cay.tunnels().hold(who, ref);
+  if (!hold) {
+    const auto error_id = note_error(hold.error());
+    const bool gone = hold.error().code == Code::kNotFound;
+    auto response = gone ? control_error(hold.error(), error_id) : not_ready_upgrade(hold.error(), error_id);
+    co_await exchange->respond(std::move(response));
+    co_return;
+  }
+  auto socket = co_await exchange->upgrade(kMaxMessage);
+  if (!socket) co_return;
+  auto executor = co_await asio::this_coro::executor;
+  TunnelSession session(cay, who, ref, *std::move(socket), executor);
+  co_await session.run();
+}
+
+}  // namespace
+
+http::Handler tunnel_ws(core::Cay& cay) {
+  return [&cay](ExchangePtr exchange) { return serve_tunnel(cay, std::move(exchange)); };
+}
+
+}  // namespace cay::api::langsmith

@@ -1,0 +1,46 @@
+#include "core/tunnels.h"
+
+#include "core/errors.h"
+
+namespace cay::core {
+namespace {
+
+// Members are destroyed in reverse: the connection before the hold.
+class HeldTunnel : public Tunnel {
+ public:
+  HeldTunnel(std::unique_ptr<Tunnel> inner, Held held) : held_(std::move(held)), inner_(std::move(inner)) {}
+  Task<Bytes> read() override {
+    auto bytes = co_await inner_->read();
+    if (bytes) held_.entry->bytes_out += bytes->size();
+    co_return bytes;
+  }
+  Task<void> write(Bytes bytes) override {
+    const std::size_t size = bytes.size();
+    auto written = co_await inner_->write(std::move(bytes));
+    if (written) held_.entry->bytes_in += size;
+    co_return written;
+  }
+  Task<void> shut_write() override { return inner_->shut_write(); }
+
+ private:
+  Held held_;
+  std::unique_ptr<Tunnel> inner_;
+};
+
+}  // namespace
+
+Task<std::unique_ptr<Tunnel>> TunnelVerbs::open(Principal who, std::string ref, std::uint16_t port) {
+  if (port == 0) co_return invalid("invalid_port", "a port is 1 to 65535");
+  CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  auto live = held.live;
+  CAY_CO_TRY(auto inner, co_await live->open_tunnel(port));
+  co_return std::unique_ptr<Tunnel>(std::make_unique<HeldTunnel>(std::move(inner), std::move(held)));
+}
+
+Task<std::shared_ptr<void>> TunnelVerbs::hold(Principal who, std::string ref) {
+  CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  held.live.reset();  // awake is all that is asked for: a stop lets its keeper go
+  co_return std::shared_ptr<void>(std::make_shared<Held>(std::move(held)));
+}
+
+}  // namespace cay::core

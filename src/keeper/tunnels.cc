@@ -1,0 +1,272 @@
+#include "keeper/tunnels.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace cay::keeper {
+namespace {
+
+using wire::Type;
+
+constexpr std::uint64_t kGrantStep = Tunnels::kWindow / 4;
+constexpr std::uint64_t kMostCredit = std::uint64_t{1} << 40;
+constexpr int kKernelBuffer = 256 * 1024;  // of each direction: a guest decides how full they are
+constexpr int kReadsInARow = 4;            // then others on the loop have their turn
+
+int connect_to(int fd, bool v6, std::uint16_t port) {
+  if (v6) {
+    sockaddr_in6 address{};
+    address.sin6_family = AF_INET6;
+    address.sin6_port = htons(port);
+    address.sin6_addr = in6addr_loopback;
+    return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+  }
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+}
+
+// With nobody listening, a connect to a port of the ephemeral range may meet itself.
+bool met_itself(int fd) {
+  sockaddr_storage ours{}, theirs{};
+  socklen_t size = sizeof ours, other = sizeof theirs;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&ours), &size) != 0) return false;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&theirs), &other) != 0) return false;
+  return size == other && std::memcmp(&ours, &theirs, size) == 0;
+}
+
+void set_options(int fd) {
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kKernelBuffer, sizeof kKernelBuffer);
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kKernelBuffer, sizeof kKernelBuffer);
+}
+
+}  // namespace
+
+void Tunnels::open(ReplyTo to, const wire::OpenTunnel& request) {
+  if (request.port == 0 || request.port > 65535) {
+    return outbox_.fail(to, Error{Code::kInvalidArgument, "invalid_port", "a port is 1 to 65535", 0});
+  }
+  if (flows_.size() >= kMost) {
+    return outbox_.fail(to, Error{Code::kExhausted, "too_many_tunnels",
+                                  "the sandbox has " + std::to_string(kMost) +
+                                      " connections through tunnels open already: close some", 0});
+  }
+  auto flow = std::make_shared<Flow>();
+  flow->to = to;
+  flow->port = static_cast<std::uint16_t>(request.port);
+  flow->credit = std::min(request.credit, kMostCredit);
+  flows_.emplace(to.channel, flow);
+  const std::int64_t limit = request.timeout_ms > 0 ? request.timeout_ms : kConnectMs;
+  flow->deadline = loop_.after(limit, [this, flow] {
+    fail(flow, Error{Code::kDeadlineExceeded, "connect_timed_out",
+                     "what listens on port " + std::to_string(flow->port) +
+                         " in the sandbox accepts no connection: it may be busy or stopped", ETIMEDOUT});
+  });
+  sockets_.take([this, flow](Result<GuestSockets::Pair> pair) {
+    if (flow->over) return;
+    if (!pair) return fail(flow, pair.error());
+    flow->socket = std::move(pair->v4);
+    flow->second = std::move(pair->v6);
+    connect(flow);
+  });
+}
+
+void Tunnels::connect(const FlowPtr& flow) {
+  set_options(flow->socket.get());
+  const int err = connect_to(flow->socket.get(), flow->second_try, flow->port);
+  if (err == 0) return opened(flow);
+  if (err != EINPROGRESS) return refused(flow, err);
+  flow->watch = loop_.watch(flow->socket.get(), EPOLLOUT, [this, flow](std::uint32_t) { on_connected(flow); });
+}
+
+void Tunnels::on_connected(const FlowPtr& flow) {
+  int err = 0;
+  socklen_t size = sizeof err;
+  if (::getsockopt(flow->socket.get(), SOL_SOCKET, SO_ERROR, &err, &size) != 0) err = errno;
+  if (err != 0) return refused(flow, err);
+  opened(flow);
+}
+
+void Tunnels::refused(const FlowPtr& flow, int err) {
+  flow->watch.reset();
+  if (flow->second) {
+    flow->second_try = true;
+    flow->socket = std::move(flow->second);
+    return connect(flow);
+  }
+  fail(flow, Error{Code::kNotReady, "connect_refused",
+                   "nothing listens on port " + std::to_string(flow->port) +
+                       " in the sandbox: start the server, or wait until it listens", err});
+}
+
+void Tunnels::opened(const FlowPtr& flow) {
+  if (met_itself(flow->socket.get())) return refused(flow, ECONNREFUSED);
+  flow->deadline.reset();
+  flow->watch.reset();
+  flow->second.reset();
+  flow->open = true;
+  flow->window = kWindow;
+  outbox_.send(flow->to, Type::kTunnelOpen, wire::TunnelOpen{kWindow});
+  want(flow);
+}
+
+void Tunnels::on_frame(std::uint32_t channel, Type type, std::string_view payload) {
+  const FlowPtr flow = flows_.at(channel);
+  if (type == Type::kCancel) return end(flow, How::kReset);
+  if (type == Type::kCredit) {
+    const auto credit = wire::decode<wire::Credit>(payload);
+    if (!credit) return;
+    flow->credit = std::min(kMostCredit, flow->credit + std::min(kMostCredit, credit->bytes));
+    return flow->open ? want(flow) : void();
+  }
+  const auto data = type == Type::kData ? wire::decode_data(payload) : std::nullopt;
+  const bool fine = type == Type::kEof || (data && data->bytes.size() <= flow->window);
+  if (!flow->open || flow->daemon_eof || !fine) {
+    return fail(flow, Error{Code::kInvalidArgument, "tunnel_overrun", "more data was sent than was asked for", 0});
+  }
+  if (type == Type::kEof) {
+    flow->daemon_eof = true;
+  } else {
+    flow->window -= data->bytes.size();
+    if (flow->out_begin > 0) {
+      flow->out.erase(0, flow->out_begin);
+      flow->out_begin = 0;
+    }
+    flow->out += data->bytes;
+  }
+  flush(flow);
+}
+
+void Tunnels::on_events(const FlowPtr& flow, std::uint32_t ready) {
+  if (flow->out_begin < flow->out.size() && (ready & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) flush(flow);
+  if (flow->over) return;
+  if ((ready & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read_some(flow);
+  if (!flow->over) want(flow);
+}
+
+void Tunnels::read_some(const FlowPtr& flow) {
+  static std::array<char, wire::kDataChunk> buffer;
+  for (int i = 0; i < kReadsInARow && !flow->guest_eof && flow->credit > 0; ++i) {
+    if (!outbox_.room()) {
+      flow->blocked = true;
+      return;
+    }
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(flow->credit, buffer.size()));
+    const ssize_t got = ::recv(flow->socket.get(), buffer.data(), most, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return;
+    if (got < 0) return broken(flow, errno);
+    if (got == 0) {
+      flow->guest_eof = true;
+      outbox_.send(flow->to, Type::kEof, wire::Eof{});
+      if (flow->shut) {
+        outbox_.ok(flow->to);
+        end(flow, How::kGracefully);
+      }
+      return;
+    }
+    wire::Data data;
+    data.offset = flow->offset;
+    data.bytes = std::string_view(buffer.data(), static_cast<std::size_t>(got));
+    outbox_.send_data(flow->to, data);
+    flow->offset += data.bytes.size();
+    flow->credit -= data.bytes.size();
+    if (data.bytes.size() < most) return;
+  }
+}
+
+void Tunnels::flush(const FlowPtr& flow) {
+  while (flow->out_begin < flow->out.size()) {
+    const ssize_t done = ::send(flow->socket.get(), flow->out.data() + flow->out_begin,
+                                flow->out.size() - flow->out_begin, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0 && errno == EAGAIN) break;
+    if (done < 0) return broken(flow, errno);
+    flow->out_begin += static_cast<std::size_t>(done);
+    flow->to_grant += static_cast<std::uint64_t>(done);
+  }
+  const bool empty = flow->out_begin == flow->out.size();
+  if (empty) {
+    flow->out.clear();
+    flow->out_begin = 0;
+  }
+  if (flow->to_grant >= kGrantStep && !flow->daemon_eof) {
+    flow->window += flow->to_grant;
+    outbox_.send(flow->to, Type::kCredit, wire::Credit{std::exchange(flow->to_grant, 0)});
+  }
+  if (empty && flow->daemon_eof && !flow->shut) {
+    flow->shut = true;
+    ::shutdown(flow->socket.get(), SHUT_WR);
+    if (flow->guest_eof) {
+      outbox_.ok(flow->to);
+      return end(flow, How::kGracefully);
+    }
+  }
+  want(flow);
+}
+
+// No watch while there is nothing to do: a hang-up is level-triggered news that cannot be silenced.
+void Tunnels::want(const FlowPtr& flow) {
+  std::uint32_t events = 0;
+  if (!flow->guest_eof && !flow->blocked && flow->credit > 0) events |= EPOLLIN;
+  if (flow->out_begin < flow->out.size()) events |= EPOLLOUT;
+  if (events == 0) return flow->watch.reset();
+  if (flow->watch) return flow->watch.want(events);
+  flow->watch = loop_.watch(flow->socket.get(), events, [this, flow](std::uint32_t ready) { on_events(flow, ready); });
+}
+
+void Tunnels::pump() {
+  std::vector<FlowPtr> blocked;
+  for (const auto& [channel, flow] : flows_) {
+    if (flow->blocked) blocked.push_back(flow);
+  }
+  for (const FlowPtr& flow : blocked) {
+    if (flow->over) continue;
+    flow->blocked = false;
+    want(flow);
+  }
+}
+
+void Tunnels::broken(const FlowPtr& flow, int err) {
+  fail(flow, Error{Code::kCancelled, "connection_reset",
+                   "the program that listens on port " + std::to_string(flow->port) +
+                       " in the sandbox broke the connection", err});
+}
+
+void Tunnels::fail(const FlowPtr& flow, const Error& error) {
+  outbox_.fail(flow->to, error);
+  end(flow, How::kReset);
+}
+
+void Tunnels::end(const FlowPtr& flow, How how) {
+  if (flow->over) return;
+  flow->over = true;
+  if (const auto found = flows_.find(flow->to.channel); found != flows_.end() && found->second == flow) flows_.erase(found);
+  flow->watch.reset();
+  flow->deadline.reset();
+  if (flow->socket && how == How::kReset) {
+    const linger now{1, 0};  // the guest sees a reset, never an end that looks like success
+    ::setsockopt(flow->socket.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  }
+  flow->socket.reset();
+  flow->second.reset();
+}
+
+void Tunnels::cancel_all() {
+  while (!flows_.empty()) end(FlowPtr(flows_.begin()->second), How::kReset);
+}
+
+}  // namespace cay::keeper

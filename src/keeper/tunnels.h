@@ -1,0 +1,82 @@
+// Tunnels: TCP connections from the daemon to what listens on the sandbox's own loopback. The address
+// is always 127.0.0.1, then ::1, in the sandbox's network namespace: a request names a port and nothing
+// else. Bytes go both ways under credit; a side that does not read holds up only its own connection,
+// and what is held for one is bounded.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "keeper/guest_sockets.h"
+#include "keeper/loop.h"
+#include "keeper/outbox.h"
+#include "wire/messages.h"
+
+namespace cay::keeper {
+
+class Tunnels {
+ public:
+  static constexpr std::size_t kMost = 256;                  // connections at once
+  static constexpr std::uint64_t kWindow = 128 * 1024;       // bytes held for a guest that does not read
+  static constexpr std::int64_t kConnectMs = 8000;
+
+  Tunnels(Loop& loop, Outbox& outbox, GuestSockets& sockets) : loop_(loop), outbox_(outbox), sockets_(sockets) {}
+
+  // kInvalidArgument invalid_port; kNotReady connect_refused; kDeadlineExceeded connect_timed_out;
+  // kExhausted too_many_tunnels; kUnavailable tunnel_failed; once open, kCancelled connection_reset.
+  void open(ReplyTo to, const wire::OpenTunnel& request);
+  bool has(std::uint32_t channel) const { return flows_.contains(channel); }
+  // A frame of the daemon for one of them.
+  void on_frame(std::uint32_t channel, wire::Type type, std::string_view payload);
+  // The daemon's connection takes more again.
+  void pump();
+  void cancel_all();
+
+ private:
+  struct Flow {
+    ReplyTo to;
+    std::uint16_t port = 0;
+    UniqueFd socket;
+    UniqueFd second;              // for ::1, where 127.0.0.1 refuses
+    bool second_try = false;
+    Watch watch;
+    Timer deadline;               // of the connect
+    bool open = false;
+    bool over = false;
+    // guest -> daemon
+    std::uint64_t credit = 0;     // the daemon takes so many bytes
+    std::uint64_t offset = 0;
+    bool guest_eof = false;
+    bool blocked = false;         // the daemon's connection takes nothing now
+    // daemon -> guest
+    std::uint64_t window = 0;     // it may send so many
+    std::uint64_t to_grant = 0;
+    std::string out;
+    std::size_t out_begin = 0;
+    bool daemon_eof = false;
+    bool shut = false;            // the guest was told so
+  };
+  using FlowPtr = std::shared_ptr<Flow>;
+
+  void connect(const FlowPtr& flow);
+  void on_connected(const FlowPtr& flow);
+  void refused(const FlowPtr& flow, int err);
+  void opened(const FlowPtr& flow);
+  void on_events(const FlowPtr& flow, std::uint32_t ready);
+  void read_some(const FlowPtr& flow);
+  void flush(const FlowPtr& flow);
+  void want(const FlowPtr& flow);
+  void broken(const FlowPtr& flow, int err);
+  void fail(const FlowPtr& flow, const Error& error);
+  enum class How { kGracefully, kReset };
+  void end(const FlowPtr& flow, How how);
+
+  Loop& loop_;
+  Outbox& outbox_;
+  GuestSockets& sockets_;
+  std::map<std::uint32_t, FlowPtr> flows_;
+};
+
+}  // namespace cay::keeper

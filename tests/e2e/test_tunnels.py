@@ -1,0 +1,298 @@
+"""Tunnels: `cay tunnel` and the native WebSocket; bytes, ends, refusals, and programs inside that misbehave."""
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from harness import CAY, keeper_of, slow, wait_until
+
+SERVER = (pathlib.Path(__file__).resolve().parent.parent / "inside_server.py").read_text()
+FIRST = 7000
+ECHO, DIGEST, GREET, STUCK, BROKEN, FLOOD, ACCEPTS_NOBODY, PEER = range(FIRST, FIRST + 8)
+NOBODY = FIRST + 99
+
+
+def start_server(http, ref):
+    base = f"/api/v1/sandboxes/{ref}"
+    http.put(f"{base}/files", params={"path": "/tmp/server.py"}, content=SERVER).raise_for_status()
+    body = {"argv": ["python3", "/tmp/server.py", str(FIRST)], "wait": False, "timeout_s": 0, "idle_timeout_s": -1}
+    command = http.post(f"{base}/commands", json=body).json()
+    with http.stream("GET", f"{base}/commands/{command['id']}/output", params={"stream": "stdout", "follow": "true"}) as out:
+        assert next(out.iter_bytes()) == b"up\n"
+    return command["id"]
+
+
+@pytest.fixture
+def served(http, box):
+    start_server(http, box["id"])
+    return box
+
+
+@contextlib.contextmanager
+def tunnel(daemon, ref, *ports):
+    """`cay tunnel`; gives the local ports in order, and the process."""
+    process = subprocess.Popen([CAY, "tunnel", "--json", ref, *map(str, ports)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env={**os.environ, **daemon.env})
+    try:
+        lines = [json.loads(process.stdout.readline()) for _ in ports]
+        yield [line["local_port"] for line in lines], process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def dial(port):
+    return socket.create_connection(("127.0.0.1", port), timeout=slow(60))
+
+
+def read_all(sock):
+    out = b""
+    while data := sock.recv(65536):
+        out += data
+    return out
+
+
+def block(number):
+    return hashlib.sha256(str(number).encode()).digest() * 2048  # 64 KiB
+
+
+def exchange(port, blocks):
+    """Sends and reads back at once; returns both digests and the bytes that came."""
+    sent, got, size = hashlib.sha256(), hashlib.sha256(), 0
+    with dial(port) as sock:
+        def send():
+            for number in range(blocks):
+                sent.update(block(number))
+                sock.sendall(block(number))
+            sock.shutdown(socket.SHUT_WR)
+        sending = threading.Thread(target=send)
+        sending.start()
+        while data := sock.recv(1 << 18):
+            got.update(data)
+            size += len(data)
+        sending.join()
+    return sent.hexdigest(), got.hexdigest(), size
+
+
+@pytest.mark.heavy
+def test_200_mib_each_way_through_two_tunnels_at_once(daemon, served):
+    blocks = 3200  # 200 MiB
+    with tunnel(daemon, served["name"], f"0:{ECHO}", f"0:{ECHO}") as (ports, _):
+        results = [None, None]
+        def one(i):
+            results[i] = exchange(ports[i], blocks if i == 0 else blocks // 10)
+        threads = [threading.Thread(target=one, args=(i,)) for i in range(2)]
+        began = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        took = time.monotonic() - began
+    for (sent, got, size), wanted in zip(results, (blocks << 16, (blocks // 10) << 16)):
+        assert size == wanted and sent == got
+    print(f"440 MiB in all through two tunnels: {440 / took:.0f} MiB/s")
+    assert took < slow(120)
+    limit = 64 << 20
+    assert resident_peak(keeper_of(daemon, served["id"])) < limit and resident_peak(daemon.process.pid) < limit
+
+
+def resident_peak(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def test_each_side_ends_for_itself(daemon, served):
+    with tunnel(daemon, served["name"], f"0:{DIGEST}", f"0:{GREET}") as (ports, _):
+        with dial(ports[0]) as sock:
+            sock.sendall(b"x" * 100_000)
+            sock.shutdown(socket.SHUT_WR)  # the answer comes only once the program has seen the end
+            assert read_all(sock).decode() == hashlib.sha256(b"x" * 100_000).hexdigest()
+        with dial(ports[1]) as sock:
+            assert read_all(sock) == b"good day\n"
+            sock.sendall(b"thanks")  # the other direction is open yet
+
+
+def test_a_refused_port_is_a_reset_here_and_a_sentence(daemon, served):
+    with tunnel(daemon, served["name"], f"0:{NOBODY}") as (ports, process):
+        with dial(ports[0]) as sock, pytest.raises(ConnectionResetError):
+            sock.recv(1)
+        assert f"nothing listens on port {NOBODY}" in process.stderr.readline().decode()
+
+
+def test_a_connection_broken_inside_is_a_reset_here(daemon, served):
+    with tunnel(daemon, served["name"], f"0:{BROKEN}") as (ports, process):
+        with dial(ports[0]) as sock, pytest.raises(ConnectionResetError):
+            sock.sendall(b"x")
+            sock.recv(1)
+        assert "broke the connection" in process.stderr.readline().decode()
+
+
+def test_programs_that_flood_or_never_read_hold_up_nobody_else(daemon, served, run):
+    with tunnel(daemon, served["name"], f"0:{STUCK}", f"0:{FLOOD}", f"0:{ECHO}") as (ports, _):
+        with dial(ports[0]) as stuck, dial(ports[1]) as flood:
+            stuck.settimeout(slow(1))
+            sent = 0
+            with pytest.raises(TimeoutError):  # back-pressure: it does not vanish into memory
+                while True:
+                    sent += stuck.send(bytes(65536))
+            assert sent < 64 << 20
+            assert flood.recv(10) == bytes(10)  # and then nobody reads it
+            for number in range(20):
+                with dial(ports[2]) as sock:
+                    sock.sendall(b"hello")
+                    sock.shutdown(socket.SHUT_WR)
+                    assert read_all(sock) == b"hello"
+            assert run("echo fine")["stdout"] == "fine\n"
+    limit = 64 << 20
+    assert resident_peak(keeper_of(daemon, served["id"])) < limit and resident_peak(daemon.process.pid) < limit
+
+
+def test_many_connections_at_once(daemon, served):
+    with tunnel(daemon, served["name"], f"0:{ECHO}") as (ports, _):
+        socks = [dial(ports[0]) for _ in range(100)]
+        for number, sock in enumerate(socks):
+            sock.sendall(str(number).encode())
+        for number, sock in enumerate(socks):
+            sock.shutdown(socket.SHUT_WR)
+            assert read_all(sock) == str(number).encode()
+            sock.close()
+
+
+def test_only_the_sandboxs_own_loopback(daemon, served):
+    """The host listens on a port where nothing listens inside; the control is a program inside on another."""
+    with socket.create_server(("127.0.0.1", 0)) as host:
+        host.settimeout(0.2)
+        port = host.getsockname()[1]
+        with tunnel(daemon, served["name"], f"0:{port}", f"0:{PEER}") as (ports, _):
+            with dial(ports[0]) as sock, pytest.raises(ConnectionResetError):
+                sock.recv(1)
+            with dial(ports[1]) as sock:
+                assert read_all(sock) == b"127.0.0.1"
+        with pytest.raises(TimeoutError):
+            host.accept()
+
+
+def test_a_restarted_daemon_breaks_what_is_open_and_serves_what_comes(own_daemon):
+    daemon = own_daemon()
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()
+        start_server(http, box["id"])
+        with tunnel(daemon, box["name"], f"0:{ECHO}") as (ports, _):
+            old = dial(ports[0])
+            old.sendall(b"x")
+            assert old.recv(1) == b"x"
+            daemon.kill()
+            with pytest.raises(ConnectionResetError):
+                old.recv(1)
+            waiting = dial(ports[0])  # no daemon: it waits for one
+            waiting.sendall(b"later")
+            daemon.start(listen=f"127.0.0.1:{daemon.port}")
+            waiting.shutdown(socket.SHUT_WR)
+            assert read_all(waiting) == b"later"
+
+
+def test_a_connection_wakes_a_stopped_sandbox(daemon, http, served):
+    ref = f"/api/v1/sandboxes/{served['id']}"
+    with tunnel(daemon, served["name"], f"0:{ECHO}") as (ports, process):
+        assert http.post(f"{ref}/stop").status_code < 300
+        with dial(ports[0]) as sock, pytest.raises(ConnectionResetError):
+            sock.recv(1)  # awake, but its programs ended with the stop
+        assert "nothing listens" in process.stderr.readline().decode()
+        assert http.get(ref).json()["state"] == "ready"
+        start_server(http, served["id"])
+        with dial(ports[0]) as sock:
+            sock.sendall(b"again")
+            sock.shutdown(socket.SHUT_WR)
+            assert read_all(sock) == b"again"
+
+
+def test_a_stop_ends_open_connections(daemon, http, served):
+    with tunnel(daemon, served["name"], f"0:{ECHO}") as (ports, _):
+        with dial(ports[0]) as sock:
+            sock.sendall(b"x")
+            assert sock.recv(1) == b"x"
+            assert http.post(f"/api/v1/sandboxes/{served['id']}/stop").status_code < 300
+            with contextlib.suppress(ConnectionResetError):  # or the end, which the kernel tells for a killed program
+                assert sock.recv(1) == b""
+
+
+def test_a_connection_is_use(daemon, http):
+    box = http.post("/api/v1/sandboxes", json={"idle_ttl_s": 2}).json()
+    ref = f"/api/v1/sandboxes/{box['id']}"
+    try:
+        start_server(http, box["id"])
+        with tunnel(daemon, box["name"], f"0:{ECHO}") as (ports, _):
+            with dial(ports[0]) as sock:
+                began = time.monotonic()
+                wait_until(lambda: time.monotonic() - began > 5, "more than twice its idle time")
+                sock.sendall(b"still")
+                assert sock.recv(5) == b"still"
+        wait_until(lambda: http.get(ref).json()["state"] == "stopped", "idle once the connection is closed", 30)
+    finally:
+        http.delete(ref)
+
+
+def test_wrong_use_is_told_at_once(daemon, served):
+    got = daemon.cli("tunnel", "no-such-box", "5432")
+    assert got.code == 125 and b"no sandbox" in got.err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        got = daemon.cli("tunnel", served["name"], f"{taken.getsockname()[1]}:{ECHO}")
+    assert got.code == 125 and b"in use" in got.err
+    assert daemon.cli("tunnel", served["name"], "web").code == 125
+
+
+# The native WebSocket.
+
+def open_socket(daemon, ref, port):
+    return connect(f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/{ref}/tunnel?port={port}",
+                   additional_headers={"X-Api-Key": daemon.key}, compression=None, max_size=1 << 20,
+                   open_timeout=slow(60))
+
+
+def refusal(daemon, ref, port):
+    with pytest.raises(InvalidStatus) as refused:
+        open_socket(daemon, ref, port)
+    return refused.value.response.status_code, json.loads(refused.value.response.body)["error"]["reason"]
+
+
+def test_the_websocket_by_hand(daemon, served):
+    with open_socket(daemon, served["id"], DIGEST) as ws:
+        ws.send(b"abc")
+        ws.send(json.dumps({"type": "eof"}))
+        assert ws.recv(timeout=slow(30)).decode() == hashlib.sha256(b"abc").hexdigest()
+        assert json.loads(ws.recv(timeout=slow(30))) == {"type": "eof"}
+    with open_socket(daemon, served["id"], FLOOD) as ws:
+        got = 0
+        while got < 256 << 10:
+            got += len(ws.recv(timeout=slow(30)))
+        assert got == 256 << 10
+        with pytest.raises(TimeoutError):
+            ws.recv(timeout=0.3)  # no more without credit
+        ws.send(json.dumps({"type": "credit", "bytes": 5}))
+        assert ws.recv(timeout=slow(30)) == bytes(5)
+
+
+def test_refusals_of_the_websocket_are_typed_answers(daemon, http, served):
+    assert refusal(daemon, served["id"], NOBODY) == (409, "connect_refused")
+    assert refusal(daemon, served["id"], 0) == (400, "invalid_query")
+    assert refusal(daemon, "none", ECHO) == (404, "sandbox_not_found")
+    assert http.get(f"/api/v1/sandboxes/{served['id']}/tunnel", params={"port": 80}).status_code == 426
+
+
+def test_a_program_that_accepts_nobody_is_told_in_time(daemon, served):
+    """The kernel completes a few connects for it and lets the rest wait."""
+    with contextlib.ExitStack() as held, pytest.raises(InvalidStatus) as refused:
+        for _ in range(8):
+            held.enter_context(open_socket(daemon, served["id"], ACCEPTS_NOBODY))
+    assert json.loads(refused.value.response.body)["error"]["reason"] == "connect_timed_out"
