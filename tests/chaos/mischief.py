@@ -1,29 +1,11 @@
 """What is done to one sandbox while it is used: stopped and started, held still and let go, its keeper killed."""
-import os
-import pathlib
-import signal
-import subprocess
 import threading
 import time
 
-from harness import AS_ROOT
+from harness import kill_keeper, processes_of
 from native import BROKEN, GaveUp, Refused, milliseconds_now
 
 LIMIT = 60  # seconds in which the daemon, which is killed all the time, must have said it
-PROC = pathlib.Path("/proc")
-
-
-def processes_of(box_id):
-    """(pid, is the keeper) of every process in one of the sandbox's cgroups."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir(PROC)):
-        try:
-            cgroup = (PROC / pid / "cgroup").read_text()
-        except OSError:
-            continue
-        if box_id in cgroup:
-            found.append((int(pid), "keeper" in cgroup))
-    return found
 
 
 class Mischief(threading.Thread):
@@ -58,7 +40,7 @@ class Mischief(threading.Thread):
     def wait_until(self, condition, what):
         end = time.monotonic() + LIMIT
         while not condition():
-            assert time.monotonic() < end, f"not within {LIMIT} s: {what}"
+            assert time.monotonic() < end, f"not within {LIMIT} s: {what}; it is {self.state()}"
             time.sleep(0.02)
 
     # ---- the deeds ----
@@ -108,13 +90,7 @@ class Mischief(threading.Thread):
         state, _, box_id = self.state()
         if state not in ("ready", "paused"):
             return  # on its way up the death of a keeper is a failed start: the request says so
-        keeper = next((pid for pid, is_keeper in processes_of(box_id) if is_keeper), None)
-        if keeper is None:
-            return
-        if AS_ROOT:
-            subprocess.run([*AS_ROOT, "kill", "-KILL", str(keeper)], check=True)
-        else:
-            os.kill(keeper, signal.SIGKILL)
+        kill_keeper(None, box_id)
         self.box.faults.keepers_killed.append(milliseconds_now())
         self.client.count("keepers killed")
         told = {}
