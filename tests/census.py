@@ -41,6 +41,56 @@ def _loops(data):
     return sum(str(data) in line for line in lines)
 
 
+def _launchers(instance):
+    """Pids of this instance's launcher: its mount namespace is where the store is, and what it holds open lives on."""
+    found = []
+    for pid in _processes(instance):
+        try:
+            words = (pathlib.Path("/proc") / pid / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if words.startswith(b"cay-launcher\0"):
+            found.append(pathlib.Path("/proc") / pid)
+    return found
+
+
+def _mounts(data, instance, launchers):
+    """In our mount namespace and in the launcher's."""
+    total, seen = 0, set()
+    for proc in [pathlib.Path("/proc/self"), *launchers]:
+        try:
+            space = os.readlink(proc / "ns/mnt")
+            lines = (proc / "mountinfo").read_text().splitlines()
+        except OSError:
+            continue
+        if space not in seen:
+            seen.add(space)
+            total += sum(str(data) in line or instance in line for line in lines)
+    return total
+
+
+def _disks(data, launchers):
+    """Writable layers: in the store, as the launcher sees it."""
+    seen = set()
+    for root in [pathlib.Path("/"), *(proc / "root" for proc in launchers)]:
+        try:
+            seen |= set(os.listdir(root / str(data / "store").lstrip("/")))
+        except OSError:
+            pass
+    return len(seen)
+
+
+def _held(launchers):
+    """Descriptors of the launcher: each may hold a namespace, a mount or a process that nobody else knows of."""
+    total = 0
+    for proc in launchers:
+        try:
+            total += len(os.listdir(proc / "fd"))
+        except OSError:
+            pass
+    return total
+
+
 def _files(path):
     return sum(len(dirs) + len(files) for root, dirs, files in os.walk(path) if "/layers" not in root)
 
@@ -58,15 +108,15 @@ def census(daemon):
     tables = [row[0] for row in db.execute("select name from sqlite_master where type='table' and name not like 'sqlite%'")]
     rows = {table: db.execute(f"select count(*) from {table}").fetchone()[0] for table in tables if table not in REMEMBERED}
     db.close()
-    pids = _processes(instance)
+    pids, launchers = _processes(instance), _launchers(instance)
     return {
         "processes": len(pids),
         "cgroups": _cgroups(instance),
         "namespaces": _namespaces(pids),
-        "mounts": sum(str(data) in line or instance in line
-                      for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()),
+        "mounts": _mounts(data, instance, launchers),
+        "disks": _disks(data, launchers),
+        "held by the launcher": _held(launchers),
         "loops": _loops(data),
         "data files": sum(_files(data / part) for part in ("run", "spool", "sandboxes") if (data / part).exists()),
-        "slots": len(os.listdir("/run/cay/slots")) if os.path.isdir("/run/cay/slots") else 0,
         "rows": rows,
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the include arrows between the rooms of src/, and the shapes of co_await that travel.
+"""Holds the include arrows between the rooms of src/, the shapes of co_await that travel, and the catalogue of errors.
 
     tools/lint.py            check the tree; exit 1 and name each place on trouble
     tools/lint.py --self     check that the checks can fail (run by the tests)
@@ -44,6 +44,13 @@ AWAIT_SHAPES = [
     (re.compile(r"\bco_await\b.*\bco_await\b"), "two co_awaits in one statement"),
     (re.compile(r"\bco_await\s+[\w:.>()-]*\(\s*\[[^\]]*\]"), "co_await of a call that takes a lambda literal"),
 ]
+# A typed error's reason, where it is made. Each stands in docs/errors.md, with cause and remedy.
+REASONS = [
+    re.compile(r'\bCode::k\w+,\s*"([a-z][a-z0-9_]+)"\s*,'),
+    re.compile(r'\b(?:bad|invalid|exhausted)\(\s*(?:\d+,\s*)?"([a-z][a-z0-9_]+)"\s*,'),
+    re.compile(r'\bCode::k\w+,\s*[^,"]*\? "([a-z][a-z0-9_]+)" : "[a-z0-9_]+"'),
+    re.compile(r'\bCode::k\w+,\s*[^,"]*\? "[a-z0-9_]+" : "([a-z][a-z0-9_]+)"'),
+]
 DETACHED = re.compile(r"\basio::detached\b")
 DETACHED_HOME = "src/async/"
 
@@ -73,6 +80,24 @@ def check_file(name, text):
             yield number, "asio::detached outside src/async: nobody owns that coroutine"
 
 
+def reasons_of(text):
+    return {found for shape in REASONS for found in shape.findall(text)}
+
+
+def check_reasons():
+    """Every reason of an error is in the catalogue."""
+    known = set(re.findall(r"`([a-z0-9_]+)`", (ROOT / "docs/errors.md").read_text(encoding="utf-8")))
+    bad = 0
+    for path in sorted([*(ROOT / "src").rglob("*.cc"), *(ROOT / "apps").rglob("*.cc")]):
+        name = str(path.relative_to(ROOT))
+        if TEST_ROOMS.search(name) or "/fuzz/" in name:
+            continue
+        for reason in sorted(reasons_of(path.read_text(encoding="utf-8")) - known):
+            print(f"{name}: the reason {reason} is not in docs/errors.md")
+            bad += 1
+    return bad
+
+
 def check_tree():
     bad = 0
     for path in sorted((ROOT / "src").rglob("*")):
@@ -100,6 +125,9 @@ def self_check():
     }
     missed = [name for name, text in cases.items() if not list(check_file(name, text))]
     clean = list(check_file('src/api/z.cc', '#include "core/cay.h"\nauto ok = co_await ready();  // if (co_await x())'))
+    made = reasons_of('return Error{Code::kLost, "one_of", 0}; bad(400, "two_of", x); {Code::kX, key ? "three_of" : "four_of", y}')
+    if made != {"one_of", "two_of", "three_of", "four_of"}:
+        missed.append(f"reasons: {made}")
     if missed or clean:
         print(f"lint: self-check failed: missed {missed}, false alarms {clean}")
         return 1
@@ -109,6 +137,6 @@ def self_check():
 if __name__ == "__main__":
     if "--self" in sys.argv:
         sys.exit(self_check())
-    complaints = self_check() + check_tree()
+    complaints = self_check() + check_tree() + check_reasons()
     print(f"lint: {complaints} complaints")
     sys.exit(1 if complaints else 0)

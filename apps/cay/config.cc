@@ -108,6 +108,7 @@ std::map<std::string, Setter> settings(Config& config) {
       {"maximum.disk_bytes", number(defaults.maximum.disk_bytes, 16 << 20)},
       {"maximum.pids", number(defaults.maximum.pids, 16)},
       {"tracing.otlp_endpoint", text(config.otlp_endpoint)},
+      {"tracing.otlp_ca_file", text(config.otlp_ca_file)},
       {"events.keep", number(config.keep_events, 100)},
       {"langsmith.upstream", text(config.langsmith.url)},
       {"langsmith.upstream_key", text(config.langsmith.key)},

@@ -31,6 +31,7 @@ struct Config {
   LangsmithUpstream langsmith;
   std::vector<api::WebhookConfig> webhooks;
   std::string otlp_endpoint;  // empty: no traces
+  std::string otlp_ca_file;   // https: trust the authorities in it alone; empty: the system's
 };
 
 // Reads `path` over `config`. Unknown settings are errors: a misspelt limit is no limit.

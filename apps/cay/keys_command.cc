@@ -40,7 +40,7 @@ int create(const std::string& dir, const std::string& name, const std::string& t
   if (auto written = server::append_key(path, record); !written) return say(written.error());
   if (auto kept = keep_owner(dir, path); !kept) return say(kept.error());
   std::printf("%s\n", key.c_str());
-  std::fprintf(stderr, "cay key: shown once; only its hash is kept. A running daemon takes it at its next start or on SIGHUP.\n");
+  std::fprintf(stderr, "cay key: shown once; only its hash is kept. A running daemon takes it at once.\n");
   return 0;
 }
 
@@ -98,12 +98,12 @@ int key_command(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
-    return code == 0 ? 0 : 2;
+    return code == 0 ? 0 : kFailure;
   }
   if (make->parsed()) return create(dir, name, tenant);
   if (show->parsed()) return list(dir);
   if (drop->parsed()) return remove(dir, name);
-  return 2;
+  return kFailure;
 }
 
 }  // namespace cay::app

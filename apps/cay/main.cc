@@ -25,12 +25,14 @@ int serve_command(int argc, char** argv) {
       "  cay serve --listen 127.0.0.1:0 --data ./state   a free port, your own state (needs `cay launcher`)\n"
       "  sudo cay serve --config /etc/cay.toml");
   std::string file, listen, data, run_as, public_url, service_domain, log_level;
+  std::vector<std::string> proxies;
   bool stop = false, insecure = false;
   app.add_option("--config", file, "TOML file of settings (docs/operator.md)")->check(CLI::ExistingFile);
   app.add_option("--listen", listen, "ADDRESS:PORT (default 127.0.0.1:8787; port 0 takes a free one)");
   app.add_option("--data", data, "where state is kept (default " + cay::app::default_data_dir() + ")");
   app.add_option("--run-as", run_as, "user that the daemon becomes when root starts it (default cay, if there is one)");
-  app.add_option("--public-url", public_url, "how clients see this daemon");
+  app.add_option("--public-url", public_url, "how clients see this daemon, as https://cay.example");
+  app.add_option("--trusted-proxy", proxies, "address or network whose X-Forwarded-* is believed; repeatable")->allow_extra_args(false);
   app.add_option("--service-domain", service_domain, "domain of service URLs");
   app.add_flag("--insecure-http", insecure, "allow plain HTTP off loopback");
   app.add_flag("--stop-sandboxes", stop, "stop all sandboxes at SIGTERM");
@@ -57,6 +59,7 @@ int serve_command(int argc, char** argv) {
   replace(config.public_url, public_url);
   replace(config.service_domain, service_domain);
   replace(config.log_level, log_level);
+  if (!proxies.empty()) config.trusted_proxies = proxies;
   config.stop_sandboxes = config.stop_sandboxes || stop;
   config.insecure_http = config.insecure_http || insecure;
   return cay::app::serve(config);

@@ -79,14 +79,6 @@ Result<server::KeyRing> keys_of(const DataDir& data) {
   return ring;
 }
 
-std::string host_of_url(const std::string& url) {
-  const auto scheme = url.find("://");
-  std::string host = scheme == std::string::npos ? url : url.substr(scheme + 3);
-  host = host.substr(0, host.find('/'));
-  const auto colon = host.rfind(':');
-  return colon == std::string::npos || host.find(']') != std::string::npos ? host : host.substr(0, colon);
-}
-
 // A request as a span, by the names of OpenTelemetry's conventions for HTTP.
 Span span_of(const server::AccessRecord& record) {
   Span span;
@@ -107,12 +99,14 @@ Span span_of(const server::AccessRecord& record) {
 // One daemon, from an open data directory to its end.
 class Daemon {
  public:
-  Daemon(asio::io_context& loop, const Config& config, DataDir data, std::unique_ptr<core::Store> store, server::KeyRing keys)
+  Daemon(asio::io_context& loop, const Config& config, DataDir data, std::unique_ptr<core::Store> store, server::KeyRing keys,
+         server::FileState keys_seen)
       : loop_(loop),
         config_(config),
         data_(std::move(data)),
         store_(std::move(store)),
         keys_(std::move(keys)),
+        keys_seen_(keys_seen),
         runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION,
                                                              .spool_bytes = config_.sandbox_output_bytes,
                                                              .disk_reserve = config.core.host.disk_reserve_bytes}),
@@ -124,18 +118,12 @@ class Daemon {
     loop_.stop();
   }
 
-  // SIGHUP: keys made or removed meanwhile. A file that cannot be read changes nothing.
+  // SIGHUP: looks at the keys at once, also where a file was changed behind our back.
   asio::awaitable<void> reload_on_hangup() {
     asio::signal_set hangup(loop_, SIGHUP);
     for (;;) {
       co_await hangup.async_wait(asio::use_awaitable);
-      auto fresh = keys_of(data_);
-      if (fresh) {
-        keys_ = *std::move(fresh);
-        spdlog::info("keys read again: {}", keys_.records().size());
-      } else {
-        spdlog::error("keys not read: {}", fresh.error().message);
-      }
+      read_keys();
     }
   }
 
@@ -169,13 +157,16 @@ class Daemon {
     if (!config_.otlp_endpoint.empty()) {
       api::OtlpConfig tracing;
       tracing.endpoint = config_.otlp_endpoint;
+      tracing.ca_file = config_.otlp_ca_file;
       tracing.version = CAY_VERSION;
       CAY_CO_TRY(tracer_, api::OtlpExporter::create(loop_.get_executor(), std::move(tracing), core_->metrics()));
       core_->on_span([this](Span span) { tracer_->add(std::move(span)); });
       background_.spawn(tracer_->run());
     }
 
-    http::Listener listener(loop_.get_executor(), listener_config(), server::make_dispatcher(router_, keys_, dispatch_config()));
+    CAY_CO_TRY(auto outside, server::Outside::create(config_.public_url, config_.trusted_proxies));
+    http::Listener listener(loop_.get_executor(), listener_config(),
+                            server::make_dispatcher(router_, keys_, dispatch_config(std::move(outside))));
     CAY_CO_TRY(const std::uint16_t port, listener.start());
     const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
     std::printf("cay: listening on http://%s:%u\n", host.c_str(), unsigned{port});
@@ -197,6 +188,24 @@ class Daemon {
     co_return closed;
   }
 
+  // Keys that `cay key` made or removed count from the next request on. A file that cannot be read changes nothing.
+  void refresh_keys() {
+    const auto now = server::state_of(data_.path + "/keys");
+    if (now == keys_seen_) return;
+    keys_seen_ = now;
+    read_keys();
+  }
+
+  void read_keys() {
+    auto fresh = keys_of(data_);
+    if (fresh) {
+      keys_ = *std::move(fresh);
+      spdlog::info("keys read again: {}", keys_.records().size());
+    } else {
+      spdlog::error("keys not read: {}", fresh.error().message);
+    }
+  }
+
   http::ListenerConfig listener_config() const {
     http::ListenerConfig out;
     const auto colon = config_.listen.rfind(':');
@@ -208,13 +217,15 @@ class Daemon {
     return out;
   }
 
-  server::DispatchConfig dispatch_config() const {
+  server::DispatchConfig dispatch_config(server::Outside outside) {
     server::DispatchConfig out;
     const std::string address = config_.listen.substr(0, config_.listen.rfind(':'));
     const bool bracketed = !address.empty() && address.front() == '[';
     out.hosts.loopback_only = server::is_loopback_host(bracketed ? address.substr(1, address.size() - 2) : address);
-    if (!config_.public_url.empty()) out.hosts.names.push_back(host_of_url(config_.public_url));
+    if (!outside.host().empty()) out.hosts.names.push_back(outside.host());
     if (!config_.service_domain.empty()) out.hosts.names.push_back("." + config_.service_domain);
+    out.outside = std::move(outside);
+    out.before_key = [this] { refresh_keys(); };
     out.trace = !config_.otlp_endpoint.empty();
     out.log = [this](const server::AccessRecord& record) {
       note_request(record);
@@ -240,6 +251,7 @@ class Daemon {
   const DataDir data_;
   std::unique_ptr<core::Store> store_;
   server::KeyRing keys_;
+  server::FileState keys_seen_;
   runtime::NativeRuntime runtime_;
   std::unique_ptr<core::Cay> core_;
   http::Router router_;
@@ -284,11 +296,12 @@ int serve(const Config& config) {
   if (!data) return fail(data.error());
   auto store = store::open_store(data->path, {.keep_events = config.keep_events});
   if (!store) return fail(store.error());
+  const auto keys_seen = server::state_of(data->path + "/keys");  // first: what changes from here on is seen
   auto keys = keys_of(*data);
   if (!keys) return fail(keys.error());
 
   asio::io_context loop(1);
-  Daemon daemon(loop, config, *std::move(data), *std::move(store), *std::move(keys));
+  Daemon daemon(loop, config, *std::move(data), *std::move(store), *std::move(keys), keys_seen);
   spawn(loop.get_executor(), "daemon", daemon.run());
   spawn(loop.get_executor(), "key reload", daemon.reload_on_hangup());
   loop.run();

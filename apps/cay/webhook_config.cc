@@ -46,6 +46,8 @@ Result<api::WebhookConfig> read_one(const toml::table& table) {
       CAY_TRY(out.name, text_of(node, name));
     } else if (name == "url") {
       CAY_TRY(out.url, text_of(node, name));
+    } else if (name == "ca_file") {
+      CAY_TRY(out.ca_file, text_of(node, name));
     } else if (name == "tenant") {
       CAY_TRY(out.tenant, text_of(node, name));
     } else if (name == "secret_file") {

@@ -49,6 +49,7 @@ class Parser {
 
   Parsed parse(std::vector<std::string> args) {
     split_command(args);
+    if (args == std::vector<std::string>{"--version"}) args = {"version"};
     if (args.empty()) return {std::nullopt, kOurFailure, {}, app_.help()};
     try {
       std::ranges::reverse(args);  // CLI11 takes them from the back
@@ -91,7 +92,7 @@ class Parser {
     sub->add_option("--memory", texts_.memory, "Memory, as 512MiB or 2GiB");
     sub->add_option("--disk", texts_.disk, "Writable disk, as 8GiB");
     sub->add_option("--pids", texts_.pids, "Processes and threads");
-    sub->add_option("--policy", to.policy, "What it may reach: off, packages or open");
+    sub->add_option("--policy", to.policy, "What it may reach once there is a way out (now: nothing): off, packages or open");
     sub->add_option("--ttl", texts_.ttl, "Stop it after so long without use, as 10m; 0: never");
     sub->add_flag("--keep-awake", texts_.keep_awake, "What runs in it is use, though nobody reads its output");
     sub->add_option("--lifetime", texts_.lifetime, "Remove it so long after its creation, as 8h (default: never)");
@@ -129,7 +130,8 @@ class Parser {
       throw CLI::ValidationError("COMMAND", "put the whole command behind --");
     }
     to.argv = dashes_ ? after_ : texts_.command;
-    if (to.argv.empty()) throw CLI::ValidationError("COMMAND", "is missing, as in: cay run -- python3 -c 'print(2+2)'");
+    if (to.argv.empty()) throw CLI::ValidationError("COMMAND", std::string("is missing, as in: cay ") +
+                                     (chosen_ == "exec" ? "exec SANDBOX -- ls -l /" : "run -- python3 -c 'print(2+2)'"));
     if (json_ && to.terminal) throw CLI::ValidationError("--json", "and -t do not go together: a terminal has one stream");
     if (to.detach && (to.interactive || to.terminal)) throw CLI::ValidationError("-d", "goes with neither -i nor -t");
   }
@@ -425,7 +427,7 @@ class Parser {
     const auto* sub = app_.get_subcommands().empty() ? nullptr : app_.get_subcommands().front();
     const std::string name = sub == nullptr ? "cay" : "cay " + sub->get_name();
     if (thrown.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-      return {std::nullopt, kOk, sub == nullptr ? app_.help() : sub->help("cay " + sub->get_name()), {}};
+      return {std::nullopt, kOk, sub == nullptr ? app_.help() : sub->help("cay"), {}};
     }
     std::string message = thrown.what();
     if (dynamic_cast<const CLI::ExtrasError*>(&thrown) != nullptr) {

@@ -122,13 +122,14 @@ std::string command_table(const std::vector<sdk::CommandInfo>& items) {
 
 std::string doctor_table(const std::vector<sdk::Feature>& items) {
   std::vector<Row> rows;
-  std::string remedies;
+  std::string remedies, additions;
   for (const auto& item : items) {
     rows.push_back({item.ok ? "ok" : "MISSING", item.name, item.found, item.fallback});
-    if (!item.ok && !item.remedy.empty()) remedies += "  " + printable(item.name) + ": " + printable(item.remedy) + "\n";
+    if (!item.remedy.empty()) (item.ok ? additions : remedies) += "  " + printable(item.name) + ": " + printable(item.remedy) + "\n";
   }
   std::string out = table({"", "FEATURE", "FOUND", "USED INSTEAD"}, rows);
   if (!remedies.empty()) out += "\nWhat mends it:\n" + remedies;
+  if (!additions.empty()) out += "\nWhat could be added:\n" + additions;
   return out;
 }
 
@@ -169,11 +170,20 @@ std::string result_json(const sdk::CommandResult& result) {
   return codec::write(out) + "\n";
 }
 
-std::string error_json(const ApiError& error) {
-  return codec::write(json::object{{"error",
-                                    {{"code", std::string(to_string(error.code()))},
-                                     {"reason", error.reason()},
-                                     {"message", codec::text(error.what())}}}}) + "\n";
+namespace {
+
+json::object error_object(const ApiError& error) {
+  return {{"code", std::string(to_string(error.code()))}, {"reason", error.reason()}, {"message", codec::text(error.what())}};
+}
+
+}  // namespace
+
+std::string error_json(const ApiError& error) { return codec::write(json::object{{"error", error_object(error)}}) + "\n"; }
+
+std::string json_item(const std::string& sandbox) { return codec::write(json::object{{"sandbox", codec::text(sandbox)}}); }
+
+std::string json_item(const std::string& sandbox, const ApiError& error) {
+  return codec::write(json::object{{"sandbox", codec::text(sandbox)}, {"error", error_object(error)}});
 }
 
 std::string features_json(const std::vector<sdk::Feature>& items, bool daemon) {

@@ -34,6 +34,9 @@ std::string snapshots_json(const std::vector<sdk::Snapshot>& items);
 std::string stats_json(const std::vector<NamedStats>& items);
 // [a,b] of answers kept as JSON text.
 std::string json_array(const std::vector<std::string>& items);
+// Of a list that tells of each sandbox that was named what came of it. No line end.
+std::string json_item(const std::string& sandbox);
+std::string json_item(const std::string& sandbox, const ApiError& error);
 std::string json_object(const std::vector<std::pair<std::string, std::string>>& strings);
 
 // What people should know about an end beside its exit code: "" for an ordinary exit.

@@ -20,27 +20,23 @@ int for_each_ref(Context& at, const RefsArgs& args, const std::function<bool(con
       if (wanted(info)) refs.push_back(info.name);
     }
   }
-  std::vector<std::string> done;
+  std::vector<std::string> done, items;  // items: of the answer in JSON, one for each that was asked for
   int code = kOk;
   for (const auto& ref : refs) {
     try {
       work(at.client.sandbox(ref));
       done.push_back(ref);
+      items.push_back(json_item(ref));
     } catch (const ApiError& error) {
       const bool gone = error.code() == ErrorCode::kNotFound && (args.force || args.all);
       if (gone) continue;  // somebody else was quicker
       if (error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kUnauthenticated) throw;
       print_error(ref + ": " + error.what());
+      items.push_back(json_item(ref, error));
       code = kOurFailure;
     }
   }
   if (at.json) {
-    std::vector<std::string> items;
-    for (const auto& ref : done) {
-      std::string item = json_object({{"sandbox", ref}});
-      item.pop_back();
-      items.push_back(std::move(item));
-    }
     print(json_array(items));
   } else if (args.all) {
     for (const auto& ref : done) print(ref + "\n");

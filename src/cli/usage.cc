@@ -99,14 +99,16 @@ int rm_command(Context& at, const RmArgs& args) {
   if (!args.labels.empty()) body["labels"] = json::array(args.labels.begin(), args.labels.end());
   const auto answer = parsed(at.client.request("POST", "/api/v1/sandboxes/batch-delete", codec::write(body)));
   int code = kOk;
+  std::vector<std::string> items;
   for (const auto& item : answer.at("failed").as_array()) {
     const auto& error = item.at("error").as_object();
     const bool gone = text_of(error, "reason") == "sandbox_not_found";
     if (gone && (args.force || args.refs.empty())) continue;  // somebody else was quicker
-    print_error(printable(text_of(item.as_object(), "ref")) + ": " + text_of(error, "message"));
+    const std::string ref = text_of(item.as_object(), "ref");
+    print_error(printable(ref) + ": " + text_of(error, "message"));
+    items.push_back(codec::write(json::object{{"sandbox", ref}, {"error", error}}));
     code = kOurFailure;
   }
-  std::vector<std::string> items;
   for (const auto& item : answer.at("deleted").as_array()) {
     const std::string ref(item.as_string());
     if (at.json) {

@@ -1,5 +1,8 @@
 #include "core/commands.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "core/errors.h"
 #include "core/streams.h"
 #include "core/validate.h"
@@ -67,6 +70,7 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
 
 Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec, std::string trace) {
   const CommandId id = spec.id;
+  spec.reader_follows = true;
   CAY_CO_TRY(Command command, co_await held.live->start(std::move(spec)));
   log_.started(*held.entry, command, std::move(trace));
   const OutputOffsets from;
@@ -158,6 +162,16 @@ Task<Command> CommandVerbs::from_spools(SandboxId sandbox, CommandId id) {
 }
 
 Task<std::vector<Command>> CommandVerbs::list(Principal who, std::string ref) {
+  auto all = co_await list_unsorted(std::move(who), std::move(ref));
+  if (all) {
+    std::ranges::sort(*all, [](const Command& one, const Command& other) {
+      return std::tie(one.started_at, one.id) < std::tie(other.started_at, other.id);
+    });
+  }
+  co_return all;
+}
+
+Task<std::vector<Command>> CommandVerbs::list_unsorted(Principal who, std::string ref) {
   CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
   if (!at_rest(*entry)) {
     auto held = co_await wake_.live(entry);

@@ -29,6 +29,7 @@ class CommandVerbs : public Commands {
   Task<void> admitted(std::shared_ptr<LiveSandbox> live, CommandId id);
   Task<Command> start_job(Held held, CommandSpec spec, std::string trace);
   Task<Reader> run_job(Held held, CommandSpec spec, std::string trace);
+  Task<std::vector<Command>> list_unsorted(Principal who, std::string ref);
   Task<Command> from_spools(SandboxId sandbox, CommandId id);
 
   Wake& wake_;

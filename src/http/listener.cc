@@ -78,12 +78,18 @@ std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer
   if (expect && !equals_ignoring_case(*expect, "100-continue")) return bad(417, "bad_expectation", "only 100-continue may be expected");
   const auto parts = split_target(head.target);
   if (!parts) return bad(400, "bad_target", "the request's target is not a path");
+  // The host of an absolute-form target is the one that counts (RFC 9112, section 3.2.2): it is checked as Host is.
+  if (!parts->authority.empty()) head.host = std::string(parts->authority);
+  if (!is_host(head.host)) return bad(400, "bad_target", "the request's target has no proper host in it");
   auto segments = split_path(parts->path);
   if (!segments) return bad(400, "bad_target", "the request's path has a malformed escape or a NUL");
   head.segments = *std::move(segments);
   auto query = Query::parse(parts->query);
   if (!query) return bad(400, "bad_query", "the request's query has a malformed escape or a NUL");
   head.query = *std::move(query);
+  if (!parts->authority.empty()) {
+    head.target = std::string(parts->path) + (parts->query.empty() ? "" : "?") + std::string(parts->query);
+  }
   head.wants_websocket = list_has(head.headers.get("Connection").value_or(""), "upgrade") &&
                          equals_ignoring_case(head.headers.get("Upgrade").value_or(""), "websocket");
   return head;
@@ -104,6 +110,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   std::set<std::shared_ptr<SocketCore>> sockets;
   std::size_t connections = 0;
   bool ending = false;
+  std::chrono::steady_clock::time_point complain_again{};  // of accept()
   Event idle;                      // notified when a connection ends
 
   asio::awaitable<void> accept_all() {
@@ -113,7 +120,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       co_await acceptor.async_accept(socket, to(error));
       if (error == asio::error::operation_aborted || ending) co_return;
       if (error) {  // out of descriptors: let some go first
-        if (config.log) config.log("accept: " + error.message());
+        const auto now = std::chrono::steady_clock::now();
+        if (config.log && now >= complain_again) {
+          config.log("accept: " + error.message() + ": who comes now waits until others have gone");
+          complain_again = now + std::chrono::minutes(1);
+        }
         co_await sleep_for(Millis{100});
         continue;
       }
@@ -169,8 +180,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       if (!*limited) co_return;  // the peer went
       auto head = head_of(parser.get(), peer);
       if (auto* wrong = std::get_if<BadRequest>(&head)) {
-        RequestHead empty;
-        auto exchange = make_exchange(transport, buffer, parser, std::move(empty));
+        RequestHead refused;  // no more of it than what the error's shape goes by
+        refused.method = std::string(parser.get().method_string());
+        refused.target = std::string(parser.get().target());
+        refused.peer = peer;
+        auto exchange = make_exchange(transport, buffer, parser, std::move(refused));
         auto response = shaped(exchange->head(), wrong->status, wrong->error);
         exchange->close_after();
         co_await exchange->respond(std::move(response));

@@ -89,6 +89,22 @@ TEST(ListenerTest, SegmentsAreDecodedOnceAndOpaque) {
   EXPECT_EQ(get("http://y:1/abs?q=1"), "GET|abs#");
 }
 
+TEST(ListenerTest, TheHostOfAnAbsoluteTargetIsTheOneThatCounts) {
+  TestServer server([](std::shared_ptr<Exchange> exchange) -> asio::awaitable<void> {
+    Response response;
+    response.body = exchange->head().host + " " + exchange->head().target;
+    co_await exchange->respond(std::move(response));
+  });
+  const auto get = [&](const std::string& target) { return ask(server.port(), "GET " + target + " HTTP/1.1\r\n" + kClose + "\r\n"); };
+  EXPECT_EQ(body_of(get("/a?q=1")), "x /a?q=1");
+  EXPECT_EQ(body_of(get("http://evil.example:1/a?q=1")), "evil.example:1 /a?q=1");
+  EXPECT_EQ(body_of(get("http://evil.example")), "evil.example /");
+  for (const char* bad : {"http://u@h/", "http:///a", "ftp://h/a", "//h", "*", "h:80"}) {
+    const std::string answer = get(bad);
+    EXPECT_TRUE(bad == std::string("//h") ? answer.starts_with("HTTP/1.1 200 ") : answer.starts_with("HTTP/1.1 400 ")) << bad << answer;
+  }
+}
+
 TEST(ListenerTest, ChunkedBodiesArrive) {
   TestServer server(echo);
   const auto answer = ask(server.port(), std::string("POST / HTTP/1.1\r\n") + kClose +

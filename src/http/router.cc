@@ -136,7 +136,8 @@ Response Router::shape(const RequestHead& head, int status, const Error& error) 
   const ErrorShape* best = nullptr;
   std::size_t longest = 0;
   const std::string_view target = head.target;
-  const auto path = target.substr(0, std::min(target.find('?'), target.size()));
+  auto path = target.substr(0, std::min(target.find('?'), target.size()));
+  if (!path.starts_with('/')) path = "/";  // not HTTP at all, or no path: the shape of everything
   for (const auto& [prefix, shape] : shapes_) {
     if (path.starts_with(prefix) && (best == nullptr || prefix.size() >= longest)) {
       best = &shape;

@@ -175,6 +175,7 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& p
   to.groups = user.groups;
   to.group_count = user.group_count;
   to.no_new_privs = plan.task != nullptr;
+  to.scheduling = plan.scheduling;
   if (const char* step = confine(to); step != nullptr) fail(status_fd, step, errno);
   // A change of user sets this back to what the host's suid_dumpable says.
   ::prctl(PR_SET_DUMPABLE, 0);
@@ -207,6 +208,7 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& p
 }  // namespace
 
 void enter(const ChildPlan& plan) {
+  const Scheduling own = own_scheduling();
   for (int i = 0; i < plan.proc_count; ++i) {
     if (::write(plan.procs[i], "0", 1) != 1) fail(plan.status_fd, "join cgroup", errno);
   }
@@ -228,6 +230,7 @@ void enter(const ChildPlan& plan) {
   const auto run = [](void* data) -> int { become(*static_cast<const ChildPlan*>(data)); };
   static ChildPlan copy;
   copy = plan;
+  copy.scheduling = own;
   const int pid = ::clone(run, stack + sizeof stack, CLONE_VM | CLONE_PARENT | CLONE_PARENT_SETTID, &copy, plan.pid_cell);
   if (pid < 0) fail(plan.status_fd, "clone", errno);
   ::_exit(0);

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "keeper/confine.h"
+
 namespace cay::keeper {
 
 // What comes through the status pipe; one write each (smaller than PIPE_BUF).
@@ -25,6 +27,7 @@ struct ChildPlan {
   const int* procs = nullptr;  // cgroup.procs to write "0" to
   int proc_count = 0;
   int init_pidfd = -1;
+  Scheduling scheduling;       // set by enter(), while the guest cannot reach it yet
   pid_t* pid_cell = nullptr;   // shared memory: C's pid, as the keeper sees it, before C runs
   int status_fd = -1;
 

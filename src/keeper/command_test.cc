@@ -256,6 +256,28 @@ TEST_P(CommandTest, AFinishedCommandGoesAfterItsTtl) {
             static_cast<std::uint32_t>(Code::kNotFound));
 }
 
+TEST_P(CommandTest, TheEndIsKeptForTheReaderThatFollows) {
+  wire::StartCommand request = shell("a", "echo out; exit 3");
+  request.ttl_ms = 0;
+  client.start(request);
+  wire::StartCommand awaited = shell("b", "echo out; exit 3");
+  awaited.ttl_ms = 0;
+  awaited.reader_follows = true;
+  client.start(awaited);
+  client.run(shell("c", "sleep 0.2"));
+  const auto gone = [this](const std::string& id) {
+    return type_of(client.call(Type::kGetCommand, wire::CommandRef{id})) == Type::kError;
+  };
+  EXPECT_TRUE(gone("a"));  // positive control: nobody was announced, and nobody came
+  EXPECT_FALSE(gone("b"));
+  client.start(awaited);   // a repeat finds it, and its reader comes next as well
+  const Output got = client.attach("b");
+  EXPECT_EQ(got.out, "out\n");
+  EXPECT_EQ(got.end.exit_code, 3);
+  for (int i = 0; i < 500 && !gone("b"); ++i) ::usleep(10'000);
+  EXPECT_TRUE(gone("b"));  // read once, its ttl counts
+}
+
 TEST_P(CommandTest, ShutdownRecordsEveryEnd) {
   client.start(shell("a", "sleep 600"));
   client.run(shell("b", "exit 4"));

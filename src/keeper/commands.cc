@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::size_t kMostWaiting = 64;         // requests held back until a start is decided
 constexpr std::int64_t kRecallPauseMs = 100;
+constexpr std::int64_t kForReader = 10'000;       // a daemon that is slow to attach still finds the end
 constexpr std::size_t kRecalledAtOnce = 100;      // about 30 us each
 
 Error not_found(const std::string& id) {
@@ -83,7 +84,10 @@ void Commands::start(ReplyTo to, wire::StartCommand request) {
       return shop_.outbox.fail(to, Error{Code::kConflict, "command_id_in_use",
                                          "the id \"" + id + "\" belongs to another command: use a new id", 0});
     }
-    return with(to, id, [this, to](const std::string& key, Entry& entry) { answer_command(to, key, entry, true); });
+    return with(to, id, [this, to, follows = request.reader_follows](const std::string& key, Entry& entry) {
+      if (follows) await_reader(key, entry);
+      answer_command(to, key, entry, true);
+    });
   }
   if (shutting_down_) {
     return shop_.outbox.fail(to, Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0});
@@ -109,6 +113,7 @@ void Commands::start(ReplyTo to, wire::StartCommand request) {
   Entry& entry = entries_[id];
   entry.digest = request.digest;
   entry.ttl_ms = request.ttl_ms;
+  entry.awaits_reader = request.reader_follows;
   entry.live = std::make_unique<Command>(shop_, *this);
   ++live_;
   starting_[id].push_back([this, to, id](Entry* started, const Error* error) {
@@ -173,6 +178,7 @@ void Commands::attach(ReplyTo to, wire::Attach request) {
     auto tape = tape_of(id, entry);
     if (!tape) return shop_.outbox.fail(to, tape.error());
     readers_.attach(to, request, *std::move(tape), entry.live.get());
+    if (std::exchange(entry.awaits_reader, false)) reschedule(id, entry);
   });
 }
 
@@ -325,9 +331,22 @@ void Commands::bury(std::unique_ptr<Command> command) {
 void Commands::expire_later(const std::string& id, Entry& entry, std::int64_t since) {
   if (entry.ttl_ms < 0) return;
   constexpr std::int64_t kFar = std::int64_t{1} << 50;
-  entry.expires_at = monotonic_ms() + std::max<std::int64_t>(std::min(entry.ttl_ms, kFar) - since, 0);
+  std::int64_t left = std::max<std::int64_t>(std::min(entry.ttl_ms, kFar) - since, 0);
+  if (entry.awaits_reader) left = std::max(left, kForReader);
+  entry.ended_at = monotonic_ms() - since;
+  entry.expires_at = monotonic_ms() + left;
   expiry_.emplace(entry.expires_at, id);
   expire();
+}
+
+void Commands::reschedule(const std::string& id, Entry& entry) {
+  if (expiry_.erase({entry.expires_at, id}) > 0) expire_later(id, entry, monotonic_ms() - entry.ended_at);
+}
+
+// A repeat found it: its reader comes next, as the first one's did.
+void Commands::await_reader(const std::string& id, Entry& entry) {
+  entry.awaits_reader = true;
+  reschedule(id, entry);
 }
 
 void Commands::expire() {

@@ -58,7 +58,9 @@ class Commands : public CommandEvents {
     std::unique_ptr<Command> live;  // until nothing more can come of it
     std::weak_ptr<Tape> tape;       // of a settled one, while someone reads it
     std::int64_t ttl_ms = -1;
-    std::int64_t expires_at = -1;   // monotonic; set at its end
+    std::int64_t ended_at = -1;     // monotonic; set at its end, as is expires_at
+    std::int64_t expires_at = -1;
+    bool awaits_reader = false;     // somebody was told of it and is about to attach
   };
   // Runs once the command's start is decided: with the command or with why there is none.
   using WhenStarted = std::function<void(Entry*, const Error*)>;
@@ -72,6 +74,8 @@ class Commands : public CommandEvents {
   Result<std::shared_ptr<Tape>> tape_of(const std::string& id, Entry& entry);
   void answer_command(ReplyTo to, const std::string& id, Entry& entry, bool known);
   void expire_later(const std::string& id, Entry& entry, std::int64_t since);
+  void reschedule(const std::string& id, Entry& entry);
+  void await_reader(const std::string& id, Entry& entry);
   void expire();
   void drop(std::map<std::string, Entry>::iterator entry);
   void bury(std::unique_ptr<Command> command);

@@ -71,12 +71,13 @@ bool reset_limits() {
   return true;
 }
 
-// Another process inside may have changed these since the fork.
-bool reset_scheduling() {
+// Another process inside may have changed these since the fork. (A better nice than the keeper's is not ours
+// to give: under a niced launcher everything runs niced.)
+bool reset_scheduling(const Scheduling& to) {
   sched_param none{};
-  if (sched_getscheduler(0) != SCHED_OTHER && sched_setscheduler(0, SCHED_OTHER, &none) != 0) return false;
+  if (sched_getscheduler(0) != to.policy && sched_setscheduler(0, to.policy, &none) != 0) return false;
   errno = 0;
-  if (getpriority(PRIO_PROCESS, 0) != 0 && setpriority(PRIO_PROCESS, 0, 0) != 0) return false;
+  if (getpriority(PRIO_PROCESS, 0) != to.nice && setpriority(PRIO_PROCESS, 0, to.nice) != 0) return false;
   unsigned long all[1024 / (8 * sizeof(unsigned long))];
   memset(all, 0xff, sizeof all);  // cpusets still bound it
   return syscall(SYS_sched_setaffinity, 0, sizeof all, all) == 0;
@@ -122,11 +123,19 @@ bool set_capabilities(std::uint64_t permitted) {
 
 }  // namespace
 
+Scheduling own_scheduling() {
+  Scheduling own;
+  const int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+  if (policy == SCHED_BATCH || policy == SCHED_IDLE) own.policy = policy;
+  own.nice = std::max(getpriority(PRIO_PROCESS, 0), 0);
+  return own;
+}
+
 const char* confine(const Confinement& to) {
   umask(022);
   if (personality(0xffffffff) != 0 && personality(0) < 0) return "reset personality";
   if (!reset_limits()) return "set limits";
-  if (!reset_scheduling()) return "reset priority";
+  if (!reset_scheduling(to.scheduling)) return "reset priority";
   if (!reset_signals()) return "reset signals";
   if (!drop_bounding_set()) return "drop capabilities";  // needs SETPCAP: before the ids change
   // Raw calls from here: the C library's wrappers change all threads by signals and take locks.

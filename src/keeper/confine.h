@@ -5,12 +5,21 @@
 
 namespace cay::keeper {
 
+// What a command is scheduled by: the keeper's own, but never better than an ordinary process's.
+struct Scheduling {
+  int policy = 0;  // SCHED_OTHER
+  int nice = 0;
+};
+// Of the caller. To be asked before it is where the guest can see and change it.
+Scheduling own_scheduling();
+
 struct Confinement {
   uid_t uid = 0;         // inside
   gid_t gid = 0;
   const gid_t* groups = nullptr;
   int group_count = 0;
   bool no_new_privs = false;  // file helpers and profile strict
+  Scheduling scheduling;
 };
 
 // Bounding set, rlimits, seccomp filter, gids, uid, ambient and inheritable sets. Returns the name

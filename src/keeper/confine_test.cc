@@ -278,6 +278,21 @@ TEST_F(ConfineTest, WhatTheParentHadDoesNotComeAlong) {
   EXPECT_EQ(limits, "0 0 1");
 }
 
+TEST_F(ConfineTest, UnderANicedKeeperCommandsAreNicedToo) {
+  const auto niced = [] { setpriority(PRIO_PROCESS, 0, 5); };
+  const auto told = [](int out) { dprintf(out, "%d %d", getpriority(PRIO_PROCESS, 0), sched_getscheduler(0)); };
+  EXPECT_EQ(inside({.scheduling = {.nice = 5}}, told, niced), "5 0");
+  EXPECT_EQ(inside({.scheduling = {.nice = 7}}, told, niced), "7 0");
+  // What the guest took from it cannot be given back: the start fails, and is tried again.
+  EXPECT_EQ(inside({}, told, niced), "reset priority: " + std::to_string(EACCES));
+  const auto idle = [] {
+    const sched_param none{};
+    sched_setscheduler(0, SCHED_IDLE, &none);
+  };
+  EXPECT_EQ(inside({.scheduling = {.policy = SCHED_IDLE}}, told, idle), "0 " + std::to_string(SCHED_IDLE));
+  EXPECT_EQ(inside({}, [](int out) { dprintf(out, "%d", own_scheduling().nice); }), "0");
+}
+
 TEST_F(ConfineTest, RootCannotRaiseItsLimits) {
   std::string got = inside({}, [](int out) {
     rlimit files{};

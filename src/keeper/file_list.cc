@@ -1,6 +1,7 @@
 // stat, list, mkdir, remove, rename.
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>  // renameat2
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,25 +17,60 @@
 namespace cay::keeper {
 namespace {
 
-constexpr int kMostDepth = 1000;  // each level holds a descriptor
+// Each level holds a descriptor and a frame of the stack, and trees may be nested without end: what lies
+// deeper is moved up into the root of the tree that goes, and has its turn later.
+constexpr int kMostDepth = 256;
 
-Result<void> remove_tree(FileChannel& channel, int dir, const std::string& name, const std::string& shown, int depth) {
-  if (depth > kMostDepth) {
-    return Error{Code::kInvalidArgument, "tree_too_deep", shown + ": the directories are nested too deeply", 0};
+struct Removal {
+  FileChannel& channel;
+  int top = -1;        // the root of the tree that goes
+  unsigned moved = 0;  // ever
+  bool again = false;  // something was moved up in this pass
+
+  Result<void> move_up(int dir, const std::string& name, const std::string& shown) {
+    for (;;) {
+      const std::string here = ".moved-up-" + std::to_string(moved++);
+      again = true;
+      if (::renameat2(dir, name.c_str(), top, here.c_str(), RENAME_NOREPLACE) == 0 || errno == ENOENT) return {};
+      if (errno != EEXIST) return file_error(errno, shown);
+    }
   }
-  channel.heartbeat();
-  UniqueFd sub(::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (!sub) return file_error(errno, shown);
-  CAY_TRY(auto entries, names_in(sub.get(), shown));
-  for (const std::string& entry : entries) {
-    if (::unlinkat(sub.get(), entry.c_str(), 0) == 0 || errno == ENOENT) continue;
-    const int err = errno;
-    struct stat info{};
-    const bool directory = ::fstatat(sub.get(), entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
-    if (!directory) return file_error(err, shown + "/" + entry);
-    CAY_CHECK(remove_tree(channel, sub.get(), entry, shown + "/" + entry, depth + 1));
+
+  Result<void> remove_directory(int dir, const std::string& name, const std::string& shown, int depth) {
+    if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+    if (depth > kMostDepth) return move_up(dir, name, shown);
+    UniqueFd sub(::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (!sub) return file_error(errno, shown);
+    CAY_CHECK(remove_contents(sub.get(), shown, depth));
+    sub.reset();
+    if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return file_error(errno, shown);
+    return {};
   }
-  sub.reset();
+
+  Result<void> remove_contents(int dir, const std::string& shown, int depth) {
+    channel.heartbeat();
+    CAY_TRY(auto entries, names_in(dir, shown));
+    for (const std::string& entry : entries) {
+      if (::unlinkat(dir, entry.c_str(), 0) == 0 || errno == ENOENT) continue;
+      const int err = errno;
+      struct stat info{};
+      const bool directory = ::fstatat(dir, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+      if (!directory) return file_error(err, shown + "/" + entry);
+      CAY_CHECK(remove_directory(dir, entry, depth < kMostDepth ? shown + "/" + entry : shown + "/…", depth + 1));
+    }
+    return {};
+  }
+};
+
+Result<void> remove_tree(FileChannel& channel, int dir, const std::string& name, const std::string& shown) {
+  UniqueFd top(::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!top) return file_error(errno, shown);
+  Removal removal{channel, top.get()};
+  do {
+    removal.again = false;
+    CAY_CHECK(removal.remove_contents(top.get(), shown, 0));
+  } while (removal.again);
+  top.reset();
   if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return file_error(errno, shown);
   return {};
 }
@@ -110,7 +146,7 @@ Result<void> remove_path(FileChannel& channel, const wire::FileOp& op) {
   } else {
     UniqueFd parent(::open(parent_of(op.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!parent) return file_error(errno, shown);
-    CAY_CHECK(remove_tree(channel, parent.get(), name, shown, 0));
+    CAY_CHECK(remove_tree(channel, parent.get(), name, shown));
   }
   channel.ok();
   return {};

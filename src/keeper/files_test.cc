@@ -199,6 +199,29 @@ TEST_P(FilesTest, StatsListsMakesRenamesRemoves) {
   EXPECT_EQ(perform(remove).error.code, static_cast<std::uint32_t>(Code::kNotFound));
 }
 
+TEST_P(FilesTest, RemovesTreesOfAnyDepth) {
+  std::filesystem::create_directories(root + "/outside");
+  put(root + "/outside/kept", "x");
+  ASSERT_EQ(::mkdir((root + "/deep").c_str(), 0755), 0);
+  UniqueFd at(::open((root + "/deep").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  constexpr int kLevels = 600;  // more than twice what is walked down at once
+  for (int level = 0; level < kLevels; ++level) {
+    ASSERT_EQ(::mkdirat(at.get(), "d", 0755), 0);
+    ASSERT_EQ(::symlinkat((root + "/outside").c_str(), at.get(), "link"), 0);
+    ASSERT_EQ(::mkdirat(at.get(), ".moved-up-0", 0755), 0);
+    at = UniqueFd(::openat(at.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ASSERT_TRUE(at);
+  }
+  at.reset();
+  wire::FileOp remove = op(FileVerb::kRemove, root + "/deep");
+  remove.recursive = true;
+  remove.deadline_ms = 60'000;
+  const Answer got = perform(remove);
+  EXPECT_EQ(got.error.code, 0U) << got.error.message;
+  EXPECT_FALSE(std::filesystem::exists(root + "/deep"));
+  EXPECT_EQ(content(root + "/outside/kept"), "x");
+}
+
 TEST_P(FilesTest, GlobsWithoutFollowingLinks) {
   std::filesystem::create_directories(root + "/a/b");
   put(root + "/a/one.py", "");

@@ -26,7 +26,7 @@ namespace cay::launcher {
 namespace {
 
 // Raised whenever the builder makes another tree of the same packages.
-constexpr std::string_view kBuilderVersion = "1";
+constexpr std::string_view kBuilderVersion = "2";
 constexpr std::string_view kBuilding = ".building-";
 
 std::string random_uuid() {

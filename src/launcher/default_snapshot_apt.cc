@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 namespace cay::launcher {
 namespace {
@@ -132,25 +133,30 @@ bool is_mirror(std::string_view uri, std::string_view archive) {
   return false;
 }
 
-// The host's mirror of `archive` for `suite`; `fallback` if it has none.
-Mirror mirror_of(const std::vector<Entry>& entries, const std::string& suite, std::string_view archive, const std::string& key,
-                 Mirror fallback) {
+// The host's mirror of `archive` for `suite`, if it has one that may be told.
+std::optional<Mirror> mirror_of(const std::vector<Entry>& entries, const std::string& suite, std::string_view archive,
+                                const std::string& key) {
   for (const Entry& entry : entries) {
     const bool ours = entry.signed_by.empty() || entry.signed_by == "/usr/share/keyrings/" + key;
     if (!entry.enabled || !ours || !is_any_of(entry.types, "deb") || !is_any_of(entry.suites, suite)) continue;
     const bool plain = std::all_of(entry.components.begin(), entry.components.end(), [](const std::string& one) { return only_of(one, "-"); });
     if (!plain || entry.components.empty()) continue;
     for (const std::string& uri : entry.uris) {
-      if (is_mirror(uri, archive)) return {uri, joined(entry.components)};
+      if (is_mirror(uri, archive)) return Mirror{uri, joined(entry.components)};
     }
   }
-  return fallback;
+  return std::nullopt;
 }
 
-std::string stanza(const Mirror& mirror, const std::string& suites, const std::string& key) {
-  return "Types: deb\nURIs: " + mirror.uri + "\nSuites: " + suites + "\nComponents: " + mirror.components +
+std::string stanza(const std::optional<Mirror>& mirror, const std::string& suites, const std::string& key) {
+  if (!mirror) return "";
+  return "Types: deb\nURIs: " + mirror->uri + "\nSuites: " + suites + "\nComponents: " + mirror->components +
          "\nSigned-By: /usr/share/keyrings/" + key + "\n\n";
 }
+
+constexpr const char* kNone =
+    "# The host's own package sources name no mirror of the distribution that could be taken over (cay doctor says\n"
+    "# so): write one here to install packages.\n";
 
 }  // namespace
 
@@ -175,26 +181,27 @@ std::string apt_sources(std::string_view os_release, const std::vector<AptFile>&
       for (const std::string_view line : lines_of(file.text)) read_line(line, entries);
     }
   }
-  const std::string security = suite + "-security";
+  const std::string security = suite + "-security", updates = suite + " " + suite + "-updates";
+  std::string sources;
   if (id == "debian") {
     const std::string key = "debian-archive-keyring.gpg";
-    return stanza(mirror_of(entries, suite, "debian", key, {"http://deb.debian.org/debian", "main"}), suite + " " + suite + "-updates",
-                  key) +
-           stanza(mirror_of(entries, security, "debian-security", key, {"http://deb.debian.org/debian-security", "main"}), security, key);
-  }
-  if (id == "ubuntu") {
+    sources = stanza(mirror_of(entries, suite, "debian", key), updates, key) +
+              stanza(mirror_of(entries, security, "debian-security", key), security, key);
+  } else if (id == "ubuntu") {
     const std::string key = "ubuntu-archive-keyring.gpg";
 #if defined(__x86_64__)
     const std::string archive = "ubuntu";
-    const Mirror official{"http://archive.ubuntu.com/ubuntu", "main universe"};
 #else
     const std::string archive = "ubuntu-ports";
-    const Mirror official{"http://ports.ubuntu.com/ubuntu-ports", "main universe"};
 #endif
-    const Mirror usual = mirror_of(entries, suite, archive, key, official);
-    return stanza(usual, suite + " " + suite + "-updates", key) + stanza(mirror_of(entries, security, archive, key, usual), security, key);
+    sources = stanza(mirror_of(entries, suite, archive, key), updates, key) +
+              stanza(mirror_of(entries, security, archive, key), security, key);
+  } else {
+    return "";
   }
-  return "";
+  return sources.empty() ? kNone : sources;
 }
+
+bool names_a_mirror(std::string_view sources) { return sources.find("\nURIs: ") != std::string_view::npos; }
 
 }  // namespace cay::launcher

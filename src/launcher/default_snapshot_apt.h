@@ -16,8 +16,12 @@ struct AptFile {
 // A deb822 sources file for the release that `os_release` names; "" where it is neither Debian's nor Ubuntu's.
 // Of the host's files only the address and components of a mirror of that archive are taken. Left out: entries
 // with a user or password, a query, or what may be a token in the path; those signed by other keys (other
-// people's repositories); everything but http and https. For what is then missing the official archive stands.
+// people's repositories); everything but http and https. What is then missing is left out: which servers are asked
+// is the host's to say. If nothing is left, the text is a comment that says so.
 std::string apt_sources(std::string_view os_release, const std::vector<AptFile>& host);
+
+// Whether such a text has a mirror in it.
+bool names_a_mirror(std::string_view sources);
 
 // "debian" for ID=debian.
 std::string os_release_value(std::string_view os_release, std::string_view key);

@@ -6,20 +6,17 @@ namespace cay::launcher {
 namespace {
 
 constexpr std::string_view kDebian = "ID=debian\nVERSION_CODENAME=bookworm\n";
-constexpr const char* kOfficial =
-    "Types: deb\nURIs: http://deb.debian.org/debian\nSuites: bookworm bookworm-updates\nComponents: main\n"
-    "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n\n"
-    "Types: deb\nURIs: http://deb.debian.org/debian-security\nSuites: bookworm-security\nComponents: main\n"
-    "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n\n";
-
 std::string from_lines(std::string text) { return apt_sources(kDebian, {{AptFile::Form::kLines, std::move(text)}}); }
 std::string from_stanzas(std::string text) { return apt_sources(kDebian, {{AptFile::Form::kStanzas, std::move(text)}}); }
 
-TEST(AptSourcesTest, WithoutTheHostsItIsTheOfficialArchive) {
-  EXPECT_EQ(apt_sources(kDebian, {}), kOfficial);
+bool is_none(const std::string& sources) { return sources.starts_with("# ") && !names_a_mirror(sources); }
+
+TEST(AptSourcesTest, WithoutTheHostsThereIsASentenceAndNoServer) {
+  EXPECT_TRUE(is_none(apt_sources(kDebian, {}))) << apt_sources(kDebian, {});
+  EXPECT_TRUE(is_none(apt_sources("ID=ubuntu\nVERSION_CODENAME=noble\n", {})));
+  EXPECT_EQ(apt_sources(kDebian, {}).find("://"), std::string::npos);
   EXPECT_EQ(apt_sources("ID=fedora\nVERSION_CODENAME=x\n", {}), "");
   EXPECT_EQ(apt_sources("ID=debian\n", {}), "");
-  EXPECT_NE(apt_sources("ID=ubuntu\nVERSION_CODENAME=noble\n", {}).find("Suites: noble-security"), std::string::npos);
 }
 
 TEST(AptSourcesTest, TheHostsMirrorIsUsed) {
@@ -38,33 +35,33 @@ TEST(AptSourcesTest, TheHostsMirrorIsUsed) {
       "Types: deb deb-src\nuris: ftp://x.test/debian\n http://mirror.test/debian\nSuites: bookworm bookworm-updates\nComponents: main\n"
       "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n");
   EXPECT_NE(stanzas.find("URIs: http://mirror.test/debian\n"), std::string::npos) << stanzas;
-  EXPECT_NE(stanzas.find("URIs: http://deb.debian.org/debian-security\n"), std::string::npos) << "the host has none";
+  EXPECT_EQ(stanzas.find("debian-security"), std::string::npos) << "the host has none";
+  EXPECT_TRUE(names_a_mirror(got) && names_a_mirror(stanzas));
 }
 
 TEST(AptSourcesTest, NothingThatMayBeASecretIsTaken) {
-  EXPECT_NE(from_lines("deb https://corp.test/debian bookworm main\n"), kOfficial);  // positive control
+  EXPECT_TRUE(names_a_mirror(from_lines("deb https://corp.test/debian bookworm main\n")));  // positive control
   for (const char* uri : {"https://alice:s3cret@corp.test/debian", "https://token@corp.test/debian", "https://corp.test/debian?token=s3cret",
                           "https://corp.test/abcdefghijklmnopqrstuv/debian", "https://corp.test/a1b2c3/debian", "https://corp.test/debian/#s3cret",
                           "https://corp.test/%61/debian", "file:/srv/debian", "copy:/srv/debian", "cdrom:[x]/debian", "http:///debian",
                           "https://corp.test/private", "https://corp.test/notdebian"}) {
-    EXPECT_EQ(from_lines(std::string("deb ") + uri + " bookworm main\n"), kOfficial) << uri;
-    EXPECT_EQ(from_stanzas(std::string("Types: deb\nURIs: ") + uri + "\nSuites: bookworm\nComponents: main\n"), kOfficial) << uri;
+    EXPECT_TRUE(is_none(from_lines(std::string("deb ") + uri + " bookworm main\n"))) << uri;
+    EXPECT_TRUE(is_none(from_stanzas(std::string("Types: deb\nURIs: ") + uri + "\nSuites: bookworm\nComponents: main\n"))) << uri;
   }
 }
 
 TEST(AptSourcesTest, OtherPeoplesRepositoriesAreNotTaken) {
-  EXPECT_EQ(from_lines("deb [signed-by=/etc/apt/keyrings/corp.gpg] https://corp.test/debian bookworm main\n"), kOfficial);
-  EXPECT_EQ(from_stanzas("Types: deb\nURIs: https://corp.test/debian\nSuites: bookworm\nComponents: main\nSigned-By:\n"
-                         " -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n"),
-            kOfficial);
-  EXPECT_EQ(from_lines("deb https://corp.test/debian stable main\ndeb https://corp.test/debian ./\n"), kOfficial);
-  EXPECT_EQ(from_lines("deb https://corp.test/debian bookworm ma\"in\n"), kOfficial);
+  EXPECT_TRUE(is_none(from_lines("deb [signed-by=/etc/apt/keyrings/corp.gpg] https://corp.test/debian bookworm main\n")));
+  EXPECT_TRUE(is_none(from_stanzas("Types: deb\nURIs: https://corp.test/debian\nSuites: bookworm\nComponents: main\nSigned-By:\n"
+                         " -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n")));
+  EXPECT_TRUE(is_none(from_lines("deb https://corp.test/debian stable main\ndeb https://corp.test/debian ./\n")));
+  EXPECT_TRUE(is_none(from_lines("deb https://corp.test/debian bookworm ma\"in\n")));
 }
 
 TEST(AptSourcesTest, RubbishIsNoTrouble) {
   for (const char* text : {"deb", "deb [", "deb [x] ", "[] [] []", "\n\n\t\r\n", ":", " :x", "Types", "deb [a=b http://x/debian bookworm main"}) {
-    EXPECT_EQ(from_lines(text), kOfficial);
-    EXPECT_EQ(from_stanzas(text), kOfficial);
+    EXPECT_TRUE(is_none(from_lines(text)));
+    EXPECT_TRUE(is_none(from_stanzas(text)));
   }
 }
 

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "launcher/probe_snapshot.h"
 #include "os/btrfs.h"
 #include "os/file.h"
 #include "os/mount.h"
@@ -175,19 +176,6 @@ Feature swap(const Host& host) {
   return feature;
 }
 
-// Tried with a file that every system has there.
-Feature snapshot_links(const Host& host) {
-  const std::string name = ".probe-" + std::to_string(::getpid());
-  const bool ok = ::linkat(AT_FDCWD, "/usr/lib/os-release", host.layers.get(), name.c_str(), 0) == 0;
-  const int why = errno;
-  if (ok) ::unlinkat(host.layers.get(), name.c_str(), 0);
-  Feature feature{"default snapshot", true, "hard links to the files of /usr", "", ""};
-  if (ok) return feature;
-  feature.found = why == EXDEV ? "/usr is on another file system than the data directory" : "no links to /usr: " + std::string(std::strerror(why));
-  feature.fallback = "its files are copied, once: takes space and a longer first start";
-  return feature;
-}
-
 }  // namespace
 
 std::vector<Feature> probe(Host& host) {
@@ -203,7 +191,7 @@ std::vector<Feature> probe(Host& host) {
   features.push_back(landlock());
   features.push_back(disk_quota(host));
   features.push_back(disk_space(host));
-  features.push_back(snapshot_links(host));
+  for (Feature& feature : probe_snapshot(host.layers.get())) features.push_back(std::move(feature));
   features.push_back(slots(host));
   features.push_back(core_pattern());
   features.push_back(swap(host));

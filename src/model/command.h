@@ -41,6 +41,7 @@ struct CommandSpec {
   std::string traceparent;          // given to it as TRACEPARENT, unless its environment has one; no part of
                                     // what a repeat is compared by
   bool ignore_mismatch = false;     // known id with another request: attach instead of kConflict
+  bool reader_follows = false;      // set by the core: its end is kept for the reader that comes next, also with ttl 0
 };
 
 enum class CommandState : std::uint8_t {

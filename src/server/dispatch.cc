@@ -27,15 +27,15 @@ std::string request_id_of(const http::RequestHead& head) {
 // The exchange as its handler sees it: with the caller and the route's parameters.
 class RoutedExchange final : public http::Exchange {
  public:
-  RoutedExchange(std::shared_ptr<http::Exchange> inner, std::string request_id)
-      : inner_(std::move(inner)), request_id_(std::move(request_id)) {}
+  RoutedExchange(std::shared_ptr<http::Exchange> inner, std::string request_id, std::optional<http::RequestHead> seen)
+      : inner_(std::move(inner)), request_id_(std::move(request_id)), seen_(std::move(seen)) {}
 
   void set_caller(Principal principal, std::map<std::string, std::string> params) {
     principal_ = std::move(principal);
     params_ = std::move(params);
   }
 
-  const http::RequestHead& head() const override { return inner_->head(); }
+  const http::RequestHead& head() const override { return seen_ ? *seen_ : inner_->head(); }
   const Principal& principal() const override { return principal_; }
   const std::map<std::string, std::string>& params() const override { return params_; }
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
@@ -63,6 +63,7 @@ class RoutedExchange final : public http::Exchange {
   static constexpr int kUpgraded = 101;
   std::shared_ptr<http::Exchange> inner_;
   std::string request_id_;
+  std::optional<http::RequestHead> seen_;  // the head as its sender has it, where a proxy stands in between
   Principal principal_;
   std::map<std::string, std::string> params_;
   int status_ = 0;
@@ -80,8 +81,9 @@ class Dispatcher {
     record.request_id = request_id_of(exchange->head());
     record.method = exchange->head().method;
     record.target = exchange->head().target.substr(0, exchange->head().target.find('?'));
-    record.peer = exchange->head().peer;
-    auto routed = std::make_shared<RoutedExchange>(std::move(exchange), record.request_id);
+    auto seen = config_.outside.seen(exchange->head());
+    record.peer = seen ? seen->peer : exchange->head().peer;
+    auto routed = std::make_shared<RoutedExchange>(std::move(exchange), record.request_id, std::move(seen));
     std::exception_ptr failure;
     try {
       co_await route(routed, record);
@@ -118,6 +120,7 @@ class Dispatcher {
     // Without a key nobody learns which routes exist.
     if (match.route == nullptr || match.route->auth == http::Auth::kKey) {
       const auto key = key_of(head);
+      if (config_.before_key) config_.before_key();
       auto found = key ? keys_.find(*key) : std::nullopt;
       if (!found) {
         const char* what = key ? "this API key is not known: use the one in the data directory's api-key file"

@@ -10,6 +10,7 @@
 #include "http/router.h"
 #include "server/guards.h"
 #include "server/key_ring.h"
+#include "server/outside.h"
 
 namespace cay::server {
 
@@ -27,6 +28,8 @@ struct AccessRecord {
 
 struct DispatchConfig {
   HostPolicy hosts;
+  Outside outside;     // its host is among `hosts`
+  std::function<void()> before_key;  // called before a key is looked up: the ring may have changed on disk
   bool trace = false;  // requests of sampled traces get a span of their own; else the caller's is passed on
   std::uint32_t max_per_key = 1024;  // requests at work at once for one key; more get 429
   std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets

@@ -39,6 +39,9 @@ struct DispatchTest : ::testing::Test {
   std::promise<void> begun;
   std::unique_ptr<Event> release;
 
+  Outside outside;
+  std::function<void()> before_key;
+
   void start(std::uint32_t max_per_key = 10) {
     ASSERT_TRUE(keys.add({"alice", "t1", hash_key("cay_secret")}));
     router.add("GET", "/boxes/{name}", who);
@@ -52,6 +55,8 @@ struct DispatchTest : ::testing::Test {
     });
     DispatchConfig config;
     config.max_per_key = max_per_key;
+    config.outside = outside;
+    config.before_key = before_key;
     config.log = [this](const AccessRecord& record) {
       const std::lock_guard lock(mutex);
       records.push_back(record);
@@ -112,8 +117,29 @@ TEST_F(DispatchTest, UnknownRoutesAndMethods) {
 TEST_F(DispatchTest, ReboundNamesAndForeignPagesAreRefused) {
   start();
   EXPECT_TRUE(ask("GET /healthz", "", "evil.example").starts_with("HTTP/1.1 421 "));
+  EXPECT_TRUE(ask("GET http://evil.example/healthz").starts_with("HTTP/1.1 421 "));
+  EXPECT_TRUE(ask("GET http://localhost/healthz", "", "evil.example").starts_with("HTTP/1.1 200 "));
   EXPECT_TRUE(ask("GET /healthz", "Origin: https://evil.example\r\n").starts_with("HTTP/1.1 403 "));
   EXPECT_TRUE(ask("GET /boxes/b", std::string("Origin: https://evil.example\r\n") + kKey).starts_with("HTTP/1.1 200 "));
+}
+
+TEST_F(DispatchTest, ARingThatChangesIsLookedAtAnew) {
+  bool removed = false;
+  before_key = [&] {
+    if (removed) keys = KeyRing();
+  };
+  start();
+  EXPECT_TRUE(ask("GET /boxes/b", kKey).starts_with("HTTP/1.1 200 "));
+  removed = true;
+  EXPECT_TRUE(ask("GET /boxes/b", kKey).starts_with("HTTP/1.1 401 "));
+}
+
+TEST_F(DispatchTest, BehindATrustedProxyTheClientIsWrittenDown) {
+  outside = *Outside::create("", {"127.0.0.0/8"});
+  start();
+  ask("GET /healthz", "X-Forwarded-For: 203.0.113.7\r\n");
+  EXPECT_EQ(last().peer, "203.0.113.7");
+  EXPECT_TRUE(ask("GET /healthz", "X-Forwarded-Host: evil.example\r\n").starts_with("HTTP/1.1 421 "));
 }
 
 TEST_F(DispatchTest, AThrowingHandlerIsShapedAndToldInTheRecord) {

@@ -17,8 +17,14 @@ bool ends_with(std::string_view text, std::string_view tail) {
   return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail;
 }
 
-// "[::1]:80" -> "::1", "localhost:80" -> "localhost", "::1" stays.
-std::string without_port(std::string_view host) {
+bool is_ipv4_loopback(std::string_view host) {
+  if (host.substr(0, 4) != "127.") return false;
+  return host.find_first_not_of("0123456789.") == std::string_view::npos && std::count(host.begin(), host.end(), '.') == 3;
+}
+
+}  // namespace
+
+std::string host_without_port(std::string_view host) {
   if (!host.empty() && host.front() == '[') {
     const auto end = host.find(']');
     return std::string(host.substr(1, end == std::string_view::npos ? end : end - 1));
@@ -28,12 +34,7 @@ std::string without_port(std::string_view host) {
   return std::string(host.substr(0, colon));
 }
 
-bool is_ipv4_loopback(std::string_view host) {
-  if (host.substr(0, 4) != "127.") return false;
-  return host.find_first_not_of("0123456789.") == std::string_view::npos && std::count(host.begin(), host.end(), '.') == 3;
-}
-
-}  // namespace
+bool equal_hosts(std::string_view one, std::string_view other) { return lower(one) == lower(other); }
 
 bool is_loopback_host(std::string_view host) {
   const std::string name = lower(host);
@@ -41,7 +42,7 @@ bool is_loopback_host(std::string_view host) {
 }
 
 std::optional<Error> check_host(const http::RequestHead& head, const HostPolicy& policy) {
-  const std::string host = lower(without_port(head.host));
+  const std::string host = lower(host_without_port(head.host));
   if (host.empty()) return Error{Code::kPermissionDenied, "wrong_host", "the request has no Host header", 0};
   if (!policy.loopback_only || is_loopback_host(host)) return std::nullopt;
   for (const auto& name : policy.names) {
@@ -88,7 +89,7 @@ std::optional<Error> check_listen(const std::string& listen, bool insecure_http)
   if (!digits || listen.size() - colon > 6 || std::stoul(listen.substr(colon + 1)) > 65535) {
     return Error{Code::kInvalidArgument, "bad_listen", "'" + listen + "' is not ADDRESS:PORT, such as 127.0.0.1:8787", 0};
   }
-  const std::string host = without_port(listen);
+  const std::string host = host_without_port(listen);
   if (is_loopback_host(host) || insecure_http) return std::nullopt;
   return Error{Code::kInvalidArgument, "needs_tls",
                "listening on " + host +

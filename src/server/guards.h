@@ -31,5 +31,8 @@ std::optional<std::string> key_of(const http::RequestHead& head);
 // kInvalidArgument (bad_listen, needs_tls).
 std::optional<Error> check_listen(const std::string& listen, bool insecure_http);
 bool is_loopback_host(std::string_view host);  // without port
+// "[::1]:80" -> "::1", "localhost:80" -> "localhost", "::1" stays.
+std::string host_without_port(std::string_view host);
+bool equal_hosts(std::string_view one, std::string_view other);  // letters of either case
 
 }  // namespace cay::server

@@ -147,6 +147,13 @@ Result<KeyRing> load_keys(const std::string& path) {
   return ring;
 }
 
+FileState state_of(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return {};
+  constexpr std::int64_t kNanos = 1'000'000'000;
+  return {info.st_ino, static_cast<std::uint64_t>(info.st_size), info.st_ctim.tv_sec * kNanos + info.st_ctim.tv_nsec};
+}
+
 Result<void> append_key(const std::string& path, const KeyRecord& record) {
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return Error::from_errno(errno, "open " + path);

@@ -1,6 +1,7 @@
 // KeyRing: the API keys that are let in. Only hashes are held; a key is shown once, when it is made.
 #pragma once
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,13 @@ class KeyRing {
 
 // The file DATA/keys: a line "name tenant sha256-hex" for each key, '#' comments. Missing: no keys.
 Result<KeyRing> load_keys(const std::string& path);
+// Tells whether a file was changed: by name, size and times. Zeros: there is none.
+struct FileState {
+  std::uint64_t inode = 0, size = 0;
+  std::int64_t changed_ns = 0;
+  bool operator==(const FileState&) const = default;
+};
+FileState state_of(const std::string& path);
 // Appends and syncs; makes the file with mode 0600.
 Result<void> append_key(const std::string& path, const KeyRecord& record);
 

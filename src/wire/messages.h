@@ -132,11 +132,12 @@ struct StartCommand {
   std::int64_t not_after_ms = 0;
   std::uint64_t disk_reserve = 0;  // bytes of the spools' disk that output leaves free
   bool shell_line = false;         // argv is {shell, "-c", line}: a long line is given as a file
+  bool reader_follows = false;     // ATTACH comes next: kept for it, however short ttl_ms is
   template <class V> void fields(V& v) {
     v(1, command_id); v(2, digest); v(3, argv); v(4, env); v(5, cwd); v(6, user); v(7, pty);
     v(8, rows); v(9, cols); v(10, timeout_ms); v(11, idle_timeout_ms); v(12, ttl_ms);
     v(13, kill_on_disconnect); v(14, close_stdin); v(15, end_tree); v(16, ignore_mismatch);
-    v(17, spool_limit); v(18, not_after_ms); v(19, disk_reserve); v(20, shell_line);
+    v(17, spool_limit); v(18, not_after_ms); v(19, disk_reserve); v(20, shell_line); v(21, reader_follows);
   }
 };
 

@@ -107,6 +107,23 @@ def test_labels_filter_the_list(daemon):
     daemon.cli("rm", "cli-l1", "cli-l2")
 
 
+def test_json_tells_of_each_sandbox_that_was_named(daemon, named):
+    for verb in ("stop", "start", "rm"):
+        got = daemon.cli(verb, "--json", named, "no-such-box")
+        assert got.code == 125 and b"no-such-box" in got.err, got
+        rows = {row["sandbox"]: row.get("error") for row in json.loads(got.text)}
+        assert rows[named] is None and rows["no-such-box"]["reason"] == "sandbox_not_found", got
+    assert daemon.cli("key", "--frob").code == 125
+
+
+def test_commands_are_listed_by_their_start(daemon, named):
+    words = [f"word{number}" for number in range(6)]
+    for word in words:
+        assert daemon.cli("exec", named, "--", "echo", word).code == 0
+    listed = [line.split()[-1] for line in daemon.cli("ps", named).text.splitlines()[1:]]
+    assert listed == words
+
+
 class Terminal:
     """The CLI under a real terminal."""
 
@@ -169,6 +186,9 @@ def test_help_has_examples_and_typos_are_explained(daemon):
     for command in ("run", "create", "ls", "exec", "cp", "logs", "attach", "kill", "stop", "start", "rm", "doctor", "serve"):
         got = daemon.cli(command, "--help")
         assert got.code == 0 and b"xample" in got.out, (command, got)
+    assert b"Usage: cay exec [OPTIONS] SANDBOX" in daemon.cli("exec", "--help").out
+    assert daemon.cli("--version").text.startswith("cay ")
+    assert b"cay exec SANDBOX -- " in daemon.cli("exec", "box").err
     got = daemon.cli("exce", "box", "--", "true")
     assert got.code == 125 or got.code == 2
     assert b"exec" in got.err

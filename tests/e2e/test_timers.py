@@ -96,6 +96,16 @@ def test_timers_of_commands(http, box):
     assert command_state(http, ref, never) == "running"
 
 
+def test_a_result_is_told_though_nothing_is_kept(http, box):
+    """With ttl_s 0 a command is forgotten once its end was told, not before."""
+    for number in range(30):
+        answer = http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"command": f"echo {number}; exit {number}", "ttl_s": 0})
+        assert answer.status_code == 200, answer.text
+        got = answer.json()
+        assert (got["state"], got["exit_code"], got["stdout"]) == ("exited", number, f"{number}\n")
+    wait_until(lambda: command_state(http, box["id"], got["command_id"]) == 404, "forgotten")
+
+
 def test_timers_of_commands_outlive_the_daemon(own_daemon):
     daemon = own_daemon()
     with daemon.http() as http:

@@ -10,7 +10,7 @@ PARENT = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
 
 
 class Collector:
-    def __init__(self, port=0):
+    def __init__(self, port=0, tls=None):
         self.spans = []
         outer = self
 
@@ -31,6 +31,8 @@ class Collector:
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 

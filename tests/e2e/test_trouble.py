@@ -1,7 +1,10 @@
 """Bad input and trouble: a typed error that says what to do, and nothing created or lost."""
+import json
 import socket
 
 import pytest
+
+from harness import needs_root, new_daemon
 
 
 def error(answer):
@@ -75,21 +78,44 @@ def test_path_tricks_stay_inside(http, box):
 
 
 def raw(daemon, data):
+    """The status line and the body."""
     with socket.create_connection(("127.0.0.1", daemon.port), timeout=20) as sock:
         sock.sendall(data)
         got = b""
-        while b"\r\n" not in got:
-            chunk = sock.recv(4096)
-            if not chunk:
-                break
+        while chunk := sock.recv(65536):
             got += chunk
-        return got.split(b"\r\n")[0]
+        head, _, body = got.partition(b"\r\n\r\n")
+        return head.split(b"\r\n")[0].decode(), body
 
 
 def test_hostile_http(daemon):
-    host = b"Host: 127.0.0.1\r\n"
-    assert b" 431" in raw(daemon, b"GET / HTTP/1.1\r\n" + host + b"X-A: " + b"a" * 100_000 + b"\r\n\r\n")
-    assert b" 400" in raw(daemon, b"GET / HTTP/1.1\r\n" + host + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
-    assert b" 400" in raw(daemon, b"nonsense\r\n\r\n")
-    status = raw(daemon, b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n")
-    assert b" 421" in status or b" 403" in status
+    host = b"Host: 127.0.0.1\r\nConnection: close\r\nX-Api-Key: " + daemon.key.encode() + b"\r\n"
+    for sent, status, reason in (
+            (b"GET / HTTP/1.1\r\n" + host + b"X-A: " + b"a" * 100_000 + b"\r\n\r\n", 431, "head_too_large"),
+            (b"GET / HTTP/1.1\r\n" + host + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "bad_request"),
+            (b"GET / HTTP/1.1\r\n" + host + b"Content-Length: -1\r\n\r\n", 400, "bad_request"),
+            (b"nonsense\r\n\r\n", 400, "bad_request"),
+            (b"OPTIONS * HTTP/1.1\r\n" + host + b"\r\n", 400, "bad_target"),
+            (b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", 400, "bad_host"),
+            (b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", 421, "wrong_host"),
+            (b"GET http://evil.example/api/v1/version HTTP/1.1\r\n" + host + b"\r\n", 421, "wrong_host")):
+        line, body = raw(daemon, sent)
+        error = json.loads(body)["error"]
+        assert line.split()[1] == str(status) and error["reason"] == reason, (sent[:60], line, body)
+        assert error["code"] and error["message"] and error["error_id"], body
+    line, body = raw(daemon, b"GET /v2/sandboxes/boxes HTTP/1.1\r\n" + host + b"Expect: cake\r\n\r\n")
+    assert " 417 " in line and json.loads(body)["detail"]["error_id"], body  # each facade in its own shape
+    assert " 200 " in raw(daemon, b"GET http://127.0.0.1/api/v1/version HTTP/1.1\r\n" + host + b"\r\n")[0]
+
+
+@needs_root
+def test_under_a_niced_launcher_commands_run_as_nicely():
+    """A child cannot take back a priority that its keeper never had."""
+    daemon = new_daemon()
+    daemon.prefix = ["nice", "-n", "5"]
+    daemon.start()
+    try:
+        got = daemon.cli("run", "--rm", "--", "nice")
+        assert (got.code, got.text) == (0, "5\n"), got
+    finally:
+        daemon.close()

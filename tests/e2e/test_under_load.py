@@ -1,5 +1,8 @@
 """What must hold while the keeper has far more to do than it can do at once."""
 import concurrent.futures
+import socket
+
+from harness import slow, wait_until
 
 WRITERS = 45  # more ready descriptors than the keeper takes up in one turn
 STARTS = 16
@@ -25,3 +28,38 @@ def test_a_program_that_stops_itself_is_started_once(daemon, http):
         assert ran == "x\n" * STARTS
     finally:
         http.delete(f"/api/v1/sandboxes/{box['id']}")
+
+
+def test_a_daemon_without_descriptors_says_so_and_recovers(own_daemon):
+    """Nothing of it is told as a command's own failure, and nothing is left of what could not be made."""
+    daemon = own_daemon()
+    daemon.prefix = ["sh", "-c", 'ulimit -n 48; exec "$@"', "sh"]
+    daemon.restart()
+    with daemon.http() as http:
+        made = []
+        while True:
+            answer = http.post("/api/v1/sandboxes", json={"timeout_s": slow(20)})
+            if answer.status_code != 201:
+                break
+            made.append(answer.json()["id"])
+            assert len(made) < 48
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"], error["reason"]) == (503, "unavailable", "no_descriptors"), error
+        assert len(made) >= 8, made
+        url = f"/api/v1/sandboxes/{made[0]}/commands"
+
+        def runs():
+            got = http.post(url, json={"command": "echo out; exit 3"})
+            assert got.status_code == 200, got.text
+            return (got.json()["state"], got.json()["exit_code"], got.json()["stdout"]) == ("exited", 3, "out\n")
+
+        assert runs()  # who is in is served
+        idle = [socket.create_connection(("127.0.0.1", daemon.port)) for _ in range(100)]
+        assert runs()
+        for one in idle:
+            one.close()
+        listed = {box["id"] for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]}
+        assert listed == set(made)
+        http.delete(f"/api/v1/sandboxes/{made.pop()}")
+        wait_until(lambda: http.post("/api/v1/sandboxes", json={"timeout_s": slow(20)}).status_code == 201, "there is room again")
+        assert runs()

@@ -17,7 +17,7 @@ KEY = os.urandom(32)
 class Receiver:
     """Answers as `script` says, one item a request, then 200 for ever."""
 
-    def __init__(self, port=0):
+    def __init__(self, port=0, tls=None):
         self.script, self.taken, self.bad, self.attempts = queue.Queue(), [], [], 0
         outer = self
 
@@ -51,6 +51,8 @@ class Receiver:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -59,14 +61,14 @@ class Receiver:
         self.server.server_close()
 
 
-def configured(tmp_path, port, **more):
+def configured(tmp_path, port, scheme="http", **more):
     tmp_path.chmod(0o755)
     secret = tmp_path / "secret"
     secret.write_text("whsec_" + base64.b64encode(KEY).decode() + "\n")
     secret.chmod(0o600)
     config = tmp_path / "cay.toml"
     extra = "".join(f"{k} = {json.dumps(v)}\n" for k, v in more.items())
-    config.write_text(f"[[webhooks]]\nname = \"test\"\nurl = \"http://127.0.0.1:{port}/hook?x=1\"\n"
+    config.write_text(f"[[webhooks]]\nname = \"test\"\nurl = \"{scheme}://127.0.0.1:{port}/hook?x=1\"\n"
                       f"secret_file = \"{secret}\"\n{extra}")
     return str(config)
 

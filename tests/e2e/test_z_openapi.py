@@ -53,6 +53,8 @@ def test_every_route_was_exercised(daemon, http, box):
     assert http.post(f"{ref}/stop").status_code < 300
     assert http.post(f"{ref}/start").status_code < 300
     doomed = http.post("/api/v1/sandboxes", json={}).json()
+    assert http.delete(f"/api/v1/sandboxes/{doomed['id']}").status_code == 204
+    doomed = http.post("/api/v1/sandboxes", json={}).json()
     assert http.post("/api/v1/sandboxes/batch-delete", json={"refs": [doomed["id"], "none"]}).json()["deleted"]
     reached = {(path, method) for path, method, _ in documented.seen} | ELSEWHERE
     every = {(path, method) for path, operations in documented.DOCUMENT["paths"].items() for method in operations
@@ -60,7 +62,61 @@ def test_every_route_was_exercised(daemon, http, box):
     assert every - reached <= {("/api/v1/sandboxes", "post")}, every - reached
 
 
+# What each failure may come from: anything that can go wrong in Cay or its host, so every route documents it.
+EVERYWHERE = {"400", "401", "408", "429", "499", "500", "503"}
+BODIES = {"/commands": {"argv": ["true"]}, "/files/mkdir": {"path": "/x"}, "/files/rename": {"from": "/x", "to": "/y"},
+          "/files/glob": {"path": "/", "pattern": "*"}, "/files/grep": {"path": "/", "text": "x"},
+          "/commands/{id}/resize": {"rows": 1, "cols": 1}, "/batch": {"reads": ["/x"]}}
+
+
+def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
+    """404 of each route with a sandbox; successes other than the usual, ranges and offsets where they are documented."""
+    for path, operations in documented.DOCUMENT["paths"].items():
+        for method in operations:
+            if "{ref}" in path and method in ("get", "put", "post", "patch", "delete", "head"):
+                tail = path.partition("{ref}")[2]
+                sends = {"json": BODIES.get(tail, {})} if method in ("post", "patch") else {}
+                params = {"path": "/x", "stream": "stdout"}
+                params = {name: params[name] for name in params if name in str(operations[method].get("parameters"))}
+                got = http.request(method, path.replace("{ref}", "none").replace("{id}", "none"), params=params, **sends)
+                assert got.status_code == (426 if tail == "/commands/ws" else 404), (method, path, got.text)
+    ref = f"/api/v1/sandboxes/{box['id']}"
+    files = f"{ref}/files"
+    http.put(files, params={"path": "/tmp/f"}, content=b"0123")
+    etag = http.get(files, params={"path": "/tmp/f"}).headers["etag"]
+    for method in ("GET", "HEAD"):
+        assert http.request(method, files, params={"path": "/tmp/f"}, headers={"If-None-Match": etag}).status_code == 304
+    assert http.get(files, params={"path": "/tmp/f"}, headers={"Range": "bytes=1-2"}).status_code == 206
+    assert http.get(files, params={"path": "/tmp/f"}, headers={"Range": "bytes=9-"}).status_code == 416
+    command = http.post(f"{ref}/commands", json={"argv": ["true"], "wait": False})
+    assert command.status_code == 201
+    output = http.get(f"{ref}/commands/{command.json()['id']}/output", params={"stream": "stdout", "offset": 9})
+    assert output.status_code == 416
+    assert http.post(f"{ref}/commands", json={"argv": ["true"]}).status_code == 200
+    assert http.get("/api/v1/events", params={"after": 10**12}).status_code == 416
+    assert http.post("/api/v1/sandboxes", json={"snapshot": "none"}).status_code == 404
+    assert http.post(f"{ref}/start").status_code == 200  # it runs already
+    assert http.post(f"{ref}/stop").status_code == 200
+    assert http.post(f"{ref}/start").status_code == 202
+    assert http.post("/api/v1/sandboxes", json={"name": 7}).status_code == 400
+    missed = []
+    for path, operations in documented.DOCUMENT["paths"].items():
+        for method, operation in operations.items():
+            for status in set(operation.get("responses", ())) - EVERYWHERE - {"403", "409", "413", "501", "101"}:
+                if (path, method, status) not in documented.seen and (path, method) not in ELSEWHERE:
+                    missed.append((method, path, status))
+    assert missed == []
+
+
 def test_no_key_no_answer(daemon):
     for path in documented.DOCUMENT["paths"]:
         if path != "/healthz":
             assert httpx.get(daemon.url + path.replace("{", "").replace("}", "")).status_code == 401, path
+
+
+def test_the_check_of_members_can_fail():
+    schema = {"$ref": "#/components/schemas/Version"}
+    good = {"name": "cay", "version": "1", "api": "v1"}
+    assert documented.complaints(good, schema, "answer") == []
+    for wrong in ({**good, "more": 1}, {**good, "version": 7}, {"name": "cay"}, [good]):
+        assert documented.complaints(wrong, schema, "answer"), wrong

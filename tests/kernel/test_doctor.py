@@ -65,6 +65,13 @@ def test_what_is_missing_has_a_remedy_or_a_fallback(told):
         assert feature["ok"] or feature["fallback"] or feature["remedy"], feature
 
 
+def test_what_sandboxes_lack_is_told(told):
+    for name, path in (("python3", "/usr/bin/python3"), ("git", "/usr/bin/git"), ("npm", "/usr/bin/npm"), ("sudo", "/usr/bin/sudo")):
+        there = f" {name}," in f" {told['programs']['found']},"
+        assert there == os.path.lexists(path), (name, told["programs"])
+        assert there or (name in told["programs"]["fallback"] and told["programs"]["remedy"])
+
+
 def test_the_table_shows_the_same(told, daemon):
     text = daemon.cli("doctor").text
     for feature in told.values():

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import socket
 import statistics
 import stat
 import subprocess
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from harness import CAY, needs_root, slow
+from harness import CAY, needs_root, slow, wait_until
 from inside import sandbox  # noqa: F401 (a fixture)
 
 SECRET = "cay-planted-" + os.urandom(8).hex()
@@ -82,18 +83,39 @@ def run_as_nobody(path):
         return None
 
 
+def disks(view, data, name):
+    """Where `name` lies in the sandboxes' disks below `data`, under the root directory `view`."""
+    store = view / str(pathlib.Path(data) / "store").lstrip("/")
+    try:
+        found = []
+        for root, directories, files in os.walk(store):
+            found += [os.path.join(root, name)] if name in files else []
+            if len(pathlib.Path(root).relative_to(store).parts) >= 3:
+                directories.clear()
+        return found
+    except OSError:
+        return []
+
+
 @needs_root
 def test_a_set_id_file_does_not_get_out(sandbox, daemon):
     """A set-id root shell made inside lies in the data directory: an ordinary user of the host cannot run it."""
     name = "cay-setuid-" + os.urandom(4).hex()
     got = sandbox.sh(f"cp /usr/bin/id /{name} && chmod 6755 /{name} && stat -c %a /{name}")
     assert got.text == "6755\n", got
-    inside = sandbox.run(f"/{name}", "-u", user="user")
-    assert inside.text.strip() == "0", inside  # positive control: inside the bit works, to the sandbox's own root
-    tries = [str(path) for path in pathlib.Path(daemon.data).rglob(name)]
+    ran = sandbox.run(f"/{name}", "-u", user="user")
+    assert ran.text.strip() == "0", ran  # positive control: inside the bit works, to the sandbox's own root
+    waiting = sandbox.start("sleep 60")
     pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]
-    tries += [f"/proc/{pid}/root/{name}" for pid in pids]
+    # In the data directory as each mount namespace has it (the store is mounted in the launcher's alone), and in the
+    # sandbox's own tree by way of its processes.
+    views = [pathlib.Path("/"), *(pathlib.Path(f"/proc/{pid}/root") for pid in pids)]
+    stored = {path for view in views for path in disks(view, daemon.data, name)}
+    inside = {f"/proc/{pid}/root/{name}" for pid in pids}
+    tries = sorted(stored | inside)
+    assert stored and any(os.path.exists(path) for path in inside)  # positive control: root does find it, in both
     assert [path for path in tries if run_as_nobody(path) is not None] == []
+    sandbox.daemon.cli("kill", sandbox.name, waiting)
     ordinary = pathlib.Path(tempfile.mkdtemp(prefix="cay-setuid-", dir="/var/tmp"))
     ordinary.chmod(0o755)
     shutil.copy("/usr/bin/id", ordinary / "id")
@@ -113,8 +135,9 @@ def test_special_files_are_refused_at_once(sandbox, tmp_path):
         assert time.monotonic() - begun < slow(5), path
 
 
-def test_hanging_files_delay_no_command(sandbox):
-    """File work that waits (a FIFO that nobody writes, a glob of a directory without end) leaves others' latency alone."""
+def test_hanging_files_delay_no_command(sandbox, daemon):
+    """Helpers in the middle of their work (uploads that stall), and asks for a FIFO that nobody writes, leave the
+    latency of commands alone."""
 
     def median():
         taken = []
@@ -124,16 +147,31 @@ def test_hanging_files_delay_no_command(sandbox):
             taken.append(time.monotonic() - begun)
         return statistics.median(taken)
 
-    quiet = median()
+    def processes():
+        return int(sandbox.sh("ls -d /proc/[0-9]* | wc -l").text)
+
+    quiet, before = median(), processes()
     sandbox.sh("rm -f /fifo; mkfifo /fifo")
-    copies = [subprocess.Popen([CAY, "cp", f"{sandbox.name}:/fifo", "/dev/null"], env={**os.environ, **sandbox.daemon.env},
+    uploads = []
+    for number in range(8):
+        upload = socket.create_connection(("127.0.0.1", daemon.port))
+        upload.sendall(f"PUT /api/v1/sandboxes/{sandbox.name}/files?path=/stalled-{number} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                       f"X-Api-Key: {daemon.key}\r\nContent-Length: 1000000\r\n\r\n".encode() + b"x" * 100_000)
+        uploads.append(upload)
+    wait_until(lambda: processes() >= before + 8, "eight helpers are at work")
+    copies = [subprocess.Popen([CAY, "cp", f"{sandbox.name}:/fifo", "/dev/null"], env={**os.environ, **daemon.env},
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(8)]
     reader = sandbox.start("cat /fifo")  # a command may wait as long as it likes
     busy = median()
+    assert processes() >= before + 8  # they still were
     for copy in copies:
         assert copy.wait(timeout=slow(90)) != 0
-    sandbox.daemon.cli("kill", sandbox.name, reader)
+    for upload in uploads:
+        upload.close()
+    daemon.cli("kill", sandbox.name, reader)
     assert busy < 4 * quiet + slow(0.05), (quiet, busy)
+    wait_until(lambda: processes() <= before, "the helpers are gone")
+    assert sandbox.sh("ls /stalled-* 2>/dev/null").text == ""  # nothing half is left in their place
 
 
 def test_device_nodes_cannot_be_made(sandbox):

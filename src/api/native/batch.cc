@@ -119,6 +119,9 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
   if (!parsed) co_return std::move(parsed).error();
   const Principal who = exchange->principal();
   const std::string ref = param(*exchange, "ref");
+  // Before anything: a failing read is told in its place, but a sandbox that is not there is no matter of one read.
+  auto there = co_await cay.sandboxes().get(who, ref);
+  if (!there) co_return std::move(there).error();
   array writes;
   for (std::size_t i = 0; i < parsed->writes.size(); ++i) {
     Write item = std::move(parsed->writes[i]);

@@ -59,6 +59,7 @@ Result<std::unique_ptr<OtlpExporter>> OtlpExporter::create(asio::any_io_executor
   while (config.endpoint.ends_with('/')) config.endpoint.pop_back();
   http::ClientOptions options;
   options.url = config.endpoint;
+  options.ca_file = config.ca_file;
   options.connect_timeout = config.answer_limit;
   auto client = http::Client::create(loop, std::move(options));
   if (!client) return std::move(client).error().while_doing("[tracing] otlp_endpoint");

@@ -16,6 +16,7 @@ namespace cay::api {
 
 struct OtlpConfig {
   std::string endpoint;  // "http://127.0.0.1:4318"; /v1/traces is put behind
+  std::string ca_file;   // https: trust the authorities in it alone; empty: the system's
   std::string version;   // of this program
   Millis flush_every{1'000};
   Millis answer_limit{10'000};

@@ -152,13 +152,14 @@ class Sender final : public Webhook {
 Result<std::unique_ptr<Webhook>> Webhook::create(asio::any_io_executor loop, core::Cay& cay, core::Store& store,
                                                  WebhookConfig config, WebhookTiming timing) {
   if (!is_valid_name(config.name)) return bad(config.name, "a name is 1 to 63 letters, digits, '.', '_' or '-'");
-  if (!config.url.starts_with("http://")) {
-    return bad(config.name, "its url must begin with http:// (put a TLS proxy in front of the daemon's way out for https)");
+  const auto scheme = config.url.find("://");
+  if (!config.url.starts_with("http://") && !config.url.starts_with("https://")) {
+    return bad(config.name, "its url must begin with https:// or http://");
   }
-  constexpr std::size_t kScheme = 7;
-  const auto slash = config.url.find('/', kScheme);
+  const auto slash = config.url.find('/', scheme + 3);
   http::ClientOptions options;
   options.url = config.url.substr(0, slash);
+  options.ca_file = config.ca_file;
   options.connect_timeout = timing.answer_limit;
   std::string target = slash == std::string::npos ? "/" : config.url.substr(slash);
   if (target.find_first_of(" #\r\n") != std::string::npos) return bad(config.name, "its url has a blank or a '#'");

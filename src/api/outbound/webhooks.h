@@ -14,7 +14,8 @@ namespace cay::api {
 
 struct WebhookConfig {
   std::string name;                 // 1-63 of [A-Za-z0-9._-], for ever: what was acknowledged goes by it
-  std::string url;                  // http://HOST[:PORT]/PATH
+  std::string url;                  // http[s]://HOST[:PORT]/PATH
+  std::string ca_file;              // https: trust the authorities in it alone; empty: the system's
   std::vector<std::string> events;  // types, or beginnings up to a dot; empty: all
   std::string tenant = "default";
   std::string key;                  // from webhook_key()

@@ -154,6 +154,7 @@ wire::StartCommand to_wire(const CommandSpec& spec) {
   start.digest = sha256_hex(wire::encode(start));
   start.command_id = spec.id.get();
   start.ignore_mismatch = spec.ignore_mismatch;
+  start.reader_follows = spec.reader_follows;
   if (!spec.traceparent.empty() && !spec.run.env.contains("TRACEPARENT")) {
     start.env.push_back("TRACEPARENT=" + spec.traceparent);
   }

@@ -220,6 +220,10 @@ TEST_F(NativeTest, ADeathBetweenAdoptionAndWatchIsTold) {
 }
 
 TEST_F(NativeTest, ALauncherThatIsKilledIsWaitedFor) {
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "TSan gives a forked child a thread of its own, and setns(2) takes only single-threaded processes into a "
+                  "user namespace: no command can run under it";
+#endif
   const SandboxId id(new_uuid());
   play([&, this]() -> asio::awaitable<void> {
     const pid_t worker = launcher_->worker();
@@ -231,7 +235,8 @@ TEST_F(NativeTest, ALauncherThatIsKilledIsWaitedFor) {
     const pid_t second = launcher_->worker();
     if (second > 0) ::kill(second, SIGKILL);
     auto seen = co_await run_in(**box, shell("a", "echo still here"));
-    EXPECT_TRUE(seen && seen->out == "still here\n");
+    EXPECT_TRUE(seen) << seen.error().message;
+    if (seen) EXPECT_EQ(seen->out, "still here\n");
     auto gone = co_await runtime_->destroy(id);
     EXPECT_TRUE(gone) << gone.error().message;
   });

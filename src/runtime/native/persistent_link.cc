@@ -1,6 +1,7 @@
 #include "runtime/native/persistent_link.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <boost/asio/co_spawn.hpp>
 
 namespace cay::runtime {
@@ -62,6 +63,11 @@ asio::awaitable<void> PersistentLink::run() {
       self->refusal_ = error;
       if (self->config_.mortal && self->met_) self->die(error.message);
       if (self->config_.mortal) self->end(error);
+    } else if (error.os_errno == EMFILE || error.os_errno == ENFILE) {
+      // Said at once, and tried again: some may be closed.
+      self->refusal_ = Error{Code::kUnavailable, "no_descriptors",
+                             "the daemon has no file descriptor left: close connections, or raise its limit (LimitNOFILE, ulimit -n)",
+                             error.os_errno};
     }
     self->changed_.notify();
     if (self->ended_) break;

@@ -69,7 +69,7 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   bool met_ = false;  // there was a link once
   bool ended_ = false;
   Error why_;                       // once ended
-  std::optional<Error> refusal_;    // of the last check, while the wrong peer answers
+  std::optional<Error> refusal_;    // why nobody is reached now, if it is no matter of waiting
   std::uint64_t connections_ = 0;
   int breaches_ = 0;                // of the protocol, within a minute
   Deadline first_breach_{};

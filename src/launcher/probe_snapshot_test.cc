@@ -1,0 +1,65 @@
+#include "launcher/probe_snapshot.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/unique_fd.h"
+
+namespace cay::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ProbeSnapshotTest : public testing::Test {
+ protected:
+  ProbeSnapshotTest() {
+    std::string name = "/tmp/cay-probe-XXXXXX";
+    host_ = ::mkdtemp(name.data());
+    fs::permissions(host_, fs::perms(0755));
+  }
+  ~ProbeSnapshotTest() override { fs::remove_all(host_); }
+  void put(const std::string& path, const std::string& text = "") {
+    fs::create_directories((host_ / path).parent_path());
+    std::ofstream(host_ / path) << text;
+  }
+  wire::FeatureMsg feature(const std::string& name) {
+    const UniqueFd layers(::open(host_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    for (auto& one : probe_snapshot(layers.get(), host_.string())) {
+      if (one.name == name) return one;
+    }
+    return {};
+  }
+  fs::path host_;
+};
+
+TEST_F(ProbeSnapshotTest, WhatTheHostLacksIsSaidWithTheCommandThatAddsIt) {
+  put("usr/bin/apt-get");
+  put("usr/bin/python3");
+  put("usr/bin/git");
+  const auto some = feature("programs");
+  EXPECT_EQ(some.found, "python3, git");
+  EXPECT_EQ(some.fallback, "sandboxes have no pip, venv, node, npm, gcc, make, curl, sudo, as the host has none");
+  EXPECT_EQ(some.remedy, "apt-get install python3-pip python3-venv nodejs npm build-essential curl sudo; then restart the daemon, for new sandboxes");
+  for (const char* path : {"usr/bin/pip3", "usr/bin/node", "usr/bin/npm", "usr/bin/gcc", "usr/bin/make", "usr/bin/curl", "usr/bin/sudo",
+                           "usr/share/python-wheels/pip.whl"}) {
+    put(path);
+  }
+  const auto all = feature("programs");
+  EXPECT_EQ(all.fallback + all.remedy, "") << all.fallback;
+}
+
+TEST_F(ProbeSnapshotTest, AHostWithoutAMirrorIsSaid) {
+  EXPECT_EQ(feature("package sources").name, "") << "no apt here";
+  put("usr/bin/apt-get");
+  put("etc/os-release", "ID=debian\nVERSION_CODENAME=bookworm\n");
+  EXPECT_NE(feature("package sources").remedy, "");
+  put("etc/apt/sources.list", "deb http://mirror.test/debian bookworm main\n");
+  EXPECT_EQ(feature("package sources").remedy, "");
+}
+
+}  // namespace
+}  // namespace cay::launcher

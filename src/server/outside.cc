@@ -1,0 +1,101 @@
+#include "server/outside.h"
+
+#include <boost/asio/ip/address.hpp>
+
+#include "server/guards.h"
+
+namespace cay::server {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+// The proxy that speaks to us adds its own at the end of a list.
+std::string_view last_of(std::string_view list) { return trimmed(list.substr(list.rfind(',') + 1)); }
+
+bool is_authority(std::string_view text) {
+  constexpr std::string_view kTaken = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]";
+  return !text.empty() && text.find_first_not_of(kTaken) == std::string_view::npos;
+}
+
+Error bad_url(const std::string& url) {
+  return {Code::kInvalidArgument, "bad_public_url",
+          "the public URL '" + url + "' is not http:// or https:// with a host, and nothing behind it, such as https://cay.example", 0};
+}
+
+Error bad_proxy(const std::string& text) {
+  return {Code::kInvalidArgument, "bad_trusted_proxy",
+          "'" + text + "' is neither an address nor a network, such as 10.1.2.3 or 10.0.0.0/8", 0};
+}
+
+}  // namespace
+
+Result<Outside> Outside::create(const std::string& public_url, const std::vector<std::string>& trusted_proxies) {
+  Outside out;
+  if (!public_url.empty()) {
+    const auto end = public_url.find("://");
+    out.scheme_ = public_url.substr(0, end);
+    if (end == std::string::npos || (out.scheme_ != "http" && out.scheme_ != "https")) return bad_url(public_url);
+    out.authority_ = public_url.substr(end + 3);
+    if (out.authority_.ends_with('/')) out.authority_.pop_back();
+    if (!is_authority(out.authority_)) return bad_url(public_url);
+    out.host_ = host_without_port(out.authority_);
+  }
+  for (const auto& text : trusted_proxies) {
+    boost::system::error_code wrong;
+    const auto slash = text.find('/');
+    const auto single = asio::ip::make_address(text.substr(0, slash), wrong);
+    if (wrong) return bad_proxy(text);
+    if (single.is_v4()) {
+      out.v4_.push_back(slash == std::string::npos ? asio::ip::network_v4(single.to_v4(), 32) : asio::ip::make_network_v4(text, wrong));
+    } else {
+      out.v6_.push_back(slash == std::string::npos ? asio::ip::network_v6(single.to_v6(), 128) : asio::ip::make_network_v6(text, wrong));
+    }
+    if (wrong) return bad_proxy(text);
+  }
+  return out;
+}
+
+bool Outside::trusts(std::string_view peer) const {
+  boost::system::error_code wrong;
+  auto at = asio::ip::make_address(std::string(peer.substr(0, peer.rfind(':'))), wrong);
+  if (wrong) return false;
+  if (at.is_v6() && at.to_v6().is_v4_mapped()) at = asio::ip::make_address_v4(asio::ip::v4_mapped, at.to_v6());
+  // Whether `at` is in a network: its own network of that length is the same.
+  if (at.is_v4()) {
+    for (const auto& network : v4_) {
+      if (asio::ip::network_v4(at.to_v4(), network.prefix_length()).canonical() == network.canonical()) return true;
+    }
+    return false;
+  }
+  for (const auto& network : v6_) {
+    if (asio::ip::network_v6(at.to_v6(), network.prefix_length()).canonical() == network.canonical()) return true;
+  }
+  return false;
+}
+
+std::optional<http::RequestHead> Outside::seen(const http::RequestHead& head) const {
+  std::string scheme = head.scheme, host = head.host, peer = head.peer;
+  if ((!v4_.empty() || !v6_.empty()) && trusts(head.peer)) {
+    const auto told = [&head](std::string_view name) { return last_of(head.headers.get(name).value_or("")); };
+    if (const auto proto = told("X-Forwarded-Proto"); proto == "http" || proto == "https") scheme = proto;
+    if (const auto name = told("X-Forwarded-Host"); is_authority(name)) host = name;
+    if (const auto client = told("X-Forwarded-For"); is_authority(client)) peer = client;
+  }
+  // Asked by its public name, it answers with its public URL, whatever stands in between.
+  if (!host_.empty() && equal_hosts(host_without_port(host), host_)) {
+    scheme = scheme_;
+    host = authority_;
+  }
+  if (scheme == head.scheme && host == head.host && peer == head.peer) return std::nullopt;
+  http::RequestHead out = head;
+  out.scheme = std::move(scheme);
+  out.host = std::move(host);
+  out.peer = std::move(peer);
+  return out;
+}
+
+}  // namespace cay::server

@@ -1,0 +1,70 @@
+#include "server/outside.h"
+
+#include <gtest/gtest.h>
+
+namespace cay::server {
+namespace {
+
+http::RequestHead head(std::string host, std::string peer, std::vector<std::pair<std::string, std::string>> headers = {}) {
+  http::RequestHead made;
+  made.host = std::move(host);
+  made.peer = std::move(peer);
+  for (auto& [name, value] : headers) made.headers.add(name, value);
+  return made;
+}
+
+// "scheme host peer" as a client of the daemon has it.
+std::string seen(const Outside& outside, const http::RequestHead& asked) {
+  const auto other = outside.seen(asked);
+  const auto& told = other ? *other : asked;
+  return told.scheme + " " + told.host + " " + told.peer;
+}
+
+const std::vector<std::pair<std::string, std::string>> kForwarded = {
+    {"X-Forwarded-Proto", "https"}, {"X-Forwarded-Host", "cay.example"}, {"X-Forwarded-For", "evil, 203.0.113.7"}};
+
+TEST(OutsideTest, ByDefaultTheRequestTellsItself) {
+  const Outside none = *Outside::create("", {});
+  EXPECT_EQ(seen(none, head("127.0.0.1:8787", "127.0.0.1:5", kForwarded)), "http 127.0.0.1:8787 127.0.0.1:5");
+  EXPECT_FALSE(none.seen(head("x", "127.0.0.1:5")));
+}
+
+TEST(OutsideTest, AskedByItsPublicNameItAnswersWithItsPublicUrl) {
+  const Outside outside = *Outside::create("https://cay.example:8443/", {});
+  EXPECT_EQ(outside.host(), "cay.example");
+  EXPECT_EQ(seen(outside, head("CAY.example", "127.0.0.1:5")), "https cay.example:8443 127.0.0.1:5");
+  EXPECT_EQ(seen(outside, head("cay.example:80", "127.0.0.1:5")), "https cay.example:8443 127.0.0.1:5");
+  EXPECT_EQ(seen(outside, head("127.0.0.1:8787", "127.0.0.1:5")), "http 127.0.0.1:8787 127.0.0.1:5");
+}
+
+TEST(OutsideTest, OnlyATrustedProxyIsBelieved) {
+  const Outside outside = *Outside::create("", {"10.0.0.0/8", "192.0.2.1", "fd00::/16"});
+  for (const char* peer : {"10.1.2.3:5", "192.0.2.1:5", "fd00::7:5", "::ffff:10.1.2.3:5"}) {
+    EXPECT_EQ(seen(outside, head("h", peer, kForwarded)), "https cay.example 203.0.113.7") << peer;
+  }
+  for (const char* peer : {"11.0.0.1:5", "192.0.2.2:5", "127.0.0.1:5", "fd01::7:5", "::1:5", "", "nonsense"}) {
+    EXPECT_EQ(seen(outside, head("h", peer, kForwarded)), std::string("http h ") + peer);
+  }
+}
+
+TEST(OutsideTest, WhatAProxyPassesOnUncheckedIsNotTaken) {
+  const Outside outside = *Outside::create("", {"10.0.0.1"});
+  const auto asked = head("h", "10.0.0.1:5", {{"X-Forwarded-Proto", "javascript"}, {"X-Forwarded-Host", "a/b"}, {"X-Forwarded-For", "<b>"}});
+  EXPECT_EQ(seen(outside, asked), "http h 10.0.0.1:5");
+}
+
+TEST(OutsideTest, NonsenseIsRefused) {
+  for (const char* url : {"cay.example", "ftp://cay.example", "https://", "https://cay.example/base", "https://u@cay.example", "https://a b"}) {
+    const auto made = Outside::create(url, {});
+    ASSERT_FALSE(made) << url;
+    EXPECT_EQ(made.error().reason, "bad_public_url");
+  }
+  for (const char* proxy : {"", "localhost", "10.0.0.0/33", "10.0.0/8", "::1/129", "1.2.3.4/x"}) {
+    const auto made = Outside::create("", {proxy});
+    ASSERT_FALSE(made) << proxy;
+    EXPECT_EQ(made.error().reason, "bad_trusted_proxy");
+  }
+}
+
+}  // namespace
+}  // namespace cay::server
