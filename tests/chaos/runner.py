@@ -182,7 +182,7 @@ class Run:
         return outcome
 
 
-def settled_census(daemon, before):
+def settled_census(daemon, before, limit=20):
     """What is left on the machine that was not there before; {} when nothing is."""
     seen = {}
 
@@ -191,7 +191,7 @@ def settled_census(daemon, before):
         return all(seen[name] == before[name] for name in before)
 
     try:
-        wait_until(same, "the machine as before", limit=20)
+        wait_until(same, "the machine as before", limit=limit)
         return {}
     except AssertionError:
         return {name: (before[name], seen[name]) for name in before if seen[name] != before[name]}
