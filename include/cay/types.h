@@ -34,6 +34,7 @@ struct CreateOptions {
   std::optional<std::int64_t> delete_after_stop_s;  // 0: never
   std::optional<std::int64_t> lifetime_s;           // deleted so long after its creation; 0: never
   std::optional<bool> commands_keep_awake;          // what runs is use, though nobody reads it
+  bool record_programs = false;                     // keep a record of every process: Sandbox::programs()
   bool wait = true;                                 // come back when it is ready
   double timeout_s = 30;                            // with wait: fail, and leave nothing
 };
@@ -53,6 +54,7 @@ struct SandboxInfo {
   std::int64_t delete_after_stop_s = 0;
   std::int64_t lifetime_s = 0;
   bool commands_keep_awake = false;
+  bool record_programs = false;
   std::string created_at, updated_at, last_active_at, stopped_at;  // RFC 3339; empty: never
   std::string created_by;
   std::string json;  // the answer as it came
@@ -177,6 +179,27 @@ struct Stats {
   std::uint64_t cpu_usec = 0, memory_bytes = 0, tmpfs_bytes = 0;
   std::uint32_t pids = 0, oom_kills = 0, running_commands = 0;
   bool paused = false;
+};
+
+// One line of a sandbox's program record, as the kernel saw it.
+struct ProgramEvent {
+  std::uint64_t offset = 0;
+  std::string kind;     // start, exec, end, life, lost, full
+  std::string at;       // RFC 3339
+  std::string process;  // the same for all lines of one process, and no other's
+  std::uint32_t pid = 0, parent = 0, uid = 0;  // inside; parent 0: Cay itself
+  std::string path;               // exec
+  std::vector<std::string> args;  // exec
+  std::optional<int> exit_code;   // end
+  std::optional<int> signal;      // end
+  bool oom_killed = false;
+  std::uint64_t lost = 0;  // lost: so many lines are missing here
+  std::string json;        // the line as it came
+};
+
+struct ProgramPage {
+  std::vector<ProgramEvent> items;
+  std::uint64_t next_offset = 0;  // ask again from here
 };
 
 struct Snapshot {

@@ -87,6 +87,11 @@ struct UsageArgs {
   std::vector<std::string> labels;
   std::string group_by;
 };
+struct ProgramsArgs {
+  std::string sandbox;
+  std::uint64_t offset = 0;
+  bool follow = false;
+};
 struct TopArgs {
   double every_s = 2;
   bool once = false;
@@ -100,7 +105,7 @@ struct CompletionArgs {
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
                           StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs,
-                          EventsArgs, UsageArgs, TopArgs, SnapshotsArgs, DoctorArgs,
+                          EventsArgs, UsageArgs, ProgramsArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;
 
 struct Invocation {

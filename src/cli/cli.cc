@@ -35,6 +35,7 @@ struct Dispatch {
   int operator()(const LabelArgs& args) const { return label_command(at, args); }
   int operator()(const StatsArgs& args) const { return stats_command(at, args); }
   int operator()(const UsageArgs& args) const { return usage_command(at, args); }
+  int operator()(const ProgramsArgs& args) const { return programs_command(at, args); }
   int operator()(const TopArgs& args) const { return top_command(at, args); }
   int operator()(const EventsArgs& args) const { return events_command(at, args); }
   int operator()(const CpArgs& args) const { return cp_command(at, args); }

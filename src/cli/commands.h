@@ -31,6 +31,7 @@ int label_command(Context& at, const LabelArgs& args);
 int stats_command(Context& at, const StatsArgs& args);
 
 int usage_command(Context& at, const UsageArgs& args);
+int programs_command(Context& at, const ProgramsArgs& args);
 int top_command(Context& at, const TopArgs& args);
 int events_command(Context& at, const EventsArgs& args);
 

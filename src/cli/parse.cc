@@ -95,6 +95,7 @@ class Parser {
     sub->add_option("--policy", to.policy, "What it may reach once there is a way out (now: nothing): off, packages or open");
     sub->add_option("--ttl", texts_.ttl, "Stop it after so long without use, as 10m; 0: never");
     sub->add_flag("--keep-awake", texts_.keep_awake, "What runs in it is use, though nobody reads its output");
+    sub->add_flag("--record-programs", to.record_programs, "Keep a record of every process: see `cay programs`");
     sub->add_option("--lifetime", texts_.lifetime, "Remove it so long after its creation, as 8h (default: never)");
   }
 
@@ -331,6 +332,16 @@ class Parser {
     sub->add_option("--label", usage->labels, "Only those with KEY or KEY=VALUE; repeatable, all must match")
         ->take_all()->allow_extra_args(false);
     sub->add_option("--by", usage->group_by, "A sum for each value of this label");
+
+    auto programs = std::make_shared<ProgramsArgs>();
+    sub = add<ProgramsArgs>("programs", "What ran in a sandbox, as the kernel saw it: start and end of every process",
+        "  cay run --name box --record-programs -- make\n  cay programs box\n"
+        "  cay programs --follow --json box          one JSON object a line\n\n"
+        "Of a stopped sandbox too: nothing is woken. The sandbox must have been created with --record-programs.\n",
+        [programs](Texts&) { return *programs; });
+    sub->add_flag("-f,--follow", programs->follow, "Go on, and wait for what happens");
+    sub->add_option("--offset", programs->offset, "Begin at this offset of the record, from an earlier line");
+    sub->add_option("SANDBOX", programs->sandbox, "Id or name")->required();
 
     auto top = std::make_shared<TopArgs>();
     sub = add<TopArgs>("top", "What running sandboxes use, live",

@@ -93,6 +93,11 @@ Task<sdk::Stats> stats(Connection& at, std::string ref) {
   return read_as(at, "GET", sandbox_target(ref, "/stats"), {}, &stats_from);
 }
 
+Task<sdk::ProgramPage> programs(Connection& at, std::string ref, std::uint64_t offset, std::uint32_t limit) {
+  const std::string query = "/programs?offset=" + std::to_string(offset) + "&limit=" + std::to_string(limit);
+  return read_as(at, "GET", sandbox_target(ref, query), {}, &programs_from);
+}
+
 Task<std::vector<sdk::Snapshot>> snapshots(Connection& at) {
   auto answer = co_await at.call_json("GET", "/api/v1/snapshots");
   if (!answer) co_return std::move(answer).error();

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "codec/base64.h"
+
 namespace cay::client {
 namespace {
 
@@ -38,6 +40,12 @@ const json::object& object_in(const json::object& from, std::string_view name) {
   static const json::object kEmpty;
   const auto* value = from.if_contains(name);
   return value != nullptr && value->is_object() ? value->get_object() : kEmpty;
+}
+
+// Text, or `name`_base64 where the bytes are no UTF-8.
+std::string bytes_in(const json::object& from, const std::string& name) {
+  if (from.contains(name)) return string_in(from, name);
+  return codec::from_base64(string_in(from, name + "_base64")).value_or("");
 }
 
 sdk::StreamExtent extent_from(const json::object& from) {
@@ -105,6 +113,7 @@ sdk::SandboxInfo sandbox_from(const json::object& from) {
   out.delete_after_stop_s = integer_in(from, "delete_after_stop_s").value_or(0);
   out.lifetime_s = integer_in(from, "lifetime_s").value_or(0);
   out.commands_keep_awake = bool_in(from, "commands_keep_awake");
+  out.record_programs = bool_in(from, "record_programs");
   out.created_at = string_in(from, "created_at");
   out.updated_at = string_in(from, "updated_at");
   out.last_active_at = string_in(from, "last_active_at");
@@ -156,6 +165,36 @@ sdk::FileInfo file_from(const json::object& from) {
   out.etag = string_in(from, "etag");
   out.target = string_in(from, "target");
   return out;
+}
+
+sdk::ProgramEvent program_from(const json::object& from) {
+  sdk::ProgramEvent out;
+  out.offset = number_in(from, "offset");
+  out.kind = string_in(from, "kind");
+  out.at = string_in(from, "at");
+  out.process = string_in(from, "process");
+  out.pid = small_in(from, "pid");
+  out.parent = small_in(from, "parent");
+  out.uid = small_in(from, "uid");
+  out.path = bytes_in(from, "path");
+  for (const char* name : {"args", "args_base64"}) {
+    const auto* args = from.if_contains(name);
+    if (args == nullptr || !args->is_array()) continue;
+    for (const auto& item : args->get_array()) {
+      const std::string arg = item.is_string() ? std::string(item.get_string()) : std::string();
+      out.args.push_back(std::string_view(name) == "args" ? arg : codec::from_base64(arg).value_or(""));
+    }
+  }
+  out.exit_code = maybe_int(from, "exit_code");
+  out.signal = maybe_int(from, "signal");
+  out.oom_killed = bool_in(from, "oom_killed");
+  out.lost = number_in(from, "lost");
+  out.json = codec::write(from);
+  return out;
+}
+
+sdk::ProgramPage programs_from(const json::object& from) {
+  return {.items = list_from(from, "items", program_from), .next_offset = number_in(from, "next_offset")};
 }
 
 sdk::Stats stats_from(const json::object& from) {

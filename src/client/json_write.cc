@@ -49,6 +49,7 @@ json::object create_body(const sdk::CreateOptions& options) {
   if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
   if (options.lifetime_s) out["lifetime_s"] = *options.lifetime_s;
   if (options.commands_keep_awake) out["commands_keep_awake"] = *options.commands_keep_awake;
+  if (options.record_programs) out["record_programs"] = true;
   out["wait"] = options.wait;
   if (options.wait) out["timeout_s"] = options.timeout_s;
   return out;

@@ -41,6 +41,9 @@ SandboxInfo Sandbox::stop() const { return client_->wait(api::stop(client_->conn
 SandboxInfo Sandbox::pause() const { return client_->wait(api::pause(client_->connection, ref_)); }
 SandboxInfo Sandbox::resume() const { return client_->wait(api::resume(client_->connection, ref_)); }
 void Sandbox::remove() const { client_->wait(api::remove(client_->connection, ref_)); }
+ProgramPage Sandbox::programs(std::uint64_t offset, std::uint32_t limit) const {
+  return client_->wait(api::programs(client_->connection, ref_, offset, limit));
+}
 Stats Sandbox::stats() const { return client_->wait(api::stats(client_->connection, ref_)); }
 
 namespace {

@@ -126,6 +126,7 @@ json::object to_json(const Sandbox& sandbox) {
           {"delete_after_stop_s", sandbox.delete_after_stop_s},
           {"lifetime_s", sandbox.lifetime_s},
           {"commands_keep_awake", sandbox.commands_keep_awake},
+          {"record_programs", sandbox.record_programs},
           {"created_at", rfc3339(sandbox.created_at)},
           {"updated_at", rfc3339(sandbox.updated_at)},
           {"last_active_at", rfc3339(sandbox.last_active_at)},
@@ -233,6 +234,7 @@ json::object to_json(const SandboxSpec& spec) {
   if (spec.delete_after_stop_s) out["delete_after_stop_s"] = *spec.delete_after_stop_s;
   if (spec.lifetime_s != 0) out["lifetime_s"] = spec.lifetime_s;
   if (spec.commands_keep_awake) out["commands_keep_awake"] = true;
+  if (spec.record_programs) out["record_programs"] = true;
   return out;
 }
 

@@ -131,6 +131,7 @@ Result<CreateRequest> read_create(const json::object& in) {
   read_times(fields, out.spec.idle_ttl_s, out.spec.delete_after_stop_s, life);
   out.spec.lifetime_s = life.value_or(0);
   fields.read("commands_keep_awake", out.spec.commands_keep_awake);
+  fields.read("record_programs", out.spec.record_programs);
   fields.read("wait", out.wait);
   constexpr double kLongestWait = 3600;
   double timeout = 0;
@@ -329,6 +330,7 @@ Result<Sandbox> sandbox_from(const json::value& value) {
   out.delete_after_stop_s = number_at<std::int64_t>(in, "delete_after_stop_s");
   out.lifetime_s = number_at<std::int64_t>(in, "lifetime_s");
   out.commands_keep_awake = bool_at(in, "commands_keep_awake");
+  out.record_programs = bool_at(in, "record_programs");
   out.created_at = time_at(in, "created_at");
   out.updated_at = time_at(in, "updated_at");
   out.last_active_at = time_at(in, "last_active_at");

@@ -119,6 +119,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   spec.snapshot = entry->row.snapshot_id;
   spec.limits = entry->row.limits;
   spec.run = entry->row.run;
+  spec.record_programs = entry->row.record_programs;
   auto live = co_await runtime_.boot(std::move(spec));
   co_return live;
 }

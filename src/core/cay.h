@@ -71,6 +71,8 @@ class Sandboxes {
   virtual Task<UsageSummary> usage(Principal who) = 0;
   virtual Task<std::vector<SnapshotInfo>> snapshots(Principal who) = 0;
   virtual Task<SandboxStats> stats(Principal who, std::string ref) = 0;
+  // Of any state, without waking it. kNotFound (programs_not_recorded).
+  virtual Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) = 0;
 };
 
 // All wake a stopped sandbox first (concurrent wakes are one), and fail kNotReady if it cannot be. A

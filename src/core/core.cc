@@ -20,7 +20,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       command_log_(registry_, runtime, jobs_),
       events_(registry_),
       meter_(registry_, jobs_),
-      sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, std::move(config.defaults), config.timing),
+      sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, runtime, std::move(config.defaults), config.timing),
       commands_(wake_, runtime, jobs_, command_log_, tracer_),
       files_(wake_),
       drain_(registry_, lifecycle_, jobs_) {

@@ -111,4 +111,14 @@ Task<SandboxStats> SandboxVerbs::stats(Principal who, std::string ref) {
   co_return numbers;
 }
 
+Task<ProgramPage> SandboxVerbs::programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) {
+  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  if (!entry->row.record_programs) {
+    co_return Error{Code::kNotFound, "programs_not_recorded",
+                    "sandbox '" + entry->row.name + "' keeps no program record: create one with record_programs", 0};
+  }
+  auto page = co_await runtime_.programs(entry->row.id, offset, limit);
+  co_return page;
+}
+
 }  // namespace cay::core

@@ -15,13 +15,14 @@ namespace cay::core {
 class SandboxVerbs : public Sandboxes {
  public:
   SandboxVerbs(std::shared_ptr<Registry> registry, Boots& boots, Lifecycle& lifecycle, Pauses& pauses,
-               Admission& admission, Jobs& jobs, Defaults defaults, Timing timing)
+               Admission& admission, Jobs& jobs, Runtime& runtime, Defaults defaults, Timing timing)
       : registry_(std::move(registry)),
         boots_(boots),
         lifecycle_(lifecycle),
         pauses_(pauses),
         admission_(admission),
         jobs_(jobs),
+        runtime_(runtime),
         defaults_(std::move(defaults)),
         timing_(timing) {}
 
@@ -42,6 +43,7 @@ class SandboxVerbs : public Sandboxes {
   Task<UsageSummary> usage(Principal who) override;
   Task<std::vector<SnapshotInfo>> snapshots(Principal who) override;
   Task<SandboxStats> stats(Principal who, std::string ref) override;
+  Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) override;
 
  private:
   Task<Sandbox> make(Principal who, SandboxSpec asked, CreateOptions options);
@@ -55,6 +57,7 @@ class SandboxVerbs : public Sandboxes {
   Pauses& pauses_;
   Admission& admission_;
   Jobs& jobs_;
+  Runtime& runtime_;
   Defaults defaults_;
   Timing timing_;
 };

@@ -19,7 +19,7 @@ struct Confinement {
   const gid_t* groups = nullptr;
   int group_count = 0;
   bool no_new_privs = false;  // file helpers and profile strict
-  Scheduling scheduling;
+  Scheduling scheduling = {};
 };
 
 // Bounding set, rlimits, seccomp filter, gids, uid, ambient and inheritable sets. Returns the name

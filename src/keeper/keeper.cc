@@ -16,6 +16,7 @@
 #include "keeper/freezer.h"
 #include "keeper/loop.h"
 #include "keeper/pauser.h"
+#include "keeper/program_record.h"
 #include "keeper/reaper.h"
 #include "keeper/readers.h"
 #include "keeper/server.h"
@@ -41,6 +42,8 @@ std::uint32_t most_running(const Context& context) {
 
 }  // namespace
 
+Result<void> check(const Context& context) { return ProgramRecord::check(context); }
+
 void run(const Context& given) {
   static const Context context = given;
   ::prctl(PR_SET_DUMPABLE, 0);  // children are copies of us until they exec
@@ -64,6 +67,7 @@ void run(const Context& given) {
   Files files(shop);
   Freezer freezer(loop, slots);
   Pauser pauser(server, commands, freezer);
+  ProgramRecord programs(loop, context);
 
   const auto exit = [&loop] { loop.stop(); };
   end_of_all = [&commands, exit] { commands.shut_down(kStopPatienceMs, exit); };
@@ -77,7 +81,12 @@ void run(const Context& given) {
     stats.paused = pauser.paused();
     return stats;
   };
-  services.shut_down = [&commands](std::function<void()> done) { commands.shut_down(kStopPatienceMs, std::move(done)); };
+  services.shut_down = [&commands, &programs](std::function<void()> done) {
+    commands.shut_down(kStopPatienceMs, [&programs, done = std::move(done)] {
+      programs.catch_up();  // before the answer: after it, the launcher ends us
+      done();
+    });
+  };
   services.exit = exit;
   server.begin(std::move(services));
 
@@ -90,6 +99,7 @@ void run(const Context& given) {
     });
   }
   loop.run();
+  programs.catch_up();
   ::_exit(0);
 }
 

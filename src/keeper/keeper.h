@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/result.h"
+
 namespace cay::keeper {
 
 // Everything a keeper owns. Descriptors only: it opens no host path.
@@ -36,6 +38,11 @@ struct Context {
   int cpuacct_fd = -1;
   bool pure_v2 = false;
 
+  // The program record (keeper/program_record.h); -1: none is kept.
+  int program_ring_fd = -1;   // BPF ring buffer of CAY_PROGRAM_RING bytes
+  int program_state_fd = -1;  // its counters, a BPF array of one cay_program_state
+  uid_t first_uid = 0;        // the host's number of root inside
+
   bool nested_profile = false;
   std::uint64_t default_spool_limit = std::uint64_t{4} << 30;  // per stream
   std::uint64_t sandbox_spool_limit = std::uint64_t{16} << 30;  // all commands together
@@ -46,6 +53,9 @@ struct Context {
   std::int64_t file_deadline_ms = 60'000; // a file operation without progress for so long is ended
   std::uint32_t max_running = 4096;     // commands at once; less where RLIMIT_NOFILE says so
 };
+
+// Whether what the context asks for can be had: asked before the sandbox is said to be up.
+Result<void> check(const Context& context);
 
 // Ends (by _exit) after kShutdown, SIGTERM, or the end of the sandbox's init; the ends of all
 // commands are on disk then. Stops serving for no other reason.

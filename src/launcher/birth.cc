@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 
 #include "launcher/devices.h"
 #include "launcher/keeper_process.h"
@@ -112,6 +113,7 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   KeeperPlan keeper;
   keeper.id = plan.id;
   keeper.uid = slot.keeper_uid();
+  keeper.first_uid = slot.first_uid();
   keeper.slot_fd = slot.lock.get();
   keeper.listen_fd = listener.get();
   keeper.spool_fd = spool.get();
@@ -119,6 +121,12 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.control_fd = control.theirs.get();
   keeper.init_fd = init.theirs.get();
   keeper.groups = &groups;
+  std::optional<ProgramTap> tap;
+  if (plan.tap) {
+    CAY_TRY(tap, plan.tap(groups.cmds.get()));
+    keeper.tap = &*tap;
+    CAY_CHECK(host.step("record programs"));
+  }
   keeper.init.hostname = plan.hostname;
   keeper.init.memory_bytes = plan.limits.memory_bytes;
   keeper.init.fresh_disk = plan.fresh_disk;

@@ -2,12 +2,14 @@
 // three short steps between which it serves others; the keeper's half runs in the forked child.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "launcher/groups.h"
 #include "launcher/host.h"
+#include "launcher/program_recorder.h"
 #include "os/process.h"
 
 namespace cay::launcher {
@@ -20,6 +22,8 @@ struct BirthPlan {
   std::uint64_t disk_bytes = 0;
   std::uint64_t spool_bytes = 0;
   bool fresh_disk = false;
+  // Where programs are recorded: enters the group of command slots into the record.
+  std::function<Result<ProgramTap>(int cmds)> tap;
 };
 
 class Birth {

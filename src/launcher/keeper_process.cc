@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "keeper/keeper.h"
 #include "os/caps.h"
@@ -30,9 +31,16 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
   // The launcher's terminal or log must not be held open by every sandbox.
   for (int fd = 0; fd < 3; ++fd) ::dup2(host.null.get(), fd);
   const SandboxGroups& groups = *plan.groups;
-  os::close_all_but({0, 1, 2, host.empty.get(), plan.slot_fd, plan.listen_fd, plan.spool_fd, plan.control_fd,
-                     plan.init_fd, groups.cmds.get(), groups.memory.get(), groups.pids.get(), groups.cpu.get(),
-                     groups.cpuacct.get()});
+  std::vector<int> kept{0, 1, 2, host.empty.get(), plan.slot_fd, plan.listen_fd, plan.spool_fd, plan.control_fd,
+                        plan.init_fd, groups.cmds.get(), groups.memory.get(), groups.pids.get(), groups.cpu.get(),
+                        groups.cpuacct.get()};
+  if (plan.tap != nullptr) {
+    kept.push_back(plan.tap->ring.get());
+    kept.push_back(plan.tap->state.get());
+    // Never used here: held, so that the record outlives the launcher.
+    kept.insert(kept.end(), plan.tap->links.begin(), plan.tap->links.end());
+  }
+  os::close_all_but(std::move(kept));
   ::setsid();
   ::umask(022);
   struct sigaction standard{};
@@ -123,6 +131,12 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   context.cpu_fd = plan.groups->cpu.get();
   context.cpuacct_fd = plan.groups->cpuacct.get();
   context.pure_v2 = host.groups.pure_v2();
+  if (plan.tap != nullptr) {
+    context.program_ring_fd = plan.tap->ring.get();
+    context.program_state_fd = plan.tap->state.get();
+    context.first_uid = plan.first_uid;
+  }
+  CAY_CHECK(keeper::check(context));
   return context;
 }
 

@@ -8,12 +8,14 @@
 #include "launcher/groups.h"
 #include "launcher/host.h"
 #include "launcher/init_process.h"
+#include "launcher/program_recorder.h"
 
 namespace cay::launcher {
 
 struct KeeperPlan {
   std::string id;
   uid_t uid = 0;
+  uid_t first_uid = 0;  // of the inside
   int slot_fd = -1;  // held, never used: it holds the slot's lock
   int listen_fd = -1;
   int spool_fd = -1;
@@ -22,6 +24,7 @@ struct KeeperPlan {
   int init_fd = -1;     // init's end of its own socket to the launcher
   const SandboxGroups* groups = nullptr;
   bool joins_group = false;  // it was not cloned into its group
+  const ProgramTap* tap = nullptr;  // null: programs are not recorded
   InitPlan init;  // descriptors and staging are filled in here
 };
 

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "launcher/probe_snapshot.h"
+#include "launcher/program_loader.h"
 #include "os/btrfs.h"
 #include "os/file.h"
 #include "os/mount.h"
@@ -176,6 +177,14 @@ Feature swap(const Host& host) {
   return feature;
 }
 
+// Loaded and attached for real, for as long as it takes to see that it works.
+Feature program_record() {
+  const auto part = load_program_part();
+  if (part) return {"program record", true, "BPF tracepoints, with the kernel's type information", "", ""};
+  return {"program record", false, part.error().message.substr(0, part.error().message.find(':')) + ": " + std::strerror(part.error().os_errno) + ")",
+          "sandboxes with record_programs are refused", "boot a kernel with CONFIG_DEBUG_INFO_BTF=y and CONFIG_BPF_EVENTS=y"};
+}
+
 }  // namespace
 
 std::vector<Feature> probe(Host& host) {
@@ -195,6 +204,7 @@ std::vector<Feature> probe(Host& host) {
   features.push_back(slots(host));
   features.push_back(core_pattern());
   features.push_back(swap(host));
+  features.push_back(program_record());
   return features;
 }
 

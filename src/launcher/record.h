@@ -19,6 +19,9 @@ struct Record {
   std::uint32_t slot = 0;
   std::string snapshot_id;
   std::string disk_enforced_by;
+  // Of the program record, while it lives (launcher/program_recorder.h).
+  std::uint64_t program_group = 0;
+  std::uint32_t program_rings = 0, program_states = 0;
   template <class V>
   void fields(V& v) {
     v(1, alive);
@@ -28,6 +31,9 @@ struct Record {
     v(5, slot);
     v(6, snapshot_id);
     v(7, disk_enforced_by);
+    v(8, program_group);
+    v(9, program_rings);
+    v(10, program_states);
   }
 };
 

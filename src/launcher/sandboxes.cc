@@ -31,6 +31,11 @@ bool is_big(int spool) {
   if (!names || names->size() > kQuickEntries) return true;
   std::uint64_t bytes = 0;
   for (const std::string& name : *names) {
+    struct stat entry{};
+    if (::fstatat(spool, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(entry.st_mode)) {
+      bytes += static_cast<std::uint64_t>(entry.st_blocks) * 512;
+      continue;
+    }
     const auto command = os::open_dir(spool, name);
     const auto files = command ? os::list_dir(command->get()) : Result<std::vector<std::string>>(std::vector<std::string>());
     if (!files || files->size() > kQuickEntries) return true;
@@ -53,6 +58,14 @@ std::string end_reason(int status, bool known) {
 }  // namespace
 
 void Sandboxes::create(const ReplyTo& to, const wire::CreateSandbox& request) {
+  if (!request.record_programs) return create_now(to, request);
+  programs_.when_ready([this, to, request](const Result<void>& ready) {
+    if (!ready) return reply_error(outbox_, to, ready.error());
+    create_now(to, request);
+  });
+}
+
+void Sandboxes::create_now(const ReplyTo& to, const wire::CreateSandbox& request) {
   const auto found = sandboxes_.find(request.sandbox_id);
   if (found != sandboxes_.end()) {
     const Sandbox& known = *found->second;
@@ -103,6 +116,17 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
   if (!sandbox.has_record) sandbox.record = Record{};
   sandbox.record.snapshot_id = request.snapshot_id;
   sandbox.record.slot = sandbox.slot->number;
+  if (request.record_programs) {
+    plan.tap = [this, &sandbox](int cmds) {
+      auto tap = programs_.tap(cmds);
+      if (tap) {
+        sandbox.record.program_group = tap->id.group;
+        sandbox.record.program_rings = tap->id.rings;
+        sandbox.record.program_states = tap->id.states;
+      }
+      return tap;
+    };
+  }
   CAY_TRY(sandbox.birth, Birth::begin(host_, plan, *sandbox.slot));
   sandbox.pidfd = std::move(sandbox.birth->pidfd());
   sandbox.child = sandbox.birth->pid();
@@ -136,7 +160,8 @@ void Sandboxes::confirm(Sandbox& sandbox) {
 
 void Sandboxes::answer_created(const ReplyTo& to, const Sandbox& sandbox) {
   reply(outbox_, to, wire::Type::kCreated,
-        wire::Created{sandbox.id, sandbox.record.keeper_pid, sandbox.record.disk_enforced_by});
+        wire::Created{sandbox.id, sandbox.record.keeper_pid, sandbox.record.disk_enforced_by,
+                      sandbox.record.program_group != 0});
 }
 
 void Sandboxes::watch_keeper(Sandbox& sandbox) {
@@ -247,6 +272,7 @@ Result<bool> Sandboxes::remove_traces(Sandbox& sandbox) {
     host_.groups.kill(sandbox.id);  // again: a clone may have slipped in before its parent died
     return false;
   }
+  stop_recording(sandbox);
   CAY_CHECK(os::unlink_as(host_.run.get(), sandbox.id + ".sock", host_.config.daemon_uid, host_.config.daemon_gid));
   if (sandbox.keep == Keep::kDisk) {
     if (!sandbox.record.alive) return true;
@@ -277,6 +303,13 @@ Result<bool> Sandboxes::remove_traces(Sandbox& sandbox) {
   CAY_CHECK(os::remove_tree(host_.spool.get(), sandbox.id));
   CAY_CHECK(os::remove_tree(host_.sandboxes.get(), sandbox.id));  // last: it is what a restart goes by
   return true;
+}
+
+void Sandboxes::stop_recording(Sandbox& sandbox) {
+  Record& record = sandbox.record;
+  programs_.untap({record.program_group, record.program_rings, record.program_states});
+  record.program_group = 0;
+  record.program_rings = record.program_states = 0;
 }
 
 void Sandboxes::finish(Sandbox& sandbox) {
@@ -326,6 +359,7 @@ std::size_t Sandboxes::users_of_snapshot(const std::string& snapshot_id) const {
 
 int Sandboxes::tick() {
   const auto now = Clock::now();
+  const int programs = programs_.tick();
   std::vector<std::string> due;
   std::optional<Clock::time_point> next;
   for (const auto& [id, sandbox] : sandboxes_) {
@@ -347,8 +381,9 @@ int Sandboxes::tick() {
     }
   }
   if (!due.empty()) return 1;
-  if (!next) return -1;
-  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*next - now).count());
+  if (!next) return programs;
+  const int own = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*next - now).count());
+  return programs < 0 ? own : std::min(own, programs);
 }
 
 Result<void> Sandboxes::adopt() {
@@ -373,6 +408,8 @@ Result<void> Sandboxes::adopt() {
     }
     const std::optional<Record>& record = *found;
     sandbox->record = *record;
+    // Numbers of an earlier boot name nothing, or something else.
+    if (record->boot_id != host_.boot_id) sandbox->record.program_group = 0;
     if (record->alive && record->boot_id == host_.boot_id) {
       auto keeper = os::open_process(static_cast<pid_t>(record->keeper_pid), record->start_time);
       if (keeper) {

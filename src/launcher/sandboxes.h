@@ -14,6 +14,7 @@
 #include "launcher/host.h"
 #include "launcher/outbox.h"
 #include "launcher/poller.h"
+#include "launcher/program_recorder.h"
 #include "launcher/record.h"
 #include "wire/messages.h"
 
@@ -21,7 +22,8 @@ namespace cay::launcher {
 
 class Sandboxes {
  public:
-  Sandboxes(Host& host, Poller& poller, Outbox& outbox) : host_(host), poller_(poller), outbox_(outbox) {}
+  Sandboxes(Host& host, Poller& poller, Outbox& outbox) :
+      host_(host), poller_(poller), outbox_(outbox), programs_(poller) {}
 
   // At start: takes back what lives, finishes what was cut short, removes what nobody knows.
   Result<void> adopt();
@@ -62,6 +64,7 @@ class Sandboxes {
     pid_t remover_pid = 0;
   };
 
+  void create_now(const ReplyTo& to, const wire::CreateSandbox& request);
   Result<void> begin(Sandbox& sandbox, const wire::CreateSandbox& request);
   void on_birth(const std::string& id);
   void on_keeper_end(const std::string& id);
@@ -73,12 +76,14 @@ class Sandboxes {
   // One try to finish an end; true when it is over (the sandbox may then be gone from the map).
   bool try_finish(Sandbox& sandbox);
   Result<bool> remove_traces(Sandbox& sandbox);  // false: still at it
+  void stop_recording(Sandbox& sandbox);
   void finish(Sandbox& sandbox);
   void remove_unknown();
 
   Host& host_;
   Poller& poller_;
   Outbox& outbox_;
+  ProgramRecorder programs_;
   std::map<std::string, std::unique_ptr<Sandbox>> sandboxes_;
   std::map<std::string, std::string> deaths_;  // id -> reason
 };

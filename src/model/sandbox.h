@@ -45,6 +45,7 @@ struct SandboxSpec {
   std::optional<std::int64_t> delete_after_stop_s;  // 0: never; absent: default
   std::int64_t lifetime_s = 0;                      // deleted so long after its creation; 0: never
   bool commands_keep_awake = false;                 // a running command is use, though nobody reads it
+  bool record_programs = false;                     // keep a program record (model/program.h)
   // Members that a facade must store and give back, though the core does not act on them
   // (facade -> JSON text).
   std::map<std::string, std::string> facade_data;
@@ -76,6 +77,7 @@ struct Sandbox {
   std::int64_t delete_after_stop_s = 0;
   std::int64_t lifetime_s = 0;
   bool commands_keep_awake = false;
+  bool record_programs = false;
   LifeMarks marks;
   UnixMillis created_at = 0;
   UnixMillis updated_at = 0;

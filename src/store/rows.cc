@@ -22,13 +22,13 @@ const char* const kColumns =
     "id, tenant, name, state, reason, snapshot_name, snapshot_id, labels, cpu_millicores, memory_bytes, disk_bytes, "
     "pids, run_user, run_workdir, run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, "
     "last_active_at, stopped_at, created_by, facade_data, lifetime_s, commands_keep_awake, created_mark, active_mark, "
-    "stopped_mark";
-const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
+    "stopped_mark, record_programs";
+const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
 const char* const kAssignments =
     "id=?, tenant=?, name=?, state=?, reason=?, snapshot_name=?, snapshot_id=?, labels=?, cpu_millicores=?, "
     "memory_bytes=?, disk_bytes=?, pids=?, run_user=?, run_workdir=?, run_env=?, policy=?, idle_ttl_s=?, "
     "delete_after_stop_s=?, created_at=?, updated_at=?, last_active_at=?, stopped_at=?, created_by=?, facade_data=?, "
-    "lifetime_s=?, commands_keep_awake=?, created_mark=?, active_mark=?, stopped_mark=?";
+    "lifetime_s=?, commands_keep_awake=?, created_mark=?, active_mark=?, stopped_mark=?, record_programs=?";
 
 void bind_row(Statement& statement, const Sandbox& sandbox) {
   statement.bind(sandbox.id.get())
@@ -59,7 +59,8 @@ void bind_row(Statement& statement, const Sandbox& sandbox) {
       .bind(std::int64_t{sandbox.commands_keep_awake ? 1 : 0})
       .bind(sandbox.marks.created)
       .bind(sandbox.marks.active)
-      .bind(sandbox.marks.stopped);
+      .bind(sandbox.marks.stopped)
+      .bind(std::int64_t{sandbox.record_programs ? 1 : 0});
 }
 
 Result<Sandbox> read_row(const Statement& row) {
@@ -98,6 +99,8 @@ Result<Sandbox> read_row(const Statement& row) {
   out.marks.created = row.number(column++);
   out.marks.active = row.number(column++);
   if (!row.is_null(column)) out.marks.stopped = row.number(column);
+  ++column;
+  out.record_programs = row.number(column++) != 0;
   return out;
 }
 

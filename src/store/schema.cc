@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 4> kSteps = {
+constexpr std::array<const char*, 5> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -128,6 +128,9 @@ ALTER TABLE sandbox ADD COLUMN created_mark INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sandbox ADD COLUMN active_mark INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sandbox ADD COLUMN stopped_mark INTEGER;
 UPDATE sandbox SET created_mark = created_at, active_mark = last_active_at, stopped_mark = stopped_at;
+)sql",
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN record_programs INTEGER NOT NULL DEFAULT 0;
 )sql",
 };
 

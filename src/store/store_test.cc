@@ -44,7 +44,7 @@ bool same(const Sandbox& a, const Sandbox& b) {
          a.limits == b.limits && a.run == b.run && a.policy == b.policy && a.idle_ttl_s == b.idle_ttl_s &&
          a.delete_after_stop_s == b.delete_after_stop_s && a.created_at == b.created_at &&
          a.updated_at == b.updated_at && a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at && a.lifetime_s == b.lifetime_s &&
-         a.commands_keep_awake == b.commands_keep_awake && a.marks == b.marks &&
+         a.commands_keep_awake == b.commands_keep_awake && a.record_programs == b.record_programs && a.marks == b.marks &&
          a.created_by == b.created_by && a.facade_data == b.facade_data;
 }
 
@@ -67,6 +67,7 @@ Sandbox full() {
   out.stopped_at = 0;
   out.lifetime_s = 7;
   out.commands_keep_awake = true;
+  out.record_programs = true;
   out.marks = {.created = 11, .active = 12, .stopped = 13};
   out.created_by = "key";
   out.facade_data = {{"langsmith", R"({"a":[1]})"}};

@@ -303,9 +303,10 @@ struct CreateSandbox {
   std::uint64_t disk_bytes = 0;
   std::uint32_t pids = 0;
   std::uint64_t spool_bytes = 0;  // output kept of all its commands together; 0: the keeper's default
+  bool record_programs = false;   // wire/program_record.h
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, hostname); v(3, snapshot_id); v(4, cpu_millicores); v(5, memory_bytes);
-    v(6, disk_bytes); v(7, pids); v(8, spool_bytes);
+    v(6, disk_bytes); v(7, pids); v(8, spool_bytes); v(9, record_programs);
   }
 };
 
@@ -319,7 +320,10 @@ struct Created {
   std::string sandbox_id;
   std::int64_t keeper_pid = 0;
   std::string disk_enforced_by;  // "btrfs qgroup", "" if nothing enforces it
-  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, keeper_pid); v(3, disk_enforced_by); }
+  bool record_programs = false;  // a launcher of before does not know the wish
+  template <class V> void fields(V& v) {
+    v(1, sandbox_id); v(2, keeper_pid); v(3, disk_enforced_by); v(4, record_programs);
+  }
 };
 
 struct SandboxEntry {

@@ -1,6 +1,6 @@
 // The record of a command in its spool: how it is written so that a torn write never makes a lie.
 //
-// A file is an 8-byte head and then frames: u32 length | u64 FNV-1a of the payload | payload. A payload
+// A file is an 8-byte head and then checked frames (wire/checked_frame.h). A payload
 // is one encoded CommandMsg; those of all good frames, one after another, decode as one message. The first
 // frame that is short or does not match its sum ends the record: what it said was never written. Records
 // of before the head existed are messages alone; they are still read, whole or not at all.

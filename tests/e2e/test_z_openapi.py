@@ -52,6 +52,12 @@ def test_every_route_was_exercised(daemon, http, box):
     assert http.post(f"{ref}/resume").status_code < 300
     assert http.post(f"{ref}/stop").status_code < 300
     assert http.post(f"{ref}/start").status_code < 300
+    recorded = http.post("/api/v1/sandboxes", json={"record_programs": True})
+    assert recorded.status_code in (201, 501), recorded.text  # 501: a kernel that cannot
+    if recorded.status_code == 201:
+        programs = f"/api/v1/sandboxes/{recorded.json()['id']}/programs"
+        assert http.get(programs).json()["items"][0]["kind"] == "life"
+        assert http.delete(programs.removesuffix("/programs")).status_code == 204
     doomed = http.post("/api/v1/sandboxes", json={}).json()
     assert http.delete(f"/api/v1/sandboxes/{doomed['id']}").status_code == 204
     doomed = http.post("/api/v1/sandboxes", json={}).json()

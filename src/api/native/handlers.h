@@ -17,6 +17,9 @@ Task<http::Response> stop_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> pause_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> resume_sandbox(core::Cay& cay, ExchangePtr exchange);
 
+// programs.cc
+Task<http::Response> sandbox_programs(core::Cay& cay, ExchangePtr exchange);
+
 // batch_delete.cc
 Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange);
 

@@ -68,6 +68,7 @@ void add_sandbox_routes(Adder& to) {
   to.add("POST", "/sandboxes/{ref}/resume", resume_sandbox);
   to.add("GET", "/sandboxes/{ref}/stats", sandbox_stats);
   to.add("GET", "/sandboxes/{ref}/usage", sandbox_usage);
+  to.add("GET", "/sandboxes/{ref}/programs", sandbox_programs);
   to.add("POST", "/sandboxes/{ref}/batch", batch);
 }
 

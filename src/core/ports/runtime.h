@@ -11,6 +11,7 @@
 #include "async/task.h"
 #include "model/command.h"
 #include "model/file.h"
+#include "model/program.h"
 #include "model/sandbox.h"
 
 namespace cay::core {
@@ -138,6 +139,7 @@ struct BootSpec {
   SnapshotId snapshot;
   Limits limits;          // no zeros
   RunConfig run;          // image < snapshot < sandbox, layered; for every command
+  bool record_programs = false;  // kUnsupported (programs_unsupported) where the host cannot
 };
 
 // How a live sandbox ended without being asked to.
@@ -181,6 +183,10 @@ class Runtime {
   virtual Task<std::vector<Command>> stopped_commands(SandboxId id) = 0;
   virtual Task<std::unique_ptr<CommandReader>> stopped_reader(SandboxId id, CommandId command,
                                                               OutputOffsets from) = 0;
+
+  // The program record, from `offset` of an earlier page on (0: from its beginning); of one that runs and of
+  // one that is stopped. kInvalidArgument (bad_offset): no record begins there.
+  virtual Task<ProgramPage> programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) = 0;
 
   // Makes or finds the `default` snapshot of this host. `progress` gets sentences.
   virtual Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) = 0;

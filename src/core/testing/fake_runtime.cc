@@ -146,6 +146,15 @@ Task<std::unique_ptr<CommandReader>> FakeRuntime::stopped_reader(SandboxId id, C
   co_return disk_of(id).commands->attach(command, from);
 }
 
+Task<ProgramPage> FakeRuntime::programs(SandboxId, std::uint64_t offset, std::uint32_t limit) {
+  ProgramPage page;
+  page.next_offset = offset;
+  for (; page.next_offset < recorded_programs.size() && page.items.size() < limit; ++page.next_offset) {
+    page.items.push_back(recorded_programs[page.next_offset]);
+  }
+  co_return page;
+}
+
 Task<SnapshotInfo> FakeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
   if (prepare_error) co_return *prepare_error;
   if (progress) progress("preparing the default snapshot");

@@ -12,6 +12,7 @@
 
 #include "runtime/native/convert.h"
 #include "runtime/native/live_sandbox.h"
+#include "runtime/native/program_reader.h"
 #include "runtime/native/spool_reader.h"
 
 namespace cay::runtime {
@@ -133,6 +134,7 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   request.disk_bytes = spec.limits.disk_bytes;
   request.pids = spec.limits.pids;
   request.spool_bytes = config_.spool_bytes;
+  request.record_programs = spec.record_programs;
   // A sandbox that was booted before has a spool; a failure then must not cost it its disk.
   struct stat ignored{};
   const bool first = ::stat((spool() + "/" + spec.id.get()).c_str(), &ignored) != 0;
@@ -145,8 +147,14 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
     created = co_await launcher_.create(request);
   }
   if (!created) co_return std::move(created).error();
-  auto line = connect(spec.id);
-  auto box = co_await greet(spec.id, std::move(line));
+  Result<std::shared_ptr<core::LiveSandbox>> box;
+  if (spec.record_programs && !created->record_programs) {
+    box = Error{Code::kUnsupported, "programs_unsupported",
+                "the launcher is older than this daemon and records no programs: restart it", 0};
+  } else {
+    auto line = connect(spec.id);
+    box = co_await greet(spec.id, std::move(line));
+  }
   if (box) co_return std::move(box);
   auto undone = first ? launcher_.destroy(spec.id.get()) : launcher_.stop(spec.id.get());
   auto done = co_await std::move(undone);
@@ -217,6 +225,10 @@ Task<std::vector<Command>> NativeRuntime::stopped_commands(SandboxId id) {
 Task<std::unique_ptr<core::CommandReader>> NativeRuntime::stopped_reader(SandboxId id, CommandId command,
                                                                          core::OutputOffsets from) {
   co_return spooled_reader(spool(), id, command, from, hello_.boot_id);
+}
+
+Task<ProgramPage> NativeRuntime::programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) {
+  co_return read_programs(spool(), id, offset, limit);
 }
 
 Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {

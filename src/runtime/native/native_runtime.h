@@ -35,6 +35,7 @@ class NativeRuntime final : public core::Runtime {
   Task<std::vector<Command>> stopped_commands(SandboxId id) override;
   Task<std::unique_ptr<core::CommandReader>> stopped_reader(SandboxId id, CommandId command,
                                                             core::OutputOffsets from) override;
+  Task<ProgramPage> programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
   void watch(std::function<void(core::SandboxDeath)> on_death) override;
   std::string host_boot_id() const override { return hello_.boot_id; }

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "runtime/native/convert.h"
+#include "runtime/native/spool_files.h"
 #include "wire/frame.h"
 #include "wire/spool_layout.h"
 #include "wire/spool_record.h"
@@ -21,35 +22,6 @@ constexpr std::size_t kMaxCommands = 200'000;
 
 Error no_such_command(const CommandId& command) {
   return Error{Code::kNotFound, "unknown_command", "no command '" + command.get() + "' is kept for this sandbox", 0};
-}
-
-// A regular file that a keeper wrote, and not a second name of somebody else's.
-Result<UniqueFd> open_kept(int dir, const char* name) {
-  UniqueFd fd(::openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!fd) return Error::from_errno(errno, std::string("open the spool's ") + name, "spool_unreadable");
-  struct stat facts{};
-  struct stat around{};
-  if (::fstat(fd.get(), &facts) != 0 || ::fstat(dir, &around) != 0) {
-    return Error::from_errno(errno, std::string("stat the spool's ") + name, "spool_unreadable");
-  }
-  if (!S_ISREG(facts.st_mode) || facts.st_nlink != 1 || facts.st_uid != around.st_uid) {
-    return Error{Code::kLost, "spool_damaged", std::string("the spool's ") + name + " is not what a keeper makes", 0};
-  }
-  return fd;
-}
-
-Result<UniqueFd> open_directory(int at, const std::string& name) {
-  UniqueFd fd(::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd) return Error::from_errno(errno, "open the spool " + name, "spool_unreadable");
-  return fd;
-}
-
-// The sandbox's spool directory; an empty descriptor if it never ran a command.
-Result<UniqueFd> open_spool(const std::string& spool, const SandboxId& id) {
-  if (!is_uuid(id.get())) return Error{Code::kInvalidArgument, "bad_id", "a sandbox id is a UUID", 0};
-  auto fd = open_directory(AT_FDCWD, spool + "/" + id.get());
-  if (!fd && fd.error().os_errno == ENOENT) return UniqueFd();
-  return fd;
 }
 
 std::uint64_t size_of(int dir, const char* name) {

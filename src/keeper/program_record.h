@@ -1,0 +1,64 @@
+// ProgramRecord: appends to the sandbox's program record (wire/program_record.h) what the kernel part put
+// into the ring. What is missing is told where it is missing; at the limit it says so and ends.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "keeper/keeper.h"
+#include "keeper/loop.h"
+#include "keeper/program_ring.h"
+#include "wire/program_record.h"
+
+namespace cay::keeper {
+
+// The file alone: a bounded list of messages that tells of its own holes.
+class ProgramFile {
+ public:
+  // Goes on with what an earlier life wrote, without a torn tail.
+  static Result<ProgramFile> open(int spool_fd, std::uint64_t limit = wire::kProgramFileLimit);
+
+  void add(const wire::ProgramMsg& message);
+  void add_lost(std::uint64_t count) { missing_ += count; }
+  // Writes what was added. What the disk does not take is missing from then on.
+  void flush();
+  bool full() const { return full_; }
+
+ private:
+  bool put(const wire::ProgramMsg& message);
+  void tell_missing();
+
+  UniqueFd file_;
+  std::uint64_t limit_ = 0;
+  std::uint64_t size_ = 0;        // on disk
+  std::uint64_t missing_ = 0;     // not told yet
+  std::uint64_t told_ = 0;        // missing, and told in `batch_`
+  std::uint64_t records_ = 0;     // in `batch_`
+  std::string batch_;
+  std::int64_t last_at_us_ = 0;
+  bool full_ = false;
+  bool full_after_batch_ = false;
+};
+
+class ProgramRecord {
+ public:
+  // Whether it can be kept; to be asked before the sandbox is up.
+  static Result<void> check(const Context& context);
+  // Ends the process if it cannot be kept after all: nothing runs unrecorded.
+  ProgramRecord(Loop& loop, const Context& context);
+
+  // All that the kernel has told by now is on disk.
+  void catch_up();
+
+ private:
+  Loop& loop_;
+  std::uint32_t first_uid_ = 0;
+  std::int64_t epoch_us_ = 0;  // of this life: identities must not move with the wall clock
+  ProgramRing ring_;
+  ProgramFile file_;
+  std::uint64_t lost_ = 0;  // as counted by the kernel part, and told
+  Watch watch_;
+  Timer timer_;
+};
+
+}  // namespace cay::keeper

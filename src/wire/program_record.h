@@ -1,0 +1,69 @@
+// The program record of a sandbox: SPOOL/.programs, an 8-byte head and then checked frames
+// (wire/checked_frame.h) of one ProgramMsg each. The keeper appends; readers page by byte offset. A frame
+// that is short or does not match its sum ends the record: what it said was never written.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/program_event.h"
+#include "wire/tlv.h"
+
+namespace cay::wire {
+
+inline constexpr const char* kProgramFile = ".programs";  // no command's id begins with a dot
+inline constexpr std::string_view kProgramHead{"cayprg\0\1", 8};
+inline constexpr std::uint64_t kProgramFileLimit = std::uint64_t{64} << 20;
+inline constexpr std::uint32_t kMaxProgramFrame = 64 * 1024;
+
+enum class ProgramKind : std::uint8_t {
+  kStart = 1,  // a process was made
+  kExec = 2,   // it runs `path` with `args` from now on
+  kEnd = 3,    // its last thread ended
+  kLife = 4,   // the sandbox was started: nothing from before runs any more
+  kLost = 5,   // `lost` records are missing here
+  kFull = 6,   // the record is at its limit: nothing follows
+};
+
+struct ProgramMsg {
+  std::uint8_t kind = 0;
+  std::int64_t at_us = 0;       // microseconds since 1970
+  std::uint32_t pid = 0;        // inside
+  std::uint32_t parent = 0;     // inside; 0: outside
+  std::int64_t started_us = 0;  // of the process: with pid its identity
+  std::uint32_t uid = 0;        // inside
+  std::string path;             // kExec: as the program was asked for
+  std::vector<std::string> args;
+  bool path_cut = false;
+  bool args_cut = false;     // longer than is kept
+  bool args_unread = false;  // the kernel could not read them
+  std::int64_t exit_code = 0;  // kEnd, without a signal
+  std::int64_t signal = 0;
+  bool core_dumped = false;
+  bool oom = false;            // the kernel's out-of-memory killer chose it
+  std::uint64_t lost = 0;
+  template <class V> void fields(V& v) {
+    v(1, kind); v(2, at_us); v(3, pid); v(4, parent); v(5, started_us); v(6, uid); v(7, path); v(8, args);
+    v(9, path_cut); v(10, args_cut); v(11, args_unread); v(12, exit_code); v(13, signal); v(14, core_dumped);
+    v(15, oom); v(16, lost);
+  }
+};
+
+// What the kernel part wrote, `size` bytes of it there. `first_uid`: the host's number of the sandbox's root;
+// `epoch_us`: what CLOCK_BOOTTIME's zero is since 1970. nullopt: not an event.
+std::optional<ProgramMsg> program_of(const cay_program_event& event, std::size_t size, std::uint32_t first_uid,
+                                     std::int64_t epoch_us);
+
+void append_program(std::string& out, const ProgramMsg& message);
+
+struct ProgramsRead {
+  std::vector<std::pair<std::uint64_t, ProgramMsg>> records;  // with their offsets in `bytes`
+  std::size_t good = 0;  // bytes understood
+  bool damaged = false;  // what follows them is no frame, though there is enough of it for one
+};
+// Frames from the beginning of `bytes`, at most `limit`.
+ProgramsRead read_programs(std::string_view bytes, std::size_t limit);
+
+}  // namespace cay::wire
