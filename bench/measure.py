@@ -3,7 +3,6 @@
 
     bench/measure.py docs/measured/bench [BENCH ARGUMENTS]      writes bench.txt and bench.json there
 """
-import datetime
 import json
 import os
 import pathlib
@@ -14,14 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from harness import new_daemon  # noqa: E402
-
-
-def commit():
-    def git(*words):
-        return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=False).stdout.strip()
-
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":!docs")
-    return (git("rev-parse", "--short=12", "HEAD") or "no commit") + (" with changes" if changed else "")
+from measured import commit, head  # noqa: E402
 
 
 def main():
@@ -34,11 +26,11 @@ def main():
                               env={**os.environ, **daemon.env}, stdout=subprocess.PIPE, text=True, check=False)
     finally:
         daemon.close()
-    head = f"commit {commit()}, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC\n"
-    print(head + done.stdout, end="")
+    text = head() + done.stdout
+    print(text, end="")
     if done.returncode != 0:
         sys.exit(done.returncode)
-    target.with_suffix(".txt").write_text(head + done.stdout)
+    target.with_suffix(".txt").write_text(text)
     figures.write_text(json.dumps({"commit": commit(), **json.loads(figures.read_text())}, indent=1) + "\n")
 
 

@@ -130,7 +130,8 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.init.hostname = plan.hostname;
   keeper.init.memory_bytes = plan.limits.memory_bytes;
   keeper.init.fresh_disk = plan.fresh_disk;
-  CAY_TRY(os::Cloned cloned, os::clone_process(0, groups.keeper.get()));
+  keeper.joins_group = !host.groups.clones_into();
+  CAY_TRY(os::Cloned cloned, os::clone_process(0, keeper.joins_group ? -1 : groups.keeper.get()));
   if (cloned.pid == 0) run_keeper(host, std::move(keeper));  // never returns
   birth.pid_ = cloned.pid;
   birth.pidfd_ = std::move(cloned.pidfd);

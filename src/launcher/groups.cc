@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "launcher/clone_probe.h"
 #include "os/cgroup_layout.h"
 #include "os/file.h"
 #include "os/mount.h"
@@ -138,6 +139,7 @@ Result<Groups> Groups::open(const std::string& instance, const std::string& pare
   if (!layout.cpuacct.empty() && !groups.cpuacct_is_cpu_) {
     CAY_CHECK(groups.open_v1(groups.cpuacct_, layout.cpuacct));
   }
+  groups.clones_into_ = clones_into_groups(groups.v2_.top.get());
   return groups;
 }
 

@@ -27,7 +27,7 @@ struct GroupLimits {
 
 // Descriptors of one sandbox's groups; those of controllers that are on v2 stay empty.
 struct SandboxGroups {
-  UniqueFd keeper;                      // v2 leaf that the keeper is cloned into
+  UniqueFd keeper;                      // v2 leaf that the keeper is cloned into, or joins
   UniqueFd cmds;                        // v2
   UniqueFd memory, pids, cpu, cpuacct;  // v1
 };
@@ -54,6 +54,7 @@ class Groups {
 
   bool can_kill() const;  // the kernel has cgroup.kill (5.14)
   bool pure_v2() const { return memory_.mount.empty(); }
+  bool clones_into() const { return clones_into_; }  // a new group of ours, from where we are: clone_probe.h
   bool limits_swap() const;  // the kernel counts swap, so that a memory limit includes it
   // "pure v2: memory v2, …" or "hybrid: memory v1, …", for doctor.
   std::string description() const;
@@ -75,6 +76,7 @@ class Groups {
   Tree v2_, memory_, pids_, cpu_, cpuacct_;
   std::vector<Tree> earlier_;
   bool cpuacct_is_cpu_ = false;
+  bool clones_into_ = true;
 };
 
 }  // namespace cay::launcher

@@ -80,6 +80,9 @@ Result<void> jail(const Host& host) {
 }
 
 Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
+  if (plan.joins_group) {
+    CAY_CHECK(os::write_file(plan.groups->keeper.get(), "cgroup.procs", "0"));
+  }
   reset_process(host, plan);
   CAY_CHECK(be_an_ordinary_victim());
   CAY_CHECK(become(plan.uid));

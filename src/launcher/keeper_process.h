@@ -23,6 +23,7 @@ struct KeeperPlan {
   int control_fd = -1;  // to the launcher: "init PID", then "ready" or what failed
   int init_fd = -1;     // init's end of its own socket to the launcher
   const SandboxGroups* groups = nullptr;
+  bool joins_group = false;  // it was not cloned into its group
   const ProgramTap* tap = nullptr;  // null: programs are not recorded
   InitPlan init;  // descriptors and staging are filled in here
 };

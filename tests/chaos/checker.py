@@ -1,13 +1,18 @@
 """The judge of a chaos run: compares what clients saw with what each command really did.
 
 Pure: it takes what was asked, what was seen and the command's own record, and gives sentences, one
-for each lie. It knows no daemon and no clock of its own.
+for each lie. It knows no daemon.
 """
+import contextlib
 import dataclasses
+import time
 
 from content import content
 
 STREAMS = (1, 2)
+FOR_EVER = 1 << 60
+# A keeper that is killed under load may not have reaped for so long what had ended.
+REAPED_WITHIN_MS = 5000
 TERMINAL = {"exited", "signalled", "timed_out", "idle_killed", "oom_killed", "killed", "lost"}
 
 
@@ -25,6 +30,7 @@ class Asked:
     stdin_acked: int = 0    # surely taken
     stdin_whole: bool = False  # every byte and the end were surely taken
     kills: int = 0          # kills sent, whether or not answered
+    asked_ms: int = 0       # when, by the wall clock
     kind: str = ""
     way: str = ""           # how it was asked for
 
@@ -35,11 +41,18 @@ class Asked:
 
 @dataclasses.dataclass
 class Faults:
-    """What was done to the sandbox while the command may have run."""
+    """What was done to the sandbox, and when: milliseconds of the wall clock."""
 
-    stops: int = 0          # stops asked for
-    keepers_killed: int = 0
-    host_restarts: int = 0
+    stops: list = dataclasses.field(default_factory=list)           # (asked for, answered)
+    keepers_killed: list = dataclasses.field(default_factory=list)  # just after the signal
+
+    @contextlib.contextmanager
+    def stopping(self):
+        begun = round(time.time() * 1000)
+        self.stops.append((begun, FOR_EVER))  # observers may ask before it is answered
+        at = len(self.stops) - 1
+        yield
+        self.stops[at] = (begun, round(time.time() * 1000))
 
 
 @dataclasses.dataclass
@@ -99,14 +112,30 @@ class Judge:
             elif seen.duration_ms is not None and seen.duration_ms < asked.timeout_ms - 5:
                 self.say(f"{who} saw a timeout after {seen.duration_ms} of {asked.timeout_ms} ms")
         elif seen.state == "killed":
-            allowed = (seen.by == "client" and asked.kills > 0) or (seen.by == "sandbox stop" and self.faults.stops > 0)
+            allowed = (seen.by == "client" and asked.kills > 0) or (seen.by == "sandbox stop" and self.stop_may_have_killed())
             if not allowed:
                 self.say(f"{who} saw it killed by {seen.by!r}, who did not kill it")
         elif seen.state == "lost":
-            if self.faults.keepers_killed == 0 and self.faults.host_restarts == 0:
-                self.say(f"{who} saw it lost ({seen.reason}), though no keeper was lost")
+            if not self.keeper_may_have_lost():
+                self.say(f"{who} saw it lost ({seen.reason}), though no keeper was lost while it ran")
+            if not seen.reason:
+                self.say(f"{who} saw it lost without a reason")
         else:
             self.say(f"{who} saw it {seen.state}, for which there was no cause")
+
+    def begun_ms(self):
+        return self.record.begins[0][1] if self.record is not None and self.record.begins else self.asked.asked_ms
+
+    def stop_may_have_killed(self):
+        """A stop while it ran: not one after its keeper had died with it."""
+        begun = self.begun_ms()
+        death = min((at for at in self.faults.keepers_killed if at >= begun), default=FOR_EVER)
+        return any(answered >= begun and asked <= death for asked, answered in self.faults.stops)
+
+    def keeper_may_have_lost(self):
+        ended = self.record.ended_ms if self.record is not None else None
+        latest = FOR_EVER if ended is None else ended + REAPED_WITHIN_MS
+        return any(self.asked.asked_ms <= at <= latest for at in self.faults.keepers_killed)
 
     def check_shell_code(self, seen, canonical):
         state, exit_code, signal, _ = canonical
@@ -122,11 +151,13 @@ class Judge:
         if record is None:
             return 0, 0, 0
         did, may = record.did[stream], record.may[stream]
-        if stream == 1 and record.late_from is not None:
+        if stream == 1 and record.late_from is not None and state != "lost":
             # A child left behind wrote on: the pipe may have had some of it when the end was taken.
             return record.late_from, may, may
         if state in ("exited", "signalled"):
             return did, did, did
+        if state == "lost":
+            return 0, may, may  # what the keeper had not yet taken from the pipe went with it
         return did, may, may
 
     def check_chunks(self, seen):

@@ -8,19 +8,20 @@ import traceback
 
 import kinds
 from cutting_proxy import CuttingProxy
-from native import BROKEN, GaveUp, Native, Refused, Wire
+from mischief import Mischief
+from native import BROKEN, GaveUp, Native, Refused, Wire, milliseconds_now
 from sandboxes import Box
 
 THREADS = 3
 
 
 class Client:
-    """`shared` has: port, key, url, commands (a budget), done (an event), started_at, killed_at."""
+    """`shared` is the runner's."""
 
     def __init__(self, number, seed, shared, config):
         self.number, self.seed, self.shared, self.config = number, seed, shared, config
         self.figures = collections.Counter()
-        self.attached_ms, self.wrong = [], []
+        self.attached_ms, self.wrong = ([], []), []  # after a kill of the daemon, of its whole cgroup
         self.lock = threading.Lock()
         self.proxy = CuttingProxy(shared.port, self.cut)
         self.cuts = kinds.seeded(seed, number, "cuts")
@@ -47,7 +48,11 @@ class Client:
         now, started, killed = time.monotonic(), self.shared.started_at.value, self.shared.killed_at.value
         if killed - 0.05 <= cut_at <= started and not self.box_trouble:
             with self.lock:
-                self.attached_ms.append((now - started) * 1000)
+                self.attached_ms[self.shared.group_killed.value].append((now - started) * 1000)
+
+    def count(self, name):
+        with self.lock:
+            self.figures[name] += 1
 
     def take_budget(self):
         with self.shared.commands.get_lock():
@@ -67,7 +72,7 @@ class Client:
         over = threading.Event()
         threads = [threading.Thread(target=self.use, args=(box, left, kinds.seeded(self.seed, self.number, number, t), t))
                    for t in range(THREADS)]
-        mischief = threading.Thread(target=self.mischief, args=(box, over, kinds.seeded(self.seed, self.number, number, "m")))
+        mischief = Mischief(self, box, over, kinds.seeded(self.seed, self.number, number, "m"))
         for thread in [*threads, mischief]:
             thread.start()
         for thread in threads:
@@ -76,7 +81,7 @@ class Client:
         mischief.join()
         self.wrong += box.judge()
         self.figures["sandboxes"] += 1
-        self.figures["stops"] += box.faults.stops
+        self.figures["stops"] += len(box.faults.stops)
         self.figures["observations"] += sum(map(len, box.seens.values()))
 
     def use(self, box, left, rng, thread):
@@ -89,6 +94,7 @@ class Client:
                     return
                 left[0] -= 1
             asked = kinds.draw(rng, f"{thread}-{number}")
+            asked.asked_ms = milliseconds_now()
             number += 1
             with box.lock:
                 box.asked[asked.id] = asked
@@ -99,8 +105,8 @@ class Client:
             except Exception:
                 box.find(f"{asked.id} ({asked.kind}): the client failed: {traceback.format_exc()}")
                 left[0] = 0
-            self.figures["commands"] += 1
-            self.figures[asked.kind] += 1
+            self.count("commands")
+            self.count(asked.kind)
 
     def one(self, native, box, asked, rng):
         way = rng.choices(("ws", "wait", "batch", "background"), (50, 20, 10, 20))[0]
@@ -140,15 +146,6 @@ class Client:
             killer.join()
         box.saw(asked, seens)
 
-    def mischief(self, box, over, rng):
-        while not over.wait(rng.expovariate(1 / self.config.stop_every)):
-            self.box_trouble = True
-            try:
-                box.stop_and_start()
-            except (GaveUp, Refused) as trouble:
-                box.find(f"stop and start: {trouble}")
-            self.box_trouble = False
-
     def run(self):
         number = 0
         while self.shared.commands.value > 0 and not self.shared.done.is_set():
@@ -169,4 +166,4 @@ def main(number, seed, shared, config, queue):
     try:
         queue.put(Client(number, seed, shared, config).run())
     except BaseException:
-        queue.put({"figures": {}, "attached_ms": [], "wrong": [f"client {number} failed: {traceback.format_exc()}"]})
+        queue.put({"figures": {}, "attached_ms": ([], []), "wrong": [f"client {number} failed: {traceback.format_exc()}"]})

@@ -38,6 +38,7 @@ class Record:
     read: int = 0            # bytes of stdin
     stdin_ended: bool = False
     exit: int | None = None  # about to exit with this
+    ended_ms: int | None = None  # when it said so, or sent itself a signal
     signal: int | None = None
     hung: bool = False
     late_from: int | None = None  # where a child left behind began to write
@@ -61,9 +62,9 @@ def parse_record(text):
         elif fact == "stdin_end":
             record.stdin_ended = True
         elif fact == "exit":
-            record.exit = first
+            record.exit, record.ended_ms = first, second
         elif fact == "signal":
-            record.signal = first
+            record.signal, record.ended_ms = first, second
         elif fact == "hang":
             record.hung = True
         elif fact == "late_begins":

@@ -43,6 +43,10 @@ def milliseconds(text):
     return round(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
 
 
+def milliseconds_now():
+    return round(time.time() * 1000)
+
+
 def seen_of(observer, command):
     """What one JSON object about a command tells of its end."""
     seen = Seen(observer=observer, state=command["state"], exit_code=command["exit_code"], signal=command["signal"],

@@ -10,7 +10,8 @@ import time
 import client
 import kinds
 from census import census
-from harness import new_daemon, wait_until
+from harness import CAY, new_daemon, wait_until
+from service_group import ServiceGroup
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -24,37 +25,48 @@ class Config:
     kills: int = 20          # at least; it goes on until both are reached
     seconds: float = 0       # an end in any case; 0: none
     life: int = 300          # commands of one sandbox
-    stop_every: float = 6.0  # seconds between stops of a sandbox, on average
-    kill_every: float = 1.0  # seconds between kills, on average
+    kill_every: float = 1.0  # seconds between kills of the daemon, on average
+    group_kills: float = 0   # the part of them that kills its whole cgroup, with the launcher
+    mischief_every: float = 3.0  # seconds between two deeds to one sandbox, on average: by these weights
+    stops: float = 2
+    pauses: float = 1
+    keeper_kills: float = 1
+    old: str = ""            # a program that serves first, and is replaced half way under the load
     payload: bytes = b""
     verbose: bool = False
 
 
 @dataclasses.dataclass
 class Shared:
+    """What the clients' processes and the nemesis share."""
+
     port: int
     url: str
     key: str
-    commands: object
+    commands: object      # the budget that is left
     done: object
-    started_at: object
+    started_at: object    # of the daemon: when its program was started
     killed_at: object
+    group_killed: object  # whether the last kill was of its whole cgroup
+    pauses: object        # whether this daemon can pause
 
 
 @dataclasses.dataclass
 class Outcome:
     figures: collections.Counter
     wrong: list
-    attached_ms: list
+    attached_ms: tuple  # after a kill of the daemon, of its whole cgroup
 
-    def percentile(self, part):
-        ordered = sorted(self.attached_ms)
+    def percentile(self, part, of=0):
+        ordered = sorted(self.attached_ms[of])
         return ordered[min(len(ordered) - 1, int(len(ordered) * part))] if ordered else 0.0
 
     def text(self):
         lines = [f"  {name}: {count}" for name, count in sorted(self.figures.items())]
-        lines.append(f"  attached again after the daemon's start: {len(self.attached_ms)} times, "
-                     f"p50 {self.percentile(0.5):.0f} ms, p99 {self.percentile(0.99):.0f} ms")
+        for of, what in enumerate(("the daemon's start", "the start of daemon and launcher")):
+            if self.attached_ms[of]:
+                lines.append(f"  readers attached again after {what}: {len(self.attached_ms[of])}, p50 {self.percentile(0.5, of):.0f} ms, "
+                             f"p99 {self.percentile(0.99, of):.0f} ms, longest {self.percentile(1, of):.0f} ms")
         lines.append(f"  findings: {len(self.wrong)}")
         return "\n".join(lines + [f"  FINDING {sentence}" for sentence in self.wrong[:50]])
 
@@ -67,68 +79,110 @@ def build_payload():
 
 
 class Run:
-    def __init__(self, config, daemon):
-        self.config, self.daemon = config, daemon
+    def __init__(self, config, daemon, group):
+        self.config, self.daemon, self.group = config, daemon, group
         # Forked before any thread is there; what they share is in memory.
-        self.fork = multiprocessing.get_context("fork")
+        self.fork = fork = multiprocessing.get_context("fork")
         self.rng = kinds.seeded(config.seed, "nemesis")
-        self.kills = self.added = 0
+        self.figures = collections.Counter()
+        self.owed_again = 0
+        self.shared = Shared(
+            port=daemon.port, url=daemon.url, key=daemon.key, commands=fork.Value("q", config.commands), done=fork.Event(),
+            started_at=fork.Value("d", 0.0), killed_at=fork.Value("d", 0.0), group_killed=fork.Value("i", 0),
+            pauses=fork.Value("i", not config.old))
 
-    def kill_daemon(self, shared):
-        shared.killed_at.value = time.monotonic()
-        shared.started_at.value = 0.0
-        self.daemon.kill()
+    # ---- what is done to the daemon ----
+
+    def kill(self):
+        whole = self.rng.random() < self.config.group_kills
+        self.shared.killed_at.value, self.shared.group_killed.value = time.monotonic(), int(whole)
+        if whole:
+            self.group.kill()
+            self.daemon.process.wait()
+        else:
+            self.daemon.kill()
         if self.rng.random() < 0.2:
             time.sleep(self.rng.uniform(0, 0.3))  # away for a while
-        begun = time.monotonic()
+        self.start()
+        self.figures["kills"] += 1
+        self.figures["kills of the whole cgroup"] += whole
+
+    def start(self):
+        self.shared.started_at.value = time.monotonic()
         self.daemon.start(listen=f"127.0.0.1:{self.daemon.port}")
-        shared.started_at.value = begun
-        self.kills += 1
+
+    def replace(self):
+        """By today's build, with SIGTERM as an upgrade does it; its launcher and its keepers stay, and are of then."""
+        self.shared.killed_at.value = time.monotonic()
+        self.daemon.terminate()
+        self.daemon.program = CAY
+        self.start()
+        self.shared.pauses.value = 1
+        self.figures["replaced by today's build"] += 1
+
+    def replace_launcher(self):
+        self.shared.killed_at.value, self.shared.group_killed.value = time.monotonic(), 1
+        self.group.kill()
+        self.daemon.process.wait()
+        self.start()
+        self.figures["launcher replaced by today's build"] += 1
+
+    # ---- the run ----
+
+    def left(self):
+        """The part of the budget that is left."""
+        return self.shared.commands.value / self.config.commands
+
+    def owe(self):
+        """Where kills are owed the clients go on."""
+        if self.figures["kills"] < self.config.kills and self.shared.commands.value < 300 and not self.shared.done.is_set():
+            with self.shared.commands.get_lock():
+                self.shared.commands.value += 300
+            self.owed_again += 300
 
     def run(self):
-        config, daemon = self.config, self.daemon
-        fork = self.fork
-        shared = Shared(port=daemon.port, url=daemon.url, key=daemon.key, commands=fork.Value("q", config.commands),
-                        done=fork.Event(), started_at=fork.Value("d", 0.0), killed_at=fork.Value("d", 0.0))
-        queue = fork.Queue()
-        processes = [fork.Process(target=client.main, args=(number, config.seed, shared, config, queue))
+        config, shared = self.config, self.shared
+        queue = self.fork.Queue()
+        processes = [self.fork.Process(target=client.main, args=(number, config.seed, shared, config, queue))
                      for number in range(config.clients)]
-        begun = time.monotonic()
+        steps = [(0.6, self.replace), (0.3, self.replace_launcher)] if config.old else []
+        begun = told = time.monotonic()
         for process in processes:
             process.start()
-        results, told = [], begun
+        results = []
         while len(results) < len(processes):
             while not queue.empty():
                 results.append(queue.get())
             if any(p.exitcode for p in processes) and queue.empty():
                 break
-            if self.kills < config.kills and shared.commands.value < 300 and not shared.done.is_set():
-                with shared.commands.get_lock():  # kills are owed: the clients go on
-                    shared.commands.value += 300
-                self.added += 300
+            self.owe()
             if config.seconds and time.monotonic() - begun > config.seconds:
                 shared.done.set()
             time.sleep(min(3.0, self.rng.expovariate(1 / config.kill_every)))
-            if len(results) < len(processes):
-                self.kill_daemon(shared)
+            if steps and self.left() < steps[0][0]:
+                steps.pop(0)[1]()
+            elif len(results) < len(processes):
+                self.kill()
             if config.verbose and time.monotonic() - told > 15:
                 told = time.monotonic()
-                print(f"  {told - begun:.0f} s: {self.kills} kills, {config.commands + self.added - shared.commands.value} commands", flush=True)
+                print(f"  {told - begun:.0f} s: {self.figures['kills']} kills, "
+                      f"{config.commands + self.owed_again - shared.commands.value} commands", flush=True)
         for process in processes:
             process.join(10)
-        outcome = Outcome(collections.Counter(), [], [])
+        outcome = Outcome(self.figures, [], ([], []))
         for result in results:
             outcome.figures.update(result["figures"])
             outcome.wrong += result["wrong"]
-            outcome.attached_ms += result["attached_ms"]
+            for mine, theirs in zip(outcome.attached_ms, result["attached_ms"]):
+                mine += theirs
         if len(results) < len(processes):
             outcome.wrong.append(f"{len(processes) - len(results)} clients ended without a word")
-        outcome.figures["kills"] = self.kills
+        outcome.wrong += [f"the step {step.__name__} was not reached" for _, step in steps]
         outcome.figures["seconds"] = round(time.monotonic() - begun)
         return outcome
 
 
-def settled_census(daemon, before):
+def settled_census(daemon, before, limit=20):
     """What is left on the machine that was not there before; {} when nothing is."""
     seen = {}
 
@@ -137,22 +191,30 @@ def settled_census(daemon, before):
         return all(seen[name] == before[name] for name in before)
 
     try:
-        wait_until(same, "the machine as before", limit=20)
+        wait_until(same, "the machine as before", limit=limit)
         return {}
     except AssertionError:
         return {name: (before[name], seen[name]) for name in before if seen[name] != before[name]}
 
 
-def chaos(config, daemon=None):
+def chaos(config, daemon=None, group=None):
+    """Under this daemon in its group, or under one of its own."""
     config.payload = config.payload or build_payload()
-    own = daemon is None
-    daemon = daemon or new_daemon().start()
+    own = None
+    if daemon is None:
+        own = daemon = new_daemon()
+        daemon.program = config.old or CAY
+        group = ServiceGroup(daemon)
     try:
+        if own:
+            daemon.start()
         with daemon.http() as http:  # what a first use makes once counts as before
             first = http.post("/api/v1/sandboxes", json={}).json()
             http.delete(f"/api/v1/sandboxes/{first['id']}")
         before = census(daemon)
-        outcome = Run(config, daemon).run()
+        outcome = Run(config, daemon, group).run()
+        if config.old:
+            del before["rows"]  # of tables that are others now
         left = settled_census(daemon, before)
         if left:
             outcome.wrong.append(f"left behind (before, after): {left}")
@@ -160,3 +222,4 @@ def chaos(config, daemon=None):
     finally:
         if own:
             daemon.close()
+            group.remove()

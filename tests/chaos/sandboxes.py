@@ -23,6 +23,8 @@ def asked_id(command):
 
 
 class Box:
+    KEPT = "/root/kept"  # a file that outlives everything
+
     def __init__(self, native, name, payload, rng):
         self.native, self.name, self.rng = native, name, rng
         self.asked, self.seens = {}, {}
@@ -32,6 +34,7 @@ class Box:
         self.make()
         native.call("PUT", f"/api/v1/sandboxes/{name}/files?path=/root/payload&mode=0755", payload)
         native.call("POST", f"/api/v1/sandboxes/{name}/files/mkdir", {"path": "/root/records"})
+        native.call("PUT", f"/api/v1/sandboxes/{name}/files?path={self.KEPT}", name.encode())
 
     def make(self):
         """A create whose answer was cut off may have made it: the name tells."""
@@ -61,14 +64,6 @@ class Box:
     def find(self, sentence):
         with self.lock:
             self.wrong.append(f"sandbox {self.name}: {sentence}")
-
-    # ---- trouble ----
-
-    def stop_and_start(self):
-        self.faults.stops += 1
-        self.native.call("POST", f"/api/v1/sandboxes/{self.name}/stop", {})
-        if self.rng.random() < 0.5:  # else the next command wakes it
-            self.native.call("POST", f"/api/v1/sandboxes/{self.name}/start", {})
 
     # ---- the judgement ----
 
@@ -137,8 +132,8 @@ class Box:
         """The end of its life: every observer is asked, the records are read, it is deleted."""
         self.settle()
         self.look_again("attach again", self.listed("list"))
-        self.faults.stops += 1
-        self.native.call("POST", f"/api/v1/sandboxes/{self.name}/stop", {})
+        with self.faults.stopping():
+            self.native.call("POST", f"/api/v1/sandboxes/{self.name}/stop", {})
         self.look_again("attach when stopped", self.listed("list when stopped"))
         records = self.records()  # wakes it
         self.listed("list in the next life")

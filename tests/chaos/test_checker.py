@@ -124,6 +124,31 @@ def test_a_facade_that_has_only_text_and_a_code():
     caught(judge(Seen(observer="langsmith", shell_code=3, text=torn), truth(observer="list", chunks=None)), "wrong from character")
 
 
-def test_lost_needs_a_lost_keeper():
-    lost = truth(state="lost", exit_code=None, reason="keeper lost")
-    assert judge(lost, faults=Faults(keepers_killed=1)) == []
+@pytest.mark.parametrize("deaths, ended_ms, reason, words", [
+    ([1500], None, "keeper lost", None),
+    ([1500], 1400, "keeper lost", None),             # it had ended, and the keeper had not seen that
+    ([], None, "keeper lost", "no keeper was lost"),
+    ([900], None, "keeper lost", "no keeper was lost"),  # before it was asked for
+    ([99_000], 1400, "keeper lost", "no keeper was lost"),  # long after its end
+    ([1500], None, "", "without a reason"),
+])
+def test_lost_needs_a_lost_keeper(deaths, ended_ms, reason, words):
+    asked = copy.deepcopy(ASKED)
+    asked.asked_ms = 1000
+    record = parse_record("begin 5 1010\nmay1 100 0\ndid1 100 0\n" + (f"exit 3 {ended_ms}\n" if ended_ms else ""))
+    lost = truth(state="lost", exit_code=None, reason=reason, extents=None, chunks=[data(1, 0, 64)])
+    wrong = judge(lost, asked=asked, record=record, faults=Faults(keepers_killed=deaths))
+    if words is None:
+        assert wrong == []
+    else:
+        caught(wrong, words)
+
+
+def test_a_stop_does_not_kill_what_its_keeper_took_along():
+    asked = copy.deepcopy(ASKED)
+    asked.asked_ms = 1000
+    record = parse_record("begin 5 1010\nmay1 100 0\n")
+    stopped = truth(state="killed", exit_code=None, signal=9, by="sandbox stop", extents=None, chunks=None)
+    assert judge(stopped, asked=asked, record=record, faults=Faults(stops=[(1200, 1300)])) == []
+    caught(judge(stopped, asked=asked, record=record, faults=Faults(stops=[(800, 900)])), "did not kill it")
+    caught(judge(stopped, asked=asked, record=record, faults=Faults(stops=[(1600, 1700)], keepers_killed=[1500])), "did not kill it")

@@ -1,6 +1,5 @@
 """Keepers and launchers of earlier releases (keepers/*.zst) under today's daemon, and replaced under a running command."""
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
@@ -8,8 +7,8 @@ import subprocess
 import pytest
 
 from harness import CAY, keeper_of, new_daemon, wait_until
+from stored import LAUNCHERS, unpacked
 
-STORED = sorted((pathlib.Path(__file__).parent / "keepers").glob("*.zst"))
 DAEMON_UID = 0x70000001  # of a daemon that root starts where there is no user 'cay' (apps/cay/data_dir.cc)
 
 
@@ -22,14 +21,12 @@ def daemon_ids():
         return DAEMON_UID, DAEMON_UID
 
 
-@pytest.fixture(params=STORED, ids=lambda path: path.stem)
+@pytest.fixture(params=LAUNCHERS, ids=lambda path: path.stem)
 def old(request, tmp_path):
     """A daemon of today's over the stored launcher."""
     if shutil.which("zstd") is None:
         pytest.skip("SKIPPED: zstd is missing: apt-get install zstd")
-    program = tmp_path / "cay-launcher"
-    subprocess.run(["zstd", "-qdf", request.param, "-o", program], check=True)
-    program.chmod(0o755)
+    program = unpacked(request.param, tmp_path)
     daemon = new_daemon()
     uid, gid = daemon_ids()
     # Today's program makes the directory and its instance id; the launcher is the old one.

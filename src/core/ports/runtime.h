@@ -198,7 +198,8 @@ class Runtime {
   // Another one than before means that the host was restarted: what ran then ended with it.
   virtual std::string host_boot_id() const = 0;
 
-  // Calls `on_death` (on the daemon's loop) for every sandbox that ends unasked.
+  // Calls `on_death` (on the daemon's loop) for every sandbox that ends unasked; at once for those that did
+  // since adopt().
   virtual void watch(std::function<void(SandboxDeath)> on_death) = 0;
 
   virtual Task<std::vector<Feature>> features() = 0;  // for doctor

@@ -42,10 +42,13 @@ class NativeTest : public ::testing::Test {
   }
 
   // A daemon that starts anew: the connections of the old one are gone.
-  void new_daemon() {
+  void new_daemon(bool watched = true) {
     runtime_.reset();
     const NativeConfig config{.data = launcher_->data, .instance = launcher_->instance, .build = "test", .launcher_limit = Millis{20'000}};
     runtime_ = std::make_unique<NativeRuntime>(loop_.get_executor(), config);
+    if (watched) watch();
+  }
+  void watch() {
     runtime_->watch([this](core::SandboxDeath death) {
       deaths_.push_back(death.reason);
       died_->set();
@@ -188,6 +191,32 @@ TEST_F(NativeTest, ADaemonThatComesBackFindsItsSandboxAndItsOutput) {
   });
   EXPECT_EQ(launcher_->keeper_of(unknown.get()), 0);
   EXPECT_FALSE(std::filesystem::exists(launcher_->data + "/spool/" + unknown.get()));
+}
+
+// A daemon settles its rows between adopting and watching: a keeper that dies then must not stay `ready` for ever.
+TEST_F(NativeTest, ADeathBetweenAdoptionAndWatchIsTold) {
+  const SandboxId id(new_uuid());
+  play([&, this]() -> asio::awaitable<void> {
+    auto box = co_await runtime_->boot(spec(id));
+    EXPECT_TRUE(box) << box.error().message;
+  });
+  new_daemon(false);
+  play([&, this]() -> asio::awaitable<void> {
+    std::vector<SandboxId> known{id};
+    auto alive = co_await runtime_->adopt(std::move(known));
+    EXPECT_TRUE(alive && alive->size() == 1u);
+    if (!alive || alive->empty()) co_return;
+    const pid_t keeper = launcher_->keeper_of(id.get());
+    EXPECT_GT(keeper, 0);
+    if (keeper > 0) ::kill(keeper, SIGKILL);
+    for (bool lost = false; !lost;) {
+      auto stats = co_await alive->front().second->stats();
+      lost = !stats && stats.error().code == Code::kLost;
+    }
+    EXPECT_TRUE(deaths_.empty());
+    watch();
+    EXPECT_EQ(deaths_.size(), 1u);
+  });
 }
 
 TEST_F(NativeTest, ALauncherThatIsKilledIsWaitedFor) {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <set>
+#include <utility>
 
 #include "runtime/native/convert.h"
 #include "runtime/native/live_sandbox.h"
@@ -67,6 +68,7 @@ class CloseUnlessKept {
 struct NativeRuntime::Live {
   std::map<SandboxId, std::shared_ptr<PersistentLink>> lines;
   std::function<void(core::SandboxDeath)> on_death;
+  std::vector<core::SandboxDeath> untold;  // while nobody watches: between adopt() and watch()
 
   // Out of the map first: what ends from here on was asked for.
   std::shared_ptr<PersistentLink> take(const SandboxId& id) {
@@ -78,7 +80,9 @@ struct NativeRuntime::Live {
     const auto line = take(id);
     if (!line) return;
     line->die(reason);  // whoever found out: the other need not
-    if (on_death) on_death(core::SandboxDeath{.id = id, .reason = reason});
+    const core::SandboxDeath death{.id = id, .reason = reason};
+    if (!on_death) return untold.push_back(death);
+    on_death(death);
   }
 };
 
@@ -232,7 +236,10 @@ Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(st
   co_return to_model(snapshot);
 }
 
-void NativeRuntime::watch(std::function<void(core::SandboxDeath)> on_death) { live_->on_death = std::move(on_death); }
+void NativeRuntime::watch(std::function<void(core::SandboxDeath)> on_death) {
+  live_->on_death = std::move(on_death);
+  for (const auto& death : std::exchange(live_->untold, {})) live_->on_death(death);
+}
 
 core::RuntimeHealth NativeRuntime::health() const {
   const std::uint64_t links = launcher_.connections();
