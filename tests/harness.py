@@ -26,6 +26,9 @@ def slow(seconds):
     return seconds * float(os.environ.get("CAY_SLOW_FACTOR", "1"))
 
 
+# ASan keeps what is freed, and UBSan asks the kernel for a pipe before it looks at an object: memory and descriptor limits
+# say nothing of such a build.
+SANITIZED = BUILD.name in ("asan", "tsan")
 START_LIMIT = slow(90)  # seconds: the first start links the default snapshot
 # The launcher needs root; the daemon and its tests do not.
 AS_ROOT = [] if os.geteuid() == 0 else ["sudo", "-n"]
