@@ -76,7 +76,8 @@ std::string last_words(const std::string& path) {
 
 std::vector<std::string> arguments_of(const LauncherOptions& options) {
   std::vector<std::string> words = {"cay-launcher", "--data", options.data, "--daemon-uid", std::to_string(options.daemon_uid),
-                                    "--daemon-gid", std::to_string(options.daemon_gid), "--instance", options.instance,
+                                    "--daemon-gid", std::to_string(options.daemon_gid),
+                                    "--gate-uid", std::to_string(options.gate_uid), "--instance", options.instance,
                                     "--build", CAY_VERSION};
   if (!options.cgroup_parent.empty()) words.insert(words.end(), {"--cgroup-parent", options.cgroup_parent});
   return words;

@@ -14,6 +14,7 @@ struct LauncherOptions {
   std::string instance;  // DATA/instance
   uid_t daemon_uid = 0;  // who may connect
   gid_t daemon_gid = 0;
+  uid_t gate_uid = 0;    // whom keepers lend sandboxes' sockets
   std::string cgroup_parent;  // empty: the root of each hierarchy
 };
 

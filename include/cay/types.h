@@ -202,6 +202,24 @@ struct ProgramPage {
   std::uint64_t next_offset = 0;  // ask again from here
 };
 
+// What a sandbox tried to reach, counted by kind.
+struct NetworkDecision {
+  std::string host, address;
+  std::uint16_t port = 0;      // 0: the name alone was asked for
+  bool allowed = false;
+  std::string reason, remedy;  // why it was refused or failed; what would allow it
+  std::uint64_t count = 0;
+  std::string first_at, last_at;
+  std::uint64_t sent_bytes = 0, received_bytes = 0;
+};
+
+struct NetworkReport {
+  std::string policy;
+  std::vector<NetworkDecision> items;  // the latest last
+  std::uint64_t forgotten = 0;
+  std::string json;                    // as it came
+};
+
 struct Snapshot {
   std::string id, name, status, fingerprint, created_at;
   std::uint64_t used_bytes = 0;

@@ -97,6 +97,9 @@ struct ProgramsArgs {
   std::uint64_t offset = 0;
   bool follow = false;
 };
+struct NetArgs {
+  std::string sandbox;
+};
 struct TopArgs {
   double every_s = 2;
   bool once = false;
@@ -110,7 +113,7 @@ struct CompletionArgs {
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
                           StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs,
-                          EventsArgs, UsageArgs, ProgramsArgs, TopArgs, SnapshotsArgs, DoctorArgs,
+                          EventsArgs, UsageArgs, ProgramsArgs, NetArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;
 
 struct Invocation {

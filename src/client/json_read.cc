@@ -193,6 +193,26 @@ sdk::ProgramEvent program_from(const json::object& from) {
   return out;
 }
 
+sdk::NetworkReport network_from(const json::object& from) {
+  const auto decision_from = [](const json::object& line) {
+    return sdk::NetworkDecision{.host = string_in(line, "host"),
+                                .address = string_in(line, "address"),
+                                .port = static_cast<std::uint16_t>(number_in(line, "port")),
+                                .allowed = string_in(line, "verdict") == "allowed",
+                                .reason = string_in(line, "reason"),
+                                .remedy = string_in(line, "remedy"),
+                                .count = number_in(line, "count"),
+                                .first_at = string_in(line, "first_at"),
+                                .last_at = string_in(line, "last_at"),
+                                .sent_bytes = number_in(line, "sent_bytes"),
+                                .received_bytes = number_in(line, "received_bytes")};
+  };
+  return {.policy = string_in(from, "policy"),
+          .items = list_from(from, "items", decision_from),
+          .forgotten = number_in(from, "forgotten"),
+          .json = codec::write(from)};
+}
+
 sdk::ProgramPage programs_from(const json::object& from) {
   return {.items = list_from(from, "items", program_from), .next_offset = number_in(from, "next_offset")};
 }

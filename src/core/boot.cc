@@ -120,6 +120,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   spec.limits = entry->row.limits;
   spec.run = entry->row.run;
   spec.record_programs = entry->row.record_programs;
+  spec.policy = entry->row.policy;
   auto live = co_await runtime_.boot(std::move(spec));
   co_return live;
 }

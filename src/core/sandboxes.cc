@@ -121,4 +121,11 @@ Task<ProgramPage> SandboxVerbs::programs(Principal who, std::string ref, std::ui
   co_return page;
 }
 
+Task<NetworkReport> SandboxVerbs::network(Principal who, std::string ref) {
+  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  auto report = co_await runtime_.network(entry->row.id);
+  if (report) report->policy = entry->row.policy;
+  co_return report;
+}
+
 }  // namespace cay::core

@@ -121,6 +121,10 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   if (spec.policy != "off" && spec.policy != "packages" && spec.policy != "open") {
     return invalid("invalid_policy", "no policy '" + spec.policy.substr(0, kMaxUser) + "': there are off, packages and open");
   }
+  if (std::ranges::find(defaults.policies, spec.policy) == defaults.policies.end()) {
+    return Error{Code::kPermissionDenied, "policy_not_allowed",
+                 "this host's operator allows no policy '" + spec.policy + "' (network.policies)", 0};
+  }
   if (!spec.idle_ttl_s) spec.idle_ttl_s = defaults.idle_ttl_s;
   if (!spec.delete_after_stop_s) spec.delete_after_stop_s = defaults.delete_after_stop_s;
   CAY_CHECK(check_ttl("idle_ttl_s", *spec.idle_ttl_s));

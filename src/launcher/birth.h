@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "launcher/groups.h"
+#include "launcher/guest_network.h"
 #include "launcher/host.h"
 #include "launcher/program_recorder.h"
 #include "os/process.h"
@@ -22,6 +23,8 @@ struct BirthPlan {
   std::uint64_t disk_bytes = 0;
   std::uint64_t spool_bytes = 0;
   bool fresh_disk = false;
+  std::string policy;
+  const GuestNetwork* network = nullptr;  // null: no way out
   // Where programs are recorded: enters the group of command slots into the record.
   std::function<Result<ProgramTap>(int cmds)> tap;
 };

@@ -18,6 +18,7 @@
 #include "launcher/kernel_view.h"
 #include "os/file.h"
 #include "os/mount.h"
+#include "wire/guest_network.h"
 
 namespace cay::launcher {
 namespace {
@@ -242,9 +243,14 @@ Result<void> GuestRoot::name_host() {
   const UniqueFd etc(::openat(root_.get(), "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!etc) return {};  // a snapshot without /etc needs no names in it
   CAY_CHECK(os::replace_file(etc.get(), "hostname", plan_.hostname + "\n", 0644));
+  // Where the sandbox has an address of its own, its name means that.
+  std::string own = "127.0.1.1 " + plan_.hostname + "\n";
+  if (plan_.network != nullptr) {
+    own = std::string(wire::kGuestV4) + " " + plan_.hostname + "\n" + wire::kGuestV6 + " " + plan_.hostname + "\n";
+  }
   return os::replace_file(
       etc.get(), "hosts",
-      "127.0.0.1 localhost\n127.0.1.1 " + plan_.hostname + "\n::1 localhost ip6-localhost ip6-loopback\n", 0644);
+      "127.0.0.1 localhost\n" + own + "::1 localhost ip6-localhost ip6-loopback\n", 0644);
 }
 
 Result<void> GuestRoot::pivot() {

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/guest_network.h"
 #include "launcher/guest_root.h"
 #include "launcher/init_filter.h"
 #include "os/caps.h"
@@ -56,12 +57,19 @@ Result<void> become_init(const InitPlan& plan) {
   GuestRoot root(plan);
   CAY_CHECK(root.build(std::move(mounts.fds), std::move(disk), std::move(devices)));
   CAY_CHECK(set_names(plan));
-  if (!os::bring_loopback_up()) return Error::from_errno(errno, "bring lo up");
+  std::vector<UniqueFd> lent;
+  if (plan.network != nullptr) {
+    CAY_TRY(lent, set_up_guest_network(*plan.network));
+  } else if (!os::bring_loopback_up()) {
+    return Error::from_errno(errno, "bring lo up");
+  }
   const UniqueFd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const UniqueFd devpts(::open("/dev/pts", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!top || !devpts) return Error::from_errno(errno, "open the new root");
   CAY_CHECK(drop_everything());
-  return os::send_message(plan.keeper_fd, "up", {top.get(), devpts.get()});
+  std::vector<int> handed{top.get(), devpts.get()};
+  for (const UniqueFd& socket : lent) handed.push_back(socket.get());
+  return os::send_message(plan.keeper_fd, "up", handed);
 }
 
 // Reaps until the lifeline closes. SIGCHLD comes by descriptor: no handler, so the kernel goes on

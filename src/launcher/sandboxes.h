@@ -53,6 +53,7 @@ class Sandboxes {
     UniqueFd pidfd;
     pid_t child = 0;  // the keeper, while it is ours to reap
     std::optional<Birth> birth;
+    std::string policy;  // as asked for: told in the answer
     std::optional<ReplyTo> creator;
     Clock::time_point deadline;  // of the birth; in kEnding: of the next try
     // kEnding
@@ -65,6 +66,7 @@ class Sandboxes {
   };
 
   void create_now(const ReplyTo& to, const wire::CreateSandbox& request);
+  Result<const GuestNetwork*> network_for(const wire::CreateSandbox& request);
   Result<void> begin(Sandbox& sandbox, const wire::CreateSandbox& request);
   void on_birth(const std::string& id);
   void on_keeper_end(const std::string& id);
@@ -84,6 +86,8 @@ class Sandboxes {
   Poller& poller_;
   Outbox& outbox_;
   ProgramRecorder programs_;
+  // One for each list of networks; the operator has one, and another after a change of it.
+  std::map<std::vector<std::string>, GuestNetwork> networks_;
   std::map<std::string, std::unique_ptr<Sandbox>> sandboxes_;
   std::map<std::string, std::string> deaths_;  // id -> reason
 };

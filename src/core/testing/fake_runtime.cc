@@ -155,6 +155,8 @@ Task<ProgramPage> FakeRuntime::programs(SandboxId, std::uint64_t offset, std::ui
   co_return page;
 }
 
+Task<NetworkReport> FakeRuntime::network(SandboxId) { co_return network_report; }
+
 Task<SnapshotInfo> FakeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
   if (prepare_error) co_return *prepare_error;
   if (progress) progress("preparing the default snapshot");

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/native/convert.h"
+#include "runtime/native/decision_reader.h"
 #include "runtime/native/live_sandbox.h"
 #include "runtime/native/program_reader.h"
 #include "runtime/native/spool_reader.h"
@@ -135,6 +136,8 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   request.pids = spec.limits.pids;
   request.spool_bytes = config_.spool_bytes;
   request.record_programs = spec.record_programs;
+  request.policy = spec.policy;
+  request.networks = config_.networks;
   // A sandbox that was booted before has a spool; a failure then must not cost it its disk.
   struct stat ignored{};
   const bool first = ::stat((spool() + "/" + spec.id.get()).c_str(), &ignored) != 0;
@@ -151,6 +154,9 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   if (spec.record_programs && !created->record_programs) {
     box = Error{Code::kUnsupported, "programs_unsupported",
                 "the launcher is older than this daemon and records no programs: restart it", 0};
+  } else if (created->policy != spec.policy) {
+    box = Error{Code::kUnsupported, "network_unsupported",
+                "the launcher is older than this daemon and knows no way out: restart it, or create with policy 'off'", 0};
   } else {
     auto line = connect(spec.id);
     box = co_await greet(spec.id, std::move(line));
@@ -231,8 +237,10 @@ Task<ProgramPage> NativeRuntime::programs(SandboxId id, std::uint64_t offset, st
   co_return read_programs(spool(), id, offset, limit);
 }
 
+Task<NetworkReport> NativeRuntime::network(SandboxId id) { co_return read_decisions(config_.data + "/gate", id); }
+
 Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
-  CAY_CO_TRY(const auto snapshot, co_await launcher_.prepare_default(std::move(progress)));
+  CAY_CO_TRY(const auto snapshot, co_await launcher_.prepare_default(config_.prepare, std::move(progress)));
   co_return to_model(snapshot);
 }
 
