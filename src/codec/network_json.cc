@@ -17,7 +17,9 @@ std::string shown(const std::string& text) {
 }  // namespace
 
 std::string remedy_for(const NetworkDecision& decision) {
-  const std::string at = shown(decision.host) + (decision.port == 0 ? "" : ":" + std::to_string(decision.port));
+  const std::string host = shown(decision.host);
+  const bool six = host.find(':') != std::string::npos;
+  const std::string at = decision.port == 0 ? host : (six ? "[" + host + "]" : host) + ":" + std::to_string(decision.port);
   const std::string& why = decision.reason;
   if (decision.allowed) return "";
   if (why == "not_in_policy" || why == "port_not_in_policy" || why == "not_tls" || why == "not_http" || why == "names_no_host") {

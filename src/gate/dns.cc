@@ -84,15 +84,16 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
   if (!question) co_return std::string();
   if (room == 0) room = question->room;
   DnsAnswer out;
+  const bool address = question->type == kDnsA || question->type == kDnsAaaa;
   const auto refuse = [&](const char* reason) {
-    note({.host = question->name.empty() ? "." : question->name, .address = {}, .port = 0, .allowed = false, .reason = reason});
+    // Other types (apt asks for SRV) go with the addresses of the same name, or mean nothing.
+    if (address) note({.host = question->name.empty() ? "." : question->name, .address = {}, .port = 0, .allowed = false, .reason = reason});
     // A name that is not there ends a lookup at once; REFUSED would be asked again and again.
     out.code = DnsCode::kNoName;
     out.blocked = "policy " + policy_name_ + ": " + reason;
     return encode_answer(*question, out, room);
   };
   if (!question->plain || !policy_.may_resolve(question->name)) co_return refuse("not_in_policy");
-  const bool address = question->type == kDnsA || question->type == kDnsAaaa;
   if (question->klass != kDnsInternet || !address) co_return encode_answer(*question, out, room);  // there is nothing of that type
   auto found = co_await house_.resolver.resolve(question->name);
   if (found.outcome == Resolved::Outcome::kFailed) {
