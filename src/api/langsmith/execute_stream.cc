@@ -20,6 +20,8 @@ namespace json = codec::json;
 constexpr std::size_t kMaxBody = 8 << 20;
 // Of both streams in one response, before the client must acknowledge: what these clients know from their vendor.
 constexpr std::uint64_t kUnacknowledged = 1 << 20;
+// Of raw bytes in one event: what a connection that breaks often still gets across whole.
+constexpr std::size_t kPiece = 16 * 1024;
 
 struct DaemonEnds {};
 using Item = std::variant<Result<core::OutputEvent>, DaemonEnds>;
@@ -132,7 +134,10 @@ class CommandEvents final : public ByteSource {
     std::uint64_t& at = at_[stream == Stream::kStdout ? 0 : 1];
     at = offset + bytes.size();
     sent_ += bytes.size();
-    Bytes out = event(name_of(stream), {{"offset", offset}, {"data", codec::base64(bytes)}});
+    Bytes out;
+    for (std::size_t done = 0; done < bytes.size(); done += kPiece) {
+      out += event(name_of(stream), {{"offset", offset + done}, {"data", codec::base64(bytes.substr(done, kPiece))}});
+    }
     if (sent_ >= kUnacknowledged) {
       over_ = true;
       out += event("ack_required", {{"stdout_offset", at_[0]}, {"stderr_offset", at_[1]}});
