@@ -117,6 +117,6 @@ def census(daemon):
         "disks": _disks(data, launchers),
         "held by the launcher": _held(launchers),
         "loops": _loops(data),
-        "data files": sum(_files(data / part) for part in ("run", "spool", "sandboxes") if (data / part).exists()),
+        "data files": sum(_files(data / part) for part in ("run", "gate", "spool", "sandboxes") if (data / part).exists()),
         "rows": rows,
     }

@@ -321,8 +321,8 @@ struct CreateSandbox {
   std::uint32_t pids = 0;
   std::uint64_t spool_bytes = 0;  // output kept of all its commands together; 0: the keeper's default
   bool record_programs = false;   // wire/program_record.h
-  std::string policy;             // lent to the gate with the sandbox's sockets; empty or "off": no way out at all
-  std::vector<std::string> networks;  // special ranges that the operator opens, as "10.1.0.0/16"
+  std::string policy{};           // lent to the gate with the sandbox's sockets; empty or "off": no way out at all
+  std::vector<std::string> networks{};  // special ranges that the operator opens, as "10.1.0.0/16"
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, hostname); v(3, snapshot_id); v(4, cpu_millicores); v(5, memory_bytes);
     v(6, disk_bytes); v(7, pids); v(8, spool_bytes); v(9, record_programs); v(10, policy); v(11, networks);
@@ -340,7 +340,7 @@ struct Created {
   std::int64_t keeper_pid = 0;
   std::string disk_enforced_by;  // "btrfs qgroup", "" if nothing enforces it
   bool record_programs = false;  // a launcher of before does not know the wish
-  std::string policy;            // the same
+  std::string policy{};          // the same
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, keeper_pid); v(3, disk_enforced_by); v(4, record_programs);
     v(5, policy);

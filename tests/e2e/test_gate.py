@@ -241,8 +241,9 @@ def test_a_network_namespace_inside_is_redirected_too(packages):
                           [*inner, "ip", "route", "add", "default", "via", "172.20.0.1"]):
                 subprocess.run(words, check=True)
             program = (f"import socket; s = socket.create_connection(('{V4}', 7003), timeout=10); s.sendall(b'ping'); print(s.recv(9).decode());"
-                       f"t = socket.create_connection(('{V4}', 7004), timeout=10); t.sendall(b'x')\n"
-                       "try: print(t.recv(9))\nexcept ConnectionResetError: print('reset')")
+                       "\ntry:\n"
+                       f"  t = socket.create_connection(('{V4}', 7004), timeout=10); t.sendall(b'x'); print(t.recv(9))\n"
+                       "except ConnectionResetError: print('reset')")
             got = subprocess.run([*inner, "python3", "-c", program], capture_output=True, text=True, timeout=60)
             assert got.stdout.split() == ["ping", "reset"], got
             # A datagram to any address must not reach a server of the sandbox.

@@ -145,7 +145,7 @@ struct BootSpec {
   Limits limits;          // no zeros
   RunConfig run;          // image < snapshot < sandbox, layered; for every command
   bool record_programs = false;  // kUnsupported (programs_unsupported) where the host cannot
-  std::string policy;            // off: no way out; else kUnsupported (network_unsupported) where the host cannot
+  std::string policy{};          // off: no way out; else kUnsupported (network_unsupported) where the host cannot
 };
 
 // How a live sandbox ended without being asked to.
