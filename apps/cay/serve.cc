@@ -28,6 +28,7 @@
 #include "server/dispatch.h"
 #include "server/route_class.h"
 #include "store/store.h"
+#include "tls_config.h"
 
 namespace cay::app {
 namespace {
@@ -165,11 +166,14 @@ class Daemon {
     }
 
     CAY_CO_TRY(auto outside, server::Outside::create(config_.public_url, config_.trusted_proxies));
-    http::Listener listener(loop_.get_executor(), listener_config(),
+    http::ListenerConfig listening = listener_config();
+    CAY_CO_TRY(listening.tls, server_tls(config_, data_.path));
+    const char* scheme = listening.tls ? "https" : "http";
+    http::Listener listener(loop_.get_executor(), std::move(listening),
                             server::make_dispatcher(router_, keys_, dispatch_config(std::move(outside))));
     CAY_CO_TRY(const std::uint16_t port, listener.start());
     const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
-    std::printf("cay: listening on http://%s:%u\n", host.c_str(), unsigned{port});
+    std::printf("cay: listening on %s://%s:%u\n", scheme, host.c_str(), unsigned{port});
     std::fflush(stdout);
     os::notify_service_manager("READY=1");
 
@@ -262,7 +266,7 @@ class Daemon {
 };
 
 Result<DataDir> prepare(const Config& config, UniqueFd& watch) {
-  if (auto wrong = server::check_listen(config.listen, config.insecure_http)) return std::move(*wrong);
+  if (auto wrong = server::check_listen(config.listen, config.insecure_http || wants_tls(config))) return std::move(*wrong);
   const bool root = ::geteuid() == 0;
   CAY_TRY(const DaemonUser user, daemon_user(config.run_as));
   const std::string wanted = config.data.empty() ? default_data_dir() : config.data;
