@@ -33,7 +33,7 @@ int serve_command(int argc, char** argv) {
   app.add_option("--run-as", run_as, "user that the daemon becomes when root starts it (default cay, if there is one)");
   app.add_option("--public-url", public_url, "how clients see this daemon, as https://cay.example");
   app.add_option("--trusted-proxy", proxies, "address or network whose X-Forwarded-* is believed; repeatable")->allow_extra_args(false);
-  app.add_option("--service-domain", service_domain, "domain of service URLs");
+  app.add_option("--service-domain", service_domain, "domain of services, one host each: ID--PORT.DOMAIN (default localhost)");
   app.add_flag("--insecure-http", insecure, "allow plain HTTP off loopback");
   app.add_flag("--stop-sandboxes", stop, "stop all sandboxes at SIGTERM");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error");
