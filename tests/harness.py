@@ -102,9 +102,10 @@ class Daemon:
                 "LANGSMITH_API_KEY": self.key}
 
     def http(self, **kwargs):
-        # An undocumented answer of the native API fails the test that got it.
+        # An undocumented answer of the native API fails the test that got it; an older build had another document.
+        hooks = [documented.check] if self.program == CAY else []
         return httpx.Client(base_url=self.url, headers={"X-Api-Key": self.key}, timeout=slow(60),
-                            event_hooks={"response": [documented.check]}, **kwargs)
+                            event_hooks={"response": hooks}, **kwargs)
 
     def cli(self, *args, stdin=None, timeout=60, env=None):
         words = (one if isinstance(one, bytes) else str(one) for one in args)

@@ -187,6 +187,8 @@ class Events {
   // From now on follow() does not wait, and ended() is true: the daemon ends.
   virtual void end() = 0;
   virtual bool ended() const = 0;
+  // Until then: for streams that have a last word to say. May be waited on when this is gone.
+  virtual asio::awaitable<void> until_ended() = 0;
 };
 
 // What one running sandbox uses now, and moved so far.

@@ -3,7 +3,8 @@
 namespace cay::core {
 
 EventLog::EventLog(std::shared_ptr<Registry> registry)
-    : registry_(std::move(registry)), written_(std::make_shared<Event>(registry_->loop())) {
+    : registry_(std::move(registry)), written_(std::make_shared<Event>(registry_->loop())),
+      ended_(std::make_shared<Event>(registry_->loop())) {
   registry_->store().on_events([written = std::weak_ptr<Event>(written_)] {
     if (const auto event = written.lock()) event->notify();
   });
@@ -31,7 +32,7 @@ Task<EventPage> EventLog::follow(Principal who, EventQuery query, std::chrono::m
   for (;;) {
     auto got = page(who, query);
     if (!got) co_return got;
-    if (!got->items.empty() || got->gap_begin != 0 || *ended) co_return got;
+    if (!got->items.empty() || got->gap_begin != 0 || ended->is_set()) co_return got;
     query.after = got->next_after;  // what the filter left out need not be looked at again
     query.from_oldest = false;
     query.from_now = false;
@@ -41,8 +42,10 @@ Task<EventPage> EventLog::follow(Principal who, EventQuery query, std::chrono::m
 }
 
 void EventLog::end() {
-  *ended_ = true;
+  ended_->set();
   written_->notify();
 }
+
+asio::awaitable<void> EventLog::wait_for_end(std::shared_ptr<Event> ended) { co_await ended->wait(); }
 
 }  // namespace cay::core

@@ -15,14 +15,16 @@ class EventLog : public Events {
   Task<EventPage> read(Principal who, EventQuery query) override;
   Task<EventPage> follow(Principal who, EventQuery query, std::chrono::milliseconds wait) override;
   void end() override;
-  bool ended() const override { return *ended_; }
+  bool ended() const override { return ended_->is_set(); }
+  asio::awaitable<void> until_ended() override { return wait_for_end(ended_); }
 
  private:
   Result<EventPage> page(const Principal& who, EventQuery query);
+  static asio::awaitable<void> wait_for_end(std::shared_ptr<Event> ended);
 
   std::shared_ptr<Registry> registry_;
   std::shared_ptr<Event> written_;  // followers may be unwound after this is gone
-  std::shared_ptr<bool> ended_ = std::make_shared<bool>(false);
+  std::shared_ptr<Event> ended_;
 };
 
 }  // namespace cay::core

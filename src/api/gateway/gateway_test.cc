@@ -41,6 +41,9 @@ class ScriptedTunnel : public core::Tunnel {
 
 class GatewayTest : public testing::ApiTest {
  protected:
+  using ExchangeHandle = testing::ExchangeHandle;
+  using Items = std::vector<std::pair<std::string, std::string>>;
+
   GatewayTest() {
     GatewayConfig config;
     config.is_key = [](std::string_view key) { return key == "cay_k"; };
@@ -85,8 +88,6 @@ class GatewayTest : public testing::ApiTest {
     co_return Result<void>();
   }
 
-  using ExchangeHandle = testing::ExchangeHandle;
-  using Items = std::vector<std::pair<std::string, std::string>>;
   Principal who{TenantId("t1"), "key1"};
   std::string dead_key;
   std::shared_ptr<Program> program = std::make_shared<Program>();

@@ -15,6 +15,7 @@ struct LangsmithConfig {
   Limits maximum;  // more than this is a quota to these clients (429), not a mistake
   // Answers paths that are LangSmith's own (traces): passes them on. Empty: not configured.
   std::function<asio::awaitable<void>(ExchangePtr)> forward;
+  Millis heartbeat{15'000};  // of a silent stream of events: the clients' read timeout is 60 s
 };
 
 }  // namespace cay::api::langsmith

@@ -33,6 +33,8 @@ class ExecuteSession final : public CommandSession {
     }
     if (type != "execute") co_return invalid("bad_frame", "the first frame is 'execute' or 'reconnect', not '" + type + "'");
     CAY_CO_TRY(CommandSpec spec, read_execute(frame, Transport::kWebSocket));
+    const bool raw = !spec.id.get().empty() && offsets_.counting(ref_ + "/" + spec.id.get()) == Counting::kRaw;
+    if (raw) co_return transport_mismatch(spec.id.get());
     auto reader = co_await cay_.commands().run(who_, ref_, std::move(spec));
     co_return reader;
   }
@@ -40,7 +42,7 @@ class ExecuteSession final : public CommandSession {
   Task<void> started(Command command) override {
     key_ = ref_ + "/" + command.id.get();
     // A new process under an id that was used before has output of its own.
-    if (!reconnecting_ && !command.known) offsets_.forget(key_);
+    if (!reconnecting_ && !command.known) offsets_.began(key_, Counting::kText);
     pty_ = command.pty;
     auto sent = co_await socket_->send_text(started_frame(command));
     co_return sent;
@@ -121,6 +123,7 @@ class ExecuteSession final : public CommandSession {
     fields.read("stderr_offset", err, 0, kMost);
     CAY_CO_CHECK(fields.first_error());
     const std::string key = ref_ + "/" + id;
+    if (offsets_.counting(key) == Counting::kRaw) co_return transport_mismatch(id);
     const auto out_mark = offsets_.find(key, Stream::kStdout, static_cast<std::uint64_t>(out));
     const auto err_mark = offsets_.find(key, Stream::kStderr, static_cast<std::uint64_t>(err));
     out_ = TextStream(out_mark, static_cast<std::uint64_t>(out));
@@ -144,6 +147,7 @@ class ExecuteSession final : public CommandSession {
 
   std::string_view type_of(const Error& error) const {
     if (error.code == Code::kNotFound && reconnecting_) return "CommandNotFound";
+    if (error.reason == kTransportMismatch) return "TransportMismatch";
     return "CommandError";
   }
 

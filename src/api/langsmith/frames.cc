@@ -31,21 +31,27 @@ std::string output_frame(Stream stream, const TextPiece& piece) {
       {"type", stream == Stream::kStdout ? "stdout" : "stderr"}, {"data", piece.text}, {"offset", piece.offset}});
 }
 
-std::string end_frame(const Command& command) {
+EndWords end_words(const Command& command) {
   const CommandEnd& end = command.end;
-  const auto exit = [](int code) { return codec::write(json::object{{"type", "exit"}, {"exit_code", code}}); };
   switch (end.state) {
-    case CommandState::kExited: return exit(end.exit_code);
+    case CommandState::kExited: return {.exit_code = end.exit_code, .error_type = {}, .message = {}};
     case CommandState::kSignalled:
     case CommandState::kIdleKilled:
     case CommandState::kOomKilled:
-    case CommandState::kKilled: return exit(kSignalBase + end.signal);
+    case CommandState::kKilled: return {.exit_code = kSignalBase + end.signal, .error_type = {}, .message = {}};
     case CommandState::kTimedOut:
-      return error_frame("CommandTimeout", "the command was killed after its timeout of " + seconds_text(command.timeout_ms) + " s");
+      return {.error_type = "CommandTimeout",
+              .message = "the command was killed after its timeout of " + seconds_text(command.timeout_ms) + " s"};
     case CommandState::kRunning:
     case CommandState::kLost: break;
   }
-  return error_frame("CommandLost", "Cay lost this command (not its own failure): " + end.reason);
+  return {.error_type = "CommandLost", .message = "Cay lost this command (not its own failure): " + end.reason};
+}
+
+std::string end_frame(const Command& command) {
+  const EndWords end = end_words(command);
+  if (!end.error_type.empty()) return error_frame(end.error_type, end.message);
+  return codec::write(json::object{{"type", "exit"}, {"exit_code", end.exit_code}});
 }
 
 std::string error_frame(std::string_view error_type, std::string_view message) {
@@ -53,7 +59,7 @@ std::string error_frame(std::string_view error_type, std::string_view message) {
 }
 
 Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
-  const bool socket = transport == Transport::kWebSocket;
+  const bool posted = transport == Transport::kHttp;
   codec::Fields fields(in);
   CommandSpec spec;
   spec.ignore_mismatch = true;  // a repeat's parameters are ignored: protocol reference, section 4.5
@@ -61,7 +67,7 @@ Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
   const bool has_command = fields.read("command", command, 16 << 20);  // the core says what a program can be given
   fields.read("shell", shell);
   bool pty = false;
-  if (socket) {
+  if (!posted) {
     std::int64_t number = 60;
     fields.read("timeout_seconds", number, 0, kLongest);
     spec.timeout_ms = number * kMilli;
@@ -78,6 +84,12 @@ Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
     bool forward = false;
     if (fields.read("ssh_agent_forward", forward) && forward) {
       fields.complain("ssh_agent_forward", "is not built yet in Cay");
+    }
+    if (transport == Transport::kStream) {
+      const std::string needs = "needs the WebSocket (/execute/ws): a stream of events has no way back";
+      if (pty) fields.complain("pty", needs);
+      if (spec.kill_on_disconnect) fields.complain("kill_on_disconnect", needs);
+      spec.close_stdin = true;
     }
   } else {
     std::int64_t number = 60;

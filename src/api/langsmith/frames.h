@@ -10,12 +10,21 @@ namespace cay::api::langsmith {
 
 std::string started_frame(const Command& command);
 std::string output_frame(Stream stream, const TextPiece& piece);
-// {"type":"exit"} or, for ends that are no exit of the program's own, {"type":"error"}.
+// How a command ended in these clients' words: an exit code, or an error's type and message for ends that
+// are no exit of the program's own.
+struct EndWords {
+  int exit_code = 0;
+  std::string error_type;  // empty: exit_code says it
+  std::string message;
+};
+EndWords end_words(const Command& command);
+// {"type":"exit"} or {"type":"error"}.
 std::string end_frame(const Command& command);
 std::string error_frame(std::string_view error_type, std::string_view message);
 
-// The members of an "execute" frame, or of POST /execute (whose names for the same differ).
-enum class Transport { kWebSocket, kHttp };
+// The members of an "execute" frame, of POST /execute/stream/start (the same, less what needs a way back), or
+// of POST /execute (whose names for the same differ).
+enum class Transport { kWebSocket, kStream, kHttp };
 Result<CommandSpec> read_execute(const codec::json::object& in, Transport transport);
 
 }  // namespace cay::api::langsmith

@@ -10,6 +10,7 @@ class LangsmithTest : public testing::ApiTest {
   LangsmithTest() {
     LangsmithConfig config;
     config.maximum = core::Defaults{}.maximum;
+    config.heartbeat = Millis{50};
     add_langsmith_routes(router, *cay, std::move(config));
   }
 

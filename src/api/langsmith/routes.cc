@@ -5,6 +5,7 @@
 #include "api/langsmith/config.h"
 #include "api/langsmith/errors.h"
 #include "api/langsmith/execute.h"
+#include "api/langsmith/execute_stream.h"
 #include "api/langsmith/files.h"
 #include "api/langsmith/links.h"
 #include "api/langsmith/tunnel.h"
@@ -134,8 +135,15 @@ class Table {
     router_.add("HEAD", prefix_ + "/dp/{name}/download", streaming(head, data_error("ReadError")));
     plain("POST", "/dp/{name}/glob", glob_files, data_error("ReadError"));
     plain("POST", "/dp/{name}/grep", grep_files, data_error("ReadError"));
-    router_.add("POST", prefix_ + "/dp/{name}/execute/stream/start", unbuilt("execution over SSE"));
-    router_.add("POST", prefix_ + "/dp/{name}/execute/stream/resume", unbuilt("execution over SSE"));
+    const StreamSettings settings{.heartbeat = config_.heartbeat};
+    const StreamVerb start = [&cay, offsets, settings](ExchangePtr exchange) {
+      return start_stream(cay, *offsets, settings, std::move(exchange));
+    };
+    const StreamVerb resume = [&cay, offsets, settings](ExchangePtr exchange) {
+      return resume_stream(cay, *offsets, settings, std::move(exchange));
+    };
+    router_.add("POST", prefix_ + "/dp/{name}/execute/stream/start", streaming(start, stream_error));
+    router_.add("POST", prefix_ + "/dp/{name}/execute/stream/resume", streaming(resume, stream_error));
     router_.add("GET", prefix_ + "/dp/{name}/tunnel", tunnel_ws(cay));
   }
 
