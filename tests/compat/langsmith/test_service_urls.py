@@ -58,7 +58,7 @@ def test_the_python_clients_refusals(client, web):
     with pytest.raises(ResourceNotFoundError):
         client.service("no-such-box", PORT)
     with pytest.raises(SandboxClientError, match="not built"):
-        web.service(PORT, access="workspace")
+        client.service(web.name, PORT, access="workspace")
 
 
 def test_the_async_python_client(daemon, web):
