@@ -21,7 +21,7 @@ TEST(ServiceNamesTest, HostsNameOneServiceOrNone) {
   EXPECT_EQ(place->sandbox.get(), kId);
   EXPECT_EQ(place->port, 8080);
   EXPECT_EQ(place_of_host(std::string(kId) + "--dl.localhost", names)->port, 0);
-  for (const std::string label : {"x", "--80", "x--80", std::string(kId), std::string(kId) + "--", std::string(kId) + "--0", std::string(kId) + "--080",
+  for (const std::string& label : std::vector<std::string>{"x", "--80", "x--80", std::string(kId), std::string(kId) + "--", std::string(kId) + "--0", std::string(kId) + "--080",
                                   std::string(kId) + "--65536", std::string(kId) + "--99999999999999999999", std::string(kId) + "--80x",
                                   std::string(kId) + "--80.x", "x." + std::string(kId) + "--80"}) {
     EXPECT_FALSE(place_of_host(label + ".localhost", names)) << label;
