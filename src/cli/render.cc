@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 #include "cli/values.h"
 #include "codec/base64.h"
@@ -239,6 +240,13 @@ std::string end_sentence(const sdk::CommandInfo& command) {
   if (command.state == "killed" && (command.signal == SIGINT || command.signal == SIGPIPE)) return {};
   if (command.state == "killed") return "killed" + (command.by.empty() ? "" : " by " + command.by);
   if (command.state == "lost") return "lost: " + (command.reason.empty() ? "the sandbox is gone" : command.reason);
+  if (command.state == "signalled" && command.signal != SIGINT && command.signal != SIGPIPE) {
+    // A shell says no less; and 128+N alone could be the program's own exit code.
+    const char* name = command.signal ? ::sigabbrev_np(*command.signal) : nullptr;
+    std::string out = "ended by signal " + std::to_string(command.signal.value_or(0)) + (name == nullptr ? "" : std::string(" (SIG") + name + ")");
+    if (command.oom_kills > 0) out += "; the kernel killed " + std::to_string(command.oom_kills) + " process(es) of it for memory";
+    return out;
+  }
   if (command.oom_kills > 0) {
     return "out of memory: the kernel killed " + std::to_string(command.oom_kills) +
            " process(es) that the command had started; it ended by itself";

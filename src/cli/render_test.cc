@@ -1,5 +1,7 @@
 #include "cli/render.h"
 
+#include <csignal>
+
 #include <gtest/gtest.h>
 
 #include "cli/exit_code.h"
@@ -60,7 +62,10 @@ TEST(RenderTest, ResultHasThePromisedMembers) {
 TEST(RenderTest, EndsThatNeedWordsGetThem) {
   EXPECT_NE(end_sentence(result("oom_killed", {}, 9).command).find("out of memory"), std::string::npos);
   EXPECT_NE(end_sentence(result("timed_out", {}, 9).command).find("timed out"), std::string::npos);
+  EXPECT_EQ(end_sentence(result("signalled", {}, 9).command), "ended by signal 9 (SIGKILL)");
+  EXPECT_EQ(end_sentence(result("signalled", {}, SIGPIPE).command), "");
   EXPECT_EQ(end_sentence(result("exited", 1, {}).command), "");
+  EXPECT_EQ(end_sentence(result("exited", 137, {}).command), "");
 }
 
 TEST(RenderTest, TablesLineUpAndGuestsCannotPaintTheTerminal) {

@@ -50,6 +50,7 @@ def test_kill_minus_nine_is_signal_nine(daemon):
     got = daemon.cli("run", "--rm", "--json", "--", "sh", "-c", "kill -9 $$")
     assert got.code == 137
     assert '"signalled"' in got.text and '"signal":9' in got.text.replace(" ", ""), got
+    assert b"signal 9" in daemon.cli("run", "--rm", "--", "sh", "-c", "kill -9 $$").err
 
 
 @pytest.fixture
