@@ -33,7 +33,7 @@ int serve_command(int argc, char** argv) {
   app.add_option("--run-as", run_as, "user that the daemon becomes when root starts it (default cay, if there is one)");
   app.add_option("--public-url", public_url, "how clients see this daemon, as https://cay.example");
   app.add_option("--trusted-proxy", proxies, "address or network whose X-Forwarded-* is believed; repeatable")->allow_extra_args(false);
-  app.add_option("--service-domain", service_domain, "domain of service URLs");
+  app.add_option("--service-domain", service_domain, "domain of services, one host each: ID--PORT.DOMAIN (default localhost)");
   app.add_flag("--tls", tls, "serve https; without --tls-cert with a certificate of our own, DATA/tls/cert.pem, for clients to trust");
   app.add_option("--tls-cert", tls_cert, "certificate chain to serve https with (PEM); read again when it changes");
   app.add_option("--tls-key", tls_key, "its key (PEM)");

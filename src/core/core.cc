@@ -24,6 +24,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       commands_(wake_, runtime, jobs_, command_log_, tracer_),
       files_(wake_),
       tunnels_(wake_),
+      links_(registry_),
       drain_(registry_, lifecycle_, jobs_) {
   measure();
 }
@@ -41,6 +42,10 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
     meter_.on_state(entry);
   };
   registry_->last_look = [this](std::shared_ptr<Entry> entry) { return meter_.look(std::move(entry)); };
+  registry_->on_erased = [this, alive = std::weak_ptr<bool>(alive_)](const SandboxId& id) {
+    if (!alive.expired()) links_.forget(id);
+  };
+  CAY_CO_CHECK(links_.open());
   CAY_CO_CHECK(command_log_.open());
   CAY_CO_CHECK(meter_.open());
   runtime_.watch([this, alive = std::weak_ptr<bool>(alive_)](SandboxDeath death) {

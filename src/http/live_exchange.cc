@@ -1,5 +1,6 @@
 #include "http/live_exchange.h"
 
+#include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/serializer.hpp>
@@ -7,6 +8,7 @@
 #include <boost/beast/http/write.hpp>
 
 #include "async/deadline.h"
+#include "http/raw_stream.h"
 #include "http/text.h"
 
 namespace cay::http {
@@ -246,6 +248,26 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
     co_await Socket::close_of(core, kGoingAway, "the daemon is ending; connect again");
   }
   co_return std::unique_ptr<WebSocket>(std::make_unique<Socket>(std::move(core), std::move(on_close)));
+}
+
+Task<std::unique_ptr<ByteStream>> LiveExchange::upgrade_raw(Headers headers) {
+  if (channel_ == nullptr || answered_) co_return gone();
+  answered_ = true;
+  upgraded_ = true;
+  keep_alive_ = false;
+  bhttp::response<bhttp::empty_body> message(bhttp::status::switching_protocols, 11);
+  for (const auto& [name, value] : headers.items()) {
+    if (!is_ours(name)) message.insert(name, value);
+  }
+  message.set(bhttp::field::connection, "Upgrade");
+  transport().expires_after(config_.body_limit);
+  bhttp::response_serializer<bhttp::empty_body> writer(message);
+  ErrorCode error;
+  co_await bhttp::async_write_header(*channel_, writer, to(error));
+  if (error) co_return broken(error, "answer the client");
+  Channel channel(std::move(*channel_));
+  channel_ = nullptr;
+  co_return std::unique_ptr<ByteStream>(std::make_unique<RawStream>(std::move(channel), beast::buffers_to_string(buffer_.data())));
 }
 
 }  // namespace cay::http

@@ -29,6 +29,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   asio::awaitable<void> respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
                                        std::unique_ptr<ByteSource> bytes) override;
   Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) override;
+  Task<std::unique_ptr<ByteStream>> upgrade_raw(Headers headers) override;
 
   Task<Bytes> next_piece();  // of the body; empty: the end
   bool answered() const { return answered_; }

@@ -66,6 +66,8 @@ class Tunnels {
   void opened(const FlowPtr& flow);
   void on_events(const FlowPtr& flow, std::uint32_t ready);
   void read_some(const FlowPtr& flow);
+  void read_rest(const FlowPtr& flow);
+  void pass_on(const FlowPtr& flow, std::string_view bytes);
   void flush(const FlowPtr& flow);
   void want(const FlowPtr& flow);
   void broken(const FlowPtr& flow, int err);

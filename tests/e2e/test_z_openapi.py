@@ -48,6 +48,10 @@ def test_every_route_was_exercised(daemon, http, box):
     got = http.post(f"{ref}/batch", json={"writes": [{"path": "/tmp/in", "content": "b\na\n"}],
                                           "command": {"command": "sort /tmp/in > /tmp/out"}, "reads": ["/tmp/out"]}).json()
     assert got["command"]["exit_code"] == 0 and got["reads"][0]["content"] == "a\nb\n"
+    link = http.post(f"{ref}/links", json={"path": "/tmp/out"}).json()
+    assert [one["id"] for one in http.get(f"{ref}/links").json()["items"]] == [link["id"]]
+    assert http.delete(f"{ref}/links/{link['id']}").status_code == 204
+    assert http.delete(f"{ref}/links").json() == {"withdrawn": 0}
     assert http.post(f"{ref}/pause").status_code < 300
     assert http.post(f"{ref}/resume").status_code < 300
     assert http.post(f"{ref}/stop").status_code < 300
