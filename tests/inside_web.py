@@ -4,7 +4,8 @@ web.py PORT. GET / a page with absolute links, a WebSocket and an upload; /heade
 /chunked?N so many bytes; /events an event, and another once somebody posts to /go; /cookies sets some; /answer?TEXT
 sends TEXT (percent-encoded) as its whole answer; /moved redirects; POST /digest answers with length and SHA-256 of the
 body; POST /early answers before it has read a byte; POST /stall reads nothing for ever; POST /upload keeps a file of a
-form, which GET /uploaded gives; /ws echoes WebSocket messages; /quiet accepts and never answers.
+form, which GET /uploaded gives; POST /report keeps what the page saw,
+and GET /report gives it; /ws echoes WebSocket messages; /quiet accepts and never answers.
 """
 import base64
 import hashlib
@@ -16,9 +17,9 @@ import threading
 import urllib.parse
 
 released = threading.Event()
-uploaded = b""
+uploaded = report = b""
 BLOCK = hashlib.sha256(b"block").digest() * 2048  # 64 KiB
-PAGE = """<!doctype html><title>waiting</title>
+PAGE = """<!doctype html><title>a page</title>
 <a id=link href="http://{host}/headers">absolute</a> <form id=form method=post action="/upload" enctype="multipart/form-data"></form>
 <script>
 (async () => {{
@@ -35,8 +36,7 @@ PAGE = """<!doctype html><title>waiting</title>
     ws.onerror = () => failed(new Error('socket'));
   }});
   seen.cookie = document.cookie;
-  document.title = 'done';
-  document.body.append(Object.assign(document.createElement('pre'), {{id: 'seen', textContent: JSON.stringify(seen)}}));
+  await fetch('/report', {{method: 'POST', body: JSON.stringify(seen)}});
 }})();
 </script>"""
 
@@ -141,6 +141,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             boundary = self.headers["Content-Type"].split("boundary=")[1].strip('"').encode()
             uploaded = body.split(b"--" + boundary)[1].split(b"\r\n\r\n", 1)[1][:-2]
             self.answer(b"kept")
+        elif path == "/report":
+            global report
+            if self.command == "POST":
+                report = b"".join(self.pieces())
+            self.answer(report)
         elif path == "/uploaded":
             self.answer(uploaded)
         elif path == "/ws":

@@ -74,7 +74,7 @@ def test_every_route_was_exercised(daemon, http, box):
 
 # What each failure may come from: anything that can go wrong in Cay or its host, so every route documents it.
 EVERYWHERE = {"400", "401", "408", "429", "499", "500", "503"}
-BODIES = {"/commands": {"argv": ["true"]}, "/files/mkdir": {"path": "/x"}, "/files/rename": {"from": "/x", "to": "/y"},
+BODIES = {"/links": {"port": 80}, "/commands": {"argv": ["true"]}, "/files/mkdir": {"path": "/x"}, "/files/rename": {"from": "/x", "to": "/y"},
           "/files/glob": {"path": "/", "pattern": "*"}, "/files/grep": {"path": "/", "text": "x"},
           "/commands/{id}/resize": {"rows": 1, "cols": 1}, "/batch": {"reads": ["/x"]}}
 
