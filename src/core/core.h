@@ -52,6 +52,7 @@ class Core : public Cay {
   std::chrono::steady_clock::time_point store_checked_{};
   std::shared_ptr<Registry> registry_;
   Jobs jobs_;
+  DiskRoom room_;
   Admission admission_;
   Boots boots_;
   Lifecycle lifecycle_;
