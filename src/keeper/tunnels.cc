@@ -174,9 +174,9 @@ void Tunnels::read_some(const FlowPtr& flow) {
       outbox_.send(flow->to, Type::kEof, wire::Eof{});
       if (flow->shut) {
         outbox_.ok(flow->to);
-        end(flow, How::kGracefully);
+        return end(flow, How::kGracefully);
       }
-      return;
+      return limit_rest(flow);
     }
     pass_on(flow, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
     if (static_cast<std::size_t>(got) < most) return;
@@ -235,7 +235,17 @@ void Tunnels::flush(const FlowPtr& flow) {
       return end(flow, How::kGracefully);
     }
   }
+  limit_rest(flow);
   want(flow);
+}
+
+// The daemon may have turned to other things: what it left here to be delivered has its time.
+void Tunnels::limit_rest(const FlowPtr& flow) {
+  if (!flow->daemon_eof || !flow->guest_eof) return;
+  flow->deadline = loop_.after(kLingerMs, [this, flow] {
+    fail(flow, Error{Code::kDeadlineExceeded, "tunnel_lingered",
+                     "both sides of the tunnel have ended, and the program inside takes no more of what was sent", 0});
+  });
 }
 
 // No watch while there is nothing to do: a hang-up is level-triggered news that cannot be silenced.
