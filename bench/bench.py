@@ -135,6 +135,80 @@ def program_record(api, count):
     return [summary(names[key], times[key]) for key in names]
 
 
+# A server of the least that HTTP needs: GET /N answers with N bytes. The same program here and in a sandbox.
+SERVER = """
+import socket, sys, threading
+block = bytes(1 << 18)
+def serve(c):
+    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    asked = b''
+    while True:
+        while b'\\r\\n\\r\\n' not in asked:
+            more = c.recv(65536)
+            if not more:
+                return
+            asked += more
+        head, asked = asked.split(b'\\r\\n\\r\\n', 1)
+        left = int(head.split(b' ')[1][1:])
+        c.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n' % left)
+        while left > 0:
+            left -= c.send(block[:left])
+        if b'Connection: close' in head:
+            c.shutdown(socket.SHUT_WR)
+            return
+listener = socket.create_server(('127.0.0.1', int(sys.argv[1])), backlog=128)
+print(listener.getsockname()[1], flush=True)
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+
+def services(api, count):
+    """A web service through its link, against the same program asked directly over loopback, in turns."""
+    size, port = 256 << 20, 8080
+    box = api.json("POST", "/api/v1/sandboxes", {})["id"]
+    plain = subprocess.Popen([sys.executable, "-c", SERVER, "0"], stdout=subprocess.PIPE, text=True)
+    try:
+        direct = http.client.HTTPConnection("127.0.0.1", int(plain.stdout.readline()))
+        api.json("POST", f"/api/v1/sandboxes/{box}/commands",
+                 {"argv": ["python3", "-c", SERVER, str(port)], "wait": False, "timeout_s": 0, "idle_timeout_s": -1})
+        link = api.json("POST", f"/api/v1/sandboxes/{box}/links", {"port": port})
+        through = http.client.HTTPConnection(api.connection.host, api.connection.port)
+        headers = {"Host": f"{box}--{port}.localhost", "X-Cay-Service-Token": link["token"]}
+
+        def ask(connection, size):
+            connection.request("GET", f"/{size}", headers=headers if connection is through else {})
+            answer = connection.getresponse()
+            buffer, got = bytearray(1 << 18), 0
+            while n := answer.readinto(buffer):
+                got += n
+            if answer.status not in (200, 502) or (answer.status == 200 and got != size):
+                sys.exit(f"bench: service: {answer.status}, {got} bytes")
+            return answer.status
+
+        while ask(through, 1) != 200:  # until it listens
+            time.sleep(0.05)
+        small, large = {direct: [], through: []}, {direct: [], through: []}
+        for _ in range(5):
+            for connection in (direct, through):
+                small[connection] += timed(lambda _: ask(connection, 2), count, warm=10)
+        for _ in range(3):
+            for connection in (direct, through):
+                large[connection] += timed(lambda _: ask(connection, size), 1, warm=0)
+        rows = [summary("web service, plain loopback: GET of 2 bytes", small[direct]), summary("  through its link", small[through])]
+        rates = {connection: size / min(times) / (1 << 20) for connection, times in large.items()}
+        rows.append({"name": "web service: GET of 256 MiB, plain loopback", "unit": "MiB/s", "value": rates[direct]})
+        rows.append({"name": "  through its link", "unit": "MiB/s", "value": rates[through]})
+        added = rows[1]["p50"] - rows[0]["p50"]
+        print(f"web service through its link: added p50 {added:.3f} ms; 256 MiB at {rates[through]:.0f} of {rates[direct]:.0f} MiB/s, "
+              f"{100 * rates[through] / rates[direct]:.0f} %")
+        return rows
+    finally:
+        plain.kill()
+        plain.wait()
+        api.call("DELETE", f"/api/v1/sandboxes/{box}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100)
@@ -201,6 +275,7 @@ def main():
         rows.append(row)
     api.call("DELETE", f"/api/v1/sandboxes/{box}")
     rows += program_record(api, options.count * 10)
+    rows += services(api, options.count)
     idle = idle_memory(api)
     if idle:
         print(f"{'idle sandbox, user memory (PSS)':<44}     {idle[0]:9.0f} KiB   kernel memory {idle[1]:.0f} KiB")

@@ -25,6 +25,8 @@ struct Config {
   std::string service_domain;
   std::vector<std::string> trusted_proxies;
   bool insecure_http = false;
+  bool tls = false;               // with a certificate of our own, unless tls_cert names one
+  std::string tls_cert, tls_key;  // PEM files
   bool stop_sandboxes = false;  // at SIGTERM
   std::string log_level = "info";
   std::uint64_t keep_events = 100'000;  // of each tenant

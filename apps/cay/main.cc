@@ -25,16 +25,19 @@ int serve_command(int argc, char** argv) {
       "  sudo cay serve                                  on 127.0.0.1:8787, state in /var/lib/cay\n"
       "  cay serve --listen 127.0.0.1:0 --data ./state   a free port, your own state (needs `cay launcher`)\n"
       "  sudo cay serve --config /etc/cay.toml");
-  std::string file, listen, data, run_as, public_url, service_domain, log_level, policy;
+  std::string file, listen, data, run_as, public_url, service_domain, log_level, tls_cert, tls_key, policy;
   std::vector<std::string> proxies;
-  bool stop = false, insecure = false;
+  bool stop = false, insecure = false, tls = false;
   app.add_option("--config", file, "TOML file of settings (docs/operator.md)")->check(CLI::ExistingFile);
   app.add_option("--listen", listen, "ADDRESS:PORT (default 127.0.0.1:8787; port 0 takes a free one)");
   app.add_option("--data", data, "where state is kept (default " + cay::app::default_data_dir() + ")");
   app.add_option("--run-as", run_as, "user that the daemon becomes when root starts it (default cay, if there is one)");
   app.add_option("--public-url", public_url, "how clients see this daemon, as https://cay.example");
   app.add_option("--trusted-proxy", proxies, "address or network whose X-Forwarded-* is believed; repeatable")->allow_extra_args(false);
-  app.add_option("--service-domain", service_domain, "domain of service URLs");
+  app.add_option("--service-domain", service_domain, "domain of services, one host each: ID--PORT.DOMAIN (default localhost)");
+  app.add_flag("--tls", tls, "serve https; without --tls-cert with a certificate of our own, DATA/tls/cert.pem, for clients to trust");
+  app.add_option("--tls-cert", tls_cert, "certificate chain to serve https with (PEM); read again when it changes");
+  app.add_option("--tls-key", tls_key, "its key (PEM)");
   app.add_option("--default-policy", policy, "what sandboxes may reach that ask for nothing else: off, packages or open (default packages)");
   app.add_flag("--insecure-http", insecure, "allow plain HTTP off loopback");
   app.add_flag("--stop-sandboxes", stop, "stop all sandboxes at SIGTERM");
@@ -65,6 +68,9 @@ int serve_command(int argc, char** argv) {
   if (!proxies.empty()) config.trusted_proxies = proxies;
   config.stop_sandboxes = config.stop_sandboxes || stop;
   config.insecure_http = config.insecure_http || insecure;
+  config.tls = config.tls || tls;
+  replace(config.tls_cert, tls_cert);
+  replace(config.tls_key, tls_key);
   return cay::app::serve(config);
 }
 

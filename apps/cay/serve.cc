@@ -13,7 +13,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 
+#include "api/gateway/gateway.h"
 #include "api/langsmith/config.h"
 #include "api/native/native.h"
 #include "api/outbound/otlp.h"
@@ -30,6 +33,7 @@
 #include "server/dispatch.h"
 #include "server/route_class.h"
 #include "store/store.h"
+#include "tls_config.h"
 
 namespace cay::app {
 namespace {
@@ -58,6 +62,49 @@ core::HostCapacity capacity_of_host(const std::string& disks) {
     return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;
   };
   return capacity;
+}
+
+// Whether programs of this machine find *.localhost: RFC 6761 says so, and of glibc's sources only these do it. (To ask
+// the resolver would be to wait for it, where it asks a name server that does not answer.)
+bool local_names_resolve() {
+  std::ifstream settings("/etc/nsswitch.conf");
+  for (std::string line; std::getline(settings, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string word;
+    words >> word;
+    if (word != "hosts:") continue;
+    while (words >> word) {
+      if (word == "myhostname" || word == "resolve") return true;
+    }
+  }
+  return false;
+}
+
+// How the outside sees services. The API's own host must not be one of theirs.
+Result<api::ServiceNames> service_names(const Config& config) {
+  api::ServiceNames out;
+  out.local = config.service_domain.empty();
+  out.resolves = out.local && local_names_resolve();
+  if (out.local) return out;
+  out.domain = config.service_domain;
+  const std::string_view labels = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
+  const bool proper = out.domain.find_first_not_of(labels) == std::string::npos && !out.domain.starts_with('.') && !out.domain.ends_with('.');
+  if (!proper) {
+    return Error{Code::kInvalidArgument, "bad_service_domain", "the service domain '" + out.domain + "' is not a domain, such as box.example.org", 0};
+  }
+  if (config.public_url.empty()) return out;
+  const auto begin = config.public_url.find("://");
+  std::string authority = begin == std::string::npos ? config.public_url : config.public_url.substr(begin + 3);
+  authority = authority.substr(0, authority.find('/'));
+  out.scheme = config.public_url.substr(0, begin);
+  const auto colon = authority.rfind(':');
+  if (colon != std::string::npos && authority.find(']', colon) == std::string::npos) out.port = authority.substr(colon);
+  const std::string host = server::host_without_port(authority);
+  if (out.is_service_host(host) || server::equal_hosts(host, out.domain)) {
+    return Error{Code::kInvalidArgument, "bad_service_domain",
+                 "the public URL's host " + host + " may not be in the service domain " + out.domain + ": services could pass for the daemon", 0};
+  }
+  return out;
 }
 
 // Each client and each keeper takes a descriptor: as many as we may have.
@@ -152,13 +199,19 @@ class Daemon {
   Task<void> serve() {
     const auto progress = [](std::string sentence) { spdlog::info("{}", sentence); };
     CAY_CO_CHECK(co_await core_->open(progress));
+    CAY_CO_TRY(auto names, service_names(config_));
+    api::GatewayConfig gateway = gateway_config(std::move(names));
     api::NativeConfig native;
     native.version = CAY_VERSION;
+    native.names = gateway.names;
     api::add_native_routes(router_, *core_, native);
     api::langsmith::LangsmithConfig langsmith;
     langsmith.maximum = config_.core.defaults.maximum;
+    langsmith.names = gateway.names;
     CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith));
     api::add_langsmith_routes(router_, *core_, std::move(langsmith));
+    gateway_ = std::make_unique<api::Gateway>(loop_.get_executor(), *core_, std::move(gateway));
+    gateway_->add_routes(router_);
 
     for (const auto& webhook : config_.webhooks) {
       CAY_CO_TRY(auto made, api::Webhook::create(loop_.get_executor(), *core_, *store_, webhook));
@@ -177,11 +230,14 @@ class Daemon {
     }
 
     CAY_CO_TRY(auto outside, server::Outside::create(config_.public_url, config_.trusted_proxies));
-    http::Listener listener(loop_.get_executor(), listener_config(),
+    http::ListenerConfig listening = listener_config();
+    CAY_CO_TRY(listening.tls, server_tls(config_, data_.path));
+    const char* scheme = listening.tls ? "https" : "http";
+    http::Listener listener(loop_.get_executor(), std::move(listening),
                             server::make_dispatcher(router_, keys_, dispatch_config(std::move(outside))));
     CAY_CO_TRY(const std::uint16_t port, listener.start());
     const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
-    std::printf("cay: listening on http://%s:%u\n", host.c_str(), unsigned{port});
+    std::printf("cay: listening on %s://%s:%u\n", scheme, host.c_str(), unsigned{port});
     std::fflush(stdout);
     os::notify_service_manager("READY=1");
 
@@ -190,6 +246,7 @@ class Daemon {
     spdlog::info("ending");
     os::notify_service_manager("STOPPING=1");
     core_->events().end();  // or streams of events would be waited for
+    gateway_->end();
     co_await listener.shutdown(kShutdownLimit);
     background_.cancel();
     co_await background_.join();
@@ -229,6 +286,17 @@ class Daemon {
     return out;
   }
 
+  api::GatewayConfig gateway_config(api::ServiceNames names) {
+    api::GatewayConfig out;
+    out.names = std::move(names);
+    out.is_key = [this](std::string_view key) { return keys_.find(key).has_value(); };
+    out.key_lives = [this](const std::string& name, const TenantId& tenant) {
+      refresh_keys();
+      return keys_.has(name, tenant.get());
+    };
+    return out;
+  }
+
   server::DispatchConfig dispatch_config(server::Outside outside) {
     server::DispatchConfig out;
     const std::string address = config_.listen.substr(0, config_.listen.rfind(':'));
@@ -237,6 +305,7 @@ class Daemon {
     if (!outside.host().empty()) out.hosts.names.push_back(outside.host());
     if (!config_.service_domain.empty()) out.hosts.names.push_back("." + config_.service_domain);
     out.outside = std::move(outside);
+    out.by_host = [this](const http::RequestHead& head) { return gateway_->handler_of(head); };
     out.before_key = [this] { refresh_keys(); };
     out.trace = !config_.otlp_endpoint.empty();
     out.log = [this](const server::AccessRecord& record) {
@@ -253,7 +322,7 @@ class Daemon {
     core_->metrics().count("cay_http_requests_total", "Requests, by kind of route and status (0: none was sent).",
                            {{"route", kind}, {"status", std::to_string(record.status)}});
     constexpr int kUpgraded = 101;
-    if (record.status == kUpgraded || kind == "events") return;  // these last as long as somebody listens
+    if (record.status == kUpgraded || kind == "events" || kind == "services") return;  // these last as long as somebody listens
     core_->metrics().observe("cay_http_request_seconds", "Time from a request's head to the end of its answer.", {{"route", kind}},
                              record.milliseconds / 1000);
   }
@@ -267,6 +336,7 @@ class Daemon {
   runtime::NativeRuntime runtime_;
   std::unique_ptr<core::Cay> core_;
   http::Router router_;
+  std::unique_ptr<api::Gateway> gateway_;
   std::vector<std::unique_ptr<api::Webhook>> webhooks_;
   std::unique_ptr<api::OtlpExporter> tracer_;
   Scope background_{loop_.get_executor()};
@@ -278,7 +348,7 @@ struct Watchers {
 };
 
 Result<DataDir> prepare(const Config& config, Watchers& watch) {
-  if (auto wrong = server::check_listen(config.listen, config.insecure_http)) return std::move(*wrong);
+  if (auto wrong = server::check_listen(config.listen, config.insecure_http || wants_tls(config))) return std::move(*wrong);
   const bool root = ::geteuid() == 0;
   CAY_TRY(const DaemonUser user, daemon_user(config.run_as));
   const std::string wanted = config.data.empty() ? default_data_dir() : config.data;

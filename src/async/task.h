@@ -22,4 +22,17 @@ class ByteSource {
   virtual Task<Bytes> next() = 0;
 };
 
+// Both directions of a connection. read() and write() may overlap each other; each has one caller at a time. Destroying
+// one that is not over breaks it, so that neither side takes a part for the whole.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  // The next bytes, at most 64 KiB; none: the other side will send no more.
+  virtual Task<Bytes> read() = 0;
+  // Completes when all bytes are on their way: awaiting it is back-pressure.
+  virtual Task<void> write(Bytes bytes) = 0;
+  // No more will be written: the other side reads to its end. It may go on sending.
+  virtual Task<void> shut_write() = 0;
+};
+
 }  // namespace cay

@@ -49,6 +49,12 @@ struct TunnelArgs {
   std::string sandbox, address = "127.0.0.1";
   std::vector<PortPair> ports;
 };
+struct UrlArgs {  // neither port nor file: list, or withdraw all
+  std::string sandbox, file, user, content_type, link;
+  std::uint16_t port = 0;
+  std::optional<std::int64_t> expires_s;
+  bool shown = false, withdraw = false;
+};
 struct PsArgs {
   std::string sandbox;
 };
@@ -111,7 +117,7 @@ struct CompletionArgs {
   std::string script;
 };
 
-using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
+using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, UrlArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
                           StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs,
                           EventsArgs, UsageArgs, ProgramsArgs, NetArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, CompletionArgs>;

@@ -40,6 +40,7 @@ struct Dispatch {
   int operator()(const TopArgs& args) const { return top_command(at, args); }
   int operator()(const EventsArgs& args) const { return events_command(at, args); }
   int operator()(const TunnelArgs& args) const { return tunnel_command(at, args); }
+  int operator()(const UrlArgs& args) const { return url_command(at, args); }
   int operator()(const CpArgs& args) const { return cp_command(at, args); }
   int operator()(const DrainArgs& args) const { return drain_command(at, args); }
   int operator()(const SnapshotsArgs& /*args*/) const { return snapshots_command(at); }

@@ -38,6 +38,7 @@ int events_command(Context& at, const EventsArgs& args);
 
 int cp_command(Context& at, const CpArgs& args);
 int tunnel_command(Context& at, const TunnelArgs& args);
+int url_command(Context& at, const UrlArgs& args);
 
 int drain_command(Context& at, const DrainArgs& args);
 int snapshots_command(Context& at);

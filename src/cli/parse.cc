@@ -44,6 +44,7 @@ class Parser {
     add_command_commands();
     add_cp();
     add_tunnel();
+    add_url();
     add_watching();
     add_host_commands();
   }
@@ -332,6 +333,40 @@ class Parser {
     sub->add_option("PORTS", texts_.ports, "[LOCAL:]REMOTE; repeatable")->required();
     sub->add_option("--address", args->address, "Address of this machine to listen on (default: 127.0.0.1); others let "
                                                 "other machines in, without a key");
+  }
+
+  void add_url() {
+    auto args = std::make_shared<UrlArgs>();
+    auto* sub = add<UrlArgs>("url", "A link to a web service or a file inside a sandbox, for whoever has it",
+        "  cay url box 8080                          prints where a browser begins; good for an hour\n"
+        "  cay url box 8080 --expires 1d --json      with the token that programs send\n"
+        "  cay url box --file /tmp/report.pdf        a download, until it is withdrawn\n"
+        "  cay url box                               the links there are\n"
+        "  cay url box 8080 --withdraw               all of that port; cuts what is open\n"
+        "  cay url box --withdraw --id ID            one; without --id and port: all\n\n"
+        "A request through a link wakes a stopped sandbox and is use of it.\n",
+        [args](Texts& texts) {
+          if (!texts.lifetime.empty()) args->expires_s = static_cast<std::int64_t>(must(parse_duration(texts.lifetime), "--expires"));
+          const bool file = !args->file.empty();
+          if (file && args->port != 0) throw CLI::ValidationError("--file", "and a port do not go together");
+          if (args->withdraw && (file || args->expires_s)) throw CLI::ValidationError("--withdraw", "takes a port or --id alone");
+          if (!args->withdraw && !args->link.empty()) throw CLI::ValidationError("--id", "is for --withdraw");
+          if (args->port != 0 && !args->link.empty()) throw CLI::ValidationError("--id", "and a port do not go together");
+          if (!file && (args->shown || !args->content_type.empty() || !args->user.empty())) {
+            throw CLI::ValidationError("--inline, --type and --user", "go with --file");
+          }
+          if (!file && args->port == 0 && args->expires_s) throw CLI::ValidationError("--expires", "needs a port or --file");
+          return *args;
+        });
+    sub->add_option("SANDBOX", args->sandbox, "Name or id")->required();
+    sub->add_option("PORT", args->port, "Where the service listens inside")->check(CLI::Range(1, 65535));
+    sub->add_option("--file", args->file, "A file inside, instead of a service");
+    sub->add_option("--expires", texts_.lifetime, "Good for so long, as 10m or 7d (default: 1h; files: until withdrawn)");
+    sub->add_flag("--withdraw", args->withdraw, "Take links back");
+    sub->add_option("--id", args->link, "With --withdraw: this link");
+    sub->add_flag("--inline", args->shown, "With --file: browsers show it, without scripts");
+    sub->add_option("--type", args->content_type, "With --file: its content type");
+    sub->add_option("-u,--user", args->user, "With --file: who reads it inside (default: root)");
   }
 
   void add_watching() {

@@ -118,6 +118,22 @@ TEST(ParseTest, TunnelTakesSeveralPorts) {
   EXPECT_FALSE(parsed({"tunnel", "box", "http"}).invocation.has_value());
 }
 
+TEST(ParseTest, UrlMakesListsAndWithdraws) {
+  const auto service = args_of<UrlArgs>({"url", "box", "8080", "--expires", "5m"});
+  EXPECT_EQ(service.port, 8080);
+  EXPECT_EQ(service.expires_s, 300);
+  const auto file = args_of<UrlArgs>({"url", "box", "--file", "/a", "--inline", "--type", "text/plain"});
+  EXPECT_EQ(file.file, "/a");
+  EXPECT_TRUE(file.shown);
+  EXPECT_TRUE(args_of<UrlArgs>({"url", "box", "--withdraw", "--id", "x"}).withdraw);
+  EXPECT_EQ(args_of<UrlArgs>({"url", "box"}).port, 0);
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {"url"}, {"url", "box", "0"}, {"url", "box", "65536"}, {"url", "box", "80", "--file", "/a"}, {"url", "box", "--expires", "1h"},
+           {"url", "box", "80", "--inline"}, {"url", "box", "80", "--id", "x"}, {"url", "box", "80", "--withdraw", "--expires", "1h"}}) {
+    EXPECT_FALSE(parsed(wrong).invocation.has_value()) << wrong.back();
+  }
+}
+
 TEST(ParseTest, KillTakesSignalsByName) {
   EXPECT_EQ(args_of<KillArgs>({"kill", "--signal", "SIGTERM", "box", "id"}).signal, 15);
   EXPECT_EQ(args_of<KillArgs>({"kill", "box", "id"}).signal, 0);

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "async/event.h"
 #include "async/task.h"
 #include "base/metrics.h"
 #include "core/ports/runtime.h"
 #include "core/ports/store.h"
+#include "model/link.h"
 #include "model/principal.h"
 #include "model/trace.h"
 
@@ -133,6 +135,33 @@ class Tunnels {
   virtual Task<std::shared_ptr<void>> hold(Principal who, std::string ref) = 0;
 };
 
+// A link that was just made, with its token: there is no other time to see it.
+struct IssuedLink {
+  Link link;
+  std::string token;
+};
+// A link in use. `ended` is set when it is withdrawn, or its sandbox goes: what is open through it is to be cut.
+struct OpenLink {
+  Link link;
+  std::shared_ptr<Event> ended;
+};
+
+// Rights to one service or one file of a sandbox, for whoever has a token. They wake nothing by themselves.
+class Links {
+ public:
+  virtual ~Links() = default;
+  // kInvalidArgument (invalid_expiry, invalid_link, invalid_content_type), kExhausted (too_many_links).
+  virtual Task<IssuedLink> issue(Principal who, std::string ref, LinkSpec spec) = 0;
+  // Those that can be used, oldest first.
+  virtual Task<std::vector<Link>> list(Principal who, std::string ref) = 0;
+  virtual Task<void> withdraw(Principal who, std::string ref, LinkId id) = 0;  // kNotFound (link_not_found)
+  // Of one port (0: of files), or all. How many they were.
+  virtual Task<std::uint32_t> withdraw_all(Principal who, std::string ref, std::optional<std::uint16_t> port) = 0;
+  // What a token is good for at this sandbox and port (0: a file). kUnauthenticated (unknown_link): also one that is
+  // good elsewhere; kPermissionDenied (link_expired).
+  virtual Result<OpenLink> use(std::string_view token, const SandboxId& sandbox, std::uint16_t port) = 0;
+};
+
 struct DrainStatus {
   bool draining = false;
   std::uint32_t running_sandboxes = 0;
@@ -190,6 +219,7 @@ class Cay {
   virtual Commands& commands() = 0;
   virtual Files& files() = 0;
   virtual Tunnels& tunnels() = 0;
+  virtual Links& links() = 0;
   virtual Drain& drain() = 0;
   virtual Events& events() = 0;
   virtual Usage& usage() = 0;

@@ -10,6 +10,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       tracer_(clock),
       registry_(std::make_shared<Registry>(loop, store, clock)),
       jobs_(loop, std::move(config.warn)),
+      room_{config.capacity.free_disk_bytes, config.host.disk_reserve_bytes},
       admission_(loop, config.host, std::move(config.capacity)),
       boots_(registry_, runtime, admission_, jobs_),
       lifecycle_(registry_, runtime, jobs_),
@@ -22,8 +23,9 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       meter_(registry_, jobs_),
       sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, runtime, std::move(config.defaults), config.timing),
       commands_(wake_, runtime, jobs_, command_log_, tracer_),
-      files_(wake_),
+      files_(wake_, room_),
       tunnels_(wake_),
+      links_(registry_),
       drain_(registry_, lifecycle_, jobs_) {
   measure();
 }
@@ -41,6 +43,10 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
     meter_.on_state(entry);
   };
   registry_->last_look = [this](std::shared_ptr<Entry> entry) { return meter_.look(std::move(entry)); };
+  registry_->on_erased = [this, alive = std::weak_ptr<bool>(alive_)](const SandboxId& id) {
+    if (!alive.expired()) links_.forget(id);
+  };
+  CAY_CO_CHECK(links_.open());
   CAY_CO_CHECK(command_log_.open());
   CAY_CO_CHECK(meter_.open());
   runtime_.watch([this, alive = std::weak_ptr<bool>(alive_)](SandboxDeath death) {

@@ -7,6 +7,7 @@
 #include "core/drain.h"
 #include "core/events.h"
 #include "core/files.h"
+#include "core/links.h"
 #include "core/make_core.h"
 #include "core/meter.h"
 #include "core/pause.h"
@@ -25,6 +26,7 @@ class Core : public Cay {
   Commands& commands() override { return commands_; }
   Files& files() override { return files_; }
   Tunnels& tunnels() override { return tunnels_; }
+  Links& links() override { return links_; }
   Drain& drain() override { return drain_; }
   Events& events() override { return events_; }
   Usage& usage() override { return meter_; }
@@ -50,6 +52,7 @@ class Core : public Cay {
   std::chrono::steady_clock::time_point store_checked_{};
   std::shared_ptr<Registry> registry_;
   Jobs jobs_;
+  DiskRoom room_;
   Admission admission_;
   Boots boots_;
   Lifecycle lifecycle_;
@@ -64,6 +67,7 @@ class Core : public Cay {
   CommandVerbs commands_;
   FileVerbs files_;
   TunnelVerbs tunnels_;
+  LinkVerbs links_;
   DrainVerbs drain_;
   // The runtime may report deaths for longer than the core lives.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

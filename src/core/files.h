@@ -1,13 +1,16 @@
 // FileVerbs: core::Files over live sandboxes. Every call and every stream keeps its sandbox awake.
 #pragma once
+#include <utility>
+
 #include "core/cay.h"
+#include "core/disk_room.h"
 #include "core/wake.h"
 
 namespace cay::core {
 
 class FileVerbs : public Files {
  public:
-  explicit FileVerbs(Wake& wake) : wake_(wake) {}
+  FileVerbs(Wake& wake, DiskRoom room) : wake_(wake), room_(std::move(room)) {}
 
   Task<FileInfo> stat(Principal who, std::string ref, std::string path, FileAs as, bool follow) override;
   Task<FileStream> read(Principal who, std::string ref, std::string path, FileAs as, ReadRange range) override;
@@ -31,6 +34,7 @@ class FileVerbs : public Files {
   // Checks path and user, then wakes.
   Task<Held> open(Principal who, std::string ref, std::string path, FileAs as);
   Wake& wake_;
+  DiskRoom room_;
 };
 
 }  // namespace cay::core

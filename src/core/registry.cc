@@ -82,7 +82,9 @@ Result<void> Registry::erase(Entry& entry) {
   entry.live.reset();
   entry.room.reset();
   entry.slot.reset();
-  entries_.erase(entry.row.id);
+  const SandboxId id = entry.row.id;
+  entries_.erase(id);
+  if (on_erased) on_erased(id);
   return {};
 }
 

@@ -86,6 +86,8 @@ class Registry {
   std::function<Task<void>(std::shared_ptr<Entry>)> last_look;
   // Called when a sandbox went from one state to another (not for the rows read at start).
   std::function<void(const std::shared_ptr<Entry>&)> on_state;
+  // Called when a sandbox and its row are gone.
+  std::function<void(const SandboxId&)> on_erased;
 
  private:
   void changed() {

@@ -51,6 +51,9 @@ class Exchange {
                                                std::unique_ptr<ByteSource> bytes) = 0;
   // To a WebSocket. Messages above `max_message` close it with 1009. Declines permessage-deflate.
   virtual Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) = 0;
+  // To a WebSocket whose handshake somebody else answered, with these headers: 101, and from there on only bytes
+  // both ways. Of a request that wants_websocket.
+  virtual Task<std::unique_ptr<ByteStream>> upgrade_raw(Headers headers) = 0;
   // Cancelled (asio::cancellation) when the peer goes away while the handler works.
 };
 

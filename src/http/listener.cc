@@ -6,14 +6,19 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "async/deadline.h"
 #include "async/event.h"
 #include "async/scope.h"
 #include "http/live_exchange.h"
+#include "http/server_tls.h"
 #include "http/target.h"
 #include "http/text.h"
 
@@ -33,6 +38,12 @@ bool is_host(std::string_view text) {
   return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == std::string_view::npos;
 }
 
+// Whether the peer has closed its side, also if it said something first.
+bool has_hung_up(int fd) {
+  pollfd looked{.fd = fd, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&looked, 1, 0) == 1;
+}
+
 struct BadRequest {
   int status;
   Error error;
@@ -43,8 +54,9 @@ BadRequest bad(int status, const char* reason, std::string message) {
 }
 
 // The head as facades see it. An error: what to answer.
-std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer_body>& request, std::string peer) {
+std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer_body>& request, std::string peer, bool secured) {
   RequestHead head;
+  if (secured) head.scheme = "https";
   head.method = std::string(request.method_string());
   head.target = std::string(request.target());
   head.peer = std::move(peer);
@@ -140,7 +152,12 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     ++self->connections;
     std::exception_ptr failure;
     try {
-      co_await self->converse(transport, peer);
+      if (self->config.tls) {
+        co_await self->converse_secured(std::move(transport), peer);
+      } else {
+        Channel channel(std::move(transport));
+        co_await self->converse(channel, peer);
+      }
     } catch (...) {
       failure = std::current_exception();
     }
@@ -160,11 +177,48 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     }
   }
 
-  asio::awaitable<void> converse(Transport& transport, const std::string& peer) {
+  // Until something can be read, which is left there. nullopt: the peer went, or said nothing.
+  asio::awaitable<std::optional<unsigned char>> first_byte(Transport& transport) {
+    waiting.insert(&transport);
+    auto looking = wait_readable(transport);
+    auto looked = co_await with_deadline<void>(std::move(looking), config.head_limit, "the first byte");
+    waiting.erase(&transport);
+    unsigned char byte = 0;
+    if (!looked || ending || ::recv(transport.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1) co_return std::nullopt;
+    co_return byte;
+  }
+  static Task<void> wait_readable(Transport& transport) {
+    ErrorCode error;
+    co_await transport.socket().async_wait(asio::socket_base::wait_read, to(error));
+    if (error) co_return broken(error, "wait for the client");
+    co_return Result<void>();
+  }
+
+  asio::awaitable<void> converse_secured(Transport transport, std::string peer) {
+    constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446, section 5.1
+    const auto first = co_await first_byte(transport);
+    if (!first) co_return;
+    if (*first != kHandshakeRecord) {
+      Channel plain(std::move(transport));
+      beast::flat_buffer buffer(kMaxBuffer);
+      RequestParser none;
+      co_await refuse(plain, buffer, none, peer, Error{Code::kInvalidArgument, "tls_needed", "this port speaks TLS: use https://", 400});
+      co_return;
+    }
+    const auto context = config.tls->context();  // kept for as long as the connection
+    Channel channel(std::move(transport), *context);
+    channel.next_layer().expires_never();
+    auto greeting = ServerTls::handshake(channel);
+    auto greeted = co_await with_deadline<void>(std::move(greeting), config.head_limit, "TLS");
+    if (!greeted || ending) co_return;
+    co_await converse(channel, peer);
+  }
+
+  asio::awaitable<void> converse(Channel& channel, const std::string& peer) {
     beast::flat_buffer buffer(kMaxBuffer);
     if (connections > config.max_connections) {
       RequestParser none;
-      co_await refuse(transport, buffer, none, peer,
+      co_await refuse(channel, buffer, none, peer,
                       Error{Code::kUnavailable, "too_many_connections", "too many connections: try again later", 503});
       co_return;
     }
@@ -172,68 +226,69 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       RequestParser parser;
       parser.header_limit(config.max_head);
       parser.body_limit(boost::none);  // each handler has its own limit
-      const auto limited = co_await read_head(transport, buffer, parser);
+      const auto limited = co_await read_head(channel, buffer, parser);
       if (!limited) {
-        co_await refuse(transport, buffer, parser, peer, limited.error());
+        co_await refuse(channel, buffer, parser, peer, limited.error());
         co_return;
       }
       if (!*limited) co_return;  // the peer went
-      auto head = head_of(parser.get(), peer);
+      auto head = head_of(parser.get(), peer, channel.secured() != nullptr);
       if (auto* wrong = std::get_if<BadRequest>(&head)) {
         RequestHead refused;  // no more of it than what the error's shape goes by
         refused.method = std::string(parser.get().method_string());
         refused.target = std::string(parser.get().target());
         refused.peer = peer;
-        auto exchange = make_exchange(transport, buffer, parser, std::move(refused));
+        auto exchange = make_exchange(channel, buffer, parser, std::move(refused));
         auto response = shaped(exchange->head(), wrong->status, wrong->error);
         exchange->close_after();
         co_await exchange->respond(std::move(response));
         exchange->detach();
-        co_await hang_up(transport, buffer);
+        co_await hang_up(channel, buffer);
         co_return;
       }
-      auto exchange = make_exchange(transport, buffer, parser, std::get<RequestHead>(std::move(head)));
-      co_await handle(transport, parser, exchange);
+      auto exchange = make_exchange(channel, buffer, parser, std::get<RequestHead>(std::move(head)));
+      co_await handle(channel, parser, exchange);
       if (exchange->upgraded() || !exchange->answered()) co_return;
       auto fit = co_await exchange->drain();
       exchange->detach();
       if (!fit || !exchange->keep_alive() || ending) {
-        co_await hang_up(transport, buffer);
+        co_await hang_up(channel, buffer);
         co_return;
       }
     }
   }
-  std::shared_ptr<LiveExchange> make_exchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser,
+  std::shared_ptr<LiveExchange> make_exchange(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser,
                                                RequestHead head) {
     auto self = shared_from_this();
     LiveExchange::OnSocket on_socket = [self](std::shared_ptr<SocketCore> socket) -> std::function<void()> {
       self->sockets.insert(socket);
       return [self, socket] { self->sockets.erase(socket); };
     };
-    return std::make_shared<LiveExchange>(transport, buffer, parser, std::move(head), config, ending, std::move(on_socket));
+    return std::make_shared<LiveExchange>(channel, buffer, parser, std::move(head), config, ending, std::move(on_socket));
   }
 
-  Task<ErrorCode> read_rest(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser) {
+  Task<ErrorCode> read_rest(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser) {
     ErrorCode error;
-    co_await bhttp::async_read_header(transport, buffer, parser, to(error));
+    co_await bhttp::async_read_header(channel, buffer, parser, to(error));
     co_return error;
   }
 
   // True: a head was read. False: the peer went, or we are ending. An error: what to refuse it with.
-  Task<bool> read_head(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser) {
+  Task<bool> read_head(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser) {
     ErrorCode error;
     if (buffer.size() == 0) {
+      Transport& transport = channel.next_layer();
       waiting.insert(&transport);
       transport.expires_after(config.idle_limit);
       constexpr std::size_t kRead = 8192;
-      const std::size_t got = co_await transport.async_read_some(buffer.prepare(kRead), to(error));
+      const std::size_t got = co_await channel.async_read_some(buffer.prepare(kRead), to(error));
       waiting.erase(&transport);
       if (error || ending) co_return false;
       buffer.commit(got);
     }
-    transport.expires_never();
+    channel.next_layer().expires_never();
     // Not the transport's own time-out, which closes the socket: a slow head is answered.
-    auto reading = read_rest(transport, buffer, parser);
+    auto reading = read_rest(channel, buffer, parser);
     auto done = co_await with_deadline<ErrorCode>(std::move(reading), config.head_limit, "the request's head");
     // (A read that the deadline cut short tells so itself.)
     if (!done || *done == asio::error::operation_aborted) co_return Error{Code::kDeadlineExceeded, "request_timeout", "the request's head did not arrive in time", 408};
@@ -251,17 +306,17 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   // The status to refuse with travels in os_errno.
-  asio::awaitable<void> refuse(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser, std::string peer, Error error) {
+  asio::awaitable<void> refuse(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, std::string peer, Error error) {
     RequestHead head;
     head.peer = std::move(peer);
     const int status = std::exchange(error.os_errno, 0);
-    auto exchange = make_exchange(transport, buffer, parser, std::move(head));
+    auto exchange = make_exchange(channel, buffer, parser, std::move(head));
     auto response = shaped(exchange->head(), status, error);
     if (status == 503) response.headers.set("Retry-After", "1");
     exchange->close_after();
     co_await exchange->respond(std::move(response));
     exchange->detach();
-    co_await hang_up(transport, buffer);
+    co_await hang_up(channel, buffer);
   }
 
   Response shaped(const RequestHead& head, int status, const Error& error) {
@@ -273,13 +328,13 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   // Runs the handler; a peer that goes away meanwhile cancels it.
-  asio::awaitable<void> handle(Transport& transport, RequestParser& parser, std::shared_ptr<LiveExchange> exchange) {
+  asio::awaitable<void> handle(Channel& channel, RequestParser& parser, std::shared_ptr<LiveExchange> exchange) {
     auto failure = std::make_shared<std::exception_ptr>();
     auto work = guarded(exchange, failure);
     if (exchange->head().wants_websocket) {
       co_await std::move(work);
     } else {
-      auto watch = until_gone(transport, parser);
+      auto watch = until_gone(channel, parser);
       co_await (std::move(work) || std::move(watch));
     }
     co_await answer_failure(std::move(exchange), *failure);
@@ -304,14 +359,19 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   // Ends when the peer has closed its side and nothing of a body can come any more.
-  asio::awaitable<void> until_gone(Transport& transport, RequestParser& parser) {
+  asio::awaitable<void> until_gone(Channel& channel, RequestParser& parser) {
     asio::steady_timer never(loop, asio::steady_timer::time_point::max());
     constexpr Millis kLook{200};
     while (!parser.is_done()) {  // while the handler reads the body it sees the end itself
       co_await sleep_for(kLook);
     }
-    auto& socket = transport.socket();
+    auto& socket = channel.next_layer().socket();
     ErrorCode error;
+    // What can be read from TLS need not be the end: its closing alert, a session's renewal, a pipelined request.
+    while (channel.secured() != nullptr && !has_hung_up(socket.native_handle())) {
+      co_await sleep_for(kLook);
+    }
+    if (channel.secured() != nullptr) co_return;
     co_await socket.async_wait(asio::socket_base::wait_read, to(error));
     if (!error) {
       char byte = 0;
@@ -324,8 +384,15 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
 
   // FIN first, then what the peer still sends is read for a while: closing with unread bytes would be
   // a reset, and the peer could lose the answer.
-  asio::awaitable<void> hang_up(Transport& transport, beast::flat_buffer& buffer) {
+  asio::awaitable<void> hang_up(Channel& channel, beast::flat_buffer& buffer) {
     ErrorCode error;
+    Transport& transport = channel.next_layer();
+    if (channel.secured() != nullptr) {
+      transport.expires_never();
+      auto closing = ServerTls::close(channel);
+      auto done = co_await with_deadline<void>(std::move(closing), std::min(config.linger, Millis{1000}), "the end of TLS");
+      static_cast<void>(done);
+    }
     transport.socket().shutdown(asio::socket_base::shutdown_send, error);
     transport.expires_after(config.linger);
     constexpr std::size_t kRead = 8192;

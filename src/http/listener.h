@@ -11,9 +11,12 @@
 
 namespace cay::http {
 
+class ServerTls;
+
 struct ListenerConfig {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;                 // 0: a free one
+  std::shared_ptr<ServerTls> tls;         // null: plain HTTP
   std::size_t max_connections = 4096;     // further ones are answered 503 and closed
   std::uint32_t max_head = 16 * 1024;     // bytes; more: 431
   Millis head_limit{10'000};              // from a request's first byte to its head's end

@@ -1,5 +1,6 @@
 #include "http/live_exchange.h"
 
+#include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/serializer.hpp>
@@ -7,6 +8,7 @@
 #include <boost/beast/http/write.hpp>
 
 #include "async/deadline.h"
+#include "http/raw_stream.h"
 #include "http/text.h"
 
 namespace cay::http {
@@ -38,9 +40,9 @@ bool bodyless(int status) { return status == 204 || status == 304 || (status >= 
 
 }  // namespace
 
-LiveExchange::LiveExchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
+LiveExchange::LiveExchange(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
                              const ListenerConfig& config, const bool& ending, OnSocket on_socket)
-    : transport_(&transport),
+    : channel_(&channel),
       buffer_(buffer),
       parser_(parser),
       head_(std::move(head)),
@@ -67,27 +69,27 @@ Task<void> LiveExchange::send_continue() {
   expects_continue_ = false;
   bhttp::response<bhttp::empty_body> message(bhttp::status::continue_, 11);
   ErrorCode error;
-  co_await bhttp::async_write(*transport_, message, to(error));
+  co_await bhttp::async_write(*channel_, message, to(error));
   if (error) co_return broken(error, "answer the client");
   co_return Result<void>();
 }
 
 Task<ErrorCode> LiveExchange::read_piece() {
   ErrorCode error;
-  co_await bhttp::async_read_some(*transport_, buffer_, parser_, to(error));
+  co_await bhttp::async_read_some(*channel_, buffer_, parser_, to(error));
   co_return error;
 }
 
 // The peer sees a reset, so that a short answer cannot pass for a whole one.
 void LiveExchange::reset_connection() {
-  if (transport_ == nullptr) return;
+  if (channel_ == nullptr) return;
   ErrorCode ignored;
-  transport_->socket().set_option(asio::socket_base::linger(true, 0), ignored);
-  transport_->close();
+  transport().socket().set_option(asio::socket_base::linger(true, 0), ignored);
+  transport().close();
 }
 
 Task<Bytes> LiveExchange::next_piece() {
-  if (transport_ == nullptr) co_return gone();
+  if (channel_ == nullptr) co_return gone();
   if (expects_continue_ && !parser_.is_done()) {
     CAY_CO_CHECK(co_await send_continue());
   }
@@ -96,7 +98,7 @@ Task<Bytes> LiveExchange::next_piece() {
     auto& body = parser_.get().body();
     body.data = piece.data();
     body.size = piece.size();
-    transport_->expires_never();
+    transport().expires_never();
     auto reading = read_piece();
     auto done = co_await with_deadline<ErrorCode>(std::move(reading), config_.body_limit, "the request's body");
     if (!done || *done == asio::error::operation_aborted) {
@@ -118,7 +120,7 @@ Task<Bytes> LiveExchange::next_piece() {
       co_return piece;
     }
   }
-  transport_->expires_never();
+  transport().expires_never();
   co_return Bytes();
 }
 
@@ -154,9 +156,9 @@ asio::awaitable<bool> LiveExchange::drain() {
 }
 
 asio::awaitable<void> LiveExchange::respond(Response response) {
-  if (transport_ == nullptr || answered_) co_return;
+  if (channel_ == nullptr || answered_) co_return;
   answered_ = true;
-  transport_->expires_after(config_.body_limit);
+  transport().expires_after(config_.body_limit);
   ErrorCode error;
   const auto status = static_cast<unsigned>(response.status);
   if (head_.method == "HEAD" || bodyless(response.status)) {
@@ -165,21 +167,21 @@ asio::awaitable<void> LiveExchange::respond(Response response) {
     fill(message, response.headers);
     if (!bodyless(response.status)) message.content_length(response.body.size());
     bhttp::response_serializer<bhttp::empty_body> writer(message);
-    co_await bhttp::async_write_header(*transport_, writer, to(error));
+    co_await bhttp::async_write_header(*channel_, writer, to(error));
   } else {
     bhttp::response<bhttp::string_body> message;
     message.result(status);
     fill(message, response.headers);
     message.body() = std::move(response.body);
     message.content_length(message.body().size());
-    co_await bhttp::async_write(*transport_, message, to(error));
+    co_await bhttp::async_write(*channel_, message, to(error));
   }
   if (error) keep_alive_ = false;
 }
 
 asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
                                                     std::unique_ptr<ByteSource> bytes) {
-  if (transport_ == nullptr || answered_) co_return;
+  if (channel_ == nullptr || answered_) co_return;
   answered_ = true;
   bhttp::response<bhttp::buffer_body> message;
   message.result(static_cast<unsigned>(status));
@@ -192,16 +194,16 @@ asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, 
   message.body().data = nullptr;
   message.body().more = true;
   bhttp::response_serializer<bhttp::buffer_body> writer(message);
-  transport_->expires_after(config_.body_limit);
+  transport().expires_after(config_.body_limit);
   ErrorCode error;
-  co_await bhttp::async_write_header(*transport_, writer, to(error));
+  co_await bhttp::async_write_header(*channel_, writer, to(error));
   if (head_.method == "HEAD") {
     if (error) keep_alive_ = false;
     co_return;
   }
   std::uint64_t sent = 0;
   while (!error) {
-    transport_->expires_never();  // the source may take its time: a command that is silent
+    transport().expires_never();  // the source may take its time: a command that is silent
     auto piece = co_await bytes->next();
     // A source that fails, or a length that was not kept: the client must see a broken answer.
     const bool failed = !piece || (piece->empty() && length && sent != *length);
@@ -210,14 +212,14 @@ asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, 
       reset_connection();
       co_return;
     }
-    if (transport_ == nullptr) co_return;
+    if (channel_ == nullptr) co_return;
     sent += piece->size();
     message.body().data = piece->empty() ? nullptr : piece->data();
     message.body().size = piece->size();
     message.body().more = !piece->empty();
     const bool last = piece->empty();
-    transport_->expires_after(config_.body_limit);
-    co_await bhttp::async_write(*transport_, writer, to(error));
+    transport().expires_after(config_.body_limit);
+    co_await bhttp::async_write(*channel_, writer, to(error));
     if (error == bhttp::error::need_buffer) error = {};
     if (last) break;
   }
@@ -225,7 +227,7 @@ asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, 
 }
 
 Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) {
-  if (transport_ == nullptr || answered_) co_return gone();
+  if (channel_ == nullptr || answered_) co_return gone();
   bhttp::request<bhttp::empty_body> request(parser_.get().base());
   if (!beast::websocket::is_upgrade(request) || request["Sec-WebSocket-Version"] != "13" || request["Sec-WebSocket-Key"].empty()) {
     co_return Error{Code::kInvalidArgument, "bad_upgrade", "this is not a WebSocket handshake (RFC 6455)", 0};
@@ -233,8 +235,8 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   answered_ = true;
   upgraded_ = true;
   keep_alive_ = false;
-  BeastSocket stream(TolerantTransport(std::move(*transport_)));
-  transport_ = nullptr;
+  BeastSocket stream(TolerantTransport(std::move(*channel_)));
+  channel_ = nullptr;
   prepare(stream, max_message);
   ErrorCode error;
   co_await stream.async_accept(request, to(error));
@@ -246,6 +248,26 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
     co_await Socket::close_of(core, kGoingAway, "the daemon is ending; connect again");
   }
   co_return std::unique_ptr<WebSocket>(std::make_unique<Socket>(std::move(core), std::move(on_close)));
+}
+
+Task<std::unique_ptr<ByteStream>> LiveExchange::upgrade_raw(Headers headers) {
+  if (channel_ == nullptr || answered_) co_return gone();
+  answered_ = true;
+  upgraded_ = true;
+  keep_alive_ = false;
+  bhttp::response<bhttp::empty_body> message(bhttp::status::switching_protocols, 11);
+  for (const auto& [name, value] : headers.items()) {
+    if (!is_ours(name)) message.insert(name, value);
+  }
+  message.set(bhttp::field::connection, "Upgrade");
+  transport().expires_after(config_.body_limit);
+  bhttp::response_serializer<bhttp::empty_body> writer(message);
+  ErrorCode error;
+  co_await bhttp::async_write_header(*channel_, writer, to(error));
+  if (error) co_return broken(error, "answer the client");
+  Channel channel(std::move(*channel_));
+  channel_ = nullptr;
+  co_return std::unique_ptr<ByteStream>(std::make_unique<RawStream>(std::move(channel), beast::buffers_to_string(buffer_.data())));
 }
 
 }  // namespace cay::http

@@ -17,7 +17,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   // Called when the connection has become a WebSocket: the listener keeps it for its end.
   using OnSocket = std::function<std::function<void()>(std::shared_ptr<SocketCore>)>;
 
-  LiveExchange(Transport& transport, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
+  LiveExchange(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
                 const ListenerConfig& config, const bool& ending, OnSocket on_socket);
 
   const RequestHead& head() const override { return head_; }
@@ -29,6 +29,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   asio::awaitable<void> respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
                                        std::unique_ptr<ByteSource> bytes) override;
   Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) override;
+  Task<std::unique_ptr<ByteStream>> upgrade_raw(Headers headers) override;
 
   Task<Bytes> next_piece();  // of the body; empty: the end
   bool answered() const { return answered_; }
@@ -38,7 +39,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   asio::awaitable<bool> drain();
   void close_after() { keep_alive_ = false; }
   // The connection is gone: bodies and answers end.
-  void detach() { transport_ = nullptr; }
+  void detach() { channel_ = nullptr; }
 
  private:
   template <class Message>
@@ -47,7 +48,9 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   Task<ErrorCode> read_piece();
   void reset_connection();
 
-  Transport* transport_;
+  Transport& transport() { return channel_->next_layer(); }
+
+  Channel* channel_;  // null: detached
   beast::flat_buffer& buffer_;
   RequestParser& parser_;
   RequestHead head_;

@@ -9,7 +9,9 @@
 
 namespace cay::http {
 
-enum class Auth { kKey, kNone };  // kNone only for /healthz and the like
+// kNone only for /healthz and the like; kOwn: the handler asks for a token of its own, and what is in the target may
+// be one, so that it is not logged.
+enum class Auth { kKey, kNone, kOwn };
 
 struct Route {
   std::string method;   // "GET"; "*" any. HEAD is routed as itself.

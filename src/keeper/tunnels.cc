@@ -174,17 +174,33 @@ void Tunnels::read_some(const FlowPtr& flow) {
       outbox_.send(flow->to, Type::kEof, wire::Eof{});
       if (flow->shut) {
         outbox_.ok(flow->to);
-        end(flow, How::kGracefully);
+        return end(flow, How::kGracefully);
       }
-      return;
+      return limit_rest(flow);
     }
-    wire::Data data;
-    data.offset = flow->offset;
-    data.bytes = std::string_view(buffer.data(), static_cast<std::size_t>(got));
-    outbox_.send_data(flow->to, data);
-    flow->offset += data.bytes.size();
-    flow->credit -= data.bytes.size();
-    if (data.bytes.size() < most) return;
+    pass_on(flow, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
+    if (static_cast<std::size_t>(got) < most) return;
+  }
+}
+
+void Tunnels::pass_on(const FlowPtr& flow, std::string_view bytes) {
+  wire::Data data;
+  data.offset = flow->offset;
+  data.bytes = bytes;
+  outbox_.send_data(flow->to, data);
+  flow->offset += bytes.size();
+  flow->credit -= bytes.size();
+}
+
+// What it said before it broke the connection is its word: a web server may answer, and close with the question unread.
+void Tunnels::read_rest(const FlowPtr& flow) {
+  std::array<char, 4096> buffer;
+  while (!flow->guest_eof && flow->credit > 0 && outbox_.room()) {
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(flow->credit, buffer.size()));
+    const ssize_t got = ::recv(flow->socket.get(), buffer.data(), most, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;  // an end, after the error was told to send(), is none
+    pass_on(flow, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
   }
 }
 
@@ -194,7 +210,11 @@ void Tunnels::flush(const FlowPtr& flow) {
                                 flow->out.size() - flow->out_begin, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0 && errno == EAGAIN) break;
-    if (done < 0) return broken(flow, errno);
+    if (done < 0) {
+      const int err = errno;
+      read_rest(flow);
+      return broken(flow, err);
+    }
     flow->out_begin += static_cast<std::size_t>(done);
     flow->to_grant += static_cast<std::uint64_t>(done);
   }
@@ -215,7 +235,17 @@ void Tunnels::flush(const FlowPtr& flow) {
       return end(flow, How::kGracefully);
     }
   }
+  limit_rest(flow);
   want(flow);
+}
+
+// The daemon may have turned to other things: what it left here to be delivered has its time.
+void Tunnels::limit_rest(const FlowPtr& flow) {
+  if (!flow->daemon_eof || !flow->guest_eof) return;
+  flow->deadline = loop_.after(kLingerMs, [this, flow] {
+    fail(flow, Error{Code::kDeadlineExceeded, "tunnel_lingered",
+                     "both sides of the tunnel have ended, and the program inside takes no more of what was sent", 0});
+  });
 }
 
 // No watch while there is nothing to do: a hang-up is level-triggered news that cannot be silenced.

@@ -21,6 +21,7 @@ class Tunnels {
   static constexpr std::size_t kMost = 256;                  // connections at once
   static constexpr std::uint64_t kWindow = 128 * 1024;       // bytes held for a guest that does not read
   static constexpr std::int64_t kConnectMs = 8000;
+  static constexpr std::int64_t kLingerMs = 60'000;          // both sides have ended, and the guest takes nothing
 
   Tunnels(Loop& loop, Outbox& outbox, GuestSockets& sockets) : loop_(loop), outbox_(outbox), sockets_(sockets) {}
 
@@ -42,7 +43,7 @@ class Tunnels {
     UniqueFd second;              // for ::1, where 127.0.0.1 refuses
     bool second_try = false;
     Watch watch;
-    Timer deadline;               // of the connect
+    Timer deadline;               // of the connect; at the end, of the guest's taking the rest
     bool open = false;
     bool over = false;
     // guest -> daemon
@@ -66,7 +67,10 @@ class Tunnels {
   void opened(const FlowPtr& flow);
   void on_events(const FlowPtr& flow, std::uint32_t ready);
   void read_some(const FlowPtr& flow);
+  void read_rest(const FlowPtr& flow);
+  void pass_on(const FlowPtr& flow, std::string_view bytes);
   void flush(const FlowPtr& flow);
+  void limit_rest(const FlowPtr& flow);
   void want(const FlowPtr& flow);
   void broken(const FlowPtr& flow, int err);
   void fail(const FlowPtr& flow, const Error& error);

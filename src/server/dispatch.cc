@@ -12,6 +12,7 @@ namespace cay::server {
 namespace {
 
 constexpr std::size_t kMaxRequestId = 64;
+constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
 
 // The caller's own id, if it is harmless in a header and in a log; else a new one.
 std::string request_id_of(const http::RequestHead& head) {
@@ -56,6 +57,11 @@ class RoutedExchange final : public http::Exchange {
     auto socket = co_await inner_->upgrade(max_message);
     if (socket) status_ = kUpgraded;
     co_return socket;
+  }
+  Task<std::unique_ptr<ByteStream>> upgrade_raw(http::Headers headers) override {
+    auto stream = co_await inner_->upgrade_raw(std::move(headers));
+    if (stream) status_ = kUpgraded;
+    co_return stream;
   }
   int status() const { return status_; }
 
@@ -107,15 +113,24 @@ class Dispatcher {
 
   asio::awaitable<void> route(std::shared_ptr<RoutedExchange> exchange, AccessRecord& record) {
     const auto& head = exchange->head();
+    auto match = router_.match(head);
+    if (match.route != nullptr && match.route->auth == http::Auth::kOwn) record.target = match.route->pattern;
     if (auto wrong = check_host(head, config_.hosts)) {
       co_await refuse(exchange, 421, std::move(*wrong));
       co_return;
+    }
+    if (config_.by_host) {
+      if (const http::Handler* other = config_.by_host(head)) {
+        record.route = kServiceHost;
+        record.target = "-";
+        co_await run_handler(*other, exchange);
+        co_return;
+      }
     }
     if (auto wrong = check_origin(head)) {
       co_await refuse(exchange, 403, std::move(*wrong));
       co_return;
     }
-    auto match = router_.match(head);
     Principal principal;
     // Without a key nobody learns which routes exist.
     if (match.route == nullptr || match.route->auth == http::Auth::kKey) {
@@ -154,9 +169,13 @@ class Dispatcher {
       }
     }
     exchange->set_caller(std::move(principal), std::move(match.params));
+    co_await run_handler(match.route->handler, exchange);
+  }
+
+  asio::awaitable<void> run_handler(const http::Handler& handler, std::shared_ptr<RoutedExchange> exchange) {
     std::exception_ptr failure;
     try {
-      co_await match.route->handler(exchange);
+      co_await handler(exchange);
     } catch (...) {
       failure = std::current_exception();
     }

@@ -30,6 +30,8 @@ struct DispatchConfig {
   HostPolicy hosts;
   Outside outside;     // its host is among `hosts`
   std::function<void()> before_key;  // called before a key is looked up: the ring may have changed on disk
+  // The handler of a host that is not the API's, if it is one: it sees to who may. Its targets are not logged.
+  std::function<const http::Handler*(const http::RequestHead&)> by_host;
   bool trace = false;  // requests of sampled traces get a span of their own; else the caller's is passed on
   std::uint32_t max_per_key = 1024;  // requests at work at once for one key; more get 429
   std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets

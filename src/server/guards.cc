@@ -82,7 +82,7 @@ std::optional<std::string> key_of(const http::RequestHead& head) {
   return std::nullopt;
 }
 
-std::optional<Error> check_listen(const std::string& listen, bool insecure_http) {
+std::optional<Error> check_listen(const std::string& listen, bool clear_or_tls) {
   const auto colon = listen.rfind(':');
   const bool digits = colon != std::string::npos && colon + 1 < listen.size() &&
                       listen.find_first_not_of("0123456789", colon + 1) == std::string::npos;
@@ -90,10 +90,11 @@ std::optional<Error> check_listen(const std::string& listen, bool insecure_http)
     return Error{Code::kInvalidArgument, "bad_listen", "'" + listen + "' is not ADDRESS:PORT, such as 127.0.0.1:8787", 0};
   }
   const std::string host = host_without_port(listen);
-  if (is_loopback_host(host) || insecure_http) return std::nullopt;
+  if (is_loopback_host(host) || clear_or_tls) return std::nullopt;
   return Error{Code::kInvalidArgument, "needs_tls",
                "listening on " + host +
-                   " would send keys in clear: listen on 127.0.0.1 behind a TLS proxy, or say --insecure-http",
+                   " would send keys in clear: say --tls (a certificate of Cay's own) or give --tls-cert and --tls-key; or listen on "
+                   "127.0.0.1 behind a TLS proxy; or say --insecure-http",
                0};
 }
 

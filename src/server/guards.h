@@ -27,9 +27,9 @@ std::optional<Error> check_origin(const http::RequestHead& head);
 // The key that the request carries: X-Api-Key, or Authorization: Bearer.
 std::optional<std::string> key_of(const http::RequestHead& head);
 
-// `listen` is ADDRESS:PORT. Off loopback, plain HTTP needs an explicit yes.
+// `listen` is ADDRESS:PORT. Off loopback, plain HTTP needs an explicit yes (`clear_or_tls`).
 // kInvalidArgument (bad_listen, needs_tls).
-std::optional<Error> check_listen(const std::string& listen, bool insecure_http);
+std::optional<Error> check_listen(const std::string& listen, bool clear_or_tls);
 bool is_loopback_host(std::string_view host);  // without port
 // "[::1]:80" -> "::1", "localhost:80" -> "localhost", "::1" stays.
 std::string host_without_port(std::string_view host);

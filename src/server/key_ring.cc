@@ -1,23 +1,18 @@
 #include "server/key_ring.h"
 
 #include <fcntl.h>
-#include <openssl/crypto.h>
-#include <openssl/sha.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <sstream>
 
-#include "base/assert.h"
 #include "base/unique_fd.h"
 #include "model/ids.h"
 
 namespace cay::server {
 namespace {
 
-constexpr std::size_t kKeyLetters = 43;
 constexpr std::size_t kMaxKeyFile = 1 << 20;
 
 Result<std::string> read_file(const std::string& path) {
@@ -51,51 +46,7 @@ std::string trimmed(std::string text) {
 
 }  // namespace
 
-KeyHash hash_key(std::string_view key) {
-  KeyHash out;
-  ::SHA256(reinterpret_cast<const unsigned char*>(key.data()), key.size(), out.data());
-  return out;
-}
-
-std::string to_hex(const KeyHash& hash) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string out;
-  for (const unsigned char byte : hash) {
-    out.push_back(kHex[byte >> 4]);
-    out.push_back(kHex[byte & 15]);
-  }
-  return out;
-}
-
-std::optional<KeyHash> hash_from_hex(std::string_view hex) {
-  KeyHash out;
-  if (hex.size() != out.size() * 2) return std::nullopt;
-  const auto digit = [](char c) -> int {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return -1;
-  };
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const int high = digit(hex[2 * i]);
-    const int low = digit(hex[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out[i] = static_cast<unsigned char>(high * 16 + low);
-  }
-  return out;
-}
-
-std::string new_key() {
-  static constexpr std::string_view kLetters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  // Values past the last whole multiple would make some letters likelier.
-  constexpr unsigned kFair = 256 - 256 % 62;
-  std::string key = "cay_";
-  while (key.size() < 4 + kKeyLetters) {
-    unsigned char byte = 0;
-    CAY_ASSERT(::getrandom(&byte, 1, 0) == 1);
-    if (byte < kFair) key.push_back(kLetters[byte % kLetters.size()]);
-  }
-  return key;
-}
+std::string new_key() { return "cay_" + new_secret(); }
 
 Result<void> KeyRing::add(KeyRecord record) {
   if (!is_valid_name(record.name) || !is_valid_name(record.tenant)) {
@@ -115,10 +66,17 @@ std::optional<Principal> KeyRing::find(std::string_view key) const {
   const KeyHash hash = hash_key(key);
   const KeyRecord* found = nullptr;
   for (const auto& record : records_) {
-    if (::CRYPTO_memcmp(record.hash.data(), hash.data(), hash.size()) == 0) found = &record;
+    if (equal_hashes(record.hash, hash)) found = &record;
   }
   if (found == nullptr) return std::nullopt;
   return Principal{TenantId(found->tenant), found->name};
+}
+
+bool KeyRing::has(const std::string& name, const std::string& tenant) const {
+  for (const auto& record : records_) {
+    if (record.name == name && record.tenant == tenant) return true;
+  }
+  return false;
 }
 
 Result<KeyRing> load_keys(const std::string& path) {

@@ -1,6 +1,5 @@
 // KeyRing: the API keys that are let in. Only hashes are held; a key is shown once, when it is made.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,14 +8,12 @@
 
 #include "base/result.h"
 #include "model/principal.h"
+#include "model/secret.h"
 
 namespace cay::server {
 
-using KeyHash = std::array<unsigned char, 32>;  // SHA-256
-
-KeyHash hash_key(std::string_view key);
-std::string to_hex(const KeyHash& hash);
-std::optional<KeyHash> hash_from_hex(std::string_view hex);
+using KeyHash = SecretHash;
+inline KeyHash hash_key(std::string_view key) { return hash_secret(key); }
 
 // A new key: "cay_" and 43 letters and digits, about 256 bits from the kernel.
 std::string new_key();
@@ -33,6 +30,7 @@ class KeyRing {
   Result<void> add(KeyRecord record);
   // Compares with every key in constant time, so the answer's time tells nothing.
   std::optional<Principal> find(std::string_view key) const;
+  bool has(const std::string& name, const std::string& tenant) const;
   const std::vector<KeyRecord>& records() const { return records_; }
 
  private:

@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 5> kSteps = {
+constexpr std::array<const char*, 6> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -131,6 +131,27 @@ UPDATE sandbox SET created_mark = created_at, active_mark = last_active_at, stop
 )sql",
     R"sql(
 ALTER TABLE sandbox ADD COLUMN record_programs INTEGER NOT NULL DEFAULT 0;
+)sql",
+    // Rights to one service (port) or one file (port 0). secret_hash: SHA-256 in hex. The marks are of the timeline.
+    R"sql(
+CREATE TABLE link (
+  id           TEXT PRIMARY KEY,
+  sandbox_id   TEXT NOT NULL REFERENCES sandbox (id) ON DELETE CASCADE,
+  tenant       TEXT NOT NULL,
+  port         INTEGER NOT NULL,
+  path         TEXT NOT NULL,
+  user         TEXT NOT NULL,
+  workdir      TEXT NOT NULL,
+  content_type TEXT NOT NULL,
+  inline_shown INTEGER NOT NULL,
+  lifetime_s   INTEGER,
+  created_by   TEXT NOT NULL,
+  created_at   INTEGER NOT NULL,
+  expires_at   INTEGER,
+  expires_mark INTEGER,
+  secret_hash  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX link_of_sandbox ON link (sandbox_id);
 )sql",
 };
 

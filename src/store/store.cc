@@ -6,6 +6,7 @@
 
 #include "store/data_lock.h"
 #include "store/event_table.h"
+#include "store/link_table.h"
 #include "store/rows.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
@@ -49,7 +50,7 @@ const char* column_of(SandboxSort sort) {
 class SqliteStore : public core::Store {
  public:
   SqliteStore(DataLock lock, std::unique_ptr<Database> db, StoreOptions options)
-      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events), usage_(*db_) {}
+      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events), usage_(*db_), links_(*db_) {}
 
   Result<void> insert(const Sandbox& sandbox) override {
     CAY_TRY(Transaction transaction, Transaction::begin(*db_));
@@ -208,6 +209,10 @@ class SqliteStore : public core::Store {
     return usage_.retired(tenant, query);
   }
 
+  Result<void> put_link(const Link& link) override { return links_.put(link); }
+  Result<void> erase_links(const std::vector<LinkId>& ids) override { return links_.erase(ids); }
+  Result<std::vector<Link>> links() override { return links_.rows(); }
+
   Result<void> check() override { return put_meta("checked_at", std::to_string(system_clock().wall())); }
   std::uint64_t failures() const override { return sqlite_failures(); }
 
@@ -261,6 +266,7 @@ class SqliteStore : public core::Store {
   std::unique_ptr<Database> db_;
   EventTable journal_;
   UsageTable usage_;
+  LinkTable links_;
   std::function<void()> on_events_;
 };
 

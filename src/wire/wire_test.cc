@@ -5,6 +5,7 @@
 
 #include "wire/frame.h"
 #include "wire/messages.h"
+#include "wire/start_identity.h"
 #include "wire/spool_layout.h"
 
 namespace cay::wire {
@@ -161,6 +162,33 @@ TEST(SpoolLayoutTest, ALostKeepersStreamIsWhatItsFileHolds) {
   EXPECT_EQ(ring.bytes, 200U);
   EXPECT_EQ(ring.gap_begin, 50U);
   EXPECT_EQ(ring.gap_end, 200U);
+}
+
+// By these bytes a request is known again through a daemon of another release: they never change.
+TEST(StartIdentityTest, IsWhatTheFirstReleaseWrote) {
+  StartCommand start;
+  start.argv = {"/bin/sh", "-c", "true"};
+  start.env = {"A=1"};
+  start.cwd = "/x";
+  start.user = "user";
+  start.timeout_ms = 60'000;
+  start.ttl_ms = 600'000;
+  start.close_stdin = true;
+  start.shell_line = true;
+  std::string hex;
+  for (const char c : identity_of(start)) {
+    const auto byte = static_cast<unsigned char>(c);
+    constexpr const char* kDigits = "0123456789abcdef";
+    hex += {kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  EXPECT_EQ(hex,
+      "0100000000000200000000000300070000002f62696e2f73680300020000002d630300040000007472756504000300000041"
+      "3d310500020000002f7806000400000075736572070001000000000800080000001800000000000000090008000000500000"
+      "00000000000a000800000060ea0000000000000b0008000000ffffffffffffffff0c0008000000c0270900000000000d0001"
+      "000000000e0001000000010f0001000000001000010000000011000800000000000000000000001200080000000000000000"
+      "000000130008000000000000000000000014000100000001");
+  start.reader_follows = true;  // Cay's own, later than the first release
+  EXPECT_EQ(identity_of(start).size() * 2, hex.size());
 }
 
 }  // namespace

@@ -86,6 +86,7 @@ class Run:
         self.rng = kinds.seeded(config.seed, "nemesis")
         self.figures = collections.Counter()
         self.owed_again = 0
+        self.old_launcher = bool(config.old)
         self.shared = Shared(
             port=daemon.port, url=daemon.url, key=daemon.key, commands=fork.Value("q", config.commands), done=fork.Event(),
             started_at=fork.Value("d", 0.0), killed_at=fork.Value("d", 0.0), group_killed=fork.Value("i", 0),
@@ -94,7 +95,8 @@ class Run:
     # ---- what is done to the daemon ----
 
     def kill(self):
-        whole = self.rng.random() < self.config.group_kills
+        # A launcher of before src/launcher/clone_probe.h boots nothing any more in a group that was killed whole.
+        whole = self.rng.random() < self.config.group_kills and not self.old_launcher
         self.shared.killed_at.value, self.shared.group_killed.value = time.monotonic(), int(whole)
         if whole:
             self.group.kill()
@@ -125,6 +127,7 @@ class Run:
         self.group.kill()
         self.daemon.process.wait()
         self.start()
+        self.old_launcher = False
         self.figures["launcher replaced by today's build"] += 1
 
     # ---- the run ----

@@ -29,3 +29,22 @@ def test_a_full_disk_survives_a_restart(http, how):
         assert (got["exit_code"], got["stdout"]) == (0, "fine\n"), got
     finally:
         http.delete(url)
+
+
+def test_what_goes_in_leaves_the_hosts_reserve(own_daemon, tmp_path):
+    """An upload that could not be kept is refused as the host's fault, and changes nothing."""
+    daemon = own_daemon()
+    with daemon.http() as http:
+        url = f"/api/v1/sandboxes/{http.post('/api/v1/sandboxes', json={}).json()['id']}"
+        assert http.put(f"{url}/files", params={"path": "/root/f"}, content=b"first").status_code < 300
+    settings = tmp_path / "cay.toml"
+    settings.write_text(f"[host]\ndisk_reserve_bytes = {1 << 60}\n")
+    daemon.args += ["--config", str(settings)]
+    tmp_path.chmod(0o755)
+    daemon.restart()
+    with daemon.http() as http:
+        refused = http.put(f"{url}/files", params={"path": "/root/f"}, content=b"second")
+        assert (refused.status_code, refused.json()["error"]["reason"]) == (503, "host_disk_full"), refused.text
+        assert http.get(f"{url}/files", params={"path": "/root/f"}).content == b"first"
+        command = http.post(f"{url}/commands", json={"command": "cat /root/f; ls /root", "user": "root"}).json()
+        assert (command["stdout"], command["exit_code"]) == ("firstf\n", 0)

@@ -48,6 +48,10 @@ def test_every_route_was_exercised(daemon, http, box):
     got = http.post(f"{ref}/batch", json={"writes": [{"path": "/tmp/in", "content": "b\na\n"}],
                                           "command": {"command": "sort /tmp/in > /tmp/out"}, "reads": ["/tmp/out"]}).json()
     assert got["command"]["exit_code"] == 0 and got["reads"][0]["content"] == "a\nb\n"
+    link = http.post(f"{ref}/links", json={"path": "/tmp/out"}).json()
+    assert [one["id"] for one in http.get(f"{ref}/links").json()["items"]] == [link["id"]]
+    assert http.delete(f"{ref}/links/{link['id']}").status_code == 204
+    assert http.delete(f"{ref}/links").json() == {"withdrawn": 0}
     assert http.post(f"{ref}/pause").status_code < 300
     assert http.post(f"{ref}/resume").status_code < 300
     assert http.post(f"{ref}/stop").status_code < 300
@@ -71,7 +75,7 @@ def test_every_route_was_exercised(daemon, http, box):
 
 # What each failure may come from: anything that can go wrong in Cay or its host, so every route documents it.
 EVERYWHERE = {"400", "401", "408", "429", "499", "500", "503"}
-BODIES = {"/commands": {"argv": ["true"]}, "/files/mkdir": {"path": "/x"}, "/files/rename": {"from": "/x", "to": "/y"},
+BODIES = {"/links": {"port": 80}, "/commands": {"argv": ["true"]}, "/files/mkdir": {"path": "/x"}, "/files/rename": {"from": "/x", "to": "/y"},
           "/files/glob": {"path": "/", "pattern": "*"}, "/files/grep": {"path": "/", "text": "x"},
           "/commands/{id}/resize": {"rows": 1, "cols": 1}, "/batch": {"reads": ["/x"]}}
 

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "api/common/answer.h"
+#include "api/gateway/names.h"
 #include "core/cay.h"
 #include "http/router.h"
 #include "model/limits.h"
@@ -10,6 +11,7 @@
 namespace cay::api::langsmith {
 
 struct LangsmithConfig {
+  ServiceNames names;  // of service URLs and download links
   Limits maximum;  // more than this is a quota to these clients (429), not a mistake
   // Answers paths that are LangSmith's own (traces): passes them on. Empty: not configured.
   std::function<asio::awaitable<void>(ExchangePtr)> forward;

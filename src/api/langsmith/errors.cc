@@ -45,6 +45,7 @@ int control_status(const Error& error) {
 std::string_view field_of(std::string_view reason) {
   static constexpr std::pair<std::string_view, std::string_view> kFields[] = {
       {"invalid_name", "name"},       {"invalid_labels", "labels"},       {"invalid_env", "env_vars"},
+      {"invalid_expiry", "expires_in_seconds"}, {"invalid_link", "path"}, {"invalid_content_type", "content_type"},
       {"invalid_user", "run_config"}, {"invalid_workdir", "run_config"},  {"invalid_ttl", "idle_ttl_seconds"},
       {"invalid_limits", "vcpus"}};
   for (const auto& [known, field] : kFields) {

@@ -7,6 +7,7 @@
 #include "api/langsmith/execute.h"
 #include "api/langsmith/execute_stream.h"
 #include "api/langsmith/files.h"
+#include "api/langsmith/links.h"
 #include "api/langsmith/tunnel.h"
 
 namespace cay::api {
@@ -101,8 +102,11 @@ class Table {
     plain("POST", "/boxes/batch-delete", delete_boxes);
     plain("GET", "/usage", usage);
     router_.add("POST", prefix_ + "/boxes/{name}/snapshot", unbuilt("capturing a snapshot"));
-    router_.add("POST", prefix_ + "/boxes/{name}/service-url", unbuilt("a service URL"));
-    router_.add("POST", prefix_ + "/boxes/{name}/download-url", unbuilt("a download link"));
+    const ServiceNames names = config_.names;
+    const Verb service = [&cay, names](ExchangePtr exchange) { return service_url(cay, names, std::move(exchange)); };
+    const Verb file = [&cay, names](ExchangePtr exchange) { return file_url(cay, names, std::move(exchange)); };
+    router_.add("POST", prefix_ + "/boxes/{name}/service-url", answering(service, control_error));
+    router_.add("POST", prefix_ + "/boxes/{name}/download-url", answering(file, control_error));
   }
 
   void add_snapshots() {

@@ -60,6 +60,12 @@ Task<void> command_stream(core::Cay& cay, ExchangePtr exchange);
 // tunnel.cc
 Task<void> tunnel(core::Cay& cay, ExchangePtr exchange);
 
+// links.cc
+Task<http::Response> issue_link(core::Cay& cay, ServiceNames names, ExchangePtr exchange);
+Task<http::Response> list_links(core::Cay& cay, ServiceNames names, ExchangePtr exchange);
+Task<http::Response> withdraw_link(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> withdraw_links(core::Cay& cay, ExchangePtr exchange);
+
 // files.cc
 Task<void> read_file(core::Cay& cay, ExchangePtr exchange);
 Task<void> head_file(core::Cay& cay, ExchangePtr exchange);

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/gateway/names.h"
 #include "core/cay.h"
 #include "http/router.h"
 
@@ -10,6 +11,7 @@ namespace cay::api {
 
 struct NativeConfig {
   std::string version = "0.1.0";
+  ServiceNames names;  // of the addresses that links are told with
 };
 
 // References outlive the router. Errors of paths that belong to no facade are shaped natively too.

@@ -8,7 +8,7 @@ namespace cay::api {
 class NativeTest : public testing::ApiTest {
  protected:
   NativeTest() {
-    add_native_routes(router, *cay, {.version = "9.9.9"});
+    add_native_routes(router, *cay, {.version = "9.9.9", .names = {}});
     document = *codec::parse_object(openapi_json());
   }
 

@@ -74,6 +74,18 @@ void add_sandbox_routes(Adder& to) {
   to.add("GET", "/sandboxes/{ref}/tunnel", tunnel);
 }
 
+void add_link_routes(http::Router& router, core::Cay& cay, Adder& to, const ServiceNames& names) {
+  const std::string all = "/sandboxes/{ref}/links";
+  const auto named = [&](const char* method, Task<http::Response> (*verb)(core::Cay&, ServiceNames, ExchangePtr)) {
+    router.add(method, kRoot + all,
+               answering([&cay, names, verb](ExchangePtr exchange) { return verb(cay, names, std::move(exchange)); }, native_error));
+  };
+  named("POST", issue_link);
+  named("GET", list_links);
+  to.add("DELETE", all, withdraw_links);
+  to.add("DELETE", all + "/{id}", withdraw_link);
+}
+
 void add_command_routes(Adder& to) {
   const std::string all = "/sandboxes/{ref}/commands";
   const std::string one = all + "/{id}";
@@ -111,6 +123,7 @@ void add_native_routes(http::Router& router, core::Cay& cay, NativeConfig config
   Adder to(router, cay);
   add_daemon_routes(router, cay, to, config);
   add_sandbox_routes(to);
+  add_link_routes(router, cay, to, config.names);
   add_command_routes(to);
   add_file_routes(to);
   router.shape_errors("/", shaped);

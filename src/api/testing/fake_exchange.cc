@@ -129,4 +129,11 @@ Task<std::unique_ptr<http::WebSocket>> FakeExchange::upgrade(std::size_t) {
   co_return std::unique_ptr<http::WebSocket>(std::make_unique<Owned>(socket));
 }
 
+Task<std::unique_ptr<ByteStream>> FakeExchange::upgrade_raw(http::Headers head) {
+  ++answers;
+  status = 101;
+  headers = std::move(head);
+  co_return std::move(raw);
+}
+
 }  // namespace cay::api::testing

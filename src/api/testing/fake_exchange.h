@@ -68,6 +68,9 @@ class FakeExchange : public http::Exchange {
   asio::awaitable<void> respond_stream(int code, http::Headers head, std::optional<std::uint64_t> size,
                                        std::unique_ptr<ByteSource> bytes) override;
   Task<std::unique_ptr<http::WebSocket>> upgrade(std::size_t max_message) override;
+  Task<std::unique_ptr<ByteStream>> upgrade_raw(http::Headers head) override;
+
+  std::unique_ptr<ByteStream> raw;  // what upgrade_raw gives; a test's
 };
 
 }  // namespace cay::api::testing

@@ -28,6 +28,7 @@ class FakeLiveSandbox : public LiveSandbox {
 
   BootSpec boot_spec;
   std::set<std::uint16_t> echo_ports;  // where something listens that sends back what it gets
+  std::map<std::uint16_t, std::function<std::unique_ptr<Tunnel>()>> programs;  // what else listens
   int tunnels = 0;                     // open now
   std::optional<Error> tunnel_error;   // what listens breaks its connections
   SandboxStats numbers;  // what stats() gives

@@ -80,6 +80,7 @@ Result<void> FakeStore::update(const Sandbox& sandbox) {
 Result<void> FakeStore::erase(const SandboxId& id) {
   CAY_CHECK(writable());
   const auto found = rows.extract(id);
+  std::erase_if(link_rows, [&id](const auto& row) { return row.second.sandbox == id; });
   if (found) tell(event_about(found.mapped(), "sandbox.deleted", found.mapped().updated_at));
   return {};
 }
@@ -131,6 +132,25 @@ Result<void> FakeStore::put_snapshot(const SnapshotInfo& snapshot) {
 Result<std::vector<SnapshotInfo>> FakeStore::snapshots() {
   std::vector<SnapshotInfo> out;
   for (const auto& [id, snapshot] : snapshot_rows) out.push_back(snapshot);
+  return out;
+}
+
+Result<void> FakeStore::put_link(const Link& link) {
+  CAY_CHECK(writable());
+  if (!rows.contains(link.sandbox)) return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + link.sandbox.get(), 0};
+  link_rows[link.id] = link;
+  return {};
+}
+
+Result<void> FakeStore::erase_links(const std::vector<LinkId>& ids) {
+  CAY_CHECK(writable());
+  for (const auto& id : ids) link_rows.erase(id);
+  return {};
+}
+
+Result<std::vector<Link>> FakeStore::links() {
+  std::vector<Link> out;
+  for (const auto& [id, link] : link_rows) out.push_back(link);
   return out;
 }
 

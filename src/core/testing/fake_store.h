@@ -33,6 +33,10 @@ class FakeStore : public Store {
   Result<void> retire_usage(const SandboxId& sandbox) override;
   Result<UsageReport> retired_usage(const TenantId& tenant, const UsageQuery& query) override;
 
+  Result<void> put_link(const Link& link) override;
+  Result<void> erase_links(const std::vector<LinkId>& ids) override;
+  Result<std::vector<Link>> links() override;
+
   void note_event(EventRecord event) override;
   Result<void> flush_events() override;
   Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override;
@@ -44,6 +48,7 @@ class FakeStore : public Store {
   std::map<SandboxId, Sandbox> rows;
   std::map<SandboxId, UsageRow> usage;
   std::vector<UsageRow> retired;
+  std::map<LinkId, Link> link_rows;
   std::vector<EventRecord> journal;                        // of all tenants, in order
   std::map<TenantId, std::uint64_t> pruned_through;        // tests set it; the fake prunes nothing itself
   // "sandbox.created box", "command.ended box c1 exited" …: for comparing in one line.

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/assert.h"
+#include "wire/start_identity.h"
 
 namespace cay::runtime {
 namespace {
@@ -151,7 +152,7 @@ wire::StartCommand to_wire(const CommandSpec& spec) {
   start.close_stdin = spec.close_stdin;
   start.end_tree = spec.end_tree;
   start.spool_limit = spec.output_limit_bytes;
-  start.digest = sha256_hex(wire::encode(start));
+  start.digest = sha256_hex(wire::identity_of(start));
   start.command_id = spec.id.get();
   start.ignore_mismatch = spec.ignore_mismatch;
   start.reader_follows = spec.reader_follows;

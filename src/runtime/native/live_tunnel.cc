@@ -29,6 +29,10 @@ Task<std::unique_ptr<core::Tunnel>> LiveTunnel::open(std::shared_ptr<PersistentL
   co_return std::unique_ptr<core::Tunnel>(new LiveTunnel(std::move(channel), opened.credit));
 }
 
+LiveTunnel::~LiveTunnel() {
+  if (shut_ && ended_ && inbox_.empty()) channel_->finish();
+}
+
 Error LiveTunnel::breach(const std::string& what) {
   channel_->link().breach(what);
   return channel_->link().why();

@@ -18,6 +18,10 @@ class LiveTunnel final : public core::Tunnel {
   // (too_many_tunnels); kUnsupported if the sandbox's keeper is of an older release.
   static Task<std::unique_ptr<core::Tunnel>> open(std::shared_ptr<PersistentLink> line, std::uint16_t port);
 
+  // One that both sides have ended goes on by itself until the program inside has taken all that was
+  // written; any other is broken off.
+  ~LiveTunnel() override;
+
   Task<Bytes> read() override;
   Task<void> write(Bytes bytes) override;
   Task<void> shut_write() override;

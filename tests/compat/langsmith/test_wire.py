@@ -90,8 +90,7 @@ def test_statuses_and_envelopes(ls, wired):
     for refused in ({"proxy_config": {"rules": [{"name": "a", "match_hosts": ["x"], "headers": []}]}},
                     {"mount_config": {"mounts": [{"id": "a"}]}}):
         assert ls.post(boxes, json=refused).status_code == 422, refused
-    for path in ("service-url", "download-url"):
-        assert detail(ls.post(f"{boxes}/{wired['id']}/{path}", json={"port": 80, "path": "/x"}))[0] == 501
+    assert detail(ls.post(f"{boxes}/{wired['id']}/service-url", json={"port": 80, "access": "workspace"}))[0] == 501
     assert detail(ls.post("/v2/sandboxes/snapshots", json={"name": "a", "docker_image": "b", "fs_capacity_bytes": 1}))[0] == 501
 
 

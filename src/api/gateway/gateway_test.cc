@@ -1,0 +1,270 @@
+#include "api/gateway/gateway.h"
+
+#include <deque>
+
+#include "api/testing/api_fixture.h"
+
+namespace cay::api {
+namespace {
+
+// What a service inside says and hears. It answers once it was sent a blank line.
+struct Program {
+  std::string answer;
+  std::string heard;
+  bool hangs = false;  // says no more, and does not end
+};
+
+class ScriptedTunnel : public core::Tunnel {
+ public:
+  ScriptedTunnel(asio::any_io_executor loop, std::shared_ptr<Program> program) : program_(std::move(program)), changed_(std::move(loop)) {}
+  Task<Bytes> read() override {
+    while (program_->heard.find("\r\n\r\n") == std::string::npos) {
+      co_await changed_.wait();
+    }
+    while (said_ && program_->hangs) {
+      co_await changed_.wait();
+    }
+    co_return std::exchange(said_, true) ? Bytes() : program_->answer;
+  }
+  Task<void> write(Bytes bytes) override {
+    program_->heard += bytes;
+    changed_.notify();
+    co_return Result<void>();
+  }
+  Task<void> shut_write() override { co_return Result<void>(); }
+
+ private:
+  std::shared_ptr<Program> program_;
+  bool said_ = false;
+  cay::Event changed_;
+};
+
+class GatewayTest : public testing::ApiTest {
+ protected:
+  using ExchangeHandle = testing::ExchangeHandle;
+  using Items = std::vector<std::pair<std::string, std::string>>;
+
+  GatewayTest() {
+    GatewayConfig config;
+    config.is_key = [](std::string_view key) { return key == "cay_k"; };
+    config.key_lives = [this](const std::string& name, const TenantId&) { return name != dead_key; };
+    gateway = std::make_unique<Gateway>(loop.get_executor(), *cay, std::move(config));
+    gateway->add_routes(router);
+    SandboxSpec spec;
+    spec.name = "box";
+    id = core::testing::run(loop, cay->sandboxes().create(who, spec, {}))->id;
+    program->answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nSet-Cookie: a=b; Domain=localhost\r\n\r\nhello";
+    runtime.only_box().programs[80] = [this]() -> std::unique_ptr<core::Tunnel> {
+      return std::make_unique<ScriptedTunnel>(loop.get_executor(), program);
+    };
+  }
+
+  std::string token(LinkSpec spec = {.port = 80, .lifetime_s = 60}) {
+    auto made = core::testing::run(loop, cay->links().issue(who, "box", std::move(spec)));
+    EXPECT_TRUE(made);
+    link = made->link;
+    return made->token;
+  }
+  // A request to the service's own host.
+  ExchangeHandle by_host(const std::string& target, const Items& headers = {}, const std::string& kind = "80") {
+    auto out = exchange("GET", target);
+    out->request.host = id.get() + "--" + kind + ".localhost:8787";
+    for (const auto& [name, value] : headers) out->request.headers.add(name, value);
+    return out;
+  }
+  Running begin_by_host(ExchangeHandle handle) {
+    const auto* handler = gateway->handler_of(handle->request);
+    EXPECT_NE(handler, nullptr);
+    return {handle, core::testing::start<void>(loop, as_one((*handler)(handle)))};
+  }
+  ExchangeHandle ask(ExchangeHandle handle) {
+    auto running = begin_by_host(handle);
+    EXPECT_TRUE(core::testing::finish<void>(loop, *running.started));
+    EXPECT_EQ(handle->answers, 1);
+    return handle;
+  }
+  static Task<void> as_one(asio::awaitable<void> work) {
+    co_await std::move(work);
+    co_return Result<void>();
+  }
+
+  Principal who{TenantId("t1"), "key1"};
+  std::string dead_key;
+  std::shared_ptr<Program> program = std::make_shared<Program>();
+  std::unique_ptr<Gateway> gateway;
+  SandboxId id;
+  Link link;
+};
+
+TEST_F(GatewayTest, ATokenInEitherHeaderOpensTheService) {
+  for (const char* header : {"X-Cay-Service-Token", "X-Langsmith-Sandbox-Service-Token"}) {
+    program->heard.clear();
+    const auto got = ask(by_host("/a?b=c%20d", {{header, token()}, {"X-Api-Key", "cay_k"}}));
+    EXPECT_EQ(got->status, 200) << got->answer_body;
+    EXPECT_EQ(got->answer_body, "hello");
+    EXPECT_EQ(got->headers.get("Set-Cookie"), "a=b");
+    EXPECT_TRUE(program->heard.starts_with("GET /a?b=c%20d HTTP/1.1\r\nHost: " + id.get() + "--80.localhost:8787\r\n")) << program->heard;
+    EXPECT_EQ(program->heard.find("cay"), std::string::npos) << "nothing of Cay's goes in: " << program->heard;
+  }
+}
+
+TEST_F(GatewayTest, WithoutOneNothingIsReachedOrTold) {
+  const std::string good = token();
+  EXPECT_EQ(ask(by_host("/"))->status, 401);
+  EXPECT_EQ(ask(by_host("/", {{"X-Cay-Service-Token", good + "x"}}))->status, 401);
+  EXPECT_EQ(ask(by_host("/", {{"X-Cay-Service-Token", good}}, "81"))->status, 401) << "another port";
+  EXPECT_EQ(ask(by_host("/?token=" + good))->status, 401) << "not in the query of a service";
+  EXPECT_EQ(ask(by_host("/", {{"X-Api-Key", "cay_k"}}))->status, 401) << "a key is for the API";
+  auto other = by_host("/", {{"X-Cay-Service-Token", good}});
+  other->request.host = "0b0e5b1c-7c2e-4c39-9d8f-1f2a3b4c5d6e--80.localhost";
+  EXPECT_EQ(ask(other)->status, 401) << "whether there is such a sandbox is not told";
+  other = by_host("/healthz");
+  other->request.host = "x.localhost";
+  EXPECT_EQ(ask(other)->status, 404);
+  EXPECT_EQ(program->heard, "");
+  dead_key = "key1";
+  EXPECT_EQ(ask(by_host("/", {{"X-Cay-Service-Token", good}}))->status, 401) << "it goes with the key that made it";
+  dead_key = "";
+  EXPECT_EQ(ask(by_host("/", {{"X-Cay-Service-Token", good}}))->status, 200) << "the control";
+}
+
+TEST_F(GatewayTest, ExpiredAndWithdrawnOnesSaySo) {
+  const std::string expired = token();
+  clock.advance(std::chrono::minutes(2));
+  auto got = ask(by_host("/", {{"X-Cay-Service-Token", expired}}));
+  EXPECT_EQ(got->status, 403);
+  EXPECT_TRUE(got->answer_body.starts_with("Service link has expired")) << got->answer_body;
+  const std::string withdrawn = token();
+  EXPECT_TRUE(core::testing::run(loop, cay->links().withdraw(who, "box", link.id)));
+  EXPECT_EQ(ask(by_host("/", {{"X-Cay-Service-Token", withdrawn}}))->status, 401);
+}
+
+TEST_F(GatewayTest, ABrowserLogsInAndHasACookieOfThisHostAlone) {
+  const std::string good = token();
+  auto got = ask(by_host("/_svc/auth?token=" + good));
+  EXPECT_EQ(got->status, 303);
+  EXPECT_EQ(got->headers.get("Location"), "/");
+  EXPECT_EQ(got->headers.get("Referrer-Policy"), "no-referrer");
+  EXPECT_EQ(got->headers.get("Set-Cookie"), "cay_service=" + good + "; Path=/; HttpOnly; SameSite=Lax; Max-Age=60");
+  auto secure = by_host("/_svc/auth?token=" + good);
+  secure->request.scheme = "https";
+  EXPECT_EQ(ask(secure)->headers.get("Set-Cookie"), "__Host-cay_service=" + good + "; Path=/; HttpOnly; SameSite=Lax; Max-Age=60; Secure");
+  EXPECT_EQ(ask(by_host("/_svc/auth?token=" + good + "x"))->status, 401);
+  EXPECT_EQ(ask(by_host("/_svc/other", {{"X-Cay-Service-Token", good}}))->status, 404);
+  EXPECT_EQ(program->heard, "") << "these paths are never the service's";
+
+  const Items cookie{{"Cookie", "cay_service=tossed; cay_service=" + good + "; own=1"}};
+  EXPECT_EQ(ask(by_host("/", cookie))->status, 200) << "a bad one beside it shuts nobody out";
+  EXPECT_NE(program->heard.find("Cookie: own=1\r\n"), std::string::npos) << program->heard;
+  Items crossed = cookie;
+  crossed.emplace_back("Origin", "http://evil--80.localhost:8787");
+  EXPECT_EQ(ask(by_host("/", crossed))->status, 403);
+}
+
+TEST_F(GatewayTest, ByAPathOnlyAHeaderOpensIt) {
+  const std::string base = "/svc/" + id.get() + "/80", good = token();
+  auto with = [&](const std::string& target, const char* header, const std::string& value) {
+    auto out = exchange("GET", target);
+    out->request.headers.add(header, value);
+    return serve(out);
+  };
+  auto got = with(base + "/x/../y%2f?q", "X-Cay-Service-Token", good);
+  EXPECT_EQ(got->status, 200) << got->answer_body;
+  EXPECT_TRUE(program->heard.starts_with("GET /x/../y%2f?q HTTP/1.1\r\n")) << program->heard;
+  EXPECT_FALSE(got->headers.get("Set-Cookie"));
+  EXPECT_TRUE(got->headers.get("Content-Security-Policy"));
+  program->heard.clear();
+  EXPECT_EQ(with(base, "X-Cay-Service-Token", good)->status, 200);
+  EXPECT_TRUE(program->heard.starts_with("GET / HTTP/1.1\r\n"));
+  EXPECT_EQ(with(base + "/", "Cookie", "cay_service=" + good)->status, 401);
+  EXPECT_EQ(with(base + "/_svc/auth?token=" + good, "A", "b")->status, 501);
+  EXPECT_EQ(with("/svc/%30" + id.get().substr(1) + "/80/", "X-Cay-Service-Token", good)->status, 404);
+  auto worker = exchange("GET", base + "/sw.js");
+  worker->request.headers.add("X-Cay-Service-Token", good);
+  worker->request.headers.add("Service-Worker", "script");
+  EXPECT_EQ(serve(worker)->status, 403);
+}
+
+TEST_F(GatewayTest, WhatIsWrongWithTheServiceIsSaid) {
+  const Items good{{"X-Cay-Service-Token", token()}};
+  for (const char* answer : {"", "SSH-2.0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+                             "HTTP/1.1 101 Switching Protocols\r\n\r\n"}) {
+    program->answer = answer;
+    const auto got = ask(by_host("/", good));
+    EXPECT_EQ(got->status, 502) << answer;
+    EXPECT_TRUE(got->answer_body.starts_with("Service is not reachable")) << got->answer_body;
+  }
+  runtime.only_box().programs.clear();
+  EXPECT_EQ(ask(by_host("/", good))->headers.get("X-Cay-Error"), "connect_refused");
+  program->answer = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
+  runtime.only_box().programs[80] = [this]() -> std::unique_ptr<core::Tunnel> {
+    return std::make_unique<ScriptedTunnel>(loop.get_executor(), program);
+  };
+  EXPECT_TRUE(ask(by_host("/", good))->broken) << "half an answer breaks the connection";
+}
+
+TEST_F(GatewayTest, AWithdrawalCutsWhatIsOpen) {
+  const std::string good = token();
+  program->answer = "HTTP/1.1 200 OK\r\n\r\nbegins";
+  program->hangs = true;
+  auto handle = by_host("/", {{"X-Cay-Service-Token", good}});
+  auto running = begin_by_host(handle);
+  settle();
+  EXPECT_EQ(handle->answer_body, "begins");
+  EXPECT_FALSE(running.done());
+  EXPECT_TRUE(core::testing::run(loop, cay->links().withdraw(who, "box", link.id)));
+  settle();
+  EXPECT_TRUE(running.done());
+  EXPECT_TRUE(handle->broken);
+}
+
+TEST_F(GatewayTest, ARequestsBodyPassesAndABrokenOneBreaksOff) {
+  auto handle = by_host("/up", {{"X-Cay-Service-Token", token()}, {"Transfer-Encoding", "chunked"}});
+  handle->request.method = "POST";
+  handle->request_body = "some bytes";
+  EXPECT_EQ(ask(handle)->status, 200);
+  EXPECT_TRUE(program->heard.ends_with("\r\n\r\na\r\nsome bytes\r\n0\r\n\r\n")) << program->heard;
+}
+
+TEST_F(GatewayTest, AFilesLinkServesThatFileAlone) {
+  files().put("/data/re\"port.html", "<p>");
+  const std::string good = token({.path = "/data/re\"port.html", .content_type = "text/html", .inline_shown = true});
+  for (const bool host : {true, false}) {
+    const auto request = [&](const std::string& method, const std::string& text) {
+      auto out = host ? by_host("/" + text, {}, "dl") : exchange(method, "/dl/" + id.get() + "/" + text);
+      out->request.method = method;
+      return out;
+    };
+    const auto served = [&](const std::string& method, const std::string& text) {
+      auto out = request(method, text);
+      return host ? ask(out) : serve(out);
+    };
+    auto got = served("GET", good);
+    EXPECT_EQ(got->status, 200) << got->answer_body;
+    EXPECT_EQ(got->answer_body, "<p>");
+    EXPECT_EQ(got->headers.get("Content-Type"), "text/html");
+    EXPECT_EQ(got->headers.get("Content-Disposition"), "inline; filename*=UTF-8''re%22port.html");
+    EXPECT_TRUE(got->headers.get("Content-Security-Policy")->starts_with("sandbox"));
+    EXPECT_TRUE(got->headers.get("ETag"));
+    EXPECT_FALSE(got->headers.get("X-Cay-Uid")) << "no more than a link tells";
+    EXPECT_EQ(served("HEAD", good)->status, 200);
+    EXPECT_EQ(served("POST", good)->status, 405);
+    EXPECT_EQ(served("GET", good + "x")->status, 403);
+    EXPECT_EQ(served("GET", token())->status, 403) << "a service's token";
+    auto part = request("GET", good);
+    part->request.headers.add("Range", "bytes=1-1");
+    part = host ? ask(part) : serve(part);
+    EXPECT_EQ(part->status, 206);
+    EXPECT_EQ(part->answer_body, "p");
+    part = request("GET", good);
+    part->request.headers.add("Range", "bytes=9-");
+    EXPECT_EQ((host ? ask(part) : serve(part))->status, 416);
+  }
+  EXPECT_EQ(ask(by_host("/" + token({.path = "/none"}), {}, "dl"))->status, 404);
+  const std::string expiring = token({.path = "/data/re\"port.html", .lifetime_s = 5});
+  clock.advance(std::chrono::seconds(6));
+  EXPECT_EQ(ask(by_host("/" + expiring, {}, "dl"))->status, 403);
+}
+
+}  // namespace
+}  // namespace cay::api

@@ -1,0 +1,41 @@
+// Names of services on the outside: the host ID--PORT.DOMAIN (ID--dl.DOMAIN for files), or a path of the daemon's own
+// host, /svc/ID/PORT and /dl/ID, where no name leads to the host form.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "http/message.h"
+#include "model/ids.h"
+
+namespace cay::api {
+
+struct ServicePlace {
+  SandboxId sandbox;
+  std::uint16_t port = 0;  // 0: files
+};
+
+// How the outside sees services.
+struct ServiceNames {
+  std::string domain = "localhost";
+  bool local = true;               // the default domain: it leads here from this machine alone, and from browsers at least
+  bool resolves = false;           // ... and from programs, too: their resolver knows *.localhost
+  std::string scheme{}, port{};    // of the public URL ("https", ":8443" or ""); scheme empty: as the request has them
+
+  // Whether `host` is under the domain (not the domain itself).
+  bool is_service_host(std::string_view host) const;
+};
+
+// Of a host under the domain. nullopt: names no service.
+std::optional<ServicePlace> place_of_host(std::string_view host, const ServiceNames& names);
+std::optional<ServicePlace> place_of(std::string_view sandbox, std::string_view port);
+
+struct ServiceUrls {
+  std::string base;     // for programs, which send the token; no '/' at its end
+  std::string browser;  // where browsers begin, with the token; empty: no name leads browsers here
+};
+ServiceUrls service_urls(const ServiceNames& names, const http::RequestHead& head, const ServicePlace& place, const std::string& token);
+std::string download_url(const ServiceNames& names, const http::RequestHead& head, const SandboxId& sandbox, const std::string& token);
+
+}  // namespace cay::api

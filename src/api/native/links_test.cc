@@ -1,0 +1,53 @@
+#include "api/native/native_test.h"
+
+namespace cay::api {
+namespace {
+
+class NativeLinksTest : public NativeTest {
+ protected:
+  NativeLinksTest() { box = make_box(); }
+  std::string box;
+};
+
+TEST_F(NativeLinksTest, AServicesLinkIsMadeListedAndWithdrawn) {
+  const auto made = call("POST", box + "/links", R"({"port":8080,"expires_in_s":90})");
+  ASSERT_EQ(made->status, 201) << made->answer_body;
+  const auto link = json(made);
+  EXPECT_EQ(link.at("kind").as_string(), "service");
+  EXPECT_EQ(link.at("port").as_int64(), 8080);
+  const std::string token(link.at("token").as_string()), id(link.at("id").as_string()), sandbox(link.at("sandbox_id").as_string());
+  EXPECT_EQ(link.at("url").as_string(), "http://127.0.0.1:8787/svc/" + sandbox + "/8080");
+  EXPECT_EQ(link.at("browser_url").as_string(), "http://" + sandbox + "--8080.localhost:8787/_svc/auth?token=" + token);
+  EXPECT_FALSE(link.at("expires_at").is_null());
+  const auto listed = call("GET", box + "/links");
+  EXPECT_EQ(listed->answer_body.find(token), std::string::npos) << "a token is shown once";
+  EXPECT_EQ(json(listed).at("items").as_array().size(), 1U);
+  EXPECT_EQ(call("DELETE", box + "/links/" + id)->status, 204);
+  EXPECT_EQ(call("DELETE", box + "/links/" + id)->status, 404);
+  EXPECT_TRUE(json(call("GET", box + "/links")).at("items").as_array().empty());
+}
+
+TEST_F(NativeLinksTest, AFilesLinkLivesUntilItIsWithdrawn) {
+  const auto link = json(call("POST", box + "/links", R"({"path":"/etc/hostname","inline":true,"content_type":"text/plain"})"));
+  EXPECT_EQ(link.at("kind").as_string(), "file");
+  EXPECT_TRUE(link.at("expires_at").is_null());
+  EXPECT_EQ(link.at("url").as_string(), "http://127.0.0.1:8787/dl/" + std::string(link.at("sandbox_id").as_string()) + "/" +
+                                            std::string(link.at("token").as_string()));
+  EXPECT_EQ(json(call("DELETE", box + "/links?port=80")).at("withdrawn").as_int64(), 0);
+  EXPECT_EQ(json(call("DELETE", box + "/links")).at("withdrawn").as_int64(), 1);
+}
+
+TEST_F(NativeLinksTest, WrongOnesAreRefusedByName) {
+  for (const char* body : {"{}", R"({"port":80,"path":"/a"})", R"({"port":0})", R"({"port":65536})", R"({"port":80,"expires_in_s":0})", R"({"port":80,"user":"x"})"}) {
+    const auto got = call("POST", box + "/links", body);
+    EXPECT_EQ(got->status, 400) << body;
+    EXPECT_EQ(reason_of(got), "invalid_field") << body;
+  }
+  EXPECT_EQ(reason_of(call("POST", box + "/links", R"({"port":80,"expires_in_s":99999999})")), "invalid_expiry");
+  EXPECT_EQ(call("POST", "/api/v1/sandboxes/none/links", R"({"port":80})")->status, 404);
+  EXPECT_EQ(call("GET", "/api/v1/sandboxes/none/links")->status, 404);
+  EXPECT_EQ(call("DELETE", box + "/links?port=x")->status, 400);
+}
+
+}  // namespace
+}  // namespace cay::api

@@ -1,0 +1,65 @@
+#include "async/until_set.h"
+
+#include "async/scope.h"
+
+namespace cay {
+namespace {
+
+asio::awaitable<void> guarded(asio::awaitable<void> body, std::shared_ptr<std::exception_ptr> failure) {
+  try {
+    co_await std::move(body);
+  } catch (...) {
+    *failure = std::current_exception();
+  }
+}
+
+Task<void> pass(ByteStream& from, ByteStream& to) {
+  for (;;) {
+    CAY_CO_TRY(Bytes bytes, co_await from.read());
+    if (bytes.empty()) break;
+    CAY_CO_CHECK(co_await to.write(std::move(bytes)));
+  }
+  auto shut = co_await to.shut_write();
+  co_return shut;
+}
+
+struct Splice {
+  explicit Splice(asio::any_io_executor executor) : over(std::move(executor)) {}
+  Event over;
+  int ended = 0;
+  Result<void> result;
+};
+
+asio::awaitable<void> pass_one(ByteStream& from, ByteStream& to, Splice& state) {
+  auto passed = co_await pass(from, to);
+  if (!passed && state.result) state.result = std::move(passed);
+  if (++state.ended == 2 || !state.result) state.over.set();
+}
+
+}  // namespace
+
+namespace detail {
+
+asio::awaitable<void> first_of(asio::awaitable<void> body, Event& cut) {
+  using namespace asio::experimental::awaitable_operators;  // NOLINT(google-build-using-namespace)
+  auto failure = std::make_shared<std::exception_ptr>();
+  auto work = guarded(std::move(body), failure);
+  auto cutting = cut.wait();
+  co_await (std::move(work) || std::move(cutting));
+  if (*failure && !is_cancellation(*failure)) std::rethrow_exception(*failure);
+}
+
+}  // namespace detail
+
+Task<void> splice(ByteStream& one, ByteStream& other) {
+  const auto executor = co_await asio::this_coro::executor;
+  Splice state(executor);
+  Scope passing(executor);
+  passing.spawn(pass_one(one, other, state));
+  passing.spawn(pass_one(other, one, state));
+  auto over = state.over.wait();
+  co_await passing.until(std::move(over));
+  co_return std::move(state.result);
+}
+
+}  // namespace cay

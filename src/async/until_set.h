@@ -1,0 +1,33 @@
+// until_set: a Task that an Event cuts short; splice: two connections made one.
+#pragma once
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "async/deadline.h"
+#include "async/event.h"
+
+namespace cay {
+
+namespace detail {
+// Ends when either does; the other is cancelled and unwound first. Throws what `body` threw.
+asio::awaitable<void> first_of(asio::awaitable<void> body, Event& cut);
+}  // namespace detail
+
+// What `work` gives; or, if `cut` is set first, `why`: work is then cancelled and unwound.
+template <class T>
+Task<T> until_set(Task<T> work, Event& cut, Error why) {
+  if (cut.is_set()) co_return why;
+  auto out = std::make_shared<std::optional<Result<T>>>();
+  auto body = detail::store_result<T>(std::move(work), out);
+  co_await detail::first_of(std::move(body), cut);
+  if (out->has_value()) co_return std::move(**out);
+  co_return why;
+}
+
+// Passes bytes between the two until both directions have ended, each for itself. An error in either ends both, and is
+// the result.
+Task<void> splice(ByteStream& one, ByteStream& other);
+
+}  // namespace cay

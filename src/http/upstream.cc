@@ -1,0 +1,240 @@
+#include "http/upstream.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/serializer.hpp>
+#include <boost/beast/http/write.hpp>
+#include <algorithm>
+
+#include "http/text.h"
+#include "http/transport.h"
+
+namespace cay::http {
+namespace {
+
+namespace bhttp = beast::http;
+
+constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::size_t kMostUnparsed = 128 * 1024;  // a head or a chunk's line
+constexpr int kMostInterim = 16;
+
+Error bad_answer(const std::string& why) {
+  return {Code::kUnavailable, "bad_answer", "the service's answer is not proper HTTP/1.1: " + why, 0};
+}
+Error lost(const char* when) { return {Code::kUnavailable, "connection_lost", std::string("the service ended the connection ") + when, 0}; }
+
+class Resumed final : public ByteStream {
+ public:
+  Resumed(std::unique_ptr<ByteStream> inner, Bytes early) : inner_(std::move(inner)), early_(std::move(early)) {}
+  Task<Bytes> read() override {
+    if (!early_.empty()) co_return std::exchange(early_, {});
+    auto got = co_await inner_->read();
+    co_return got;
+  }
+  Task<void> write(Bytes bytes) override { return inner_->write(std::move(bytes)); }
+  Task<void> shut_write() override { return inner_->shut_write(); }
+
+ private:
+  std::unique_ptr<ByteStream> inner_;
+  Bytes early_;
+};
+
+}  // namespace
+
+struct Upstream::Wire {
+  using Parser = bhttp::response_parser<bhttp::buffer_body>;
+
+  void begin_answer() {
+    parser = std::make_unique<Parser>();
+    parser->header_limit(kMaxHead);
+    parser->body_limit(boost::none);
+    if (head_only) parser->skip(true);
+  }
+
+  std::unique_ptr<Parser> parser;
+  Bytes in;             // read, and not parsed yet
+  bool ended = false;   // the service sends no more
+  bool head_only = false, websocket = false, chunked_out = false;
+  std::optional<std::uint64_t> left_out;  // of a body with a length
+  std::uint64_t left_in = 0;              // likewise of the answer's; kUntilEnd
+  enum class Framing { kNone, kLength, kChunked, kUntilEnd } framing = Framing::kNone;
+};
+
+Upstream::Upstream(std::unique_ptr<ByteStream> stream) : stream_(std::move(stream)), wire_(std::make_unique<Wire>()) {}
+Upstream::~Upstream() = default;
+
+Task<void> Upstream::send_head(UpstreamRequest request) {
+  wire_->head_only = request.method == "HEAD";
+  wire_->websocket = request.websocket;
+  wire_->chunked_out = request.chunked;
+  wire_->left_out = request.length;
+  bhttp::request<bhttp::empty_body> message;
+  message.version(11);
+  message.method_string(request.method);
+  message.target(request.target);
+  for (const auto& [name, value] : request.headers.items()) message.insert(name, value);
+  if (request.websocket) {
+    message.set(bhttp::field::connection, "Upgrade");
+    message.set(bhttp::field::upgrade, "websocket");
+  } else {
+    message.set(bhttp::field::connection, "close");
+  }
+  if (request.chunked) {
+    message.set(bhttp::field::transfer_encoding, "chunked");
+  } else if (request.length) {
+    message.set(bhttp::field::content_length, std::to_string(*request.length));
+  }
+  bhttp::request_serializer<bhttp::empty_body> writer(message);
+  Bytes head;
+  ErrorCode error;
+  writer.split(true);
+  do {
+    writer.next(error, [&](ErrorCode&, const auto& buffers) {
+      head += beast::buffers_to_string(buffers);
+      writer.consume(beast::buffer_bytes(buffers));
+    });
+  } while (!error && !writer.is_header_done());
+  if (error) co_return Error{Code::kInvalidArgument, "bad_request", "the request cannot be passed on: " + error.message(), 0};
+  auto sent = co_await stream_->write(std::move(head));
+  co_return sent;
+}
+
+Task<void> Upstream::send(Bytes piece) {
+  if (!wire_->chunked_out) {
+    if (!wire_->left_out || piece.empty()) co_return Result<void>();
+    if (piece.size() > *wire_->left_out) co_return Error{Code::kInternal, "internal", "a body longer than its length", 0};
+    *wire_->left_out -= piece.size();
+    auto sent = co_await stream_->write(std::move(piece));
+    co_return sent;
+  }
+  const auto framed = [](const auto& buffers) { return beast::buffers_to_string(buffers); };
+  Bytes out = piece.empty() ? framed(bhttp::make_chunk_last()) : framed(bhttp::make_chunk(asio::buffer(piece)));
+  auto sent = co_await stream_->write(std::move(out));
+  co_return sent;
+}
+
+// More of what the service sends, behind what was not parsed yet.
+Task<void> Upstream::feed() {
+  if (wire_->in.size() >= kMostUnparsed) co_return bad_answer("a line of it has no end");
+  CAY_CO_TRY(Bytes more, co_await stream_->read());
+  if (more.empty()) {
+    wire_->ended = true;
+  } else if (wire_->in.empty()) {
+    wire_->in = std::move(more);
+  } else {
+    wire_->in += more;
+  }
+  co_return Result<void>();
+}
+
+Task<UpstreamAnswer> Upstream::read_head() {
+  Wire& wire = *wire_;
+  for (int interim = 0; interim <= kMostInterim; ++interim) {
+    wire.begin_answer();
+    while (!wire.parser->is_header_done()) {
+      ErrorCode error = bhttp::error::need_more;
+      if (!wire.in.empty()) {
+        const std::size_t used = wire.parser->put(asio::buffer(wire.in), error);
+        wire.in.erase(0, used);
+        if (error && error != bhttp::error::need_more) co_return bad_answer(error.message());
+        if (wire.parser->is_header_done()) break;
+      }
+      if (wire.ended) co_return lost("before it answered");
+      CAY_CO_CHECK(co_await feed());
+    }
+    const auto& message = wire.parser->get();
+    UpstreamAnswer answer;
+    answer.status = static_cast<int>(message.result_int());
+    if (answer.status >= 100 && answer.status < 200 && answer.status != 101) continue;
+    if (answer.status == 101 ? !wire.websocket : answer.status < 200) {
+      co_return bad_answer("status " + std::to_string(answer.status) + " was not asked for");
+    }
+    int codings = 0, lengths = 0;
+    for (const auto& field : message) {
+      const std::string_view name(field.name_string().data(), field.name_string().size());
+      const std::string_view value(field.value().data(), field.value().size());
+      if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) co_return bad_answer("a header has a line break in it");
+      const bool coding = equals_ignoring_case(name, "Transfer-Encoding");
+      if (coding && !equals_ignoring_case(value, "chunked")) co_return bad_answer("a transfer coding other than chunked");
+      codings += coding ? 1 : 0;
+      lengths += equals_ignoring_case(name, "Content-Length") ? 1 : 0;
+      answer.headers.add(std::string(name), std::string(value));
+    }
+    if (codings + lengths > 1) co_return bad_answer("it tells its length in two ways");
+    if (const auto length = wire.parser->content_length(); length && lengths > 0) answer.length = *length;
+    const bool none = wire.head_only || answer.status == 101 || answer.status == 204 || answer.status == 304;
+    wire.framing = none                        ? Wire::Framing::kNone
+                   : codings > 0               ? Wire::Framing::kChunked
+                   : answer.length.has_value() ? Wire::Framing::kLength
+                                               : Wire::Framing::kUntilEnd;
+    wire.left_in = answer.length.value_or(0);
+    wire.parser->eager(true);  // many small chunks make one piece
+    co_return answer;
+  }
+  co_return bad_answer("it has no end of interim answers");
+}
+
+Task<Bytes> Upstream::next() {
+  if (wire_->framing == Wire::Framing::kNone) co_return Bytes();
+  if (wire_->framing == Wire::Framing::kChunked) {
+    auto got = co_await next_chunked();
+    co_return got;
+  }
+  auto got = co_await next_plain();
+  co_return got;
+}
+
+Task<Bytes> Upstream::next_plain() {
+  Wire& wire = *wire_;
+  const bool counted = wire.framing == Wire::Framing::kLength;
+  if (counted && wire.left_in == 0) co_return Bytes();
+  if (wire.in.empty() && !wire.ended) {
+    CAY_CO_CHECK(co_await feed());
+  }
+  if (wire.in.empty()) {
+    if (counted) co_return lost("in the middle of its answer");
+    co_return Bytes();
+  }
+  Bytes piece = std::exchange(wire.in, {});
+  if (counted) {
+    if (piece.size() > wire.left_in) piece.resize(static_cast<std::size_t>(wire.left_in));  // what follows belongs to nobody
+    wire.left_in -= piece.size();
+  }
+  co_return piece;
+}
+
+Task<Bytes> Upstream::next_chunked() {
+  Wire& wire = *wire_;
+  Bytes piece(kPiece, '\0');
+  while (!wire.parser->is_done()) {
+    if (!wire.in.empty()) {
+      auto& body = wire.parser->get().body();
+      body.data = piece.data();
+      body.size = piece.size();
+      body.more = true;
+      ErrorCode error;
+      const std::size_t used = wire.parser->put(asio::buffer(wire.in), error);
+      wire.in.erase(0, used);
+      if (error && error != bhttp::error::need_buffer && error != bhttp::error::need_more) co_return bad_answer(error.message());
+      const std::size_t got = piece.size() - body.size;
+      if (got > 0) {
+        piece.resize(got);
+        co_return piece;
+      }
+      if (wire.parser->is_done()) break;
+      if (used > 0 && error != bhttp::error::need_more) continue;
+    }
+    if (wire.ended) co_return lost("in the middle of its answer");
+    CAY_CO_CHECK(co_await feed());
+  }
+  co_return Bytes();
+}
+
+std::unique_ptr<ByteStream> Upstream::take_stream() {
+  return std::make_unique<Resumed>(std::move(stream_), std::exchange(wire_->in, {}));
+}
+
+}  // namespace cay::http

@@ -1,0 +1,57 @@
+// Upstream: one HTTP/1.1 request to a server that is not trusted, over a connection that somebody else made, and its
+// answer. Bodies of any size pass through in pieces, both ways at once.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "async/task.h"
+#include "http/message.h"
+
+namespace cay::http {
+
+struct UpstreamRequest {
+  std::string method, target;
+  Headers headers;                      // Host is the caller's; framing (Content-Length, Transfer-Encoding) is ours
+  std::optional<std::uint64_t> length;  // of the body
+  bool chunked = false;                 // a body of unknown length
+  bool websocket = false;               // asks for an upgrade to it
+};
+
+struct UpstreamAnswer {
+  int status = 0;
+  Headers headers;                      // as they came, framing too
+  std::optional<std::uint64_t> length;  // Content-Length, if it came
+};
+
+class Upstream {
+ public:
+  static constexpr std::uint32_t kMaxHead = 64 * 1024;
+
+  explicit Upstream(std::unique_ptr<ByteStream> stream);
+  ~Upstream();
+
+  Task<void> send_head(UpstreamRequest request);
+  // A piece of the body; none: its end. May overlap the reading of the answer.
+  Task<void> send(Bytes piece);
+
+  // Interim answers are passed over. Errors: kUnavailable bad_answer (not HTTP, or framed in two ways), connection_lost
+  // (it ended before an answer), and the stream's own.
+  Task<UpstreamAnswer> read_head();
+  // The next piece of the answer's body; none: its end. One that breaks off is an error, never a short body.
+  Task<Bytes> next();
+  // After a 101: the connection, from the first byte behind the head on.
+  std::unique_ptr<ByteStream> take_stream();
+
+ private:
+  struct Wire;
+  Task<void> feed();
+  Task<Bytes> next_plain();
+  Task<Bytes> next_chunked();
+
+  std::unique_ptr<ByteStream> stream_;
+  std::unique_ptr<Wire> wire_;
+};
+
+}  // namespace cay::http

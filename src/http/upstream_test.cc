@@ -1,0 +1,156 @@
+#include "http/upstream.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <deque>
+
+#include "async/testing.h"
+
+namespace cay::http {
+namespace {
+
+// What a service sends, piece by piece, and what it was sent.
+struct Script {
+  std::deque<std::string> says;
+  std::string heard;
+};
+
+class Scripted : public ByteStream {
+ public:
+  explicit Scripted(std::shared_ptr<Script> script) : script_(std::move(script)) {}
+  Task<Bytes> read() override {
+    if (script_->says.empty()) co_return Bytes();
+    Bytes piece = script_->says.front();
+    script_->says.pop_front();
+    co_return piece;
+  }
+  Task<void> write(Bytes bytes) override {
+    script_->heard += bytes;
+    co_return Result<void>();
+  }
+  Task<void> shut_write() override { co_return Result<void>(); }
+
+ private:
+  std::shared_ptr<Script> script_;
+};
+
+class UpstreamTest : public ::testing::Test {
+ protected:
+  explicit UpstreamTest() : upstream(std::make_unique<Scripted>(script)) {}
+  void ask(UpstreamRequest request) {
+    if (request.method.empty()) request.method = "GET";
+    if (request.target.empty()) request.target = "/";
+    ASSERT_TRUE(cay::testing::run(loop, upstream.send_head(std::move(request))));
+  }
+  Result<UpstreamAnswer> answer(std::vector<std::string> pieces, UpstreamRequest request = {}) {
+    for (auto& piece : pieces) script->says.push_back(std::move(piece));
+    ask(std::move(request));
+    return cay::testing::run(loop, upstream.read_head());
+  }
+  // The whole body, or why it broke off.
+  std::string body() {
+    std::string all;
+    for (;;) {
+      auto piece = cay::testing::run(loop, upstream.next());
+      if (!piece) return all + "!" + piece.error().reason;
+      if (piece->empty()) return all;
+      all += *piece;
+    }
+  }
+  std::string refusal(const std::string& text) {
+    script->says.clear();
+    Upstream fresh(std::make_unique<Scripted>(script));
+    script->says.push_back(text);
+    UpstreamRequest request;
+    request.method = "GET";
+    request.target = "/";
+    EXPECT_TRUE(cay::testing::run(loop, fresh.send_head(std::move(request))));
+    auto got = cay::testing::run(loop, fresh.read_head());
+    return got ? "" : got.error().reason;
+  }
+
+  asio::io_context loop;
+  std::shared_ptr<Script> script = std::make_shared<Script>();
+  Upstream upstream;
+};
+
+TEST_F(UpstreamTest, TheRequestIsFramedByUs) {
+  UpstreamRequest request;
+  request.method = "POST";
+  request.target = "/a?b=%2f";
+  request.headers.add("Host", "x");
+  request.headers.add("A", "1");
+  request.chunked = true;
+  ask(std::move(request));
+  EXPECT_EQ(script->heard, "POST /a?b=%2f HTTP/1.1\r\nHost: x\r\nA: 1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
+  script->heard.clear();
+  EXPECT_TRUE(cay::testing::run(loop, upstream.send("hello")));
+  EXPECT_TRUE(cay::testing::run(loop, upstream.send("")));
+  EXPECT_EQ(script->heard, "5\r\nhello\r\n0\r\n\r\n");
+}
+
+TEST_F(UpstreamTest, BodiesOfEachFraming) {
+  ASSERT_TRUE(answer({"HTTP/1.1 200 OK\r\nContent-", "Length: 5\r\n\r\nhe", "llo", "more"}));
+  EXPECT_EQ(body(), "hello");
+}
+TEST_F(UpstreamTest, AChunkedBodyInOddPieces) {
+  const auto got = answer({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5", "\r\nhel", "lo\r\n3;x=y\r\nabc\r\n0\r", "\nT: v\r\n\r\n"});
+  ASSERT_TRUE(got);
+  EXPECT_FALSE(got->length);
+  EXPECT_EQ(body(), "helloabc");
+}
+TEST_F(UpstreamTest, ABodyUntilTheEnd) {
+  ASSERT_TRUE(answer({"HTTP/1.0 200 OK\r\n\r\nuntil ", "the end"}));
+  EXPECT_EQ(body(), "until the end");
+}
+TEST_F(UpstreamTest, OneThatBreaksOffIsNoShortBody) {
+  ASSERT_TRUE(answer({"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhe"}));
+  EXPECT_EQ(body(), "he!connection_lost");
+}
+TEST_F(UpstreamTest, AChunkedOneToo) {
+  ASSERT_TRUE(answer({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"}));
+  EXPECT_EQ(body(), "hello!connection_lost");
+}
+TEST_F(UpstreamTest, MalformedChunksAreTold) {
+  ASSERT_TRUE(answer({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello!!zz\r\n"}));
+  EXPECT_TRUE(body().ends_with("!bad_answer"));
+}
+TEST_F(UpstreamTest, AHeadAloneHasItsLengthAndNoBody) {
+  UpstreamRequest request;
+  request.method = "HEAD";
+  const auto got = answer({"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"}, std::move(request));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->length, 1000U);
+  EXPECT_EQ(body(), "");
+}
+TEST_F(UpstreamTest, InterimAnswersArePassedOver) {
+  const auto got = answer({"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"});
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->status, 204);
+}
+TEST_F(UpstreamTest, AnUpgradeKeepsWhatCameWithIt) {
+  UpstreamRequest request;
+  request.websocket = true;
+  const auto got = answer({"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\nfirst"}, std::move(request));
+  ASSERT_TRUE(got);
+  EXPECT_NE(script->heard.find("Connection: Upgrade\r\nUpgrade: websocket\r\n"), std::string::npos) << script->heard;
+  const auto stream = upstream.take_stream();
+  EXPECT_EQ(*cay::testing::run(loop, stream->read()), "first");
+}
+
+TEST_F(UpstreamTest, ShapesThatTwoParsersReadDifferentlyAreRefused) {
+  for (const char* text : {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+                           "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+                           "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n",
+                           "SSH-2.0-OpenSSH\r\n", "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 099 X\r\n\r\n", "HTTP/1.1 200 OK\r\na b: c\r\n\r\n"}) {
+    EXPECT_EQ(refusal(text), "bad_answer") << text;
+  }
+  EXPECT_EQ(refusal("HTTP/1.1 200 OK\r\nA: " + std::string(70'000, 'a') + "\r\n\r\n"), "bad_answer");
+  EXPECT_EQ(refusal("HTTP/1.1 200"), "connection_lost");
+  EXPECT_EQ(refusal(""), "connection_lost");
+  EXPECT_EQ(refusal("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), "") << "the control";
+}
+
+}  // namespace
+}  // namespace cay::http

@@ -1,0 +1,477 @@
+"""Services and files of a sandbox by their links: bytes both ways, rights and their ends, and who must not get in."""
+import contextlib
+import hashlib
+import json
+import pathlib
+import re
+import socket
+import subprocess
+import time
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from harness import AS_ROOT, CAY, SANITIZED, keeper_of, new_daemon, slow, wait_until
+
+WEB = (pathlib.Path(__file__).resolve().parent.parent / "inside_web.py").read_text()
+PORT = 8080
+TOKEN = "X-Cay-Service-Token"
+LIMIT = 64 << 20
+
+
+def start_web(http, ref):
+    base = f"/api/v1/sandboxes/{ref}"
+    http.put(f"{base}/files", params={"path": "/tmp/web.py"}, content=WEB).raise_for_status()
+    body = {"argv": ["python3", "/tmp/web.py", str(PORT)], "wait": False, "timeout_s": 0, "idle_timeout_s": -1}
+    command = http.post(f"{base}/commands", json=body).json()
+    with http.stream("GET", f"{base}/commands/{command['id']}/output", params={"stream": "stdout", "follow": "true"}) as out:
+        assert next(out.iter_bytes()) == b"up\n"
+
+
+def issue(http, ref, **spec):
+    got = http.post(f"/api/v1/sandboxes/{ref}/links", json=spec)
+    assert got.status_code == 201, got.text
+    return got.json()
+
+
+@pytest.fixture
+def web(http, box):
+    start_web(http, box["id"])
+    return box
+
+
+@pytest.fixture
+def link(http, web):
+    return issue(http, web["id"], port=PORT)
+
+
+def host_of(link):
+    return f"{link['sandbox_id']}--{link.get('port', 'dl')}.localhost"
+
+
+@pytest.fixture
+def service(daemon, link):
+    """A client of the service's own host, with its token."""
+    with client(daemon, link) as made:
+        yield made
+
+
+def client(daemon, link, token=True, **headers):
+    headers = {"Host": f"{host_of(link)}:{daemon.port}", **({TOKEN: link["token"]} if token else {}), **headers}
+    return httpx.Client(base_url=daemon.url, headers=headers, timeout=slow(60))
+
+
+def seen(response):
+    assert response.status_code == 200, response.text
+    got = response.json()
+    return got["path"], {name.lower(): value for name, value in got["headers"]}
+
+
+def resident_peak(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+BLOCK = hashlib.sha256(b"block").digest() * 2048
+
+
+def blocks(count):
+    for _ in range(count):
+        yield BLOCK
+
+
+def digest_of(count):
+    out = hashlib.sha256()
+    for piece in blocks(count):
+        out.update(piece)
+    return out.hexdigest()
+
+
+# What passes.
+
+def test_requests_pass_as_they_are_and_nothing_of_cays_goes_in(daemon, service, link):
+    path, headers = seen(service.get("/headers?a=%2f&b=c+d", headers={
+        "X-Api-Key": daemon.key, "Authorization": f"Bearer {daemon.key}", "Cookie": "own=1; cay_service=x",
+        "X-Forwarded-For": "1.2.3.4", "Connection": "close, X-Hop", "X-Hop": "1", "X-Own": "yes"}))
+    assert path == "/headers?a=%2f&b=c+d"
+    authority = f"{host_of(link)}:{daemon.port}"
+    assert headers["host"] == authority and headers["x-own"] == "yes" and headers["cookie"] == "own=1"
+    assert (headers["x-forwarded-for"], headers["x-forwarded-proto"], headers["x-forwarded-host"]) == ("127.0.0.1", "http", authority)
+    assert not {"x-api-key", "authorization", TOKEN.lower(), "x-hop"} & set(headers)
+    assert daemon.key not in json.dumps(headers) and link["token"] not in json.dumps(headers)
+    # The control: the application's own of the same names.
+    _, headers = seen(service.get("/headers", headers={"X-Api-Key": "mine", "Authorization": "Bearer mine"}))
+    assert headers["x-api-key"] == "mine" and headers["authorization"] == "Bearer mine"
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS"):
+        assert service.request(method, "/headers").json()["method"] == method
+    assert service.head("/bytes?1000").headers["content-length"] == "1000"
+    assert service.get("/nowhere").status_code == 404
+
+
+def test_the_path_form_keeps_cays_own_origin_clean(http, daemon, link):
+    base = f"{daemon.url}/svc/{link['sandbox_id']}/{PORT}"
+    assert link["url"] in (base, f"http://{host_of(link)}:{daemon.port}")
+    headers = {TOKEN: link["token"], "Cookie": "session=of-cays-origin"}
+    got = httpx.get(f"{base}/headers?x", headers=headers)
+    path, inside = seen(got)
+    assert path == "/headers?x" and "cookie" not in inside and inside["x-forwarded-prefix"] == f"/svc/{link['sandbox_id']}/{PORT}"
+    assert "sandbox" in got.headers["content-security-policy"]
+    cookies = httpx.get(f"{base}/cookies", headers=headers)
+    assert "set-cookie" not in cookies.headers and "clear-site-data" not in cookies.headers
+    assert httpx.get(f"{base}/moved", headers=headers).headers["location"] == f"/svc/{link['sandbox_id']}/{PORT}/headers"
+    assert httpx.get(f"{base}/", headers={"Cookie": f"cay_service={link['token']}"}).status_code == 401
+    assert httpx.get(f"{base}/_svc/auth", params={"token": link["token"]}).status_code == 501
+
+
+@pytest.mark.heavy
+def test_200_mib_stream_through_in_bounded_memory(daemon, service, link):
+    count = 1600  # 100 MiB
+    wanted = digest_of(count)
+    up = service.post("/digest", content=blocks(count))  # chunked
+    assert up.json() == {"size": count << 16, "sha256": wanted}
+    up = service.post("/digest", content=blocks(count), headers={"Content-Length": str(count << 16)})
+    assert up.json() == {"size": count << 16, "sha256": wanted}
+    for path in ("/bytes", "/chunked"):
+        got, size = hashlib.sha256(), 0
+        with service.stream("GET", f"{path}?{count << 16}") as down:
+            for piece in down.iter_raw():
+                got.update(piece)
+                size += len(piece)
+        assert (size, got.hexdigest()) == (count << 16, wanted), path
+    if not SANITIZED:
+        assert resident_peak(daemon.process.pid) < LIMIT and resident_peak(keeper_of(daemon, link["sandbox_id"])) < LIMIT
+
+
+def test_a_service_that_reads_nothing_holds_its_client_back(daemon, service, link):
+    sent = 0
+    def endless():
+        nonlocal sent
+        while True:
+            sent += len(BLOCK)
+            yield BLOCK
+    with pytest.raises(httpx.WriteTimeout):
+        service.post("/stall", content=endless(), timeout=httpx.Timeout(slow(60), write=slow(2)))
+    assert sent < LIMIT
+    assert service.get("/headers").status_code == 200  # and nobody else
+
+
+def test_a_client_that_reads_nothing_holds_its_service_back(daemon, service, link):
+    with service.stream("GET", f"/bytes?{4 << 30}") as down:
+        assert next(down.iter_raw())
+        assert service.get("/headers").status_code == 200
+        if not SANITIZED:
+            assert resident_peak(daemon.process.pid) < LIMIT
+
+
+def test_an_answer_comes_as_it_is_sent(service):
+    with service.stream("GET", "/events") as events:
+        pieces = events.iter_raw()
+        assert next(pieces) == b"data: one\n\n"  # while the service waits for what comes now
+        assert service.post("/go").text == "going"
+        assert b"".join(pieces) == b"data: two\n\n"
+
+
+def test_an_early_answer_reaches_a_client_that_still_sends(service):
+    got = service.post("/early", content=blocks(64))
+    assert (got.status_code, got.text) == (413, "no")
+
+
+def websocket(daemon, link, token=True, **headers):
+    headers = {**({TOKEN: link["token"]} if token else {}), **headers}
+    sock = socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(30))
+    return connect(f"ws://{host_of(link)}:{daemon.port}/ws", sock=sock, additional_headers=headers, max_size=8 << 20, compression=None,
+                   proxy=None, open_timeout=slow(30))
+
+
+def test_a_websocket_passes_both_ways(daemon, link):
+    with websocket(daemon, link) as ws:
+        for message in ("hello", b"\x00\xff" * 100, b"m" * (2 << 20)):
+            ws.send(message)
+            assert ws.recv(timeout=slow(30)) == message
+    with pytest.raises(InvalidStatus) as refused:
+        websocket(daemon, link, token=False)
+    assert refused.value.response.status_code == 401
+
+
+def test_the_unmodified_browsers_way(daemon, link, web):
+    assert link["browser_url"] == f"http://{host_of(link)}:{daemon.port}/_svc/auth?token={link['token']}"
+    with client(daemon, link, token=False) as browser:
+        assert browser.get("/").status_code == 401
+        entered = browser.get(f"/_svc/auth?token={link['token']}")
+        assert entered.status_code == 303 and entered.headers["location"] == "/"
+        cookie = entered.headers["set-cookie"]
+        assert "HttpOnly" in cookie and "SameSite=Lax" in cookie and "Domain" not in cookie
+        mine = {"Cookie": cookie.split(";")[0]}
+        page = browser.get("/", headers=mine)
+        assert f'href="http://{host_of(link)}:{daemon.port}/headers"' in page.text  # absolute links lead back here
+        assert browser.post("/upload", headers=mine, files={"file": ("a", b"some bytes")}).text == "kept"
+        assert browser.get("/uploaded", headers=mine).content == b"some bytes"
+        with websocket(daemon, link, token=False, Origin=f"http://{host_of(link)}:{daemon.port}", **mine) as ws:
+            ws.send("hello")
+            assert ws.recv(timeout=slow(30)) == "hello"
+        # Another sandbox's page, which a browser takes for the same site, may not use it.
+        evil = f"http://{web['id'][:-1]}0--80.localhost:{daemon.port}"
+        assert browser.post("/upload", headers={**mine, "Origin": evil}).status_code == 403
+        assert browser.get("/headers", headers={**mine, "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}).status_code == 403
+        with pytest.raises(InvalidStatus) as refused:
+            websocket(daemon, link, token=False, Origin=evil, **mine)
+        assert refused.value.response.status_code == 403
+        answer = browser.get("/cookies", headers=mine)
+        assert answer.headers.get_list("set-cookie") == ["mine=1; Path=/"]
+        assert "clear-site-data" not in answer.headers and "x-accel-redirect" not in answer.headers
+
+
+# Who must not get in.
+
+def test_a_token_is_for_one_service_of_one_sandbox(daemon, http, link, service):
+    other = http.post("/api/v1/sandboxes", json={}).json()
+    try:
+        def asked(sandbox, port, token):
+            host = f"{sandbox}--{port}.localhost:{daemon.port}"
+            return httpx.get(f"{daemon.url}/headers", headers={"Host": host, TOKEN: token}).status_code
+        assert asked(link["sandbox_id"], PORT, link["token"]) == 200
+        assert asked(link["sandbox_id"], PORT + 1, link["token"]) == 401
+        assert asked(other["id"], PORT, link["token"]) == 401
+        assert asked(link["sandbox_id"], PORT, link["token"][:-1]) == 401
+        assert asked(link["sandbox_id"], PORT, "") == 401
+        file = issue(http, link["sandbox_id"], path="/etc/hostname")
+        assert asked(link["sandbox_id"], PORT, file["token"]) == 401
+        # A key is for the API, and no token is a key.
+        assert httpx.get(f"{daemon.url}/headers", headers={"Host": f"{host_of(link)}:1", "X-Api-Key": daemon.key}).status_code == 401
+        assert httpx.get(f"{daemon.url}/api/v1/version", headers={"X-Api-Key": link["token"]}).status_code == 401
+    finally:
+        http.delete(f"/api/v1/sandboxes/{other['id']}")
+
+
+def test_the_api_is_never_under_a_services_host(daemon, service, link):
+    for path in ("/api/v1/version", "/healthz", "/v2/sandboxes/boxes", "/metrics"):
+        got = service.get(path, headers={"X-Api-Key": daemon.key})
+        assert (got.status_code, got.text) == (404, "nothing here"), path  # the application's own words
+        for host in ("x.localhost", f"{link['sandbox_id']}--0.localhost", f"{link['sandbox_id']}--dl.localhost", "a.b.localhost"):
+            got = httpx.get(f"{daemon.url}{path}", headers={"Host": host, "X-Api-Key": daemon.key})
+            assert got.status_code in (403, 404) and "cay" not in got.headers.get("content-type", ""), (host, path)
+        assert httpx.get(f"{daemon.url}{path}", headers={"Host": "localhost", "X-Api-Key": daemon.key}).status_code == 200, "the control"
+    evil = httpx.get(f"{daemon.url}/", headers={"Host": f"{host_of(link)}.evil.example", TOKEN: link["token"]})
+    assert evil.status_code == 421
+
+
+def raw(daemon, link, text):
+    """All that comes back for these bytes."""
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(30)) as sock:
+        sock.sendall(text.replace("HEAD", f"Host: {host_of(link)}\r\n{TOKEN}: {link['token']}\r\nConnection: close").encode("latin-1"))
+        out = b""
+        with contextlib.suppress(ConnectionResetError):
+            while data := sock.recv(65536):
+                out += data
+        return out.decode("latin-1")
+
+
+def test_smuggling_shapes_are_refused_both_ways(daemon, link, service):
+    hidden = "GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n"
+    for framing in ("Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
+                    "Transfer-Encoding: xchunked", "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 5", "Content-Length: +5",
+                    "Transfer-Encoding : chunked", "Content-Length: 0x5", " Content-Length: 5"):
+        got = raw(daemon, link, f"POST /digest HTTP/1.1\r\nHEAD\r\n{framing}\r\n\r\n0\r\n\r\n{hidden}")
+        assert got.split(" ")[1] in ("400", "501"), (framing, got)
+        assert len(re.findall(r"^HTTP/1\.1 ", got, re.M)) == 1 and "sha256" not in got, framing
+    for chunks in ("zz\r\nab\r\n0\r\n\r\n", "2\r\nabcd\r\n0\r\n\r\n", "fffffffffffffffff\r\na", "-1\r\na"):
+        got = raw(daemon, link, f"POST /digest HTTP/1.1\r\nHEAD\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}")
+        assert "sha256" not in got and (got == "" or " 400 " in got.splitlines()[0]), (chunks, got)
+    assert " 431 " in raw(daemon, link, "GET / HTTP/1.1\r\nHEAD\r\nX: " + "a" * 20_000 + "\r\n\r\n").splitlines()[0]
+    assert "sha256" in raw(daemon, link, "POST /digest HTTP/1.1\r\nHEAD\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"), "the control"
+
+    def answered(text):
+        return service.get("/answer?" + "".join(f"%{byte:02x}" for byte in text.encode()))
+    for text in ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"):
+        got = answered(text)
+        assert got.status_code == 502 and "not reachable" in got.text, text
+    with pytest.raises((httpx.RemoteProtocolError, httpx.ReadError)):
+        answered("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort")
+    assert answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil").text == "ok"
+
+
+def test_tokens_are_neither_logged_nor_stored(daemon, http, link, service):
+    file = issue(http, link["sandbox_id"], path="/etc/hostname")
+    assert service.get("/headers").status_code == 200
+    assert httpx.get(f"{daemon.url}/dl/{link['sandbox_id']}/{file['token']}").status_code == 200
+    with client(daemon, link, token=False) as browser:
+        browser.get(f"/_svc/auth?token={link['token']}")
+    secrets = [one["token"].encode() for one in (link, file)]
+    places = [daemon.log, *daemon.data.glob("state.db*")]
+    for place in places:
+        content = place.read_bytes()
+        assert not any(secret in content or secret[-43:] in content for secret in secrets), place
+    assert any(link["id"].encode() in place.read_bytes() for place in places), "the control: what is stored is found so"
+    assert link["token"] not in http.get(f"/api/v1/sandboxes/{link['sandbox_id']}/links").text
+
+
+# Their ends.
+
+def test_an_expired_link_says_so(daemon, http, web):
+    link = issue(http, web["id"], port=PORT, expires_in_s=1)
+    with client(daemon, link) as service:
+        got = wait_until(lambda: (got := service.get("/headers")).status_code != 200 and got, "its end", 30)
+        assert got.status_code == 403 and got.text.startswith("Service link has expired")
+    assert http.get(f"/api/v1/sandboxes/{web['id']}/links").json()["items"] == []
+
+
+def test_a_withdrawal_ends_it_and_cuts_what_is_open(daemon, http, link, service):
+    other = issue(http, link["sandbox_id"], port=PORT)
+    with websocket(daemon, link) as cut, websocket(daemon, other) as stays:
+        with service.stream("GET", f"/bytes?{4 << 30}") as down:
+            pieces = down.iter_raw()
+            next(pieces)
+            assert http.delete(f"/api/v1/sandboxes/{link['sandbox_id']}/links/{link['id']}").status_code == 204
+            with pytest.raises((httpx.RemoteProtocolError, httpx.ReadError)):
+                for _ in pieces:
+                    pass
+        with pytest.raises(ConnectionClosed):
+            cut.recv(timeout=slow(30))
+        assert service.get("/headers").status_code == 401
+        stays.send("still")
+        assert stays.recv(timeout=slow(30)) == "still"
+        assert http.delete(f"/api/v1/sandboxes/{link['sandbox_id']}/links", params={"port": PORT}).json() == {"withdrawn": 1}
+        with pytest.raises(ConnectionClosed):
+            stays.recv(timeout=slow(30))
+
+
+def test_a_link_outlives_the_daemon_and_ends_with_its_key(own_daemon):
+    daemon = own_daemon()
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()
+        start_web(http, box["id"])
+        link = issue(http, box["id"], port=PORT)
+        made = subprocess.run([*AS_ROOT, CAY, "key", "--data", daemon.data, "create", "lent", "--tenant", "default"], capture_output=True, text=True, timeout=60)
+        lent = issue(httpx.Client(base_url=daemon.url, headers={"X-Api-Key": made.stdout.strip()}), box["id"], port=PORT)
+        daemon.restart()
+        for one in (link, lent):
+            with client(daemon, one) as service:
+                assert service.get("/headers").status_code == 200
+        subprocess.run([*AS_ROOT, CAY, "key", "--data", daemon.data, "remove", "lent"], check=True, timeout=60)
+        with client(daemon, lent) as service:
+            assert service.get("/headers").status_code == 401
+        with client(daemon, link) as service:
+            assert service.get("/headers").status_code == 200
+            began = time.monotonic()
+            with websocket(daemon, link) as ws:
+                daemon.terminate()
+                with pytest.raises(ConnectionClosed):
+                    ws.recv(timeout=slow(30))
+            assert time.monotonic() - began < slow(4)  # what is open does not hold up the end
+        daemon.start(listen=f"127.0.0.1:{daemon.port}")
+
+
+def test_a_request_wakes_its_sandbox_and_is_use_of_it(daemon, http):
+    box = http.post("/api/v1/sandboxes", json={"idle_ttl_s": 2}).json()
+    ref = f"/api/v1/sandboxes/{box['id']}"
+    try:
+        link = issue(http, box["id"], port=PORT)
+        assert http.post(f"{ref}/stop").status_code < 300
+        with client(daemon, link) as service:
+            got = service.get("/headers")
+            assert got.status_code == 502 and got.text.startswith("Service is not reachable")  # its programs ended with the stop
+            assert http.get(ref).json()["state"] == "ready"
+            start_web(http, box["id"])
+            with websocket(daemon, link) as ws:
+                began = time.monotonic()
+                wait_until(lambda: time.monotonic() - began > 5, "more than twice its idle time")
+                ws.send("awake")
+                assert ws.recv(timeout=slow(30)) == "awake"
+        wait_until(lambda: http.get(ref).json()["state"] == "stopped", "idle once nothing is open", 30)
+        with client(daemon, link, token=False) as stranger:
+            assert stranger.get("/").status_code == 401
+        assert http.get(ref).json()["state"] == "stopped", "a stranger wakes nobody"
+    finally:
+        http.delete(ref)
+
+
+# Files.
+
+def test_a_files_link_serves_that_file_alone(daemon, http, box):
+    body = bytes(range(256)) * 4096
+    http.put(f"/api/v1/sandboxes/{box['id']}/files", params={"path": "/data/a \"b\".html"}, content=body).raise_for_status()
+    link = issue(http, box["id"], path="/data/a \"b\".html")
+    assert link["expires_at"] is None
+    for url, headers in ((f"{daemon.url}/dl/{box['id']}/{link['token']}", {}),
+                         (f"{daemon.url}/{link['token']}", {"Host": f"{box['id']}--dl.localhost:{daemon.port}"})):
+        got = httpx.get(url, headers=headers)
+        assert got.content == body
+        assert got.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20%22b%22.html"
+        assert got.headers["content-type"] == "application/octet-stream" and got.headers["x-content-type-options"] == "nosniff"
+        assert got.headers["content-security-policy"].startswith("sandbox") and "x-cay-uid" not in got.headers
+        tag = got.headers["etag"]
+        assert httpx.head(url, headers=headers).headers["content-length"] == str(len(body))
+        part = httpx.get(url, headers={**headers, "Range": "bytes=256-511", "If-Range": tag})
+        assert part.status_code == 206 and part.content == bytes(range(256))
+        assert httpx.get(url, headers={**headers, "If-None-Match": tag}).status_code == 304
+        assert httpx.get(url, headers={**headers, "Range": "bytes=9999999-"}).status_code == 416
+        assert httpx.post(url, headers=headers).status_code == 405
+        assert httpx.get(url + "x", headers=headers).status_code == 403
+    http.delete(f"/api/v1/sandboxes/{box['id']}/files", params={"path": "/data/a \"b\".html"})
+    assert httpx.get(f"{daemon.url}/dl/{box['id']}/{link['token']}").status_code == 404
+    shown = issue(http, box["id"], path="/etc/hostname", inline=True, content_type="text/html", expires_in_s=1)
+    url = f"{daemon.url}/dl/{box['id']}/{shown['token']}"
+    got = wait_until(lambda: (got := httpx.get(url)).status_code == 403 and got, "its end", 30)
+    assert "expired" in got.text
+    assert http.post(f"/api/v1/sandboxes/{box['id']}/stop").status_code < 300
+    woken = issue(http, box["id"], path="/etc/hostname", inline=True, content_type="text/html")
+    got = httpx.get(f"{daemon.url}/dl/{box['id']}/{woken['token']}", timeout=slow(30))
+    assert got.status_code == 200 and got.headers["content-type"] == "text/html" and got.headers["content-disposition"].startswith("inline")
+    assert http.delete(f"/api/v1/sandboxes/{box['id']}/links/{woken['id']}").status_code == 204
+    assert httpx.get(f"{daemon.url}/dl/{box['id']}/{woken['token']}").status_code == 403
+
+
+# The command, and the domain.
+
+def test_cay_url(daemon, http, web):
+    name = web["name"]
+    made = daemon.cli("url", name, PORT, "--expires", "5m")
+    assert made.code == 0, made
+    token = made.text.strip().split("token=")[1]
+    host = f"{web['id']}--{PORT}.localhost:{daemon.port}"
+    assert made.text.startswith(f"http://{host}/_svc/auth")
+    assert httpx.get(f"{daemon.url}/headers", headers={"Host": host, TOKEN: token}).status_code == 200
+    link = json.loads(daemon.cli("url", name, PORT, "--json").text)
+    file = daemon.cli("url", name, "--file", "/etc/hostname").text.strip()
+    assert httpx.get(f"{daemon.url}/dl/{web['id']}/{file.rsplit('/', 1)[1]}").status_code == 200
+    listed = daemon.cli("url", name)
+    assert listed.code == 0 and link["id"] in listed.text and "/etc/hostname" in listed.text and token not in listed.text
+    assert len(json.loads(daemon.cli("url", name, "--json").text)) == 3
+    assert daemon.cli("url", name, "--withdraw", "--id", link["id"]).code == 0
+    assert json.loads(daemon.cli("url", name, PORT, "--withdraw", "--json").text) == {"withdrawn": 1}
+    assert json.loads(daemon.cli("url", name, "--withdraw", "--json").text) == {"withdrawn": 1}
+    assert httpx.get(f"{daemon.url}/headers", headers={"Host": host, TOKEN: token}).status_code == 401
+    assert daemon.cli("url", "no-such-box", PORT).code == 125
+    assert daemon.cli("url", name, "0").code == 125
+    assert daemon.cli("url", name, PORT, "--file", "/x").code == 125
+    help_text = daemon.cli("url", "--help")
+    assert help_text.code == 0 and "Examples" in help_text.text
+
+
+def test_a_service_domain_and_a_public_url(own_daemon):
+    daemon = own_daemon("--public-url", "https://cay.example:8443", "--service-domain", "box.example", "--trusted-proxy", "127.0.0.1")
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()
+        start_web(http, box["id"])
+        link = issue(http, box["id"], port=PORT)
+        base = f"https://{box['id']}--{PORT}.box.example:8443"
+        assert (link["url"], link["browser_url"]) == (base, f"{base}/_svc/auth?token={link['token']}")
+        host = {"Host": f"{box['id']}--{PORT}.box.example:8443", "X-Forwarded-Proto": "https", "X-Forwarded-For": "9.9.9.9"}
+        path, headers = seen(httpx.get(f"{daemon.url}/headers", headers={**host, TOKEN: link["token"]}))
+        assert (headers["x-forwarded-proto"], headers["x-forwarded-for"]) == ("https", "9.9.9.9")
+        cookie = httpx.get(f"{daemon.url}/_svc/auth", params={"token": link["token"]}, headers=host).headers["set-cookie"]
+        assert cookie.startswith("__Host-cay_service=") and cookie.endswith("; Secure")
+        # Under the domain there is nothing else, and localhost is no service's domain any more.
+        assert httpx.get(f"{daemon.url}/healthz", headers={"Host": "x.box.example"}).status_code == 404
+        local = httpx.get(f"{daemon.url}/headers", headers={"Host": f"{box['id']}--{PORT}.localhost", TOKEN: link["token"]})
+        assert local.status_code in (401, 404)
+    wrong = new_daemon("--public-url", "https://cay.example", "--service-domain", "example")
+    with pytest.raises(RuntimeError, match="may not be in the service domain"):
+        wrong.start()
+    wrong.process.wait(timeout=60)
+    wrong.close()
