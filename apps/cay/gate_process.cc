@@ -20,6 +20,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "launcher/gate_directory.h"
+#include "launcher_process.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "wire/tlv.h"
@@ -94,6 +96,14 @@ Result<DaemonUser> gate_user(const std::string& wanted) {
   return DaemonUser{kGateUid, kGateUid, "uid " + std::to_string(kGateUid)};
 }
 
+Result<DaemonUser> gate_user_of(const std::string& data) {
+  struct stat info{};
+  const bool there = ::geteuid() == 0 && ::stat((data + "/gate").c_str(), &info) == 0;
+  if (!there || (!launcher_answers(data) && !gate_pid(data))) return gate_user("");
+  const passwd* entry = ::getpwuid(info.st_uid);
+  return DaemonUser{info.st_uid, entry != nullptr ? entry->pw_gid : static_cast<gid_t>(info.st_uid), "uid " + std::to_string(info.st_uid)};
+}
+
 Result<UniqueFd> hold_gate(const std::string& data) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -118,7 +128,7 @@ std::optional<pid_t> gate_pid(const std::string& data) {
 Error become_gate(const GateOptions& options, gate::Life life) {
   const auto go = [&]() -> Result<void> {
     CAY_TRY(const UniqueFd data, os::open_dir(AT_FDCWD, options.settings.data));
-    CAY_TRY(UniqueFd directory, os::ensure_dir(data.get(), "gate", options.user.uid, options.daemon_gid, 02750));
+    CAY_TRY(UniqueFd directory, launcher::open_gate_directory(data.get(), options.user.uid, options.daemon_gid));
     CAY_TRY(UniqueFd settings, settings_file(options.settings));
     const UniqueFd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
     if (!self) return Error::from_errno(errno, "open this program");

@@ -23,6 +23,10 @@ struct GateOptions {
 // root does not start, who we are.
 Result<DaemonUser> gate_user(const std::string& wanted);
 
+// The same for the gate of a data directory that is in use: where a launcher serves it or a gate does, that is who DATA/gate
+// belongs to.
+Result<DaemonUser> gate_user_of(const std::string& data);
+
 // A connection that tells the gate that it is needed, for as long as it is open. Fails if none answers.
 Result<UniqueFd> hold_gate(const std::string& data);
 

@@ -11,7 +11,7 @@ namespace cay::app {
 bool gate_is_ours(const std::string& data, const DaemonUser& user);
 
 // Starts a gate and forks the watcher; call it while this process has one thread. The watcher lives as long as the descriptor.
-// Returns once the gate answers; kUnavailable (gate_failed) if it does not.
+// Returns once the gate answers, or after 2 s: the watcher goes on trying.
 Result<UniqueFd> watch_gate(const GateOptions& options);
 
 }  // namespace cay::app

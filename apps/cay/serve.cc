@@ -353,7 +353,7 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   CAY_TRY(const DaemonUser user, daemon_user(config.run_as));
   const std::string wanted = config.data.empty() ? default_data_dir() : config.data;
   CAY_TRY(DataDir data, open_data_dir(wanted, user));
-  CAY_TRY(const DaemonUser gate, gate_user(""));
+  CAY_TRY(const DaemonUser gate, gate_user_of(data.path));
   if (root) {
     CAY_CHECK(start_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
   } else if (!launcher_answers(data.path)) {

@@ -49,7 +49,9 @@ struct SandboxInfo {
   Limits limits;
   std::string user, workdir;
   Env env;
-  std::string policy;
+  std::string policy;          // from the next start
+  std::string network;         // the way out as of the last start: off, on, unavailable
+  std::string network_reason;  // why it is unavailable
   std::int64_t idle_ttl_s = 0;
   std::int64_t delete_after_stop_s = 0;
   std::int64_t lifetime_s = 0;
@@ -67,7 +69,8 @@ struct UpdateOptions {
   std::optional<std::int64_t> delete_after_stop_s;
   std::optional<std::int64_t> lifetime_s;
   std::optional<bool> commands_keep_awake;
-  std::optional<Limits> limits;  // from the next start; zeros stay as they are
+  std::optional<std::string> policy;  // from the next start
+  std::optional<Limits> limits;       // from the next start; zeros stay as they are
 };
 
 struct ListOptions {
@@ -214,7 +217,8 @@ struct NetworkDecision {
 };
 
 struct NetworkReport {
-  std::string policy;
+  std::string policy;                   // from the next start
+  std::string network, network_reason;  // as SandboxInfo has them
   std::vector<NetworkDecision> items;  // the latest last
   std::uint64_t forgotten = 0;
   std::string json;                    // as it came

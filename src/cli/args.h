@@ -104,7 +104,7 @@ struct ProgramsArgs {
   bool follow = false;
 };
 struct NetArgs {
-  std::string sandbox;
+  std::string sandbox, policy;  // policy: to set; empty: as it is
 };
 struct TopArgs {
   double every_s = 2;

@@ -24,10 +24,24 @@ std::string words_for(const sdk::NetworkDecision& line) {
   return line.reason;
 }
 
+// Of the way out itself, where the policy's name does not say it all.
+std::string state_of(const sdk::NetworkReport& report) {
+  if (report.network == "unavailable") return "no way out: " + printable(report.network_reason) + "\n";
+  const bool wanted = report.policy != "off";
+  if (wanted != (report.network == "on")) return "from its next start; as of the last one the way out is " + report.network + "\n";
+  return "";
+}
+
 }  // namespace
 
 int net_command(Context& at, const NetArgs& args) {
-  const auto report = at.client.sandbox(args.sandbox).network();
+  const auto box = at.client.sandbox(args.sandbox);
+  if (!args.policy.empty()) {
+    sdk::UpdateOptions update;
+    update.policy = args.policy;
+    static_cast<void>(box.update(update));
+  }
+  const auto report = box.network();
   if (at.json) {
     print(report.json + "\n");
     return kOk;
@@ -40,7 +54,7 @@ int net_command(Context& at, const NetArgs& args) {
                     human_size(line.received_bytes), words_for(line)});
     if (!line.remedy.empty()) remedies.insert(printable(line.host) + ": " + printable(line.remedy));
   }
-  print("policy " + report.policy + "\n");
+  print("policy " + report.policy + "\n" + state_of(report));
   if (!rows.empty()) print(table({"LAST", "HOST", "PORT", "VERDICT", "COUNT", "OUT", "IN", "WHY"}, rows));
   if (report.forgotten > 0) print(std::to_string(report.forgotten) + " older lines made room\n");
   if (!remedies.empty()) print("\nTo allow:\n");

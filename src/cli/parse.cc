@@ -398,8 +398,10 @@ class Parser {
 
     auto net = std::make_shared<NetArgs>();
     sub = add<NetArgs>("net", "What a sandbox tried to reach: allowed and refused, and what would allow it",
-        "  cay net box\n  cay net box --json\n\nOf a stopped sandbox too: nothing is woken.\n",
+        "  cay net box\n  cay net box --json\n  cay net box --policy packages     from its next start (cay stop box, then use it)\n\n"
+        "Of a stopped sandbox too: nothing is woken.\n",
         [net](Texts&) { return *net; });
+    sub->add_option("--policy", net->policy, "Change what it may reach: off, packages or open, from its next start");
     sub->add_option("SANDBOX", net->sandbox, "Id or name")->required();
 
     auto top = std::make_shared<TopArgs>();

@@ -109,6 +109,8 @@ sdk::SandboxInfo sandbox_from(const json::object& from) {
   out.workdir = string_in(from, "workdir");
   out.env = strings_in(from, "env");
   out.policy = string_in(from, "policy");
+  out.network = string_in(object_in(from, "network"), "state");
+  out.network_reason = string_in(object_in(from, "network"), "reason");
   out.idle_ttl_s = integer_in(from, "idle_ttl_s").value_or(0);
   out.delete_after_stop_s = integer_in(from, "delete_after_stop_s").value_or(0);
   out.lifetime_s = integer_in(from, "lifetime_s").value_or(0);
@@ -208,6 +210,8 @@ sdk::NetworkReport network_from(const json::object& from) {
                                 .received_bytes = number_in(line, "received_bytes")};
   };
   return {.policy = string_in(from, "policy"),
+          .network = string_in(object_in(from, "network"), "state"),
+          .network_reason = string_in(object_in(from, "network"), "reason"),
           .items = list_from(from, "items", decision_from),
           .forgotten = number_in(from, "forgotten"),
           .json = codec::write(from)};

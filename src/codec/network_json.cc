@@ -1,5 +1,6 @@
 #include "codec/network_json.h"
 
+#include "codec/model_json.h"
 #include "codec/time.h"
 #include "codec/utf8.h"
 
@@ -23,7 +24,7 @@ std::string remedy_for(const NetworkDecision& decision) {
   const std::string& why = decision.reason;
   if (decision.allowed) return "";
   if (why == "not_in_policy" || why == "port_not_in_policy" || why == "not_tls" || why == "not_http" || why == "names_no_host") {
-    return "cay create --policy open; or, for every sandbox, add \"" + at + "\" to network.hosts in the daemon's settings";
+    return "cay net SANDBOX --policy open, from its next start; or, for every sandbox, add \"" + at + "\" to network.hosts in the daemon's settings";
   }
   if (why == "private_address") {
     return "add \"" + shown(decision.address.empty() ? "ADDRESS" : decision.address) + "\" to network.networks in the daemon's settings";
@@ -46,7 +47,7 @@ json::object to_json(const NetworkReport& report) {
                                     {"sent_bytes", item.sent_bytes},
                                     {"received_bytes", item.received_bytes}});
   }
-  return {{"policy", report.policy}, {"items", std::move(items)}, {"forgotten", report.forgotten}};
+  return {{"policy", report.policy}, {"network", to_json(report.network)}, {"items", std::move(items)}, {"forgotten", report.forgotten}};
 }
 
 }  // namespace cay::codec

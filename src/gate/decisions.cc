@@ -1,7 +1,13 @@
 #include "gate/decisions.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <iterator>
 
+#include "base/unique_fd.h"
 #include "os/file.h"
 
 namespace cay::gate {
@@ -14,10 +20,21 @@ std::string line_of(const wire::DecisionMsg& item) {
   return item.host + '\n' + std::to_string(item.port) + (item.allowed ? "+" : "-") + item.reason;
 }
 
+Result<void> write_new(int directory, const std::string& name, const std::string& bytes) {
+  ::unlinkat(directory, name.c_str(), 0);
+  const UniqueFd fd(::openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kFileMode));
+  if (!fd || ::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
+    const int err = errno;
+    ::unlinkat(directory, name.c_str(), 0);
+    return Error::from_errno(err, "write what was decided");
+  }
+  return {};
+}
+
 }  // namespace
 
-Decisions::Decisions(int directory, std::string sandbox_id, std::string policy)
-    : directory_(directory), file_(std::move(sandbox_id) + ".net"), policy_(std::move(policy)) {
+Decisions::Decisions(int directory, const std::string& sandbox_id, std::string policy)
+    : directory_(directory), file_(sandbox_id + ".net"), keeper_(sandbox_id + ".sock"), policy_(std::move(policy)) {
   const auto text = os::read_file(directory_, file_, kMostFile);
   const auto old = text ? wire::decode<wire::DecisionsMsg>(*text) : std::nullopt;
   if (!old) return;
@@ -71,7 +88,19 @@ Result<void> Decisions::write() {
   message.forgotten = forgotten_;
   message.items.assign(items_.begin(), items_.end());
   dirty_ = false;
-  return os::replace_file(directory_, file_, wire::encode(message), kFileMode);
+  const std::string fresh = file_ + ".new";
+  CAY_CHECK(write_new(directory_, fresh, wire::encode(message)));
+  // A file that is no longer there was removed with its sandbox, and must not come back: an exchange fails then.
+  const bool exchanged = ::renameat2(directory_, fresh.c_str(), directory_, file_.c_str(), RENAME_EXCHANGE) == 0;
+  const bool first = !exchanged && (errno == EINVAL || (!written_ && keeper_is_there()));
+  if (first && ::renameat(directory_, fresh.c_str(), directory_, file_.c_str()) != 0) return Error::from_errno(errno, "write what was decided");
+  if (!first) ::unlinkat(directory_, fresh.c_str(), 0);
+  written_ = true;
+  return {};
+}
+
+bool Decisions::keeper_is_there() const {
+  return ::faccessat(directory_, keeper_.c_str(), F_OK, 0) == 0;  // the launcher removes it before the file
 }
 
 }  // namespace cay::gate

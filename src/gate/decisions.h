@@ -19,7 +19,7 @@ class Decisions {
   static constexpr std::size_t kMost = 256;
 
   // Goes on with what an earlier gate wrote, if it can be read.
-  Decisions(int directory, std::string sandbox_id, std::string policy);
+  Decisions(int directory, const std::string& sandbox_id, std::string policy);
 
   struct What {
     std::string host;
@@ -33,17 +33,21 @@ class Decisions {
   Line note(const What& what, UnixMillis now);
   void moved(const Line& line, std::uint64_t sent, std::uint64_t received);
 
-  bool dirty() const { return dirty_; }
+  bool dirty() const { return dirty_; }  // since the last write; not before the first decision
+  // Nothing of a sandbox that is gone: its file is not made again.
   Result<void> write();
 
  private:
+  bool keeper_is_there() const;
+
   int directory_;
-  std::string file_;
+  std::string file_, keeper_;
   std::string policy_;
   std::list<wire::DecisionMsg> items_;  // the latest last
   std::map<Line, std::list<wire::DecisionMsg>::iterator> by_line_;
   std::uint64_t forgotten_ = 0;
-  bool dirty_ = true;
+  bool dirty_ = false;
+  bool written_ = false;
 };
 
 }  // namespace cay::gate

@@ -18,6 +18,7 @@ class DecisionsTest : public ::testing::Test {
     char path[] = "/tmp/cay-decisions-XXXXXX";
     path_ = ::mkdtemp(path);
     dir_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    EXPECT_TRUE(os::replace_file(dir_.get(), "id.sock", "", 0600));  // its keeper is there
   }
   void TearDown() override { EXPECT_TRUE(os::remove_tree(AT_FDCWD, path_)); }
   wire::DecisionsMsg written() { return *wire::decode<wire::DecisionsMsg>(*os::read_file(dir_.get(), "id.net", 1 << 20)); }
@@ -43,6 +44,25 @@ TEST_F(DecisionsTest, CountsByKindTheLatestLast) {
   EXPECT_EQ(got.items[1].first_at, 10);
   EXPECT_EQ(got.items[1].last_at, 30);
   EXPECT_EQ(got.items[1].received_bytes, 7U);
+}
+
+TEST_F(DecisionsTest, OfASandboxThatIsGoneNothingIsMadeAgain) {
+  Decisions decisions(dir_.get(), "id", "packages");
+  EXPECT_FALSE(decisions.dirty()) << "nothing was decided";
+  const auto decide = [&] { decisions.note({.host = "a.test", .address = {}, .port = 0, .allowed = true, .reason = {}}, 1); };
+  decide();
+  ASSERT_TRUE(decisions.write());
+  ASSERT_TRUE(os::remove_tree(dir_.get(), "id.sock"));  // a stop: what was still to be told is told
+  decide();
+  ASSERT_TRUE(decisions.write());
+  EXPECT_EQ(written().items[0].count, 2U);
+  ASSERT_TRUE(os::remove_tree(dir_.get(), "id.net"));
+  decide();
+  ASSERT_TRUE(decisions.write());
+  Decisions late(dir_.get(), "id", "packages");
+  late.note({.host = "a.test", .address = {}, .port = 0, .allowed = true, .reason = {}}, 1);
+  ASSERT_TRUE(late.write());
+  EXPECT_TRUE(os::list_dir(dir_.get())->empty());
 }
 
 TEST_F(DecisionsTest, TheOldestMakesRoom) {

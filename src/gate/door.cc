@@ -15,11 +15,11 @@ constexpr std::size_t kPerFamily = 2;  // TCP, then UDP
 
 }  // namespace
 
-Door::Door(House& house, std::string sandbox_id, const std::string& policy, std::vector<UniqueFd> sockets)
+Door::Door(House& house, const std::string& sandbox_id, const std::string& policy, std::vector<UniqueFd> sockets)
     : house_(house),
       policy_(policy, house.packages),
       policy_name_(policy),
-      decisions_(house.directory, std::move(sandbox_id), policy),
+      decisions_(house.directory, sandbox_id, policy),
       written_(house.loop),
       children_(house.loop) {
   for (UniqueFd& fd : sockets) sockets_.emplace_back(house.loop, fd.release());

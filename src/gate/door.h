@@ -34,7 +34,7 @@ class Door {
   static constexpr std::size_t kMostQuestions = 128;  // being answered at once
 
   // `sockets` as wire::Lent tells.
-  Door(House& house, std::string sandbox_id, const std::string& policy, std::vector<UniqueFd> sockets);
+  Door(House& house, const std::string& sandbox_id, const std::string& policy, std::vector<UniqueFd> sockets);
 
   // Serves until it is cancelled; what is open is then reset.
   asio::awaitable<void> run();

@@ -5,6 +5,7 @@
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -69,6 +70,8 @@ class Gate {
       return Error::from_errno(errno, "watch for sandboxes");
     }
     CAY_TRY(UniqueFd control, os::listen_unix(config_.directory, kControl, ::geteuid(), ::getegid()));
+    // The daemon's group, which the directory gives to what is made in it, may ask whether we serve.
+    if (::fchmodat(config_.directory, kControl, 0660, 0) != 0) return Error::from_errno(errno, "let the daemon reach the gate");
     // What is there already, after the watch: nothing falls between.
     CAY_TRY(const auto names, os::list_dir(config_.directory));
     for (const std::string& name : names) consider(name);

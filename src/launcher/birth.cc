@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
@@ -137,6 +138,7 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.init.memory_bytes = plan.limits.memory_bytes;
   keeper.init.fresh_disk = plan.fresh_disk;
   keeper.init.network = plan.network;
+  keeper.init.network_required = plan.network_required;
   keeper.joins_group = !host.groups.clones_into();
   CAY_TRY(os::Cloned cloned, os::clone_process(0, keeper.joins_group ? -1 : groups.keeper.get()));
   if (cloned.pid == 0) run_keeper(host, std::move(keeper));  // never returns
@@ -153,7 +155,8 @@ Result<Birth::State> Birth::advance() {
   auto message = os::receive_message(control_.get());
   if (!message && message.error().code == Code::kNotReady) return State::kWaiting;
   if (!message || message->bytes.empty()) return failure();
-  if (message->bytes == "ready") {
+  if (message->bytes == "ready" || message->bytes.starts_with("ready ")) {
+    no_network_ = message->bytes.substr(std::min<std::size_t>(message->bytes.size(), 6));
     CAY_CHECK(host_->disks.limit(id_, disk_bytes_));  // its root is mounted, and nothing of the guest's runs yet
     CAY_CHECK(host_->step("confirm"));
     return State::kReady;

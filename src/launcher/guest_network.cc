@@ -61,7 +61,7 @@ void add_route(os::NetlinkBatch& batch, const Network& to, std::uint8_t type, co
   batch.attribute(RTA_PREFSRC, bytes_of(own));
 }
 
-std::string links_of(bool v4, const std::vector<Network>& allowed) {
+std::string own_addresses(bool v4) {
   os::NetlinkBatch batch;
   if (v4) {
     ifinfomsg head{};
@@ -70,8 +70,14 @@ std::string links_of(bool v4, const std::vector<Network>& allowed) {
     head.ifi_change = IFF_UP;
     batch.message(RTM_NEWLINK, 0, head);
   }
+  add_address(batch, known(v4 ? wire::kGuestV4 : wire::kGuestV6));
+  batch.ask_for_answer();
+  return std::string(batch.bytes());
+}
+
+std::string routes_of(bool v4, const std::vector<Network>& allowed) {
+  os::NetlinkBatch batch;
   const IpAddress own = known(v4 ? wire::kGuestV4 : wire::kGuestV6);
-  add_address(batch, own);
   for (const Network& network : special_networks()) {
     if (network.address.is_v4() == v4) add_route(batch, network, RTN_PROHIBIT, own);
   }
@@ -114,10 +120,25 @@ Result<void> listen_on(const char* address, std::vector<UniqueFd>& out) {
   return {};
 }
 
-Error unsupported(Error why) {
+Error unsupported(const Error& why) {
   return Error{Code::kUnsupported, "network_unsupported",
-               std::string(kNoNetwork) + " (" + why.message +
-                   "): `cay doctor` tells what is missing; only policy 'off' works", why.os_errno};
+               std::string(kNoNetwork) + " (" + why.message + "): `cay doctor` tells what is missing", why.os_errno};
+}
+
+// Rules before routes: without them a connection to any address would end at the sandbox's own servers.
+Result<std::vector<UniqueFd>> redirect(const GuestNetwork& plan) {
+  CAY_TRY(const UniqueFd filters, os::open_netlink(NETLINK_NETFILTER));
+  CAY_CHECK(os::send_netlink(filters.get(), plan.filter, "make the nf_tables rules"));
+  CAY_TRY(const UniqueFd routes, os::open_netlink(NETLINK_ROUTE));
+  CAY_CHECK(os::send_netlink(routes.get(), plan.routes, "make the routes"));
+  const auto six = os::send_netlink(routes.get(), plan.routes_v6, "make the routes of IPv6");
+  std::vector<UniqueFd> out;
+  CAY_CHECK(listen_on(wire::kGuestV4, out));
+  // A kernel without IPv6: its addresses are then unreachable inside, as they are outside.
+  if (six) {
+    CAY_CHECK(listen_on(wire::kGuestV6, out));
+  }
+  return out;
 }
 
 }  // namespace
@@ -129,24 +150,20 @@ Result<GuestNetwork> plan_guest_network(const std::vector<std::string>& allowed)
     if (!network) return Error{Code::kInvalidArgument, "bad_request", "'" + text.substr(0, 64) + "' is no network", 0};
     networks.push_back(*network);
   }
-  return GuestNetwork{links_of(true, networks), links_of(false, networks), guest_filter()};
+  return GuestNetwork{routes_of(true, networks), routes_of(false, networks), guest_filter()};
+}
+
+Result<void> set_up_loopback() {
+  CAY_TRY(const UniqueFd links, os::open_netlink(NETLINK_ROUTE));
+  CAY_CHECK(os::send_netlink(links.get(), own_addresses(true), "bring lo up"));
+  static_cast<void>(os::send_netlink(links.get(), own_addresses(false), "give lo its IPv6 address"));  // where there is IPv6
+  return {};
 }
 
 Result<std::vector<UniqueFd>> set_up_guest_network(const GuestNetwork& plan) {
-  CAY_TRY(const UniqueFd routes, os::open_netlink(NETLINK_ROUTE));
-  CAY_CHECK(os::send_netlink(routes.get(), plan.links, "make the routes"));
-  const auto six = os::send_netlink(routes.get(), plan.links_v6, "make the routes of IPv6");
-  auto filters = os::open_netlink(NETLINK_NETFILTER);
-  if (!filters) return unsupported(std::move(filters).error());
-  auto filtered = os::send_netlink(filters->get(), plan.filter, "make the nf_tables rules");
-  if (!filtered) return unsupported(std::move(filtered).error());
-  std::vector<UniqueFd> out;
-  CAY_CHECK(listen_on(wire::kGuestV4, out));
-  // A kernel without IPv6: its addresses are then unreachable inside, as they are outside.
-  if (six) {
-    CAY_CHECK(listen_on(wire::kGuestV6, out));
-  }
-  return out;
+  auto made = redirect(plan);
+  if (!made) return unsupported(made.error());
+  return made;
 }
 
 }  // namespace cay::launcher

@@ -15,17 +15,22 @@ inline constexpr const char* kNoNetwork = "this host's kernel cannot give a sand
 
 // Netlink messages, the same for every sandbox with the same `allowed`: built once.
 struct GuestNetwork {
-  std::string links;     // rtnetlink: lo, addresses and routes of IPv4
-  std::string links_v6;  // the same of IPv6
-  std::string filter;    // nf_tables
+  std::string routes;     // rtnetlink, IPv4
+  std::string routes_v6;  // the same of IPv6
+  std::string filter;     // nf_tables
 };
 
 // `allowed`: networks in special ranges that the operator opens ("10.1.0.0/16"). kInvalidArgument: one is none.
 Result<GuestNetwork> plan_guest_network(const std::vector<std::string>& allowed);
 
-// Of the current network namespace, which must be new; needs CAP_NET_ADMIN over it. Returns the sockets that the gate
-// answers on: TCP and UDP of IPv4, then the same of IPv6 where there is IPv6. Fails kUnsupported (network_unsupported)
-// where the kernel lacks a part.
+// Both are of the current network namespace, which must be new, and need CAP_NET_ADMIN over it.
+
+// lo, up and with the sandbox's own addresses: of every sandbox, so that its host name means the same under every policy.
+Result<void> set_up_loopback();
+
+// After set_up_loopback(). Returns the sockets that the gate answers on: TCP and UDP of IPv4, then the same of IPv6 where
+// there is IPv6. Fails kUnsupported (network_unsupported) where the kernel lacks a part: nothing outside is reached then, and
+// loopback works.
 Result<std::vector<UniqueFd>> set_up_guest_network(const GuestNetwork& plan);
 
 }  // namespace cay::launcher

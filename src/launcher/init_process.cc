@@ -21,7 +21,6 @@
 #include "launcher/guest_root.h"
 #include "launcher/init_filter.h"
 #include "os/caps.h"
-#include "os/net.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
 
@@ -42,7 +41,22 @@ Result<void> drop_everything() {
   return {};
 }
 
+// The sockets that the gate answers on. None, and `missing` says why: the host cannot give them, and nobody insists.
+Result<std::vector<UniqueFd>> make_network(const InitPlan& plan, std::string& missing) {
+  CAY_CHECK(set_up_loopback());
+  if (plan.network == nullptr) return std::vector<UniqueFd>();
+  const bool injected = plan.fail_step == "make the way out";
+  auto lent = injected ? Error{Code::kUnsupported, "network_unsupported", std::string(kNoNetwork) + " (a test)", EIO}
+                       : set_up_guest_network(*plan.network);
+  if (lent || plan.network_required) return lent;
+  missing = lent.error().message;
+  return std::vector<UniqueFd>();
+}
+
 Result<void> become_init(const InitPlan& plan) {
+  // First: the launcher prepares the mounts meanwhile.
+  std::string missing;
+  CAY_TRY(const std::vector<UniqueFd> lent, make_network(plan, missing));
   CAY_TRY(os::Message mounts, os::receive_message(plan.launcher_fd));
   if (mounts.bytes.empty() || mounts.fds.size() < 3) {
     return Error{Code::kUnavailable, "launcher_gone", "the launcher ended meanwhile", 0};
@@ -57,19 +71,13 @@ Result<void> become_init(const InitPlan& plan) {
   GuestRoot root(plan);
   CAY_CHECK(root.build(std::move(mounts.fds), std::move(disk), std::move(devices)));
   CAY_CHECK(set_names(plan));
-  std::vector<UniqueFd> lent;
-  if (plan.network != nullptr) {
-    CAY_TRY(lent, set_up_guest_network(*plan.network));
-  } else if (!os::bring_loopback_up()) {
-    return Error::from_errno(errno, "bring lo up");
-  }
   const UniqueFd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const UniqueFd devpts(::open("/dev/pts", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!top || !devpts) return Error::from_errno(errno, "open the new root");
   CAY_CHECK(drop_everything());
   std::vector<int> handed{top.get(), devpts.get()};
   for (const UniqueFd& socket : lent) handed.push_back(socket.get());
-  return os::send_message(plan.keeper_fd, "up", handed);
+  return os::send_message(plan.keeper_fd, missing.empty() ? "up" : "up " + missing, handed);
 }
 
 // Reaps until the lifeline closes. SIGCHLD comes by descriptor: no handler, so the kernel goes on

@@ -58,6 +58,9 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
 // guest's, and a process may always go back to the lowest value that root gave it (proc(5), oom_score_adj).
 Result<void> be_an_ordinary_victim() { return os::write_file(AT_FDCWD, "/proc/self/oom_score_adj", "0"); }
 
+// Of init's answer: up, without the way out that was wanted, and why.
+constexpr std::string_view kUpWithout = "up ";
+
 Result<void> become(uid_t uid) {
   if (::setgroups(0, nullptr) != 0) return Error::from_errno(errno, "setgroups");
   if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "keep capabilities");
@@ -126,7 +129,10 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   context.init_pidfd = init->pidfd.release();
   context.root_fd = message.fds[0].release();
   context.devpts_fd = message.fds[1].release();
-  if (plan.gate_fd >= 0) {
+  if (message.bytes.starts_with(kUpWithout)) plan.no_network = message.bytes.substr(kUpWithout.size());
+  if (plan.gate_fd >= 0 && !plan.no_network.empty()) {
+    ::close(plan.gate_fd);  // nobody waits for sockets that are not there
+  } else if (plan.gate_fd >= 0) {
     context.gate_fd = plan.gate_fd;
     context.policy = plan.policy;
     for (std::size_t i = 2; i < message.fds.size(); ++i) context.lent_fds.push_back(message.fds[i].release());
@@ -155,7 +161,7 @@ void run_keeper(const Host& host, KeeperPlan plan) {
     (void)os::send_message(plan.control_fd, context.error().message);
     ::_exit(1);
   }
-  (void)os::send_message(plan.control_fd, "ready");
+  (void)os::send_message(plan.control_fd, plan.no_network.empty() ? "ready" : "ready " + plan.no_network);
   ::close(plan.control_fd);
   keeper::run(*context);
 }

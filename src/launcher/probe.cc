@@ -188,7 +188,7 @@ Feature program_record() {
 
 // All of it for real, in namespaces that are gone at once.
 Feature way_out() {
-  Feature feature{"network", false, "", "sandboxes can have no policy but off", "modprobe -a nf_tables nft_chain_nat nft_nat nft_reject_inet nf_conntrack"};
+  Feature feature{"network", false, "", "sandboxes come up without a way out; one that asks for a policy by name is refused", "modprobe -a nf_tables nft_chain_nat nft_nat nft_reject_inet nf_conntrack"};
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return feature;
   const UniqueFd from_child(ends[0]);
@@ -200,7 +200,9 @@ Feature way_out() {
   }
   if (child->pid == 0) {
     std::string words = "-";
-    if (const auto plan = plan_guest_network({}); plan) {
+    const auto plan = plan_guest_network({});
+    const auto loopback = set_up_loopback();
+    if (plan && loopback) {
       const auto made = set_up_guest_network(*plan);
       words = made ? (made->size() > 2 ? "+6" : "+4") : made.error().message;
     }

@@ -53,7 +53,6 @@ class Sandboxes {
     UniqueFd pidfd;
     pid_t child = 0;  // the keeper, while it is ours to reap
     std::optional<Birth> birth;
-    std::string policy;  // as asked for: told in the answer
     std::optional<ReplyTo> creator;
     Clock::time_point deadline;  // of the birth; in kEnding: of the next try
     // kEnding

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "model/sandbox.h"
 
 namespace cay {
 
@@ -22,6 +23,7 @@ struct NetworkDecision {
 
 struct NetworkReport {
   std::string policy;
+  SandboxNetwork network;
   std::vector<NetworkDecision> items;  // the latest last
   std::uint64_t forgotten = 0;         // lines that made room for newer ones
 };

@@ -323,9 +323,11 @@ struct CreateSandbox {
   bool record_programs = false;   // wire/program_record.h
   std::string policy{};           // lent to the gate with the sandbox's sockets; empty or "off": no way out at all
   std::vector<std::string> networks{};  // special ranges that the operator opens, as "10.1.0.0/16"
+  bool network_required = false;        // fail where the host cannot give a way out; else come up without, and say so
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, hostname); v(3, snapshot_id); v(4, cpu_millicores); v(5, memory_bytes);
     v(6, disk_bytes); v(7, pids); v(8, spool_bytes); v(9, record_programs); v(10, policy); v(11, networks);
+    v(12, network_required);
   }
 };
 
@@ -341,9 +343,10 @@ struct Created {
   std::string disk_enforced_by;  // "btrfs qgroup", "" if nothing enforces it
   bool record_programs = false;  // a launcher of before does not know the wish
   std::string policy{};          // the same
+  std::string no_network{};      // why it has no way out, though its policy asks for one
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, keeper_pid); v(3, disk_enforced_by); v(4, record_programs);
-    v(5, policy);
+    v(5, policy); v(6, no_network);
   }
 };
 
@@ -353,7 +356,10 @@ struct SandboxEntry {
   bool has_disk = false;
   std::int64_t keeper_pid = 0;
   std::string reason;  // kDied
-  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, alive); v(3, has_disk); v(4, keeper_pid); v(5, reason); }
+  std::string policy{}, no_network{};  // while alive, as in Created
+  template <class V> void fields(V& v) {
+    v(1, sandbox_id); v(2, alive); v(3, has_disk); v(4, keeper_pid); v(5, reason); v(6, policy); v(7, no_network);
+  }
 };
 
 // What the default snapshot is made with, beside the host's own system. Empty: nothing of that kind.

@@ -218,6 +218,27 @@ def test_off_has_no_way_at_all(gated):
     box.close()
 
 
+def test_a_policy_is_changed_from_the_next_start(gated):
+    box = Box(gated, "off")
+    reach = {"host": V4, "port": 7003}
+    assert box.attempt(reach)[0] != ["ping"]
+    told = gated.cli("net", box.name, "--policy", "packages")
+    assert told.code == 0 and "from its next start" in told.text, told
+    assert box.attempt(reach)[0] != ["ping"]
+    assert gated.cli("stop", box.name).code == 0
+    assert box.attempt(reach, {"host": "allowed.gate.test", "port": 80, "kind": "http"})[0] == ["ping", "hello allowed.gate.test"]
+    assert gated.cli("net", box.name, "--policy", "off").code == 0 and gated.cli("stop", box.name).code == 0
+    assert box.attempt(reach)[0] != ["ping"]
+    own = box.python("import socket; s = socket.create_server(('', 9)); print(socket.create_connection((socket.gethostname(), 9), timeout=5) and 'own')")
+    assert own.text == "own\n", own  # its host name means itself under every policy
+    box.close()
+
+
+def test_doctor_tells_of_the_gate(gated):
+    features = {feature["name"]: feature for feature in json.loads(gated.cli("doctor", "--json").text)["features"]}
+    assert features["network"]["ok"] and features["gate"]["ok"], features
+
+
 def test_nobody_inside_has_the_hosts_network(gated, packages, everything):
     ours = os.readlink("/proc/self/ns/net")
     for box in (packages, everything):

@@ -94,6 +94,9 @@ class LiveSandbox {
  public:
   virtual ~LiveSandbox() = default;
 
+  // The way out that its start gave it. Absent: whoever started it knew of none, or nobody knows.
+  virtual std::optional<SandboxNetwork> network() const { return std::nullopt; }
+
   // Get-or-create by spec.id. Fails kConflict (same id, other request, unless ignore_mismatch),
   // kInvalidArgument (reason bad_cwd, bad_user, command_not_found with the errno), kExhausted.
   virtual Task<Command> start(CommandSpec spec) = 0;
@@ -145,7 +148,10 @@ struct BootSpec {
   Limits limits;          // no zeros
   RunConfig run;          // image < snapshot < sandbox, layered; for every command
   bool record_programs = false;  // kUnsupported (programs_unsupported) where the host cannot
-  std::string policy{};          // off: no way out; else kUnsupported (network_unsupported) where the host cannot
+  std::string policy{};          // off: no way out
+  // kUnsupported (network_unsupported) where the host cannot give what `policy` asks for; false: it comes up without, and
+  // LiveSandbox::network() says so.
+  bool network_required = false;
 };
 
 // How a live sandbox ended without being asked to.
