@@ -10,7 +10,7 @@ import time
 
 import outside_world as world_of
 import pytest
-from harness import new_daemon, processes_of, slow, wait_until
+from harness import CAY, new_daemon, processes_of, slow, wait_until
 from outside_world import BULK, OWN, UNLISTED, V4, V6, World, bulk_digest
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
@@ -385,6 +385,30 @@ def test_what_the_operator_does_not_allow_is_refused(own_daemon, tmp_path):
         refused = http.post("/api/v1/sandboxes", json={"policy": "open"})
         assert refused.status_code == 403 and refused.json()["error"]["reason"] == "policy_not_allowed"
         assert http.post("/api/v1/sandboxes", json={"policy": "some"}).status_code == 400
+
+
+def test_a_users_own_daemon_has_a_gate_of_that_user():
+    """No capability but the launcher's is needed: neither the daemon's nor the gate's."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root, to be somebody else")
+    uid = 61235
+    daemon = new_daemon()
+    try:
+        subprocess.run([CAY, "launcher", "--data", daemon.data, "--daemon-uid", str(uid), "--detach"], check=True, timeout=60)
+        daemon.prefix = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"]
+        daemon.start()
+        box = json.loads(daemon.cli("create", "--json", "--name", "box").text)
+        assert box["policy"] == "packages" and box["network"] == {"state": "on", "reason": ""}, box
+        status = pathlib.Path(f"/proc/{serving_pid(daemon)}/status").read_text()
+        assert f"Uid:\t{uid}\t" in status and "CapEff:\t0000000000000000\n" in status, status
+        ask = "import socket\ntry: socket.getaddrinfo('example.com', 80)\nexcept socket.gaierror as error: print(error.errno == socket.EAI_NONAME)"
+        got = daemon.cli("exec", "box", "--", "python3", "-c", ask)
+        assert got.text == "True\n", got  # refused by the gate, not unanswered
+        assert wait_until(lambda: json.loads(daemon.cli("net", "--json", "box").text)["items"], "its line")[0]["reason"] == "not_in_policy"
+        features = {feature["name"]: feature for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]}
+        assert features["gate"]["ok"], features["gate"]
+    finally:
+        daemon.close()
 
 
 def host_setting(*words):
