@@ -99,6 +99,7 @@ TEST_F(CreateTest, APolicyAskedForByNameIsHadOrRefused) {
   // Once it is there, a start does not lock its files up.
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
   runtime.no_network = "the module is gone";
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
   ASSERT_TRUE(run(core->commands().list(alice, "box")));
   EXPECT_FALSE(runtime.boots.back().network_required);
 }

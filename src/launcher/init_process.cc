@@ -54,13 +54,14 @@ Result<std::vector<UniqueFd>> make_network(const InitPlan& plan, std::string& mi
 }
 
 Result<void> become_init(const InitPlan& plan) {
-  // First: the launcher prepares the mounts meanwhile.
+  // First: the launcher prepares the mounts meanwhile. A failure is told once they have come, or it would be lost in their sending.
   std::string missing;
-  CAY_TRY(const std::vector<UniqueFd> lent, make_network(plan, missing));
+  auto network = make_network(plan, missing);
   CAY_TRY(os::Message mounts, os::receive_message(plan.launcher_fd));
   if (mounts.bytes.empty() || mounts.fds.size() < 3) {
     return Error{Code::kUnavailable, "launcher_gone", "the launcher ended meanwhile", 0};
   }
+  CAY_TRY(const std::vector<UniqueFd> lent, std::move(network));
   // Files are made as guest root; the other ids stay the keeper's. The id maps are written by now.
   ::setfsgid(0);
   ::setfsuid(0);
