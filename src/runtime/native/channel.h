@@ -55,6 +55,9 @@ class Channel {
   bool finished_ = false;
 };
 
+// What a peer said in a kError. A code that is none of ours is kInternal.
+Error to_error(wire::ErrorMsg message);
+
 // Decodes a frame's payload as M if its type is `type`. Otherwise kInternal (protocol_error), which
 // the caller returns.
 Error unexpected_frame(const wire::Frame& frame, std::string_view wanted);

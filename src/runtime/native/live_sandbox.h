@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/ports/runtime.h"
+#include "runtime/native/passed_tunnels.h"
 #include "runtime/native/persistent_link.h"
 
 namespace cay::runtime {
@@ -12,7 +13,7 @@ class NativeLiveSandbox final : public core::LiveSandbox {
  public:
   // `disk_reserve`: what commands' output leaves free on the spools' disk.
   explicit NativeLiveSandbox(std::shared_ptr<PersistentLink> line, std::uint64_t disk_reserve = 0)
-      : line_(std::move(line)), disk_reserve_(disk_reserve) {}
+      : line_(std::move(line)), tunnels_(std::make_shared<PassedTunnels>(line_)), disk_reserve_(disk_reserve) {}
   // Closes the connection: readers that are left fail with kLost; the keeper lives on.
   ~NativeLiveSandbox() override;
 
@@ -47,6 +48,7 @@ class NativeLiveSandbox final : public core::LiveSandbox {
 
  private:
   std::shared_ptr<PersistentLink> line_;
+  std::shared_ptr<PassedTunnels> tunnels_;
   std::uint64_t disk_reserve_ = 0;
 };
 
