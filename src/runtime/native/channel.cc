@@ -79,6 +79,8 @@ asio::awaitable<void> Channel::changed() {
   co_await wait_until(state_->changed, Deadline::max());
 }
 
+void Channel::wake() { state_->changed.notify(); }
+
 Error to_error(wire::ErrorMsg message) {
   const bool known = message.code >= static_cast<std::uint32_t>(Code::kInvalidArgument) &&
                      message.code <= static_cast<std::uint32_t>(Code::kInternal);

@@ -40,6 +40,7 @@ class Channel {
   // Returns when something may have come, or the link was lost: look with poll(). For those who share
   // a channel; every one of them is woken.
   asio::awaitable<void> changed();
+  void wake();  // those who wait there
 
   // The peer's last word came: no kCancel is needed.
   void finish();

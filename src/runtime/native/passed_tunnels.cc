@@ -20,7 +20,7 @@ namespace {
 
 using ErrorCode = boost::system::error_code;
 
-constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::size_t kPiece = 256 * 1024;
 constexpr std::size_t kIdle = 4;
 constexpr Millis kConnectLimit{8'000};
 
@@ -110,15 +110,17 @@ class PassedTunnels::Tunnel final : public core::Tunnel {
   Task<Bytes> read() override {
     if (broken_) co_return *broken_;
     if (ended_) co_return Bytes();
-    Bytes piece(kPiece, '\0');
+    // One buffer for all tunnels of a loop: nothing is kept for an idle one, and nothing cleared for a few bytes.
+    thread_local std::array<char, kPiece> scratch;
     ErrorCode failed;
-    const std::size_t got = co_await socket_.async_read_some(asio::buffer(piece), to(failed));
-    if (!failed) {
-      piece.resize(got);
-      co_return piece;
+    std::size_t got = socket_.read_some(asio::buffer(scratch), failed);
+    while (failed == asio::error::would_block) {
+      co_await socket_.async_wait(StreamSocket::wait_read, to(failed));
+      if (broken_) co_return *broken_;
+      co_await throw_if_cancelled();
+      if (!failed) got = socket_.read_some(asio::buffer(scratch), failed);
     }
-    if (broken_) co_return *broken_;
-    co_await throw_if_cancelled();
+    if (!failed) co_return Bytes(scratch.data(), got);
     if (failed != asio::error::eof) co_return fail(broke_off(failed.value()));
     // The end of a program that was killed with its keeper, or whose breaking off was told to write(), is none.
     if (write_failed_) co_return fail(broke_off(write_failed_.value()));
@@ -146,8 +148,8 @@ class PassedTunnels::Tunnel final : public core::Tunnel {
     co_return Result<void>();
   }
 
-  void close(const Error& why) {
-    broken_ = why;
+  void break_off(Error why) override {
+    broken_ = std::move(why);
     ErrorCode ignored;
     socket_.close(ignored);
   }
@@ -171,7 +173,7 @@ PassedTunnels::~PassedTunnels() = default;
 void PassedTunnels::close(const Error& why) {
   closed_ = why;
   idle_.clear();
-  for (Tunnel* one : std::exchange(open_, {})) one->close(why);
+  for (Tunnel* one : std::exchange(open_, {})) one->break_off(why);
 }
 
 Task<std::unique_ptr<PassedTunnels::Desk>> PassedTunnels::free_desk() {
