@@ -27,7 +27,7 @@ class ByteSource {
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  // The next bytes, at most 64 KiB; none: the other side will send no more.
+  // The next bytes, at most 256 KiB; none: the other side will send no more.
   virtual Task<Bytes> read() = 0;
   // Completes when all bytes are on their way: awaiting it is back-pressure.
   virtual Task<void> write(Bytes bytes) = 0;

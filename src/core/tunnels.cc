@@ -21,6 +21,7 @@ class HeldTunnel : public Tunnel {
     co_return written;
   }
   Task<void> shut_write() override { return inner_->shut_write(); }
+  void break_off(Error why) override { inner_->break_off(std::move(why)); }
 
  private:
   Held held_;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 namespace cay::keeper {
 namespace {
@@ -51,6 +52,30 @@ void Connection::send_data(std::uint32_t channel, const wire::Data& data) {
   put(out_, data.offset, 8);
   out_ += data.bytes;
   schedule_flush();
+}
+
+bool Connection::send_with(int descriptor, wire::Type type, std::uint32_t channel, std::string_view payload) {
+  if (!dead_ && !flushed()) flush();
+  if (dead_ || !flushed()) return false;
+  head(type, channel, payload.size());
+  out_ += payload;
+  iovec part{out_.data() + out_begin_, queued()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptor)> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof descriptor);
+  std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
+  const ssize_t done = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const bool whole = done >= 0 && static_cast<std::size_t>(done) == queued();  // into an empty buffer: all or nothing
+  out_.clear();
+  out_begin_ = 0;
+  return whole;
 }
 
 // Once for all that one round of the loop has to say.

@@ -26,6 +26,8 @@ class Connection {
 
   void send(wire::Type type, std::uint32_t channel, std::string_view payload);
   void send_data(std::uint32_t channel, const wire::Data& data);
+  // A short frame with a descriptor beside it, at once. false: it could not be sent, and the connection is of no use any more.
+  bool send_with(int descriptor, wire::Type type, std::uint32_t channel, std::string_view payload);
   bool room() const { return out_.size() - out_begin_ < kHighWater; }
   // Nothing more is read; on_close comes once all was sent, or the peer is gone.
   void close_after_flush();

@@ -28,6 +28,9 @@ Server::Server(Loop& loop, const Context& context) : loop_(loop), context_(conte
 
 void Server::begin(Services services) {
   services_ = std::move(services);
+  int family = 0;
+  socklen_t size = sizeof family;
+  passes_sockets_ = ::getsockopt(context_.listen_fd, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family == AF_UNIX;
   listen_ = loop_.watch(context_.listen_fd, EPOLLIN, [this](std::uint32_t) { accept_all(); });
 }
 
@@ -80,12 +83,14 @@ void Server::accept_all() {
     hello.sandbox_id = context_.sandbox_id;
     hello.witness = context_.witness;
     hello.build = context_.build;
+    hello.passes_sockets = passes_sockets_;
     peer.connection->send(Type::kHello, 0, wire::encode(hello));
   }
 }
 
 void Server::on_frame(Peer& peer, wire::Frame frame) {
   if (!peer.greeted) return greet(peer, frame);
+  if (peer.for_sockets) return pass_socket(peer, frame);
   if (&peer != daemon_) return;  // replaced, and on its way out
   dispatch({peer.number, frame.channel}, static_cast<Type>(frame.type), frame.payload);
 }
@@ -103,6 +108,10 @@ void Server::greet(Peer& peer, const wire::Frame& frame) {
   }
   peer.greeted = true;
   peer.greeting.reset();
+  if (hello->role == "tunnel") {
+    peer.for_sockets = true;
+    return;
+  }
   if (daemon_ != nullptr) {
     Peer& old = *daemon_;
     leave();
@@ -110,6 +119,24 @@ void Server::greet(Peer& peer, const wire::Frame& frame) {
   }
   daemon_ = &peer;
   services_.commands->daemon_returned();
+}
+
+// The socket is the daemon's own from here on: bytes do not come this way.
+void Server::pass_socket(Peer& peer, const wire::Frame& frame) {
+  const bool asks = static_cast<Type>(frame.type) == Type::kOpenTunnel && passes_sockets_;
+  const auto request = asks ? wire::decode<wire::OpenTunnel>(frame.payload) : std::nullopt;
+  if (!request) return on_close(peer);
+  services_.tunnels->connect(*request, [this, number = peer.number, channel = frame.channel](Result<UniqueFd> socket) {
+    const auto at = std::find_if(peers_.begin(), peers_.end(), [number](const Peer& one) { return one.number == number; });
+    if (at == peers_.end()) return;
+    if (!socket) {
+      const Error& error = socket.error();
+      const wire::ErrorMsg told{static_cast<std::uint32_t>(error.code), error.reason, error.message, error.os_errno};
+      return at->connection->send(Type::kError, channel, wire::encode(told));
+    }
+    const auto opened = wire::encode(wire::TunnelOpen{});
+    if (!at->connection->send_with(socket->get(), Type::kTunnelOpen, channel, opened)) on_close(*at);
+  });
 }
 
 // The daemon's connection is over: what belonged to it goes, commands do not notice.

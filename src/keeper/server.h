@@ -50,6 +50,7 @@ class Server : public Outbox {
     std::uint64_t number = 0;
     std::unique_ptr<Connection> connection;
     bool greeted = false;
+    bool for_sockets = false;  // a daemon that wants tunnels' sockets
     Timer greeting;  // time to say HELLO
   };
 
@@ -57,6 +58,7 @@ class Server : public Outbox {
   bool welcome(int fd) const;
   void on_frame(Peer& peer, wire::Frame frame);
   void greet(Peer& peer, const wire::Frame& frame);
+  void pass_socket(Peer& peer, const wire::Frame& frame);
   void on_close(Peer& peer);
   void leave();
   void dispatch(ReplyTo to, wire::Type type, std::string_view payload);
@@ -70,6 +72,7 @@ class Server : public Outbox {
   Services services_;
   Watch listen_;
   Timer accept_again_;
+  bool passes_sockets_ = false;  // UNIX sockets do
   bool exiting_ = false;
   std::uint64_t next_number_ = 1;
   std::list<Peer> peers_;

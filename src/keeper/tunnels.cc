@@ -53,22 +53,42 @@ void set_options(int fd) {
   ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kKernelBuffer, sizeof kKernelBuffer);
 }
 
+// The guest sees a reset, never an end that looks like success.
+void set_reset_at_close(int fd) {
+  const linger now{1, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 }  // namespace
 
 void Tunnels::open(ReplyTo to, const wire::OpenTunnel& request) {
-  if (request.port == 0 || request.port > 65535) {
-    return outbox_.fail(to, Error{Code::kInvalidArgument, "invalid_port", "a port is 1 to 65535", 0});
-  }
-  if (flows_.size() >= kMost) {
-    return outbox_.fail(to, Error{Code::kExhausted, "too_many_tunnels",
-                                  "the sandbox has " + std::to_string(kMost) +
-                                      " connections through tunnels open already: close some", 0});
-  }
   auto flow = std::make_shared<Flow>();
   flow->to = to;
-  flow->port = static_cast<std::uint16_t>(request.port);
   flow->credit = std::min(request.credit, kMostCredit);
-  flows_.emplace(to.channel, flow);
+  begin(flow, request);
+}
+
+void Tunnels::connect(const wire::OpenTunnel& request, OnSocket ready) {
+  auto flow = std::make_shared<Flow>();
+  flow->ready = std::move(ready);
+  begin(flow, request);
+}
+
+void Tunnels::begin(const FlowPtr& flow, const wire::OpenTunnel& request) {
+  if (request.port == 0 || request.port > 65535) {
+    return fail(flow, Error{Code::kInvalidArgument, "invalid_port", "a port is 1 to 65535", 0});
+  }
+  if (crowded()) {
+    return fail(flow, Error{Code::kExhausted, "too_many_tunnels",
+                            "the sandbox has " + std::to_string(kMost) +
+                                " connections through tunnels open already: close some", 0});
+  }
+  flow->port = static_cast<std::uint16_t>(request.port);
+  if (flow->ready) {
+    connecting_.insert(flow);
+  } else {
+    flows_.emplace(flow->to.channel, flow);
+  }
   const std::int64_t limit = request.timeout_ms > 0 ? request.timeout_ms : kConnectMs;
   flow->deadline = loop_.after(limit, [this, flow] {
     fail(flow, Error{Code::kDeadlineExceeded, "connect_timed_out",
@@ -80,11 +100,11 @@ void Tunnels::open(ReplyTo to, const wire::OpenTunnel& request) {
     if (!pair) return fail(flow, pair.error());
     flow->socket = std::move(pair->v4);
     flow->second = std::move(pair->v6);
-    connect(flow);
+    try_to_connect(flow);
   });
 }
 
-void Tunnels::connect(const FlowPtr& flow) {
+void Tunnels::try_to_connect(const FlowPtr& flow) {
   set_options(flow->socket.get());
   const int err = connect_to(flow->socket.get(), flow->second_try, flow->port);
   if (err == 0) return opened(flow);
@@ -105,7 +125,7 @@ void Tunnels::refused(const FlowPtr& flow, int err) {
   if (flow->second) {
     flow->second_try = true;
     flow->socket = std::move(flow->second);
-    return connect(flow);
+    return try_to_connect(flow);
   }
   fail(flow, Error{Code::kNotReady, "connect_refused",
                    "nothing listens on port " + std::to_string(flow->port) +
@@ -117,10 +137,18 @@ void Tunnels::opened(const FlowPtr& flow) {
   flow->deadline.reset();
   flow->watch.reset();
   flow->second.reset();
+  if (flow->ready) return hand_over(flow);
   flow->open = true;
   flow->window = kWindow;
   outbox_.send(flow->to, Type::kTunnelOpen, wire::TunnelOpen{kWindow});
   want(flow);
+}
+
+void Tunnels::hand_over(const FlowPtr& flow) {
+  set_reset_at_close(flow->socket.get());
+  UniqueFd socket = std::move(flow->socket);
+  end(flow, How::kGracefully);
+  std::exchange(flow->ready, {})(std::move(socket));
 }
 
 void Tunnels::on_frame(std::uint32_t channel, Type type, std::string_view payload) {
@@ -277,20 +305,19 @@ void Tunnels::broken(const FlowPtr& flow, int err) {
 }
 
 void Tunnels::fail(const FlowPtr& flow, const Error& error) {
-  outbox_.fail(flow->to, error);
+  if (!flow->ready) outbox_.fail(flow->to, error);
   end(flow, How::kReset);
+  if (auto ready = std::exchange(flow->ready, {})) ready(error);
 }
 
 void Tunnels::end(const FlowPtr& flow, How how) {
   if (flow->over) return;
   flow->over = true;
+  connecting_.erase(flow);
   if (const auto found = flows_.find(flow->to.channel); found != flows_.end() && found->second == flow) flows_.erase(found);
   flow->watch.reset();
   flow->deadline.reset();
-  if (flow->socket && how == How::kReset) {
-    const linger now{1, 0};  // the guest sees a reset, never an end that looks like success
-    ::setsockopt(flow->socket.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
-  }
+  if (flow->socket && how == How::kReset) set_reset_at_close(flow->socket.get());
   flow->socket.reset();
   flow->second.reset();
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,10 @@ class Tunnels {
   // kInvalidArgument invalid_port; kNotReady connect_refused; kDeadlineExceeded connect_timed_out;
   // kExhausted too_many_tunnels; kUnavailable tunnel_failed; once open, kCancelled connection_reset.
   void open(ReplyTo to, const wire::OpenTunnel& request);
+  // The connection itself, for a daemon that carries its bytes: non-blocking, with bounded buffers, reset by the kernel
+  // when its last holder closes it or dies (SO_LINGER 0). `ready` comes once, from here or from the loop. Errors as above.
+  using OnSocket = std::function<void(Result<UniqueFd>)>;
+  void connect(const wire::OpenTunnel& request, OnSocket ready);
   bool has(std::uint32_t channel) const { return flows_.contains(channel); }
   // A frame of the daemon for one of them.
   void on_frame(std::uint32_t channel, wire::Type type, std::string_view payload);
@@ -38,6 +43,7 @@ class Tunnels {
  private:
   struct Flow {
     ReplyTo to;
+    OnSocket ready;               // wants the socket; then `to` is nobody
     std::uint16_t port = 0;
     UniqueFd socket;
     UniqueFd second;              // for ::1, where 127.0.0.1 refuses
@@ -61,7 +67,10 @@ class Tunnels {
   };
   using FlowPtr = std::shared_ptr<Flow>;
 
-  void connect(const FlowPtr& flow);
+  bool crowded() const { return flows_.size() + connecting_.size() >= kMost; }
+  void begin(const FlowPtr& flow, const wire::OpenTunnel& request);
+  void try_to_connect(const FlowPtr& flow);
+  void hand_over(const FlowPtr& flow);
   void on_connected(const FlowPtr& flow);
   void refused(const FlowPtr& flow, int err);
   void opened(const FlowPtr& flow);
@@ -81,6 +90,7 @@ class Tunnels {
   Outbox& outbox_;
   GuestSockets& sockets_;
   std::map<std::uint32_t, FlowPtr> flows_;
+  std::set<FlowPtr> connecting_;  // for those who want the socket
 };
 
 }  // namespace cay::keeper

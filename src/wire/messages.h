@@ -76,15 +76,16 @@ struct Empty {
 struct Hello {
   std::uint32_t min_version = kProtocolMin;
   std::uint32_t max_version = kProtocolNow;
-  std::string role;        // "daemon", "keeper", "launcher"
+  std::string role;        // "daemon", "keeper", "launcher"; "tunnel": a daemon that wants sockets (kOpenTunnel), and nothing else
   std::string boot_id;     // of the host, /proc/sys/kernel/random/boot_id
   std::string instance;    // of the data directory
   std::string sandbox_id;  // keeper only
   std::string witness;     // keeper only: "outside" | "inside"
   std::string build;       // program version
+  bool passes_sockets = false;  // keeper only: serves "tunnel", with a descriptor beside its kTunnelOpen
   template <class V> void fields(V& v) {
     v(1, min_version); v(2, max_version); v(3, role); v(4, boot_id); v(5, instance);
-    v(6, sandbox_id); v(7, witness); v(8, build);
+    v(6, sandbox_id); v(7, witness); v(8, build); v(9, passes_sockets);
   }
 };
 

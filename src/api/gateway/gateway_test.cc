@@ -18,12 +18,13 @@ class ScriptedTunnel : public core::Tunnel {
  public:
   ScriptedTunnel(asio::any_io_executor loop, std::shared_ptr<Program> program) : program_(std::move(program)), changed_(std::move(loop)) {}
   Task<Bytes> read() override {
-    while (program_->heard.find("\r\n\r\n") == std::string::npos) {
+    while (program_->heard.find("\r\n\r\n") == std::string::npos && !broken_) {
       co_await changed_.wait();
     }
-    while (said_ && program_->hangs) {
+    while (said_ && program_->hangs && !broken_) {
       co_await changed_.wait();
     }
+    if (broken_) co_return *broken_;
     co_return std::exchange(said_, true) ? Bytes() : program_->answer;
   }
   Task<void> write(Bytes bytes) override {
@@ -32,10 +33,15 @@ class ScriptedTunnel : public core::Tunnel {
     co_return Result<void>();
   }
   Task<void> shut_write() override { co_return Result<void>(); }
+  void break_off(Error why) override {
+    broken_ = std::move(why);
+    changed_.notify();
+  }
 
  private:
   std::shared_ptr<Program> program_;
   bool said_ = false;
+  std::optional<Error> broken_;
   cay::Event changed_;
 };
 

@@ -12,8 +12,6 @@
 namespace cay::api {
 namespace {
 
-constexpr Millis kAnswerLimit{24 * 3600 * 1000};  // to the answer's head; a client that leaves ends it before
-
 Error was_cut() { return {Code::kCancelled, "link_withdrawn", "the link was withdrawn, or the daemon ends", 0}; }
 
 std::optional<std::uint64_t> length_of(const http::Headers& headers) {
@@ -26,7 +24,7 @@ std::optional<std::uint64_t> length_of(const http::Headers& headers) {
 class ServiceCall {
  public:
   ServiceCall(ExchangePtr exchange, ServiceRoute route, std::unique_ptr<core::Tunnel> tunnel, asio::any_io_executor executor)
-      : exchange_(std::move(exchange)), route_(std::move(route)), upstream_(std::move(tunnel)), over_(executor), cut_(executor), parts_(executor) {}
+      : exchange_(std::move(exchange)), route_(std::move(route)), tunnel_(*tunnel), upstream_(std::move(tunnel)), over_(executor), cut_(executor), parts_(executor) {}
 
   Task<void> run(http::Headers headers, std::shared_ptr<Event> withdrawn, Event& ending) {
     const http::RequestHead& head = exchange_->head();
@@ -58,11 +56,15 @@ class ServiceCall {
  private:
   asio::awaitable<void> cut_when(std::shared_ptr<Event> event) {
     co_await event->wait();
-    cut_.set();
+    cut();
   }
   asio::awaitable<void> cut_when_ending(Event& event) {
     co_await event.wait();
+    cut();
+  }
+  void cut() {
     cut_.set();
+    tunnel_.break_off(was_cut());
   }
 
   asio::awaitable<void> upload() {
@@ -76,7 +78,7 @@ class ServiceCall {
       }
       if (!piece) {  // the client's fault, or it went: the service must not take a part for the whole
         why_ = std::move(piece).error();
-        cut_.set();
+        cut();
         co_return;
       }
       const bool last = piece->empty();
@@ -91,8 +93,7 @@ class ServiceCall {
   }
 
   Task<void> pass_answer() {
-    auto limited = with_deadline(upstream_.read_head(), kAnswerLimit, "the service's answer");
-    CAY_CO_TRY(auto answer, co_await until_set(std::move(limited), cut_, was_cut()));
+    CAY_CO_TRY(auto answer, co_await upstream_.read_head());  // a client that leaves ends it
     auto headers = answer_headers(answer.headers, route_.form, route_.place);
     if (answer.status == 101) {
       auto switched = co_await switch_over(std::move(headers), answer.headers);
@@ -129,7 +130,7 @@ class ServiceCall {
   class Body final : public ByteSource {
    public:
     explicit Body(ServiceCall& call) : call_(call) {}
-    Task<Bytes> next() override { return until_set(call_.upstream_.next(), call_.cut_, was_cut()); }
+    Task<Bytes> next() override { return call_.upstream_.next(); }
 
    private:
     ServiceCall& call_;
@@ -137,6 +138,7 @@ class ServiceCall {
 
   ExchangePtr exchange_;
   ServiceRoute route_;
+  core::Tunnel& tunnel_;     // upstream_ has it
   http::Upstream upstream_;
   std::unique_ptr<ByteSource> body_;
   Bytes first_;         // of the body, read before the rest

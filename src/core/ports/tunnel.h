@@ -6,6 +6,10 @@ namespace cay::core {
 
 // Errors: kCancelled (connection_reset) the program inside broke the connection; kLost the sandbox or its keeper is
 // gone; kUnavailable (link_lost) it is lost with the daemon's connection to the keeper.
-class Tunnel : public ByteStream {};
+class Tunnel : public ByteStream {
+ public:
+  // Now: what waits in it, and every later call, fails with `why`.
+  virtual void break_off(Error why) = 0;
+};
 
 }  // namespace cay::core

@@ -14,9 +14,10 @@ class EchoTunnel : public Tunnel {
   ~EchoTunnel() override { --box_.tunnels; }
 
   Task<Bytes> read() override {
-    while (echo_.empty() && !shut_ && !box_.tunnel_error) {
+    while (echo_.empty() && !shut_ && !box_.tunnel_error && !broken_) {
       co_await changed_.wait();
     }
+    if (broken_) co_return *broken_;
     if (echo_.empty() && box_.tunnel_error) co_return *box_.tunnel_error;
     Bytes piece = echo_.substr(0, std::min<std::size_t>(echo_.size(), 64 * 1024));
     echo_.erase(0, piece.size());
@@ -25,9 +26,10 @@ class EchoTunnel : public Tunnel {
   }
   // As a program that reads no further while it cannot send.
   Task<void> write(Bytes bytes) override {
-    while (echo_.size() >= kBuffer && !box_.tunnel_error) {
+    while (echo_.size() >= kBuffer && !box_.tunnel_error && !broken_) {
       co_await changed_.wait();
     }
+    if (broken_) co_return *broken_;
     if (box_.tunnel_error) {
       changed_.notify();
       co_return *box_.tunnel_error;
@@ -41,12 +43,17 @@ class EchoTunnel : public Tunnel {
     changed_.notify();
     co_return Result<void>();
   }
+  void break_off(Error why) override {
+    broken_ = std::move(why);
+    changed_.notify();
+  }
 
  private:
   static constexpr std::size_t kBuffer = 64 * 1024;
   FakeLiveSandbox& box_;
   Bytes echo_;
   bool shut_ = false;
+  std::optional<Error> broken_;
   Event changed_;
 };
 

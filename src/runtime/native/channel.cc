@@ -46,10 +46,7 @@ Result<std::optional<wire::Frame>> Channel::poll() {
       finish();
       auto error = wire::decode<wire::ErrorMsg>(frame.payload);
       if (!error) return unexpected_frame(frame, "an error");
-      const bool known = error->code >= static_cast<std::uint32_t>(Code::kInvalidArgument) &&
-                         error->code <= static_cast<std::uint32_t>(Code::kInternal);
-      return Error{known ? static_cast<Code>(error->code) : Code::kInternal, std::move(error->reason),
-                   std::move(error->message), static_cast<int>(error->os_errno)};
+      return to_error(*std::move(error));
     }
     return std::optional<wire::Frame>(std::move(frame));
   }
@@ -80,6 +77,15 @@ Task<wire::Frame> Channel::next(Deadline deadline) {
 
 asio::awaitable<void> Channel::changed() {
   co_await wait_until(state_->changed, Deadline::max());
+}
+
+void Channel::wake() { state_->changed.notify(); }
+
+Error to_error(wire::ErrorMsg message) {
+  const bool known = message.code >= static_cast<std::uint32_t>(Code::kInvalidArgument) &&
+                     message.code <= static_cast<std::uint32_t>(Code::kInternal);
+  return Error{known ? static_cast<Code>(message.code) : Code::kInternal, std::move(message.reason),
+               std::move(message.message), static_cast<int>(message.os_errno)};
 }
 
 Error unexpected_frame(const wire::Frame& frame, std::string_view wanted) {

@@ -40,6 +40,7 @@ class Channel {
   // Returns when something may have come, or the link was lost: look with poll(). For those who share
   // a channel; every one of them is woken.
   asio::awaitable<void> changed();
+  void wake();  // those who wait there
 
   // The peer's last word came: no kCancel is needed.
   void finish();
@@ -54,6 +55,9 @@ class Channel {
   std::shared_ptr<Link::ChannelState> state_;
   bool finished_ = false;
 };
+
+// What a peer said in a kError. A code that is none of ours is kInternal.
+Error to_error(wire::ErrorMsg message);
 
 // Decodes a frame's payload as M if its type is `type`. Otherwise kInternal (protocol_error), which
 // the caller returns.

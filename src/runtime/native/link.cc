@@ -1,5 +1,7 @@
 #include "runtime/native/link.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
@@ -61,6 +63,12 @@ std::unique_ptr<Channel> Link::open() {
     channels_.emplace(state->number, state);
   }
   return std::unique_ptr<Channel>(new Channel(shared_from_this(), std::move(state)));
+}
+
+bool Link::hung_up() {
+  if (!alive_) return true;
+  pollfd ask{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&ask, 1, 0) > 0;
 }
 
 void Link::send(wire::Type type, std::uint32_t channel, std::string payload) {

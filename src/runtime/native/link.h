@@ -45,6 +45,8 @@ class Link : public std::enable_shared_from_this<Link> {
   std::unique_ptr<Channel> open();
 
   bool alive() const { return alive_; }
+  // The peer closed it, though there may be more to be read.
+  bool hung_up();
   // Why it is not alive.
   const Error& why() const { return why_; }
   // Whether the peer broke the protocol (rather than went away).

@@ -30,7 +30,9 @@ std::int64_t monotonic_in(Millis span) {
 }  // namespace
 
 NativeLiveSandbox::~NativeLiveSandbox() {
-  line_->close(Error{Code::kLost, "keeper_lost", "the sandbox was stopped, or this daemon is ending", 0});
+  const Error why{Code::kLost, "keeper_lost", "the sandbox was stopped, or this daemon is ending", 0};
+  tunnels_->close(why);
+  line_->close(why);
 }
 
 Task<Command> NativeLiveSandbox::start(CommandSpec spec) {
@@ -234,7 +236,10 @@ Task<void> NativeLiveSandbox::resume() {
 }
 
 Task<std::unique_ptr<core::Tunnel>> NativeLiveSandbox::open_tunnel(std::uint16_t port) {
-  auto tunnel = co_await LiveTunnel::open(line_, port);
+  CAY_CO_CHECK(co_await line_->link(kAnswerLimit));
+  // Over TCP, and of an older keeper, there are no sockets to be had: it carries the bytes.
+  auto opening = line_->theirs().passes_sockets ? tunnels_->open(port) : LiveTunnel::open(line_, port);
+  auto tunnel = co_await std::move(opening);
   co_return std::move(tunnel);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/ports/runtime.h"
+#include "runtime/native/passed_tunnels.h"
 #include "runtime/native/persistent_link.h"
 
 namespace cay::runtime {
@@ -14,7 +15,10 @@ class NativeLiveSandbox final : public core::LiveSandbox {
   // `disk_reserve`: what commands' output leaves free on the spools' disk.
   explicit NativeLiveSandbox(std::shared_ptr<PersistentLink> line, std::uint64_t disk_reserve = 0,
                              std::optional<SandboxNetwork> network = std::nullopt)
-      : line_(std::move(line)), disk_reserve_(disk_reserve), network_(std::move(network)) {}
+      : line_(std::move(line)),
+        tunnels_(std::make_shared<PassedTunnels>(line_)),
+        disk_reserve_(disk_reserve),
+        network_(std::move(network)) {}
   // Closes the connection: readers that are left fail with kLost; the keeper lives on.
   ~NativeLiveSandbox() override;
 
@@ -50,6 +54,7 @@ class NativeLiveSandbox final : public core::LiveSandbox {
 
  private:
   std::shared_ptr<PersistentLink> line_;
+  std::shared_ptr<PassedTunnels> tunnels_;
   std::uint64_t disk_reserve_ = 0;
   std::optional<SandboxNetwork> network_;
 };

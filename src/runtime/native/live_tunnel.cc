@@ -30,7 +30,7 @@ Task<std::unique_ptr<core::Tunnel>> LiveTunnel::open(std::shared_ptr<PersistentL
 }
 
 LiveTunnel::~LiveTunnel() {
-  if (shut_ && ended_ && inbox_.empty()) channel_->finish();
+  if (shut_ && ended_ && !broken_ && inbox_.empty()) channel_->finish();
 }
 
 Error LiveTunnel::breach(const std::string& what) {
@@ -69,6 +69,7 @@ Task<Bytes> LiveTunnel::read() {
   if (owed_ >= kGrantStep && !broken_) channel_->grant(std::exchange(owed_, 0));
   while (true) {
     auto sorted = sort();
+    if (broken_off_) co_return *broken_;
     if (!inbox_.empty()) {  // what came before a reset is the program's word
       Bytes bytes = std::move(inbox_.front());
       inbox_.pop_front();
@@ -100,6 +101,12 @@ Task<void> LiveTunnel::write(Bytes bytes) {
     allowed_ -= size;
   }
   co_return Result<void>();
+}
+
+void LiveTunnel::break_off(Error why) {
+  broken_ = std::move(why);
+  broken_off_ = true;
+  channel_->wake();
 }
 
 Task<void> LiveTunnel::shut_write() {

@@ -25,6 +25,7 @@ class LiveTunnel final : public core::Tunnel {
   Task<Bytes> read() override;
   Task<void> write(Bytes bytes) override;
   Task<void> shut_write() override;
+  void break_off(Error why) override;
 
  private:
   LiveTunnel(std::unique_ptr<Channel> channel, std::uint64_t allowed) : channel_(std::move(channel)), allowed_(allowed) {}
@@ -42,6 +43,7 @@ class LiveTunnel final : public core::Tunnel {
   bool ended_ = false;         // the far side's end came
   bool shut_ = false;
   std::optional<Error> broken_;
+  bool broken_off_ = false;    // by ourselves: what has come is not asked for either
 };
 
 }  // namespace cay::runtime

@@ -37,6 +37,13 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   // What the peer said of itself in its last HELLO.
   const wire::Hello& theirs() const { return theirs_; }
 
+  const wire::Hello& ours() const { return config_.hello; }
+
+  // Another connection to the same peer.
+  Task<StreamSocket> dial() const { return config_.dial(); }
+  // The peer has closed the connection, whether we have read so far or not.
+  bool hung_up() const { return link_ == nullptr || link_->hung_up(); }
+
   // Frames on channel 0.
   void on_event(std::function<void(const wire::Frame&)> handler) { on_event_ = std::move(handler); }
   // Called once, on the loop, when the peer is dead; not after close().

@@ -2,6 +2,8 @@
 // Says "begun" at the first output, so that the test knows when to kill; then prints the result as JSON.
 "use strict";
 const { createRequire } = require("node:module");
+const { webcrypto } = require("node:crypto");
+globalThis.crypto ??= webcrypto; // Node 18, Debian 12's, lacks it
 
 const [dir, version, sandbox, line] = process.argv.slice(2);
 const load = createRequire(`${dir}/index.js`);

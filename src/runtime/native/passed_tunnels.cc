@@ -1,0 +1,255 @@
+#include "runtime/native/passed_tunnels.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "async/deadline.h"
+#include "runtime/native/channel.h"
+#include "runtime/native/keeper_calls.h"
+
+namespace cay::runtime {
+namespace {
+
+using ErrorCode = boost::system::error_code;
+
+constexpr std::size_t kPiece = 256 * 1024;
+constexpr std::size_t kIdle = 4;
+constexpr Millis kConnectLimit{8'000};
+
+auto to(ErrorCode& error) { return asio::redirect_error(asio::use_awaitable, error); }
+
+Error lost() { return {Code::kUnavailable, "link_lost", "the sandbox's keeper closed the connection", 0}; }
+
+Error breach(const char* what) {
+  return {Code::kInternal, "protocol_error", std::string("the sandbox's keeper sent ") + what, 0};
+}
+
+Error broke_off(int err) {
+  return {Code::kCancelled, "connection_reset", "the program inside broke the connection", err};
+}
+
+// What is there to be read, and a descriptor that came with it. No bytes: nothing is there now.
+struct Received {
+  std::string bytes;
+  UniqueFd descriptor;
+};
+
+Result<Received> receive(int fd) {
+  std::array<char, 4096> buffer;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  iovec part{buffer.data(), buffer.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t got = ::recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Received{};
+  if (got <= 0) return lost();
+  Received received{.bytes = std::string(buffer.data(), static_cast<std::size_t>(got)), .descriptor = {}};
+  for (cmsghdr* part_of = CMSG_FIRSTHDR(&message); part_of != nullptr; part_of = CMSG_NXTHDR(&message, part_of)) {
+    if (part_of->cmsg_level != SOL_SOCKET || part_of->cmsg_type != SCM_RIGHTS) continue;
+    int one = -1;
+    std::memcpy(&one, CMSG_DATA(part_of), sizeof one);
+    received.descriptor = UniqueFd(one);
+  }
+  if ((message.msg_flags & MSG_CTRUNC) != 0 && !received.descriptor) {
+    return Error{Code::kUnavailable, "no_descriptors",
+                 "the daemon has no file descriptor left: close connections, or raise its limit (LimitNOFILE, ulimit -n)", EMFILE};
+  }
+  return received;
+}
+
+Result<StreamSocket> tcp_socket(const asio::any_io_executor& executor, UniqueFd descriptor) {
+  const auto option = [&](int name) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    return ::getsockopt(descriptor.get(), SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+  };
+  const int family = option(SO_DOMAIN);
+  if ((family != AF_INET && family != AF_INET6) || option(SO_PROTOCOL) != IPPROTO_TCP) return breach("something that is no TCP socket");
+  StreamSocket socket(executor);
+  ErrorCode failed;
+  socket.assign(asio::generic::stream_protocol(family, IPPROTO_TCP), descriptor.get(), failed);
+  if (failed) return breach("a socket that is of no use");
+  static_cast<void>(descriptor.release());
+  socket.non_blocking(true, failed);
+  return socket;
+}
+
+}  // namespace
+
+struct PassedTunnels::Desk {
+  explicit Desk(StreamSocket connected) : socket(std::move(connected)) {}
+  StreamSocket socket;
+  wire::FrameReader reader;
+  bool greeted = false;
+  std::uint32_t channel = 0;
+};
+
+class PassedTunnels::Tunnel final : public core::Tunnel {
+ public:
+  Tunnel(std::shared_ptr<PassedTunnels> group, StreamSocket socket) : group_(std::move(group)), socket_(std::move(socket)) {
+    group_->open_.insert(this);
+  }
+  // Reset by the kernel, as it was made, unless both sides have ended: then the kernel delivers what is left.
+  ~Tunnel() override {
+    group_->open_.erase(this);
+    ErrorCode ignored;
+    if (ended_ && shut_) socket_.set_option(asio::socket_base::linger(false, 0), ignored);
+  }
+
+  Task<Bytes> read() override {
+    if (broken_) co_return *broken_;
+    if (ended_) co_return Bytes();
+    // One buffer for all tunnels of a loop: nothing is kept for an idle one, and nothing cleared for a few bytes.
+    thread_local std::array<char, kPiece> scratch;
+    ErrorCode failed;
+    std::size_t got = socket_.read_some(asio::buffer(scratch), failed);
+    while (failed == asio::error::would_block) {
+      co_await socket_.async_wait(StreamSocket::wait_read, to(failed));
+      if (broken_) co_return *broken_;
+      co_await throw_if_cancelled();
+      if (!failed) got = socket_.read_some(asio::buffer(scratch), failed);
+    }
+    if (!failed) co_return Bytes(scratch.data(), got);
+    if (failed != asio::error::eof) co_return fail(broke_off(failed.value()));
+    // The end of a program that was killed with its keeper, or whose breaking off was told to write(), is none.
+    if (write_failed_) co_return fail(broke_off(write_failed_.value()));
+    if (group_->line_->hung_up()) co_return fail(lost());
+    ended_ = true;
+    co_return Bytes();
+  }
+
+  Task<void> write(Bytes bytes) override {
+    if (broken_) co_return *broken_;
+    if (shut_) co_return Error{Code::kInvalidArgument, "tunnel_shut", "this side of the tunnel was ended already", 0};
+    ErrorCode failed;
+    co_await asio::async_write(socket_, asio::buffer(bytes), to(failed));
+    if (broken_) co_return *broken_;
+    if (!failed) co_return Result<void>();
+    co_await throw_if_cancelled();
+    write_failed_ = failed;
+    co_return broke_off(failed.value());
+  }
+
+  Task<void> shut_write() override {
+    if (broken_) co_return *broken_;
+    ErrorCode ignored;  // one that is broken is told so by read()
+    if (!std::exchange(shut_, true)) socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+    co_return Result<void>();
+  }
+
+  void break_off(Error why) override {
+    broken_ = std::move(why);
+    ErrorCode ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  Error fail(Error error) {
+    broken_ = std::move(error);
+    return *broken_;
+  }
+
+  std::shared_ptr<PassedTunnels> group_;
+  StreamSocket socket_;
+  bool ended_ = false, shut_ = false;
+  ErrorCode write_failed_;
+  std::optional<Error> broken_;
+};
+
+PassedTunnels::PassedTunnels(std::shared_ptr<PersistentLink> line) : line_(std::move(line)) {}
+PassedTunnels::~PassedTunnels() = default;
+
+void PassedTunnels::close(const Error& why) {
+  closed_ = why;
+  idle_.clear();
+  for (Tunnel* one : std::exchange(open_, {})) one->break_off(why);
+}
+
+Task<std::unique_ptr<PassedTunnels::Desk>> PassedTunnels::free_desk() {
+  if (!idle_.empty()) {
+    auto desk = std::move(idle_.back());
+    idle_.pop_back();
+    co_return desk;
+  }
+  auto dialled = line_->dial();
+  CAY_CO_TRY(auto socket, co_await std::move(dialled));
+  co_return std::make_unique<Desk>(std::move(socket));
+}
+
+Task<UniqueFd> PassedTunnels::ask(Desk& desk, std::uint16_t port) {
+  const wire::OpenTunnel request{.port = port, .credit = 0, .timeout_ms = kConnectLimit.count()};
+  std::string question;
+  if (desk.channel == 0) {
+    wire::Hello hello = line_->ours();
+    hello.role = "tunnel";
+    question = wire::encode_frame({.type = static_cast<std::uint16_t>(wire::Type::kHello), .flags = 0, .channel = 0,
+                                   .payload = wire::encode(hello)});
+  }
+  question += wire::encode_frame({.type = static_cast<std::uint16_t>(wire::Type::kOpenTunnel), .flags = 0,
+                                  .channel = ++desk.channel, .payload = wire::encode(request)});
+  ErrorCode failed;
+  co_await asio::async_write(desk.socket, asio::buffer(question), to(failed));
+  if (failed) co_return lost();
+  UniqueFd socket;
+  while (true) {
+    co_await desk.socket.async_wait(StreamSocket::wait_read, to(failed));
+    if (failed) co_return lost();
+    CAY_CO_TRY(auto received, receive(desk.socket.native_handle()));
+    if (received.descriptor) socket = std::move(received.descriptor);
+    desk.reader.feed(received.bytes);
+    while (auto frame = desk.reader.next()) {
+      if (!desk.greeted) {
+        const auto hello = is(*frame, wire::Type::kHello) ? wire::decode<wire::Hello>(frame->payload) : std::nullopt;
+        const wire::Hello& theirs = line_->theirs();
+        desk.greeted = hello && hello->instance == theirs.instance && hello->sandbox_id == theirs.sandbox_id;
+        if (!desk.greeted) co_return breach("another one's greeting");
+        continue;
+      }
+      if (is(*frame, wire::Type::kError)) {
+        auto error = wire::decode<wire::ErrorMsg>(frame->payload);
+        if (!error) co_return breach("an error that cannot be decoded");
+        co_return to_error(*std::move(error));
+      }
+      if (!is(*frame, wire::Type::kTunnelOpen) || frame->channel != desk.channel || !socket) co_return breach("no socket");
+      co_return socket;
+    }
+    if (desk.reader.bad()) co_return breach("a frame of an impossible length");
+  }
+}
+
+Task<std::unique_ptr<core::Tunnel>> PassedTunnels::open(std::uint16_t port) {
+  auto self = shared_from_this();
+  if (open_.size() + opening_ >= kMost) {
+    co_return Error{Code::kExhausted, "too_many_tunnels",
+                    "the sandbox has " + std::to_string(kMost) + " connections through tunnels open already: close some", 0};
+  }
+  struct Opening {
+    std::size_t& count;
+    explicit Opening(std::size_t& counted) : count(counted) { ++count; }
+    ~Opening() { --count; }
+  } opening(self->opening_);
+  CAY_CO_TRY(auto desk, co_await self->free_desk());
+  auto asking = self->ask(*desk, port);
+  auto answer = co_await with_deadline<UniqueFd>(std::move(asking), kAnswerLimit, "asking the sandbox's keeper for a connection");
+  if (self->closed_) co_return *self->closed_;
+  const bool sound = answer || (answer.error().reason != "link_lost" && answer.error().code != Code::kInternal &&
+                                answer.error().reason != "deadline_exceeded" && answer.error().reason != "no_descriptors");
+  if (sound && self->idle_.size() < kIdle) self->idle_.push_back(std::move(desk));
+  CAY_CO_TRY(auto descriptor, std::move(answer));
+  const auto executor = co_await asio::this_coro::executor;
+  CAY_CO_TRY(auto socket, tcp_socket(executor, std::move(descriptor)));
+  co_return std::unique_ptr<core::Tunnel>(new Tunnel(self, std::move(socket)));
+}
+
+}  // namespace cay::runtime

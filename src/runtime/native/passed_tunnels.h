@@ -1,0 +1,42 @@
+// PassedTunnels: tunnels of one sandbox whose sockets its keeper hands over, connected: their bytes go straight between
+// the daemon and the program inside. Asked for over connections of their own ("tunnel" in the HELLO), several of which
+// are kept for the next.
+#pragma once
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "core/ports/tunnel.h"
+#include "runtime/native/persistent_link.h"
+
+namespace cay::runtime {
+
+class PassedTunnels : public std::enable_shared_from_this<PassedTunnels> {
+ public:
+  static constexpr std::size_t kMost = 256;  // connections at once, as with the keeper's own
+
+  explicit PassedTunnels(std::shared_ptr<PersistentLink> line);
+  ~PassedTunnels();
+
+  // Connects. Errors as LiveTunnel::open(). Only where the keeper's HELLO says passes_sockets.
+  Task<std::unique_ptr<core::Tunnel>> open(std::uint16_t port);
+
+  // Breaks every tunnel: its calls fail with `why`.
+  void close(const Error& why);
+
+ private:
+  class Tunnel;
+  struct Desk;  // a connection to the keeper, for one question at a time
+
+  Task<std::unique_ptr<Desk>> free_desk();
+  Task<UniqueFd> ask(Desk& desk, std::uint16_t port);
+
+  std::shared_ptr<PersistentLink> line_;
+  std::vector<std::unique_ptr<Desk>> idle_;
+  std::set<Tunnel*> open_;
+  std::size_t opening_ = 0;
+  std::optional<Error> closed_;
+};
+
+}  // namespace cay::runtime
