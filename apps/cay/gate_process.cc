@@ -98,7 +98,7 @@ Result<DaemonUser> gate_user(const std::string& wanted) {
 
 Result<DaemonUser> gate_user_of(const std::string& data) {
   struct stat info{};
-  const bool there = ::geteuid() == 0 && ::stat((data + "/gate").c_str(), &info) == 0;
+  const bool there = ::geteuid() == 0 && ::stat((data + "/gate").c_str(), &info) == 0 && info.st_uid != 0;
   if (!there || (!launcher_answers(data) && !gate_pid(data))) return gate_user("");
   const passwd* entry = ::getpwuid(info.st_uid);
   return DaemonUser{info.st_uid, entry != nullptr ? entry->pw_gid : static_cast<gid_t>(info.st_uid), "uid " + std::to_string(info.st_uid)};

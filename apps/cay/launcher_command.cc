@@ -46,7 +46,7 @@ int launcher_command(int argc, char** argv) {
   app.add_option("--config", file, "the daemon's settings; server.data is read")->check(CLI::ExistingFile);
   app.add_option("--data", dir, "the daemon's data directory (default " + default_data_dir() + ")");
   app.add_option("--daemon-user", user, "the user that the daemon runs as, by name");
-  app.add_option("--gate-user", gate_name, "the user that the gate runs as, by name (default: the daemon's)");
+  app.add_option("--gate-user", gate_name, "the user that the gate runs as, by name (default: the daemon's, but not root)");
   app.add_option("--cgroup-parent", parent, "cgroup that sandboxes lie below (default: the root of each hierarchy)");
   app.add_option("--daemon-uid", uid, "the user that the daemon runs as")->capture_default_str();
   app.add_option("--daemon-gid", gid, "its group (default: that user's own)");
@@ -83,7 +83,7 @@ int launcher_command(int argc, char** argv) {
   auto data = open_data_dir(dir, daemon);
   if (!data) return say(data.error());
   uid_t gate = daemon.uid;  // a daemon of a user's own starts the gate as that user
-  if (!gate_name.empty()) {
+  if (!gate_name.empty() || gate == 0) {  // but never root: it reads what hostile peers send
     auto named = gate_user(gate_name);
     if (!named) return say(named.error());
     gate = named->uid;
