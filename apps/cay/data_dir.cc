@@ -21,17 +21,25 @@ namespace {
 constexpr uid_t kDaemonUid = 0x70000001;
 constexpr std::size_t kInstanceDigits = 12;
 
-Result<void> make_dir(const std::string& path, const DaemonUser& user, mode_t mode) {
+enum class Inside { kNo, kYes };  // of DATA, where the daemon's user decides what a name means
+
+Result<void> make_dir(const std::string& path, const DaemonUser& user, mode_t mode, Inside inside) {
   if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return Error::from_errno(errno, "make " + path);
+  // By descriptor: a name inside may become a link at any moment.
+  const UniqueFd dir(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!dir && (errno == ENOTDIR || errno == ELOOP)) {
+    return Error{Code::kInvalidArgument, "bad_data_dir", path + " is not a directory", 0};
+  }
   struct stat found{};
-  if (::lstat(path.c_str(), &found) != 0) return Error::from_errno(errno, "look at " + path);
-  if (!S_ISDIR(found.st_mode)) return Error{Code::kInvalidArgument, "bad_data_dir", path + " is not a directory", 0};
-  if (::geteuid() == 0) {
-    if (::chown(path.c_str(), user.uid, user.gid) != 0) return Error::from_errno(errno, "give " + path + " to the daemon");
-  } else if (found.st_uid != user.uid) {
+  if (!dir || ::fstat(dir.get(), &found) != 0) return Error::from_errno(errno, "look at " + path);
+  const bool roots = ::geteuid() == 0 && (inside == Inside::kNo || found.st_uid == 0);
+  if (found.st_uid != user.uid && !roots) {
     return Error{Code::kPermissionDenied, "bad_data_dir", path + " belongs to another user: choose another --data", 0};
   }
-  if (::chmod(path.c_str(), mode) != 0) return Error::from_errno(errno, "set the mode of " + path);
+  if (::geteuid() == 0 && ::fchown(dir.get(), user.uid, user.gid) != 0) {
+    return Error::from_errno(errno, "give " + path + " to the daemon");
+  }
+  if (::fchmod(dir.get(), mode) != 0) return Error::from_errno(errno, "set the mode of " + path);
   return {};
 }
 
@@ -129,7 +137,7 @@ Result<DataDir> open_data_dir(const std::string& wanted, const DaemonUser& user)
     path = std::string(cwd) + "/" + path;
   }
   CAY_CHECK(make_parents(path, user));
-  CAY_CHECK(make_dir(path, user, 0711));
+  CAY_CHECK(make_dir(path, user, 0711, Inside::kNo));
   char real[PATH_MAX];
   if (::realpath(path.c_str(), real) == nullptr) return Error::from_errno(errno, "resolve " + path);
   path = real;
@@ -139,7 +147,7 @@ Result<DataDir> open_data_dir(const std::string& wanted, const DaemonUser& user)
                      " through its parents: use a path that others may pass (/var/lib/cay), or --run-as root",
                  0};
   }
-  CAY_CHECK(make_dir(path + "/run", user, 0700));
+  CAY_CHECK(make_dir(path + "/run", user, 0700, Inside::kYes));
   CAY_TRY(auto instance, instance_of(path, user));
   return DataDir{path, instance};
 }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "base/unique_fd.h"
 #include "data_dir.h"
 #include "server/key_ring.h"
 
@@ -26,7 +27,9 @@ int say(const Error& error) {
 Result<void> keep_owner(const std::string& dir, const std::string& file) {
   struct stat owner{};
   if (::stat(dir.c_str(), &owner) != 0) return Error::from_errno(errno, "look at " + dir);
-  if (::geteuid() == 0 && ::chown(file.c_str(), owner.st_uid, owner.st_gid) != 0) return Error::from_errno(errno, "own " + file);
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) return Error::from_errno(errno, "open " + file);
+  if (::geteuid() == 0 && ::fchown(fd.get(), owner.st_uid, owner.st_gid) != 0) return Error::from_errno(errno, "own " + file);
   return {};
 }
 

@@ -221,6 +221,12 @@ Task<Grant> Admission::place(Event::Deadline deadline) {
   return wait(state_, std::move(waiter), deadline);
 }
 
+std::optional<Error> Admission::obstacle(const Limits& limits) const {
+  Want want;
+  want.room = limits;
+  return state_->obstacle(want);
+}
+
 Grant Admission::slot_of_existing(const TenantId& tenant) { return take(state_, &tenant, {}, 0); }
 Grant Admission::room_of_existing(Limits limits) { return take(state_, nullptr, limits, 0); }
 

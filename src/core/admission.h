@@ -46,6 +46,9 @@ class Admission {
   // A place among those that boot at the same time. kDeadlineExceeded (boot_timeout).
   Task<Grant> place(Event::Deadline deadline);
 
+  // Why there is no such room now; none: it is there, or others that wait come first.
+  std::optional<Error> obstacle(const Limits& limits) const;
+
   // For what exists already (a restart): taken whether or not it fits.
   Grant slot_of_existing(const TenantId& tenant);
   Grant room_of_existing(Limits limits);

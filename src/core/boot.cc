@@ -59,6 +59,11 @@ Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKin
   return boot;
 }
 
+std::optional<Error> Boots::waits_for(const Entry& entry) const {
+  if (!entry.boot || entry.boot->in_runtime) return std::nullopt;
+  return admission_.obstacle(entry.row.limits);
+}
+
 Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Event::Deadline deadline) {
   auto turn = co_await entry->turn.lock();
   asio::steady_timer timer(jobs_.loop(), deadline);

@@ -51,6 +51,9 @@ class Boots {
   // removal under way.
   Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline);
 
+  // Of one that is still queued: what it waits for (kExhausted).
+  std::optional<Error> waits_for(const Entry& entry) const;
+
  private:
   Task<void> job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Event::Deadline deadline);
   Task<std::shared_ptr<LiveSandbox>> attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,

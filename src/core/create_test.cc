@@ -303,6 +303,18 @@ TEST_F(QuotaTest, MemoryIsNeverOverAdmitted) {
   EXPECT_TRUE(finish(waiting));
 }
 
+TEST_F(QuotaTest, AWakeThatFindsNoRoomSaysWhatIsExhausted) {
+  config.capacity.memory_bytes = config.host.memory_reserve_bytes + (1ull << 30);
+  config.host.memory_overcommit = 2.0;  // room for one of 2 GiB
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(create("one"));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "one")));
+  ASSERT_TRUE(create("two"));
+  const auto woken = run(core->tunnels().open(alice, "one", 80));
+  EXPECT_EQ(woken.error().code, Code::kExhausted);
+  EXPECT_EQ(woken.error().reason, "quota_memory");
+}
+
 TEST_F(QuotaTest, WhatNeverFitsIsRefusedAtOnce) {
   config.capacity.cpu_millicores = 1000;
   config.host.cpu_overcommit = 0.5;

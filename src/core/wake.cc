@@ -39,7 +39,11 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry) {
       tried = true;
     }
     auto done = co_await boot->done.wait_until(deadline);
-    if (!done) co_return not_ready(entry->row.name, "it is still starting: try again");
+    if (!done) {
+      if (auto obstacle = boots_.waits_for(*entry)) co_return *std::move(obstacle);
+      co_return not_ready(entry->row.name, "it is still starting: try again");
+    }
+    if (!boot->result && boot->result.error().code == Code::kExhausted) co_return boot->result.error();
     if (!boot->result) co_return not_ready(entry->row.name, boot->result.error().message);
   }
 }

@@ -21,7 +21,7 @@ class Wake {
       : registry_(std::move(registry)), boots_(boots), timing_(timing) {}
 
   // kNotFound (sandbox_not_found); kNotReady (sandbox_not_ready) with the reason if it does not run
-  // within Timing::wake_wait. A paused one is live and stays paused: its keeper refuses new commands.
+  // within Timing::wake_wait; kExhausted (quota_…) if the host has no room for it by then. A paused one is live and stays paused: its keeper refuses new commands.
   Task<Held> live(Principal who, std::string ref);
   // The same for an entry found already.
   Task<Held> live(std::shared_ptr<Entry> entry);

@@ -147,6 +147,12 @@ bool Slots::grow(int& error) {
   if (context_.memory_fd >= 0) {
     slot->memory_ = child_group(context_.memory_fd, name, error);
     if (!slot->memory_) return false;
+    // The group above has the limit; a socket is counted only if its own group has one, be it none (-1).
+    const UniqueFd tcp(::openat(slot->memory_.get(), "memory.kmem.tcp.limit_in_bytes", O_WRONLY | O_CLOEXEC));
+    if (tcp && ::write(tcp.get(), "-1", 2) != 2) {
+      error = errno;
+      return false;
+    }
     slot->memory_procs_ = procs_of(slot->memory_.get());
     if (!slot->memory_procs_) {
       error = errno;

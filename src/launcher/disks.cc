@@ -150,6 +150,9 @@ Result<void> Disks::make(const std::string& id, std::uint64_t bytes) {
   CAY_TRY(const UniqueFd disk, os::open_dir(store_.get(), id));
   // 0755 whatever our umask is: `upper` shows through as the sandbox's root directory.
   if (::fchmod(disk.get(), 0755) != 0) return Error::from_errno(errno, "chmod the disk");
+  if (pooled_) {
+    CAY_CHECK(os::btrfs_write_in_place(disk.get()));
+  }
   for (const char* name : {"upper", "work"}) {
     if (::mkdirat(disk.get(), name, 0755) != 0 || ::fchmodat(disk.get(), name, 0755, 0) != 0) {
       return Error::from_errno(errno, std::string("make ") + name);

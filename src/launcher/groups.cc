@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t kPeriodUsec = 100'000;  // the kernel's default CFS period
 constexpr mode_t kMode = 0755;
+constexpr std::uint64_t kTcpShare = 4;           // TCP buffers: a quarter of the memory limit, beside it (cgroup v1)
 
 Result<UniqueFd> make_group(int parent, const std::string& name) {
   if (::mkdirat(parent, name.c_str(), kMode) != 0 && errno != EEXIST) {
@@ -204,6 +205,9 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
     CAY_CHECK(os::write_file(made.memory.get(), "memory.limit_in_bytes", bytes));
     auto swap = os::write_file(made.memory.get(), "memory.memsw.limit_in_bytes", bytes);
     if (!swap && swap.error().os_errno != ENOENT) return std::move(swap).error();
+    // v1 counts TCP's buffers apart, and only where it has a limit (Documentation/admin-guide/cgroup-v1/memory.rst, 2.7).
+    auto tcp = os::write_file(made.memory.get(), "memory.kmem.tcp.limit_in_bytes", std::to_string(limits.memory_bytes / kTcpShare));
+    if (!tcp && tcp.error().os_errno != ENOENT) return std::move(tcp).error();
   }
   if (made.pids) {
     CAY_CHECK(os::write_file(made.pids.get(), "pids.max", std::to_string(limits.pids)));

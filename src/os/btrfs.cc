@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/btrfs.h>
 #include <linux/btrfs_tree.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -88,6 +89,14 @@ Result<void> btrfs_limit_subvolume(int subvolume_fd, std::uint64_t bytes) {
   args.lim.flags = BTRFS_QGROUP_LIMIT_MAX_RFER;
   args.lim.max_rfer = bytes;
   if (::ioctl(subvolume_fd, BTRFS_IOC_QGROUP_LIMIT, &args) != 0) return Error::from_errno(errno, "limit subvolume");
+  return {};
+}
+
+Result<void> btrfs_write_in_place(int dir) {
+  int flags = 0;
+  if (::ioctl(dir, FS_IOC_GETFLAGS, &flags) != 0) return Error::from_errno(errno, "look at the disk's flags");
+  flags |= FS_NOCOW_FL;
+  if (::ioctl(dir, FS_IOC_SETFLAGS, &flags) != 0) return Error::from_errno(errno, "set the disk's flags");
   return {};
 }
 

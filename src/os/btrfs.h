@@ -25,6 +25,10 @@ Result<void> btrfs_snapshot(int source_fd, int dir, const std::string& name);
 // At most `bytes` referenced by the subvolume whose root `subvolume_fd` is.
 Result<void> btrfs_limit_subvolume(int subvolume_fd, std::uint64_t bytes);
 
+// Files made below the directory from here on are overwritten in place (chattr +C): what is copied on write keeps each old
+// extent whole while a part of it is in use, and counts it against the limit.
+Result<void> btrfs_write_in_place(int dir);
+
 // Removes a subvolume and its qgroup; the kernel frees the space in the background. Absent is success;
 // a plain directory of that name is kInvalidArgument.
 Result<void> btrfs_delete_subvolume(int dir, const std::string& name);

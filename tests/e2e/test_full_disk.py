@@ -31,6 +31,29 @@ def test_a_full_disk_survives_a_restart(http, how):
         http.delete(url)
 
 
+OVERWRITE = """
+import os, random
+with open("/root/data", "wb") as data:
+    data.write(os.urandom(60 << 20))
+fd = os.open("/root/data", os.O_WRONLY)
+order = random.Random(1)
+for _ in range(150 * 16):
+    os.pwrite(fd, bytes(65536 - 8192) + os.urandom(8192), order.randrange(60 * 16 - 1) * 65536 + 4096)
+    os.fdatasync(fd)
+"""
+
+
+def test_overwriting_in_place_takes_no_more_room(http):
+    """As databases do: 150 MiB of writes into a file of 60, on a disk of 100."""
+    box = http.post("/api/v1/sandboxes", json={"limits": {"disk_bytes": 100 << 20}}).json()
+    url = f"/api/v1/sandboxes/{box['id']}"
+    try:
+        got = http.post(f"{url}/commands", json={"argv": ["python3", "-c", OVERWRITE], "user": "root", "timeout_s": 120}).json()
+        assert got["exit_code"] == 0, got
+    finally:
+        http.delete(url)
+
+
 def test_what_goes_in_leaves_the_hosts_reserve(own_daemon, tmp_path):
     """An upload that could not be kept is refused as the host's fault, and changes nothing."""
     daemon = own_daemon()

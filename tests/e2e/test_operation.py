@@ -128,6 +128,18 @@ def test_state_of_another_time_is_refused_with_words(own_daemon):
     daemon.start()
 
 
+def test_what_belongs_to_somebody_else_is_not_taken(directory):
+    """A start by root gives nothing away that is neither root's nor the daemon's."""
+    run = directory / "data" / "run"
+    run.mkdir(parents=True, mode=0o755)
+    os.chown(run, 12345, 12345)
+    daemon = Daemon(directory / "data")
+    with pytest.raises(RuntimeError, match="belongs to another user"):
+        daemon.start()
+    daemon.process.wait(timeout=60)
+    assert (run.stat().st_uid, run.stat().st_mode & 0o777) == (12345, 0o755)
+
+
 def test_purge_leaves_nothing(directory):
     """Running sandboxes, a launcher, a pool: one command, and the machine is as before."""
     def machine():

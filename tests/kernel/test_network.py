@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from harness import slow
+from harness import slow, wait_until
 from inside import Sandbox, sandbox  # noqa: F401 (a fixture)
 
 CONNECT = r"""
@@ -78,6 +78,41 @@ client = socket.create_connection(server.getsockname(), timeout=5)
 peer, _ = server.accept(); peer.sendall(b"hello"); print(client.recv(5).decode())
 """
     assert sandbox.python(program).text == "hello\n"
+
+
+FILL = r"""
+import socket, sys, time
+server = socket.create_server(("127.0.0.1", 0), backlog=200)
+kept, sent = [], 0
+for _ in range(150):
+    one = socket.create_connection(server.getsockname()); other, _ = server.accept()
+    one.setblocking(False); kept += [one, other]
+    try:
+        while True: sent += one.send(bytes(1 << 20))
+    except BlockingIOError: pass
+print(sent >> 20, flush=True)
+time.sleep(60)
+"""
+
+
+def tcp_bytes():
+    """Held by all TCP sockets of the host."""
+    line = next(line for line in open("/proc/net/sockstat") if line.startswith("TCP:"))
+    return int(line.split()[-1]) * os.sysconf("SC_PAGESIZE")
+
+
+def test_buffers_of_tcp_are_within_the_memory_limit(http):
+    url = f"/api/v1/sandboxes/{http.post('/api/v1/sandboxes', json={'limits': {'memory_bytes': 64 << 20}}).json()['id']}"
+    try:
+        before = tcp_bytes()
+        command = http.post(f"{url}/commands", json={"argv": ["python3", "-c", FILL], "wait": False}).json()
+        ref = f"{url}/commands/{command['id']}"
+        wait_until(lambda: http.get(f"{ref}/output", params={"stream": "stdout"}).content or
+                   http.get(ref).json()["state"] != "running", "the buffers are full", limit=60)
+        held = tcp_bytes() - before
+    finally:
+        http.delete(url)
+    assert held < 80 << 20, f"{held >> 20} MiB"
 
 
 def test_abstract_sockets_of_the_host_are_not_there(sandbox):
