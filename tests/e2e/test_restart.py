@@ -1,7 +1,13 @@
 """The daemon and the keepers may be killed: nothing lies about it."""
+import contextlib
 import json
+import pathlib
+import threading
 
-from harness import kill_keeper, wait_until
+import httpx
+import pytest
+
+from harness import kill_keeper, processes_of, wait_until
 
 
 def test_commands_go_on_while_the_daemon_is_dead(own_daemon):
@@ -19,6 +25,42 @@ def test_commands_go_on_while_the_daemon_is_dead(own_daemon):
         assert out.text == "".join(f"line {i}\n" for i in range(1, 201))
         got = http.get(f"/api/v1/sandboxes/survivor/commands/{command['id']}").json()
         assert (got["state"], got["exit_code"]) == ("exited", 9), got
+
+
+def runs(box_id, program):
+    found = set()
+    for pid in processes_of(box_id):
+        with contextlib.suppress(OSError):
+            found.add(pathlib.Path(f"/proc/{pid}/comm").read_text().strip())
+    return program in found
+
+
+@pytest.mark.parametrize("ttl", [0, 1])
+def test_a_repeated_request_finds_what_ended_meanwhile(own_daemon, ttl):
+    """The client waits, the daemon is killed, the command ends, the client asks again: it ran once, and has its own end."""
+    daemon = own_daemon()
+    body = {"id": "once", "command": "echo ran >> /root/ran; sleep 2; exit 4", "ttl_s": ttl, "wait": True, "user": "root"}
+
+    def ask():
+        with contextlib.suppress(httpx.TransportError), daemon.http() as own:
+            own.post("/api/v1/sandboxes/box/commands", json=body)
+
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()["id"]
+    waiting = threading.Thread(target=ask)
+    waiting.start()
+    wait_until(lambda: runs(box, "sleep"), "it runs")
+    daemon.kill()
+    waiting.join()
+    wait_until(lambda: not runs(box, "sleep"), "it has ended")
+    daemon.start(listen=f"127.0.0.1:{daemon.port}")
+    with daemon.http() as http:
+        got = http.post("/api/v1/sandboxes/box/commands", json=body).json()
+        assert (got["state"], got["exit_code"]) == ("exited", 4), got
+        assert http.get("/api/v1/sandboxes/box/files", params={"path": "/root/ran"}).text == "ran\n"
+        ends = [event["state"] for event in http.get("/api/v1/events", params={"limit": 100}).json()["items"]
+                if event.get("command_id") == "once" and event["type"] == "command.ended"]
+        assert ends == ["exited"]
 
 
 def test_a_killed_keeper_is_said_and_start_revives(daemon, http, box):
