@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "async/deadline.h"
+
 namespace cay::core {
 namespace {
 
 constexpr const char* kBootId = "boot_id";  // of the host when a daemon last started
+constexpr Millis kAnswerLimit{2'000};  // of a keeper that does not answer now: what the row says stands
 constexpr LifeMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
 
 }  // namespace
@@ -117,7 +120,8 @@ Task<void> Restart::adopt(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSand
   const LifeMillis graced = registry_->time().now() + kGrace - entry->row.idle_ttl_s * 1000;
   entry->active_mark = std::max(entry->active_mark, graced);
   // Whether it is held still is the kernel's to say: the daemon may have ended between deed and record.
-  auto now = co_await live->stats();
+  auto asking = live->stats();
+  auto now = co_await with_deadline(std::move(asking), kAnswerLimit, "asking whether it is paused");
   SandboxState state = SandboxState::kReady;
   if (now ? now->paused : entry->row.state == SandboxState::kPaused) state = SandboxState::kPaused;
   if (entry->row.state != state) {

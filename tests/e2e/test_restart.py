@@ -1,13 +1,15 @@
 """The daemon and the keepers may be killed: nothing lies about it."""
 import contextlib
 import json
+import os
 import pathlib
+import signal
 import threading
 
 import httpx
 import pytest
 
-from harness import kill_keeper, processes_of, wait_until
+from harness import keeper_of, kill_keeper, needs_root, processes_of, wait_until
 
 
 def test_commands_go_on_while_the_daemon_is_dead(own_daemon):
@@ -74,3 +76,25 @@ def test_a_killed_keeper_is_said_and_start_revives(daemon, http, box):
     assert http.post(f"/api/v1/sandboxes/{box['id']}/start").status_code in (200, 202)
     wait_until(lambda: http.get(f"/api/v1/sandboxes/{box['id']}").json()["state"] == "ready", "revived")
     assert http.get(f"/api/v1/sandboxes/{box['id']}/files", params={"path": "/root/kept"}).text == "kept"
+
+
+@needs_root
+def test_a_keeper_that_does_not_answer_is_left_alone(own_daemon):
+    """As on a host that swaps: a start of the daemon ends no sandbox whose keeper lives."""
+    daemon = own_daemon()
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()["id"]
+        command = http.post("/api/v1/sandboxes/box/commands", json={"command": "sleep 1000", "wait": False, "timeout_s": 0}).json()["id"]
+    keeper = keeper_of(daemon, box)
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        daemon.restart("kill")
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    with daemon.http() as http:
+        def answer():
+            got = http.get(f"/api/v1/sandboxes/box/commands/{command}")
+            return got.status_code == 200 and got.json()["state"]
+        assert wait_until(answer, "the keeper answers again", limit=60) == "running"
+        assert http.get("/api/v1/sandboxes/box").json()["state"] == "ready"
+        assert http.post("/api/v1/sandboxes/box/commands", json={"command": "exit 3"}).json()["exit_code"] == 3

@@ -115,11 +115,9 @@ std::shared_ptr<PersistentLink> NativeRuntime::connect(const SandboxId& id) {
   return line;
 }
 
-Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id, std::shared_ptr<PersistentLink> line) {
-  CloseUnlessKept closing(line);
-  auto link = co_await line->link(kGreetLimit);
+Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id, std::shared_ptr<PersistentLink> line, Millis limit) {
+  auto link = co_await line->link(limit);
   if (!link) co_return std::move(link).error().while_doing("reach the keeper of sandbox " + id.get());
-  closing.keep();
   live_->lines[id] = line;
   co_return std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve));
 }
@@ -153,7 +151,9 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
                 "the launcher is older than this daemon and records no programs: restart it", 0};
   } else {
     auto line = connect(spec.id);
-    box = co_await greet(spec.id, std::move(line));
+    CloseUnlessKept closing(line);
+    box = co_await greet(spec.id, line, kGreetLimit);
+    if (box) closing.keep();
   }
   if (box) co_return std::move(box);
   auto undone = first ? launcher_.destroy(spec.id.get()) : launcher_.stop(spec.id.get());
@@ -198,9 +198,17 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
   }
   std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>> alive;
   std::set<SandboxId> connected;
+  const Deadline limit = after(kGreetLimit);
   for (const auto& [id, line] : lines) {
-    auto box = co_await greet(id, line);
+    auto box = co_await greet(id, line, std::chrono::ceil<Millis>(std::max(limit - std::chrono::steady_clock::now(), Deadline::duration{})));
+    if (!box && !line->ended() && box.error().code == Code::kUnavailable) {
+      // It lives and does not answer now: what it holds is not for us to end. Its link goes on trying.
+      spdlog::warn("sandbox {} lives and its keeper does not answer: {}", id.get(), box.error().message);
+      live_->lines[id] = line;
+      box = std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve));
+    }
     if (!box) {
+      line->close(box.error());
       spdlog::warn("sandbox {} lives but cannot be adopted: {}", id.get(), box.error().message);
       continue;
     }

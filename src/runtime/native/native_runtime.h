@@ -47,7 +47,7 @@ class NativeRuntime final : public core::Runtime {
 
   std::shared_ptr<PersistentLink> connect(const SandboxId& id);
   // The live sandbox once its keeper has greeted; the connection is closed on failure.
-  Task<std::shared_ptr<core::LiveSandbox>> greet(SandboxId id, std::shared_ptr<PersistentLink> line);
+  Task<std::shared_ptr<core::LiveSandbox>> greet(SandboxId id, std::shared_ptr<PersistentLink> line, Millis limit);
   Task<void> end_politely(SandboxId id);
   std::string spool() const { return config_.data + "/spool"; }
 
