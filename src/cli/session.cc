@@ -56,6 +56,7 @@ class SignalPolicy {
     }
     if (!options_.owner || count_ >= 2) {
       if (!options_.owner) print_error("left; the command runs on");
+      if (!options_.left_behind.empty()) print_error(options_.left_behind);
       end_by_signal(signal);
     }
     // The first is passed on, as a terminal would; the second means it.
@@ -94,7 +95,7 @@ class SignalPolicy {
 class SignalScope {
  public:
   SignalScope(Signals& signals, SignalPolicy policy) : signals_(signals) { signals_.on(std::move(policy)); }
-  ~SignalScope() { signals_.on(end_unless_resized); }
+  ~SignalScope() { signals_.on({}); }
   SignalScope(const SignalScope&) = delete;
 
  private:
