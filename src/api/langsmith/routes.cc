@@ -153,7 +153,7 @@ class Table {
     core::Cay& cay = cay_;
     auto offsets = offsets_;
     // The index lives as long as the route that uses it.
-    const auto socket = execute_ws(cay, *offsets);
+    const auto socket = execute_ws(cay, *offsets, config_.input);
     router_.add("GET", prefix_ + "/dp/{name}/execute/ws",
                 [offsets, socket](ExchangePtr exchange) { return socket(std::move(exchange)); });
     plain("POST", "/dp/{name}/execute", execute, data_error("CommandError"));
