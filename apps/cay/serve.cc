@@ -196,6 +196,7 @@ class Daemon {
     api::langsmith::LangsmithConfig langsmith;
     langsmith.maximum = config_.core.defaults.maximum;
     langsmith.names = gateway.names;
+    langsmith.input = native.input;
     CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith));
     api::add_langsmith_routes(router_, *core_, std::move(langsmith));
     gateway_ = std::make_unique<api::Gateway>(loop_.get_executor(), *core_, std::move(gateway));

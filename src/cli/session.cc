@@ -32,9 +32,10 @@ void pass_input(sdk::Command command) {
     }
     command.close_stdin();
   } catch (const ApiError& error) {
-    // The command has ended or closed its stdin: as with a pipe, what is left is of no use.
-    if (error.reason() == "stdin_uncertain") {
-      print_error(std::string(error.what()) + "; the command was killed");
+    // A command that has ended or closed its stdin: as with a pipe, what is left is of no use. After any other failure
+    // it must not take the part that it got for the whole.
+    if (error.reason() != "stdin_closed") {
+      print_error("input was lost: " + std::string(error.what()) + "; the command was killed");
       try {
         command.kill();
       } catch (const ApiError&) {

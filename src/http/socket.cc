@@ -24,11 +24,18 @@ Task<void> close_task(BeastSocket& stream, websocket::close_reason reason) {
   co_return Result<void>();
 }
 
+// Only while we read can a peer be silent: else what it says, and its pongs, wait unread. Beast sets its timer anew at
+// each read; one that fires meanwhile does nothing.
+void judge_silence(BeastSocket& stream, bool reading) {
+  const auto idle = reading ? std::chrono::steady_clock::duration(kIdleLimit) : websocket::stream_base::none();
+  stream.set_option(websocket::stream_base::timeout{kHandshakeLimit, idle, true});
+}
+
 }  // namespace
 
 void prepare(BeastSocket& stream, std::size_t max_message) {
   beast::get_lowest_layer(stream).expires_never();  // the WebSocket has time-outs of its own
-  stream.set_option(websocket::stream_base::timeout{kHandshakeLimit, kIdleLimit, true});
+  judge_silence(stream, true);
   stream.read_message_max(max_message);
   stream.auto_fragment(false);
 }
@@ -40,8 +47,10 @@ asio::awaitable<WsMessage> SocketCore::read() {
   if (!closed_) {
     beast::flat_buffer buffer;
     ErrorCode error;
+    judge_silence(stream_, true);
     co_await stream_.async_read(buffer, to(error));
     if (!error) {
+      judge_silence(stream_, false);
       message.kind = stream_.got_text() ? WsMessage::Kind::kText : WsMessage::Kind::kBinary;
       message.data = beast::buffers_to_string(buffer.data());
       co_return message;
