@@ -6,6 +6,7 @@ import re
 import select
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -246,6 +247,8 @@ def test_a_session_stays_with_its_sandbox_when_the_name_goes(daemon, http, named
     process = subprocess.Popen([CAY, "exec", "-i", named, "--", "sh", "-c", "trap 'echo caught; exit 9' INT; echo up; read line; echo got $line; "
                                 "while :; do sleep 0.1; done"], env={**os.environ, **daemon.env},
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    limit = threading.Timer(slow(30), process.kill)  # then what is read ends
+    limit.start()
     try:
         assert process.stdout.readline() == b"up\n"
         assert daemon.cli("rename", named, f"{named}-was").code == 0
@@ -258,6 +261,7 @@ def test_a_session_stays_with_its_sandbox_when_the_name_goes(daemon, http, named
         assert (out, process.returncode) == (b"caught\n", 9), (out, err)
         assert http.get(f"/api/v1/sandboxes/{other}/commands").json()["items"] == []
     finally:
+        limit.cancel()
         process.kill()
         process.wait()
         if other:
