@@ -242,7 +242,7 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   ErrorCode error;
   co_await stream.async_accept(request, to(error));
   if (error) co_return Error{Code::kInvalidArgument, "bad_upgrade", "the WebSocket handshake failed: " + error.message(), 0};
-  auto core = std::make_shared<SocketCore>(std::move(stream));
+  auto core = std::make_shared<SocketCore>(std::move(stream), config_.socket_idle);
   auto on_close = on_socket_(core);
   // The listener's end began while we shook hands: it knew nothing of this socket.
   if (ending_) {

@@ -85,7 +85,6 @@ def test_input_of_a_client_that_went_arrives_whole(daemon, http, box, run, state
     ws.send(json.dumps({"type": "stdin_close"}))
     assert ws.ping().wait(slow(30))  # all of it was read
     drop(ws)
-    # Another session of the same command: what it writes comes after, and here that is after the end of input.
     run("touch /tmp/go")
     wait_until(lambda: state_of(command) == "exited", "the command has read its input")
     assert http.get(f"/api/v1/sandboxes/{box['id']}/commands/{command}/output").text == f"{6 * MIB}\n"
@@ -157,6 +156,8 @@ def test_the_stdin_of_the_command_line_is_never_dropped(daemon, http, box, used_
     writing = threading.Thread(target=lambda: (done.stdin.write(b"v" * MIB), done.stdin.close()))
     writing.start()
     wait_until(lambda: running(http, box, "victim"), "the command runs")
+    writing.join(1)
+    assert writing.is_alive()  # it waits for the budget
     used_up()
     writing.join(slow(60))
     done.stdin = None
