@@ -37,7 +37,12 @@ Error not_a_backup(const std::string& why) {
   return {Code::kInvalidArgument, "not_a_backup", "this is no backup of Cay's, or a damaged one: " + why, 0};
 }
 
-Result<UnixMillis> check_manifest(const std::string& name, const std::string& bytes) {
+struct Manifest {
+  UnixMillis taken_at = 0;
+  std::set<std::string> sandboxes;  // ids
+};
+
+Result<Manifest> check_manifest(const std::string& name, const std::string& bytes) {
   if (name != "cay-backup.json") return not_a_backup("it does not begin with cay-backup.json");
   boost::json::error_code failed;
   const auto parsed = boost::json::parse(bytes, failed);
@@ -48,17 +53,25 @@ Result<UnixMillis> check_manifest(const std::string& name, const std::string& by
   if (format->get_int64() > kFormat) {
     return Error{Code::kUnsupported, "backup_too_new", "a newer Cay made this backup: restore it with that one", 0};
   }
-  return taken->get_int64();
+  Manifest out{taken->get_int64(), {}};
+  const auto* listed = object->if_contains("sandboxes");
+  const auto* items = listed != nullptr ? listed->if_array() : nullptr;
+  for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
+    const auto* item = items->at(i).if_object();
+    const auto* id = item != nullptr ? item->if_contains("id") : nullptr;
+    if (id != nullptr && id->is_string()) out.sandboxes.insert(std::string(id->get_string()));
+  }
+  return out;
 }
 
 // Before anything is made. What comes through a pipe cannot be read twice: it is found out on the way.
-Result<void> check_head(int file) {
-  if (::lseek(file, 0, SEEK_CUR) < 0) return {};
+Result<Manifest> check_head(int file) {
+  if (::lseek(file, 0, SEEK_CUR) < 0) return Manifest{};
   auto first = first_of_tar(file);
   if (!first) return not_a_backup(first.error().message);
-  CAY_CHECK(check_manifest(first->first, first->second));
+  CAY_TRY(Manifest manifest, check_manifest(first->first, first->second));
   if (::lseek(file, 0, SEEK_SET) != 0) return Error::from_errno(errno, "read the backup");
-  return {};
+  return manifest;
 }
 
 // The directory to restore into: one that is not there yet, or an empty one. What this run makes in it goes again,
@@ -102,22 +115,33 @@ class Target {
   std::optional<struct stat> before_;  // of an empty directory that was there
 };
 
-// Keepers of an instance that lay at this path: moved away, its sandboxes live on. Their command line is the launcher's.
-std::size_t keepers_of(const std::string& data) {
-  std::size_t found = 0;
-  const auto proc = os::open_dir(AT_FDCWD, "/proc");
-  const auto names = proc ? os::list_dir(proc->get()) : Result<std::vector<std::string>>(std::vector<std::string>());
-  if (!names) return 0;
-  const std::string wanted = std::string("cay-launcher") + '\0' + "--data" + '\0' + data + '\0';
-  for (const std::string& pid : *names) {
-    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
-    const auto words = os::read_file(AT_FDCWD, "/proc/" + pid + "/cmdline");
-    if (!words || !words->starts_with(wanted)) continue;
-    // By its cgroup, which no guest chooses.
-    const auto groups = os::read_file(AT_FDCWD, "/proc/" + pid + "/cgroup");
-    if (groups && groups->find("/keeper") != std::string::npos) ++found;
+// Where the sandbox of this process's keeper lies (DATA/spool/ID, by the keeper's own descriptor of it, which follows a DATA
+// that was moved); nothing if it is no keeper.
+std::optional<std::filesystem::path> spool_of_keeper(const std::filesystem::path& process) {
+  namespace fs = std::filesystem;
+  // By its cgroup, which no guest chooses.
+  const auto groups = os::read_file(AT_FDCWD, (process / "cgroup").string());
+  if (!groups || groups->find("/keeper\n") == std::string::npos) return std::nullopt;
+  std::error_code failed;
+  for (const auto& fd : fs::directory_iterator(process / "fd", failed)) {
+    std::error_code none;
+    fs::path target = fs::read_symlink(fd.path(), none);
+    if (!none && target.parent_path().filename() == "spool" && launcher::is_uuid(target.filename().string())) return target;
   }
-  return found;
+  return std::nullopt;
+}
+
+// The data directory where sandboxes of this backup live on without a launcher: nobody would ever end them.
+std::string abandoned(const std::set<std::string>& ids) {
+  std::error_code failed;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", failed)) {
+    if (process.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto spool = spool_of_keeper(process.path());
+    if (!spool || !ids.contains(spool->filename().string())) continue;
+    std::string data = spool->parent_path().parent_path().string();
+    if (!launcher_answers(data)) return data;
+  }
+  return {};
 }
 
 class Restore {
@@ -134,7 +158,7 @@ class Restore {
                           [this](const std::string& name, std::string bytes) { return take(name, std::move(bytes)); }));
     if (!manifest_) return not_a_backup("it has no cay-backup.json");
     const std::string incoming = where_.path + "/" + kIncoming;
-    CAY_TRY(without_disk_, store::settle_restored(incoming, {system_clock().wall(), *manifest_, restored_disks_}));
+    CAY_TRY(without_disk_, store::settle_restored(incoming, {system_clock().wall(), manifest_->taken_at, restored_disks_}));
     if (::renameat(data_.get(), kIncoming, data_.get(), "state.db") != 0) return Error::from_errno(errno, "put state.db in place");
     CAY_CHECK(own("state.db"));
     for (const char* name : {"keys", "api-key", "tls", "tls/cert.pem", "tls/key.pem"}) {
@@ -222,14 +246,12 @@ class Restore {
   UniqueFd data_, spool_, layers_, records_;
   DiskStore disks_;
   std::map<std::string, UniqueFd> open_;
-  std::optional<UnixMillis> manifest_;  // read: when the backup was taken
+  std::optional<Manifest> manifest_;
   bool settings_ = false;
   std::size_t count_ = 0;
   std::set<std::string> restored_disks_;
   std::vector<std::string> without_disk_;
 };
-
-std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
 
 int say(const Error& error) {
   std::fprintf(stderr, "cay restore: %s\n", error.message.c_str());
@@ -263,17 +285,18 @@ int restore_command(int argc, char** argv) {
   if (!in) return say(Error::from_errno(errno, "open " + file));
   auto target = Target::claim(dir);
   if (!target) return say(target.error());
-  if (auto head = check_head(in.get()); !head) {
+  const auto head = check_head(in.get());
+  if (!head) {
     target->keep();
     return say(head.error());
   }
   auto user = daemon_user(run_as);
   if (!user) return say(user.error());
-  if (const auto left = keepers_of(absolute(dir)); left > 0) {
+  if (const std::string left = abandoned(head->sandboxes); !left.empty()) {
     target->keep();
     return say({Code::kConflict, "sandboxes_live",
-                std::to_string(left) + " sandboxes of what was in " + dir + " still run, and nobody would ever end them: `cay drain --stop` on it "
-                "before its daemon ends, `systemctl stop cay-sandboxes` (disks stay), or `cay uninstall --purge --data` with where it is now",
+                "sandboxes of this backup still run, of " + left + ", which no launcher serves: nobody would ever end them. `cay drain --stop` "
+                "before the daemon ends, `systemctl stop cay-sandboxes` (disks stay), or `cay uninstall --purge --data " + left + "` (nothing stays)",
                 0});
   }
   auto data = open_data_dir(dir, *user);
