@@ -78,7 +78,10 @@ TEST_F(BackupTest, WhatRanIsStoppedInARestoredCopy) {
     EXPECT_EQ(one.marks.created, 7) << "the time since the backup is none of its life";
   }
   ASSERT_TRUE((*store)->insert(row("5", SandboxState::kReady)));
-  const auto events = (*store)->read_events(TenantId("t"), {.from_oldest = true, .limit = 10});
+  EventQuery all;
+  all.from_oldest = true;
+  all.limit = 10;
+  const auto events = (*store)->events(TenantId("t"), all);
   ASSERT_TRUE(events);
   EXPECT_EQ(events->items.size(), 5U) << "what was told before is still there";
   EXPECT_EQ(events->last, 4U + kRestoredEventStep + 1) << "a number is given once";
@@ -91,7 +94,7 @@ TEST_F(BackupTest, ANewerSchemaIsRefused) {
     ASSERT_TRUE((*db)->execute("PRAGMA user_version = 99"));
   }
   EXPECT_EQ(sandboxes_in(dir + "/state.db").error().reason, "store_too_new");
-  EXPECT_EQ(settle_restored(dir + "/state.db", {.now = 1}).error().reason, "store_too_new");
+  EXPECT_EQ(settle_restored(dir + "/state.db", {.now = 1, .taken_at = 0, .disks = {}}).error().reason, "store_too_new");
 }
 
 }  // namespace
