@@ -1,9 +1,13 @@
 // cay: the one program. Clients' commands are src/cli; serve, launcher and key are here.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "backup_command.h"
 #include "cli/cli.h"
+#include "client_settings.h"
 #include "config.h"
 #include "data_dir.h"
 #include "install_command.h"
@@ -73,7 +77,17 @@ int serve_command(int argc, char** argv) {
 
 }  // namespace
 
+namespace {
+
+bool is_client_command(int argc, char** argv) {
+  const std::vector<std::string> ours = {"serve", "launcher", "backup", "restore", "install", "uninstall", "key"};
+  return argc > 1 && std::find(ours.begin(), ours.end(), argv[1]) == ours.end();
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  if (is_client_command(argc, argv)) cay::app::follow_installed_settings();
   return cay::cli::run(argc, argv,
                        {{"serve", "run the daemon", serve_command},
                         {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},

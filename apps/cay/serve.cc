@@ -21,6 +21,7 @@
 #include "api/outbound/otlp.h"
 #include "async/scope.h"
 #include "async/spawn.h"
+#include "core/validate.h"
 #include "data_dir.h"
 #include "forward.h"
 #include "http/listener.h"
@@ -333,6 +334,9 @@ class Daemon {
 };
 
 Result<DataDir> prepare(const Config& config, UniqueFd& watch) {
+  if (auto usual = core::checked(SandboxSpec{}, config.core.defaults); !usual) {
+    return std::move(usual).error().while_doing("the settings' [defaults] and [maximum]");
+  }
   if (auto wrong = server::check_listen(config.listen, config.insecure_http || wants_tls(config))) return std::move(*wrong);
   const bool root = ::geteuid() == 0;
   CAY_TRY(const DaemonUser user, daemon_user(config.run_as));

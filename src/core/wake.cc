@@ -44,6 +44,7 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry) {
       co_return not_ready(entry->row.name, "it is still starting: try again");
     }
     if (!boot->result && boot->result.error().code == Code::kExhausted) co_return boot->result.error();
+    if (!boot->result && boot->result.error().reason == "disk_lost") co_return boot->result.error();
     if (!boot->result) co_return not_ready(entry->row.name, boot->result.error().message);
   }
 }

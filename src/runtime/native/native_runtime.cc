@@ -186,6 +186,15 @@ Task<void> NativeRuntime::destroy(SandboxId id) {
   co_return destroyed;
 }
 
+Task<std::vector<SandboxId>> NativeRuntime::with_disk() {
+  CAY_CO_TRY(const auto entries, co_await launcher_.list());
+  std::vector<SandboxId> out;
+  for (const auto& entry : entries) {
+    if (entry.has_disk) out.emplace_back(entry.sandbox_id);
+  }
+  co_return std::move(out);
+}
+
 Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> NativeRuntime::adopt(
     std::vector<SandboxId> known) {
   CAY_CO_TRY(const auto entries, co_await launcher_.list());

@@ -30,6 +30,7 @@ class NativeRuntime final : public core::Runtime {
   Task<std::shared_ptr<core::LiveSandbox>> boot(core::BootSpec spec) override;
   Task<void> stop(SandboxId id) override;
   Task<void> destroy(SandboxId id) override;
+  Task<std::vector<SandboxId>> with_disk() override;
   Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> adopt(
       std::vector<SandboxId> known) override;
   Task<std::vector<Command>> stopped_commands(SandboxId id) override;
