@@ -101,7 +101,8 @@ int attach_command(Context& at, const AttachArgs& args) {
   const SessionOptions options{.interactive = args.interactive || terminal,
                                .terminal = terminal,
                                .json = at.json,
-                               .owner = false};
+                               .owner = false,
+                               .left_behind = {}};
   if (terminal) command.resize(*terminal_size(STDIN_FILENO));
   return run_session(std::move(command), args.sandbox, options, *at.signals);
 }
