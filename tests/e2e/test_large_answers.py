@@ -2,7 +2,21 @@
 import httpx
 import pytest
 
-from harness import slow, wait_until
+from harness import new_daemon, slow, wait_until
+
+
+@pytest.fixture(scope="module")
+def daemon():
+    """Of its own: what waits in it must not count as what the other tests' daemon holds."""
+    made = new_daemon().start()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def http(daemon):
+    with daemon.http() as client:
+        yield client
 
 MIB = 1 << 20
 
