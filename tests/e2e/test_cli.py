@@ -215,6 +215,12 @@ def test_wrong_key_is_explained(daemon):
     assert got.code == 125 and b"key" in got.err, got
 
 
+def take_signals():
+    """Whoever runs the tests, as nohup or in the background, may have them ignored; a program inherits that, and keeps to it."""
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(one, signal.SIG_DFL)
+
+
 def test_a_signal_to_run_rm_at_any_moment_leaves_no_sandbox(daemon, http):
     """From before the sandbox is made until it is gone: the signal waits for the removal, and is the exit code."""
     label = f"signalled={os.urandom(4).hex()}"
@@ -227,7 +233,7 @@ def test_a_signal_to_run_rm_at_any_moment_leaves_no_sandbox(daemon, http):
     for number in range(60):
         what = ["sleep", "1000"] if number % 3 else ["true"]  # the removal is hit, too
         process = subprocess.Popen([CAY, "run", "--rm", "--label", label, "--", *what], env=env, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+                                   stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, preexec_fn=take_signals)
         if number % 2:  # as early as it can be; the others spread over all that comes
             wait_until(lambda: process.poll() is not None or here(), "it is there, or over", limit=slow(20))
             made += 1
