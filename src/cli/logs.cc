@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <optional>
 
 #include "cli/commands.h"
@@ -51,9 +50,9 @@ int print_one(const sdk::Sandbox& box, const sdk::CommandInfo& info, const LogsA
   // Where none has, the daemon's refusal tells how far they are.
   const std::uint64_t out_end = info.out.bytes, err_end = info.err.bytes;
   const bool beyond = args.offset > (args.stream == "stderr" ? err_end : args.stream == "stdout" ? out_end : std::max(out_end, err_end));
-  const std::uint64_t from_here = beyond && !args.follow ? std::numeric_limits<std::uint64_t>::max() : 0;
-  const sdk::Offsets from{.out = args.stream == "stderr" ? out_end : std::min(args.offset, std::max(out_end, from_here)),
-                          .err = args.stream == "stdout" ? err_end : std::min(args.offset, std::max(err_end, from_here))};
+  const auto begin = [&](std::uint64_t end) { return beyond && !args.follow ? args.offset : std::min(args.offset, end); };
+  const sdk::Offsets from{.out = args.stream == "stderr" ? out_end : begin(out_end),
+                          .err = args.stream == "stdout" ? err_end : begin(err_end)};
   std::optional<sdk::Offsets> until;
   if (!args.follow) until = sdk::Offsets{.out = info.out.bytes, .err = info.err.bytes};
   return print_logs(box.attach(info.id, from), args, until, from);

@@ -6,7 +6,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "async/scope.h"
+#include "base/hang_up.h"
 #include "http/live_exchange.h"
 #include "http/server_tls.h"
 #include "http/target.h"
@@ -37,12 +37,6 @@ constexpr int kMaxFields = 128;
 // Empty is for HTTP/1.0.
 bool is_host(std::string_view text) {
   return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == std::string_view::npos;
-}
-
-// Whether the peer has closed its side, also if it said something first.
-bool has_hung_up(int fd) {
-  pollfd looked{.fd = fd, .events = POLLRDHUP, .revents = 0};
-  return ::poll(&looked, 1, 0) == 1;
 }
 
 struct BadRequest {

@@ -6,7 +6,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import tempfile
 import threading
 import time
 
@@ -15,14 +14,6 @@ import pytest
 from harness import CAY, Daemon, needs_root, new_daemon, processes_of, wait_until
 
 pytestmark = needs_root
-
-
-@pytest.fixture
-def directory():
-    made = tempfile.mkdtemp(prefix="cay-backup-")
-    os.chmod(made, 0o755)
-    yield pathlib.Path(made)
-    shutil.rmtree(made, ignore_errors=True)
 
 
 def cay(*words, **kwargs):

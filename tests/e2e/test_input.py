@@ -7,21 +7,8 @@ import threading
 import pytest
 from websockets.sync.client import connect
 
-from harness import CAY, new_daemon, slow, wait_until
-
-
-@pytest.fixture(scope="module")
-def daemon():
-    """Of its own: what waits in it must not count as what the other tests' daemon holds."""
-    made = new_daemon().start()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def http(daemon):
-    with daemon.http() as client:
-        yield client
+from harness import CAY, slow, wait_until
+from module_daemon import daemon, http  # noqa: F401 (fixtures)
 
 MIB = 1 << 20
 WAITS = "until [ -e {go} ]; do sleep 0.05; done; wc -c"

@@ -2,21 +2,8 @@
 import httpx
 import pytest
 
-from harness import new_daemon, slow, wait_until
-
-
-@pytest.fixture(scope="module")
-def daemon():
-    """Of its own: what waits in it must not count as what the other tests' daemon holds."""
-    made = new_daemon().start()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def http(daemon):
-    with daemon.http() as client:
-        yield client
+from harness import slow, wait_until
+from module_daemon import daemon, http  # noqa: F401 (fixtures)
 
 MIB = 1 << 20
 

@@ -64,11 +64,10 @@ asio::awaitable<void> CommandSession::converse() {
   feed_.close();
   Scope watching(executor_);
   watching.spawn(daemon_ends());
-  co_await watching.until(last_input());
+  // A client that sent its input and went has sent it: it is written for as long as the command runs.
+  auto fed = fed_.wait();
+  co_await watching.until(std::move(fed));
 }
-
-// A client that sent its input and went has sent it: it is written for as long as the command runs.
-asio::awaitable<void> CommandSession::last_input() { co_await fed_.wait(); }
 
 asio::awaitable<void> CommandSession::daemon_ends() {
   co_await cay_.events().until_ended();

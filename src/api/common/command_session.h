@@ -56,7 +56,6 @@ class CommandSession {
 
  private:
   asio::awaitable<void> converse();
-  asio::awaitable<void> last_input();
   asio::awaitable<void> daemon_ends();
   asio::awaitable<void> pump();
   asio::awaitable<void> feeder();
