@@ -41,7 +41,7 @@ def _loops(data):
     return sum(str(data) in line for line in lines)
 
 
-def _launchers(instance):
+def launchers_of(instance):
     """Pids of this instance's launcher: its mount namespace is where the store is, and what it holds open lives on."""
     found = []
     for pid in _processes(instance):
@@ -69,15 +69,15 @@ def _mounts(data, instance, launchers):
     return total
 
 
-def _disks(data, launchers):
-    """Writable layers: in the store, as the launcher sees it."""
+def disks(data, launchers):
+    """Writable layers, by the ids of their sandboxes: in the store, as the launcher sees it."""
     seen = set()
     for root in [pathlib.Path("/"), *(proc / "root" for proc in launchers)]:
         try:
             seen |= set(os.listdir(root / str(data / "store").lstrip("/")))
         except OSError:
             pass
-    return len(seen)
+    return seen
 
 
 def _held(launchers):
@@ -95,7 +95,9 @@ def _files(path):
     return sum(len(dirs) + len(files) for root, dirs, files in os.walk(path) if "/layers" not in root)
 
 
-# Kept on purpose, and bounded: what happened, and what those that are gone have used.
+# Kept on purpose, and bounded, so that their rows may be more than before: what happened (the last 100,000 events of a
+# tenant, events.keep in the configuration; EventTableTest in src/store/event_table_test.cc prunes), and what those that are gone have used
+# (one sum for each set of labels, at most 10,000 and one of a tenant; UsageTableTest in src/store/usage_table_test.cc).
 REMEMBERED = {"event", "usage_retired"}
 
 
@@ -108,13 +110,13 @@ def census(daemon):
     tables = [row[0] for row in db.execute("select name from sqlite_master where type='table' and name not like 'sqlite%'")]
     rows = {table: db.execute(f"select count(*) from {table}").fetchone()[0] for table in tables if table not in REMEMBERED}
     db.close()
-    pids, launchers = _processes(instance), _launchers(instance)
+    pids, launchers = _processes(instance), launchers_of(instance)
     return {
         "processes": len(pids),
         "cgroups": _cgroups(instance),
         "namespaces": _namespaces(pids),
         "mounts": _mounts(data, instance, launchers),
-        "disks": _disks(data, launchers),
+        "disks": len(disks(data, launchers)),
         "held by the launcher": _held(launchers),
         "loops": _loops(data),
         "data files": sum(_files(data / part) for part in ("run", "gate", "spool", "sandboxes") if (data / part).exists()),

@@ -1,5 +1,9 @@
 """Fixtures: a real daemon for the session, sandboxes for each test."""
+import os
+import pathlib
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -65,3 +69,12 @@ def run(http, box):
         return answer.json()
 
     return call
+
+
+@pytest.fixture
+def directory():
+    """One that every user may pass, as the daemon's has to: tmp_path is root's alone."""
+    made = pathlib.Path(tempfile.mkdtemp(prefix="cay-test-directory-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)

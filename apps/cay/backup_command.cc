@@ -1,6 +1,7 @@
 #include "backup_command.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -24,7 +26,7 @@ namespace cay::app {
 namespace {
 
 constexpr int kFailure = 125;
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;  // 2: with DATA/tls
 constexpr std::size_t kMaxFile = 1u << 30;
 
 // Removes a file when it goes, unless told to keep it.
@@ -46,7 +48,29 @@ struct Options {
   bool without_snapshots = false;
 };
 
-bool runs(const store::StoredSandbox& sandbox) { return sandbox.state == "ready" || sandbox.state == "provisioning"; }
+bool runs(const store::StoredSandbox& sandbox) {
+  return sandbox.state == "ready" || sandbox.state == "provisioning" || sandbox.state == "paused";
+}
+
+// The file that becomes the backup, for us alone. What a killed backup left is written anew.
+Result<UniqueFd> open_part(const std::string& part) {
+  UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!out) return Error::from_errno(errno, "make " + part);
+  struct stat found{};
+  if (::fstat(out.get(), &found) != 0) return Error::from_errno(errno, "look at " + part);
+  if (found.st_uid != ::geteuid() || !S_ISREG(found.st_mode) || found.st_nlink > 1 || (found.st_mode & 077) != 0) {
+    return Error{Code::kAlreadyExists, "file_exists", part + " exists, and no backup made it: choose another name", 0};
+  }
+  if (::flock(out.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Error{Code::kConflict, "backup_runs", "another backup writes " + part + ": wait for its end", 0};
+  }
+  struct stat named{};
+  if (::lstat(part.c_str(), &named) != 0 || named.st_ino != found.st_ino || named.st_dev != found.st_dev) {
+    return Error{Code::kConflict, "backup_runs", "another backup has just ended with " + part + ": try again", 0};
+  }
+  if (::ftruncate(out.get(), 0) != 0) return Error::from_errno(errno, "empty " + part);
+  return out;
+}
 
 class Backup {
  public:
@@ -55,24 +79,27 @@ class Backup {
   Result<void> run() {
     CAY_TRY(data_, os::open_dir(AT_FDCWD, options_.data));
     CAY_TRY(disks_, DiskStore::open(options_.data));
+    CAY_CHECK(disks_.lock());
     if (disks_.pooled) {
       CAY_CHECK(disks_.remove_leftovers());
     }
     const std::string part = options_.file + ".part";
-    const UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!out) return Error::from_errno(errno, "make " + part);
+    CAY_TRY(const UniqueFd out, open_part(part));
     Scratch unfinished(part);
     CAY_TRY(tar_, TarWriter::create(out.get()));
     // As of one moment; what is made later is not in the backup, what is deleted later has no disk in it.
     // The copy lies beside the backup: the data directory is the daemon's, who might put something in its place.
     const std::string copy = options_.file + ".db";
+    for (const char* left : {"", "-journal", "-wal", "-shm"}) ::unlink((copy + left).c_str());
     CAY_CHECK(store::copy_database(options_.data + "/state.db", copy));
     const Scratch scratch(copy);
     CAY_TRY(sandboxes_, store::sandboxes_in(copy));
     CAY_CHECK(check_disks());
+    CAY_CHECK(freeze_disks());
+    CAY_CHECK(look_again());
     CAY_CHECK(add_manifest());
     CAY_CHECK(add_file(copy, "state.db"));
-    for (const char* name : {"keys", "api-key"}) {
+    for (const char* name : {"keys", "api-key", "tls/cert.pem", "tls/key.pem"}) {
       CAY_CHECK(add_file(options_.data + "/" + name, name));
     }
     if (!options_.config.empty()) {
@@ -83,6 +110,9 @@ class Backup {
     }
     if (!options_.without_snapshots) {
       CAY_CHECK(add_layers());
+    }
+    if (!disks_.pooled) {
+      CAY_CHECK(look_again());
     }
     CAY_CHECK(tar_->close());
     if (::fsync(out.get()) != 0) return Error::from_errno(errno, "write " + part);
@@ -96,11 +126,42 @@ class Backup {
   Result<void> check_disks() const {
     if (disks_.pooled) return {};
     for (const auto& sandbox : sandboxes_) {
-      if (!runs(sandbox)) continue;
-      return Error{Code::kNotReady, "sandbox_runs",
-                   "the disks here are plain directories, of which no snapshot can be taken, and " + sandbox.name +
-                       " runs: stop it first (cay drain --stop), then back up, then `cay drain --undo`",
-                   0};
+      if (runs(sandbox)) return runs_here(sandbox.name);
+    }
+    return {};
+  }
+
+  static Error runs_here(const std::string& name) {
+    return {Code::kNotReady, "sandbox_runs",
+            "the disks here are plain directories, of which no snapshot can be taken, and " + name +
+                " runs: stop it first (cay drain --stop), then back up, then `cay drain --undo`",
+            0};
+  }
+
+  // All before anything is written: whether a sandbox ran is told as of its disk.
+  Result<void> freeze_disks() {
+    if (!disks_.pooled) return {};
+    for (const auto& sandbox : sandboxes_) {
+      auto frozen = disks_.freeze(sandbox.id);
+      if (frozen) {
+        frozen_.emplace(sandbox.id, std::move(*frozen));
+      } else if (frozen.error().os_errno != ENOENT) {
+        return std::move(frozen).error();
+      }
+    }
+    return {};
+  }
+
+  // What ran, or began to, between the copy of the database and now.
+  Result<void> look_again() {
+    std::map<std::string, store::StoredSandbox> now;
+    CAY_TRY(auto rows, store::sandboxes_in(options_.data + "/state.db"));
+    for (auto& row : rows) now[row.id] = std::move(row);
+    for (const auto& sandbox : sandboxes_) {
+      const auto found = now.find(sandbox.id);
+      const bool woke = found != now.end() && (runs(found->second) || found->second.stopped_at != sandbox.stopped_at);
+      if (woke && !disks_.pooled) return runs_here(sandbox.name);
+      if (woke || runs(sandbox)) ran_.insert(sandbox.id);
     }
     return {};
   }
@@ -109,7 +170,7 @@ class Backup {
     boost::json::array items;
     for (const auto& sandbox : sandboxes_) {
       items.push_back({{"id", sandbox.id}, {"name", sandbox.name}, {"state", sandbox.state},
-                       {"consistency", runs(sandbox) ? "crash" : "stopped"}});
+                       {"consistency", ran_.contains(sandbox.id) ? "crash" : "stopped"}});
     }
     const boost::json::object manifest{{"format", kFormat}, {"cay", CAY_VERSION}, {"schema", store::schema_version()},
                                        {"taken_at", system_clock().wall()}, {"with_snapshots", !options_.without_snapshots},
@@ -126,22 +187,23 @@ class Backup {
   }
 
   Result<void> add_sandbox(const store::StoredSandbox& sandbox) {
-    auto records = os::open_dir(data_.get(), "sandboxes/" + sandbox.id);
-    if (!records) {
-      // Made and gone between two looks, or never confirmed: a row alone.
-      if (records.error().os_errno == ENOENT) return {};
-      return std::move(records).error();
+    auto record = os::read_file(data_.get(), "sandboxes/" + sandbox.id + "/record");
+    const bool gone = (!record && record.error().os_errno == ENOENT) || (disks_.pooled && !frozen_.contains(sandbox.id));
+    if (gone) {
+      // Deleted between two looks, or never confirmed: a row alone, which a restore leaves out.
+      std::printf("%-24s has no disk, or was deleted meanwhile: not in the backup\n", sandbox.name.c_str());
+      return {};
     }
-    CAY_TRY(const std::string record, os::read_file(records->get(), "record"));
-    CAY_CHECK(tar_->add_bytes("sandboxes/" + sandbox.id, record));
+    if (!record) return std::move(record).error();
+    CAY_CHECK(tar_->add_bytes("sandboxes/" + sandbox.id, *record));
     CAY_CHECK(add_disk(sandbox));
     auto spool = os::open_dir(data_.get(), "spool/" + sandbox.id);
     if (spool) {
-      CAY_CHECK(tar_->add_tree(spool->get(), "spool/" + sandbox.id));
+      CAY_CHECK(tar_->add_changing_tree(spool->get(), "spool/" + sandbox.id));
     }
     if (spool || spool.error().os_errno == ENOENT) {
       std::printf("%-24s %s\n", sandbox.name.c_str(),
-                  runs(sandbox) ? "runs: its disk as of one moment, as after a power cut (crash-consistent)" : "does not run: consistent");
+                  ran_.contains(sandbox.id) ? "runs: its disk as of one moment, as after a power cut (crash-consistent)" : "does not run: consistent");
       return {};
     }
     return std::move(spool).error();
@@ -150,15 +212,20 @@ class Backup {
   Result<void> add_disk(const store::StoredSandbox& sandbox) {
     const std::string name = "disks/" + sandbox.id;
     if (disks_.pooled) {
-      auto frozen = disks_.freeze(sandbox.id);
-      if (!frozen && frozen.error().os_errno == ENOENT) return {};
-      if (!frozen) return std::move(frozen).error();
-      return tar_->add_tree(frozen->fd(), name);
+      const auto frozen = frozen_.find(sandbox.id);
+      CAY_CHECK(add_frozen(frozen->second, name));
+      frozen_.erase(frozen);
+      return {};
     }
     auto disk = os::open_dir(disks_.dir.get(), sandbox.id);
     if (!disk && disk.error().os_errno == ENOENT) return {};
     if (!disk) return std::move(disk).error();
     return tar_->add_tree(disk->get(), name);
+  }
+
+  Result<void> add_frozen(const DiskStore::Frozen& frozen, const std::string& name) {
+    CAY_TRY(const UniqueFd disk, frozen.open());
+    return tar_->add_tree(disk.get(), name);
   }
 
   // What the sandboxes boot from: each one's snapshot, and those below it.
@@ -187,6 +254,8 @@ class Backup {
   DiskStore disks_;
   std::optional<TarWriter> tar_;
   std::vector<store::StoredSandbox> sandboxes_;
+  std::map<std::string, DiskStore::Frozen> frozen_;  // by sandbox; let go before the disks
+  std::set<std::string> ran_;  // when their disks were taken
 };
 
 }  // namespace

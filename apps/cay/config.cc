@@ -165,15 +165,19 @@ Result<void> load_config(const std::string& path, Config& config) {
   return {};
 }
 
-Result<void> settle_data_dir(std::string& config, std::string& data) {
-  constexpr const char* kInstalled = "/etc/cay/cay.toml";
-  if (config.empty() && data.empty() && std::getenv("CAY_DATA") == nullptr && ::access(kInstalled, R_OK) == 0) config = kInstalled;
+Result<void> choose_data_dir(std::string& config, std::string& data) {
+  if (config.empty() && data.empty() && std::getenv("CAY_DATA") == nullptr && ::access(kInstalledSettings, R_OK) == 0) config = kInstalledSettings;
   if (data.empty() && !config.empty()) {
     Config settings;
     CAY_CHECK(load_config(config, settings));
     data = settings.data;
   }
   if (data.empty()) data = default_data_dir();
+  return {};
+}
+
+Result<void> settle_data_dir(std::string& config, std::string& data) {
+  CAY_CHECK(choose_data_dir(config, data));
   char real[PATH_MAX];
   if (::realpath(data.c_str(), real) == nullptr) return Error::from_errno(errno, "find the data directory " + data);
   data = real;

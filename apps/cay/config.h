@@ -10,6 +10,9 @@
 
 namespace cay::app {
 
+// Where the package and `cay install` put the settings.
+constexpr const char* kInstalledSettings = "/etc/cay/cay.toml";
+
 struct LangsmithUpstream {
   std::string url;  // empty: traces are not forwarded
   std::string key;
@@ -42,7 +45,9 @@ struct Config {
 Result<void> load_config(const std::string& path, Config& config);
 
 // For commands about an installed daemon: the settings' path, if it is empty and /etc/cay/cay.toml is there, and the data
-// directory, if it is empty: the settings', else default_data_dir(). Made canonical.
+// directory, if it is empty: the settings', else default_data_dir().
+Result<void> choose_data_dir(std::string& config, std::string& data);
+// The same of one that exists; made canonical.
 Result<void> settle_data_dir(std::string& config, std::string& data);
 
 }  // namespace cay::app

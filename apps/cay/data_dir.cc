@@ -32,11 +32,20 @@ Result<void> make_dir(const std::string& path, const DaemonUser& user, mode_t mo
   }
   struct stat found{};
   if (!dir || ::fstat(dir.get(), &found) != 0) return Error::from_errno(errno, "look at " + path);
-  const bool roots = ::geteuid() == 0 && (inside == Inside::kNo || found.st_uid == 0);
-  if (found.st_uid != user.uid && !roots) {
+  const bool root = ::geteuid() == 0;
+  // A data directory that is in use keeps its owner: another would lock the daemon out of its own state.
+  const bool used = inside == Inside::kNo && ::faccessat(dir.get(), "instance", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  if (used && found.st_uid != user.uid && root) {
+    return Error{Code::kPermissionDenied, "bad_data_dir",
+                 path + " is the data directory of a daemon of uid " + std::to_string(found.st_uid) + ", not of " + user.name +
+                     ": name that user (--run-as, or --daemon-uid of `cay launcher`), or choose another --data",
+                 0};
+  }
+  const bool may_take = root && (inside == Inside::kNo || found.st_uid == 0);
+  if (found.st_uid != user.uid && !may_take) {
     return Error{Code::kPermissionDenied, "bad_data_dir", path + " belongs to another user: choose another --data", 0};
   }
-  if (::geteuid() == 0 && ::fchown(dir.get(), user.uid, user.gid) != 0) {
+  if (root && ::fchown(dir.get(), user.uid, user.gid) != 0) {
     return Error::from_errno(errno, "give " + path + " to the daemon");
   }
   if (::fchmod(dir.get(), mode) != 0) return Error::from_errno(errno, "set the mode of " + path);
@@ -104,6 +113,12 @@ Result<std::string> instance_of(const std::string& path, const DaemonUser& user)
 }
 
 }  // namespace
+
+std::optional<DaemonUser> owner_of_data_dir(const std::string& path) {
+  struct stat found{};
+  if (::lstat((path + "/instance").c_str(), &found) != 0 || ::stat(path.c_str(), &found) != 0) return std::nullopt;
+  return DaemonUser{found.st_uid, found.st_gid, "uid " + std::to_string(found.st_uid)};
+}
 
 std::string default_data_dir() {
   if (const char* data = std::getenv("CAY_DATA"); data != nullptr && *data != '\0') return data;

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -26,8 +27,12 @@ std::string default_data_dir();
 // there is one, else a uid of Cay's own range that owns nothing else. Not root: who we are.
 Result<DaemonUser> daemon_user(const std::string& wanted);
 
+// Whose daemon an existing data directory belongs to; nullopt if there is none at that path.
+std::optional<DaemonUser> owner_of_data_dir(const std::string& path);
+
 // Makes the directory and its run/ with the right owners, and the instance id. Idempotent.
-// kPermissionDenied, with a remedy, if `user` could not reach it once privileges are dropped.
+// kPermissionDenied, with a remedy, if `user` could not reach it once privileges are dropped, and if it is in use by a daemon
+// of another user: its owner never changes.
 Result<DataDir> open_data_dir(const std::string& path, const DaemonUser& user);
 
 // Gives up root for good: groups, gids, uids, capabilities. No-op if we are `user` already.

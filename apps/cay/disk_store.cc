@@ -1,6 +1,7 @@
 #include "disk_store.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,15 +23,25 @@ Result<DiskStore> DiskStore::open(const std::string& data) {
   if (const auto pid = launcher_pid(data)) {
     CAY_TRY(store.dir, os::open_dir(AT_FDCWD, "/proc/" + std::to_string(*pid) + "/root" + data + "/store"));
   } else if (::access((data + "/pool.img").c_str(), F_OK) == 0) {
+    // Who the launcher serves is told: it must be the daemon's user, whoever starts it.
+    struct stat owner{};
+    if (::stat(data.c_str(), &owner) != 0) return Error::from_errno(errno, "look at " + data);
     return Error{Code::kUnavailable, "launcher_not_running",
                  "the disks of " + data + " are in a pool that its launcher mounts: start it first (systemctl start cay-launcher, or "
-                 "cay launcher --data " + data + " --detach)",
+                 "cay launcher --data " + data + " --daemon-uid " + std::to_string(owner.st_uid) + " --daemon-gid " +
+                     std::to_string(owner.st_gid) + " --detach)",
                  0};
   } else {
     CAY_TRY(store.dir, os::open_dir(AT_FDCWD, data + "/store"));
   }
   store.pooled = os::is_btrfs(store.dir.get()) && ::access((data + "/pool.img").c_str(), F_OK) == 0;
   return store;
+}
+
+Result<void> DiskStore::lock() const {
+  if (::flock(dir.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno != EWOULDBLOCK) return Error::from_errno(errno, "lock the disks");
+  return Error{Code::kConflict, "backup_runs", "another backup of this data directory is under way: wait for its end", 0};
 }
 
 Result<void> DiskStore::remove_leftovers() const {
@@ -47,17 +58,13 @@ Result<DiskStore::Frozen> DiskStore::freeze(const std::string& id) const {
   CAY_TRY(const UniqueFd disk, os::open_dir(dir.get(), id));
   const std::string name = kPrefix + id;
   CAY_CHECK(os::btrfs_snapshot(disk.get(), dir.get(), name));
-  auto opened = os::open_dir(dir.get(), name);
-  if (!opened) {
-    (void)os::btrfs_delete_subvolume(dir.get(), name);
-    return std::move(opened).error();
-  }
-  return Frozen(dir.get(), name, std::move(*opened));
+  return Frozen(dir.get(), name);
 }
+
+Result<UniqueFd> DiskStore::Frozen::open() const { return os::open_dir(store_, name_); }
 
 DiskStore::Frozen::~Frozen() {
   if (name_.empty()) return;
-  dir_.reset();
   (void)os::btrfs_delete_subvolume(store_, name_);
 }
 

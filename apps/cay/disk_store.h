@@ -2,6 +2,7 @@
 // namespace only; root reaches it through /proc.
 #pragma once
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -17,20 +18,21 @@ struct DiskStore {
 
   // What a killed backup left. Idempotent.
   Result<void> remove_leftovers() const;
-  // A descriptor of the disk's tree that nobody writes to, until the returned guard goes. Needs a pool.
+  // For one backup at a time: they go by the same names. kConflict (backup_runs).
+  Result<void> lock() const;
+  // The disk as of now, until the returned guard goes. Needs a pool.
   class Frozen {
    public:
-    Frozen(int store, std::string name, UniqueFd dir) : store_(store), name_(std::move(name)), dir_(std::move(dir)) {}
-    Frozen(Frozen&& other) noexcept
-        : store_(other.store_), name_(std::exchange(other.name_, {})), dir_(std::move(other.dir_)) {}
+    Frozen(int store, std::string name) : store_(store), name_(std::move(name)) {}
+    Frozen(Frozen&& other) noexcept : store_(other.store_), name_(std::exchange(other.name_, {})) {}
     Frozen& operator=(Frozen&&) = delete;
     ~Frozen();
-    int fd() const { return dir_.get(); }
+    // Its tree. The descriptor must be gone before the guard.
+    Result<UniqueFd> open() const;
 
    private:
     int store_;
     std::string name_;
-    UniqueFd dir_;
   };
   Result<Frozen> freeze(const std::string& id) const;
 };

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/unique_fd.h"
+#include "config.h"
 #include "data_dir.h"
 #include "server/key_ring.h"
 
@@ -88,8 +89,9 @@ int key_command(int argc, char** argv) {
       "  sudo cay key create ci --tenant ci      its sandboxes are its own\n"
       "  sudo cay key list\n"
       "  sudo cay key remove laptop");
-  std::string dir = default_data_dir(), name, tenant = "default";
-  app.add_option("--data", dir, "the daemon's data directory")->capture_default_str();
+  std::string config, dir, name, tenant = "default";
+  app.add_option("--config", config, "the daemon's settings; server.data is read (default /etc/cay/cay.toml if it is there)");
+  app.add_option("--data", dir, "the daemon's data directory (default: that of the settings, else " + default_data_dir() + ")");
   app.require_subcommand(1);
   auto* make = app.add_subcommand("create", "make a key and print it");
   make->add_option("name", name, "what the key is called in logs and as created_by")->required();
@@ -103,6 +105,7 @@ int key_command(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : kFailure;
   }
+  if (auto settled = settle_data_dir(config, dir); !settled) return say(settled.error());
   if (make->parsed()) return create(dir, name, tenant);
   if (show->parsed()) return list(dir);
   if (drop->parsed()) return remove(dir, name);

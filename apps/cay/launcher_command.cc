@@ -40,15 +40,15 @@ int launcher_command(int argc, char** argv) {
       "  cay launcher --config /etc/cay/cay.toml --daemon-user cay --cgroup-parent /cay.slice/cay-sandboxes.service\n"
       "                                           as the systemd unit does");
   std::string dir, file, user, gate_name, parent;
-  std::uint32_t uid = ::getuid();
-  std::int64_t gid = -1;
+  std::int64_t uid = -1, gid = -1;
   bool stop = false, detach = false, hold = false;
   app.add_option("--config", file, "the daemon's settings; server.data is read")->check(CLI::ExistingFile);
   app.add_option("--data", dir, "the daemon's data directory (default " + default_data_dir() + ")");
   app.add_option("--daemon-user", user, "the user that the daemon runs as, by name");
   app.add_option("--gate-user", gate_name, "the user that the gate runs as, by name (default: the daemon's, but not root)");
   app.add_option("--cgroup-parent", parent, "cgroup that sandboxes lie below (default: the root of each hierarchy)");
-  app.add_option("--daemon-uid", uid, "the user that the daemon runs as")->capture_default_str();
+  app.add_option("--daemon-uid", uid, "the user that the daemon runs as (default: whose the data directory is, else who starts this)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{0xfffffffe}));
   app.add_option("--daemon-gid", gid, "its group (default: that user's own)");
   app.add_flag("--stop", stop, "end the running launcher of this data directory");
   app.add_flag("--hold-cgroup", hold, "only keep the cgroup it is started in (the unit cay-sandboxes)");
@@ -74,7 +74,9 @@ int launcher_command(int argc, char** argv) {
   if (::geteuid() != 0) {
     return say(Error{Code::kPermissionDenied, "needs_root", "the launcher makes mounts and id maps: start it with sudo", 0});
   }
-  DaemonUser daemon{uid, gid < 0 ? group_of(uid) : static_cast<gid_t>(gid), "uid " + std::to_string(uid)};
+  const uid_t wanted = uid < 0 ? ::getuid() : static_cast<uid_t>(uid);
+  DaemonUser daemon{wanted, gid < 0 ? group_of(wanted) : static_cast<gid_t>(gid), "uid " + std::to_string(wanted)};
+  if (const auto owner = owner_of_data_dir(dir); owner && uid < 0) daemon = *owner;
   if (!user.empty()) {
     auto named = daemon_user(user);
     if (!named) return say(named.error());

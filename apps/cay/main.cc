@@ -1,9 +1,13 @@
 // cay: the one program. Clients' commands are src/cli; serve, launcher and key are here.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "backup_command.h"
 #include "cli/cli.h"
+#include "client_settings.h"
 #include "config.h"
 #include "data_dir.h"
 #include "gate_command.h"
@@ -77,13 +81,15 @@ int serve_command(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cay::cli::run(argc, argv,
-                       {{"serve", "run the daemon", serve_command},
-                        {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
-                        {"gate", "the way out of sandboxes", cay::app::gate_command},
-                        {"backup", "everything of a data directory in one file", cay::app::backup_command},
-                        {"restore", "a backup into a new data directory", cay::app::restore_command},
-                        {"install", "this program as a service of the machine", cay::app::install_command},
-                        {"uninstall", "take it away again", cay::app::uninstall_command},
-                        {"key", "make, list and remove API keys", cay::app::key_command}});
+  const std::vector<cay::cli::Hook> ours = {{"serve", "run the daemon", serve_command},
+                                            {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
+                                            {"gate", "the way out of sandboxes", cay::app::gate_command},
+                                             {"backup", "everything of a data directory in one file", cay::app::backup_command},
+                                            {"restore", "a backup into a new data directory", cay::app::restore_command},
+                                            {"install", "this program as a service of the machine", cay::app::install_command},
+                                            {"uninstall", "take it away again", cay::app::uninstall_command},
+                                            {"key", "make, list and remove API keys", cay::app::key_command}};
+  const bool is_ours = argc > 1 && std::any_of(ours.begin(), ours.end(), [&](const auto& one) { return one.name == argv[1]; });
+  if (argc > 1 && !is_ours) cay::app::follow_installed_settings();
+  return cay::cli::run(argc, argv, ours);
 }

@@ -3,14 +3,19 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "backup_command.h"
 #include "base/clock.h"
+#include "config.h"
 #include "data_dir.h"
 #include "disk_store.h"
 #include "launcher/record.h"
@@ -26,11 +31,118 @@ namespace cay::app {
 namespace {
 
 constexpr int kFailure = 125;
-constexpr std::int64_t kFormat = 1;
+constexpr std::int64_t kFormat = 2;
 constexpr const char* kIncoming = "state.db.incoming";
 
 Error not_a_backup(const std::string& why) {
   return {Code::kInvalidArgument, "not_a_backup", "this is no backup of Cay's, or a damaged one: " + why, 0};
+}
+
+struct Manifest {
+  UnixMillis taken_at = 0;
+  std::set<std::string> sandboxes;  // ids
+};
+
+Result<Manifest> check_manifest(const std::string& name, const std::string& bytes) {
+  if (name != "cay-backup.json") return not_a_backup("it does not begin with cay-backup.json");
+  boost::json::error_code failed;
+  const auto parsed = boost::json::parse(bytes, failed);
+  const auto* object = failed ? nullptr : parsed.if_object();
+  const auto* format = object != nullptr ? object->if_contains("format") : nullptr;
+  const auto* taken = object != nullptr ? object->if_contains("taken_at") : nullptr;
+  if (format == nullptr || !format->is_int64() || taken == nullptr || !taken->is_int64()) return not_a_backup("cay-backup.json cannot be read");
+  if (format->get_int64() > kFormat) {
+    return Error{Code::kUnsupported, "backup_too_new", "a newer Cay made this backup: restore it with that one", 0};
+  }
+  Manifest out{taken->get_int64(), {}};
+  const auto* listed = object->if_contains("sandboxes");
+  const auto* items = listed != nullptr ? listed->if_array() : nullptr;
+  for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
+    const auto* item = items->at(i).if_object();
+    const auto* id = item != nullptr ? item->if_contains("id") : nullptr;
+    if (id != nullptr && id->is_string()) out.sandboxes.insert(std::string(id->get_string()));
+  }
+  return out;
+}
+
+// Before anything is made. What comes through a pipe cannot be read twice: it is found out on the way.
+Result<Manifest> check_head(int file) {
+  if (::lseek(file, 0, SEEK_CUR) < 0) return Manifest{};
+  auto first = first_of_tar(file);
+  if (!first) return not_a_backup(first.error().message);
+  CAY_TRY(Manifest manifest, check_manifest(first->first, first->second));
+  if (::lseek(file, 0, SEEK_SET) != 0) return Error::from_errno(errno, "read the backup");
+  return manifest;
+}
+
+// The directory to restore into: one that is not there yet, or an empty one. What this run makes in it goes again,
+// unless it is kept; nothing else ever does.
+class Target {
+ public:
+  static Result<Target> claim(const std::string& path) {
+    struct stat found{};
+    if (::lstat(path.c_str(), &found) != 0) {
+      if (errno != ENOENT) return Error::from_errno(errno, "look at " + path);
+      return Target(path, std::nullopt);
+    }
+    CAY_TRY(const UniqueFd dir, os::open_dir(AT_FDCWD, path));
+    CAY_TRY(const auto names, os::list_dir(dir.get()));
+    if (names.empty()) return Target(path, found);
+    const bool state = std::find(names.begin(), names.end(), "state.db") != names.end();
+    return Error{Code::kAlreadyExists, "data_dir_in_use",
+                 path + (state ? " holds state already" : " is not empty") + ": move it away, or choose another --data", 0};
+  }
+  Target(Target&& other) noexcept : path_(std::exchange(other.path_, {})), before_(other.before_) {}
+  Target& operator=(Target&&) = delete;
+  ~Target() {
+    if (path_.empty()) return;
+    if (!before_) {
+      (void)os::remove_tree(AT_FDCWD, path_);
+      return;
+    }
+    const auto dir = os::open_dir(AT_FDCWD, path_);
+    if (!dir) return;
+    const auto names = os::list_dir(dir->get());
+    if (!names) return;
+    for (const std::string& name : *names) (void)os::remove_tree(dir->get(), name);
+    (void)!::fchown(dir->get(), before_->st_uid, before_->st_gid);
+    (void)!::fchmod(dir->get(), before_->st_mode & 07777);
+  }
+  void keep() { path_.clear(); }
+
+ private:
+  Target(std::string path, std::optional<struct stat> before) : path_(std::move(path)), before_(before) {}
+  std::string path_;
+  std::optional<struct stat> before_;  // of an empty directory that was there
+};
+
+// Where the sandbox of this process's keeper lies (DATA/spool/ID, by the keeper's own descriptor of it, which follows a DATA
+// that was moved); nothing if it is no keeper.
+std::optional<std::filesystem::path> spool_of_keeper(const std::filesystem::path& process) {
+  namespace fs = std::filesystem;
+  // By its cgroup, which no guest chooses.
+  const auto groups = os::read_file(AT_FDCWD, (process / "cgroup").string());
+  if (!groups || groups->find("/keeper\n") == std::string::npos) return std::nullopt;
+  std::error_code failed;
+  for (const auto& fd : fs::directory_iterator(process / "fd", failed)) {
+    std::error_code none;
+    fs::path target = fs::read_symlink(fd.path(), none);
+    if (!none && target.parent_path().filename() == "spool" && launcher::is_uuid(target.filename().string())) return target;
+  }
+  return std::nullopt;
+}
+
+// The data directory where sandboxes of this backup live on without a launcher: nobody would ever end them.
+std::string abandoned(const std::set<std::string>& ids) {
+  std::error_code failed;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", failed)) {
+    if (process.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto spool = spool_of_keeper(process.path());
+    if (!spool || !ids.contains(spool->filename().string())) continue;
+    std::string data = spool->parent_path().parent_path().string();
+    if (!launcher_answers(data)) return data;
+  }
+  return {};
 }
 
 class Restore {
@@ -47,16 +159,17 @@ class Restore {
                           [this](const std::string& name, std::string bytes) { return take(name, std::move(bytes)); }));
     if (!manifest_) return not_a_backup("it has no cay-backup.json");
     const std::string incoming = where_.path + "/" + kIncoming;
-    CAY_CHECK(store::settle_restored(incoming, system_clock().wall()));
+    CAY_TRY(without_disk_, store::settle_restored(incoming, {system_clock().wall(), manifest_->taken_at, restored_disks_}));
     if (::renameat(data_.get(), kIncoming, data_.get(), "state.db") != 0) return Error::from_errno(errno, "put state.db in place");
     CAY_CHECK(own("state.db"));
-    for (const char* name : {"keys", "api-key"}) {
+    for (const char* name : {"keys", "api-key", "tls", "tls/cert.pem", "tls/key.pem"}) {
       CAY_CHECK(own(name));
     }
     return {};
   }
 
   std::size_t sandboxes() const { return count_; }
+  const std::vector<std::string>& without_disk() const { return without_disk_; }
   bool has_settings() const { return settings_; }
 
  private:
@@ -86,6 +199,7 @@ class Restore {
     const std::string key = kind.prefix + id;
     const auto known = open_.find(key);
     if (known != open_.end()) return known->second.get();
+    if (kind.disk) restored_disks_.insert(id);
     if (kind.disk && disks_.pooled) {
       CAY_CHECK(os::btrfs_create_subvolume(kind.parent->get(), id));
     } else if (::mkdirat(kind.parent->get(), id.c_str(), 0755) != 0) {
@@ -97,7 +211,14 @@ class Restore {
   }
 
   Result<void> take(const std::string& name, std::string bytes) {
-    if (name == "cay-backup.json") return check_manifest(bytes);
+    if (name == "cay-backup.json") {
+      CAY_TRY(manifest_, check_manifest(name, bytes));
+      return {};
+    }
+    if (name == "tls/cert.pem" || name == "tls/key.pem") {
+      CAY_TRY(const UniqueFd tls, os::ensure_dir(data_.get(), "tls", user_.uid, user_.gid, 0700));
+      return os::replace_file(tls.get(), name.substr(4), bytes, name == "tls/key.pem" ? 0600 : 0644);
+    }
     if (name == "keys" || name == "api-key") return os::replace_file(data_.get(), name, bytes, 0600);
     if (name == "cay.toml") {
       settings_ = true;
@@ -114,19 +235,6 @@ class Restore {
     return launcher::write_record(records_.get(), id, *record);
   }
 
-  Result<void> check_manifest(const std::string& bytes) {
-    boost::json::error_code failed;
-    const auto parsed = boost::json::parse(bytes, failed);
-    const auto* object = failed ? nullptr : parsed.if_object();
-    const auto* format = object != nullptr ? object->if_contains("format") : nullptr;
-    if (format == nullptr || !format->is_int64()) return not_a_backup("cay-backup.json cannot be read");
-    if (format->get_int64() > kFormat) {
-      return Error{Code::kUnsupported, "backup_too_new", "a newer Cay made this backup: restore it with that one", 0};
-    }
-    manifest_ = true;
-    return {};
-  }
-
   Result<void> own(const char* name) {
     if (::fchownat(data_.get(), name, user_.uid, user_.gid, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT) {
       return Error::from_errno(errno, std::string("own ") + name);
@@ -139,8 +247,11 @@ class Restore {
   UniqueFd data_, spool_, layers_, records_;
   DiskStore disks_;
   std::map<std::string, UniqueFd> open_;
-  bool manifest_ = false, settings_ = false;
+  std::optional<Manifest> manifest_;
+  bool settings_ = false;
   std::size_t count_ = 0;
+  std::set<std::string> restored_disks_;
+  std::vector<std::string> without_disk_;
 };
 
 int say(const Error& error) {
@@ -153,13 +264,14 @@ int say(const Error& error) {
 int restore_command(int argc, char** argv) {
   CLI::App app{"A backup into a new data directory.", "cay restore"};
   app.footer(
-      "The directory must hold no state yet, and no daemon runs on it. Sandboxes come back stopped, with their disks and the\n"
+      "The directory must be new or empty, and no sandbox of what was there before may live. Sandboxes come back stopped, with their disks and the\n"
       "output of their commands; a command that ran when the backup was taken is lost.\n"
       "Examples:\n"
-      "  systemctl stop cay cay-launcher && sudo cay restore FILE && systemctl start cay\n"
+      "  cay drain --stop && systemctl stop cay cay-launcher; mv /var/lib/cay ELSEWHERE; sudo cay restore FILE && systemctl start cay\n"
       "  sudo cay restore --data ./state --run-as alice FILE");
-  std::string file, dir, run_as;
-  app.add_option("--data", dir, "the data directory to make (default " + default_data_dir() + ")");
+  std::string file, dir, run_as, config;
+  app.add_option("--config", config, "the daemon's settings; server.data is read (default /etc/cay/cay.toml if it is there)");
+  app.add_option("--data", dir, "the data directory to make (default: that of the settings, else " + default_data_dir() + ")");
   app.add_option("--run-as", run_as, "the daemon's user (default cay, if there is one)");
   app.add_option("FILE", file, "what `cay backup` made")->required();
   try {
@@ -169,16 +281,25 @@ int restore_command(int argc, char** argv) {
     return code == 0 ? 0 : kFailure;
   }
   if (::geteuid() != 0) return say({Code::kPermissionDenied, "needs_root", "disks hold files of every user: run it with sudo", 0});
-  if (dir.empty()) dir = default_data_dir();
+  if (auto chosen = choose_data_dir(config, dir); !chosen) return say(chosen.error());
   const UniqueFd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!in) return say(Error::from_errno(errno, "open " + file));
-  for (const char* name : {"/state.db", "/sandboxes", "/pool.img"}) {
-    if (::access((dir + name).c_str(), F_OK) == 0) {
-      return say({Code::kAlreadyExists, "data_dir_in_use", dir + " holds state already: move it away, or choose another --data", 0});
-    }
+  auto target = Target::claim(dir);
+  if (!target) return say(target.error());
+  const auto head = check_head(in.get());
+  if (!head) {
+    target->keep();
+    return say(head.error());
   }
   auto user = daemon_user(run_as);
   if (!user) return say(user.error());
+  if (const std::string left = abandoned(head->sandboxes); !left.empty()) {
+    target->keep();
+    return say({Code::kConflict, "sandboxes_live",
+                "sandboxes of this backup still run, of " + left + ", which no launcher serves: nobody would ever end them. `cay drain --stop` "
+                "before the daemon ends, `systemctl stop cay-sandboxes` (disks stay), or `cay uninstall --purge --data " + left + "` (nothing stays)",
+                0});
+  }
   auto data = open_data_dir(dir, *user);
   if (!data) return say(data.error());
   if (launcher_answers(data->path)) return say({Code::kConflict, "launcher_runs", "a launcher serves " + data->path + ": end it first", 0});
@@ -189,9 +310,10 @@ int restore_command(int argc, char** argv) {
   Restore restore(*data, *user);
   auto done = restore.run(in.get());
   auto stopped = stop_launcher(data->path);
-  if (!done) {
-    (void)os::remove_tree(AT_FDCWD, data->path);
-    return say(done.error());
+  if (!done) return say(done.error());
+  target->keep();
+  for (const std::string& name : restore.without_disk()) {
+    std::printf("%s is left out: its disk is not in the backup (it was deleted meanwhile, or never ran).\n", name.c_str());
   }
   if (!stopped) return say(stopped.error());
   std::printf("%zu sandboxes restored to %s, all stopped.\n", restore.sandboxes(), data->path.c_str());

@@ -22,6 +22,7 @@
 #include "api/outbound/otlp.h"
 #include "async/scope.h"
 #include "async/spawn.h"
+#include "core/validate.h"
 #include "data_dir.h"
 #include "forward.h"
 #include "gate_watch.h"
@@ -208,6 +209,7 @@ class Daemon {
     api::langsmith::LangsmithConfig langsmith;
     langsmith.maximum = config_.core.defaults.maximum;
     langsmith.names = gateway.names;
+    langsmith.input = native.input;
     CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith));
     api::add_langsmith_routes(router_, *core_, std::move(langsmith));
     gateway_ = std::make_unique<api::Gateway>(loop_.get_executor(), *core_, std::move(gateway));
@@ -348,6 +350,9 @@ struct Watchers {
 };
 
 Result<DataDir> prepare(const Config& config, Watchers& watch) {
+  if (auto usual = core::checked(SandboxSpec{}, config.core.defaults); !usual) {
+    return std::move(usual).error().while_doing("the settings' [defaults] and [maximum]");
+  }
   if (auto wrong = server::check_listen(config.listen, config.insecure_http || wants_tls(config))) return std::move(*wrong);
   const bool root = ::geteuid() == 0;
   CAY_TRY(const DaemonUser user, daemon_user(config.run_as));

@@ -4,6 +4,7 @@
 #include <archive_entry.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cerrno>
 
 #include "base/unique_fd.h"
+#include "os/file.h"
 
 namespace cay::app {
 namespace {
@@ -127,7 +129,9 @@ Result<void> TarWriter::add_tree(int dir, const std::string& name) {
     archive_entry* entry = owned.get();
     const int code = archive_read_next_header2(disk.get(), entry);
     if (code == ARCHIVE_EOF) return {};
-    std::string path = archive_entry_pathname(entry);
+    // Of what cannot be looked at there is no entry, and no name.
+    const char* known = archive_entry_pathname(entry);
+    std::string path = known != nullptr ? known : root;
     path = name + path.substr(std::min(path.size(), root.size()));
     if (code < ARCHIVE_WARN) return failed("read " + shown(path), disk.get());
     if (code == ARCHIVE_WARN) warnings_.push_back(shown(path) + ": " + archive_error_string(disk.get()));
@@ -139,6 +143,73 @@ Result<void> TarWriter::add_tree(int dir, const std::string& name) {
     archive_entry_linkify(links_.get(), &entry, &spare);
     CAY_CHECK(put(disk.get(), entry));
   }
+}
+
+namespace {
+
+struct OpenFile {
+  std::string name;
+  UniqueFd fd;
+};
+
+// Holds `name` in `dir` and all below it open; false if a part of it has gone.
+Result<bool> hold_open(int dir, const std::string& name, const std::string& shown_as, std::vector<OpenFile>& out) {
+  UniqueFd fd(::openat(dir, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return false;
+  if (!fd && (errno == ELOOP || errno == ENXIO)) return true;  // a link, a socket: nothing that is kept there
+  if (!fd) return Error::from_errno(errno, "open " + shown(shown_as));
+  struct stat found{};
+  if (::fstat(fd.get(), &found) != 0) return Error::from_errno(errno, "look at " + shown(shown_as));
+  if (!S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode)) return true;
+  const int opened = fd.get();
+  out.push_back({shown_as, std::move(fd)});
+  if (S_ISREG(found.st_mode)) return true;
+  CAY_TRY(const auto below, os::list_dir(opened));
+  for (const std::string& one : below) {
+    CAY_TRY(const bool whole, hold_open(opened, one, shown_as + "/" + one, out));
+    if (!whole) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<void> TarWriter::add_changing_tree(int dir, const std::string& name) {
+  CAY_CHECK(add_open_file(dir, name));
+  CAY_TRY(const auto names, os::list_dir(dir));
+  for (const std::string& one : names) {
+    std::vector<OpenFile> files;
+    CAY_TRY(const bool whole, hold_open(dir, one, name + "/" + one, files));
+    if (!whole) continue;
+    for (const OpenFile& file : files) {
+      CAY_CHECK(add_open_file(file.fd.get(), file.name));
+    }
+  }
+  return {};
+}
+
+// By its descriptor: a name that is removed now changes nothing. Of a file that grows: what it had at the beginning.
+Result<void> TarWriter::add_open_file(int fd, const std::string& name) {
+  struct stat found{};
+  if (::fstat(fd, &found) != 0) return Error::from_errno(errno, "look at " + shown(name));
+  const Reader disk(archive_read_disk_new());
+  archive_read_disk_set_behavior(disk.get(), ARCHIVE_READDISK_NO_FFLAGS);
+  const Entry entry(archive_entry_new());
+  archive_entry_copy_pathname(entry.get(), name.c_str());
+  archive_entry_copy_sourcepath(entry.get(), ("/proc/self/fd/" + std::to_string(fd)).c_str());
+  if (archive_read_disk_entry_from_file(disk.get(), entry.get(), fd, &found) < ARCHIVE_WARN) return failed("read " + shown(name), disk.get());
+  if (archive_write_header(out_.get(), entry.get()) < ARCHIVE_WARN) return failed("write " + shown(name), out_.get());
+  if (!S_ISREG(found.st_mode)) return {};
+  std::vector<char> buffer(kBlock);
+  for (off_t at = 0; at < found.st_size;) {
+    const auto wanted = std::min<off_t>(static_cast<off_t>(buffer.size()), found.st_size - at);
+    const ssize_t got = ::pread(fd, buffer.data(), static_cast<std::size_t>(wanted), at);
+    if (got < 0) return Error::from_errno(errno, "read " + shown(name));
+    if (got == 0) return {};  // it was cut meanwhile: the rest is zeros
+    if (archive_write_data(out_.get(), buffer.data(), static_cast<std::size_t>(got)) < 0) return failed("write " + shown(name), out_.get());
+    at += got;
+  }
+  return {};
 }
 
 Result<void> TarWriter::close() {
@@ -202,23 +273,41 @@ Result<std::string> all_of(archive* from, const std::string& name) {
   return bytes;
 }
 
-}  // namespace
-
-Result<void> extract_tar(int fd, const std::function<Result<TarPlace>(const std::string& name)>& place,
-                         const std::function<Result<void>(const std::string& name, std::string bytes)>& small) {
+Result<Reader> reader_of(int fd) {
   use_utf8();
-  const UniqueFd before(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const Reader in(archive_read_new());
+  Reader in(archive_read_new());
   archive_read_support_format_tar(in.get());
   archive_read_support_filter_zstd(in.get());
   if (archive_read_open_fd(in.get(), fd, kBlock) != ARCHIVE_OK) return failed("open the backup", in.get());
+  return in;
+}
+
+}  // namespace
+
+Result<std::pair<std::string, std::string>> first_of_tar(int fd) {
+  CAY_TRY(const Reader in, reader_of(fd));
+  archive_entry* entry = nullptr;
+  const int code = archive_read_next_header(in.get(), &entry);
+  if (code == ARCHIVE_EOF) return Error{Code::kInvalidArgument, "not_a_backup", "it is empty", 0};
+  if (code < ARCHIVE_WARN) return failed("read the backup", in.get());
+  const char* known = archive_entry_pathname(entry);
+  std::string name = known != nullptr ? known : "";
+  CAY_TRY(std::string bytes, all_of(in.get(), name));
+  return std::pair(std::move(name), std::move(bytes));
+}
+
+Result<void> extract_tar(int fd, const std::function<Result<TarPlace>(const std::string& name)>& place,
+                         const std::function<Result<void>(const std::string& name, std::string bytes)>& small) {
+  const UniqueFd before(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  CAY_TRY(const Reader in, reader_of(fd));
   Extractor extractor;
   for (;;) {
     archive_entry* entry = nullptr;
     const int code = archive_read_next_header(in.get(), &entry);
     if (code == ARCHIVE_EOF) break;
     if (code < ARCHIVE_WARN) return failed("read the backup", in.get());
-    const std::string name = archive_entry_pathname(entry);
+    const char* known = archive_entry_pathname(entry);
+    const std::string name = known != nullptr ? known : "";
     CAY_TRY(const TarPlace to, place(name));
     if (to.dir < 0) {
       if (archive_entry_filetype(entry) != AE_IFREG) continue;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -24,6 +25,9 @@ class TarWriter {
   Result<void> add_bytes(const std::string& name, const std::string& bytes);
   // The directory `dir` and all below it on its file system, as `name`/...; nothing is followed.
   Result<void> add_tree(int dir, const std::string& name);
+  // The same of a tree whose entries come and go meanwhile: what lies directly in it is taken whole, or, if a part of it has
+  // gone, not at all. Regular files and directories only, at most some hundred below each entry.
+  Result<void> add_changing_tree(int dir, const std::string& name);
   Result<void> close();
 
   // What was archived not quite as it is (a sentence each).
@@ -36,6 +40,7 @@ class TarWriter {
   };
   TarWriter() = default;
   Result<void> put(archive* from, archive_entry* entry);
+  Result<void> add_open_file(int fd, const std::string& name);
   std::unique_ptr<archive, Free> out_;
   std::unique_ptr<archive_entry_linkresolver, Free> links_;
   std::vector<std::string> warnings_;
@@ -48,6 +53,9 @@ struct TarPlace {
   std::string name;   // relative to it; empty: the directory itself
   std::int64_t gid = -1;  // another group than the archive's; -1: as there
 };
+
+// The first file of an archive, with its bytes. Leaves the descriptor's position anywhere.
+Result<std::pair<std::string, std::string>> first_of_tar(int fd);
 
 // Reads a whole archive. `small` gets every regular file whose place has no directory, with its bytes (at most 64 MiB).
 // Nothing leaves the given directories: no "..", no absolute name, no symbolic link on the way.

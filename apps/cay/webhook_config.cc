@@ -22,7 +22,7 @@ Result<std::string> read_secret(const std::string& path) {
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return Error::from_errno(errno, "look at " + path);
   constexpr mode_t kOthers = 07;
-  if ((info.st_mode & kOthers) != 0) return wrong("secret_file " + path + " can be read or written by everybody: chmod 600 it");
+  if ((info.st_mode & kOthers) != 0) return wrong("secret_file " + path + " can be read or written by everybody: let only the daemon's user read it (chown root:cay, chmod 640)");
   std::array<char, 256> text{};
   const ssize_t got = ::read(fd.get(), text.data(), text.size());
   if (got < 0) return Error::from_errno(errno, "read " + path);

@@ -46,6 +46,7 @@ class Command {
   explicit Command(std::shared_ptr<CommandState> state) : state_(std::move(state)) {}
 
  private:
+  friend class Sandbox;
   std::shared_ptr<CommandState> state_;
 };
 
@@ -82,10 +83,12 @@ class Forward {
   std::shared_ptr<ForwardState> state_;
 };
 
-// A handle of one sandbox: its id or name, and the way to the daemon.
+// A handle of one sandbox: its id or name, and the way to the daemon. One made from a name stands for the sandbox that
+// the first answer with an id in it told (info, update, start, stop, pause, resume, spawn, run, attach), also when it
+// is renamed later, and another has its name. Copies of the handle share what was told.
 class Sandbox {
  public:
-  const std::string& ref() const { return ref_; }
+  const std::string& ref() const { return ref_; }  // as it was given
   SandboxInfo info() const;
   SandboxInfo update(const UpdateOptions& options) const;
   // Boots a stopped or failed one, and waits until it is ready. ApiError kNotReady: it failed.
@@ -142,11 +145,17 @@ class Sandbox {
   void read_tree(const std::string& path, const ByteSink& sink, const std::string& user = {}) const;
   void write_tree(const std::string& path, ByteProducer producer, const std::string& user = {}) const;
 
-  Sandbox(std::shared_ptr<ClientState> client, std::string ref) : client_(std::move(client)), ref_(std::move(ref)) {}
+  Sandbox(std::shared_ptr<ClientState> client, std::string ref);
 
  private:
+  struct Told;
+  std::string at() const;  // the id, once it was told
+  SandboxInfo told(SandboxInfo info) const;
+  Command told(Command command) const;
+
   std::shared_ptr<ClientState> client_;
   std::string ref_;
+  std::shared_ptr<Told> told_;
 };
 
 class Client {

@@ -113,6 +113,7 @@ struct TopArgs {
 struct SnapshotsArgs {};
 struct DoctorArgs {};
 struct VersionArgs {};
+struct EnvArgs {};
 struct CompletionArgs {
   std::string script;
 };
@@ -120,7 +121,7 @@ struct CompletionArgs {
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, UrlArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
                           StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs,
                           EventsArgs, UsageArgs, ProgramsArgs, NetArgs, TopArgs, SnapshotsArgs, DoctorArgs,
-                          VersionArgs, CompletionArgs>;
+                          VersionArgs, EnvArgs, CompletionArgs>;
 
 struct Invocation {
   Args args;

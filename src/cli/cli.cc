@@ -46,6 +46,7 @@ struct Dispatch {
   int operator()(const SnapshotsArgs& /*args*/) const { return snapshots_command(at); }
   int operator()(const DoctorArgs& /*args*/) const { return doctor_command(at); }
   int operator()(const VersionArgs& /*args*/) const { return version_command(at); }
+  int operator()(const EnvArgs& /*args*/) const { return env_command(at); }
   int operator()(const CompletionArgs& args) const {
     print(args.script);
     return kOk;

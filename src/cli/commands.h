@@ -44,5 +44,6 @@ int drain_command(Context& at, const DrainArgs& args);
 int snapshots_command(Context& at);
 int doctor_command(Context& at);
 int version_command(Context& at);
+int env_command(const Context& at);
 
 }  // namespace cay::cli

@@ -1,5 +1,7 @@
 #include "cli/completion.h"
 
+#include "cli/render.h"
+
 namespace cay::cli {
 namespace {
 
@@ -7,13 +9,6 @@ std::string joined(const std::vector<std::string>& words) {
   std::string out;
   for (const auto& word : words) out += (out.empty() ? "" : " ") + word;
   return out;
-}
-
-// Inside single quotes of a shell.
-std::string quoted(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return "'" + out + "'";
 }
 
 std::string bash(const std::vector<CompletionWord>& words) {
@@ -42,7 +37,7 @@ std::string bash(const std::vector<CompletionWord>& words) {
 std::string zsh(const std::vector<CompletionWord>& words) {
   std::string commands, cases;
   for (const auto& word : words) {
-    commands += "    " + quoted(word.command + ":" + word.help) + "\n";
+    commands += "    " + shell_quoted(word.command + ":" + word.help) + "\n";
     cases += "    " + word.command + ") words_=(" + joined(word.options) + "); names=" +
              (word.takes_sandbox || word.command == "cp" ? "1" : "0") + " ;;\n";
   }
@@ -63,7 +58,7 @@ std::string zsh(const std::vector<CompletionWord>& words) {
 std::string fish(const std::vector<CompletionWord>& words) {
   std::string out = "# fish completion for cay\n";
   for (const auto& word : words) {
-    out += "complete -c cay -n __fish_use_subcommand -a " + word.command + " -d " + quoted(word.help) + "\n";
+    out += "complete -c cay -n __fish_use_subcommand -a " + word.command + " -d " + shell_quoted(word.help) + "\n";
     const std::string when = "complete -c cay -n '__fish_seen_subcommand_from " + word.command + "' ";
     for (const auto& option : word.options) out += when + "-l " + option.substr(2) + "\n";
     if (word.takes_sandbox) out += when + "-a '(cay ls -q 2>/dev/null)'\n";

@@ -97,6 +97,22 @@ int snapshots_command(Context& at) {
   return kOk;
 }
 
+// Asks no daemon: what it prints is what every other command goes by.
+int env_command(const Context& at) {
+  const auto found = sdk::ClientOptions::from_environment();
+  if (found.api_key.empty()) throw ApiError(ErrorCode::kUnauthenticated, "no_key", found.key_problem);
+  std::vector<std::pair<std::string, std::string>> set{{"CAY_URL", found.url}, {"CAY_API_KEY", found.api_key}};
+  if (!found.ca_file.empty()) set.emplace_back("CAY_CA_FILE", found.ca_file);
+  set.emplace_back("LANGSMITH_ENDPOINT", found.url);
+  set.emplace_back("LANGSMITH_API_KEY", found.api_key);
+  if (at.json) {
+    print(json_object(set));
+    return kOk;
+  }
+  for (const auto& [name, value] : set) print("export " + name + "=" + shell_quoted(value) + "\n");
+  return kOk;
+}
+
 int version_command(Context& at) {
   std::string daemon, why;
   try {

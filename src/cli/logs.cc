@@ -35,6 +35,8 @@ int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Of
       if (position > end) output.bytes.resize(output.bytes.size() - std::min<std::uint64_t>(position - end, output.bytes.size()));
     }
     if (!args.stream.empty() && (args.stream == "stdout") != is_out) continue;
+    // A stream that had not come so far was read from its end of then.
+    if (output.offset < args.offset) output.bytes.erase(0, std::min<std::uint64_t>(args.offset - output.offset, output.bytes.size()));
     // One stream alone goes to stdout, whichever it is: that is what was asked for.
     const int fd = is_out || !args.stream.empty() ? STDOUT_FILENO : STDERR_FILENO;
     const Written done = write_all(fd, output.bytes);
@@ -44,9 +46,13 @@ int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Of
 }
 
 int print_one(const sdk::Sandbox& box, const sdk::CommandInfo& info, const LogsArgs& args) {
-  // A stream that is not shown is skipped as far as it has come.
-  const sdk::Offsets from{.out = args.stream == "stderr" ? info.out.bytes : args.offset,
-                          .err = args.stream == "stdout" ? info.err.bytes : args.offset};
+  // A stream that is not shown is skipped as far as it has come, and so is one that has not come as far as --offset.
+  // Where none has, the daemon's refusal tells how far they are.
+  const std::uint64_t out_end = info.out.bytes, err_end = info.err.bytes;
+  const bool beyond = args.offset > (args.stream == "stderr" ? err_end : args.stream == "stdout" ? out_end : std::max(out_end, err_end));
+  const auto begin = [&](std::uint64_t end) { return beyond && !args.follow ? args.offset : std::min(args.offset, end); };
+  const sdk::Offsets from{.out = args.stream == "stderr" ? out_end : begin(out_end),
+                          .err = args.stream == "stdout" ? err_end : begin(err_end)};
   std::optional<sdk::Offsets> until;
   if (!args.follow) until = sdk::Offsets{.out = info.out.bytes, .err = info.err.bytes};
   return print_logs(box.attach(info.id, from), args, until, from);

@@ -448,6 +448,10 @@ class Parser {
     emptied->add_flag("--undo", drain->undo, "Admit again");
     add<VersionArgs>("version", "Versions of this program and of the daemon", "  cay version\n",
                      [](Texts&) { return VersionArgs{}; }, "Host");
+    add<EnvArgs>("env", "Print where the daemon is and the key, for a shell and for LangSmith's clients",
+        "  eval \"$(cay env)\" && python3 agent.py\n\n"
+        "Sets CAY_URL, CAY_API_KEY, LANGSMITH_ENDPOINT and LANGSMITH_API_KEY to what this command line uses itself.\n",
+        [](Texts&) { return EnvArgs{}; }, "Host");
     auto* sub = add<CompletionArgs>("completion", "Print a completion script for a shell",
         "  cay completion bash > /etc/bash_completion.d/cay\n"
         "  cay completion zsh > \"${fpath[1]}/_cay\"\n"

@@ -14,6 +14,12 @@ namespace cay::cli {
 
 namespace json = codec::json;
 
+std::string shell_quoted(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return "'" + out + "'";
+}
+
 std::string printable(std::string_view text, Newlines newlines) {
   std::string out;
   const auto escape = [&out](unsigned char byte) {

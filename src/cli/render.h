@@ -16,6 +16,9 @@ std::string table(const Row& head, const std::vector<Row>& rows);
 enum class Newlines { kShown, kKept };
 std::string printable(std::string_view text, Newlines newlines = Newlines::kShown);
 
+// One word of a shell, whatever is in it: within single quotes.
+std::string shell_quoted(std::string_view text);
+
 std::string sandbox_table(const std::vector<sdk::SandboxInfo>& items);
 std::string command_table(const std::vector<sdk::CommandInfo>& items);
 std::string doctor_table(const std::vector<sdk::Feature>& items);

@@ -32,7 +32,8 @@ void prepare(ExecArgs& args) {
   args.command.env.try_emplace("TERM", term == nullptr || *term == 0 ? "xterm-256color" : term);
 }
 
-int exec_in(Context& at, const sdk::Sandbox& box, const std::string& name, const ExecArgs& args) {
+int exec_in(Context& at, const sdk::Sandbox& box, const std::string& name, const ExecArgs& args,
+            std::string left_behind = {}) {
   if (args.detach) {
     const auto started = box.start_detached(args.argv, args.command);
     print(at.json ? json_object({{"command_id", started.id}, {"sandbox", name}, {"state", started.state}})
@@ -40,7 +41,7 @@ int exec_in(Context& at, const sdk::Sandbox& box, const std::string& name, const
     return kOk;
   }
   const SessionOptions options{
-      .interactive = args.interactive, .terminal = args.terminal, .json = at.json, .owner = true};
+      .interactive = args.interactive, .terminal = args.terminal, .json = at.json, .owner = true, .left_behind = std::move(left_behind)};
   return run_session(box.spawn(args.argv, args.command), name, options, *at.signals);
 }
 
@@ -49,7 +50,6 @@ class Removal {
  public:
   explicit Removal(const sdk::Sandbox* box) : box_(box) {}
   ~Removal() {
-    if (box_ == nullptr) return;
     try {
       box_->remove();
     } catch (const ApiError& error) {
@@ -62,14 +62,30 @@ class Removal {
   const sdk::Sandbox* box_;
 };
 
+// run --rm: from before the sandbox is there until it is gone, no signal ends this program in between.
+int run_and_remove(Context& at, const RunArgs& args) {
+  at.signals->hold("left while the sandbox was being made: if `cay ls` shows it, `cay rm` removes it");
+  const auto info = at.client.create_info(args.sandbox);
+  const sdk::Sandbox box = at.client.sandbox(info.id);
+  const std::string left_behind = "left; the sandbox stays: `cay rm " + info.name + "` removes it";
+  at.signals->hold(left_behind);
+  int code = kOk;
+  {
+    const Removal removal(&box);
+    if (!at.signals->held()) code = exec_in(at, box, info.name, args.exec, left_behind);
+  }
+  if (const auto signal = at.signals->held()) end_by_signal(*signal);
+  return code;
+}
+
 }  // namespace
 
 int run_command(Context& at, RunArgs args) {
   prepare(args.exec);
+  if (args.remove) return run_and_remove(at, args);
   const auto info = at.client.create_info(args.sandbox);
   const sdk::Sandbox box = at.client.sandbox(info.id);
-  const Removal removal(args.remove ? &box : nullptr);
-  const bool say_name = !args.remove && args.sandbox.name.empty() && !at.json && ::isatty(STDERR_FILENO) == 1;
+  const bool say_name = args.sandbox.name.empty() && !at.json && ::isatty(STDERR_FILENO) == 1;
   if (say_name) print_error("sandbox " + info.name + " (it stays: `cay rm " + info.name + "` removes it)");
   return exec_in(at, box, info.name, args.exec);
 }
@@ -85,7 +101,8 @@ int attach_command(Context& at, const AttachArgs& args) {
   const SessionOptions options{.interactive = args.interactive || terminal,
                                .terminal = terminal,
                                .json = at.json,
-                               .owner = false};
+                               .owner = false,
+                               .left_behind = {}};
   if (terminal) command.resize(*terminal_size(STDIN_FILENO));
   return run_session(std::move(command), args.sandbox, options, *at.signals);
 }

@@ -32,9 +32,10 @@ void pass_input(sdk::Command command) {
     }
     command.close_stdin();
   } catch (const ApiError& error) {
-    // The command has ended or closed its stdin: as with a pipe, what is left is of no use.
-    if (error.reason() == "stdin_uncertain") {
-      print_error(std::string(error.what()) + "; the command was killed");
+    // A command that has ended or closed its stdin: as with a pipe, what is left is of no use. After any other failure
+    // it must not take the part that it got for the whole.
+    if (error.reason() != "stdin_closed") {
+      print_error("input was lost: " + std::string(error.what()) + "; the command was killed");
       try {
         command.kill();
       } catch (const ApiError&) {
@@ -56,6 +57,7 @@ class SignalPolicy {
     }
     if (!options_.owner || count_ >= 2) {
       if (!options_.owner) print_error("left; the command runs on");
+      if (!options_.left_behind.empty()) print_error(options_.left_behind);
       end_by_signal(signal);
     }
     // The first is passed on, as a terminal would; the second means it.
@@ -94,7 +96,7 @@ class SignalPolicy {
 class SignalScope {
  public:
   SignalScope(Signals& signals, SignalPolicy policy) : signals_(signals) { signals_.on(std::move(policy)); }
-  ~SignalScope() { signals_.on(end_unless_resized); }
+  ~SignalScope() { signals_.on({}); }
   SignalScope(const SignalScope&) = delete;
 
  private:

@@ -13,6 +13,7 @@ struct SessionOptions {
   bool terminal = false;     // raw mode, if stdin is a terminal
   bool json = false;         // gather, and print one JSON document
   bool owner = true;         // false (attach): Ctrl-C leaves, and the command runs on
+  std::string left_behind;   // said when the third Ctrl-C leaves: what stays then
 };
 
 // Runs to the command's end; returns the exit code. Throws ApiError.

@@ -5,6 +5,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <utility>
+
+#include "cli/output.h"
 #include "cli/terminal.h"
 
 namespace cay::cli {
@@ -15,10 +18,6 @@ void end_by_signal(int signal) {
   ::_exit(kSignalBase + signal);
 }
 
-void end_unless_resized(int signal) {
-  if (signal != SIGWINCH) end_by_signal(signal);
-}
-
 Signals::Signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -26,7 +25,6 @@ Signals::Signals() {
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC));
   stop_.reset(::eventfd(0, EFD_CLOEXEC));
-  handler_ = end_unless_resized;
   thread_ = std::thread([this] { take(); });
 }
 
@@ -39,6 +37,29 @@ Signals::~Signals() {
 void Signals::on(Handler handler) {
   const std::lock_guard lock(mutex_);
   handler_ = std::move(handler);
+  if (!handler_) return;
+  for (const int signal : std::exchange(held_, {})) handler_(signal);
+}
+
+void Signals::hold(std::string left_behind) {
+  const std::lock_guard lock(mutex_);
+  holding_ = true;
+  left_behind_ = std::move(left_behind);
+}
+
+std::optional<int> Signals::held() {
+  const std::lock_guard lock(mutex_);
+  return held_.empty() ? std::nullopt : std::optional(held_.front());
+}
+
+// With the lock.
+void Signals::unhandled(int signal) {
+  constexpr std::size_t kPatience = 3;  // as with a command: the third means it
+  if (signal == SIGWINCH) return;
+  if (holding_) held_.push_back(signal);
+  if (holding_ && held_.size() < kPatience) return;
+  if (holding_) print_error(left_behind_);
+  end_by_signal(signal);
 }
 
 void Signals::take() {
@@ -49,7 +70,12 @@ void Signals::take() {
     signalfd_siginfo got{};
     if (::read(signals_.get(), &got, sizeof got) != sizeof got) continue;
     const std::lock_guard lock(mutex_);
-    handler_(static_cast<int>(got.ssi_signo));
+    const int signal = static_cast<int>(got.ssi_signo);
+    if (handler_) {
+      handler_(signal);
+    } else {
+      unhandled(signal);
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #include "client/json_read.h"
 #include "client/json_write.h"
 #include "client/retry.h"
+#include "model/ids.h"
 
 namespace cay::client {
 namespace {
@@ -33,6 +34,12 @@ Task<sdk::SandboxInfo> create(Connection& at, sdk::CreateOptions options) {
 
 Task<sdk::SandboxInfo> get(Connection& at, std::string ref) {
   return read_as(at, "GET", sandbox_target(ref), {}, &sandbox_from);
+}
+
+Task<std::string> id_of(Connection& at, std::string ref) {
+  if (is_uuid(ref)) co_return ref;
+  CAY_CO_TRY(auto info, co_await get(at, std::move(ref)));
+  co_return std::move(info.id);
 }
 
 Task<sdk::SandboxInfo> update(Connection& at, std::string ref, sdk::UpdateOptions options) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "client/api.h"
 #include "client/json_read.h"
 #include "client/retry.h"
 #include "model/ids.h"
@@ -36,7 +37,7 @@ Task<std::unique_ptr<CommandStream>> CommandStream::start(Connection& connection
     spec["id"] = out->id_;
   }
   out->spec_ = std::move(spec);
-  CAY_CO_CHECK(co_await out->connect_once());  // the first refusal is told at once
+  CAY_CO_CHECK(co_await out->begin());  // the first refusal is told at once
   co_return std::move(out);
 }
 
@@ -46,12 +47,17 @@ Task<std::unique_ptr<CommandStream>> CommandStream::attach(Connection& connectio
   out->id_ = std::move(id);
   out->offsets_ = from;
   out->confirmed_ = true;
-  CAY_CO_CHECK(co_await out->connect_once());
+  CAY_CO_CHECK(co_await out->begin());
   co_return std::move(out);
 }
 
+Task<void> CommandStream::begin() {
+  CAY_CO_TRY(at_, co_await id_of(connection_, ref_));
+  co_return co_await connect_once();
+}
+
 Task<void> CommandStream::connect_once() {
-  auto socket = co_await connection_.websocket(sandbox_target(ref_, "/commands/ws"));
+  auto socket = co_await connection_.websocket(sandbox_target(at_, "/commands/ws"));
   if (!socket) co_return std::move(socket).error();
   socket_ = *std::move(socket);
   json::object first;
@@ -184,7 +190,7 @@ Result<bool> CommandStream::take_text(const std::string& text, sdk::Event& out) 
 
 Task<void> CommandStream::post(std::string rest, std::string body) {
   Retry retry(connection_.executor(), connection_.options().reconnect_for_s);
-  const std::string target = sandbox_target(ref_, "/commands/" + http::encode_segment(id_) + rest);
+  const std::string target = sandbox_target(at_, "/commands/" + http::encode_segment(id_) + rest);
   while (true) {
     auto answer = co_await connection_.call("POST", target, body);
     if (answer) co_return Result<void>();
@@ -196,7 +202,7 @@ Task<void> CommandStream::post(std::string rest, std::string body) {
 
 Task<void> CommandStream::write_stdin(std::string bytes) {
   Retry retry(connection_.executor(), connection_.options().reconnect_for_s);
-  const std::string target = sandbox_target(ref_, "/commands/" + http::encode_segment(id_) + "/stdin");
+  const std::string target = sandbox_target(at_, "/commands/" + http::encode_segment(id_) + "/stdin");
   while (true) {
     auto source = source_of(bytes);
     auto answer = co_await connection_.upload("POST", target, "application/octet-stream", std::move(source));

@@ -18,7 +18,8 @@ class CommandStream {
                                                      sdk::Offsets from);
 
   const std::string& id() const { return id_; }
-  const std::string& ref() const { return ref_; }
+  const std::string& ref() const { return ref_; }    // as the caller named the sandbox
+  const std::string& sandbox() const { return at_; }  // its id
   const sdk::CommandInfo& started() const { return started_; }
 
   // Errors: kOutOfRange after the End; kUnavailable once nothing moved for reconnect_for_s;
@@ -34,6 +35,8 @@ class CommandStream {
  private:
   CommandStream(Connection& connection, std::string ref) : connection_(connection), ref_(std::move(ref)) {}
 
+  // Finds out which sandbox is meant, and begins there.
+  Task<void> begin();
   // Opens the socket, says start or attach, and takes `started`.
   Task<void> connect();
   Task<void> connect_once();
@@ -48,6 +51,7 @@ class CommandStream {
 
   Connection& connection_;
   std::string ref_;
+  std::string at_;  // the sandbox's id: names may be given away while a command runs
   std::string id_;
   json::object spec_;          // of start(); empty for attach()
   bool confirmed_ = false;     // `started` came once: from then on reconnects attach

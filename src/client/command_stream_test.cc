@@ -11,6 +11,7 @@ using testing::FakeHttp;
 using testing::output_frame;
 using testing::text_frame;
 
+constexpr const char* kId = "11111111-2222-4333-8444-555555555555";
 constexpr const char* kStarted = R"({"type":"started","command":{"id":"c1","state":"running"}})";
 constexpr const char* kEnd =
     R"({"type":"end","command":{"id":"c1","state":"exited","exit_code":3,"stdout":{"bytes":6},"stderr":{"bytes":2}}})";
@@ -18,12 +19,12 @@ constexpr const char* kEnd =
 struct CommandStreamTest : ::testing::Test {
   std::shared_ptr<FakeHttp::Log> log = std::make_shared<FakeHttp::Log>();
 
-  sdk::Sandbox box(double reconnect_for_s = 5) {
+  sdk::Sandbox box(double reconnect_for_s = 5, std::string ref = kId) {
     sdk::ClientOptions options;
     options.api_key = "k";
     options.reconnect_for_s = reconnect_for_s;
     auto make = [this](const asio::any_io_executor&) { return std::make_unique<FakeHttp>(log); };
-    return {std::make_shared<sdk::ClientState>(options, make), "box"};
+    return {std::make_shared<sdk::ClientState>(options, make), std::move(ref)};
   }
 };
 
@@ -126,6 +127,24 @@ TEST_F(CommandStreamTest, InputThatWasNeverSentIsSentAgain) {
   command.write_stdin("hello");
   EXPECT_EQ(tries, 2);
   EXPECT_NE(log->requests.back().find("/stdin hello"), std::string::npos);
+}
+
+TEST_F(CommandStreamTest, ANameIsAskedForOnceAndThenTheIdIsUsed) {
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), text_frame(kEnd)});
+  log->answer = [](const std::string& request) -> Result<http::Response> {
+    if (request == "GET /api/v1/sandboxes/box") return http::Response{200, {}, std::string(R"({"id":")") + kId + R"(","name":"box"})"};
+    return http::Response{request.starts_with(std::string("POST /api/v1/sandboxes/") + kId + "/") ? 204 : 404, {}, {}};
+  };
+  const auto named = box(5, "box");
+  auto command = named.spawn({"cat"});
+  command.write_stdin("hello");  // "box" may be another's name by now
+  command.close_stdin();
+  command.kill();
+  EXPECT_EQ(log->targets.at(0), std::string("/api/v1/sandboxes/") + kId + "/commands/ws");
+  EXPECT_EQ(log->requests.size(), 4u);
+  EXPECT_EQ(command.wait().sandbox, "box");  // as the caller named it
+  named.kill("c1");
+  EXPECT_TRUE(log->requests.back().starts_with(std::string("POST /api/v1/sandboxes/") + kId + "/commands/c1/kill")) << log->requests.back();
 }
 
 TEST_F(CommandStreamTest, NoKeyIsToldOnlyOnceADaemonAnswers) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "async/event.h"
+#include "client/api.h"
 #include "client/command_stream.h"
 #include "client/retry.h"
 #include "client/tunnel_stream.h"
@@ -124,6 +125,8 @@ Forwarder::Forwarder(Connection& connection, std::string ref, sdk::ForwardOption
       closed_one_(connection.executor()), work_(connection.executor()) {}
 
 Task<std::shared_ptr<Forwarder>> Forwarder::listen(Connection& connection, std::string ref, sdk::ForwardOptions options) {
+  // By its id from here on: a name that is given away must not lead the next connection elsewhere.
+  CAY_CO_TRY(ref, co_await id_of(connection, std::move(ref)));
   if (options.remote_port == 0) co_return Error{Code::kInvalidArgument, "invalid_port", "a port is 1 to 65535", 0};
   ErrorCode failed;
   const auto address = asio::ip::make_address(options.address, failed);

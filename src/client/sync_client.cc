@@ -1,3 +1,4 @@
+#include <mutex>
 #include <utility>
 
 #include "client/api.h"
@@ -30,22 +31,47 @@ std::string Client::request(const std::string& method, const std::string& target
   return state_->wait(state_->connection.call(method, target, json));
 }
 
-SandboxInfo Sandbox::info() const { return client_->wait(api::get(client_->connection, ref_)); }
+struct Sandbox::Told {
+  std::mutex mutex;
+  std::string id;
+};
+
+Sandbox::Sandbox(std::shared_ptr<ClientState> client, std::string ref)
+    : client_(std::move(client)), ref_(std::move(ref)), told_(std::make_shared<Told>()) {}
+
+std::string Sandbox::at() const {
+  const std::lock_guard lock(told_->mutex);
+  return told_->id.empty() ? ref_ : told_->id;
+}
+
+SandboxInfo Sandbox::told(SandboxInfo info) const {
+  const std::lock_guard lock(told_->mutex);
+  if (told_->id.empty()) told_->id = info.id;
+  return info;
+}
+
+Command Sandbox::told(Command command) const {
+  const std::lock_guard lock(told_->mutex);
+  if (told_->id.empty()) told_->id = command.state_->stream->sandbox();
+  return command;
+}
+
+SandboxInfo Sandbox::info() const { return told(client_->wait(api::get(client_->connection, at()))); }
 SandboxInfo Sandbox::update(const UpdateOptions& options) const {
-  return client_->wait(api::update(client_->connection, ref_, options));
+  return told(client_->wait(api::update(client_->connection, at(), options)));
 }
 SandboxInfo Sandbox::start(double timeout_s) const {
-  return client_->wait(api::start(client_->connection, ref_, timeout_s));
+  return told(client_->wait(api::start(client_->connection, at(), timeout_s)));
 }
-SandboxInfo Sandbox::stop() const { return client_->wait(api::stop(client_->connection, ref_)); }
-SandboxInfo Sandbox::pause() const { return client_->wait(api::pause(client_->connection, ref_)); }
-SandboxInfo Sandbox::resume() const { return client_->wait(api::resume(client_->connection, ref_)); }
-void Sandbox::remove() const { client_->wait(api::remove(client_->connection, ref_)); }
+SandboxInfo Sandbox::stop() const { return told(client_->wait(api::stop(client_->connection, at()))); }
+SandboxInfo Sandbox::pause() const { return told(client_->wait(api::pause(client_->connection, at()))); }
+SandboxInfo Sandbox::resume() const { return told(client_->wait(api::resume(client_->connection, at()))); }
+void Sandbox::remove() const { client_->wait(api::remove(client_->connection, at())); }
 ProgramPage Sandbox::programs(std::uint64_t offset, std::uint32_t limit) const {
-  return client_->wait(api::programs(client_->connection, ref_, offset, limit));
+  return client_->wait(api::programs(client_->connection, at(), offset, limit));
 }
-NetworkReport Sandbox::network() const { return client_->wait(api::network(client_->connection, ref_)); }
-Stats Sandbox::stats() const { return client_->wait(api::stats(client_->connection, ref_)); }
+NetworkReport Sandbox::network() const { return client_->wait(api::network(client_->connection, at())); }
+Stats Sandbox::stats() const { return client_->wait(api::stats(client_->connection, at())); }
 
 namespace {
 
@@ -75,34 +101,34 @@ CommandResult Sandbox::run(const std::vector<std::string>& argv, const CommandOp
 
 CommandResult Sandbox::run_shell(const std::string& line, const CommandOptions& options,
                                  const OutputCallbacks& callbacks) const {
-  return spawn_spec(client_, ref_, api::command_body({line}, api::Line::kShell, options)).wait(callbacks, kKeep);
+  return told(spawn_spec(client_, at(), api::command_body({line}, api::Line::kShell, options))).wait(callbacks, kKeep);
 }
 
 Command Sandbox::spawn(const std::vector<std::string>& argv, const CommandOptions& options) const {
-  return spawn_spec(client_, ref_, api::command_body(argv, api::Line::kArgv, options));
+  return told(spawn_spec(client_, at(), api::command_body(argv, api::Line::kArgv, options)));
 }
 
 CommandInfo Sandbox::start_detached(const std::vector<std::string>& argv, const CommandOptions& options) const {
   auto spec = api::command_body(argv, api::Line::kArgv, options);
-  return client_->wait(api::start_detached(client_->connection, ref_, std::move(spec)));
+  return client_->wait(api::start_detached(client_->connection, at(), std::move(spec)));
 }
 
 Command Sandbox::attach(const std::string& command_id, Offsets from) const {
   auto state = std::make_shared<CommandState>();
   state->client = client_;
-  state->stream = client_->wait(api::CommandStream::attach(client_->connection, ref_, command_id, from));
-  return Command(std::move(state));
+  state->stream = client_->wait(api::CommandStream::attach(client_->connection, at(), command_id, from));
+  return told(Command(std::move(state)));
 }
 
-std::vector<CommandInfo> Sandbox::commands() const { return client_->wait(api::commands(client_->connection, ref_)); }
+std::vector<CommandInfo> Sandbox::commands() const { return client_->wait(api::commands(client_->connection, at())); }
 CommandInfo Sandbox::command(const std::string& command_id) const {
-  return client_->wait(api::command(client_->connection, ref_, command_id));
+  return client_->wait(api::command(client_->connection, at(), command_id));
 }
 void Sandbox::kill(const std::string& command_id, int signal) const {
-  client_->wait(api::kill(client_->connection, ref_, command_id, signal));
+  client_->wait(api::kill(client_->connection, at(), command_id, signal));
 }
 void Sandbox::forget(const std::string& command_id) const {
-  client_->wait(api::forget(client_->connection, ref_, command_id));
+  client_->wait(api::forget(client_->connection, at(), command_id));
 }
 
 const std::string& Command::id() const { return state_->stream->id(); }

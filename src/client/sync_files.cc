@@ -60,7 +60,7 @@ void drain(Pulled& from, const ByteSink& sink) {
 }  // namespace
 
 void Sandbox::read_file(const std::string& path, const ByteSink& sink, const std::string& user) const {
-  Pulled from(*client_, client_->wait(api::read_file(client_->connection, ref_, path, user)));
+  Pulled from(*client_, client_->wait(api::read_file(client_->connection, at(), path, user)));
   drain(from, sink);
 }
 
@@ -73,49 +73,49 @@ std::string Sandbox::read_file(const std::string& path, const std::string& user)
 FileInfo Sandbox::write_file(const std::string& path, std::string bytes, std::uint32_t mode,
                              const std::string& user) const {
   return client_->wait(
-      api::write_file(client_->connection, ref_, path, mode, user, source_of(std::move(bytes))));
+      api::write_file(client_->connection, at(), path, mode, user, source_of(std::move(bytes))));
 }
 
 FileInfo Sandbox::write_file(const std::string& path, ByteProducer producer, std::uint32_t mode,
                              const std::string& user) const {
   std::exception_ptr thrown;
   auto source = std::make_unique<Produced>(std::move(producer), thrown);
-  auto got = client_->loop.wait(api::write_file(client_->connection, ref_, path, mode, user, std::move(source)));
+  auto got = client_->loop.wait(api::write_file(client_->connection, at(), path, mode, user, std::move(source)));
   if (thrown) std::rethrow_exception(thrown);
   return api::value_or_raise(std::move(got));
 }
 
 FileInfo Sandbox::stat(const std::string& path, const std::string& user) const {
-  return client_->wait(api::stat(client_->connection, ref_, path, user));
+  return client_->wait(api::stat(client_->connection, at(), path, user));
 }
 std::vector<FileInfo> Sandbox::list(const std::string& path, const std::string& user) const {
-  return client_->wait(api::list_directory(client_->connection, ref_, path, user));
+  return client_->wait(api::list_directory(client_->connection, at(), path, user));
 }
 void Sandbox::make_directory(const std::string& path, const std::string& user) const {
-  client_->wait(api::make_directory(client_->connection, ref_, path, user));
+  client_->wait(api::make_directory(client_->connection, at(), path, user));
 }
 void Sandbox::remove_path(const std::string& path, bool recursive, const std::string& user) const {
-  client_->wait(api::remove_path(client_->connection, ref_, path, recursive, user));
+  client_->wait(api::remove_path(client_->connection, at(), path, recursive, user));
 }
 void Sandbox::rename(const std::string& from, const std::string& to, const std::string& user) const {
-  client_->wait(api::rename(client_->connection, ref_, from, to, user));
+  client_->wait(api::rename(client_->connection, at(), from, to, user));
 }
 std::vector<FileInfo> Sandbox::glob(const std::string& root, const std::string& pattern) const {
-  return client_->wait(api::glob(client_->connection, ref_, root, pattern));
+  return client_->wait(api::glob(client_->connection, at(), root, pattern));
 }
 std::vector<GrepMatch> Sandbox::grep(const std::string& root, const std::string& text, const std::string& glob) const {
-  return client_->wait(api::grep(client_->connection, ref_, root, text, glob));
+  return client_->wait(api::grep(client_->connection, at(), root, text, glob));
 }
 
 void Sandbox::read_tree(const std::string& path, const ByteSink& sink, const std::string& user) const {
-  Pulled from(*client_, client_->wait(api::read_tree(client_->connection, ref_, path, user)));
+  Pulled from(*client_, client_->wait(api::read_tree(client_->connection, at(), path, user)));
   drain(from, sink);
 }
 
 void Sandbox::write_tree(const std::string& path, ByteProducer producer, const std::string& user) const {
   std::exception_ptr thrown;
   auto source = std::make_unique<Produced>(std::move(producer), thrown);
-  auto got = client_->loop.wait(api::write_tree(client_->connection, ref_, path, user, std::move(source)));
+  auto got = client_->loop.wait(api::write_tree(client_->connection, at(), path, user, std::move(source)));
   if (thrown) std::rethrow_exception(thrown);
   api::value_or_raise(std::move(got));
 }
@@ -132,7 +132,7 @@ CopyReport Sandbox::copy_in(const std::string& local, const std::string& path, c
 }
 
 CopyReport Sandbox::copy_out(const std::string& path, const std::string& local, const CopyOptions& options) const {
-  Pulled from(*client_, client_->wait(api::read_tree(client_->connection, ref_, path, options.user)));
+  Pulled from(*client_, client_->wait(api::read_tree(client_->connection, at(), path, options.user)));
   api::UnpackOptions unpack;
   unpack.links = options.keep_links ? api::Links::kAll : api::Links::kInsideOnly;
   unpack.progress = options.progress;

@@ -27,7 +27,7 @@ struct ForwardState {
 };
 
 Forward Sandbox::forward(const ForwardOptions& options) const {
-  auto forwarder = client_->wait(api::Forwarder::listen(client_->connection, ref_, options));
+  auto forwarder = client_->wait(api::Forwarder::listen(client_->connection, at(), options));
   return Forward(std::make_shared<ForwardState>(client_, std::move(forwarder)));
 }
 

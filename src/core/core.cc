@@ -42,7 +42,7 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
     }
     meter_.on_state(entry);
   };
-  registry_->last_look = [this](std::shared_ptr<Entry> entry) { return meter_.look(std::move(entry)); };
+  registry_->last_look = [this](std::shared_ptr<Entry> entry) { return meter_.last_look(std::move(entry)); };
   registry_->on_erased = [this, alive = std::weak_ptr<bool>(alive_)](const SandboxId& id) {
     if (!alive.expired()) links_.forget(id);
   };

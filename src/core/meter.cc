@@ -36,7 +36,7 @@ Result<void> Meter::open() {
     Reading& reading = reading_of(*entry);
     if (entry->live) {
       // It began to run while nothing was written: its counters began at zero then.
-      if (reading.row.looked_at == 0) reading.row.looked_at = entry->row.updated_at;
+      if (reading.row.looked_at == 0) reading.row.looked_at = entry->active_mark;
       reading.counts_time = entry->row.state == SandboxState::kReady;
       jobs_.spawn(look(entry));
     } else if (reading.row.looked_at != 0) {
@@ -52,7 +52,7 @@ Task<void> Meter::run() {
   while (!stopped_) {
     co_await wake->wait_until(deadline_in(kTick));
     if (stopped_) break;
-    const UnixMillis now = registry_->clock().wall();
+    const LifeMillis now = registry_->time().now();
     for (const auto& entry : registry_->entries()) {
       if (due(*entry, now)) jobs_.spawn(look(entry));
     }
@@ -69,12 +69,12 @@ void Meter::stop() {
 
 Result<void> Meter::close() { return write(); }
 
-bool Meter::due(const Entry& entry, UnixMillis now) {
+bool Meter::due(const Entry& entry, LifeMillis now) {
   if (!entry.live) return false;
   const auto found = readings_.find(entry.row.id);
   if (found == readings_.end()) return true;
   const Reading& reading = found->second;
-  const bool used = entry.holds > 0 || entry.last_active >= reading.row.looked_at;
+  const bool used = entry.holds > 0 || entry.active_mark >= reading.row.looked_at;
   return used || now - reading.row.looked_at >= reading.interval || now < reading.row.looked_at;
 }
 
@@ -98,17 +98,13 @@ void Meter::take_bytes(Entry& entry, Reading& reading) {
 
 // From the last look to now. `memory_bytes`: held now.
 void Meter::pass_time(const Entry& entry, Reading& reading, std::uint64_t memory_bytes) {
-  const UnixMillis now = registry_->clock().wall();
-  const auto steady = registry_->clock().steady();
-  UnixMillis passed = now - reading.row.looked_at;
-  if (reading.steady) passed = std::chrono::duration_cast<Millis>(steady - *reading.steady).count();
-  passed = std::max<UnixMillis>(passed, 0);
+  const LifeMillis now = registry_->time().now();
+  const LifeMillis passed = std::max<LifeMillis>(now - reading.row.looked_at, 0);
   const double mean = (static_cast<double>(reading.row.memory_bytes) + static_cast<double>(memory_bytes)) / 2;
   reading.row.totals.memory_mib_ms += static_cast<std::uint64_t>(mean / kMib * static_cast<double>(passed));
   if (reading.counts_time) reading.row.totals.running_ms += static_cast<std::uint64_t>(passed);
   reading.row.memory_bytes = memory_bytes;
-  reading.row.looked_at = std::max<UnixMillis>(now, 1);
-  reading.steady = steady;
+  reading.row.looked_at = std::max<LifeMillis>(now, 1);
   reading.counts_time = entry.row.state == SandboxState::kReady;
   reading.unwritten = true;
 }
@@ -123,6 +119,11 @@ void Meter::add(Entry& entry, Reading& reading, const SandboxStats& stats) {
   reading.row.cpu_usec = stats.cpu_usec;
   pass_time(entry, reading, stats.memory_bytes);
   take_bytes(entry, reading);
+}
+
+Task<void> Meter::last_look(std::shared_ptr<Entry> entry) {
+  CAY_CO_CHECK(co_await look(std::move(entry)));
+  co_return write();
 }
 
 Task<void> Meter::look(std::shared_ptr<Entry> entry) {
@@ -141,15 +142,13 @@ void Meter::on_state(const std::shared_ptr<Entry>& entry) {
   const auto begin = [&] {
     reading.row.cpu_usec = 0;
     reading.row.memory_bytes = 0;
-    reading.row.looked_at = std::max<UnixMillis>(registry_->clock().wall(), 1);
-    reading.steady = registry_->clock().steady();
+    reading.row.looked_at = std::max<LifeMillis>(registry_->time().now(), 1);
     reading.interval = kShortest;
   };
   const auto end = [&] {
     take_bytes(*entry, reading);
     if (reading.row.looked_at != 0) pass_time(*entry, reading, reading.row.memory_bytes);
     reading.row.looked_at = 0;
-    reading.steady.reset();
     reading.counts_time = false;
   };
   const std::string state(to_string(entry->row.state));
@@ -231,7 +230,7 @@ Task<UsageReport> Meter::report(Principal who, UsageQuery query) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto entry = entries[i];
     // Not all anew: what was looked at a moment ago is told as it was then.
-    if (entry->row.tenant != who.tenant || !due(*entry, registry_->clock().wall())) continue;
+    if (entry->row.tenant != who.tenant || !due(*entry, registry_->time().now())) continue;
     auto looked = co_await look(entry);
     if (!looked) co_return std::move(looked).error();
   }

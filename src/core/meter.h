@@ -24,8 +24,8 @@ class Meter : public Usage {
   Result<void> close();
 
   void on_state(const std::shared_ptr<Entry>& entry);
-  // Before everything in it is ended.
-  Task<void> look(std::shared_ptr<Entry> entry);
+  // Before everything in it is ended: written when it returns.
+  Task<void> last_look(std::shared_ptr<Entry> entry);
 
   Task<UsageTotals> of(Principal who, std::string ref) override;
   Task<UsageReport> report(Principal who, UsageQuery query) override;
@@ -35,16 +35,16 @@ class Meter : public Usage {
   struct Reading {
     UsageRow row;
     bool counts_time = false;                             // ready, not paused
-    std::optional<std::chrono::steady_clock::time_point> steady;  // of the look, if this daemon looked
-    UnixMillis interval = 0;
+    LifeMillis interval = 0;
     bool unwritten = false;
   };
 
+  Task<void> look(std::shared_ptr<Entry> entry);
   Reading& reading_of(const Entry& entry);
   void add(Entry& entry, Reading& reading, const SandboxStats& stats);
   void pass_time(const Entry& entry, Reading& reading, std::uint64_t memory_bytes);
   void take_bytes(Entry& entry, Reading& reading);
-  bool due(const Entry& entry, UnixMillis now);
+  bool due(const Entry& entry, LifeMillis now);
   Result<void> write();
 
   std::shared_ptr<Registry> registry_;

@@ -47,6 +47,25 @@ TEST_F(MeterTest, AKilledDaemonLosesNothingThatTheKernelCounts) {
   EXPECT_EQ(used().cpu_usec, 700u);  // and nothing twice
 }
 
+TEST_F(MeterTest, AClockThatWasSetMeanwhileCountsNothing) {
+  ASSERT_TRUE(create("box"));
+  box().numbers.memory_bytes = 100 << 20;
+  used();
+  clock.set_wall_by(std::chrono::hours(24 * 365));
+  ASSERT_TRUE(open());
+  EXPECT_EQ(used().running_ms, 0u);
+  EXPECT_EQ(used().memory_mib_ms, 0u);
+}
+
+TEST_F(MeterTest, WhatADeletedOneUsedIsWrittenBeforeTheAnswer) {
+  ASSERT_TRUE(create("box"));
+  used();
+  box().numbers.cpu_usec = 700;
+  ASSERT_TRUE(run(core->sandboxes().remove(alice, "box")));
+  ASSERT_TRUE(open());  // as by SIGKILL
+  EXPECT_EQ(run(core->usage().report(alice, {}))->all.totals.cpu_usec, 700u);
+}
+
 TEST_F(MeterTest, MemoryIsAddedUpAsTrapezoids) {
   ASSERT_TRUE(create("box"));
   box().numbers.memory_bytes = 100 << 20;

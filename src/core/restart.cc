@@ -3,11 +3,22 @@
 #include <algorithm>
 #include <map>
 
+#include "async/deadline.h"
+
 namespace cay::core {
 namespace {
 
 constexpr const char* kBootId = "boot_id";  // of the host when a daemon last started
+constexpr Millis kAnswerLimit{2'000};  // of a keeper that does not answer now: what the row says stands
 constexpr LifeMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
+
+Error store_is_new(const std::vector<SandboxId>& disks) {
+  return {Code::kConflict, "store_is_new",
+          "the store (state.db) is new, and " + std::to_string(disks.size()) + " sandboxes' disks are here (" + disks.front().get() +
+              (disks.size() > 1 ? ", …" : "") + "): put the state.db that they belong to back, or restore a backup into another "
+              "directory; to begin anew for good, without them: cay uninstall --purge --data DIR",
+          0};
+}
 
 }  // namespace
 
@@ -15,6 +26,11 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   CAY_CO_TRY(auto rows, registry_->store().all());
   std::vector<SandboxId> known;
   CAY_CO_TRY(const auto booted, registry_->store().get_meta(kBootId));
+  // No daemon has ever begun on this store: then the disks here are of one that is lost, and are not thrown away for that.
+  if (!booted && rows.empty()) {
+    CAY_CO_TRY(const auto strangers, co_await runtime_.with_disk());
+    if (!strangers.empty()) co_return store_is_new(strangers);
+  }
   host_restarted_ = booted && *booted != runtime_.host_boot_id();
   LifeMillis latest = 0;
   for (const auto& row : rows) {
@@ -117,7 +133,8 @@ Task<void> Restart::adopt(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSand
   const LifeMillis graced = registry_->time().now() + kGrace - entry->row.idle_ttl_s * 1000;
   entry->active_mark = std::max(entry->active_mark, graced);
   // Whether it is held still is the kernel's to say: the daemon may have ended between deed and record.
-  auto now = co_await live->stats();
+  auto asking = live->stats();
+  auto now = co_await with_deadline(std::move(asking), kAnswerLimit, "asking whether it is paused");
   SandboxState state = SandboxState::kReady;
   if (now ? now->paused : entry->row.state == SandboxState::kPaused) state = SandboxState::kPaused;
   const SandboxNetwork network = live->network().value_or(entry->row.network);

@@ -128,7 +128,21 @@ TEST_F(RestartTest, DeletingThatCannotBeFinishedIsTriedAgain) {
   expect_nothing_left();
 }
 
+// The store was moved away or lost, and the disks are somebody's work.
+TEST_F(RestartTest, ANewStoreBesideDisksDestroysNothing) {
+  const SandboxId id = put(SandboxState::kStopped, false, true);
+  store.rows.clear();
+  for (int i = 0; i < 2; ++i) {
+    const auto refused = open();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().reason, "store_is_new");
+    EXPECT_TRUE(runtime.disks.contains(id));
+    EXPECT_TRUE(runtime.destroys.empty());
+  }
+}
+
 TEST_F(RestartTest, WhatNobodyOwnsIsDestroyed) {
+  ASSERT_TRUE(open());  // a store that a daemon has begun on
   runtime.put_alive(SandboxId(new_uuid()));
   ASSERT_TRUE(open());
   expect_nothing_left();

@@ -43,8 +43,10 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry) {
       if (auto obstacle = boots_.waits_for(*entry)) co_return *std::move(obstacle);
       co_return not_ready(entry->row.name, "it is still starting: try again");
     }
-    if (!boot->result && boot->result.error().code == Code::kExhausted) co_return boot->result.error();
-    if (!boot->result) co_return not_ready(entry->row.name, boot->result.error().message);
+    if (boot->result) continue;
+    const Error& why = boot->result.error();
+    if (why.code == Code::kExhausted || why.reason == "disk_lost") co_return why;
+    co_return not_ready(entry->row.name, why.message);
   }
 }
 

@@ -55,6 +55,9 @@ class Exchange {
   // both ways. Of a request that wants_websocket.
   virtual Task<std::unique_ptr<ByteStream>> upgrade_raw(Headers headers) = 0;
   // Cancelled (asio::cancellation) when the peer goes away while the handler works.
+
+  // The caller has shown a key, or a token that is good: when the listener is full, connections that never did give way.
+  virtual void let_in() = 0;
 };
 
 using Handler = std::function<asio::awaitable<void>(std::shared_ptr<Exchange>)>;

@@ -6,10 +6,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +17,7 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "async/scope.h"
+#include "base/hang_up.h"
 #include "http/live_exchange.h"
 #include "http/server_tls.h"
 #include "http/target.h"
@@ -36,12 +37,6 @@ constexpr int kMaxFields = 128;
 // Empty is for HTTP/1.0.
 bool is_host(std::string_view text) {
   return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == std::string_view::npos;
-}
-
-// Whether the peer has closed its side, also if it said something first.
-bool has_hung_up(int fd) {
-  pollfd looked{.fd = fd, .events = POLLRDHUP, .revents = 0};
-  return ::poll(&looked, 1, 0) == 1;
 }
 
 struct BadRequest {
@@ -109,6 +104,14 @@ std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer
 
 }  // namespace
 
+// What the pool knows of one connection.
+struct Guest {
+  Transport* transport = nullptr;  // where it is now: it moves into a channel. Null: not yet, or already gone
+  bool stranger = true;            // nobody was let in on it so far: it is in the list, at `place`
+  bool refused = false;            // the pool is full
+  std::list<Guest*>::iterator place;
+};
+
 struct Listener::State : std::enable_shared_from_this<Listener::State> {
   State(asio::any_io_executor executor, ListenerConfig settings, Handler handle)
       : loop(executor), config(std::move(settings)), handler(std::move(handle)), acceptor(executor), children(executor), idle(executor) {}
@@ -121,6 +124,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   std::set<Transport*> waiting;    // between requests: closed at once on shutdown
   std::set<std::shared_ptr<SocketCore>> sockets;
   std::size_t connections = 0;
+  std::list<Guest*> strangers;     // the oldest first
   bool ending = false;
   std::chrono::steady_clock::time_point complain_again{};  // of accept()
   Event idle;                      // notified when a connection ends
@@ -149,21 +153,44 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   static asio::awaitable<void> serve(std::shared_ptr<State> self, Transport transport, std::string peer) {
-    ++self->connections;
+    Guest guest;
+    self->enter(guest);
     std::exception_ptr failure;
     try {
       if (self->config.tls) {
-        co_await self->converse_secured(std::move(transport), peer);
+        co_await self->converse_secured(std::move(transport), peer, guest);
       } else {
         Channel channel(std::move(transport));
-        co_await self->converse(channel, peer);
+        guest.transport = &channel.next_layer();
+        co_await self->converse(channel, peer, guest);
       }
     } catch (...) {
       failure = std::current_exception();
     }
+    self->know(guest);
     --self->connections;
     self->idle.notify();
     if (failure && !is_cancellation(failure)) self->log_failure(failure);
+  }
+
+  // In a full pool the oldest stranger gives way: whoever holds no key must not keep out those who do.
+  void enter(Guest& guest) {
+    if (++connections > config.max_connections) {
+      if (strangers.empty()) {
+        guest.refused = true;
+      } else {
+        give_way(*strangers.front());
+      }
+    }
+    guest.place = strangers.insert(strangers.end(), &guest);
+  }
+  void know(Guest& guest) {
+    if (std::exchange(guest.stranger, false)) strangers.erase(guest.place);
+  }
+  void give_way(Guest& guest) {
+    know(guest);
+    ErrorCode ignored;  // its coroutine sees the end, and closes it
+    if (guest.transport != nullptr) guest.transport->socket().shutdown(asio::socket_base::shutdown_both, ignored);
   }
 
   void log_failure(const std::exception_ptr& failure) {
@@ -194,41 +221,44 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     co_return Result<void>();
   }
 
-  asio::awaitable<void> converse_secured(Transport transport, std::string peer) {
+  asio::awaitable<void> converse_secured(Transport transport, std::string peer, Guest& guest) {
     constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446, section 5.1
+    guest.transport = &transport;
     const auto first = co_await first_byte(transport);
     if (!first) co_return;
     if (*first != kHandshakeRecord) {
       Channel plain(std::move(transport));
+      guest.transport = &plain.next_layer();
       beast::flat_buffer buffer(kMaxBuffer);
       RequestParser none;
-      co_await refuse(plain, buffer, none, peer, Error{Code::kInvalidArgument, "tls_needed", "this port speaks TLS: use https://", 400});
+      co_await refuse(plain, buffer, none, peer, guest, Error{Code::kInvalidArgument, "tls_needed", "this port speaks TLS: use https://", 400});
       co_return;
     }
     const auto context = config.tls->context();  // kept for as long as the connection
     Channel channel(std::move(transport), *context);
+    guest.transport = &channel.next_layer();
     channel.next_layer().expires_never();
     auto greeting = ServerTls::handshake(channel);
     auto greeted = co_await with_deadline<void>(std::move(greeting), config.head_limit, "TLS");
     if (!greeted || ending) co_return;
-    co_await converse(channel, peer);
+    co_await converse(channel, peer, guest);
   }
 
-  asio::awaitable<void> converse(Channel& channel, const std::string& peer) {
+  asio::awaitable<void> converse(Channel& channel, const std::string& peer, Guest& guest) {
     beast::flat_buffer buffer(kMaxBuffer);
-    if (connections > config.max_connections) {
+    if (guest.refused) {
       RequestParser none;
-      co_await refuse(channel, buffer, none, peer,
+      co_await refuse(channel, buffer, none, peer, guest,
                       Error{Code::kUnavailable, "too_many_connections", "too many connections: try again later", 503});
       co_return;
     }
-    while (!ending) {
+    for (bool first = true; !ending; first = false) {
       RequestParser parser;
       parser.header_limit(config.max_head);
       parser.body_limit(boost::none);  // each handler has its own limit
-      const auto limited = co_await read_head(channel, buffer, parser);
+      const auto limited = co_await read_head(channel, buffer, parser, first ? config.head_limit : config.idle_limit);
       if (!limited) {
-        co_await refuse(channel, buffer, parser, peer, limited.error());
+        co_await refuse(channel, buffer, parser, peer, guest, limited.error());
         co_return;
       }
       if (!*limited) co_return;  // the peer went
@@ -238,7 +268,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         refused.method = std::string(parser.get().method_string());
         refused.target = std::string(parser.get().target());
         refused.peer = peer;
-        auto exchange = make_exchange(channel, buffer, parser, std::move(refused));
+        auto exchange = make_exchange(channel, buffer, parser, std::move(refused), guest);
         auto response = shaped(exchange->head(), wrong->status, wrong->error);
         exchange->close_after();
         co_await exchange->respond(std::move(response));
@@ -246,7 +276,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         co_await hang_up(channel, buffer);
         co_return;
       }
-      auto exchange = make_exchange(channel, buffer, parser, std::get<RequestHead>(std::move(head)));
+      auto exchange = make_exchange(channel, buffer, parser, std::get<RequestHead>(std::move(head)), guest);
       co_await handle(channel, parser, exchange);
       if (exchange->upgraded() || !exchange->answered()) co_return;
       auto fit = co_await exchange->drain();
@@ -258,13 +288,14 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     }
   }
   std::shared_ptr<LiveExchange> make_exchange(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser,
-                                               RequestHead head) {
+                                               RequestHead head, Guest& guest) {
     auto self = shared_from_this();
     LiveExchange::OnSocket on_socket = [self](std::shared_ptr<SocketCore> socket) -> std::function<void()> {
       self->sockets.insert(socket);
       return [self, socket] { self->sockets.erase(socket); };
     };
-    return std::make_shared<LiveExchange>(channel, buffer, parser, std::move(head), config, ending, std::move(on_socket));
+    return std::make_shared<LiveExchange>(channel, buffer, parser, std::move(head), config, ending, std::move(on_socket),
+                                          [self, &guest] { self->know(guest); });
   }
 
   Task<ErrorCode> read_rest(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser) {
@@ -274,12 +305,12 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   // True: a head was read. False: the peer went, or we are ending. An error: what to refuse it with.
-  Task<bool> read_head(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser) {
+  Task<bool> read_head(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, Millis patience) {
     ErrorCode error;
     if (buffer.size() == 0) {
       Transport& transport = channel.next_layer();
       waiting.insert(&transport);
-      transport.expires_after(config.idle_limit);
+      transport.expires_after(patience);
       constexpr std::size_t kRead = 8192;
       const std::size_t got = co_await channel.async_read_some(buffer.prepare(kRead), to(error));
       waiting.erase(&transport);
@@ -306,11 +337,12 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   // The status to refuse with travels in os_errno.
-  asio::awaitable<void> refuse(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, std::string peer, Error error) {
+  asio::awaitable<void> refuse(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, std::string peer, Guest& guest,
+                                Error error) {
     RequestHead head;
     head.peer = std::move(peer);
     const int status = std::exchange(error.os_errno, 0);
-    auto exchange = make_exchange(channel, buffer, parser, std::move(head));
+    auto exchange = make_exchange(channel, buffer, parser, std::move(head), guest);
     auto response = shaped(exchange->head(), status, error);
     if (status == 503) response.headers.set("Retry-After", "1");
     exchange->close_after();

@@ -17,11 +17,14 @@ struct ListenerConfig {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;                 // 0: a free one
   std::shared_ptr<ServerTls> tls;         // null: plain HTTP
-  std::size_t max_connections = 4096;     // further ones are answered 503 and closed
+  // When they are so many, the oldest on which nobody was let in (Exchange::let_in) is closed for a new one. If
+  // there is none, the new one is answered 503 and closed.
+  std::size_t max_connections = 4096;
   std::uint32_t max_head = 16 * 1024;     // bytes; more: 431
-  Millis head_limit{10'000};              // from a request's first byte to its head's end
+  Millis head_limit{10'000};              // from a request's first byte to its head's end; for the first byte of the first one, too
   Millis idle_limit{75'000};              // between requests
   Millis body_limit{60'000};              // for each piece of a body to arrive or leave
+  Millis socket_idle{60'000};             // a WebSocket's peer that sends nothing, no pong either, while we read: gone
   Millis linger{5'000};                   // reading on after an answer that ends the connection
   std::size_t max_drain = 256 * 1024;     // of a body that the handler did not read; more: close
   // How errors before the handler (400, 431) and of a handler that threw (500) are written down.

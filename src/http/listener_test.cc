@@ -43,6 +43,12 @@ asio::awaitable<void> echo(SharedExchange exchange) {
   co_await exchange->respond(text(200, seen));
 }
 
+// echo, for a caller with a good key.
+asio::awaitable<void> let_in(SharedExchange exchange) {
+  exchange->let_in();
+  co_await echo(std::move(exchange));
+}
+
 std::string ask(std::uint16_t port, const std::string& bytes) {
   RawClient client(port);
   client.send(bytes);
@@ -243,12 +249,42 @@ TEST(ListenerTest, AnIdleConnectionIsClosedSilently) {
 TEST(ListenerTest, TooManyConnectionsAreTurnedAway) {
   ListenerConfig options;
   options.max_connections = 1;
-  TestServer server(echo, options);
+  TestServer server(let_in, options);
   RawClient first(server.port());
   first.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   first.read_answer();
   const auto answer = RawClient(server.port()).read_answer();
   EXPECT_EQ(status_line(answer), "HTTP/1.1 503 Service Unavailable");
+}
+
+TEST(ListenerTest, InAFullPoolTheOldestOnWhichNobodyWasLetInGivesWay) {
+  ListenerConfig options;
+  options.max_connections = 4;
+  TestServer server([](SharedExchange exchange) { return exchange->head().target == "/in" ? let_in(exchange) : echo(exchange); }, options);
+  const auto ask_on = [](RawClient& client, const char* target) {
+    client.send(std::string("GET ") + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    return status_line(client.read_answer());
+  };
+  RawClient known(server.port());
+  EXPECT_EQ(ask_on(known, "/in"), "HTTP/1.1 200 OK");
+  RawClient talked(server.port());  // answered, but not let in
+  EXPECT_EQ(ask_on(talked, "/out"), "HTTP/1.1 200 OK");
+  std::vector<std::unique_ptr<RawClient>> idle;
+  for (int i = 0; i < 20; ++i) {
+    idle.push_back(std::make_unique<RawClient>(server.port()));
+    RawClient guest(server.port());
+    ASSERT_EQ(ask_on(guest, "/in"), "HTTP/1.1 200 OK") << i;
+  }
+  EXPECT_EQ(talked.read_to_end(), "");
+  EXPECT_EQ(idle.front()->read_to_end(), "");
+  EXPECT_EQ(ask_on(known, "/in"), "HTTP/1.1 200 OK");  // it stayed all the while
+}
+
+TEST(ListenerTest, TheFirstRequestHasToComeSoon) {
+  ListenerConfig options;
+  options.head_limit = 50ms;
+  TestServer server(echo, options);
+  EXPECT_EQ(RawClient(server.port()).read_to_end(), "");  // idle_limit is 75 s, and a read's limit in this test less
 }
 
 TEST(ListenerTest, AThrowingHandlerIsAnsweredWith500) {

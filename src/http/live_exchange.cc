@@ -41,7 +41,7 @@ bool bodyless(int status) { return status == 204 || status == 304 || (status >= 
 }  // namespace
 
 LiveExchange::LiveExchange(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
-                             const ListenerConfig& config, const bool& ending, OnSocket on_socket)
+                             const ListenerConfig& config, const bool& ending, OnSocket on_socket, OnLetIn on_let_in)
     : channel_(&channel),
       buffer_(buffer),
       parser_(parser),
@@ -49,6 +49,7 @@ LiveExchange::LiveExchange(Channel& channel, beast::flat_buffer& buffer, Request
       config_(config),
       ending_(ending),
       on_socket_(std::move(on_socket)),
+      on_let_in_(std::move(on_let_in)),
       keep_alive_(parser.get().keep_alive()) {
   const auto expect = head_.headers.get("Expect");
   expects_continue_ = expect && equals_ignoring_case(*expect, "100-continue");
@@ -241,7 +242,7 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   ErrorCode error;
   co_await stream.async_accept(request, to(error));
   if (error) co_return Error{Code::kInvalidArgument, "bad_upgrade", "the WebSocket handshake failed: " + error.message(), 0};
-  auto core = std::make_shared<SocketCore>(std::move(stream));
+  auto core = std::make_shared<SocketCore>(std::move(stream), config_.socket_idle);
   auto on_close = on_socket_(core);
   // The listener's end began while we shook hands: it knew nothing of this socket.
   if (ending_) {

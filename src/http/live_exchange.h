@@ -14,15 +14,18 @@ using RequestParser = beast::http::request_parser<beast::http::buffer_body>;
 
 class LiveExchange final : public Exchange, public std::enable_shared_from_this<LiveExchange> {
  public:
+  // Called each time a caller on the connection was let in.
+  using OnLetIn = std::function<void()>;
   // Called when the connection has become a WebSocket: the listener keeps it for its end.
   using OnSocket = std::function<std::function<void()>(std::shared_ptr<SocketCore>)>;
 
   LiveExchange(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
-                const ListenerConfig& config, const bool& ending, OnSocket on_socket);
+                const ListenerConfig& config, const bool& ending, OnSocket on_socket, OnLetIn on_let_in);
 
   const RequestHead& head() const override { return head_; }
   const Principal& principal() const override { return principal_; }
   const std::map<std::string, std::string>& params() const override { return params_; }
+  void let_in() override { on_let_in_(); }
   Task<std::string> read_body(std::size_t limit) override;
   std::unique_ptr<ByteSource> body() override;
   asio::awaitable<void> respond(Response response) override;
@@ -57,6 +60,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   const ListenerConfig& config_;
   const bool& ending_;  // the listener's: no more requests on this connection
   OnSocket on_socket_;
+  OnLetIn on_let_in_;
   Principal principal_;
   std::map<std::string, std::string> params_;
   bool expects_continue_ = false;

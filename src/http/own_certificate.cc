@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/freed_by.h"
 #include "http/server_tls.h"
 
 namespace cay::http {
@@ -19,17 +20,10 @@ namespace {
 constexpr long kValid = 3650L * 86'400;  // clients trust the file: a shorter life would only break them sooner
 constexpr long kSoon = 30L * 86'400;
 
-template <auto Free>
-struct With {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, With<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, With<X509_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, With<X509_EXTENSION_free>>;
-using File = std::unique_ptr<std::FILE, With<std::fclose>>;
+using Key = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
+using Certificate = std::unique_ptr<X509, FreedBy<X509_free>>;
+using Extension = std::unique_ptr<X509_EXTENSION, FreedBy<X509_EXTENSION_free>>;
+using File = std::unique_ptr<std::FILE, FreedBy<std::fclose>>;
 
 bool is_address(const std::string& name) { return name.find_first_not_of("0123456789.") == std::string::npos || name.find(':') != std::string::npos; }
 

@@ -104,6 +104,11 @@ void Router::add(std::string method, std::string pattern, Handler handler, Auth 
   routes_.push_back({std::move(method), std::move(pattern), auth, std::move(handler)});
 }
 
+void Router::fall_back(std::function<bool(const RequestHead&)> takes, Handler handler) {
+  takes_ = std::move(takes);
+  fallback_.handler = std::move(handler);
+}
+
 void Router::shape_errors(std::string prefix, ErrorShape shape) {
   shapes_.emplace_back(std::move(prefix), std::move(shape));
 }
@@ -129,6 +134,7 @@ Router::Match Router::match(const RequestHead& head) const {
       best_rank = *std::move(rank);
     }
   }
+  if (best.route == nullptr && best.allowed.empty() && takes_ && takes_(head)) best.route = &fallback_;
   return best;
 }
 

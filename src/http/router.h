@@ -26,6 +26,8 @@ using ErrorShape = std::function<Response(const RequestHead&, int status, const 
 class Router {
  public:
   void add(std::string method, std::string pattern, Handler handler, Auth auth = Auth::kKey);
+  // For paths that no route has, whatever the method, where `takes` says so.
+  void fall_back(std::function<bool(const RequestHead&)> takes, Handler handler);
   // Errors of requests whose path starts with `prefix` are shaped by it (longest prefix wins).
   void shape_errors(std::string prefix, ErrorShape shape);
 
@@ -42,6 +44,8 @@ class Router {
  private:
   std::vector<Route> routes_;
   std::vector<std::pair<std::string, ErrorShape>> shapes_;
+  std::function<bool(const RequestHead&)> takes_;
+  Route fallback_{"*", "{unmatched}", Auth::kKey, nullptr};
 };
 
 }  // namespace cay::http

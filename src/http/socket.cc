@@ -13,7 +13,6 @@ namespace websocket = beast::websocket;
 using namespace std::chrono_literals;
 
 constexpr auto kHandshakeLimit = 30s;
-constexpr auto kIdleLimit = 60s;  // Beast pings at half of it
 constexpr Millis kCloseLimit = 5s;
 constexpr int kNoCode = 1005;
 constexpr int kAbnormal = 1006;
@@ -28,20 +27,29 @@ Task<void> close_task(BeastSocket& stream, websocket::close_reason reason) {
 
 void prepare(BeastSocket& stream, std::size_t max_message) {
   beast::get_lowest_layer(stream).expires_never();  // the WebSocket has time-outs of its own
-  stream.set_option(websocket::stream_base::timeout{kHandshakeLimit, kIdleLimit, true});
+  stream.set_option(websocket::stream_base::timeout{kHandshakeLimit, SocketCore::kIdle, true});
   stream.read_message_max(max_message);
   stream.auto_fragment(false);
 }
 
-SocketCore::SocketCore(BeastSocket stream) : stream_(std::move(stream)), writing_(stream_.get_executor()) {}
+SocketCore::SocketCore(BeastSocket stream, Millis idle)
+    : stream_(std::move(stream)), idle_(idle), writing_(stream_.get_executor()) {}
+
+// Beast sets its timer anew at each read; one that fires meanwhile does nothing.
+void SocketCore::judge_silence(bool reading) {
+  const auto idle = reading ? std::chrono::steady_clock::duration(idle_) : websocket::stream_base::none();
+  stream_.set_option(websocket::stream_base::timeout{kHandshakeLimit, idle, true});
+}
 
 asio::awaitable<WsMessage> SocketCore::read() {
   WsMessage message;
   if (!closed_) {
     beast::flat_buffer buffer;
     ErrorCode error;
+    judge_silence(true);
     co_await stream_.async_read(buffer, to(error));
     if (!error) {
+      judge_silence(false);
       message.kind = stream_.got_text() ? WsMessage::Kind::kText : WsMessage::Kind::kBinary;
       message.data = beast::buffers_to_string(buffer.data());
       co_return message;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "async/mutex.h"
+#include "base/clock.h"
 #include "http/tolerant_transport.h"
 #include "http/exchange.h"
 
@@ -17,7 +18,9 @@ using BeastSocket = beast::websocket::stream<TolerantTransport>;
 // The connection itself. Shared: the listener closes it at the daemon's end, while its owner may go.
 class SocketCore {
  public:
-  explicit SocketCore(BeastSocket stream);
+  static constexpr Millis kIdle{60'000};
+  // A peer that sends nothing for `idle` while it is read has gone; it is pinged at half of it.
+  explicit SocketCore(BeastSocket stream, Millis idle = kIdle);
 
   asio::awaitable<WsMessage> read();
   Task<void> send(std::string data, bool text);
@@ -26,7 +29,11 @@ class SocketCore {
   void abort();
 
  private:
+  // Only while we read can a peer be silent: else what it says, and its pongs, wait unread.
+  void judge_silence(bool reading);
+
   BeastSocket stream_;
+  const Millis idle_;
   Mutex writing_;
   bool closed_ = false;  // a close frame was sent or seen, or the connection broke
   int close_code_ = 1006;

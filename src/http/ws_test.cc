@@ -93,6 +93,42 @@ TEST_F(WsFixture, HandshakeAnswersTheSampleOfTheRfc) {
   EXPECT_EQ(head.find("deflate"), std::string::npos);
 }
 
+// Reads one message, then nothing for a while, then to the end.
+struct SlowSocket {
+  Millis pause;
+  std::promise<WsMessage> second;
+
+  asio::awaitable<void> operator()(SharedExchange exchange) {
+    auto socket = co_await exchange->upgrade(1 << 20);
+    auto first = co_await (*socket)->read();
+    co_await sleep_for(pause);
+    auto got = co_await (*socket)->read();
+    second.set_value(got);
+  }
+};
+
+WsMessage second_message(Millis pause, const std::string& messages) {
+  SlowSocket slow{pause, {}};
+  auto future = slow.second.get_future();
+  ListenerConfig config;
+  config.socket_idle = 300ms;
+  TestServer server([&slow](SharedExchange exchange) { return slow(std::move(exchange)); }, config);
+  RawClient client(server.port());  // answers no ping
+  client.send(kUpgrade);
+  client.read_until("\r\n\r\n");
+  client.send(messages);
+  if (future.wait_for(20s) != std::future_status::ready) throw std::runtime_error("the handler saw no end");
+  return future.get();
+}
+
+TEST(WsSilenceTest, OnlyAPeerThatIsReadCanBeSilent) {
+  const auto one = frame(WsOpcode::kText, "one");
+  EXPECT_EQ(second_message(1500ms, one + frame(WsOpcode::kText, "two")).data, "two");
+  const auto silent = second_message(0ms, one);
+  EXPECT_EQ(silent.kind, WsMessage::Kind::kClosed);
+  EXPECT_EQ(silent.close_code, 1006);
+}
+
 TEST_F(WsFixture, FragmentsPingsAndBothKinds) {
   TestServer server(handler);
   RawClient client(server.port());

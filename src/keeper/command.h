@@ -72,6 +72,8 @@ class Command {
   void reader_came();
   // `orphaned`: the daemon went, not the reader.
   void reader_left(bool orphaned);
+  // Before its readers are let go: the time that they had to come back begins anew with the next daemon.
+  void daemon_left() { orphan_.reset(); }
   int readers() const { return readers_; }
   // A daemon is there again: a reader that was orphaned has so long to come back.
   void daemon_returned();

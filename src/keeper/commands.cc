@@ -289,10 +289,28 @@ void Commands::check_hold() {
 
 std::uint32_t Commands::running() const { return live_; }
 
+void Commands::daemon_left() {
+  daemon_here_ = false;
+  expiry_timer_.reset();
+  for (auto& [id, entry] : entries_) {
+    entry.awaits_reader = entry.awaits_reader || is_read(entry);
+    if (entry.live) entry.live->daemon_left();
+  }
+}
+
 void Commands::daemon_returned() {
+  daemon_here_ = true;
   for (auto& [id, entry] : entries_) {
     if (entry.live) entry.live->daemon_returned();
   }
+  const std::int64_t earliest = monotonic_ms() + kForReader;
+  while (!expiry_.empty() && expiry_.begin()->first < earliest) {
+    const std::string id = expiry_.begin()->second;
+    expiry_.erase(expiry_.begin());
+    entries_.find(id)->second.expires_at = earliest;
+    expiry_.emplace(earliest, id);
+  }
+  expire();
 }
 
 void Commands::on_output(Command& command) { readers_.on_output(command); }
@@ -350,12 +368,12 @@ void Commands::await_reader(const std::string& id, Entry& entry) {
 }
 
 void Commands::expire() {
+  if (!daemon_here_) return;
   constexpr std::int64_t kWhileRead = 1000;
   while (!expiry_.empty() && expiry_.begin()->first <= monotonic_ms()) {
     const auto found = entries_.find(expiry_.begin()->second);
     Entry& entry = found->second;
-    const bool read = entry.live ? entry.live->readers() > 0 : !entry.tape.expired();
-    if (!read) {
+    if (!is_read(entry)) {
       drop(found);
       continue;
     }

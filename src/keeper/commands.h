@@ -42,6 +42,9 @@ class Commands : public CommandEvents {
   void let_go();
 
   std::uint32_t running() const;
+  // While no daemon is there nothing expires: it has not been told of the ends, nor its clients. Readers that were there
+  // have time to come back.
+  void daemon_left();
   void daemon_returned();
   // Kills everything; `done` once all ends are recorded, or after `patience_ms`.
   void shut_down(std::int64_t patience_ms, std::function<void()> done);
@@ -77,6 +80,7 @@ class Commands : public CommandEvents {
   void reschedule(const std::string& id, Entry& entry);
   void await_reader(const std::string& id, Entry& entry);
   void expire();
+  bool is_read(const Entry& entry) const { return entry.live ? entry.live->readers() > 0 : !entry.tape.expired(); }
   void drop(std::map<std::string, Entry>::iterator entry);
   void bury(std::unique_ptr<Command> command);
   void check_shut_down();
@@ -93,6 +97,7 @@ class Commands : public CommandEvents {
   std::uint32_t live_ = 0;  // starting or running
   std::set<std::pair<std::int64_t, std::string>> expiry_;
   Timer expiry_timer_;
+  bool daemon_here_ = false;
   bool held_ = false;
   std::function<void()> when_held_;
   bool shutting_down_ = false;

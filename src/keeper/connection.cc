@@ -6,7 +6,8 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
+
+#include "os/unix_socket.h"
 
 namespace cay::keeper {
 namespace {
@@ -57,25 +58,12 @@ void Connection::send_data(std::uint32_t channel, const wire::Data& data) {
 bool Connection::send_with(int descriptor, wire::Type type, std::uint32_t channel, std::string_view payload) {
   if (!dead_ && !flushed()) flush();
   if (dead_ || !flushed()) return false;
-  head(type, channel, payload.size());
+  head(type, channel, payload.size());  // which begins anew in what was flushed
   out_ += payload;
-  iovec part{out_.data() + out_begin_, queued()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptor)> control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof descriptor);
-  std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
-  const ssize_t done = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  const bool whole = done >= 0 && static_cast<std::size_t>(done) == queued();  // into an empty buffer: all or nothing
+  const auto sent = os::send_message(fd_.get(), out_, {descriptor});  // into an empty buffer
   out_.clear();
   out_begin_ = 0;
-  return whole;
+  return static_cast<bool>(sent);
 }
 
 // Once for all that one round of the loop has to say.

@@ -143,6 +143,7 @@ void Server::pass_socket(Peer& peer, const wire::Frame& frame) {
 void Server::leave() {
   daemon_ = nullptr;
   listings_.clear();
+  services_.commands->daemon_left();
   services_.readers->orphan_all();
   services_.files->cancel_all();
   services_.tunnels->cancel_all();

@@ -84,6 +84,13 @@ void Sandboxes::create_now(const ReplyTo& to, const wire::CreateSandbox& request
                 "the disk of sandbox " + known.id + " belongs to snapshot " + known.record.snapshot_id, 0});
     }
   }
+  if (found != sandboxes_.end() && found->second->has_record && !host_.disks.exists(request.sandbox_id)) {
+    return reply_error(outbox_, to,
+                       Error{Code::kLost, "disk_lost",
+                             "the disk of sandbox " + request.sandbox_id + " is gone from DATA/store, and nobody deleted the sandbox: "
+                             "restore a backup, or delete it",
+                             0});
+  }
   auto& sandbox = sandboxes_[request.sandbox_id];
   if (!sandbox) sandbox = std::make_unique<Sandbox>();
   sandbox->id = request.sandbox_id;

@@ -36,7 +36,7 @@ struct UsageRow {
   TenantId tenant;
   std::map<std::string, std::string> labels;
   UsageTotals totals;
-  UnixMillis looked_at = 0;       // 0: it does not run
+  std::int64_t looked_at = 0;     // LifeMillis, the timeline of timers; 0: it does not run
   std::uint64_t cpu_usec = 0;     // then, of this life
   std::uint64_t memory_bytes = 0; // then
 };

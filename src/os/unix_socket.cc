@@ -100,7 +100,9 @@ Result<void> send_message(int socket_fd, std::string_view bytes, const std::vect
     std::memcpy(CMSG_DATA(head), fds.data(), sizeof(int) * fds.size());
   }
   for (;;) {
-    if (::sendmsg(socket_fd, &message, MSG_NOSIGNAL) >= 0) return {};
+    const ssize_t sent = ::sendmsg(socket_fd, &message, MSG_NOSIGNAL);
+    if (sent >= 0 && static_cast<std::size_t>(sent) < bytes.size()) return Error::from_errno(EMSGSIZE, "send a message whole");
+    if (sent >= 0) return {};
     if (errno != EINTR) return Error::from_errno(errno, "send a message");
   }
 }
@@ -124,6 +126,7 @@ Result<Message> receive_message(int socket_fd) {
   if (n < 0) return Error::from_errno(errno, "receive a message");
   Message got;
   got.bytes.assign(buffer, static_cast<std::size_t>(n));
+  got.fds_lost = (message.msg_flags & MSG_CTRUNC) != 0;
   for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);

@@ -32,12 +32,14 @@ Result<uid_t> peer_uid(int socket_fd);
 
 inline constexpr std::size_t kMaxPassedFds = 64;
 
-// One message with at most kMaxPassedFds descriptors (blocking sockets wait).
+// One message with at most kMaxPassedFds descriptors (blocking sockets wait), whole: what a stream socket took only a part
+// of is an error, and the stream of no use any more.
 Result<void> send_message(int socket_fd, std::string_view bytes, const std::vector<int>& fds = {});
 
 struct Message {
   std::string bytes;  // empty: the peer is gone
   std::vector<UniqueFd> fds;
+  bool fds_lost = false;  // some could not be taken: no descriptor was free (EMFILE)
 };
 // Received descriptors are close-on-exec. Code kNotReady when there is nothing (non-blocking).
 Result<Message> receive_message(int socket_fd);

@@ -39,6 +39,7 @@ class RoutedExchange final : public http::Exchange {
   const http::RequestHead& head() const override { return seen_ ? *seen_ : inner_->head(); }
   const Principal& principal() const override { return principal_; }
   const std::map<std::string, std::string>& params() const override { return params_; }
+  void let_in() override { inner_->let_in(); }
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {
@@ -144,6 +145,7 @@ class Dispatcher {
         co_return;
       }
       principal = std::move(*found);
+      exchange->let_in();
       record.principal = principal.key_name;
     }
     if (match.route != nullptr) record.route = match.route->pattern;

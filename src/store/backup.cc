@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <sstream>
 
 #include "base/unique_fd.h"
 #include "store/schema.h"
@@ -56,21 +58,83 @@ Result<void> copy_database(const std::string& from, const std::string& to) {
 Result<std::vector<StoredSandbox>> sandboxes_in(const std::string& database) {
   CAY_TRY(auto db, Database::open(database));
   CAY_CHECK(check_version(*db));
-  CAY_TRY(Statement rows, db->prepare_once("SELECT id, name, state, snapshot_id FROM sandbox ORDER BY created_at, id"));
+  CAY_TRY(Statement rows, db->prepare_once("SELECT id, name, state, snapshot_id, coalesce(stopped_at, -1) FROM sandbox ORDER BY created_at, id"));
   std::vector<StoredSandbox> out;
   for (;;) {
     CAY_TRY(const bool row, rows.step());
     if (!row) return out;
-    out.push_back({rows.text(0), rows.text(1), rows.text(2), rows.text(3)});
+    out.push_back({rows.text(0), rows.text(1), rows.text(2), rows.text(3), rows.number(4)});
   }
 }
 
-Result<void> settle_restored(const std::string& database, UnixMillis now) {
+namespace {
+
+Result<std::int64_t> one_number(Database& db, const char* sql) {
+  CAY_TRY(Statement row, db.prepare_once(sql));
+  CAY_TRY(const bool found, row.step());
+  return found ? row.number(0) : 0;
+}
+
+// Now on the time that timers go by (core/timeline.h): the daemon's next start will find none that is earlier.
+Result<std::int64_t> timeline_now(Database& db, UnixMillis now) {
+  std::int64_t out = now;
+  {
+    CAY_TRY(Statement row, db.prepare_once("SELECT value FROM meta WHERE key = 'timeline'"));
+    CAY_TRY(const bool found, row.step());
+    std::istringstream text(found ? row.text(0) : std::string());
+    std::string boot_id;
+    std::int64_t since_boot = 0, wall = 0, then = 0;
+    if (text >> boot_id >> since_boot >> wall >> then) out = then + std::max<std::int64_t>(0, now - wall);
+  }
+  CAY_TRY(const auto latest, one_number(db, "SELECT coalesce(max(max(created_mark, active_mark, coalesce(stopped_mark, 0))), 0) FROM sandbox"));
+  return std::max(out, latest);
+}
+
+Result<std::vector<std::string>> remove_without_disk(Database& db, const std::set<std::string>& disks) {
+  std::vector<std::pair<std::string, std::string>> gone;
+  {
+    CAY_TRY(Statement rows, db.prepare_once("SELECT id, name FROM sandbox"));
+    for (;;) {
+      CAY_TRY(const bool row, rows.step());
+      if (!row) break;
+      if (!disks.contains(rows.text(0))) gone.emplace_back(rows.text(0), rows.text(1));
+    }
+  }
+  std::vector<std::string> names;
+  for (const auto& [id, name] : gone) {
+    for (const char* sql : {"DELETE FROM sandbox WHERE id = ?", "DELETE FROM open_command WHERE sandbox_id = ?"}) {
+      CAY_TRY(Statement row, db.prepare_once(sql));
+      CAY_CHECK(row.bind(id).run());
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> settle_restored(const std::string& database, const RestoreFacts& facts) {
   CAY_TRY(auto db, Database::open(database));
   CAY_CHECK(migrate(*db));
-  CAY_TRY(Statement rows, db->prepare_once("UPDATE sandbox SET state = 'stopped', reason = '', stopped_at = ?, updated_at = ? "
-                                           "WHERE state IN ('ready', 'provisioning')"));
-  return rows.bind(now).bind(now).run();
+  CAY_CHECK(db->execute("PRAGMA foreign_keys = ON"));
+  CAY_TRY(const std::int64_t mark, timeline_now(*db, facts.now));
+  CAY_TRY(Transaction transaction, Transaction::begin(*db));
+  CAY_TRY(auto without_disk, remove_without_disk(*db, facts.disks));
+  {
+    CAY_TRY(Statement rows, db->prepare_once("UPDATE sandbox SET state = 'stopped', reason = '', stopped_at = ?, updated_at = ? "
+                                             "WHERE state IN ('ready', 'provisioning', 'paused')"));
+    CAY_CHECK(rows.bind(facts.now).bind(facts.now).run());
+  }
+  {
+    CAY_TRY(Statement rows, db->prepare_once("UPDATE sandbox SET stopped_mark = ?, created_mark = min(?, created_mark + ?)"));
+    CAY_CHECK(rows.bind(mark).bind(mark).bind(std::max<std::int64_t>(0, facts.now - facts.taken_at)).run());
+  }
+  {
+    CAY_TRY(Statement rows, db->prepare_once("UPDATE event_count SET last_seq = last_seq + ?"));
+    CAY_CHECK(rows.bind(kRestoredEventStep).run());
+  }
+  CAY_CHECK(transaction.commit());
+  return without_disk;
 }
 
 }  // namespace cay::store

@@ -55,19 +55,36 @@ TEST_F(BackupTest, WhatRanIsStoppedInARestoredCopy) {
     auto store = open_store(dir);
     ASSERT_TRUE((*store)->insert(row("1", SandboxState::kReady)));
     ASSERT_TRUE((*store)->insert(row("2", SandboxState::kFailed)));
+    ASSERT_TRUE((*store)->insert(row("3", SandboxState::kPaused)));
+    ASSERT_TRUE((*store)->insert(row("4", SandboxState::kStopped)));
   }
   const std::string copy = dir + "/copy.db";
   ASSERT_TRUE(copy_database(dir + "/state.db", copy));
-  ASSERT_TRUE(settle_restored(copy, 77));
+  const auto without_disk = settle_restored(copy, {.now = 77, .taken_at = 70, .disks = {"1", "2", "3"}});
+  ASSERT_TRUE(without_disk);
+  EXPECT_EQ(*without_disk, std::vector<std::string>{"n4"});
   std::filesystem::rename(copy, dir + "/state.db");
   std::filesystem::remove(dir + "/state.db-wal");
   auto store = open_store(dir);
   ASSERT_TRUE(store);
   const auto rows = (*store)->all();
-  ASSERT_EQ(rows->size(), 2U);
+  ASSERT_EQ(rows->size(), 3U);
   EXPECT_EQ(rows->at(0).state, SandboxState::kStopped);
   EXPECT_EQ(rows->at(0).stopped_at, 77);
   EXPECT_EQ(rows->at(1).state, SandboxState::kFailed);
+  EXPECT_EQ(rows->at(2).state, SandboxState::kStopped) << "paused is running";
+  for (const auto& one : *rows) {
+    EXPECT_EQ(one.marks.stopped, 77) << "its time after a stop begins anew";
+    EXPECT_EQ(one.marks.created, 7) << "the time since the backup is none of its life";
+  }
+  ASSERT_TRUE((*store)->insert(row("5", SandboxState::kReady)));
+  EventQuery all;
+  all.from_oldest = true;
+  all.limit = 10;
+  const auto events = (*store)->events(TenantId("t"), all);
+  ASSERT_TRUE(events);
+  EXPECT_EQ(events->items.size(), 5U) << "what was told before is still there";
+  EXPECT_EQ(events->last, 4U + kRestoredEventStep + 1) << "a number is given once";
 }
 
 TEST_F(BackupTest, ANewerSchemaIsRefused) {
@@ -77,7 +94,7 @@ TEST_F(BackupTest, ANewerSchemaIsRefused) {
     ASSERT_TRUE((*db)->execute("PRAGMA user_version = 99"));
   }
   EXPECT_EQ(sandboxes_in(dir + "/state.db").error().reason, "store_too_new");
-  EXPECT_EQ(settle_restored(dir + "/state.db", 1).error().reason, "store_too_new");
+  EXPECT_EQ(settle_restored(dir + "/state.db", {.now = 1, .taken_at = 0, .disks = {}}).error().reason, "store_too_new");
 }
 
 }  // namespace

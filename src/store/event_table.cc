@@ -120,9 +120,29 @@ Result<void> EventTable::write_one(const EventRecord& event) {
   return prune(event.tenant, seq, pruned);
 }
 
+Result<std::uint64_t> EventTable::skipped(const TenantId& tenant, std::uint64_t last, std::uint64_t pruned) {
+  const auto known = skipped_.find(tenant);
+  if (known != skipped_.end()) return known->second;
+  CAY_TRY(Statement count, db_.prepare_once("SELECT count(*) FROM event WHERE tenant = ? AND seq > ?"));
+  CAY_TRY(const bool row, count.bind(tenant.get()).bind(stored(pruned)).step());
+  const std::uint64_t there = row ? counted(count.number(0)) : 0;
+  return skipped_[tenant] = last - pruned - std::min(there, last - pruned);
+}
+
 Result<void> EventTable::prune(const TenantId& tenant, std::uint64_t last, std::uint64_t pruned) {
-  if (last - pruned <= keep_ + std::min(kPruneAtOnce, keep_ / 10 + 1)) return {};
-  const std::uint64_t through = std::min(last - keep_, pruned + 2 * kPruneAtOnce);
+  const std::uint64_t most = keep_ + std::min(kPruneAtOnce, keep_ / 10 + 1);
+  if (last - pruned <= most) return {};
+  CAY_TRY(const std::uint64_t holes, skipped(tenant, last, pruned));
+  const std::uint64_t kept = last - pruned - holes;
+  if (kept <= most) return {};
+  const std::uint64_t removed = std::min(kept - keep_, 2 * kPruneAtOnce);
+  std::uint64_t through = pruned + removed;
+  if (holes > 0) {
+    CAY_TRY(Statement row, db_.prepare_once("SELECT seq FROM event WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT 1 OFFSET ?"));
+    CAY_TRY(const bool found, row.bind(tenant.get()).bind(stored(pruned)).bind(stored(removed - 1)).step());
+    if (found) through = counted(row.number(0));
+  }
+  skipped_[tenant] = holes - std::min(holes, through - pruned - removed);
   CAY_TRY(Statement rows, db_.prepare("DELETE FROM event WHERE tenant = ? AND seq <= ?"));
   CAY_CHECK(rows.bind(tenant.get()).bind(stored(through)).run());
   CAY_TRY(Statement count, db_.prepare("UPDATE event_count SET pruned_through = ? WHERE tenant = ?"));
@@ -201,8 +221,8 @@ Result<bool> EventTable::knows_command(const SandboxId& sandbox, const CommandId
 }
 
 Result<UnixMillis> EventTable::newest() {
-  CAY_TRY(Statement row, db_.prepare_once("SELECT max(event.at) FROM event_count JOIN event "
-                                          "ON event.tenant = event_count.tenant AND event.seq = event_count.last_seq"));
+  CAY_TRY(Statement row, db_.prepare_once("SELECT max((SELECT event.at FROM event WHERE event.tenant = event_count.tenant "
+                                          "ORDER BY event.seq DESC LIMIT 1)) FROM event_count"));
   CAY_TRY(const bool found, row.step());
   return found && !row.is_null(0) ? row.number(0) : UnixMillis{0};
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "store/backup.h"
 #include "store/store.h"
 
 namespace cay::store {
@@ -56,6 +57,31 @@ class EventTableTest : public ::testing::Test {
   std::string path;
   std::unique_ptr<core::Store> store;
 };
+
+// A restore leaves numbers out: they are no events, and make none go before its time.
+TEST_F(EventTableTest, NumbersLeftOutCountForNothingWhenPruning) {
+  for (int i = 0; i < 15; ++i) ASSERT_TRUE(store->insert(box("old" + std::to_string(i))));
+  store.reset();
+  const fs::path copy = fs::path(path) / "copy.db";
+  ASSERT_TRUE(copy_database(path + "/state.db", copy));
+  RestoreFacts facts;
+  for (int i = 0; i < 15; ++i) facts.disks.insert("old" + std::to_string(i));
+  ASSERT_TRUE(settle_restored(copy, facts));
+  fs::rename(copy, fs::path(path) / "state.db");
+  open();
+  ASSERT_TRUE(store->insert(box("new0")));
+  EXPECT_EQ(all().items.size(), 16u) << "all of the old life's are still there";
+  for (int i = 1; i < 100; ++i) ASSERT_TRUE(store->insert(box("new" + std::to_string(i))));
+  EventQuery oldest;
+  oldest.from_oldest = true;
+  oldest.limit = 1000;
+  const auto page = store->events(TenantId("a"), oldest);
+  ASSERT_TRUE(page);
+  EXPECT_GE(page->items.size(), 20u);
+  EXPECT_LE(page->items.size(), 24u);
+  EXPECT_EQ(page->items.back().sandbox, "box-new99");
+  EXPECT_EQ(page->items.front().seq, page->oldest);
+}
 
 TEST_F(EventTableTest, EventsAreWrittenWithTheChangeAndSurviveARestart) {
   Sandbox row = box("1");

@@ -24,7 +24,7 @@ Error error_of(sqlite3* db) {
   std::string message = std::string("the store (state.db) failed: ") + sqlite3_errmsg(db);
   if ((code & 0xff) == SQLITE_FULL) message += "; free space on the disk of the data directory";
   if ((code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT) {
-    message += "; restore it from a backup, or move it away to begin anew";
+    message += "; restore a backup into another data directory, or begin anew without these sandboxes: cay uninstall --purge --data DIR";
   }
   return {Code::kUnavailable, "store_failed", std::move(message), 0};
 }

@@ -6,11 +6,12 @@ import re
 import select
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
 
-from harness import CAY, wait_until
+from harness import CAY, slow, wait_until
 
 
 @pytest.fixture
@@ -212,3 +213,80 @@ def test_what_is_no_text_is_explained_and_paints_nothing(daemon, named):
 def test_wrong_key_is_explained(daemon):
     got = daemon.cli("ls", env={"CAY_API_KEY": "cay_wrong"})
     assert got.code == 125 and b"key" in got.err, got
+
+
+def take_signals():
+    """Whoever runs the tests, as nohup or in the background, may have them ignored; a program inherits that, and keeps to it."""
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(one, signal.SIG_DFL)
+
+
+def test_a_signal_to_run_rm_at_any_moment_leaves_no_sandbox(daemon, http):
+    """From before the sandbox is made until it is gone: the signal waits for the removal, and is the exit code."""
+    label = f"signalled={os.urandom(4).hex()}"
+    env = {**os.environ, **daemon.env}
+
+    def here():
+        return http.get("/api/v1/sandboxes", params={"label": label}).json()["items"]
+
+    ends, made = [], 0
+    for number in range(60):
+        what = ["sleep", "1000"] if number % 3 else ["true"]  # the removal is hit, too
+        process = subprocess.Popen([CAY, "run", "--rm", "--label", label, "--", *what], env=env, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, preexec_fn=take_signals)
+        if number % 2:  # as early as it can be; the others spread over all that comes
+            wait_until(lambda: process.poll() is not None or here(), "it is there, or over", limit=slow(20))
+            made += 1
+        time.sleep(number % 20 * 0.002)
+        process.send_signal((signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[number % 3 if what[0] == "sleep" else 0])
+        ends.append(process.wait(timeout=slow(30)))
+        assert here() == [], (number, ends)
+    assert made > 10
+    # Before it takes signals at all, one ends it at once (a negative code here).
+    assert set(ends) <= {0, 128 + 15, 128 + 2, 128 + 1, -15, -2, -1}, ends
+    assert {128 + 15, 128 + 2, 128 + 1} & set(ends)
+
+
+def test_a_session_stays_with_its_sandbox_when_the_name_goes(daemon, http, named):
+    """stdin and signals reach the sandbox that was meant, also once another one has its name."""
+    other = None
+    process = subprocess.Popen([CAY, "exec", "-i", named, "--", "sh", "-c", "trap 'echo caught; exit 9' INT; echo up; read line; echo got $line; "
+                                "while :; do sleep 0.1; done"], env={**os.environ, **daemon.env},
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    limit = threading.Timer(slow(30), process.kill)  # then what is read ends
+    limit.start()
+    try:
+        assert process.stdout.readline() == b"up\n"
+        assert daemon.cli("rename", named, f"{named}-was").code == 0
+        other = http.post("/api/v1/sandboxes", json={"name": named}).json()["id"]
+        process.stdin.write(b"typed\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"got typed\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=slow(20))
+        assert (out, process.returncode) == (b"caught\n", 9), (out, err)
+        assert http.get(f"/api/v1/sandboxes/{other}/commands").json()["items"] == []
+    finally:
+        limit.cancel()
+        process.kill()
+        process.wait()
+        if other:
+            http.delete(f"/api/v1/sandboxes/{other}")
+        daemon.cli("rename", f"{named}-was", named)
+
+
+def test_env_sets_what_shells_and_clients_need(daemon, tmp_path):
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CAY_URL": daemon.url}
+    show = f'eval "$({CAY} env)" && echo "$CAY_URL $CAY_API_KEY $LANGSMITH_ENDPOINT $LANGSMITH_API_KEY"'
+
+    def shell(**more):
+        return subprocess.run(["sh", "-c", show], env={**env, **more}, capture_output=True, text=True)
+
+    wanted = f"{daemon.url} {daemon.key} {daemon.url} {daemon.key}\n"
+    assert shell(CAY_DATA=str(daemon.data)).stdout == wanted  # from the data directory
+    assert shell(CAY_API_KEY=daemon.key).stdout == wanted
+    assert shell(CAY_API_KEY="it's $(touch x)").stdout.split(" ", 1)[1].startswith("it's $(touch x) ")
+    told = json.loads(subprocess.run([CAY, "env", "--json"], env={**env, "CAY_API_KEY": "k"}, capture_output=True, text=True).stdout)
+    assert told == {"CAY_URL": daemon.url, "CAY_API_KEY": "k", "LANGSMITH_ENDPOINT": daemon.url, "LANGSMITH_API_KEY": "k"}
+    none = subprocess.run([CAY, "env"], env={**env, "CAY_DATA": str(tmp_path)}, capture_output=True, text=True)
+    assert none.returncode == 125 and none.stdout == "" and "cay key create" in none.stderr

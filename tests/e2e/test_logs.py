@@ -47,6 +47,25 @@ def test_of_finished_commands_running_and_stopped(daemon, http, box):
     check()
 
 
+def test_an_offset_beyond_one_stream_shows_the_other(daemon, http, box):
+    ref = box["id"]
+    done = ended(http, ref, start(http, ref, "printf 0123456789; printf abc >&2"))
+    for follow in ([], ["--follow"]):
+        got = daemon.cli("logs", "--offset", 4, *follow, ref, done)
+        assert (got.code, got.out, got.err) == (0, b"456789", b""), got
+    assert daemon.cli("logs", "--offset", 10, ref, done).out == b""  # where the longer one ends
+    got = daemon.cli("logs", "--offset", 11, ref, done)
+    assert got.code == 125 and got.out == b"", got  # neither has come so far
+    # Followed, what comes later counts from byte 0 all the same.
+    running = start(http, ref, "printf 0123456789; printf abc >&2; until [ -e /tmp/go ]; do sleep 0.05; done; printf defgh >&2")
+    wait_until(lambda: get(http, ref, running).json()["stderr"]["bytes"] == 3, "its first bytes")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(daemon.cli, "logs", "--follow", "--offset", 5, ref, running)
+        http.post(f"/api/v1/sandboxes/{ref}/commands", json={"command": "touch /tmp/go", "wait": True})
+        got = reader.result()
+    assert (got.code, got.out, got.err) == (0, b"56789", b"fgh"), got
+
+
 def test_since_leaves_out_what_ended_before(daemon, http, box):
     ref = box["id"]
     old = ended(http, ref, start(http, ref, "echo old"))

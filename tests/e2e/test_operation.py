@@ -2,21 +2,11 @@
 import json
 import os
 import pathlib
-import shutil
 import subprocess
-import tempfile
 
 import pytest
 
 from harness import CAY, Daemon, wait_until
-
-
-@pytest.fixture
-def directory():
-    made = tempfile.mkdtemp(prefix="cay-operate-")
-    os.chmod(made, 0o755)
-    yield pathlib.Path(made)
-    shutil.rmtree(made, ignore_errors=True)
 
 
 def test_drain_waits_for_what_runs_and_begins_nothing_new(own_daemon):

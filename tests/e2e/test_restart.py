@@ -1,7 +1,15 @@
 """The daemon and the keepers may be killed: nothing lies about it."""
+import contextlib
 import json
+import os
+import pathlib
+import signal
+import threading
 
-from harness import kill_keeper, wait_until
+import httpx
+import pytest
+
+from harness import keeper_of, kill_keeper, needs_root, processes_of, wait_until
 
 
 def test_commands_go_on_while_the_daemon_is_dead(own_daemon):
@@ -21,6 +29,42 @@ def test_commands_go_on_while_the_daemon_is_dead(own_daemon):
         assert (got["state"], got["exit_code"]) == ("exited", 9), got
 
 
+def runs(box_id, program):
+    found = set()
+    for pid in processes_of(box_id):
+        with contextlib.suppress(OSError):
+            found.add(pathlib.Path(f"/proc/{pid}/comm").read_text().strip())
+    return program in found
+
+
+@pytest.mark.parametrize("ttl", [0, 1])
+def test_a_repeated_request_finds_what_ended_meanwhile(own_daemon, ttl):
+    """The client waits, the daemon is killed, the command ends, the client asks again: it ran once, and has its own end."""
+    daemon = own_daemon()
+    body = {"id": "once", "command": "echo ran >> /root/ran; sleep 2; exit 4", "ttl_s": ttl, "wait": True, "user": "root"}
+
+    def ask():
+        with contextlib.suppress(httpx.TransportError), daemon.http() as own:
+            own.post("/api/v1/sandboxes/box/commands", json=body)
+
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()["id"]
+    waiting = threading.Thread(target=ask)
+    waiting.start()
+    wait_until(lambda: runs(box, "sleep"), "it runs")
+    daemon.kill()
+    waiting.join()
+    wait_until(lambda: not runs(box, "sleep"), "it has ended")
+    daemon.start(listen=f"127.0.0.1:{daemon.port}")
+    with daemon.http() as http:
+        got = http.post("/api/v1/sandboxes/box/commands", json=body).json()
+        assert (got["state"], got["exit_code"]) == ("exited", 4), got
+        assert http.get("/api/v1/sandboxes/box/files", params={"path": "/root/ran"}).text == "ran\n"
+        ends = [event["state"] for event in http.get("/api/v1/events", params={"limit": 100}).json()["items"]
+                if event.get("command_id") == "once" and event["type"] == "command.ended"]
+        assert ends == ["exited"]
+
+
 def test_a_killed_keeper_is_said_and_start_revives(daemon, http, box):
     http.put(f"/api/v1/sandboxes/{box['id']}/files", params={"path": "/root/kept"}, content=b"kept")
     command = http.post(f"/api/v1/sandboxes/{box['id']}/commands",
@@ -32,3 +76,25 @@ def test_a_killed_keeper_is_said_and_start_revives(daemon, http, box):
     assert http.post(f"/api/v1/sandboxes/{box['id']}/start").status_code in (200, 202)
     wait_until(lambda: http.get(f"/api/v1/sandboxes/{box['id']}").json()["state"] == "ready", "revived")
     assert http.get(f"/api/v1/sandboxes/{box['id']}/files", params={"path": "/root/kept"}).text == "kept"
+
+
+@needs_root
+def test_a_keeper_that_does_not_answer_is_left_alone(own_daemon):
+    """As on a host that swaps: a start of the daemon ends no sandbox whose keeper lives."""
+    daemon = own_daemon()
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()["id"]
+        command = http.post("/api/v1/sandboxes/box/commands", json={"command": "sleep 1000", "wait": False, "timeout_s": 0}).json()["id"]
+    keeper = keeper_of(daemon, box)
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        daemon.restart("kill")
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    with daemon.http() as http:
+        def answer():
+            got = http.get(f"/api/v1/sandboxes/box/commands/{command}")
+            return got.status_code == 200 and got.json()["state"]
+        assert wait_until(answer, "the keeper answers again", limit=60) == "running"
+        assert http.get("/api/v1/sandboxes/box").json()["state"] == "ready"
+        assert http.post("/api/v1/sandboxes/box/commands", json={"command": "exit 3"}).json()["exit_code"] == 3

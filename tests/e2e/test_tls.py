@@ -6,7 +6,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import tempfile
 
 import httpx
 import pytest
@@ -22,14 +21,6 @@ def certificate(directory, name, days="2"):
         (directory / f"{part}.new").chmod(0o644)  # the daemon's user reads them
         (directory / f"{part}.new").rename(directory / f"{part}.pem")
     return str(directory / "cert.pem")
-
-
-@pytest.fixture
-def pem():
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-test-tls-"))
-    directory.chmod(0o755)
-    yield directory
-    shutil.rmtree(directory)
 
 
 @pytest.fixture
@@ -107,23 +98,23 @@ def test_the_certificate_stays_over_a_restart(secured):
         assert http.get("/api/v1/version").status_code == 200
 
 
-def test_the_operators_certificate_is_renewed_under_way(own_daemon, pem):
-    certificate(pem, "first")
-    daemon = own_daemon("--tls-cert", str(pem / "cert.pem"), "--tls-key", str(pem / "key.pem"))
-    assert subject(daemon, str(pem / "cert.pem")) == "first"
-    with client(daemon, str(pem / "cert.pem")) as kept:
+def test_the_operators_certificate_is_renewed_under_way(own_daemon, directory):
+    certificate(directory, "first")
+    daemon = own_daemon("--tls-cert", str(directory / "cert.pem"), "--tls-key", str(directory / "key.pem"))
+    assert subject(daemon, str(directory / "cert.pem")) == "first"
+    with client(daemon, str(directory / "cert.pem")) as kept:
         assert kept.get("/healthz").status_code == 200
-        certificate(pem, "second")
-        wait_until(lambda: renewed(daemon, pem), "the new certificate is shown", limit=30)
-        daemon.verify = ssl.create_default_context(cafile=str(pem / "cert.pem"))
+        certificate(directory, "second")
+        wait_until(lambda: renewed(daemon, directory), "the new certificate is shown", limit=30)
+        daemon.verify = ssl.create_default_context(cafile=str(directory / "cert.pem"))
         assert kept.get("/healthz").status_code == 200  # a connection keeps what it began with
-        (pem / "cert.pem").write_text("damaged")
+        (directory / "cert.pem").write_text("damaged")
         assert "second" in subject_of_any(daemon)
 
 
-def renewed(daemon, pem):
+def renewed(daemon, directory):
     try:
-        return subject(daemon, str(pem / "cert.pem")) == "second"
+        return subject(daemon, str(directory / "cert.pem")) == "second"
     except ssl.SSLError:
         return False
 
@@ -134,9 +125,9 @@ def subject_of_any(daemon):
     return subprocess.run(["openssl", "x509", "-noout", "-subject"], input=text, capture_output=True, text=True, check=True).stdout
 
 
-def test_what_cannot_be_served_is_said(pem):
-    for words, said in ((("--tls-cert", str(pem / "none.pem")), "go together"),
-                        (("--tls-cert", str(pem / "none.pem"), "--tls-key", str(pem / "none.pem")), "cannot be used"),
+def test_what_cannot_be_served_is_said(directory):
+    for words, said in ((("--tls-cert", str(directory / "none.pem")), "go together"),
+                        (("--tls-cert", str(directory / "none.pem"), "--tls-key", str(directory / "none.pem")), "cannot be used"),
                         ((), "--tls")):
         daemon = new_daemon(*words)
         with pytest.raises(RuntimeError, match=said):

@@ -1,6 +1,9 @@
 """Bad input and trouble: a typed error that says what to do, and nothing created or lost."""
 import json
+import os
+import pathlib
 import socket
+import tempfile
 
 import pytest
 
@@ -69,11 +72,37 @@ def test_same_command_id_with_another_request_is_a_conflict(http, box):
 
 def test_path_tricks_stay_inside(http, box):
     files = f"/api/v1/sandboxes/{box['id']}/files"
-    for path in ("/../../../../etc/shadow-of-the-host", "../../../../../../root/x"):
-        assert http.get(files, params={"path": path}).status_code in (400, 404)
-    assert http.get(files, params={"path": "/tmp/\0x"}).status_code == 400
-    http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"command": "ln -s /proc/1/root/etc/hostname /tmp/l; mkfifo /tmp/f", "wait": True})
-    status, _ = error(http.get(files, params={"path": "/tmp/f"}))
+
+    def run(command):
+        assert http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"command": command, "wait": True}).json()["exit_code"] == 0
+
+    def get(path):
+        return http.get(files, params={"path": path})
+
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        os.chmod(folder, 0o777)
+        secret = pathlib.Path(folder) / "of-the-host"
+        secret.write_text("the host's")
+        secret.chmod(0o666)  # whoever could reach it could read and write it
+        tricks = [f"/../../../..{secret}", f"/tmp/../../../..{secret}", "/tmp/up", "/tmp/proc", "/tmp/dir/of-the-host"]
+        run(f"ln -s ../../../../../../..{secret} /tmp/up; ln -s /proc/1/root{secret} /tmp/proc; ln -s ../../../../../..{folder} /tmp/dir; "
+            "mkfifo /tmp/f")
+        for path in tricks:
+            answer = get(path)
+            assert answer.status_code in (400, 403, 404), (path, answer.text)
+        for path in tricks:  # what is made, is made inside
+            http.put(files, params={"path": path}, content=b"overwritten")
+            http.delete(files, params={"path": path})
+            assert secret.read_text() == "the host's" and os.listdir(folder) == ["of-the-host"], path
+        # Positive control: inside, the same ways lead to the sandbox's own file of that name.
+        run(f"rm -rf /tmp/up /tmp/dir {folder}; mkdir -p {folder}; printf inside > {secret}; "
+            f"ln -s ../../../../../../..{secret} /tmp/up; ln -s ../../../../../..{folder} /tmp/dir")
+        for path in (tricks[0], tricks[1], "/tmp/up", "/tmp/dir/of-the-host"):
+            assert get(path).text == "inside", path
+        assert secret.read_text() == "the host's"
+    assert get("../../../../../../root/x").status_code in (400, 404)
+    assert get("/tmp/\0x").status_code == 400
+    status, _ = error(get("/tmp/f"))
     assert status == 400
 
 

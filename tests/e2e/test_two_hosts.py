@@ -8,7 +8,6 @@ import socket
 import ssl
 import statistics
 import subprocess
-import tempfile
 import time
 
 import httpx
@@ -85,12 +84,10 @@ def direct(hosts, names, monkeypatch):
 
 
 @pytest.fixture
-def proxied(hosts, names, monkeypatch):
+def proxied(hosts, names, monkeypatch, directory):
     """The daemon on its own loopback, behind nginx with the operator's certificate."""
     if NGINX is None:
         pytest.skip("nginx is not unpacked: tests/long nginx")
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-test-nginx-"))
-    directory.chmod(0o755)
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                     "-subj", f"/CN={PUBLIC}", "-addext", f"subjectAltName=DNS:{PUBLIC},DNS:*.{SERVICES}",
                     "-keyout", directory / "key.pem", "-out", directory / "cert.pem"], check=True, capture_output=True)
@@ -117,7 +114,6 @@ def proxied(hosts, names, monkeypatch):
             daemon.close()
         nginx.terminate()
         nginx.wait(timeout=60)
-        shutil.rmtree(directory)
 
 
 @pytest.fixture(params=["direct", "proxied"])

@@ -70,7 +70,7 @@ def test_metrics_are_well_formed_bounded_and_true(daemon, http, box):
     assert value('cay_sandboxes{state="ready"}') >= 1 and value("cay_launcher_up") == 1
     for i in range(50):
         http.get(f"/api/v1/sandboxes/none-{i}/files/stat", params={"path": f"/{i}"})
-        httpx.get(f"{daemon.url}/nowhere/{i}", headers={"X-Api-Key": daemon.key})
+        httpx.get(f"{daemon.url}/api/v1/sandboxes/none/nowhere/{i}", headers={"X-Api-Key": daemon.key})
     assert len(http.get("/metrics").text.splitlines()) < 400
     assert value('cay_http_requests_total{route="none",status="404"}') >= 50
     assert httpx.get(f"{daemon.url}/metrics").status_code == 401

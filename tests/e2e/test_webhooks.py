@@ -121,4 +121,4 @@ def test_a_bad_configuration_is_refused_with_words(daemon, tmp_path):
     import subprocess
     from harness import CAY
     done = subprocess.run([CAY, "serve", "--config", config, "--data", str(tmp_path / "data")], capture_output=True, timeout=30)
-    assert done.returncode == 125 and b"chmod 600" in done.stderr, done
+    assert done.returncode == 125 and b"chmod 640" in done.stderr, done

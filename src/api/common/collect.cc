@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "api/common/answer_size.h"
+
 namespace cay::api {
 namespace {
 
@@ -24,7 +26,13 @@ Task<Collected> collect(core::Reader reader, std::uint64_t most) {
     if (auto* data = std::get_if<core::OutputData>(&*event)) {
       const bool is_out = data->stream == Stream::kStdout;
       (is_out ? seen_out : seen_err) += data->bytes.size();
+      if (out.too_large) continue;
       keep(is_out ? out.out : out.err, data->bytes, most);
+      if (out.out.size() + out.err.size() > kMostAnswer) {
+        out.too_large = true;
+        std::string().swap(out.out);
+        std::string().swap(out.err);
+      }
     } else if (std::get_if<core::OutputGap>(&*event) != nullptr) {
       out.truncated = true;
     } else if (auto* end = std::get_if<core::OutputEnd>(&*event)) {

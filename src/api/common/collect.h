@@ -11,6 +11,7 @@ struct Collected {
   std::string out;
   std::string err;
   bool truncated = false;  // `out` and `err` do not hold all that was written up to the end
+  bool too_large = false;  // no answer holds so much (kMostAnswer): `out` and `err` are empty
 };
 
 // Keeps at most `most` bytes of each stream; the rest is read and left in the spool.

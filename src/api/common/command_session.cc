@@ -1,5 +1,7 @@
 #include "api/common/command_session.h"
 
+#include "api/common/answer.h"
+#include "api/common/stdin_write.h"
 #include "async/deadline.h"
 #include "async/scope.h"
 
@@ -8,9 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kFeedFrames = 8;
 constexpr Millis kFirstFrame = 30s;
-constexpr Millis kLastFeed = 5s;  // for stdin that a client sent just before it went
+constexpr Millis kLastFeed = 5s;  // for stdin that waits when the daemon ends
 constexpr int kNormal = 1000;
 
 Task<http::WsMessage> read_task(http::WebSocket& socket) {
@@ -20,14 +21,14 @@ Task<http::WsMessage> read_task(http::WebSocket& socket) {
 
 }  // namespace
 
-CommandSession::CommandSession(core::Cay& cay, Principal who, std::string ref,
-                               std::unique_ptr<http::WebSocket> socket, asio::any_io_executor executor)
+CommandSession::CommandSession(core::Cay& cay, Principal who, SandboxId sandbox, std::unique_ptr<http::WebSocket> socket,
+                               std::shared_ptr<InputRoom> room, asio::any_io_executor executor)
     : cay_(cay),
       who_(std::move(who)),
-      ref_(std::move(ref)),
+      ref_(sandbox.get()),
       socket_(std::move(socket)),
       executor_(executor),
-      feed_(executor, kFeedFrames),
+      feed_(std::move(room), executor),
       fed_(executor) {}
 
 asio::awaitable<void> CommandSession::run() {
@@ -47,10 +48,31 @@ asio::awaitable<void> CommandSession::run() {
   id_ = reader_->command().id;
   auto told = co_await started(reader_->command());
   static_cast<void>(told);  // a client that is gone may have left frames to obey
-  Scope children(executor_);
-  children.spawn(pump());
-  children.spawn(feeder());
-  co_await children.until(control());
+  Scope feeding(executor_);
+  feeding.spawn(feeder());
+  co_await feeding.until(converse());
+}
+
+asio::awaitable<void> CommandSession::converse() {
+  {
+    Scope children(executor_);
+    children.spawn(pump());
+    co_await children.until(control());
+  }
+  gone_ = true;
+  reader_.reset();  // from now on the command has one reader less: kill_on_disconnect, the idle timeout
+  feed_.close();
+  Scope watching(executor_);
+  watching.spawn(daemon_ends());
+  // A client that sent its input and went has sent it: it is written for as long as the command runs.
+  auto fed = fed_.wait();
+  co_await watching.until(std::move(fed));
+}
+
+asio::awaitable<void> CommandSession::daemon_ends() {
+  co_await cay_.events().until_ended();
+  co_await sleep_for(kLastFeed);
+  fed_.set();
 }
 
 asio::awaitable<void> CommandSession::end_with(Error error) {
@@ -64,10 +86,12 @@ asio::awaitable<void> CommandSession::pump() {
   for (;;) {
     auto event = co_await reader_->next();
     if (!event) {
+      feed_.drop();
       co_await end_with(std::move(event).error());
       co_return;
     }
     const bool last = std::holds_alternative<core::OutputEnd>(*event);
+    if (last) feed_.drop();
     auto sent = co_await output(*std::move(event));
     if (!sent) co_return;  // the client is gone; control sees it too
     if (last) break;
@@ -77,19 +101,22 @@ asio::awaitable<void> CommandSession::pump() {
 
 asio::awaitable<void> CommandSession::feeder() {
   for (;;) {
-    auto next = co_await feed_.pop();
-    if (!next) break;
-    if (next->end) {
-      auto closed = co_await cay_.commands().close_stdin(who_, ref_, id_);
-      if (closed) continue;
-      auto told = co_await stdin_refused(std::move(closed).error());
+    auto fed = co_await feed_.run(cay_, who_, ref_, id_);
+    if (fed) break;
+    if (stdin_is_over(fed.error())) {
+      if (gone_) break;
+      auto told = co_await stdin_refused(std::move(fed).error());
       static_cast<void>(told);
-    } else {
-      auto written = co_await cay_.commands().write_stdin(who_, ref_, id_, std::move(next->bytes));
-      if (written) continue;
-      auto told = co_await stdin_refused(std::move(written).error());
-      static_cast<void>(told);
+      continue;
     }
+    feed_.drop();
+    auto killed = co_await kill_for_lost_input(cay_, who_, ref_, id_, std::move(fed).error());
+    if (gone_) {
+      note_error(killed.error());  // nobody else hears of it
+    } else {
+      co_await end_with(std::move(killed).error());
+    }
+    break;
   }
   fed_.set();
 }
@@ -106,24 +133,11 @@ asio::awaitable<void> CommandSession::control() {
       break;
     }
   }
-  feed_.close();
-  auto in_time = co_await fed_.wait_for(kLastFeed);
-  static_cast<void>(in_time);
 }
 
-asio::awaitable<void> CommandSession::feed(Bytes bytes) {
-  Feed item;
-  item.bytes = std::move(bytes);
-  auto pushed = co_await feed_.push(std::move(item));
-  static_cast<void>(pushed);
-}
+asio::awaitable<void> CommandSession::feed(Bytes bytes) { co_await feed_.push(std::move(bytes)); }
 
-asio::awaitable<void> CommandSession::feed_end() {
-  Feed item;
-  item.end = true;
-  auto pushed = co_await feed_.push(std::move(item));
-  static_cast<void>(pushed);
-}
+void CommandSession::feed_end() { feed_.push_end(); }
 
 Task<void> CommandSession::kill(int signal) {
   auto killed = co_await cay_.commands().kill(who_, ref_, id_, signal);

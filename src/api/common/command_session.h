@@ -2,15 +2,16 @@
 // it and translates; the order of things is here.
 //
 // Three coroutines: the output goes out (pump), the client's frames come in (control), stdin is
-// written (feeder), so that a command that does not read its stdin cannot hold up a kill. Output
-// waits for the socket (what is not sent stays in the spool); a client that goes away ends the
-// session after the frames that it sent were obeyed.
+// written (feeder) out of a queue, so that a command that does not read its stdin cannot hold up a
+// kill. Output waits for the socket (what is not sent stays in the spool); a client that goes away
+// ends the session after the frames that it sent were obeyed: input that waits is written even then,
+// without a reader, for as long as the command runs.
 #pragma once
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "async/channel.h"
+#include "api/common/stdin_feed.h"
 #include "core/cay.h"
 #include "http/exchange.h"
 
@@ -18,8 +19,9 @@ namespace cay::api {
 
 class CommandSession {
  public:
-  CommandSession(core::Cay& cay, Principal who, std::string ref, std::unique_ptr<http::WebSocket> socket,
-                 asio::any_io_executor executor);
+  // `sandbox` is an id: a name may be given to another sandbox while the session lasts.
+  CommandSession(core::Cay& cay, Principal who, SandboxId sandbox, std::unique_ptr<http::WebSocket> socket,
+                 std::shared_ptr<InputRoom> room, asio::any_io_executor executor);
   virtual ~CommandSession() = default;
   CommandSession(const CommandSession&) = delete;
   CommandSession& operator=(const CommandSession&) = delete;
@@ -38,12 +40,12 @@ class CommandSession {
   virtual Task<void> failed(Error error) = 0;
   // A later frame of the client's.
   virtual Task<void> message(http::WsMessage message) = 0;
-  // A stdin write that did not work; the session goes on.
+  // Input came for a command that has ended or closed its stdin; the session goes on.
   virtual Task<void> stdin_refused(Error error) = 0;
 
-  // Queues for the feeder; waits while 8 frames are waiting.
+  // Queues for the feeder; waits only beyond what a session may hold (stdin_feed.h).
   asio::awaitable<void> feed(Bytes bytes);
-  asio::awaitable<void> feed_end();
+  void feed_end();
   Task<void> kill(int signal);
   Task<void> resize(PtySize size);
 
@@ -53,10 +55,8 @@ class CommandSession {
   std::unique_ptr<http::WebSocket> socket_;
 
  private:
-  struct Feed {
-    Bytes bytes;
-    bool end = false;
-  };
+  asio::awaitable<void> converse();
+  asio::awaitable<void> daemon_ends();
   asio::awaitable<void> pump();
   asio::awaitable<void> feeder();
   asio::awaitable<void> control();
@@ -65,7 +65,8 @@ class CommandSession {
   asio::any_io_executor executor_;
   core::Reader reader_;
   CommandId id_;
-  Channel<Feed> feed_;
+  StdinFeed feed_;
+  bool gone_ = false;  // the client: there is nobody to tell
   Event fed_;  // the feeder is done
 };
 

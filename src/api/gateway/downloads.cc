@@ -37,6 +37,7 @@ class LinkExchange final : public http::Exchange {
   const http::RequestHead& head() const override { return inner_->head(); }
   const Principal& principal() const override { return who_; }
   const std::map<std::string, std::string>& params() const override { return inner_->params(); }
+  void let_in() override { inner_->let_in(); }
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {

@@ -139,6 +139,7 @@ asio::awaitable<void> Gateway::serve_service(ExchangePtr exchange, ServicePlace 
     co_await exchange->respond(std::move(response));
     co_return;
   }
+  exchange->let_in();
   const std::string target = head.target;
   co_await pass(std::move(exchange), *std::move(link), place, false, target);
 }
@@ -158,6 +159,7 @@ asio::awaitable<void> Gateway::log_in(ExchangePtr exchange, ServicePlace place) 
     co_await exchange->respond(std::move(response));
     co_return;
   }
+  exchange->let_in();
   const std::int64_t left = std::max<std::int64_t>(1, link->link.spec.lifetime_s.value_or(1));
   http::Response response = told(303, "", "Go on at /");
   response.headers.add("Location", "/");
@@ -196,6 +198,7 @@ asio::awaitable<void> Gateway::serve_service_path(ExchangePtr exchange) {
     co_await exchange->respond(std::move(response));
     co_return;
   }
+  exchange->let_in();
   co_await pass(std::move(exchange), *std::move(link), *place, true, std::move(target));
 }
 
@@ -230,6 +233,7 @@ asio::awaitable<void> Gateway::serve_file(ExchangePtr exchange, SandboxId sandbo
     co_await exchange->respond(std::move(response));
     co_return;
   }
+  exchange->let_in();
   auto served = co_await serve_download(cay_, exchange, *std::move(link));
   if (served) co_return;
   note_error(served.error());

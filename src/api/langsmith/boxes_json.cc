@@ -46,10 +46,11 @@ void read_ttl(codec::Fields& fields, std::string_view name, std::optional<std::i
   out = seconds;
 }
 
+// The clients look for words in the message to tell which quota it is: 'sandbox' beside 'limit' or 'count' is the number
+// of sandboxes, whatever else is said.
 Error quota(const char* resource, std::int64_t asked, std::uint64_t most) {
   return {Code::kExhausted, std::string("quota_") + resource,
-          std::string(resource) + " limit: " + std::to_string(asked) + " was asked for, this host gives one sandbox at most " +
-              std::to_string(most),
+          std::string(resource) + ": " + std::to_string(asked) + " was asked for, this host gives at most " + std::to_string(most),
           0};
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "api/common/answer.h"
+#include "api/common/stdin_feed.h"
 #include "api/gateway/names.h"
 #include "core/cay.h"
 #include "http/router.h"
@@ -15,6 +16,7 @@ struct LangsmithConfig {
   Limits maximum;  // more than this is a quota to these clients (429), not a mistake
   // Answers paths that are LangSmith's own (traces): passes them on. Empty: not configured.
   std::function<asio::awaitable<void>(ExchangePtr)> forward;
+  std::shared_ptr<InputRoom> input = std::make_shared<InputRoom>();  // of all sessions of the daemon
   Millis heartbeat{15'000};  // of a silent stream of events: the clients' read timeout is 60 s
 };
 

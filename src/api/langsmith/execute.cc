@@ -1,5 +1,6 @@
 #include "api/langsmith/execute.h"
 
+#include "api/common/answer_size.h"
 #include "api/common/collect.h"
 #include "api/common/command_session.h"
 #include "api/langsmith/errors.h"
@@ -11,14 +12,13 @@ namespace {
 // Of a client's frame or body: the longest command (model/command.h), with room for its escapes in JSON.
 constexpr std::size_t kMaxMessage = 8 << 20;
 constexpr std::size_t kMaxBody = kMaxMessage;
-constexpr std::size_t kStdinPiece = 64 * 1024;
-constexpr std::uint64_t kMostCollected = 64ull << 20;  // of each stream over plain HTTP
 
 class ExecuteSession final : public CommandSession {
  public:
-  ExecuteSession(core::Cay& cay, Principal who, std::string ref, std::unique_ptr<http::WebSocket> socket,
-                 asio::any_io_executor executor, OffsetIndex& offsets)
-      : CommandSession(cay, std::move(who), std::move(ref), std::move(socket), executor), offsets_(offsets) {}
+  ExecuteSession(core::Cay& cay, Principal who, SandboxId sandbox, std::unique_ptr<http::WebSocket> socket,
+                 std::shared_ptr<InputRoom> room, asio::any_io_executor executor, OffsetIndex& offsets)
+      : CommandSession(cay, std::move(who), std::move(sandbox), std::move(socket), std::move(room), executor),
+        offsets_(offsets) {}
 
  protected:
   Task<core::Reader> open(http::WsMessage first) override {
@@ -90,12 +90,10 @@ class ExecuteSession final : public CommandSession {
     if (type == "input") {
       std::string data;
       fields.read("data", data, kMaxMessage);
-      for (std::size_t at = 0; at < data.size(); at += kStdinPiece) {
-        co_await feed(data.substr(at, kStdinPiece));
-      }
+      co_await feed(std::move(data));
     } else if (type == "close_stdin") {
       if (pty_) co_return Result<void>();  // a terminal has no half-close
-      co_await feed_end();
+      feed_end();
     } else if (type == "kill") {
       auto killed = co_await kill(0);
       static_cast<void>(killed);  // one that has ended is as killed as it gets
@@ -159,7 +157,14 @@ class ExecuteSession final : public CommandSession {
   TextStream err_{{}, 0};
 };
 
-asio::awaitable<void> serve_ws(core::Cay& cay, OffsetIndex& offsets, ExchangePtr exchange) {
+// The id is what counts from here on: the name may be another sandbox's while a session lasts.
+Task<Sandbox> woken(core::Cay& cay, Principal who, std::string ref) {
+  CAY_CO_TRY(Sandbox box, co_await cay.sandboxes().get(who, std::move(ref)));
+  CAY_CO_CHECK(co_await cay.commands().wake(std::move(who), box.id.get()));
+  co_return box;
+}
+
+asio::awaitable<void> serve_ws(core::Cay& cay, OffsetIndex& offsets, std::shared_ptr<InputRoom> room, ExchangePtr exchange) {
   const Principal who = exchange->principal();
   const std::string ref = exchange->params().at("name");
   if (!exchange->head().wants_websocket) {
@@ -168,25 +173,25 @@ asio::awaitable<void> serve_ws(core::Cay& cay, OffsetIndex& offsets, ExchangePtr
     co_return;
   }
   // Before the upgrade: a refusal now is one that every client understands and repeats (section 4.7).
-  auto awake = co_await cay.commands().wake(who, ref);
-  if (!awake) {
-    const auto error_id = note_error(awake.error());
-    const bool gone = awake.error().code == Code::kNotFound;
-    auto response = gone ? control_error(awake.error(), error_id) : not_ready_upgrade(awake.error(), error_id);
+  auto box = co_await woken(cay, who, ref);
+  if (!box) {
+    const auto error_id = note_error(box.error());
+    const bool gone = box.error().code == Code::kNotFound;
+    auto response = gone ? control_error(box.error(), error_id) : not_ready_upgrade(box.error(), error_id);
     co_await exchange->respond(std::move(response));
     co_return;
   }
   auto socket = co_await exchange->upgrade(kMaxMessage);
   if (!socket) co_return;
   auto executor = co_await asio::this_coro::executor;
-  ExecuteSession session(cay, who, ref, *std::move(socket), executor, offsets);
+  ExecuteSession session(cay, who, box->id, *std::move(socket), std::move(room), executor, offsets);
   co_await session.run();
 }
 
 }  // namespace
 
-http::Handler execute_ws(core::Cay& cay, OffsetIndex& offsets) {
-  return [&cay, &offsets](ExchangePtr exchange) { return serve_ws(cay, offsets, std::move(exchange)); };
+http::Handler execute_ws(core::Cay& cay, OffsetIndex& offsets, std::shared_ptr<InputRoom> room) {
+  return [&cay, &offsets, room = std::move(room)](ExchangePtr exchange) { return serve_ws(cay, offsets, room, std::move(exchange)); };
 }
 
 Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
@@ -194,10 +199,11 @@ Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kHttp));
   CAY_CO_TRY(auto reader, co_await cay.commands().run(exchange->principal(), exchange->params().at("name"), std::move(spec)));
-  CAY_CO_TRY(const Collected got, co_await collect(std::move(reader), kMostCollected));
-  if (got.truncated) {
+  CAY_CO_TRY(const Collected got, co_await collect(std::move(reader), kMostAnswer));
+  if (got.truncated || got.too_large || text_size(got.out) + text_size(got.err) > kMostAnswer) {
     co_return Error{Code::kInvalidArgument, "output_too_large",
-                    "the command wrote more than 64 MiB on one stream: run it over a WebSocket", 0};
+                    "the command ran to its end, but its output is more than the 64 MiB of JSON that one answer holds: run it over a "
+                    "WebSocket (dp/.../execute/ws) or as events (dp/.../execute/stream/start)", 0};
   }
   const CommandEnd& end = got.command.end;
   if (end.state == CommandState::kTimedOut) {

@@ -7,7 +7,7 @@
 namespace cay::api::langsmith {
 
 // GET {dataplane}/execute/ws
-http::Handler execute_ws(core::Cay& cay, OffsetIndex& offsets);
+http::Handler execute_ws(core::Cay& cay, OffsetIndex& offsets, std::shared_ptr<InputRoom> room);
 // POST {dataplane}/execute
 Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange);
 

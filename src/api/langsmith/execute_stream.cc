@@ -182,7 +182,8 @@ Task<void> start_stream(core::Cay& cay, OffsetIndex& offsets, StreamSettings set
   CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kStream));
-  const std::string ref = exchange->params().at("name");
+  CAY_CO_TRY(const Sandbox box, co_await cay.sandboxes().get(exchange->principal(), exchange->params().at("name")));
+  const std::string ref = box.id.get();  // a name may be another sandbox's while it runs
   const std::string key = ref + "/" + spec.id.get();
   if (!spec.id.get().empty() && offsets.counting(key) == Counting::kText) co_return transport_mismatch(spec.id.get());
   CAY_CO_TRY(auto reader, co_await cay.commands().run(exchange->principal(), ref, std::move(spec)));
@@ -203,7 +204,8 @@ Task<void> resume_stream(core::Cay& cay, OffsetIndex& offsets, StreamSettings se
   fields.read("stdout_offset", out, 0, kMost);
   fields.read("stderr_offset", err, 0, kMost);
   CAY_CO_CHECK(fields.first_error());
-  const std::string ref = exchange->params().at("name");
+  CAY_CO_TRY(const Sandbox box, co_await cay.sandboxes().get(exchange->principal(), exchange->params().at("name")));
+  const std::string ref = box.id.get();
   if (offsets.counting(ref + "/" + id) == Counting::kText) co_return transport_mismatch(id);
   const core::OutputOffsets from{static_cast<std::uint64_t>(out), static_cast<std::uint64_t>(err)};
   CAY_CO_TRY(auto reader, co_await cay.commands().attach(exchange->principal(), ref, CommandId(id), from));

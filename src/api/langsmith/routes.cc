@@ -9,6 +9,7 @@
 #include "api/langsmith/files.h"
 #include "api/langsmith/links.h"
 #include "api/langsmith/tunnel.h"
+#include "codec/model_json.h"
 
 namespace cay::api {
 namespace {
@@ -25,12 +26,36 @@ constexpr const char* kVersion = "0.16.0";  // the least that the newest clients
 
 using Plain = Task<http::Response> (*)(core::Cay&, ExchangePtr);
 
+// For LangSmith's clients, and natively for those who meant a path of Cay's own.
 asio::awaitable<void> no_upstream(ExchangePtr exchange) {
-  auto response = envelope(404, "NotFound",
-                           "this is LangSmith's own API, which Cay only passes on: set [langsmith] upstream and upstream_key in "
-                           "the daemon's configuration, or give the sandbox client its URL alone (api_endpoint / apiEndpoint)",
-                           new_uuid());
+  const Error error{Code::kNotFound, "no_such_route",
+                    "Cay has nothing at this path, and LangSmith's own API it only passes on: set [langsmith] upstream and "
+                    "upstream_key in the daemon's configuration, or give the sandbox client its URL alone (api_endpoint / apiEndpoint)",
+                    0};
+  const auto error_id = new_uuid();
+  const codec::json::object detail{{"error", "NotFound"}, {"message", error.message}, {"error_id", error_id}};
+  auto response = json_answer(404, codec::json::object{{"detail", detail}, {"error", codec::to_json(error, error_id)}});
   co_await exchange->respond(std::move(response));
+}
+
+// How many segments name what a path is about: those that only say api and version, and the next.
+template <class Segments>
+std::size_t naming(const Segments& segments) {
+  std::size_t count = 0;
+  while (count < segments.size() && (segments[count] == "api" || segments[count] == "v1" || segments[count] == "v2")) ++count;
+  return count + 1;
+}
+
+// Whether the path is about something of Cay's, so that it is no path of LangSmith's that Cay does not know.
+bool is_cays(const http::Router& router, const http::RequestHead& head) {
+  const std::size_t count = naming(head.segments);
+  if (head.segments.size() < count) return true;  // "/", "/api/v1"
+  std::string start;
+  for (std::size_t i = 0; i < count; ++i) start += "/" + head.segments[i];
+  for (const auto& route : router.routes()) {
+    if (route.pattern == start || route.pattern.starts_with(start + "/")) return true;
+  }
+  return false;
 }
 
 asio::awaitable<void> info(ExchangePtr exchange) {
@@ -60,6 +85,9 @@ class Table {
 
   void add_all() {
     for (const char* root : kRoots) add_root(root);
+    // What else LangSmith's clients ask for: its paths are many, and grow.
+    const http::Router& router = router_;
+    router_.fall_back([&router](const http::RequestHead& head) { return !is_cays(router, head); }, trace());
     for (const char* prefix : kPrefixes) {
       prefix_ = prefix;
       router_.shape_errors(prefix_, outer_error);
@@ -76,12 +104,13 @@ class Table {
     router_.add(method, prefix_ + path, answering(bound, std::move(shape)));
   }
 
+  http::Handler trace() const { return config_.forward ? http::Handler(config_.forward) : http::Handler(no_upstream); }
+
   void add_root(const std::string& root) {
     router_.add("GET", root + "/info", info);
-    const http::Handler trace = config_.forward ? http::Handler(config_.forward) : http::Handler(no_upstream);
     for (const std::string path : kTracePaths) {
-      router_.add("*", root + "/" + path, trace);
-      router_.add("*", root + "/" + path + "/{rest...}", trace);
+      router_.add("*", root + "/" + path, trace());
+      router_.add("*", root + "/" + path + "/{rest...}", trace());
       router_.shape_errors(root + "/" + path, outer_error);
     }
   }
@@ -124,7 +153,7 @@ class Table {
     core::Cay& cay = cay_;
     auto offsets = offsets_;
     // The index lives as long as the route that uses it.
-    const auto socket = execute_ws(cay, *offsets);
+    const auto socket = execute_ws(cay, *offsets, config_.input);
     router_.add("GET", prefix_ + "/dp/{name}/execute/ws",
                 [offsets, socket](ExchangePtr exchange) { return socket(std::move(exchange)); });
     plain("POST", "/dp/{name}/execute", execute, data_error("CommandError"));

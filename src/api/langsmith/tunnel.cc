@@ -11,6 +11,18 @@ namespace {
 
 constexpr std::size_t kMaxMessage = 1 << 20;
 
+struct HeldBox {
+  SandboxId id;
+  std::shared_ptr<void> hold;
+};
+
+// By id from here on: the name may be another sandbox's while the tunnel is open.
+Task<HeldBox> hold_box(core::Cay& cay, Principal who, std::string ref) {
+  CAY_CO_TRY(Sandbox box, co_await cay.sandboxes().get(who, std::move(ref)));
+  CAY_CO_TRY(auto hold, co_await cay.tunnels().hold(std::move(who), box.id.get()));
+  co_return HeldBox{std::move(box.id), std::move(hold)};
+}
+
 asio::awaitable<void> serve_tunnel(core::Cay& cay, ExchangePtr exchange) {
   const Principal who = exchange->principal();
   const std::string ref = exchange->params().at("name");
@@ -20,7 +32,7 @@ asio::awaitable<void> serve_tunnel(core::Cay& cay, ExchangePtr exchange) {
     co_return;
   }
   // An open tunnel keeps the sandbox awake, with connections on it or without.
-  auto hold = co_await cay.tunnels().hold(who, ref);
+  auto hold = co_await hold_box(cay, who, ref);
   if (!hold) {
     const auto error_id = note_error(hold.error());
     const bool gone = hold.error().code == Code::kNotFound;
@@ -31,7 +43,7 @@ asio::awaitable<void> serve_tunnel(core::Cay& cay, ExchangePtr exchange) {
   auto socket = co_await exchange->upgrade(kMaxMessage);
   if (!socket) co_return;
   auto executor = co_await asio::this_coro::executor;
-  TunnelSession session(cay, who, ref, *std::move(socket), executor);
+  TunnelSession session(cay, who, hold->id.get(), *std::move(socket), executor);
   co_await session.run();
 }
 

@@ -1,4 +1,5 @@
 // POST …/batch: files up, a command, files down, in one round trip.
+#include "api/common/answer_size.h"
 #include "api/common/source.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
@@ -88,9 +89,15 @@ Result<Batch> batch_of(const object& body) {
   return out;
 }
 
-// Never fails: a file that cannot be read is told in its place.
+Error no_room() {
+  return {Code::kInvalidArgument, "output_too_large",
+          "with this file the answer would be more than 64 MiB of JSON: read it with GET .../files, or ask for less with "
+          "max_read_bytes", 0};
+}
+
+// Never fails: a file that cannot be read is told in its place. `room` is what the answer still holds, in JSON.
 asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref, std::string path, FileAs as,
-                                 std::uint64_t most) {
+                                 std::uint64_t most, std::uint64_t& room) {
   object out{{"path", codec::text(path)}};
   auto file = co_await cay.files().read(who, ref, path, as, core::ReadRange{});
   if (!file) {
@@ -98,11 +105,18 @@ asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref,
     co_return out;
   }
   const std::uint64_t size = file->info.size;
-  auto head = co_await read_head(std::move(file->bytes), most);
+  // Raw bytes are never more than their JSON: one past the room tells that it does not fit.
+  auto head = co_await read_head(std::move(file->bytes), std::min(most, room + 1));
   if (!head) {
     out["error"] = codec::to_json(head.error(), note_error(head.error()));
     co_return out;
   }
+  const std::uint64_t needs = bytes_size(head->bytes);
+  if (needs > room) {
+    out["error"] = codec::to_json(no_room(), note_error(no_room()));
+    co_return out;
+  }
+  room -= needs;
   codec::put_bytes(out, "content", head->bytes);
   out["size"] = std::max<std::uint64_t>(size, head->bytes.size());
   out["truncated"] = head->more;
@@ -130,14 +144,16 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
     writes.emplace_back(codec::to_json(*info));
   }
   object out{{"writes", std::move(writes)}};
+  std::uint64_t room = kMostAnswer;
   if (parsed->command) {
     auto got = co_await run_to_end(cay, who, ref, *std::move(parsed->command));
     if (!got) co_return std::move(got).error();
     out["command"] = result_json(*got, ref);
+    room -= bytes_size(got->out) + bytes_size(got->err);
   }
   array reads;
   for (std::size_t i = 0; i < parsed->reads.size(); ++i) {
-    auto item = co_await read_one(cay, who, ref, parsed->reads[i], parsed->as, parsed->max_read_bytes);
+    auto item = co_await read_one(cay, who, ref, parsed->reads[i], parsed->as, parsed->max_read_bytes, room);
     reads.emplace_back(std::move(item));
   }
   out["reads"] = std::move(reads);

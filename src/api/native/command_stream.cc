@@ -127,7 +127,7 @@ class NativeSession : public CommandSession {
     std::string type;
     fields.read("type", type);
     if (type == "stdin_close") {
-      co_await feed_end();
+      feed_end();
       co_return Result<void>();
     }
     if (type == "kill") {
@@ -160,7 +160,7 @@ class NativeSession : public CommandSession {
 
 }  // namespace
 
-Task<void> command_stream(core::Cay& cay, ExchangePtr exchange) {
+Task<void> command_stream(core::Cay& cay, std::shared_ptr<InputRoom> room, ExchangePtr exchange) {
   if (!exchange->head().wants_websocket) {
     co_return invalid("upgrade_needed", "this route is a WebSocket: connect with an Upgrade");
   }
@@ -171,7 +171,7 @@ Task<void> command_stream(core::Cay& cay, ExchangePtr exchange) {
   auto socket = co_await exchange->upgrade(kMaxMessage);
   if (!socket) co_return std::move(socket).error();
   auto executor = co_await asio::this_coro::executor;
-  NativeSession session(cay, who, ref, *std::move(socket), executor);
+  NativeSession session(cay, who, known->id, *std::move(socket), std::move(room), executor);
   co_await session.run();
   co_return Result<void>();
 }

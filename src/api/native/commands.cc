@@ -1,4 +1,5 @@
 // Routes about commands, the WebSocket apart.
+#include "api/common/stdin_write.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "api/native/run_command.h"
@@ -23,11 +24,13 @@ Result<codec::CommandRequest> request_of(const object& body) {
   return out;
 }
 
-// One stream of a command as bytes: to its end, or to what was there when it was asked for.
+// One stream of a command as bytes: to its end, or to what was there when it was asked for. The gap that the answer's
+// head told of is passed over; at any other it fails, which breaks the connection: no reader takes the body for whole.
 class OutputSource : public ByteSource {
  public:
-  OutputSource(core::Reader reader, Stream stream, std::uint64_t offset, std::optional<std::uint64_t> stop_at)
-      : reader_(std::move(reader)), stream_(stream), at_(offset), stop_at_(stop_at) {}
+  OutputSource(core::Reader reader, Stream stream, std::uint64_t offset, const StreamExtent& told,
+               std::optional<std::uint64_t> stop_at)
+      : reader_(std::move(reader)), stream_(stream), at_(offset), told_(told), stop_at_(stop_at) {}
 
   Task<Bytes> next() override {
     while (!ended_ && !(stop_at_ && at_ >= *stop_at_)) {
@@ -36,7 +39,12 @@ class OutputSource : public ByteSource {
       if (std::holds_alternative<core::OutputEnd>(*event)) {
         ended_ = true;
       } else if (auto* gap = std::get_if<core::OutputGap>(&*event)) {
-        if (gap->stream == stream_) at_ = gap->offset + gap->length;
+        if (gap->stream != stream_) continue;
+        at_ = gap->offset + gap->length;
+        if (gap->offset < told_.gap_begin || at_ > told_.gap_end) {
+          co_return Error{Code::kLost, "output_dropped",
+                          "a full spool dropped output while it was read, after the answer's head was sent", 0};
+        }
       } else if (auto* data = std::get_if<core::OutputData>(&*event); data->stream == stream_ && !data->bytes.empty()) {
         at_ = data->offset + data->bytes.size();
         if (stop_at_ && at_ > *stop_at_) data->bytes.resize(data->bytes.size() - static_cast<std::size_t>(at_ - *stop_at_));
@@ -50,6 +58,7 @@ class OutputSource : public ByteSource {
   core::Reader reader_;
   Stream stream_;
   std::uint64_t at_;
+  StreamExtent told_;
   std::optional<std::uint64_t> stop_at_;
   bool ended_ = false;
 };
@@ -108,14 +117,16 @@ Task<http::Response> kill_command(core::Cay& cay, ExchangePtr exchange) {
 
 Task<http::Response> write_stdin(core::Cay& cay, ExchangePtr exchange) {
   const Principal who = exchange->principal();
-  const std::string ref = param(*exchange, "ref");
   const CommandId id = id_param(*exchange);
+  auto box = co_await cay.sandboxes().get(who, param(*exchange, "ref"));
+  if (!box) co_return std::move(box).error();
+  const std::string sandbox = box->id.get();
   auto source = exchange->body();
   for (;;) {
     auto bytes = co_await source->next();
     if (!bytes) co_return std::move(bytes).error();
     if (bytes->empty()) break;
-    auto written = co_await cay.commands().write_stdin(who, ref, id, *std::move(bytes));
+    auto written = co_await write_whole_stdin(cay, who, sandbox, id, *std::move(bytes));
     if (!written) co_return std::move(written).error();
   }
   co_return empty_answer(204);
@@ -153,30 +164,32 @@ Task<void> read_output(core::Cay& cay, ExchangePtr exchange) {
   auto command = co_await cay.commands().get(who, ref, id);
   if (!command) co_return std::move(command).error();
   const bool is_out = name == "stdout";
-  const StreamExtent& extent = is_out ? command->out : command->err;
-  if (*offset > extent.bytes) {
+  const std::uint64_t written = is_out ? command->out.bytes : command->err.bytes;
+  if (*offset > written) {
     co_return Error{Code::kOutOfRange, "offset_past_end",
-                    name + " has " + std::to_string(extent.bytes) + " bytes: offset= is past them", 0};
+                    name + " has " + std::to_string(written) + " bytes: offset= is past them", 0};
   }
   core::OutputOffsets from;  // the other stream: from its end, so that it is not read for nothing
   from.out = is_out ? *offset : command->out.bytes;
   from.err = is_out ? command->err.bytes : *offset;
   auto reader = co_await cay.commands().attach(who, ref, id, from);
   if (!reader) co_return std::move(reader).error();
+  const Command seen = (*reader)->command();  // as it was when the reading began
+  const StreamExtent& extent = is_out ? seen.out : seen.err;
   http::Headers headers;
   headers.add("Content-Type", "application/octet-stream");
   headers.add("X-Content-Type-Options", "nosniff");
   headers.add("X-Cay-Stream", name);
   headers.add("X-Cay-Offset", std::to_string(*offset));
   headers.add("X-Cay-Bytes", std::to_string(extent.bytes));
-  headers.add("X-Cay-State", std::string(to_string(command->end.state)));
+  headers.add("X-Cay-State", std::string(to_string(seen.end.state)));
   if (extent.gap_end > extent.gap_begin) {
     headers.add("X-Cay-Gap", std::to_string(extent.gap_begin) + "-" + std::to_string(extent.gap_end));
   }
   std::optional<std::uint64_t> stop_at;
   if (!*follow) stop_at = extent.bytes;
   auto source = std::make_unique<OutputSource>(*std::move(reader), is_out ? Stream::kStdout : Stream::kStderr, *offset,
-                                               stop_at);
+                                               extent, stop_at);
   co_await exchange->respond_stream(200, std::move(headers), std::nullopt, std::move(source));
   co_return Result<void>();
 }

@@ -167,6 +167,33 @@ TEST_F(NativeTest, DroppedOutputIsTold) {
   EXPECT_TRUE(json(call("POST", box + "/commands", R"({"id":"c1","argv":["x"]})")).at("truncated").as_bool());
 }
 
+TEST_F(NativeTest, OutputDroppedAfterTheHeadBreaksTheConnection) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return runs_on(); };
+  call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"wait":false})");
+  const CommandId id("c1");
+  commands().emit(id, Stream::kStdout, "first");
+  auto following = begin(exchange("GET", box + "/commands/c1/output?follow=true"));
+  settle();
+  EXPECT_EQ(following.exchange->answer_body, "first");
+  commands().drop(id, Stream::kStdout, 100);
+  commands().emit(id, Stream::kStdout, "last");
+  commands().end(id, exited(0));
+  settle();
+  EXPECT_TRUE(following.done());
+  EXPECT_EQ(following.exchange->answer_body, "first");
+  ASSERT_TRUE(following.exchange->broken);
+  EXPECT_EQ(following.exchange->broken->reason, "output_dropped");
+}
+
+TEST_F(NativeTest, WhatIsTooLargeAsJsonIsRefused) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return prints(std::string(12'000'000, '\0'), "", exited(0)); };
+  const auto got = call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"max_output_bytes":67108864})");
+  EXPECT_EQ(got->status, 400);
+  EXPECT_EQ(reason_of(got), "output_too_large");
+}
+
 TEST_F(NativeTest, ALostSandboxIsNotAnExitCode) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) { return runs_on(); };

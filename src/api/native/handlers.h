@@ -55,7 +55,7 @@ Task<http::Response> resize_pty(core::Cay& cay, ExchangePtr exchange);
 Task<void> read_output(core::Cay& cay, ExchangePtr exchange);
 
 // command_stream.cc
-Task<void> command_stream(core::Cay& cay, ExchangePtr exchange);
+Task<void> command_stream(core::Cay& cay, std::shared_ptr<InputRoom> room, ExchangePtr exchange);
 
 // tunnel.cc
 Task<void> tunnel(core::Cay& cay, ExchangePtr exchange);

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/common/stdin_feed.h"
 #include "api/gateway/names.h"
 #include "core/cay.h"
 #include "http/router.h"
@@ -12,6 +13,7 @@ namespace cay::api {
 struct NativeConfig {
   std::string version = "0.1.0";
   ServiceNames names;  // of the addresses that links are told with
+  std::shared_ptr<InputRoom> input = std::make_shared<InputRoom>();  // of all sessions of the daemon
 };
 
 // References outlive the router. Errors of paths that belong to no facade are shaped natively too.

@@ -86,12 +86,13 @@ void add_link_routes(http::Router& router, core::Cay& cay, Adder& to, const Serv
   to.add("DELETE", all + "/{id}", withdraw_link);
 }
 
-void add_command_routes(Adder& to) {
+void add_command_routes(http::Router& router, core::Cay& cay, Adder& to, const std::shared_ptr<InputRoom>& input) {
   const std::string all = "/sandboxes/{ref}/commands";
+  const StreamVerb session = [&cay, input](ExchangePtr exchange) { return command_stream(cay, input, std::move(exchange)); };
+  router.add("GET", kRoot + all + "/ws", streaming(session, native_error));
   const std::string one = all + "/{id}";
   to.add("POST", all, start_command);
   to.add("GET", all, list_commands);
-  to.add("GET", all + "/ws", command_stream);
   to.add("GET", one, get_command);
   to.add("DELETE", one, forget_command);
   to.add("POST", one + "/kill", kill_command);
@@ -124,7 +125,7 @@ void add_native_routes(http::Router& router, core::Cay& cay, NativeConfig config
   add_daemon_routes(router, cay, to, config);
   add_sandbox_routes(to);
   add_link_routes(router, cay, to, config.names);
-  add_command_routes(to);
+  add_command_routes(router, cay, to, config.input);
   add_file_routes(to);
   router.shape_errors("/", shaped);
 }

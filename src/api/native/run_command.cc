@@ -1,22 +1,44 @@
 #include "api/native/run_command.h"
 
+#include "api/common/answer_size.h"
+#include "api/common/stdin_write.h"
 #include "codec/model_json.h"
 
 namespace cay::api::native {
+namespace {
+
+Task<void> write_all(core::Cay& cay, Principal who, std::string sandbox, CommandId id, Bytes bytes) {
+  CAY_CO_CHECK(co_await write_whole_stdin(cay, who, sandbox, id, std::move(bytes)));
+  auto ended = co_await end_stdin(cay, who, sandbox, id);
+  co_return ended;
+}
+
+}  // namespace
 
 Task<Collected> run_to_end(core::Cay& cay, Principal who, std::string ref, codec::CommandRequest request) {
-  auto reader = co_await cay.commands().run(who, ref, std::move(request.spec));
+  // By its id from here on: the name may be another sandbox's while the command runs.
+  auto box = co_await cay.sandboxes().get(who, std::move(ref));
+  if (!box) co_return std::move(box).error();
+  const std::string sandbox = box->id.get();
+  auto reader = co_await cay.commands().run(who, sandbox, std::move(request.spec));
   if (!reader) co_return std::move(reader).error();
   const Command command = (*reader)->command();
   // A repeat with a known id attaches: its stdin was the first request's to write.
   if (request.stdin_bytes && !command.known) {
-    auto written = co_await cay.commands().write_stdin(who, ref, command.id, *std::move(request.stdin_bytes));
+    auto written = co_await write_all(cay, who, sandbox, command.id, *std::move(request.stdin_bytes));
     // A command that ends before it has read all is nothing to complain of: its end tells.
-    if (!written && is_ours(written.error().code)) co_return std::move(written).error();
-    auto closed = co_await cay.commands().close_stdin(who, ref, command.id);
-    if (!closed && is_ours(closed.error().code)) co_return std::move(closed).error();
+    if (!written && !stdin_is_over(written.error())) {
+      auto killed = co_await kill_for_lost_input(cay, who, sandbox, command.id, std::move(written).error());
+      co_return std::move(killed).error();
+    }
   }
   auto got = co_await collect(*std::move(reader), request.max_output_bytes);
+  if (got && (got->too_large || bytes_size(got->out) + bytes_size(got->err) > kMostAnswer)) {
+    co_return Error{Code::kInvalidArgument, "output_too_large",
+                    "command " + command.id.get() + " ran to its end, but so much of its output is more than the 64 MiB of JSON "
+                    "that one answer holds: read it from .../commands/" + command.id.get() +
+                        "/output, or ask for less with max_output_bytes", 0};
+  }
   co_return got;
 }
 

@@ -62,6 +62,7 @@ class FakeExchange : public http::Exchange {
   const http::RequestHead& head() const override { return request; }
   const Principal& principal() const override { return who; }
   const std::map<std::string, std::string>& params() const override { return path_params; }
+  void let_in() override {}
   Task<std::string> read_body(std::size_t limit) override;
   std::unique_ptr<ByteSource> body() override;
   asio::awaitable<void> respond(http::Response response) override;

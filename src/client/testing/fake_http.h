@@ -54,6 +54,7 @@ class FakeHttp : public http::Client {
   struct Log {
     std::vector<std::string> requests;  // "POST /api/v1/... BODY"
     std::vector<std::string> frames;    // text sent over sockets
+    std::vector<std::string> targets;   // of the sockets that were asked for
     // Answers; by default 200 {}.
     std::function<Result<http::Response>(const std::string& request)> answer;
     // Scripts of the sockets, in order; an Error is a connection that could not be had.
@@ -85,8 +86,9 @@ class FakeHttp : public http::Client {
     co_return http::Response{200, {}, "{}"};
   }
 
-  Task<http::ClientUpgrade> websocket(std::string /*target*/, http::Headers /*headers*/,
+  Task<http::ClientUpgrade> websocket(std::string target, http::Headers /*headers*/,
                                       std::size_t /*max_message*/) override {
+    log_->targets.push_back(std::move(target));
     if (log_->sockets.empty()) co_return Error{Code::kUnavailable, "connect_failed", "nobody listens", 0};
     auto script = std::move(log_->sockets.front());
     log_->sockets.pop_front();

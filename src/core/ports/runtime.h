@@ -186,6 +186,9 @@ class Runtime {
   // Stops, and removes the disk, the spools and every other trace. Idempotent.
   virtual Task<void> destroy(SandboxId id) = 0;
 
+  // Sandboxes of this instance that have a disk, whoever made them.
+  virtual Task<std::vector<SandboxId>> with_disk() = 0;
+
   // At start: every sandbox of this instance that still lives, connected. Then removes what is
   // neither alive nor in `known` (ids with a row in the store).
   virtual Task<std::vector<std::pair<SandboxId, std::shared_ptr<LiveSandbox>>>> adopt(

@@ -131,6 +131,12 @@ Task<void> FakeRuntime::destroy(SandboxId id) {
   co_return Result<void>();
 }
 
+Task<std::vector<SandboxId>> FakeRuntime::with_disk() {
+  std::vector<SandboxId> out;
+  for (const auto& [id, disk] : disks) out.push_back(id);
+  co_return std::move(out);
+}
+
 Task<std::vector<std::pair<SandboxId, std::shared_ptr<LiveSandbox>>>> FakeRuntime::adopt(
     std::vector<SandboxId> known) {
   known_at_adopt = known;

@@ -114,6 +114,7 @@ class FakeRuntime : public Runtime {
   Task<std::shared_ptr<LiveSandbox>> boot(BootSpec spec) override;
   Task<void> stop(SandboxId id) override;
   Task<void> destroy(SandboxId id) override;
+  Task<std::vector<SandboxId>> with_disk() override;
   Task<std::vector<std::pair<SandboxId, std::shared_ptr<LiveSandbox>>>> adopt(
       std::vector<SandboxId> known) override;
   Task<std::vector<Command>> stopped_commands(SandboxId id) override;

@@ -12,17 +12,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/freed_by.h"
+
 namespace cay::http::testing {
 
-template <auto Free>
-struct OpenSslFree {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using KeyPtr = std::unique_ptr<EVP_PKEY, OpenSslFree<EVP_PKEY_free>>;
-using CertificatePtr = std::unique_ptr<X509, OpenSslFree<X509_free>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
+using CertificatePtr = std::unique_ptr<X509, FreedBy<X509_free>>;
 
 class Authority {
  public:

@@ -1,7 +1,5 @@
 #include "runtime/native/link.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
@@ -9,6 +7,7 @@
 #include <boost/asio/write.hpp>
 
 #include "base/assert.h"
+#include "base/hang_up.h"
 #include "runtime/native/channel.h"
 
 namespace cay::runtime {
@@ -66,9 +65,7 @@ std::unique_ptr<Channel> Link::open() {
 }
 
 bool Link::hung_up() {
-  if (!alive_) return true;
-  pollfd ask{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
-  return ::poll(&ask, 1, 0) > 0;
+  return !alive_ || has_hung_up(socket_.native_handle());
 }
 
 void Link::send(wire::Type type, std::uint32_t channel, std::string payload) {

@@ -156,11 +156,9 @@ std::shared_ptr<PersistentLink> NativeRuntime::connect(const SandboxId& id) {
 }
 
 Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id, std::shared_ptr<PersistentLink> line,
-                                                              std::optional<SandboxNetwork> network) {
-  CloseUnlessKept closing(line);
-  auto link = co_await line->link(kGreetLimit);
+                                                              std::optional<SandboxNetwork> network, Millis limit) {
+  auto link = co_await line->link(limit);
   if (!link) co_return std::move(link).error().while_doing("reach the keeper of sandbox " + id.get());
-  closing.keep();
   live_->lines[id] = line;
   co_return std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve, std::move(network)));
 }
@@ -200,7 +198,9 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
     box = Error{Code::kUnsupported, "network_unsupported", network.reason, 0};
   } else {
     auto line = connect(spec.id);
-    box = co_await greet(spec.id, std::move(line), network);
+    CloseUnlessKept closing(line);
+    box = co_await greet(spec.id, line, network, kGreetLimit);
+    if (box) closing.keep();
   }
   if (box) co_return std::move(box);
   auto undone = first ? launcher_.destroy(spec.id.get()) : launcher_.stop(spec.id.get());
@@ -233,6 +233,15 @@ Task<void> NativeRuntime::destroy(SandboxId id) {
   co_return destroyed;
 }
 
+Task<std::vector<SandboxId>> NativeRuntime::with_disk() {
+  CAY_CO_TRY(const auto entries, co_await launcher_.list());
+  std::vector<SandboxId> out;
+  for (const auto& entry : entries) {
+    if (entry.has_disk) out.emplace_back(entry.sandbox_id);
+  }
+  co_return std::move(out);
+}
+
 Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> NativeRuntime::adopt(
     std::vector<SandboxId> known) {
   CAY_CO_TRY(const auto entries, co_await launcher_.list());
@@ -247,11 +256,20 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
   }
   std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>> alive;
   std::set<SandboxId> connected;
+  const Deadline limit = after(kGreetLimit);
   for (const auto& [id, line] : lines) {
     const auto network = networks.find(id);
     auto way_out = network == networks.end() ? std::nullopt : std::optional(network->second);
-    auto box = co_await greet(id, line, std::move(way_out));
+    const auto left = std::chrono::ceil<Millis>(std::max(limit - std::chrono::steady_clock::now(), Deadline::duration{}));
+    auto box = co_await greet(id, line, way_out, left);
+    if (!box && !line->ended() && box.error().code == Code::kUnavailable) {
+      // It lives and does not answer now: what it holds is not for us to end. Its link goes on trying.
+      spdlog::warn("sandbox {} lives and its keeper does not answer: {}", id.get(), box.error().message);
+      live_->lines[id] = line;
+      box = std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve, std::move(way_out)));
+    }
     if (!box) {
+      line->close(box.error());
       spdlog::warn("sandbox {} lives but cannot be adopted: {}", id.get(), box.error().message);
       continue;
     }

@@ -32,6 +32,7 @@ class NativeRuntime final : public core::Runtime {
   Task<std::shared_ptr<core::LiveSandbox>> boot(core::BootSpec spec) override;
   Task<void> stop(SandboxId id) override;
   Task<void> destroy(SandboxId id) override;
+  Task<std::vector<SandboxId>> with_disk() override;
   Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> adopt(
       std::vector<SandboxId> known) override;
   Task<std::vector<Command>> stopped_commands(SandboxId id) override;
@@ -50,8 +51,8 @@ class NativeRuntime final : public core::Runtime {
 
   std::shared_ptr<PersistentLink> connect(const SandboxId& id);
   // The live sandbox once its keeper has greeted; the connection is closed on failure.
-  Task<std::shared_ptr<core::LiveSandbox>> greet(SandboxId id, std::shared_ptr<PersistentLink> line, 
-                                                 std::optional<SandboxNetwork> network);
+  Task<std::shared_ptr<core::LiveSandbox>> greet(SandboxId id, std::shared_ptr<PersistentLink> line,
+                                                 std::optional<SandboxNetwork> network, Millis limit);
   Task<void> end_politely(SandboxId id);
   std::string spool() const { return config_.data + "/spool"; }
 

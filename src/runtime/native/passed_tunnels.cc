@@ -8,10 +8,10 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "async/deadline.h"
+#include "os/unix_socket.h"
 #include "runtime/native/channel.h"
 #include "runtime/native/keeper_calls.h"
 
@@ -34,38 +34,6 @@ Error breach(const char* what) {
 
 Error broke_off(int err) {
   return {Code::kCancelled, "connection_reset", "the program inside broke the connection", err};
-}
-
-// What is there to be read, and a descriptor that came with it. No bytes: nothing is there now.
-struct Received {
-  std::string bytes;
-  UniqueFd descriptor;
-};
-
-Result<Received> receive(int fd) {
-  std::array<char, 4096> buffer;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  iovec part{buffer.data(), buffer.size()};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t got = ::recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Received{};
-  if (got <= 0) return lost();
-  Received received{.bytes = std::string(buffer.data(), static_cast<std::size_t>(got)), .descriptor = {}};
-  for (cmsghdr* part_of = CMSG_FIRSTHDR(&message); part_of != nullptr; part_of = CMSG_NXTHDR(&message, part_of)) {
-    if (part_of->cmsg_level != SOL_SOCKET || part_of->cmsg_type != SCM_RIGHTS) continue;
-    int one = -1;
-    std::memcpy(&one, CMSG_DATA(part_of), sizeof one);
-    received.descriptor = UniqueFd(one);
-  }
-  if ((message.msg_flags & MSG_CTRUNC) != 0 && !received.descriptor) {
-    return Error{Code::kUnavailable, "no_descriptors",
-                 "the daemon has no file descriptor left: close connections, or raise its limit (LimitNOFILE, ulimit -n)", EMFILE};
-  }
-  return received;
 }
 
 Result<StreamSocket> tcp_socket(const asio::any_io_executor& executor, UniqueFd descriptor) {
@@ -93,6 +61,7 @@ struct PassedTunnels::Desk {
   wire::FrameReader reader;
   bool greeted = false;
   std::uint32_t channel = 0;
+  bool answered = true;  // the last question was: it can be asked another
 };
 
 class PassedTunnels::Tunnel final : public core::Tunnel {
@@ -198,6 +167,7 @@ Task<UniqueFd> PassedTunnels::ask(Desk& desk, std::uint16_t port) {
   }
   question += wire::encode_frame({.type = static_cast<std::uint16_t>(wire::Type::kOpenTunnel), .flags = 0,
                                   .channel = ++desk.channel, .payload = wire::encode(request)});
+  desk.answered = false;
   ErrorCode failed;
   co_await asio::async_write(desk.socket, asio::buffer(question), to(failed));
   if (failed) co_return lost();
@@ -205,9 +175,12 @@ Task<UniqueFd> PassedTunnels::ask(Desk& desk, std::uint16_t port) {
   while (true) {
     co_await desk.socket.async_wait(StreamSocket::wait_read, to(failed));
     if (failed) co_return lost();
-    CAY_CO_TRY(auto received, receive(desk.socket.native_handle()));
-    if (received.descriptor) socket = std::move(received.descriptor);
-    desk.reader.feed(received.bytes);
+    auto received = os::receive_message(desk.socket.native_handle());
+    if (!received && received.error().code == Code::kNotReady) continue;
+    if (!received || received->bytes.empty()) co_return lost();
+    if (received->fds_lost) co_return no_descriptors(EMFILE);
+    if (!received->fds.empty()) socket = std::move(received->fds.front());
+    desk.reader.feed(received->bytes);
     while (auto frame = desk.reader.next()) {
       if (!desk.greeted) {
         const auto hello = is(*frame, wire::Type::kHello) ? wire::decode<wire::Hello>(frame->payload) : std::nullopt;
@@ -219,9 +192,11 @@ Task<UniqueFd> PassedTunnels::ask(Desk& desk, std::uint16_t port) {
       if (is(*frame, wire::Type::kError)) {
         auto error = wire::decode<wire::ErrorMsg>(frame->payload);
         if (!error) co_return breach("an error that cannot be decoded");
+        desk.answered = true;
         co_return to_error(*std::move(error));
       }
       if (!is(*frame, wire::Type::kTunnelOpen) || frame->channel != desk.channel || !socket) co_return breach("no socket");
+      desk.answered = true;
       co_return socket;
     }
     if (desk.reader.bad()) co_return breach("a frame of an impossible length");
@@ -243,9 +218,7 @@ Task<std::unique_ptr<core::Tunnel>> PassedTunnels::open(std::uint16_t port) {
   auto asking = self->ask(*desk, port);
   auto answer = co_await with_deadline<UniqueFd>(std::move(asking), kAnswerLimit, "asking the sandbox's keeper for a connection");
   if (self->closed_) co_return *self->closed_;
-  const bool sound = answer || (answer.error().reason != "link_lost" && answer.error().code != Code::kInternal &&
-                                answer.error().reason != "deadline_exceeded" && answer.error().reason != "no_descriptors");
-  if (sound && self->idle_.size() < kIdle) self->idle_.push_back(std::move(desk));
+  if (desk->answered && self->idle_.size() < kIdle) self->idle_.push_back(std::move(desk));
   CAY_CO_TRY(auto descriptor, std::move(answer));
   const auto executor = co_await asio::this_coro::executor;
   CAY_CO_TRY(auto socket, tcp_socket(executor, std::move(descriptor)));

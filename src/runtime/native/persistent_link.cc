@@ -15,6 +15,11 @@ constexpr Millis kBreachWindow{60'000};
 
 }  // namespace
 
+Error no_descriptors(int os_errno) {
+  return {Code::kUnavailable, "no_descriptors",
+          "the daemon has no file descriptor left: close connections, or raise its limit (LimitNOFILE, ulimit -n)", os_errno};
+}
+
 std::shared_ptr<PersistentLink> PersistentLink::create(asio::any_io_executor loop, Config config) {
   return std::shared_ptr<PersistentLink>(new PersistentLink(std::move(loop), std::move(config)));
 }
@@ -65,9 +70,7 @@ asio::awaitable<void> PersistentLink::run() {
       if (self->config_.mortal) self->end(error);
     } else if (error.os_errno == EMFILE || error.os_errno == ENFILE) {
       // Said at once, and tried again: some may be closed.
-      self->refusal_ = Error{Code::kUnavailable, "no_descriptors",
-                             "the daemon has no file descriptor left: close connections, or raise its limit (LimitNOFILE, ulimit -n)",
-                             error.os_errno};
+      self->refusal_ = no_descriptors(error.os_errno);
     }
     self->changed_.notify();
     if (self->ended_) break;

@@ -10,6 +10,9 @@
 
 namespace cay::runtime {
 
+// EMFILE, ENFILE: said at once.
+Error no_descriptors(int os_errno);
+
 class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
  public:
   struct Config {

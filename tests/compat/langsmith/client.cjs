@@ -82,7 +82,11 @@ const checks = {
     await rejects(client.getSandbox("no-such-box"), "LangSmithResourceNotFoundError");
     const stranger = new api.SandboxClient({ apiKey: "cay_wrong" });
     await rejects(stranger.listSandboxes(), "LangSmithSandboxAuthenticationError");
-    await rejects(create({ memBytes: 10 * 2 ** 40 }), "LangSmithQuotaExceededError");
+    const tooMuch = { memory: { memBytes: 10 * 2 ** 40 } };
+    if (newest) Object.assign(tooMuch, { cpu: { vCpus: 1000 }, storage: { fsCapacityBytes: 10 * 2 ** 40 } });
+    for (const [kind, options] of Object.entries(tooMuch)) {
+      assert.equal((await rejects(create(options), "LangSmithQuotaExceededError")).quotaType, kind);
+    }
     const other = await create();
     await rejects(client.updateSandbox(other.name, this.box.name), "LangSmithResourceNameConflictError");
     const dead = await client.getSandbox(process.env.CAY_FAILED_BOX); // its keeper was killed

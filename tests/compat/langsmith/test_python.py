@@ -29,6 +29,15 @@ def test_create_list_get_update_delete(client):
         client.get_sandbox(box.id)
 
 
+@pytest.mark.parametrize("kind, asked", [("memory", {"mem_bytes": 10 << 40}), ("cpu", {"vcpus": 1000}),
+                                         ("storage", {"fs_capacity_bytes": 10 << 40})])
+def test_a_quota_is_named(client, kind, asked):
+    from langsmith.sandbox import QuotaExceededError
+    with pytest.raises(QuotaExceededError) as refused:
+        client.create_sandbox(**asked)
+    assert refused.value.quota_type == kind
+
+
 def test_create_without_waiting(client):
     box = client.create_sandbox(wait_for_ready=False)
     try:

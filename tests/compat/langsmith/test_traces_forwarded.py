@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 
+import httpx
 import pytest
 
 from harness import new_daemon, wait_until
@@ -79,7 +80,7 @@ class Recorder:
                     return b"".join(parts)
                 return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
-            do_GET = do_POST = do_PATCH = answer
+            do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = answer
 
             def log_message(self, *args):
                 pass
@@ -146,6 +147,42 @@ def test_traces_reach_the_upstream_with_its_own_key(passing_on, recorder, langua
 def test_without_an_upstream_the_sandboxes_work_and_the_client_is_told(daemon, language):
     said = traced(daemon, language)
     assert "[langsmith] upstream" in said, said
+
+
+# What clients ask of LangSmith besides traces, below each root that they may have been given.
+OTHERS = [("POST", "/v1/platform/datasets/abc/examples"), ("POST", "/platform/datasets/abc/examples"),
+          ("POST", "/v1/platform/examples/multipart"), ("POST", "/likes/o/n"), ("POST", "/feedback-configs"), ("GET", "/tenants"),
+          ("GET", "/api/v1/tenants"), ("DELETE", "/api/v1/platform/x"), ("PUT", "/api/v2/runs/query")]
+# Cay's own, though nothing is there, or not with this method.
+OURS = [("GET", "/api/v1/sandboxes/none/what"), ("GET", "/api/v1"), ("GET", "/healthz/x"), ("GET", "/v2/sandboxes/what"),
+        ("PUT", "/v2/sandboxes/boxes"), ("GET", "/svc/what"), ("GET", "/")]
+
+
+def test_every_other_path_of_langsmith_is_passed_on(passing_on, recorder):
+    recorder.seen.clear()
+    # A plain client: what the upstream answers below /api/v1 is in no document of Cay's.
+    with httpx.Client(base_url=passing_on.url, headers={"X-Api-Key": passing_on.key}, timeout=60) as http:
+        for method, path in OTHERS:
+            assert http.request(method, path).status_code in (200, 202), path
+        assert [(one[0], one[1]) for one in recorder.seen] == OTHERS
+        assert all(one[2].get("X-Api-Key", one[2].get("x-api-key")) == UPSTREAM_KEY for one in recorder.seen)
+        recorder.seen.clear()
+        for method, path in OURS:
+            assert http.request(method, path).status_code in (404, 405), path
+        http.headers["X-Api-Key"] = "wrong"
+        assert http.get("/tenants").status_code == 401
+    assert recorder.seen == []
+
+
+def test_without_an_upstream_every_other_path_names_the_setting(http):
+    for method, path in OTHERS:
+        answer = http.request(method, path)
+        assert answer.status_code == 404, path
+        body = answer.json()
+        assert "[langsmith] upstream" in body["detail"]["message"] == body["error"]["message"], path
+    for method, path in OURS:
+        answer = http.request(method, path)
+        assert answer.status_code in (404, 405) and "upstream" not in answer.text, path
 
 
 def test_an_upstream_that_cannot_be_used_is_said_at_once(tmp_path):

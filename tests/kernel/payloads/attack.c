@@ -35,18 +35,35 @@ static long in_child(long child) {
   return child;
 }
 
-CALL(a_mount, return mount("none", "/proc/self/no-such-place", "tmpfs", 0, NULL);)
-CALL(a_mount_bind, return mount("/", "/tmp/no-such-place", NULL, MS_BIND, NULL);)
+/* Where it is allowed, what is mounted is mounted in a mount namespace of this process alone, and goes with it. */
+static char place[64];
+static void remove_place(void) { umount2(place, MNT_DETACH); rmdir(place); }
+static const char *alone(void) {
+  if (unshare(CLONE_NEWNS) == 0) mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+  strcpy(place, "/var/tmp/cay-attack-XXXXXX");
+  if (mkdtemp(place) == NULL) exit(2);
+  return place;
+}
+static long leaving(long result) { int e = errno; remove_place(); errno = e; return result; }
+
+CALL(a_mount, return leaving(mount("none", alone(), "tmpfs", 0, NULL));)
+CALL(a_mount_bind, return leaving(mount("/tmp", alone(), NULL, MS_BIND, NULL));)
 CALL(a_remount_root, return syscall(SYS_mount, (void *)1, (void *)1, (void *)1, MS_REMOUNT, NULL);)
-CALL(a_umount, return umount2("/tmp/no-such-place", 0);)
-CALL(a_pivot_root, return syscall(SYS_pivot_root, "/no-such-place", "/no-such-place");)
+/* Of a directory that is no mount point, where mounting failed before: EINVAL if it is let through. */
+CALL(a_umount, mount("none", alone(), "tmpfs", 0, NULL); return leaving(umount2(place, 0));)
+CALL(a_pivot_root, mount("none", alone(), "tmpfs", 0, NULL); char old[80]; snprintf(old, sizeof old, "%s/old", place); mkdir(old, 0700);
+     long r = syscall(SYS_pivot_root, place, old); int e = errno;
+     if (r == 0 && chroot("/old") != 0) exit(2);
+     rmdir(old); errno = e; return leaving(r);)
 CALL(a_fsopen, return syscall(SYS_fsopen, "no-such-type", 0);)
-CALL(a_open_tree, return syscall(SYS_open_tree, AT_FDCWD, "/no-such-place", 0);)
-CALL(a_move_mount, return syscall(SYS_move_mount, -1, "", -1, "", 0);)
+CALL(a_open_tree, return syscall(SYS_open_tree, AT_FDCWD, "/tmp", OPEN_TREE_CLONE | O_CLOEXEC);)
+/* Of no descriptor, where there is no tree to be had: EBADF if it is let through. */
+CALL(a_move_mount, alone(); int tree = (int)syscall(SYS_open_tree, AT_FDCWD, "/tmp", OPEN_TREE_CLONE | O_CLOEXEC);
+     return leaving(syscall(SYS_move_mount, tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH));)
 CALL(a_mount_setattr, return syscall(442, -1, "", 0, NULL, 0);)
 CALL(a_finit_module, return syscall(SYS_finit_module, -1, "", 0);)
 CALL(a_init_module, return syscall(SYS_init_module, NULL, 0, "");)
-CALL(a_delete_module, return syscall(SYS_delete_module, "no_such_module", O_NONBLOCK);)
+CALL(a_delete_module, return syscall(SYS_delete_module, NULL, O_NONBLOCK);)
 CALL(a_io_uring_setup, return syscall(425, 1, NULL);)
 CALL(a_io_uring_enter, return syscall(426, -1, 0, 0, 0, NULL, 0);)
 CALL(a_bpf, return syscall(SYS_bpf, -1, NULL, 0);)
@@ -61,9 +78,12 @@ CALL(a_clone_net, return in_child(syscall(SYS_clone, CLONE_NEWNET | SIGCHLD, 0, 
 CALL(a_setns, return syscall(SYS_setns, -1, 0);)
 CALL(a_kexec, return syscall(SYS_kexec_load, 0, ~0UL, NULL, ~0UL);)
 CALL(a_reboot, return syscall(SYS_reboot, 0, 0, 0, NULL);)
-CALL(a_swapon, return syscall(SYS_swapon, "/no-such-place", 0);)
+/* An ordinary file without a swap header: EINVAL if it is let through. */
+CALL(a_swapon, char n[64]; snprintf(n, sizeof n, "/var/tmp/cay-swap-%d", getpid()); int f = open(n, O_RDWR | O_CREAT, 0600);
+     if (f < 0 || ftruncate(f, 1 << 20) != 0) exit(2);
+     long r = syscall(SYS_swapon, n, 0); int e = errno; unlink(n); errno = e; return r;)
 CALL(a_quotactl, return syscall(SYS_quotactl, ~0, NULL, 0, NULL);)
-CALL(a_acct, return syscall(SYS_acct, "/no-such-place");)
+CALL(a_acct, return syscall(SYS_acct, "/"); /* a directory: EISDIR if it is let through */)
 CALL(a_clock_settime, return syscall(SYS_clock_settime, CLOCK_REALTIME, NULL);)
 CALL(a_sethostname, return syscall(SYS_sethostname, NULL, -1);)
 CALL(a_syslog, char b[8]; return syscall(SYS_syslog, 3, b, sizeof b);)

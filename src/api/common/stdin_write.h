@@ -1,0 +1,21 @@
+// Writing a command's stdin so that nothing of it is lost without a word.
+#pragma once
+#include "core/cay.h"
+
+namespace cay::api {
+
+// Writes all of `data`, in order. Where the commands of the sandbox hold too much input (stdin_backlog) it waits, for as
+// long as the command runs. Fails stdin_closed when the command has ended or closed its stdin, whatever the sandbox said
+// of it; any other failure means that a part may be missing.
+Task<void> write_whole_stdin(core::Cay& cay, Principal who, std::string ref, CommandId id, Bytes data);
+
+// The same for the end of input.
+Task<void> end_stdin(core::Cay& cay, Principal who, std::string ref, CommandId id);
+
+// Nobody will read more: as with a pipe, what is left is of no use, and that is no failure.
+bool stdin_is_over(const Error& error);
+
+// A command must not take a part of its input for the whole: kills it, and says so in the error.
+Task<void> kill_for_lost_input(core::Cay& cay, Principal who, std::string ref, CommandId id, Error why);
+
+}  // namespace cay::api

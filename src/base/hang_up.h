@@ -1,0 +1,13 @@
+// Whether the other side of a connection has gone.
+#pragma once
+#include <poll.h>
+
+namespace cay {
+
+// The peer of the stream socket has closed its side, though what it said first may still be there to be read (poll(2), POLLRDHUP).
+inline bool has_hung_up(int fd) {
+  pollfd look{.fd = fd, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&look, 1, 0) > 0;
+}
+
+}  // namespace cay

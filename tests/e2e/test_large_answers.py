@@ -1,0 +1,73 @@
+"""Answers that a guest could make large: bounded as the JSON that they become, refused by name, never cut in silence."""
+import httpx
+import pytest
+
+from harness import slow, wait_until
+from module_daemon import daemon, http  # noqa: F401 (fixtures)
+
+MIB = 1 << 20
+
+
+def peak(daemon):
+    with open(f"/proc/{daemon.process.pid}/status") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM"))
+
+
+def test_collected_output_that_no_answer_holds_is_refused_and_kept(daemon, http, box):
+    where = f"/api/v1/sandboxes/{box['id']}/commands"
+    ask = {"id": "big", "command": "head -c 12000000 /dev/zero; exit 3", "max_output_bytes": 64 * MIB}
+    answer = http.post(where, json=ask)  # 72 MB as JSON
+    assert answer.status_code == 400 and answer.json()["error"]["reason"] == "output_too_large", answer.text[:300]
+    assert "commands/big/output" in answer.json()["error"]["message"]
+    assert http.get(f"{where}/big").json()["exit_code"] == 3
+    assert len(http.get(f"{where}/big/output").content) == 12_000_000
+    text = http.post(where, json={"command": "head -c 12000000 /dev/zero | tr '\\0' x", "max_output_bytes": 64 * MIB}).json()
+    assert len(text["stdout"]) == 12_000_000 and not text["truncated"]
+    cut = http.post(where, json={"command": "head -c 12000000 /dev/zero"}).json()
+    assert len(cut["stdout"]) == MIB and cut["truncated"]
+
+
+def test_langsmith_execute_is_bounded_as_json(daemon, http, box):
+    where = f"/v2/sandboxes/dp/{box['id']}/execute"
+
+    def ask(line):
+        return http.post(where, json={"command": line, "timeout": 60, "shell": "/bin/bash"})
+
+    refused = ask("head -c 6000000 /dev/zero; head -c 6000000 /dev/zero >&2")
+    assert refused.status_code == 400 and "WebSocket" in refused.json()["detail"]["message"], refused.text[:300]
+    both = ask("head -c 40000000 /dev/zero | tr '\\0' x; head -c 40000000 /dev/zero | tr '\\0' x >&2")
+    assert both.status_code == 400, both.text[:300]
+    fits = ask("head -c 5000000 /dev/zero; head -c 5000000 /dev/zero >&2")
+    assert fits.status_code == 200 and fits.json()["stderr"] == "\0" * 5_000_000
+
+
+def test_files_in_a_batch_are_bounded_together(daemon, own_daemon):
+    mine = own_daemon()
+    with mine.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()
+        got = http.post(f"/api/v1/sandboxes/{box['id']}/batch", json={
+            "command": {"command": "truncate -s 8M /tmp/z; truncate -s 64M /tmp/big; echo here > /tmp/small"},
+            "reads": ["/tmp/z", "/tmp/z", "/tmp/big", "/tmp/big", "/tmp/big", "/tmp/small"], "max_read_bytes": 64 * MIB}).json()
+    first, *refused, last = got["reads"]
+    assert first["content"] == "\0" * (8 * MIB)
+    assert [one["error"]["reason"] for one in refused] == ["output_too_large"] * 4
+    assert last["content"] == "here\n"
+    assert peak(mine) < 600 * MIB
+
+
+def test_output_that_is_dropped_under_a_reader_breaks_its_connection(daemon, http, box, run):
+    where = f"/api/v1/sandboxes/{box['id']}/commands"
+    line = "echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; head -c 60000000 /dev/zero | tr '\\0' x; touch /tmp/done"
+    http.post(where, json={"id": "c1", "command": line, "wait": False, "timeout_s": 0, "output_limit_bytes": 65536})
+    with http.stream("GET", f"{where}/c1/output", params={"follow": "true"}) as answer:
+        assert answer.status_code == 200 and "X-Cay-Gap" not in answer.headers
+        pieces = answer.iter_raw()
+        assert next(pieces) == b"begun\n"
+        run("touch /tmp/go; until [ -e /tmp/done ]; do sleep 0.05; done")
+        with pytest.raises((httpx.RemoteProtocolError, httpx.ReadError)):
+            for _ in pieces:
+                pass
+    wait_until(lambda: http.get(f"{where}/c1").json()["state"] == "exited", "the command has ended")
+    whole = http.get(f"{where}/c1/output", params={"follow": "true"})  # the gap is told: this body is whole but for it
+    begin, end = map(int, whole.headers["X-Cay-Gap"].split("-"))
+    assert len(whole.content) == 60_000_006 - (end - begin)
