@@ -157,6 +157,24 @@ Result<void> start_launcher(const LauncherOptions& options) {
   return {};
 }
 
+Result<void> await_adoption(const std::string& data) {
+  CAY_TRY(const UniqueFd fd, connect_to(socket_path(data)));
+  const auto end = std::chrono::steady_clock::now() + kStartLimit;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    pollfd greeted{fd.get(), POLLIN, 0};
+    const int ready = left <= 0 ? 0 : ::poll(&greeted, 1, static_cast<int>(left));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) return Error::from_errno(errno, "wait for the launcher");
+    char byte = 0;
+    if (ready > 0 && ::recv(fd.get(), &byte, 1, MSG_PEEK) == 1) return {};
+    return Error{ready == 0 ? Code::kDeadlineExceeded : Code::kUnavailable, "launcher_failed",
+                 std::string("the launcher ") + (ready == 0 ? "did not look through its records in 60 s" : "ended") + "; its last words (" +
+                     log_path(data) + "): " + last_words(log_path(data)),
+                 0};
+  }
+}
+
 std::optional<pid_t> launcher_pid(const std::string& data) {
   auto fd = connect_to(socket_path(data));
   if (!fd) return std::nullopt;

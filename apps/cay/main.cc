@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   const std::vector<cay::cli::Hook> ours = {{"serve", "run the daemon", serve_command},
                                             {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
                                             {"gate", "the way out of sandboxes", cay::app::gate_command},
-                                             {"backup", "everything of a data directory in one file", cay::app::backup_command},
+                                            {"backup", "everything of a data directory in one file", cay::app::backup_command},
                                             {"restore", "a backup into a new data directory", cay::app::restore_command},
                                             {"install", "this program as a service of the machine", cay::app::install_command},
                                             {"uninstall", "take it away again", cay::app::uninstall_command},

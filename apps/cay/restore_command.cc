@@ -308,7 +308,8 @@ int restore_command(int argc, char** argv) {
   if (!gate) return say(gate.error());
   if (auto started = start_launcher({data->path, data->instance, user->uid, user->gid, gate->uid, {}}); !started) return say(started.error());
   Restore restore(*data, *user);
-  auto done = restore.run(in.get());
+  auto done = await_adoption(data->path);  // or what is restored meanwhile would be swept away
+  if (done) done = restore.run(in.get());
   auto stopped = stop_launcher(data->path);
   if (!done) return say(done.error());
   target->keep();
