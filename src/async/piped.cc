@@ -54,7 +54,8 @@ bool give_now(KernelSocket& socket, KernelPipe& pipe, ErrorCode& failed) {
 asio::awaitable<void> give_to(KernelSocket& socket, KernelPipe& pipe, ErrorCode& failed) {
   const auto loop = co_await asio::this_coro::executor;
   while (!give_now(socket, pipe, failed)) {
-    if (!failed) co_await ready(socket, KernelSocket::wait_write, failed);
+    if (failed) co_return;
+    co_await ready(socket, KernelSocket::wait_write, failed);
     if (failed) co_return;
   }
   // Two sides that are always ready would leave nothing of the loop to others.
