@@ -337,6 +337,24 @@ def test_a_connection_is_asked_again_by_its_link_alone_and_holds_nobody_up(daemo
             before = now
 
 
+def test_what_passes_in_the_kernel_is_counted_and_whole(daemon, http, web, service, link):
+    ref, size = f"/api/v1/sandboxes/{web['id']}", 48 << 20
+    before = http.get(f"{ref}/usage").json()
+    seen = hashlib.sha256()
+    with service.stream("GET", f"/bytes?{size}") as down:
+        for piece in down.iter_raw():
+            seen.update(piece)
+    block = hashlib.sha256(b"block").digest() * 2048
+    assert seen.hexdigest() == hashlib.sha256(block * (size // len(block))).hexdigest()
+    message = bytes(range(256)) * 16384  # 4 MiB: over what a read takes, both ways
+    with websocket(daemon, link) as ws:
+        ws.send(message)
+        assert ws.recv(timeout=slow(60)) == message
+    after = http.get(f"{ref}/usage").json()
+    assert size + len(message) <= after["bytes_out"] - before["bytes_out"] < size + len(message) + (1 << 20), (before, after)
+    assert len(message) <= after["bytes_in"] - before["bytes_in"] < len(message) + (1 << 20), (before, after)
+
+
 def test_tokens_are_neither_logged_nor_stored(daemon, http, link, service):
     file = issue(http, link["sandbox_id"], path="/etc/hostname")
     assert service.get("/headers").status_code == 200
