@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what Cay takes, as medians and p99, with the machine's load. No pass mark.
 
-    bench/bench.py [--count N] [--json FILE]     needs a running daemon (CAY_URL, CAY_API_KEY)
+    bench/bench.py [--count N] [--services] [--json FILE]     needs a running daemon (CAY_URL, CAY_API_KEY)
 
 Measured through the public API over one kept-alive loopback connection, so HTTP, core, keeper and
 the guest's own exec are all in it. `bare fork+exec` is the same program started by this process.
@@ -11,6 +11,8 @@ import http.client
 import json
 import os
 import platform
+import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -27,7 +29,6 @@ class Api:
                 key = file.read().strip()
         self.key, self.connection = key, http.client.HTTPConnection(url.hostname, url.port, timeout=120)
         self.connection.connect()
-        import socket
         self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def call(self, method, path, body=None, raw=None):
@@ -163,22 +164,30 @@ while True:
 """
 
 
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return one.getsockname()[1]
+
+
 def services(api, count):
-    """A web service through its link, against the same program asked directly over loopback, in turns."""
-    size, port = 256 << 20, 8080
+    """A web service through its link and through `cay tunnel`, against the same program asked directly over loopback.
+
+    In turns and in short runs, so that what else the machine does falls on all; the share of the plain copy is the
+    median of the runs' own."""
+    size, port, rounds = 256 << 20, 8080, 7
     box = api.json("POST", "/api/v1/sandboxes", {})["id"]
-    plain = subprocess.Popen([sys.executable, "-c", SERVER, "0"], stdout=subprocess.PIPE, text=True)
+    started = [subprocess.Popen([sys.executable, "-c", SERVER, "0"], stdout=subprocess.PIPE, text=True)]
     try:
-        direct = http.client.HTTPConnection("127.0.0.1", int(plain.stdout.readline()))
+        ways = {"plain": http.client.HTTPConnection("127.0.0.1", int(started[0].stdout.readline())),
+                "link": http.client.HTTPConnection(api.connection.host, api.connection.port)}
         api.json("POST", f"/api/v1/sandboxes/{box}/commands",
                  {"argv": ["python3", "-c", SERVER, str(port)], "wait": False, "timeout_s": 0, "idle_timeout_s": -1})
         link = api.json("POST", f"/api/v1/sandboxes/{box}/links", {"port": port})
-        through = http.client.HTTPConnection(api.connection.host, api.connection.port)
         headers = {"Host": f"{box}--{port}.localhost", "X-Cay-Service-Token": link["token"]}
 
-        def ask(connection, size):
-            connection.request("GET", f"/{size}", headers=headers if connection is through else {})
-            answer = connection.getresponse()
+        def ask(way, size):
+            ways[way].request("GET", f"/{size}", headers=headers if way == "link" else {})
+            answer = ways[way].getresponse()
             buffer, got = bytearray(1 << 18), 0
             while n := answer.readinto(buffer):
                 got += n
@@ -186,40 +195,51 @@ def services(api, count):
                 sys.exit(f"bench: service: {answer.status}, {got} bytes")
             return answer.status
 
-        while ask(through, 1) != 200:  # until it listens
+        while ask("link", 1) != 200:  # until it listens
             time.sleep(0.05)
-        small, large = {direct: [], through: []}, {direct: [], through: []}
-        for _ in range(5):
-            for connection in (direct, through):
-                small[connection] += timed(lambda _: ask(connection, 2), count, warm=10)
-        for _ in range(3):
-            for connection in (direct, through):
-                large[connection] += timed(lambda _: ask(connection, size), 1, warm=0)
-        rows = [summary("web service, plain loopback: GET of 2 bytes", small[direct]), summary("  through its link", small[through])]
-        rates = {connection: size / min(times) / (1 << 20) for connection, times in large.items()}
-        rows.append({"name": "web service: GET of 256 MiB, plain loopback", "unit": "MiB/s", "value": rates[direct]})
-        rows.append({"name": "  through its link", "unit": "MiB/s", "value": rates[through]})
-        added = rows[1]["p50"] - rows[0]["p50"]
-        print(f"web service through its link: added p50 {added:.3f} ms; 256 MiB at {rates[through]:.0f} of {rates[direct]:.0f} MiB/s, "
-              f"{100 * rates[through] / rates[direct]:.0f} %")
+        cay = os.environ.get("CAY_PROGRAM") or shutil.which("cay")
+        if cay:
+            local = free_port()
+            url = f"http://{api.connection.host}:{api.connection.port}"
+            started.append(subprocess.Popen([cay, "tunnel", box, f"{local}:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                            env={**os.environ, "CAY_URL": url, "CAY_API_KEY": api.key}))
+            ways["tunnel"] = http.client.HTTPConnection("127.0.0.1", local)
+            for _ in range(200):
+                try:
+                    ask("tunnel", 1)
+                    break
+                except OSError:
+                    ways["tunnel"].close()
+                    time.sleep(0.05)
+        small, large = {way: [] for way in ways}, {way: [] for way in ways}
+        for _ in range(rounds):
+            for way in ways:
+                small[way] += timed(lambda _: ask(way, 2), count, warm=10)
+            for way in ways:
+                large[way] += timed(lambda _: ask(way, size), 1, warm=0)
+        names = {"plain": "web service, plain loopback", "link": "  through its link", "tunnel": "  through cay tunnel"}
+        rows = [summary(f"{names[way]}: GET of 2 bytes", small[way]) for way in ways]
+        for way in ways:
+            rate = size / statistics.median(large[way]) / (1 << 20)
+            share = statistics.median(plain / this for plain, this in zip(large["plain"], large[way]))
+            added = (statistics.median(small[way]) - statistics.median(small["plain"])) * 1e3
+            print(f"{names[way] + ': GET of 256 MiB':<44} {rate:9.0f} MiB/s, {100 * share:.0f} % of the plain copy; added p50 {added:.3f} ms")
+            rows.append({"name": f"{names[way]}: GET of 256 MiB", "unit": "MiB/s", "value": rate, "share": share, "added_p50_ms": added})
         return rows
     finally:
-        plain.kill()
-        plain.wait()
+        for one in started:
+            one.kill()
+            one.wait()
         api.call("DELETE", f"/api/v1/sandboxes/{box}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--json", help="write the figures there too")
-    options = parser.parse_args()
-    api, rows = Api(), []
-    print(f"{platform.release()}, {os.cpu_count()} CPUs, load {' '.join(f'{x:.2f}' for x in os.getloadavg())}")
+def sandboxes(api, count):
+    """What it takes to make, use and wake one."""
+    rows = []
 
     def life(argv, warm=3):
         times = []
-        for number in range(options.count + warm):
+        for number in range(count + warm):
             begin = time.perf_counter()
             box = api.json("POST", "/api/v1/sandboxes", {})
             got = api.json("POST", f"/api/v1/sandboxes/{box['id']}/commands", {"argv": argv, "wait": True})
@@ -233,8 +253,8 @@ def main():
     rows.append(summary("create -> first output (echo)", life(["/bin/echo", "hi"])))
     box = api.json("POST", "/api/v1/sandboxes", {})["id"]
     run = lambda argv: lambda _: api.json("POST", f"/api/v1/sandboxes/{box}/commands", {"argv": argv, "wait": True})
-    rows.append(summary("command round trip (/bin/true)", timed(run(["/bin/true"]), options.count * 3)))
-    rows.append(summary("command round trip (python3 -c pass)", timed(run(["python3", "-c", "pass"]), options.count)))
+    rows.append(summary("command round trip (/bin/true)", timed(run(["/bin/true"]), count * 3)))
+    rows.append(summary("command round trip (python3 -c pass)", timed(run(["python3", "-c", "pass"]), count)))
 
     def wake(_):
         api.json("POST", f"/api/v1/sandboxes/{box}/commands", {"argv": ["/bin/true"], "wait": True})
@@ -248,23 +268,23 @@ def main():
         return call
 
     spent = []
-    timed(stopped(wake), options.count)
+    timed(stopped(wake), count)
     rows.append(summary("wake of a stopped sandbox (/bin/true)", spent[3:]))
     pauses, resumes = [], []
-    for _ in range(options.count):
+    for _ in range(count):
         for verb, times in (("pause", pauses), ("resume", resumes)):
             begin = time.perf_counter()
             api.call("POST", f"/api/v1/sandboxes/{box}/{verb}")
             times.append(time.perf_counter() - begin)
     rows.append(summary("pause", pauses))
     rows.append(summary("resume", resumes))
-    bare = timed(lambda _: subprocess.run(["/bin/true"], check=True, close_fds=False), options.count * 3)
+    bare = timed(lambda _: subprocess.run(["/bin/true"], check=True, close_fds=False), count * 3)
     rows.append(summary("bare fork+exec (/bin/true), same machine", bare))
-    rows.append(summary("GET one sandbox (API alone)", timed(lambda _: api.json("GET", f"/api/v1/sandboxes/{box}"), options.count * 3)))
+    rows.append(summary("GET one sandbox (API alone)", timed(lambda _: api.json("GET", f"/api/v1/sandboxes/{box}"), count * 3)))
     small = b"x" * 1024
     path = f"/api/v1/sandboxes/{box}/files?path=/tmp/f"
-    rows.append(summary("write 1 KiB file", timed(lambda _: api.call("PUT", path, raw=small), options.count)))
-    rows.append(summary("read 1 KiB file", timed(lambda _: api.call("GET", path), options.count)))
+    rows.append(summary("write 1 KiB file", timed(lambda _: api.call("PUT", path, raw=small), count)))
+    rows.append(summary("read 1 KiB file", timed(lambda _: api.call("GET", path), count)))
     big = os.urandom(64 << 20)
     for name, call in (("write 64 MiB file", lambda _: api.call("PUT", path, raw=big)),
                        ("read 64 MiB file", lambda _: api.call("GET", path))):
@@ -274,14 +294,33 @@ def main():
         print(f"{'':<44} {row['mib_per_s']:.0f} MiB/s")
         rows.append(row)
     api.call("DELETE", f"/api/v1/sandboxes/{box}")
-    rows += program_record(api, options.count * 10)
-    rows += services(api, options.count)
+    rows += program_record(api, count * 10)
+    return rows
+
+
+def idle_sandbox(api):
     idle = idle_memory(api)
-    if idle:
-        print(f"{'idle sandbox, user memory (PSS)':<44}     {idle[0]:9.0f} KiB   kernel memory {idle[1]:.0f} KiB")
-        rows.append({"name": "idle sandbox", "unit": "KiB", "pss": idle[0], "kernel": idle[1]})
-    else:
+    if not idle:
         print("idle sandbox: not measured (run this as root on the daemon's machine)")
+        return []
+    print(f"{'idle sandbox, user memory (PSS)':<44}     {idle[0]:9.0f} KiB   kernel memory {idle[1]:.0f} KiB")
+    return [{"name": "idle sandbox", "unit": "KiB", "pss": idle[0], "kernel": idle[1]}]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--json", help="write the figures there too")
+    parser.add_argument("--services", action="store_true", help="web services and tunnels alone")
+    options = parser.parse_args()
+    api, rows = Api(), []
+    print(f"{platform.release()}, {os.cpu_count()} CPUs, load {' '.join(f'{x:.2f}' for x in os.getloadavg())}")
+
+    if not options.services:
+        rows += sandboxes(api, options.count)
+    rows += services(api, options.count)
+    if not options.services:
+        rows += idle_sandbox(api)
     print(f"load after: {' '.join(f'{x:.2f}' for x in os.getloadavg())}")
     if options.json:
         with open(options.json, "w", encoding="utf8") as file:

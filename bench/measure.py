@@ -12,7 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from harness import new_daemon  # noqa: E402
+from harness import CAY, new_daemon  # noqa: E402
 from measured import commit, head  # noqa: E402
 
 
@@ -23,7 +23,7 @@ def main():
     daemon = new_daemon().start()
     try:
         done = subprocess.run([sys.executable, ROOT / "bench/bench.py", "--json", figures, *sys.argv[2:]],
-                              env={**os.environ, **daemon.env}, stdout=subprocess.PIPE, text=True, check=False)
+                              env={**os.environ, **daemon.env, "CAY_PROGRAM": str(CAY)}, stdout=subprocess.PIPE, text=True, check=False)
     finally:
         daemon.close()
     text = head() + done.stdout

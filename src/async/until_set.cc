@@ -1,5 +1,6 @@
 #include "async/until_set.h"
 
+#include "async/piped.h"
 #include "async/scope.h"
 
 namespace cay {
@@ -14,7 +15,15 @@ asio::awaitable<void> guarded(asio::awaitable<void> body, std::shared_ptr<std::e
 }
 
 Task<void> pass(ByteStream& from, ByteStream& to) {
+  auto* piped_from = dynamic_cast<PipedStream*>(&from);
+  auto* piped_to = dynamic_cast<PipedStream*>(&to);
   for (;;) {
+    if (piped_from != nullptr && piped_to != nullptr && piped_from->can_splice() && piped_to->can_splice()) {
+      CAY_CO_TRY(KernelPipe pipe, co_await piped_from->read_piped(KernelPipe::kMost));
+      if (pipe.empty()) break;
+      CAY_CO_CHECK(co_await piped_to->write_piped(std::move(pipe)));
+      continue;
+    }
     CAY_CO_TRY(Bytes bytes, co_await from.read());
     if (bytes.empty()) break;
     CAY_CO_CHECK(co_await to.write(std::move(bytes)));

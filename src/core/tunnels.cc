@@ -1,14 +1,16 @@
 #include "core/tunnels.h"
 
+#include "async/piped.h"
 #include "core/errors.h"
 
 namespace cay::core {
 namespace {
 
 // Members are destroyed in reverse: the connection before the hold.
-class HeldTunnel : public Tunnel {
+class HeldTunnel : public Tunnel, public PipedStream {
  public:
-  HeldTunnel(std::unique_ptr<Tunnel> inner, Held held) : held_(std::move(held)), inner_(std::move(inner)) {}
+  HeldTunnel(std::unique_ptr<Tunnel> inner, Held held)
+      : held_(std::move(held)), inner_(std::move(inner)), piped_(dynamic_cast<PipedStream*>(inner_.get())) {}
   Task<Bytes> read() override {
     auto bytes = co_await inner_->read();
     if (bytes) held_.entry->bytes_out += bytes->size();
@@ -23,9 +25,24 @@ class HeldTunnel : public Tunnel {
   Task<void> shut_write() override { return inner_->shut_write(); }
   void break_off(Error why) override { inner_->break_off(std::move(why)); }
 
+  bool can_splice() const override { return piped_ != nullptr && piped_->can_splice(); }
+  Task<KernelPipe> read_piped(std::size_t most) override {
+    auto pipe = co_await piped_->read_piped(most);
+    if (pipe) held_.entry->bytes_out += pipe->size();
+    co_return pipe;
+  }
+  Task<void> write_piped(KernelPipe pipe) override {
+    const std::size_t size = pipe.size();
+    auto written = co_await piped_->write_piped(std::move(pipe));
+    if (written) held_.entry->bytes_in += size;
+    co_return written;
+  }
+  bool is_quiet() override { return piped_ != nullptr && piped_->is_quiet(); }
+
  private:
   Held held_;
   std::unique_ptr<Tunnel> inner_;
+  PipedStream* piped_;  // the same; null: it is none
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ class Channel {
   Transport& next_layer() { return *transport_; }
   const Transport& next_layer() const { return *transport_; }
   Secured* secured() { return secured_.get(); }  // null: no TLS
+  const Secured* secured() const { return secured_.get(); }
 
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {

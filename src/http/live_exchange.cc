@@ -1,5 +1,7 @@
 #include "http/live_exchange.h"
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/read.hpp>
@@ -8,6 +10,7 @@
 #include <boost/beast/http/write.hpp>
 
 #include "async/deadline.h"
+#include "async/piped.h"
 #include "http/raw_stream.h"
 #include "http/text.h"
 
@@ -17,6 +20,7 @@ namespace {
 namespace bhttp = beast::http;
 
 constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::size_t kMostWithHead = 256 * 1024;
 constexpr int kGoingAway = 1001;
 
 class BodySource final : public ByteSource {
@@ -192,18 +196,50 @@ asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, 
   } else {
     message.chunked(true);
   }
-  message.body().data = nullptr;
-  message.body().more = true;
+  auto* piped = dynamic_cast<PipedSource*>(bytes.get());
+  const bool head_alone = head_.method == "HEAD";
+  // What is here already goes out with the head.
+  Bytes first;
+  bool whole = false;
+  while (piped != nullptr && !head_alone && !whole && first.size() < kMostWithHead) {
+    auto come = piped->come();
+    if (!come) break;
+    whole = come->empty() && (!length || first.size() == *length);
+    if (come->empty()) break;
+    first += *come;
+  }
+  message.body().data = first.empty() ? nullptr : first.data();
+  message.body().size = first.size();
+  message.body().more = !whole;
   bhttp::response_serializer<bhttp::buffer_body> writer(message);
   transport().expires_after(config_.body_limit);
   ErrorCode error;
-  co_await bhttp::async_write_header(*channel_, writer, to(error));
-  if (head_.method == "HEAD") {
+  if (first.empty() && !whole) {
+    co_await bhttp::async_write_header(*channel_, writer, to(error));
+  } else {
+    co_await bhttp::async_write(*channel_, writer, to(error));
+    if (error == bhttp::error::need_buffer) error = {};
+  }
+  if (head_alone || whole) {
     if (error) keep_alive_ = false;
     co_return;
   }
-  std::uint64_t sent = 0;
+  std::uint64_t sent = first.size();
+  if (channel_ == nullptr || channel_->secured() != nullptr || !length) piped = nullptr;
   while (!error) {
+    if (piped != nullptr && sent < *length && piped->can_splice()) {
+      transport().expires_never();
+      auto pipe = co_await piped->next_piped();
+      if (!pipe) {
+        keep_alive_ = false;
+        reset_connection();
+        co_return;
+      }
+      if (channel_ == nullptr) co_return;
+      sent += pipe->size();
+      error = co_await write_piped(*std::move(pipe));
+      continue;
+    }
     transport().expires_never();  // the source may take its time: a command that is silent
     auto piece = co_await bytes->next();
     // A source that fails, or a length that was not kept: the client must see a broken answer.
@@ -225,6 +261,27 @@ asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, 
     if (last) break;
   }
   if (error) keep_alive_ = false;
+}
+
+asio::awaitable<ErrorCode> LiveExchange::write_piped(KernelPipe pipe) {
+  ErrorCode error;
+  if (give_now(transport().socket(), pipe, error)) {
+    const auto loop = co_await asio::this_coro::executor;
+    co_await asio::post(loop, asio::use_awaitable);  // others have their turn
+    co_return error;
+  }
+  if (error) co_return error;
+  auto rest = write_slowly(pipe);
+  auto done = co_await with_deadline<ErrorCode>(std::move(rest), config_.body_limit, "the answer");
+  if (done) co_return *done;
+  reset_connection();
+  co_return asio::error::timed_out;
+}
+
+Task<ErrorCode> LiveExchange::write_slowly(KernelPipe& pipe) {
+  ErrorCode error;
+  co_await give_to(transport().socket(), pipe, error);
+  co_return error;
 }
 
 Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "async/kernel_pipe.h"
 #include "http/socket.h"
 #include "http/listener.h"
 
@@ -50,6 +51,8 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   Task<void> send_continue();
   Task<ErrorCode> read_piece();
   void reset_connection();
+  asio::awaitable<ErrorCode> write_piped(KernelPipe pipe);
+  Task<ErrorCode> write_slowly(KernelPipe& pipe);
 
   Transport& transport() { return channel_->next_layer(); }
 

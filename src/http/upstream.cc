@@ -26,19 +26,25 @@ Error bad_answer(const std::string& why) {
 }
 Error lost(const char* when) { return {Code::kUnavailable, "connection_lost", std::string("the service ended the connection ") + when, 0}; }
 
-class Resumed final : public ByteStream {
+class Resumed final : public ByteStream, public PipedStream {
  public:
-  Resumed(std::unique_ptr<ByteStream> inner, Bytes early) : inner_(std::move(inner)), early_(std::move(early)) {}
+  Resumed(ByteStream& inner, Bytes early) : inner_(inner), piped_(dynamic_cast<PipedStream*>(&inner)), early_(std::move(early)) {}
   Task<Bytes> read() override {
     if (!early_.empty()) co_return std::exchange(early_, {});
-    auto got = co_await inner_->read();
+    auto got = co_await inner_.read();
     co_return got;
   }
-  Task<void> write(Bytes bytes) override { return inner_->write(std::move(bytes)); }
-  Task<void> shut_write() override { return inner_->shut_write(); }
+  Task<void> write(Bytes bytes) override { return inner_.write(std::move(bytes)); }
+  Task<void> shut_write() override { return inner_.shut_write(); }
+
+  bool can_splice() const override { return early_.empty() && piped_ != nullptr && piped_->can_splice(); }
+  Task<KernelPipe> read_piped(std::size_t most) override { return piped_->read_piped(most); }
+  Task<void> write_piped(KernelPipe pipe) override { return piped_->write_piped(std::move(pipe)); }
+  bool is_quiet() override { return false; }
 
  private:
-  std::unique_ptr<ByteStream> inner_;
+  ByteStream& inner_;
+  PipedStream* piped_;  // the same; null: it is none
   Bytes early_;
 };
 
@@ -57,13 +63,16 @@ struct Upstream::Wire {
   std::unique_ptr<Parser> parser;
   Bytes in;             // read, and not parsed yet
   bool ended = false;   // the service sends no more
+  bool heard = false;   // it sent something
   bool head_only = false, websocket = false, chunked_out = false;
+  bool keep = false;    // neither side has said that the connection ends
   std::optional<std::uint64_t> left_out;  // of a body with a length
   std::uint64_t left_in = 0;              // likewise of the answer's; kUntilEnd
+  std::optional<Error> broken;            // the answer's body, of which come() was told first
   enum class Framing { kNone, kLength, kChunked, kUntilEnd } framing = Framing::kNone;
 };
 
-Upstream::Upstream(std::unique_ptr<ByteStream> stream) : stream_(std::move(stream)), wire_(std::make_unique<Wire>()) {}
+Upstream::Upstream(ByteStream& stream) : stream_(stream), piped_(dynamic_cast<PipedStream*>(&stream)), wire_(std::make_unique<Wire>()) {}
 Upstream::~Upstream() = default;
 
 Task<void> Upstream::send_head(UpstreamRequest request) {
@@ -71,6 +80,7 @@ Task<void> Upstream::send_head(UpstreamRequest request) {
   wire_->websocket = request.websocket;
   wire_->chunked_out = request.chunked;
   wire_->left_out = request.length;
+  wire_->keep = request.keep;
   bhttp::request<bhttp::empty_body> message;
   message.version(11);
   message.method_string(request.method);
@@ -79,7 +89,7 @@ Task<void> Upstream::send_head(UpstreamRequest request) {
   if (request.websocket) {
     message.set(bhttp::field::connection, "Upgrade");
     message.set(bhttp::field::upgrade, "websocket");
-  } else {
+  } else if (!request.keep) {
     message.set(bhttp::field::connection, "close");
   }
   if (request.chunked) {
@@ -98,7 +108,7 @@ Task<void> Upstream::send_head(UpstreamRequest request) {
     });
   } while (!error && !writer.is_header_done());
   if (error) co_return Error{Code::kInvalidArgument, "bad_request", "the request cannot be passed on: " + error.message(), 0};
-  auto sent = co_await stream_->write(std::move(head));
+  auto sent = co_await stream_.write(std::move(head));
   co_return sent;
 }
 
@@ -107,19 +117,20 @@ Task<void> Upstream::send(Bytes piece) {
     if (!wire_->left_out || piece.empty()) co_return Result<void>();
     if (piece.size() > *wire_->left_out) co_return Error{Code::kInternal, "internal", "a body longer than its length", 0};
     *wire_->left_out -= piece.size();
-    auto sent = co_await stream_->write(std::move(piece));
+    auto sent = co_await stream_.write(std::move(piece));
     co_return sent;
   }
   const auto framed = [](const auto& buffers) { return beast::buffers_to_string(buffers); };
   Bytes out = piece.empty() ? framed(bhttp::make_chunk_last()) : framed(bhttp::make_chunk(asio::buffer(piece)));
-  auto sent = co_await stream_->write(std::move(out));
+  auto sent = co_await stream_.write(std::move(out));
   co_return sent;
 }
 
 // More of what the service sends, behind what was not parsed yet.
 Task<void> Upstream::feed() {
   if (wire_->in.size() >= kMostUnparsed) co_return bad_answer("a line of it has no end");
-  CAY_CO_TRY(Bytes more, co_await stream_->read());
+  CAY_CO_TRY(Bytes more, co_await stream_.read());
+  if (!more.empty()) wire_->heard = true;
   if (more.empty()) {
     wire_->ended = true;
   } else if (wire_->in.empty()) {
@@ -171,6 +182,7 @@ Task<UpstreamAnswer> Upstream::read_head() {
                    : answer.length.has_value() ? Wire::Framing::kLength
                                                : Wire::Framing::kUntilEnd;
     wire.left_in = answer.length.value_or(0);
+    if (!message.keep_alive()) wire.keep = false;
     wire.parser->eager(true);  // many small chunks make one piece
     co_return answer;
   }
@@ -198,43 +210,95 @@ Task<Bytes> Upstream::next_plain() {
     if (counted) co_return lost("in the middle of its answer");
     co_return Bytes();
   }
-  Bytes piece = std::exchange(wire.in, {});
-  if (counted) {
-    if (piece.size() > wire.left_in) piece.resize(static_cast<std::size_t>(wire.left_in));  // what follows belongs to nobody
-    wire.left_in -= piece.size();
+  co_return piece_of_plain();
+}
+
+Bytes Upstream::piece_of_plain() {
+  Wire& wire = *wire_;
+  if (wire.framing != Wire::Framing::kLength) return std::exchange(wire.in, {});
+  if (wire.in.size() > wire.left_in) {  // what follows belongs to nobody
+    wire.in.resize(static_cast<std::size_t>(wire.left_in));
+    wire.keep = false;
   }
-  co_return piece;
+  wire.left_in -= wire.in.size();
+  return std::exchange(wire.in, {});
+}
+
+// Of what has come. nullopt: more is needed.
+Result<std::optional<Bytes>> Upstream::parse_chunked() {
+  Wire& wire = *wire_;
+  while (!wire.in.empty() && !wire.parser->is_done()) {
+    Bytes piece(kPiece, '\0');
+    auto& body = wire.parser->get().body();
+    body.data = piece.data();
+    body.size = piece.size();
+    body.more = true;
+    ErrorCode error;
+    const std::size_t used = wire.parser->put(asio::buffer(wire.in), error);
+    wire.in.erase(0, used);
+    if (error && error != bhttp::error::need_buffer && error != bhttp::error::need_more) {
+      wire.broken = bad_answer(error.message());
+      return *wire.broken;
+    }
+    const std::size_t got = piece.size() - body.size;
+    if (got > 0) {
+      piece.resize(got);
+      return std::optional<Bytes>(std::move(piece));
+    }
+    if (used == 0 || error == bhttp::error::need_more) break;
+  }
+  if (wire.parser->is_done()) return std::optional<Bytes>(Bytes());
+  return std::optional<Bytes>();
 }
 
 Task<Bytes> Upstream::next_chunked() {
-  Wire& wire = *wire_;
-  Bytes piece(kPiece, '\0');
-  while (!wire.parser->is_done()) {
-    if (!wire.in.empty()) {
-      auto& body = wire.parser->get().body();
-      body.data = piece.data();
-      body.size = piece.size();
-      body.more = true;
-      ErrorCode error;
-      const std::size_t used = wire.parser->put(asio::buffer(wire.in), error);
-      wire.in.erase(0, used);
-      if (error && error != bhttp::error::need_buffer && error != bhttp::error::need_more) co_return bad_answer(error.message());
-      const std::size_t got = piece.size() - body.size;
-      if (got > 0) {
-        piece.resize(got);
-        co_return piece;
-      }
-      if (wire.parser->is_done()) break;
-      if (used > 0 && error != bhttp::error::need_more) continue;
-    }
-    if (wire.ended) co_return lost("in the middle of its answer");
+  for (;;) {
+    if (wire_->broken) co_return *wire_->broken;
+    CAY_CO_TRY(auto piece, parse_chunked());
+    if (piece) co_return *std::move(piece);
+    if (wire_->ended) co_return lost("in the middle of its answer");
     CAY_CO_CHECK(co_await feed());
   }
-  co_return Bytes();
+}
+
+std::optional<Bytes> Upstream::come() {
+  Wire& wire = *wire_;
+  if (wire.framing == Wire::Framing::kChunked) {
+    if (wire.broken) return std::nullopt;
+    auto piece = parse_chunked();
+    return piece ? *std::move(piece) : std::nullopt;
+  }
+  const bool over = wire.framing == Wire::Framing::kNone || (wire.framing == Wire::Framing::kLength && wire.left_in == 0);
+  if (!over && wire.in.empty()) return std::nullopt;
+  return over ? Bytes() : piece_of_plain();
+}
+
+bool Upstream::can_splice() const {
+  return wire_->framing == Wire::Framing::kLength && wire_->left_in > 0 && wire_->in.empty() && !wire_->ended && piped_ != nullptr &&
+         piped_->can_splice();
+}
+
+Task<KernelPipe> Upstream::next_piped() {
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(wire_->left_in, KernelPipe::kMost));
+  CAY_CO_TRY(KernelPipe pipe, co_await piped_->read_piped(most));
+  if (pipe.empty()) {
+    wire_->ended = true;
+    co_return lost("in the middle of its answer");
+  }
+  wire_->left_in -= pipe.size();
+  co_return pipe;
+}
+
+bool Upstream::is_unanswered() const { return !wire_->heard; }
+
+bool Upstream::can_ask_again() const {
+  const bool over = (wire_->framing == Wire::Framing::kLength && wire_->left_in == 0) ||
+                    (wire_->framing == Wire::Framing::kChunked && wire_->parser->is_done() && !wire_->broken);
+  return over && wire_->keep && !wire_->ended && wire_->in.empty();  // what follows an answer unasked is a bad sign
 }
 
 std::unique_ptr<ByteStream> Upstream::take_stream() {
-  return std::make_unique<Resumed>(std::move(stream_), std::exchange(wire_->in, {}));
+  return std::make_unique<Resumed>(stream_, std::exchange(wire_->in, {}));
 }
 
 }  // namespace cay::http

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "async/task.h"
+#include "async/piped.h"
 #include "http/message.h"
 
 namespace cay::http {
@@ -17,6 +17,7 @@ struct UpstreamRequest {
   std::optional<std::uint64_t> length;  // of the body
   bool chunked = false;                 // a body of unknown length
   bool websocket = false;               // asks for an upgrade to it
+  bool keep = false;                    // the connection may be asked again: of a request without a body
 };
 
 struct UpstreamAnswer {
@@ -29,7 +30,8 @@ class Upstream {
  public:
   static constexpr std::uint32_t kMaxHead = 64 * 1024;
 
-  explicit Upstream(std::unique_ptr<ByteStream> stream);
+  // `stream` outlives it, and what take_stream() gave.
+  explicit Upstream(ByteStream& stream);
   ~Upstream();
 
   Task<void> send_head(UpstreamRequest request);
@@ -41,6 +43,15 @@ class Upstream {
   Task<UpstreamAnswer> read_head();
   // The next piece of the answer's body; none: its end. One that breaks off is an error, never a short body.
   Task<Bytes> next();
+  // The next piece if it is here; nothing: next() would wait, or fail.
+  std::optional<Bytes> come();
+  // Whether the next piece can be had by next_piped(), as it is in the kernel.
+  bool can_splice() const;
+  Task<KernelPipe> next_piped();
+  // Not one byte of an answer has come.
+  bool is_unanswered() const;
+  // The answer was read to its end, which it told itself, and the service said nothing against another request.
+  bool can_ask_again() const;
   // After a 101: the connection, from the first byte behind the head on.
   std::unique_ptr<ByteStream> take_stream();
 
@@ -49,8 +60,11 @@ class Upstream {
   Task<void> feed();
   Task<Bytes> next_plain();
   Task<Bytes> next_chunked();
+  Result<std::optional<Bytes>> parse_chunked();
+  Bytes piece_of_plain();
 
-  std::unique_ptr<ByteStream> stream_;
+  ByteStream& stream_;
+  PipedStream* piped_;  // the same; null: it is none
   std::unique_ptr<Wire> wire_;
 };
 

@@ -37,7 +37,7 @@ class Scripted : public ByteStream {
 
 class UpstreamTest : public ::testing::Test {
  protected:
-  explicit UpstreamTest() : upstream(std::make_unique<Scripted>(script)) {}
+  UpstreamTest() = default;
   void ask(UpstreamRequest request) {
     if (request.method.empty()) request.method = "GET";
     if (request.target.empty()) request.target = "/";
@@ -60,7 +60,8 @@ class UpstreamTest : public ::testing::Test {
   }
   std::string refusal(const std::string& text) {
     script->says.clear();
-    Upstream fresh(std::make_unique<Scripted>(script));
+    Scripted service(script);
+    Upstream fresh(service);
     script->says.push_back(text);
     UpstreamRequest request;
     request.method = "GET";
@@ -72,7 +73,8 @@ class UpstreamTest : public ::testing::Test {
 
   asio::io_context loop;
   std::shared_ptr<Script> script = std::make_shared<Script>();
-  Upstream upstream;
+  Scripted stream{script};
+  Upstream upstream{stream};
 };
 
 TEST_F(UpstreamTest, TheRequestIsFramedByUs) {
@@ -135,8 +137,45 @@ TEST_F(UpstreamTest, AnUpgradeKeepsWhatCameWithIt) {
   const auto got = answer({"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\nfirst"}, std::move(request));
   ASSERT_TRUE(got);
   EXPECT_NE(script->heard.find("Connection: Upgrade\r\nUpgrade: websocket\r\n"), std::string::npos) << script->heard;
-  const auto stream = upstream.take_stream();
-  EXPECT_EQ(*cay::testing::run(loop, stream->read()), "first");
+  const auto after = upstream.take_stream();
+  EXPECT_EQ(*cay::testing::run(loop, after->read()), "first");
+}
+
+TEST_F(UpstreamTest, WhatIsHereIsGivenWithoutWaiting) {
+  ASSERT_TRUE(answer({"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", "llo"}));
+  EXPECT_EQ(upstream.come(), "he");
+  EXPECT_EQ(upstream.come(), std::nullopt);
+  EXPECT_EQ(body(), "llo");
+  EXPECT_EQ(upstream.come(), "");
+}
+TEST_F(UpstreamTest, OfChunksToo) {
+  ASSERT_TRUE(answer({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r", "\nllo\r\n0\r\n\r\n"}));
+  EXPECT_EQ(upstream.come(), "he");
+  EXPECT_EQ(upstream.come(), std::nullopt);
+  EXPECT_EQ(body(), "llo");
+}
+
+TEST_F(UpstreamTest, AConnectionIsAskedAgainOnlyAfterAnAnswerThatToldItsEnd) {
+  const auto again = [&](const std::string& text, bool keep = true) {
+    script->says = {text};
+    Scripted service(script);
+    Upstream fresh(service);
+    UpstreamRequest request{.method = "GET", .target = "/", .headers = {}, .length = {}, .keep = keep};
+    EXPECT_TRUE(cay::testing::run(loop, fresh.send_head(std::move(request))));
+    EXPECT_TRUE(fresh.is_unanswered());
+    EXPECT_TRUE(cay::testing::run(loop, fresh.read_head()));
+    EXPECT_FALSE(fresh.is_unanswered());
+    for (auto piece = cay::testing::run(loop, fresh.next()); piece && !piece->empty();) piece = cay::testing::run(loop, fresh.next());
+    return fresh.can_ask_again();
+  };
+  EXPECT_TRUE(again("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+  EXPECT_TRUE(again("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"));
+  EXPECT_FALSE(again("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false)) << "it was told that we close";
+  for (const char* text : {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+                           "HTTP/1.1 200 OK\r\n\r\nok", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok!", "HTTP/1.1 204 No Content\r\n\r\n",
+                           "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nx"}) {
+    EXPECT_FALSE(again(text)) << text;
+  }
 }
 
 TEST_F(UpstreamTest, ShapesThatTwoParsersReadDifferentlyAreRefused) {

@@ -295,6 +295,66 @@ def test_smuggling_shapes_are_refused_both_ways(daemon, link, service):
     assert answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil").text == "ok"
 
 
+# Says how many connections it has had, and takes one at a time.
+LONE = """
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def do_GET(self):
+        body = b'%d' % self.server.taken
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    do_POST = do_GET
+class Server(http.server.HTTPServer):
+    taken = 0
+    def get_request(self):
+        self.taken += 1
+        return super().get_request()
+Server(('127.0.0.1', 8090), Handler).serve_forever()
+"""
+
+
+def test_a_connection_is_asked_again_by_its_link_alone_and_holds_nobody_up(daemon, http, web):
+    http.post(f"/api/v1/sandboxes/{web['id']}/commands", json={"argv": ["python3", "-c", LONE], "wait": False, "timeout_s": 0})
+    one, other = (issue(http, web["id"], port=8090) for _ in range(2))
+    with client(daemon, one) as service, client(daemon, other) as neighbour:
+        def taken(by, method="GET", **more):
+            got = by.request(method, "/", **more)
+            return int(got.text) if got.status_code == 200 else None
+
+        first = wait_until(lambda: taken(service), "it listens", 30)
+        # Within its second of life; a busy machine may miss it now and then, and not ten times.
+        assert wait_until(lambda: taken(service) == taken(service), "one that is asked again", 30)
+        assert taken(neighbour) > first, "the neighbour's is another one, and has its turn at once"
+        # A service that leaves a body unread would take it for the next request.
+        hidden = b"GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n"
+        before = taken(service, "POST", content=hidden)
+        for _ in range(5):
+            now = taken(service, "POST", content=hidden)
+            assert now == before + 1, "one for each request with a body"
+            before = now
+
+
+def test_what_passes_in_the_kernel_is_counted_and_whole(daemon, http, web, service, link):
+    ref, size = f"/api/v1/sandboxes/{web['id']}", 48 << 20
+    before = http.get(f"{ref}/usage").json()
+    seen = hashlib.sha256()
+    with service.stream("GET", f"/bytes?{size}") as down:
+        for piece in down.iter_raw():
+            seen.update(piece)
+    block = hashlib.sha256(b"block").digest() * 2048
+    assert seen.hexdigest() == hashlib.sha256(block * (size // len(block))).hexdigest()
+    message = bytes(range(256)) * 16384  # 4 MiB: over what a read takes, both ways
+    with websocket(daemon, link) as ws:
+        ws.send(message)
+        assert ws.recv(timeout=slow(60)) == message
+    after = http.get(f"{ref}/usage").json()
+    assert size + len(message) <= after["bytes_out"] - before["bytes_out"] < size + len(message) + (1 << 20), (before, after)
+    assert len(message) <= after["bytes_in"] - before["bytes_in"] < len(message) + (1 << 20), (before, after)
+
+
 def test_tokens_are_neither_logged_nor_stored(daemon, http, link, service):
     file = issue(http, link["sandbox_id"], path="/etc/hostname")
     assert service.get("/headers").status_code == 200

@@ -62,7 +62,12 @@ std::string path_of(const http::RequestHead& head) { return head.target.substr(0
 }  // namespace
 
 Gateway::Gateway(asio::any_io_executor loop, core::Cay& cay, GatewayConfig config)
-    : cay_(cay), config_(std::move(config)), ending_(std::move(loop)), host_handler_([this](ExchangePtr exchange) { return serve_host(std::move(exchange)); }) {}
+    : cay_(cay), config_(std::move(config)), kept_(loop), ending_(std::move(loop)), host_handler_([this](ExchangePtr exchange) { return serve_host(std::move(exchange)); }) {}
+
+void Gateway::end() {
+  ending_.set();
+  kept_.end();
+}
 
 void Gateway::add_routes(http::Router& router) {
   const auto service = [this](ExchangePtr exchange) { return serve_service_path(std::move(exchange)); };
@@ -204,7 +209,7 @@ asio::awaitable<void> Gateway::serve_service_path(ExchangePtr exchange) {
 
 asio::awaitable<void> Gateway::pass(ExchangePtr exchange, core::OpenLink link, ServicePlace place, bool by_path, std::string target) {
   ServiceRoute route{place, by_path ? ServiceForm::kPath : ServiceForm::kHost, std::move(target)};
-  auto passing = pass_to_service(cay_, exchange, std::move(link), std::move(route), config_.is_key, ending_);
+  auto passing = pass_to_service(cay_, kept_, exchange, std::move(link), std::move(route), config_.is_key, ending_);
   auto passed = co_await std::move(passing);
   if (passed) co_return;
   note_error(passed.error());

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "api/gateway/kept_services.h"
 #include "api/gateway/names.h"
 #include "async/event.h"
 #include "core/cay.h"
@@ -28,7 +29,7 @@ class Gateway {
   // The handler of a service's own host; null: it is not one.
   const http::Handler* handler_of(const http::RequestHead& head) const;
   // The daemon ends: what is open is cut.
-  void end() { ending_.set(); }
+  void end();
   const ServiceNames& names() const { return config_.names; }
 
  private:
@@ -45,6 +46,7 @@ class Gateway {
 
   core::Cay& cay_;
   GatewayConfig config_;
+  KeptServices kept_;
   Event ending_;
   http::Handler host_handler_;
 };

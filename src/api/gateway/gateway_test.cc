@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "api/testing/api_fixture.h"
+#include "async/piped.h"
 
 namespace cay::api {
 namespace {
@@ -12,11 +13,22 @@ struct Program {
   std::string answer;
   std::string heard;
   bool hangs = false;  // says no more, and does not end
+  // Answers each request, and waits for the next.
+  bool lasts = false;
+  bool drops = false;  // ... or ends instead, as one does that found it idle for too long
+  bool chatters = false;  // says something unasked
+  bool one_at_a_time = false;  // a later connection waits for the end of those before
+  int connections = 0, requests = 0;
+  std::deque<const void*> open;
 };
 
-class ScriptedTunnel : public core::Tunnel {
+class ScriptedTunnel : public core::Tunnel, public PipedStream {
  public:
-  ScriptedTunnel(asio::any_io_executor loop, std::shared_ptr<Program> program) : program_(std::move(program)), changed_(std::move(loop)) {}
+  ScriptedTunnel(asio::any_io_executor loop, std::shared_ptr<Program> program) : program_(std::move(program)), changed_(std::move(loop)) {
+    ++program_->connections;
+    program_->open.push_back(this);
+  }
+  ~ScriptedTunnel() override { std::erase(program_->open, this); }
   Task<Bytes> read() override {
     while (program_->heard.find("\r\n\r\n") == std::string::npos && !broken_) {
       co_await changed_.wait();
@@ -25,14 +37,36 @@ class ScriptedTunnel : public core::Tunnel {
       co_await changed_.wait();
     }
     if (broken_) co_return *broken_;
+    if (program_->lasts) {
+      while (!broken_ && !shut_ && (asked_ == answered_ || (program_->one_at_a_time && program_->open.front() != this))) {
+        auto changed = co_await changed_.wait_for(Millis{5});
+        static_cast<void>(changed);
+      }
+      if (shut_) co_return Bytes();
+      if (broken_) co_return *broken_;
+      if (program_->drops && answered_ > 0) co_return Bytes();
+      ++answered_;
+      co_return program_->answer;
+    }
     co_return std::exchange(said_, true) ? Bytes() : program_->answer;
   }
   Task<void> write(Bytes bytes) override {
     program_->heard += bytes;
+    if (bytes.ends_with("\r\n\r\n")) {
+      ++asked_;
+      ++program_->requests;
+    }
     changed_.notify();
     co_return Result<void>();
   }
-  Task<void> shut_write() override { co_return Result<void>(); }
+  Task<void> shut_write() override {
+    shut_ = true;
+    co_return Result<void>();
+  }
+  bool can_splice() const override { return false; }
+  Task<KernelPipe> read_piped(std::size_t) override { co_return KernelPipe(); }
+  Task<void> write_piped(KernelPipe) override { co_return Result<void>(); }
+  bool is_quiet() override { return !broken_ && !program_->chatters; }
   void break_off(Error why) override {
     broken_ = std::move(why);
     changed_.notify();
@@ -40,7 +74,8 @@ class ScriptedTunnel : public core::Tunnel {
 
  private:
   std::shared_ptr<Program> program_;
-  bool said_ = false;
+  bool said_ = false, shut_ = false;
+  int asked_ = 0, answered_ = 0;
   std::optional<Error> broken_;
   cay::Event changed_;
 };
@@ -230,6 +265,102 @@ TEST_F(GatewayTest, ARequestsBodyPassesAndABrokenOneBreaksOff) {
   handle->request_body = "some bytes";
   EXPECT_EQ(ask(handle)->status, 200);
   EXPECT_TRUE(program->heard.ends_with("\r\n\r\na\r\nsome bytes\r\n0\r\n\r\n")) << program->heard;
+}
+
+class KeptServicesTest : public GatewayTest {
+ protected:
+  KeptServicesTest() { program->lasts = true; }
+  ExchangeHandle get(const std::string& by, Items more = {}, const std::string& method = "GET") {
+    more.emplace_back("X-Cay-Service-Token", by);
+    auto out = by_host("/", more);
+    out->request.method = method;
+    return ask(out);
+  }
+};
+
+TEST_F(KeptServicesTest, AConnectionThatAnsweredIsAskedAgainByTheSameLinkAlone) {
+  const std::string one = token(), other = token();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(get(one)->answer_body, "hello");
+  }
+  EXPECT_EQ(program->connections, 1);
+  EXPECT_EQ(program->requests, 3);
+  EXPECT_EQ(program->heard.find("Connection: close"), std::string::npos) << program->heard;
+  EXPECT_EQ(get(other)->status, 200);
+  EXPECT_EQ(program->connections, 2) << "nothing of one link's is left for another's";
+}
+
+TEST_F(KeptServicesTest, WhatCouldLeaveSomethingBehindIsNotKept) {
+  const std::string good = token();
+  const auto twice = [&](const char* what, auto&& request) {
+    program->connections = 0;
+    request();
+    request();
+    EXPECT_EQ(program->connections, 2) << what;
+    program->heard.clear();
+  };
+  twice("a body, which a service may leave unread", [&] { get(good, {{"Content-Length", "0"}}); });
+  twice("another method", [&] { get(good, {}, "POST"); });
+  const std::string answer = program->answer;
+  program->answer = answer + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+  twice("more than an answer", [&] { EXPECT_EQ(get(good)->answer_body, "hello"); });
+  program->answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+  twice("the service's word", [&] { get(good); });
+  program->answer = "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+  twice("HTTP/1.0", [&] { get(good); });
+  program->answer = answer;
+  program->chatters = true;
+  twice("what came unasked", [&] { get(good); });
+  program->chatters = false;
+  program->connections = 0;
+  get(good);
+  get(good);
+  EXPECT_EQ(program->connections, 1) << "the control";
+}
+
+TEST_F(KeptServicesTest, OneThatEndedMeanwhileIsAskedAnewAndNothingElseIs) {
+  const std::string good = token();
+  EXPECT_EQ(get(good)->status, 200);
+  program->drops = true;
+  EXPECT_EQ(get(good)->status, 200);
+  EXPECT_EQ(program->connections, 2);
+  EXPECT_EQ(program->requests, 3) << "it had said nothing to the second";
+  program->answer = "";
+  EXPECT_EQ(get(good)->status, 502) << "a new connection is asked once";
+}
+
+TEST_F(KeptServicesTest, AServerOfOneConnectionAtATimeIsNotHeldUp) {
+  const std::string one = token(), other = token();
+  program->one_at_a_time = true;
+  EXPECT_EQ(get(one)->status, 200);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(get(other)->status, 200);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, KeptServices::kIdle) << "it did not wait for the other's end of life";
+  EXPECT_EQ(program->connections, 2) << "the control: it had to wait for the first one's end";
+}
+
+TEST_F(KeptServicesTest, TheyEndAfterAMomentAndForOneThatWaits) {
+  KeptServices kept(loop.get_executor());
+  const auto made = [&] { return std::make_unique<ScriptedTunnel>(loop.get_executor(), program); };
+  const ServicePlace place{id, 80}, other{id, 81};
+  const LinkId key("a-link");
+  kept.keep(key, place, made());
+  kept.keep(key, other, made());
+  EXPECT_EQ(kept.size(), 2U);
+  {
+    const auto way = kept.make_way(place);
+    EXPECT_EQ(kept.size(), 1U);
+    kept.keep(key, place, made());
+    EXPECT_EQ(kept.size(), 1U) << "nor is one kept now";
+  }
+  kept.keep(key, place, made());
+  EXPECT_EQ(kept.size(), 2U);
+  for (std::size_t i = 0; i < 2 * KeptServices::kMostOfOne; ++i) kept.keep(key, place, made());
+  EXPECT_EQ(kept.size(), KeptServices::kMostOfOne + 1);
+  loop.restart();
+  loop.run_for(3 * KeptServices::kIdle);
+  EXPECT_EQ(kept.size(), 0U);
+  kept.end();
 }
 
 TEST_F(GatewayTest, AFilesLinkServesThatFileAlone) {

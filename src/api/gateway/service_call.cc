@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "async/deadline.h"
+#include "async/piped.h"
 #include "async/scope.h"
 #include "async/until_set.h"
 #include "http/text.h"
@@ -21,12 +23,20 @@ std::optional<std::uint64_t> length_of(const http::Headers& headers) {
   return value;
 }
 
+// Whether its connection may be asked again afterwards. With a body, a service that does not read it would take what
+// is left of it for the next request: that is how requests are smuggled.
+bool has_no_body(const http::RequestHead& head) {
+  return head.method == "GET" && !head.wants_websocket && !head.headers.get("Transfer-Encoding") && !head.headers.get("Content-Length") &&
+         !head.headers.get("Expect");
+}
+
 class ServiceCall {
  public:
-  ServiceCall(ExchangePtr exchange, ServiceRoute route, std::unique_ptr<core::Tunnel> tunnel, asio::any_io_executor executor)
-      : exchange_(std::move(exchange)), route_(std::move(route)), tunnel_(*tunnel), upstream_(std::move(tunnel)), over_(executor), cut_(executor), parts_(executor) {}
+  ServiceCall(ExchangePtr exchange, ServiceRoute route, core::Tunnel& tunnel, asio::any_io_executor executor)
+      : exchange_(std::move(exchange)), route_(std::move(route)), tunnel_(tunnel), upstream_(tunnel), over_(executor), cut_(executor), parts_(executor) {}
 
-  Task<void> run(http::Headers headers, std::shared_ptr<Event> withdrawn, Event& ending) {
+  // `starved`: called when the answer lets wait for itself; what it gives is kept until it has come.
+  Task<void> run(http::Headers headers, std::shared_ptr<Event> withdrawn, Event& ending, std::function<std::shared_ptr<void>()> starved) {
     const http::RequestHead& head = exchange_->head();
     http::UpstreamRequest request;
     request.method = head.method;
@@ -35,6 +45,7 @@ class ServiceCall {
     request.websocket = head.wants_websocket;
     request.chunked = head.headers.get("Transfer-Encoding").has_value();
     request.length = length_of(head.headers);
+    request.keep = has_no_body(head);
     const bool has_body = request.chunked || request.length.value_or(0) > 0;
     // A client that waits for "100 Continue" gets it before anything else is written to it.
     if (has_body && head.headers.get("Expect")) {
@@ -46,14 +57,22 @@ class ServiceCall {
     parts_.spawn(cut_when(std::move(withdrawn)));
     parts_.spawn(cut_when_ending(ending));
     if (has_body) parts_.spawn(upload());
+    if (starved) parts_.spawn(look_for_answer(std::move(starved)));
     parts_.spawn(answer());
     auto over = over_.wait();
     co_await parts_.until(std::move(over));
     if (!result_ && why_) co_return *std::move(why_);
     co_return std::move(result_);
   }
+  // What the service ended before it had said anything, and nobody else did: as if it had never been asked.
+  bool may_be_repeated() const { return upstream_.is_unanswered() && !cut_.is_set(); }
+  bool can_ask_again() const { return !cut_.is_set() && upstream_.can_ask_again(); }
 
  private:
+  asio::awaitable<void> look_for_answer(std::function<std::shared_ptr<void>()> starved) {
+    co_await sleep_for(KeptServices::kPatience);
+    if (!answered_) way_ = starved();
+  }
   asio::awaitable<void> cut_when(std::shared_ptr<Event> event) {
     co_await event->wait();
     cut();
@@ -94,6 +113,8 @@ class ServiceCall {
 
   Task<void> pass_answer() {
     CAY_CO_TRY(auto answer, co_await upstream_.read_head());  // a client that leaves ends it
+    answered_ = true;
+    way_.reset();
     auto headers = answer_headers(answer.headers, route_.form, route_.place);
     if (answer.status == 101) {
       auto switched = co_await switch_over(std::move(headers), answer.headers);
@@ -127,10 +148,13 @@ class ServiceCall {
   }
 
   // The answer's body. One that is cut short fails, and so breaks the client's connection.
-  class Body final : public ByteSource {
+  class Body final : public PipedSource {
    public:
     explicit Body(ServiceCall& call) : call_(call) {}
     Task<Bytes> next() override { return call_.upstream_.next(); }
+    std::optional<Bytes> come() override { return call_.upstream_.come(); }
+    bool can_splice() const override { return call_.upstream_.can_splice(); }
+    Task<KernelPipe> next_piped() override { return call_.upstream_.next_piped(); }
 
    private:
     ServiceCall& call_;
@@ -138,11 +162,13 @@ class ServiceCall {
 
   ExchangePtr exchange_;
   ServiceRoute route_;
-  core::Tunnel& tunnel_;     // upstream_ has it
+  core::Tunnel& tunnel_;
   http::Upstream upstream_;
   std::unique_ptr<ByteSource> body_;
   Bytes first_;         // of the body, read before the rest
   bool began_ = false;  // first_ is to be sent
+  bool answered_ = false;
+  std::shared_ptr<void> way_;  // for this call, by those that are kept
   std::optional<Error> why_;
   Result<void> result_;
   Event over_, cut_;
@@ -151,16 +177,26 @@ class ServiceCall {
 
 }  // namespace
 
-Task<void> pass_to_service(core::Cay& cay, ExchangePtr exchange, core::OpenLink link, ServiceRoute route,
+Task<void> pass_to_service(core::Cay& cay, KeptServices& kept, ExchangePtr exchange, core::OpenLink link, ServiceRoute route,
                            const std::function<bool(std::string_view)>& is_key, Event& ending) {
   Principal who;
   who.tenant = link.link.tenant;
   who.key_name = link.link.created_by;
   auto headers = request_headers(exchange->head(), route.form, route.place, is_key);
-  CAY_CO_TRY(auto tunnel, co_await cay.tunnels().open(std::move(who), route.place.sandbox.get(), route.place.port));
   const auto executor = co_await asio::this_coro::executor;
-  ServiceCall call(std::move(exchange), std::move(route), std::move(tunnel), executor);
-  auto done = co_await call.run(std::move(headers), link.ended, ending);
+  const bool alone = has_no_body(exchange->head());
+  if (auto tunnel = alone ? kept.take(link.link.id, route.place) : nullptr) {
+    ServiceCall call(exchange, route, *tunnel, executor);
+    auto done = co_await call.run(headers, link.ended, ending, nullptr);
+    if (done || !call.may_be_repeated()) {
+      if (done && call.can_ask_again()) kept.keep(link.link.id, route.place, std::move(tunnel));
+      co_return done;
+    }
+  }
+  CAY_CO_TRY(auto tunnel, co_await cay.tunnels().open(std::move(who), route.place.sandbox.get(), route.place.port));
+  ServiceCall call(std::move(exchange), route, *tunnel, executor);
+  auto done = co_await call.run(std::move(headers), link.ended, ending, [&] { return kept.make_way(route.place); });
+  if (done && call.can_ask_again()) kept.keep(link.link.id, route.place, std::move(tunnel));
   co_return done;
 }
 

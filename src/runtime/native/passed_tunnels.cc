@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "async/deadline.h"
+#include "async/piped.h"
 #include "os/unix_socket.h"
 #include "runtime/native/channel.h"
 #include "runtime/native/keeper_calls.h"
@@ -64,7 +65,7 @@ struct PassedTunnels::Desk {
   bool answered = true;  // the last question was: it can be asked another
 };
 
-class PassedTunnels::Tunnel final : public core::Tunnel {
+class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream {
  public:
   Tunnel(std::shared_ptr<PassedTunnels> group, StreamSocket socket) : group_(std::move(group)), socket_(std::move(socket)) {
     group_->open_.insert(this);
@@ -91,10 +92,7 @@ class PassedTunnels::Tunnel final : public core::Tunnel {
     }
     if (!failed) co_return Bytes(scratch.data(), got);
     if (failed != asio::error::eof) co_return fail(broke_off(failed.value()));
-    // The end of a program that was killed with its keeper, or whose breaking off was told to write(), is none.
-    if (write_failed_) co_return fail(broke_off(write_failed_.value()));
-    if (group_->line_->hung_up()) co_return fail(lost());
-    ended_ = true;
+    CAY_CO_CHECK(end());
     co_return Bytes();
   }
 
@@ -108,6 +106,35 @@ class PassedTunnels::Tunnel final : public core::Tunnel {
     co_await throw_if_cancelled();
     write_failed_ = failed;
     co_return broke_off(failed.value());
+  }
+
+  bool can_splice() const override { return !broken_ && !ended_; }
+  Task<KernelPipe> read_piped(std::size_t most) override {
+    if (broken_) co_return *broken_;
+    if (ended_) co_return KernelPipe();
+    ErrorCode failed;
+    CAY_CO_TRY(KernelPipe pipe, co_await take_from(socket_, most, failed));
+    if (broken_) co_return *broken_;
+    if (failed) co_return fail(broke_off(failed.value()));
+    if (pipe.empty()) {
+      CAY_CO_CHECK(end());
+    }
+    co_return pipe;
+  }
+  Task<void> write_piped(KernelPipe pipe) override {
+    if (broken_) co_return *broken_;
+    if (shut_) co_return Error{Code::kInvalidArgument, "tunnel_shut", "this side of the tunnel was ended already", 0};
+    ErrorCode failed;
+    co_await give_to(socket_, pipe, failed);
+    if (broken_) co_return *broken_;
+    if (!failed) co_return Result<void>();
+    write_failed_ = failed;
+    co_return broke_off(failed.value());
+  }
+  bool is_quiet() override {
+    if (broken_ || ended_ || shut_ || write_failed_) return false;
+    char byte = 0;
+    return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
 
   Task<void> shut_write() override {
@@ -124,6 +151,13 @@ class PassedTunnels::Tunnel final : public core::Tunnel {
   }
 
  private:
+  // What reads as the end. That of a program that was killed with its keeper, or whose breaking off was told to write(), is none.
+  Result<void> end() {
+    if (write_failed_) return fail(broke_off(write_failed_.value()));
+    if (group_->line_->hung_up()) return fail(lost());
+    ended_ = true;
+    return {};
+  }
   Error fail(Error error) {
     broken_ = std::move(error);
     return *broken_;

@@ -1,0 +1,42 @@
+// What a stream or a source may be besides: a socket of the kernel's, whose bytes need no copy on their way to another
+// such. Whoever passes bytes on asks for it by a dynamic_cast.
+#pragma once
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <cstddef>
+#include <optional>
+
+#include "async/kernel_pipe.h"
+#include "async/task.h"
+
+namespace cay {
+
+class PipedStream {
+ public:
+  virtual ~PipedStream() = default;
+  // Whether it is so now. The two below are read() and write() in all other respects; a pipe without bytes is the end.
+  virtual bool can_splice() const = 0;
+  virtual Task<KernelPipe> read_piped(std::size_t most) = 0;
+  virtual Task<void> write_piped(KernelPipe pipe) = 0;
+  // Nothing waits in it that was not read, and it has neither ended nor broken.
+  virtual bool is_quiet() = 0;
+};
+
+class PipedSource : public ByteSource {
+ public:
+  // What next() would give without waiting; nothing: it would wait, or fail.
+  virtual std::optional<Bytes> come() = 0;
+  // Whether next_piped() may be called for the next piece.
+  virtual bool can_splice() const = 0;
+  virtual Task<KernelPipe> next_piped() = 0;
+};
+
+using KernelSocket = asio::generic::stream_protocol::socket;
+
+// Waits until there is something to read, and takes at most `most` bytes. Without an error, an empty pipe is the end.
+Task<KernelPipe> take_from(KernelSocket& socket, std::size_t most, boost::system::error_code& failed);
+// As much as goes now. False: not all; `failed` says whether more may go later.
+bool give_now(KernelSocket& socket, KernelPipe& pipe, boost::system::error_code& failed);
+// Writes all of it, and lets the loop have its turn.
+asio::awaitable<void> give_to(KernelSocket& socket, KernelPipe& pipe, boost::system::error_code& failed);
+
+}  // namespace cay
