@@ -16,6 +16,7 @@
 #include "keeper/freezer.h"
 #include "keeper/guest_sockets.h"
 #include "keeper/loop.h"
+#include "keeper/notes.h"
 #include "keeper/pauser.h"
 #include "keeper/program_record.h"
 #include "keeper/reaper.h"
@@ -61,9 +62,10 @@ void run(const Context& given) {
   Slots slots(loop, context);
   Spawner spawner(loop, reaper, context);
   Server server(loop, context);
+  Notes notes(server);
   StdinBudget stdin_budget;
   SpoolBudget spool_budget(context.sandbox_spool_limit);
-  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget, spool_budget};
+  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget, spool_budget, notes};
   Readers readers(loop, server);
   Commands commands(shop, readers, most_running(context));
   Files files(shop);
@@ -77,6 +79,7 @@ void run(const Context& given) {
   end_of_all = [&commands, exit] { commands.shut_down(kStopPatienceMs, exit); };
   Server::Services services;
   services.commands = &commands;
+  services.notes = &notes;
   services.readers = &readers;
   services.files = &files;
   services.pauser = &pauser;
