@@ -91,7 +91,7 @@ void run(const Context& given) {
   services.tunnels = &tunnels;
   services.shut_down = [&commands, &programs](std::function<void()> done) {
     commands.shut_down(kStopPatienceMs, [&programs, done = std::move(done)] {
-      programs.catch_up();  // before the answer: after it, the launcher ends us
+      programs.close();  // before the answer: after it, the launcher ends us
       done();
     });
   };
@@ -107,7 +107,7 @@ void run(const Context& given) {
     });
   }
   loop.run();
-  programs.catch_up();
+  programs.close();
   ::_exit(0);
 }
 
