@@ -7,7 +7,7 @@ import time
 
 import httpx
 
-from harness import wait_until
+from harness import kill_keeper, wait_until
 
 
 def told(http):
@@ -141,3 +141,26 @@ def test_pruned_events_never_come_again(own_daemon, tmp_path):
         assert http.get("/api/v1/events", params={"after": 0}).json()["gap"] is not None, "nothing was pruned: the test tests nothing"
     expected = {(name, kind, state): 1 for name in [*names, "newer"] for kind, state in (("command.started", None), ("command.ended", "exited"))}
     assert dict(seen) == expected, {key: count for key, count in seen.items() if expected.get(key) != count}
+
+
+def test_daemon_and_keeper_killed_together(own_daemon):
+    """Nobody is left who remembers: the spool tells. What ran is lost, what had ended has its end, and each is told once."""
+    daemon = own_daemon()
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()["id"]
+        commands = f"/api/v1/sandboxes/{box}/commands"
+        for number in range(8):
+            body = {"id": f"done{number}", "argv": ["sh", "-c", f"exit {number}"], "wait": True}
+            http.post(commands, json=body).raise_for_status()
+        for number in range(4):
+            http.post(commands, json={"id": f"open{number}", "argv": ["sleep", "1000"], "wait": False, "timeout_s": 0}).raise_for_status()
+        daemon.kill()
+    kill_keeper(daemon, box)
+    daemon.start(listen=f"127.0.0.1:{daemon.port}")
+    with daemon.http() as http:
+        names = {f"done{number}" for number in range(8)} | {f"open{number}" for number in range(4)}
+        wait_until(lambda: names <= told(http)[1].keys(), "all ends")
+        starts, ends = told(http)
+    assert {name: len(events) for name, events in starts.items()} == dict.fromkeys(names, 1)
+    expected = {f"done{number}": [("exited", number)] for number in range(8)} | {f"open{number}": [("lost", None)] for number in range(4)}
+    assert {name: [(e["state"], e.get("exit_code")) for e in events] for name, events in ends.items()} == expected
