@@ -1,6 +1,6 @@
 // CommandLog: sees to it that the journal tells of every command's start and of its end, once each. A
 // command's state lives with its keeper, which tells both as numbered notes until they are on record
-// (docs/decisions/0015-notes.md): the number is written together with the event, so a restart knows what
+// (docs/decisions/0017-notes.md): the number is written together with the event, so a restart knows what
 // it is told again. Of keepers of before, and of those that are gone, what was missed is asked for.
 #pragma once
 #include <map>
