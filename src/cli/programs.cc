@@ -16,6 +16,7 @@ constexpr auto kLookEvery = std::chrono::milliseconds(200);
 constexpr auto kRetryFor = std::chrono::seconds(60);  // a daemon that restarts
 
 std::string text_of(const sdk::ProgramEvent& event) {
+  if (event.kind == "lost" && event.lost == 0) return "records may be missing here, nobody knows how many: the keeper was killed";
   if (event.kind == "lost") return std::to_string(event.lost) + " records are missing here: they came faster than they could be kept";
   if (event.kind == "full") return "the record is at its limit: what follows is not kept";
   if (event.kind == "life") return "the sandbox was started: nothing from before runs any more";

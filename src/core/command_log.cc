@@ -2,6 +2,9 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "async/deadline.h"
 
 namespace cay::core {
 namespace {
@@ -9,6 +12,7 @@ namespace {
 constexpr Millis kFlushAfter{10};      // commands come in bursts: one transaction for all of that time
 constexpr Millis kLookEvery{30'000};   // for ends whose word was lost
 constexpr UnixMillis kUnsure = 60'000;  // a start may be that much older than the newest event, untold
+constexpr Millis kConfirmLimit{2'000};  // for a keeper to hear what is on record; else it is told again later
 
 // The event about a command's start; its end adds to it.
 EventRecord event_about(const Entry& entry, const CommandId& id, std::string type, UnixMillis at) {
@@ -18,9 +22,9 @@ EventRecord event_about(const Entry& entry, const CommandId& id, std::string typ
   return event;
 }
 
-Task<void> attach(std::shared_ptr<Entry> entry, std::function<void(const Command&)> handler, asio::any_io_executor loop) {
+Task<void> attach(std::shared_ptr<Entry> entry, LiveSandbox::CommandHandlers handlers, asio::any_io_executor loop) {
   co_await asio::post(loop, asio::use_awaitable);  // whoever changes the state goes on first
-  if (entry->live) entry->live->on_command_end(std::move(handler));
+  if (entry->live) entry->live->on_commands(std::move(handlers));
   co_return Result<void>();
 }
 
@@ -29,16 +33,22 @@ Task<void> attach(std::shared_ptr<Entry> entry, std::function<void(const Command
 CommandLog::CommandLog(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs)
     : registry_(std::move(registry)), runtime_(runtime), jobs_(jobs), wake_(std::make_shared<Event>(jobs.loop())) {}
 
-Result<void> CommandLog::open() {
-  CAY_TRY(auto commands, registry_->store().open_commands());
-  for (auto& command : commands) open_[command.sandbox_id][command.command_id] = std::move(command);
+Result<void> CommandLog::look_back() {
   CAY_TRY(const UnixMillis newest, registry_->store().newest_event());
   unsure_since_ = newest - kUnsure;
+  return {};
+}
+
+Result<void> CommandLog::open() {
+  CAY_TRY(const auto marks, registry_->store().note_marks());
+  for (const auto& [id, mark] : marks) heard_[id] = mark;
+  CAY_TRY(auto commands, registry_->store().open_commands());
+  for (auto& command : commands) open_[command.sandbox_id][command.command_id] = std::move(command);
   for (const auto& entry : registry_->entries()) {
     if (entry->live) {
       listen(entry);
       jobs_.spawn(catch_up(entry));
-    } else if (open_.contains(entry->row.id)) {
+    } else if (open_.contains(entry->row.id) || entry->ended_unseen) {
       jobs_.spawn(settle(entry));
     }
   }
@@ -55,6 +65,7 @@ Task<void> CommandLog::run() {
       const bool waits = open_.contains(entry->row.id) || (early != early_.end() && early->first.first == entry->row.id);
       if (waits && entry->live) jobs_.spawn(catch_up(entry));
     }
+    if (!unconfirmed_.empty()) flush_soon();  // the store may take it now
   }
   co_return Result<void>();
 }
@@ -77,6 +88,7 @@ void CommandLog::on_state(const std::shared_ptr<Entry>& entry) {
       break;
     case SandboxState::kDeleting:
       open_.erase(entry->row.id);  // "sandbox.deleted" is the end of all in it
+      heard_.erase(entry->row.id);
       break;
     default:
       break;
@@ -85,62 +97,94 @@ void CommandLog::on_state(const std::shared_ptr<Entry>& entry) {
 
 // The connection is put into the entry right after its state: it is there when the job runs.
 void CommandLog::listen(const std::shared_ptr<Entry>& entry) {
-  std::function<void(const Command&)> handler = [this, alive = std::weak_ptr<bool>(flushing_),
-                                                 weak = std::weak_ptr<Entry>(entry)](const Command& command) {
+  LiveSandbox::CommandHandlers handlers;
+  handlers.ended = [this, alive = std::weak_ptr<bool>(flushing_), weak = std::weak_ptr<Entry>(entry)](const Command& command) {
     const auto of = weak.lock();
     if (!alive.expired() && of) ended(*of, command);
   };
+  handlers.note = [this, alive = std::weak_ptr<bool>(flushing_), weak = std::weak_ptr<Entry>(entry)](NoteMark mark, const Command& command) {
+    const auto of = weak.lock();
+    if (!alive.expired() && of) heard(of, mark, command);
+  };
   if (entry->live) {
-    entry->live->on_command_end(std::move(handler));
+    entry->live->on_commands(std::move(handlers));
     return;
   }
-  jobs_.spawn(attach(entry, std::move(handler), jobs_.loop()));
+  jobs_.spawn(attach(entry, std::move(handlers), jobs_.loop()));
 }
 
-void CommandLog::started(const Entry& entry, const Command& command, std::string trace) {
-  if (entry.erased) return;
+void CommandLog::heard(const std::shared_ptr<Entry>& entry, NoteMark mark, const Command& command) {
+  if (entry->erased || entry->removing()) return;  // "sandbox.deleted" will tell of all
+  NoteMark& last = heard_[entry->row.id];
+  unconfirmed_.insert(entry->row.id);
+  if (mark.life == last.life && mark.number <= last.number) return flush_soon();  // told again
+  last = mark;
+  if (command.end.state == CommandState::kRunning) {
+    note_start(*entry, command, trace_of(*entry, command.id), mark);
+  } else {
+    ended(*entry, command, mark);
+  }
+  flush_soon();
+}
+
+void CommandLog::starting(const Entry& entry, const CommandId& id, std::string trace) {
+  if (!trace.empty()) traces_[{entry.row.id, id}] = std::move(trace);
+}
+
+std::string CommandLog::trace_of(const Entry& entry, const CommandId& id) {
+  auto node = traces_.extract({entry.row.id, id});
+  return node ? std::move(node.mapped()) : std::string();
+}
+
+void CommandLog::started(const Entry& entry, const LiveSandbox& live, const CommandId& id, const Result<Command>& answer) {
+  std::string trace = trace_of(entry, id);
+  if (!answer || entry.erased || live.keeps_notes()) return;
+  const Command& command = *answer;
   if (command.known) {
     // Told already, unless it was ours and its first answer was lost with the connection.
     if (command.started_at < registry_->clock().wall() - kUnsure) return;
-    const auto known = registry_->store().knows_command(entry.row.id, command.id);
+    const auto known = registry_->store().knows_command(entry.row.tenant, entry.row.id, id, command.started_at);
     if (!known || *known) return;
   }
   note_start(entry, command, std::move(trace));
-  const auto early = early_.extract({entry.row.id, command.id});
+  const auto early = early_.extract({entry.row.id, id});
   if (early) ended(entry, early.mapped());
 }
 
-void CommandLog::ended(const Entry& entry, const Command& command) {
+void CommandLog::ended(const Entry& entry, const Command& command, NoteMark mark) {
   if (entry.erased || entry.removing() || command.end.state == CommandState::kRunning) return;
   const auto box = open_.find(entry.row.id);
   const auto found = box == open_.end() ? std::map<CommandId, OpenCommand>::iterator() : box->second.find(command.id);
   if (box == open_.end() || found == box->second.end()) {
-    early_[{entry.row.id, command.id}] = command;
+    // A note comes after its start's: then its end was told.
+    if (mark.life == 0) early_[{entry.row.id, command.id}] = command;
     return;
   }
   const OpenCommand open = std::move(found->second);
   box->second.erase(found);
   if (box->second.empty()) open_.erase(box);
   if (comparing_ > 0) ended_meanwhile_.insert({entry.row.id, command.id});
-  note_end(entry, command, open);
+  note_end(entry, command, open, mark);
 }
 
-void CommandLog::note_start(const Entry& entry, const Command& command, std::string trace) {
+void CommandLog::note_start(const Entry& entry, const Command& command, std::string trace, NoteMark mark) {
   const auto fresh = open_[entry.row.id].try_emplace(command.id, OpenCommand{entry.row.id, command.id, command.started_at, trace});
   if (!fresh.second) return;
   if (on_started) on_started(entry, command);
   EventRecord event = event_about(entry, command.id, "command.started", command.started_at);
   event.trace = std::move(trace);
+  event.note = mark;
   registry_->store().note_event(std::move(event));
   flush_soon();
 }
 
-void CommandLog::note_end(const Entry& entry, const Command& command, const OpenCommand& open) {
+void CommandLog::note_end(const Entry& entry, const Command& command, const OpenCommand& open, NoteMark mark) {
   const CommandEnd& end = command.end;
   EventRecord event = event_about(entry, command.id, "command.ended", end.ended_at != 0 ? end.ended_at : registry_->clock().wall());
   event.state = std::string(to_string(end.state));
   event.reason = end.reason;
   event.by = end.by;
+  event.note = mark;
   if (end.state == CommandState::kExited) event.exit_code = end.exit_code;
   if (end.signal != 0) event.signal = end.signal;
   if (on_ended) on_ended(entry, command, open);
@@ -187,8 +231,9 @@ void CommandLog::compare(const Entry& entry, const std::set<CommandId>& open_bef
       if (!runs) ended(entry, command);
       continue;
     }
+    if (entry.live && entry.live->keeps_notes()) continue;  // its note comes, or came
     if (ended_meanwhile_.contains({entry.row.id, command.id}) || command.started_at < unsure_since_) continue;
-    const auto known = registry_->store().knows_command(entry.row.id, command.id);
+    const auto known = registry_->store().knows_command(entry.row.tenant, entry.row.id, command.id, command.started_at);
     if (!known || *known) continue;
     early_.erase({entry.row.id, command.id});
     note_start(entry, command, {});
@@ -206,17 +251,34 @@ void CommandLog::compare(const Entry& entry, const std::set<CommandId>& open_bef
 void CommandLog::flush_soon() {
   if (stopped_ || *flushing_) return;
   *flushing_ = true;
-  jobs_.spawn(flush_job(registry_, wake_, flushing_));
+  jobs_.spawn(flush_job(this, registry_, wake_, flushing_));
 }
 
-Task<void> CommandLog::flush_job(std::shared_ptr<Registry> registry, std::shared_ptr<Event> wake,
+Task<void> CommandLog::flush_job(CommandLog* log, std::shared_ptr<Registry> registry, std::shared_ptr<Event> wake,
                                  std::weak_ptr<bool> flushing) {
   co_await wake->wait_until(deadline_in(kFlushAfter));
   const auto ours = flushing.lock();
   if (!ours) co_return Result<void>();  // the core closes, and writes what is left itself
   *ours = false;
   auto flushed = registry->store().flush_events();
+  if (flushed) log->confirm_all();  // `ours` says that it is there
   co_return flushed;
+}
+
+// All that was heard is written.
+void CommandLog::confirm_all() {
+  for (const auto& id : std::exchange(unconfirmed_, {})) {
+    const auto entry = registry_->by_id(id);
+    const auto last = heard_.find(id);
+    if (entry && entry->live && last != heard_.end()) jobs_.spawn(confirm(entry->live, last->second));
+  }
+}
+
+Task<void> CommandLog::confirm(std::shared_ptr<LiveSandbox> live, NoteMark through) {
+  auto telling = live->noted(through);
+  auto told = co_await with_deadline(std::move(telling), kConfirmLimit, "telling a keeper what is on record");
+  static_cast<void>(told);  // else it tells its notes again, and is told then
+  co_return Result<void>();
 }
 
 }  // namespace cay::core

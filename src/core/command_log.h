@@ -1,6 +1,7 @@
 // CommandLog: sees to it that the journal tells of every command's start and of its end, once each. A
-// command's state lives with its keeper: what was missed (the daemon was away, a word was lost) is asked
-// for. What is still open is in the store, so a restart goes on where it was.
+// command's state lives with its keeper, which tells both as numbered notes until they are on record
+// (docs/decisions/0017-notes.md): the number is written together with the event, so a restart knows what
+// it is told again. Of keepers of before, and of those that are gone, what was missed is asked for.
 #pragma once
 #include <map>
 #include <memory>
@@ -22,8 +23,12 @@ class CommandLog {
   Task<void> run();
   void stop();
 
-  // A start was answered. One that was known before is told already, or will be.
-  void started(const Entry& entry, const Command& command, std::string trace = {});
+  // Before anything is opened or recorded: how far the last daemon came.
+  Result<void> look_back();
+  // Around a start, whatever comes of it: what its span is to be known by.
+  void starting(const Entry& entry, const CommandId& id, std::string trace);
+  // It was answered, by `live`. One that was known before is told already, or will be.
+  void started(const Entry& entry, const LiveSandbox& live, const CommandId& id, const Result<Command>& answer);
   // The sandbox went to another state.
   void on_state(const std::shared_ptr<Entry>& entry);
 
@@ -34,24 +39,29 @@ class CommandLog {
 
  private:
   using Key = std::pair<SandboxId, CommandId>;
-  enum class Missing { kLost, kLeft };  // what becomes of open commands that nobody knows
-
   void listen(const std::shared_ptr<Entry>& entry);
-  void ended(const Entry& entry, const Command& command);
-  void note_start(const Entry& entry, const Command& command, std::string trace);
-  void note_end(const Entry& entry, const Command& command, const OpenCommand& open);
+  void heard(const std::shared_ptr<Entry>& entry, NoteMark mark, const Command& command);
+  void ended(const Entry& entry, const Command& command, NoteMark mark = {});
+  void note_start(const Entry& entry, const Command& command, std::string trace, NoteMark mark = {});
+  void note_end(const Entry& entry, const Command& command, const OpenCommand& open, NoteMark mark);
+  std::string trace_of(const Entry& entry, const CommandId& id);
+  void confirm_all();
+  static Task<void> confirm(std::shared_ptr<LiveSandbox> live, NoteMark through);
   Task<void> catch_up(std::shared_ptr<Entry> entry);
   Task<void> settle(std::shared_ptr<Entry> entry);
   void compare(const Entry& entry, const std::set<CommandId>& open_before, const std::vector<Command>& found);
   void flush_soon();
-  static Task<void> flush_job(std::shared_ptr<Registry> registry, std::shared_ptr<Event> wake,
+  static Task<void> flush_job(CommandLog* log, std::shared_ptr<Registry> registry, std::shared_ptr<Event> wake,
                               std::weak_ptr<bool> flushing);
 
   std::shared_ptr<Registry> registry_;
   Runtime& runtime_;
   Jobs& jobs_;
   std::map<SandboxId, std::map<CommandId, OpenCommand>> open_;
-  // Ends that came before their start was answered; told as soon as it is, or at the next look.
+  std::map<SandboxId, NoteMark> heard_;  // the last of each keeper's notes
+  std::set<SandboxId> unconfirmed_;    // their keepers are to be told once all is written
+  std::map<Key, std::string> traces_;  // of starts under way
+  // Of keepers without notes: ends that came before their start was answered; told as soon as it is, or at the next look.
   std::map<Key, Command> early_;
   int comparing_ = 0;             // looks under way
   std::set<Key> ended_meanwhile_; // while there are any

@@ -41,9 +41,16 @@ Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec as
 }
 
 Task<Command> CommandVerbs::start_job(Held held, CommandSpec spec, std::string trace) {
-  CAY_CO_TRY(Command command, co_await held.live->start(std::move(spec)));
-  log_.started(*held.entry, command, std::move(trace));
+  auto command = co_await started(held, std::move(spec), std::move(trace));
   co_return command;
+}
+
+Task<Command> CommandVerbs::started(const Held& held, CommandSpec spec, std::string trace) {
+  const CommandId id = spec.id;
+  log_.starting(*held.entry, id, std::move(trace));
+  auto answer = co_await held.live->start(std::move(spec));
+  log_.started(*held.entry, *held.live, id, answer);
+  co_return answer;
 }
 
 // While draining, a repeated start still finds its command.
@@ -71,8 +78,7 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
 Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec, std::string trace) {
   const CommandId id = spec.id;
   spec.reader_follows = true;
-  CAY_CO_TRY(Command command, co_await held.live->start(std::move(spec)));
-  log_.started(*held.entry, command, std::move(trace));
+  CAY_CO_TRY(Command command, co_await started(held, std::move(spec), std::move(trace)));
   const OutputOffsets from;
   CAY_CO_TRY(auto reader, co_await held.live->attach(id, from));
   co_return held_reader(std::move(reader), std::move(held), std::move(command));

@@ -27,6 +27,7 @@ class CommandVerbs : public Commands {
 
  private:
   Task<void> admitted(std::shared_ptr<LiveSandbox> live, CommandId id);
+  Task<Command> started(const Held& held, CommandSpec spec, std::string trace);
   Task<Command> start_job(Held held, CommandSpec spec, std::string trace);
   Task<Reader> run_job(Held held, CommandSpec spec, std::string trace);
   Task<std::vector<Command>> list_unsorted(Principal who, std::string ref);

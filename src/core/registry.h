@@ -29,6 +29,7 @@ struct Entry {
   std::optional<std::string> death;        // reported while it booted
   std::shared_ptr<Outcome<void>> removal;  // under way
   bool stopping = false;
+  bool ended_unseen = false;               // while no daemon was there
   bool erased = false;                     // the row is gone; whoever still holds the entry lets go
   bool unsaved = false;                    // the store could not be written: tried again by the timers
   bool network_required = false;           // its creation asked for a policy by name

@@ -153,6 +153,7 @@ Task<void> Restart::adopt(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSand
 }
 
 void Restart::rest(Entry& entry) {
+  entry.ended_unseen = true;
   Sandbox next = entry.row;
   next.state = SandboxState::kStopped;
   next.reason.clear();
@@ -161,6 +162,7 @@ void Restart::rest(Entry& entry) {
 }
 
 void Restart::fail(Entry& entry, std::string reason) {
+  entry.ended_unseen = true;
   Sandbox next = entry.row;
   next.state = SandboxState::kFailed;
   next.reason = std::move(reason);

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "keeper/keeper.h"
 #include "keeper/loop.h"
+#include "keeper/notes.h"
 #include "keeper/outbox.h"
 #include "keeper/output_pipe.h"
 #include "keeper/pausable_timer.h"
@@ -36,6 +37,7 @@ struct Workshop {
   Spawner& spawner;
   StdinBudget& stdin_budget;
   SpoolBudget& spool_budget;
+  Notes& notes;
 };
 
 class CommandEvents {

@@ -130,6 +130,7 @@ void Commands::on_started(Command& command, Result<void> result) {
   const auto found = entries_.find(id);
   if (result) {
     if (held_) command.stop_clocks();
+    shop_.notes.add(command.tape()->about);
     for (auto& action : waiting.mapped()) action(&found->second, nullptr);
     check_hold();
     return;
@@ -317,11 +318,7 @@ void Commands::on_output(Command& command) { readers_.on_output(command); }
 
 void Commands::on_ended(Command& command) {
   --live_;
-  wire::CommandMsg ended = command.tape()->about;
-  ended.argv.clear();  // may be long, and whoever wants them asks
-  ended.cwd.clear();
-  ended.user.clear();
-  shop_.outbox.event(wire::Type::kEnded, wire::encode(ended));
+  shop_.notes.add(command.tape()->about);
   readers_.on_ended(command);
   const auto found = entries_.find(command.id());
   if (found != entries_.end()) expire_later(found->first, found->second, 0);

@@ -17,6 +17,7 @@
 #include "keeper/guest_sockets.h"
 #include "keeper/lender.h"
 #include "keeper/loop.h"
+#include "keeper/notes.h"
 #include "keeper/pauser.h"
 #include "keeper/program_record.h"
 #include "keeper/reaper.h"
@@ -62,9 +63,10 @@ void run(const Context& given) {
   Slots slots(loop, context);
   Spawner spawner(loop, reaper, context);
   Server server(loop, context);
+  Notes notes(server);
   StdinBudget stdin_budget;
   SpoolBudget spool_budget(context.sandbox_spool_limit);
-  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget, spool_budget};
+  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget, spool_budget, notes};
   Readers readers(loop, server);
   Commands commands(shop, readers, most_running(context));
   Files files(shop);
@@ -79,6 +81,7 @@ void run(const Context& given) {
   end_of_all = [&commands, exit] { commands.shut_down(kStopPatienceMs, exit); };
   Server::Services services;
   services.commands = &commands;
+  services.notes = &notes;
   services.readers = &readers;
   services.files = &files;
   services.pauser = &pauser;
@@ -90,7 +93,7 @@ void run(const Context& given) {
   services.tunnels = &tunnels;
   services.shut_down = [&commands, &programs](std::function<void()> done) {
     commands.shut_down(kStopPatienceMs, [&programs, done = std::move(done)] {
-      programs.catch_up();  // before the answer: after it, the launcher ends us
+      programs.close();  // before the answer: after it, the launcher ends us
       done();
     });
   };
@@ -106,7 +109,7 @@ void run(const Context& given) {
     });
   }
   loop.run();
-  programs.catch_up();
+  programs.close();
   ::_exit(0);
 }
 

@@ -24,7 +24,7 @@ class Outbox {
   // A DATA frame without a copy of the bytes more than needed.
   virtual void send_data(ReplyTo to, const wire::Data& data) = 0;
   virtual bool room() const = 0;
-  // A word on channel 0 to whoever is the daemon now. Left out when there is no room or no daemon.
+  // A word on channel 0 to whoever is the daemon now.
   virtual void event(wire::Type /*type*/, const std::string& /*payload*/) {}
 
   template <wire::Message T>

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "keeper/command_state.h"
 #include "keeper/testing/local_keeper.h"
+#include "wire/spool_layout.h"
 
 namespace cay::keeper::testing {
 namespace {
@@ -124,7 +125,7 @@ TEST(OutputTest, PastItsLimitTheMiddleIsAGap) {
   EXPECT_EQ(got.end.out.gap_end, kBytes - kLimit / 2);
   struct stat info{};
   ASSERT_EQ(::stat((keeper.spool() + "/a/out").c_str(), &info), 0);
-  EXPECT_EQ(static_cast<std::uint64_t>(info.st_size), kLimit);
+  EXPECT_EQ(static_cast<std::uint64_t>(info.st_size), kLimit + wire::kRingMark);
   // From inside the gap, and from the last byte.
   const Output inside = client.attach("a", 700'000);
   ASSERT_EQ(inside.gaps.size(), 1U);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace cay::keeper {
 namespace {
@@ -58,6 +59,10 @@ Result<ProgramFile> ProgramFile::open(int spool_fd, std::uint64_t limit) {
     const auto read = wire::read_programs(std::string_view(bytes).substr(0, static_cast<std::size_t>(size)), SIZE_MAX);
     if (read.good == 0) break;
     out.size_ += read.good;
+    for (const auto& [at, message] : read.records) {
+      if (message.kind == static_cast<std::uint8_t>(ProgramKind::kLife)) out.cut_short_ = message.closes;
+      if (message.kind == static_cast<std::uint8_t>(ProgramKind::kClosed)) out.cut_short_ = false;
+    }
     out.full_ = read.records.back().second.kind == static_cast<std::uint8_t>(ProgramKind::kFull);
     if (read.damaged) break;
   }
@@ -93,6 +98,20 @@ void ProgramFile::add(const ProgramMsg& message) {
   tell_missing();
   (void)put(message);
   if (batch_.size() >= kBatch) flush();
+}
+
+void ProgramFile::begin_life(std::int64_t at_us) {
+  if (std::exchange(cut_short_, false)) add(marker(ProgramKind::kLost, at_us));
+  ProgramMsg life = marker(ProgramKind::kLife, at_us);
+  life.closes = true;
+  add(life);
+  flush();
+}
+
+void ProgramFile::close_life(std::int64_t at_us) {
+  if (full_) return;
+  add(marker(ProgramKind::kClosed, at_us));
+  flush();
 }
 
 void ProgramFile::flush() {
@@ -134,8 +153,7 @@ ProgramRecord::ProgramRecord(Loop& loop, const Context& context) : loop_(loop), 
   file_ = std::move(*file);
   if (file_.full()) return;
   ring_ = std::move(*ring);
-  file_.add(marker(ProgramKind::kLife, micros(CLOCK_REALTIME)));
-  file_.flush();
+  file_.begin_life(micros(CLOCK_REALTIME));
   watch_ = loop_.watch(context.program_ring_fd, EPOLLIN, [this](std::uint32_t) {
     watch_.want(0);
     timer_ = loop_.after(kGatherMs, [this] {
@@ -166,6 +184,12 @@ void ProgramRecord::catch_up() {
   // Nobody reads from here on; the kernel part counts what it cannot put down.
   watch_.reset();
   ring_ = ProgramRing();
+}
+
+void ProgramRecord::close() {
+  if (!ring_) return;
+  catch_up();
+  file_.close_life(micros(CLOCK_REALTIME));
 }
 
 }  // namespace cay::keeper

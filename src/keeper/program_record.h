@@ -18,6 +18,9 @@ class ProgramFile {
   // Goes on with what an earlier life wrote, without a torn tail.
   static Result<ProgramFile> open(int spool_fd, std::uint64_t limit = wire::kProgramFileLimit);
 
+  // Tells first if the life before ended without close_life(): what it had not written is missing.
+  void begin_life(std::int64_t at_us);
+  void close_life(std::int64_t at_us);
   void add(const wire::ProgramMsg& message);
   void add_lost(std::uint64_t count) { missing_ += count; }
   // Writes what was added. What the disk does not take is missing from then on.
@@ -38,6 +41,7 @@ class ProgramFile {
   std::int64_t last_at_us_ = 0;
   bool full_ = false;
   bool full_after_batch_ = false;
+  bool cut_short_ = false;        // the life before did not close
 };
 
 class ProgramRecord {
@@ -49,6 +53,8 @@ class ProgramRecord {
 
   // All that the kernel has told by now is on disk.
   void catch_up();
+  // The same when all has ended: what follows is no loss.
+  void close();
 
  private:
   Loop& loop_;

@@ -131,6 +131,43 @@ TEST_F(ProgramFileTest, AGapStandsWhereItIs) {
   EXPECT_EQ(found[3].lost, 7U);
 }
 
+TEST_F(ProgramFileTest, ALifeThatWasCutShortIsToldByTheNext) {
+  {
+    ProgramFile file = open();
+    file.begin_life(1);
+    file.add(start(1));
+    file.flush();
+  }  // killed
+  {
+    ProgramFile file = open();
+    file.begin_life(2);
+    file.add(start(2));
+    file.close_life(3);
+    file.add(start(3));  // the end of what was ending
+    file.flush();
+  }
+  ProgramFile file = open();
+  file.begin_life(4);
+  std::vector<ProgramKind> kinds;
+  for (const auto& message : messages()) kinds.push_back(kind(message));
+  using enum ProgramKind;
+  EXPECT_EQ(kinds, (std::vector<ProgramKind>{kLife, kStart, kLost, kLife, kStart, kClosed, kStart, kLife}));
+  EXPECT_EQ(messages()[2].lost, 0U);
+}
+
+TEST_F(ProgramFileTest, ALifeOfAnOlderKeeperThatDidNotCloseIsNoLoss) {
+  {
+    ProgramFile file = open();
+    ProgramMsg life = start(0);
+    life.kind = static_cast<std::uint8_t>(ProgramKind::kLife);
+    file.add(life);
+    file.flush();
+  }
+  ProgramFile file = open();
+  file.begin_life(2);
+  EXPECT_EQ(messages().size(), 2U);
+}
+
 TEST_F(ProgramFileTest, WhatTheDiskDoesNotTakeIsCounted) {
   ProgramFile one = open();
   one.add(start(1));

@@ -51,6 +51,68 @@ class RecallTest : public ::testing::Test {
   std::filesystem::path record(const std::string& id) const { return std::filesystem::path(first.spool()) / id / "record"; }
 };
 
+// Of an output past its limit all bytes are counted, and the newest are there.
+TEST_F(RecallTest, ALostCommandsRingIsWhatItWas) {
+  std::string whole;
+  for (int n = 1; n <= 30'000; ++n) whole += std::to_string(n) + "\n";
+  {
+    Client client = first.client();
+    wire::StartCommand request = shell("open", "seq 1 30000; echo begun >&2; exec sleep 600");
+    request.spool_limit = 8192;
+    client.start(request);
+    wire::Attach attach;
+    attach.command_id = "open";
+    attach.credit = 1 << 20;
+    const std::uint32_t channel = client.ask(Type::kAttach, attach);
+    std::string err;
+    while (err.empty()) {  // on both streams: one that was read last was also written last, but for the other's turn
+      const wire::Frame frame = client.next(channel);
+      const auto data = type_of(frame) == Type::kData ? wire::decode_data(frame.payload) : std::nullopt;
+      if (data && data->stream == 2) err = data->bytes;
+    }
+    for (wire::CommandMsg now = get(client, "open"); now.out.bytes < whole.size();) now = get(client, "open");
+  }
+  end_first();
+  Client client = next_life();
+  const Output open = client.attach("open");
+  EXPECT_EQ(state(open.end), CommandState::kLost);
+  EXPECT_EQ(open.end.out.bytes, whole.size());
+  EXPECT_EQ(open.end.err.bytes, 6U);
+  ASSERT_EQ(open.gaps.size(), 1U);
+  EXPECT_EQ(open.gaps[0].offset, 4096U);
+  EXPECT_EQ(open.gaps[0].length, whole.size() - 8192);
+  EXPECT_EQ(open.out, whole.substr(0, 4096) + whole.substr(whole.size() - 4096));
+}
+
+// Killed in the middle of it: whatever is offered is what was written there.
+TEST_F(RecallTest, ARingThatWasBeingWrittenIsNoLie) {
+  {
+    Client client = first.client();
+    wire::StartCommand request = shell("open", "exec seq 1 1000000000");
+    request.spool_limit = 1 << 20;
+    client.start(request);
+    while (get(client, "open").out.bytes < (8U << 20)) continue;
+  }
+  end_first();
+  Client client = next_life();
+  const Output open = client.attach("open");
+  EXPECT_GE(open.end.out.bytes, 8U << 20);
+  ASSERT_EQ(open.gaps.size(), 1U);
+  const std::uint64_t tail = open.gaps[0].offset + open.gaps[0].length;
+  EXPECT_GE(open.end.out.bytes - tail, 256U << 10) << "the newest bytes are there";
+  // By its offset every byte of `seq` is known: n lines of d digits each take n * (d + 1) bytes.
+  std::string kept = open.out.substr(open.gaps[0].offset);
+  kept.erase(0, kept.find('\n') + 1);
+  std::uint64_t number = std::stoull(kept), at = open.end.out.bytes - kept.size(), expected = 0;
+  for (std::uint64_t first_of = 1, digits = 1; first_of <= number; first_of *= 10, ++digits) {
+    expected += (std::min(number, first_of * 10) - first_of) * (digits + 1);
+  }
+  EXPECT_EQ(at, expected) << number;
+  std::string again;
+  while (again.size() < kept.size()) again += std::to_string(number++) + "\n";
+  EXPECT_TRUE(again.substr(0, kept.size()) == kept) << "the tail is the sequence itself";
+}
+
 TEST_F(RecallTest, EndsOutputAndIdsAreKnownInTheNextLife) {
   {
     Client client = first.client();

@@ -68,6 +68,7 @@ void Server::accept_all() {
     events.on_frame = [this, self](wire::Frame frame) { on_frame(*self, std::move(frame)); };
     events.on_room = [this, self] {
       if (self != daemon_) return;
+      services_.notes->pump();  // before a listing: nothing is listed whose note is still to come
       services_.readers->pump();
       services_.files->pump();
       services_.tunnels->pump();
@@ -84,6 +85,7 @@ void Server::accept_all() {
     hello.witness = context_.witness;
     hello.build = context_.build;
     hello.passes_sockets = passes_sockets_;
+    hello.notes = true;
     peer.connection->send(Type::kHello, 0, wire::encode(hello));
   }
 }
@@ -118,6 +120,7 @@ void Server::greet(Peer& peer, const wire::Frame& frame) {
     on_close(old);
   }
   daemon_ = &peer;
+  services_.notes->daemon_came(hello->notes);
   services_.commands->daemon_returned();
 }
 
@@ -143,6 +146,7 @@ void Server::pass_socket(Peer& peer, const wire::Frame& frame) {
 void Server::leave() {
   daemon_ = nullptr;
   listings_.clear();
+  services_.notes->daemon_left();
   services_.commands->daemon_left();
   services_.readers->orphan_all();
   services_.files->cancel_all();
@@ -174,7 +178,7 @@ void Server::send_data(ReplyTo to, const wire::Data& data) {
 }
 
 void Server::event(Type type, const std::string& payload) {
-  if (room()) daemon_->connection->send(type, 0, payload);
+  if (daemon_ != nullptr) daemon_->connection->send(type, 0, payload);
 }
 
 bool Server::room() const { return daemon_ != nullptr && daemon_->connection->room(); }
@@ -232,6 +236,11 @@ void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
       return decoded<wire::FileOp>(to, payload, [&](auto request) { services_.files->start(to, std::move(request)); });
     case Type::kOpenTunnel:
       return decoded<wire::OpenTunnel>(to, payload, [&](auto request) { services_.tunnels->open(to, request); });
+    case Type::kNoted:
+      return decoded<wire::Noted>(to, payload, [&](const auto& request) {
+        services_.notes->noted(request);
+        ok(to);
+      });
     case Type::kStats:
       return send(to, Type::kStatsReply, services_.stats());
     case Type::kPause:
@@ -240,6 +249,7 @@ void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
       return services_.pauser->resume(to);
     case Type::kShutdown:
       return services_.shut_down([this, to] {
+        services_.notes->pump(true);  // the last ends come before the answer
         ok(to);
         if (daemon_ == nullptr) return services_.exit();
         daemon_->connection->close_after_flush();

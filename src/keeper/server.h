@@ -13,6 +13,7 @@
 #include "keeper/files.h"
 #include "keeper/keeper.h"
 #include "keeper/loop.h"
+#include "keeper/notes.h"
 #include "keeper/outbox.h"
 #include "keeper/pauser.h"
 #include "keeper/readers.h"
@@ -27,6 +28,7 @@ class Server : public Outbox {
 
   struct Services {
     Commands* commands = nullptr;
+    Notes* notes = nullptr;
     Readers* readers = nullptr;
     Files* files = nullptr;
     Pauser* pauser = nullptr;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace cay::keeper {
 
@@ -83,6 +84,13 @@ void SpoolStream::update_gap() {
   }
 }
 
+void SpoolStream::mark_ring(std::uint64_t until) {
+  const std::string mark = wire::ring_mark({.bytes = extent_.bytes, .until = until, .lost_before = lost_before_});
+  const std::size_t done = write_at(mark, extent_.ring_begin + extent_.ring_size);
+  if (done < mark.size() || std::exchange(marked_, true) || budget_ == nullptr) return;
+  budget_->take(mark.size());
+}
+
 bool SpoolStream::append(std::string_view bytes) {
   bool layout_changed = false;
   if (abandoned_) {
@@ -122,10 +130,12 @@ bool SpoolStream::append(std::string_view bytes) {
         extent_.ring_begin + (extent_.bytes - extent_.ring_begin) % extent_.ring_size;
     const std::uint64_t room = extent_.ring_begin + extent_.ring_size - position;
     const auto run = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()));
+    mark_ring(extent_.bytes + run);
     const std::size_t done = write_at(bytes.substr(0, run), position);
     extent_.bytes += run;
     bytes.remove_prefix(run);
     if (done < run) lost_before_ = extent_.bytes;
+    mark_ring(extent_.bytes);
   }
   update_gap();
   return layout_changed;

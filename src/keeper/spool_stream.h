@@ -47,6 +47,8 @@ class SpoolStream {
   bool disk_is_short() const;
   bool start_ring(std::uint64_t size_on_disk);
   void update_gap();
+  // Tells on disk how far the ring is, `until` included if a write is about to begin.
+  void mark_ring(std::uint64_t until);
   // Writes a run that lies in one piece; returns how many bytes the disk took.
   std::size_t write_at(std::string_view bytes, std::uint64_t position);
 
@@ -59,6 +61,7 @@ class SpoolStream {
   std::uint64_t lost_before_ = 0;  // ring bytes below this offset were refused by the disk
   bool abandoned_ = false;
   bool all_lost_ = false;
+  bool marked_ = false;
   wire::ExtentMsg extent_;
   UniqueFd file_;
 };

@@ -59,6 +59,11 @@ std::uint64_t size_of(int dir, const char* name) {
   return ::fstatat(dir, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
 }
 
+wire::SpoolFile look_at(int dir, const char* name, const wire::ExtentMsg& stream) {
+  const UniqueFd file(::openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return wire::look_at(file.get(), stream);
+}
+
 UniqueFd open_directory(int spool, const std::string& id) {
   return UniqueFd(::openat(spool, id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
@@ -145,7 +150,7 @@ std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id, c
   }
   wire::CommandMsg& message = record->message;
   if (message.state != kStateRunning) return std::move(message);
-  wire::settle(message, size_of(dir.get(), wire::kSpoolOut), size_of(dir.get(), wire::kSpoolErr), boot_id);
+  wire::settle(message, look_at(dir.get(), wire::kSpoolOut, message.out), look_at(dir.get(), wire::kSpoolErr, message.err), boot_id);
   wire::CommandMsg news = message;
   news.argv = {};
   // A torn tail goes first: nothing behind it would ever be read. If the disk refuses now, the next life tries again.

@@ -12,6 +12,12 @@
 
 namespace cay {
 
+// A note of a keeper's (docs/wire.md): the numbers of one life of a keeper are 1, 2, 3 …
+struct NoteMark {
+  std::uint64_t life = 0;    // 0: none
+  std::uint64_t number = 0;
+};
+
 struct EventRecord {
   std::uint64_t seq = 0;      // 1, 2, 3 … of the tenant, without holes
   TenantId tenant;
@@ -28,6 +34,7 @@ struct EventRecord {
   std::optional<int> exit_code;
   std::optional<int> signal;
   std::string trace;          // traceparent of the command's span; kept while it runs, never shown
+  NoteMark note;              // that it was told by; written with it, never shown
 };
 
 struct EventQuery {

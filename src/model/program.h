@@ -11,7 +11,7 @@ enum class ProgramKind : std::uint8_t {
   kExec = 2,   // it runs `path` with `args` from now on
   kEnd = 3,    // its last thread ended
   kLife = 4,   // the sandbox was started: nothing from before runs any more
-  kLost = 5,   // `lost` records are missing here
+  kLost = 5,   // `lost` records are missing here; 0: nobody knows how many, the keeper died
   kFull = 6,   // the record is at its limit: nothing follows
 };
 

@@ -102,7 +102,8 @@ Result<std::vector<std::string>> remove_without_disk(Database& db, const std::se
   }
   std::vector<std::string> names;
   for (const auto& [id, name] : gone) {
-    for (const char* sql : {"DELETE FROM sandbox WHERE id = ?", "DELETE FROM open_command WHERE sandbox_id = ?"}) {
+    for (const char* sql : {"DELETE FROM sandbox WHERE id = ?", "DELETE FROM open_command WHERE sandbox_id = ?",
+                            "DELETE FROM note_mark WHERE sandbox_id = ?"}) {
       CAY_TRY(Statement row, db.prepare_once(sql));
       CAY_CHECK(row.bind(id).run());
     }

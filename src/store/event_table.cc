@@ -117,6 +117,10 @@ Result<void> EventTable::write_one(const EventRecord& event) {
     CAY_TRY(Statement row, db_.prepare("DELETE FROM open_command WHERE sandbox_id = ? AND command_id = ?"));
     CAY_CHECK(row.bind(event.sandbox_id.get()).bind(event.command_id.get()).run());
   }
+  if (event.note.life != 0) {
+    CAY_TRY(Statement row, db_.prepare("INSERT OR REPLACE INTO note_mark (sandbox_id, life, number) VALUES (?, ?, ?)"));
+    CAY_CHECK(row.bind(event.sandbox_id.get()).bind(stored(event.note.life)).bind(stored(event.note.number)).run());
+  }
   return prune(event.tenant, seq, pruned);
 }
 
@@ -143,10 +147,13 @@ Result<void> EventTable::prune(const TenantId& tenant, std::uint64_t last, std::
     if (found) through = counted(row.number(0));
   }
   skipped_[tenant] = holes - std::min(holes, through - pruned - removed);
+  {
+    CAY_TRY(Statement count, db_.prepare("UPDATE event_count SET pruned_through = ?1, pruned_at = max(pruned_at, coalesce("
+                                         "(SELECT max(at) FROM event WHERE tenant = ?2 AND seq <= ?1), 0)) WHERE tenant = ?2"));
+    CAY_CHECK(count.bind(stored(through)).bind(tenant.get()).run());
+  }
   CAY_TRY(Statement rows, db_.prepare("DELETE FROM event WHERE tenant = ? AND seq <= ?"));
-  CAY_CHECK(rows.bind(tenant.get()).bind(stored(through)).run());
-  CAY_TRY(Statement count, db_.prepare("UPDATE event_count SET pruned_through = ? WHERE tenant = ?"));
-  return count.bind(stored(through)).bind(tenant.get()).run();
+  return rows.bind(tenant.get()).bind(stored(through)).run();
 }
 
 Result<EventPage> EventTable::read(const TenantId& tenant, const EventQuery& query) {
@@ -205,12 +212,32 @@ Result<std::vector<OpenCommand>> EventTable::open_commands() {
   }
 }
 
-Result<void> EventTable::forget_open_commands(const SandboxId& sandbox) {
-  CAY_TRY(Statement rows, db_.prepare("DELETE FROM open_command WHERE sandbox_id = ?"));
-  return rows.bind(sandbox.get()).run();
+Result<void> EventTable::forget_commands(const SandboxId& sandbox) {
+  {
+    CAY_TRY(Statement rows, db_.prepare("DELETE FROM open_command WHERE sandbox_id = ?"));
+    CAY_CHECK(rows.bind(sandbox.get()).run());
+  }
+  CAY_TRY(Statement row, db_.prepare("DELETE FROM note_mark WHERE sandbox_id = ?"));
+  return row.bind(sandbox.get()).run();
 }
 
-Result<bool> EventTable::knows_command(const SandboxId& sandbox, const CommandId& command) {
+Result<std::map<SandboxId, NoteMark>> EventTable::note_marks() {
+  CAY_TRY(Statement rows, db_.prepare_once("SELECT sandbox_id, life, number FROM note_mark"));
+  std::map<SandboxId, NoteMark> out;
+  for (;;) {
+    CAY_TRY(const bool row, rows.step());
+    if (!row) return out;
+    out[SandboxId(rows.text(0))] = {counted(rows.number(1)), counted(rows.number(2))};
+  }
+}
+
+Result<bool> EventTable::knows_command(const TenantId& tenant, const SandboxId& sandbox, const CommandId& command,
+                                       UnixMillis started_at) {
+  {
+    CAY_TRY(Statement row, db_.prepare("SELECT 1 FROM event_count WHERE tenant = ? AND pruned_through > 0 AND pruned_at >= ?"));
+    CAY_TRY(const bool found, row.bind(tenant.get()).bind(started_at).step());
+    if (found) return true;
+  }
   CAY_TRY(Statement row, db_.prepare("SELECT 1 FROM event WHERE sandbox_id = ? AND command_id = ? AND command_id <> '' LIMIT 1"));
   CAY_TRY(const bool found, row.bind(sandbox.get()).bind(command.get()).step());
   if (found) return true;

@@ -1,6 +1,7 @@
 // EventTable: the journal's rows. Writing happens inside a transaction of the caller's.
 #pragma once
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "model/event.h"
@@ -31,8 +32,9 @@ class EventTable {
 
   Result<EventPage> read(const TenantId& tenant, const EventQuery& query);
   Result<std::vector<OpenCommand>> open_commands();
-  Result<void> forget_open_commands(const SandboxId& sandbox);
-  Result<bool> knows_command(const SandboxId& sandbox, const CommandId& command);
+  Result<void> forget_commands(const SandboxId& sandbox);  // what is open, and its keeper's notes
+  Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox, const CommandId& command, UnixMillis started_at);
+  Result<std::map<SandboxId, NoteMark>> note_marks();
   Result<UnixMillis> newest();
 
  private:

@@ -115,8 +115,8 @@ TEST_F(EventTableTest, OpenCommandsAreThoseWithoutAnEnd) {
   ASSERT_EQ(left->size(), 1u);
   EXPECT_EQ(left->at(0).command_id.get(), "c2");
   EXPECT_EQ(left->at(0).trace, "t");
-  EXPECT_TRUE(*store->knows_command(SandboxId("1"), CommandId("c1")));
-  EXPECT_FALSE(*store->knows_command(SandboxId("1"), CommandId("c3")));
+  EXPECT_TRUE(*store->knows_command(TenantId("a"), SandboxId("1"), CommandId("c1"), 7));
+  EXPECT_FALSE(*store->knows_command(TenantId("a"), SandboxId("1"), CommandId("c3"), 7));
   EXPECT_EQ(*store->newest_event(), 7);
 }
 
@@ -132,6 +132,44 @@ TEST_F(EventTableTest, OldOnesGoAndTheGapIsTold) {
   EXPECT_LE(page.items.size(), 25u);
   EXPECT_EQ(page.items.back().seq, 100u);
   EXPECT_EQ(all(page.gap_end).gap_begin, 0u);
+}
+
+// A command is not told again because its events are no longer kept.
+TEST_F(EventTableTest, WhatMayHaveBeenPrunedCountsAsKnown) {
+  for (int i = 0; i < 100; ++i) {
+    EventRecord event = command("command.started", "c" + std::to_string(i));
+    event.at = 1000 + i;
+    store->note_event(std::move(event));
+  }
+  ASSERT_TRUE(store->flush_events());
+  open();
+  const auto pruned = static_cast<UnixMillis>(1000 + all().gap_end - 1);  // when the last of them happened
+  EXPECT_TRUE(*store->knows_command(TenantId("a"), SandboxId("1"), CommandId("c0"), 1000));
+  EXPECT_TRUE(*store->knows_command(TenantId("a"), SandboxId("1"), CommandId("other"), pruned));
+  EXPECT_FALSE(*store->knows_command(TenantId("a"), SandboxId("1"), CommandId("other"), pruned + 1));
+  EXPECT_FALSE(*store->knows_command(TenantId("b"), SandboxId("1"), CommandId("other"), 1000));
+}
+
+TEST_F(EventTableTest, ANotesNumberIsWrittenWithItsEventAndGoesWithItsSandbox) {
+  ASSERT_TRUE(store->insert(box("1")));
+  EventRecord event = command("command.started", "c1");
+  event.note = {(std::uint64_t{1} << 62) + 3, 41};
+  store->note_event(event);
+  open();
+  EXPECT_TRUE(store->note_marks()->empty());  // it was not written: neither is on record
+  store->note_event(event);
+  event.note.number = 42;
+  event.type = "command.ended";
+  store->note_event(event);
+  ASSERT_TRUE(store->flush_events());
+  open();
+  const auto marks = store->note_marks();
+  ASSERT_TRUE(marks);
+  ASSERT_EQ(marks->size(), 1u);
+  EXPECT_EQ(marks->at(SandboxId("1")).life, (std::uint64_t{1} << 62) + 3);
+  EXPECT_EQ(marks->at(SandboxId("1")).number, 42u);
+  ASSERT_TRUE(store->erase(SandboxId("1")));
+  EXPECT_TRUE(store->note_marks()->empty());
 }
 
 TEST_F(EventTableTest, EachTenantCountsForItself) {

@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 7> kSteps = {
+constexpr std::array<const char*, 8> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -159,6 +159,18 @@ CREATE INDEX link_of_sandbox ON link (sandbox_id);
 ALTER TABLE sandbox ADD COLUMN network_state TEXT NOT NULL DEFAULT 'off';
 ALTER TABLE sandbox ADD COLUMN network_reason TEXT NOT NULL DEFAULT '';
 UPDATE sandbox SET policy = 'off';
+)sql",
+    // note_mark: the last note of a sandbox's keeper that is on record. pruned_at: no event that happened later was
+    // pruned; of what was pruned before nobody knows, so what the journal has counts.
+    R"sql(
+CREATE TABLE note_mark (
+  sandbox_id TEXT PRIMARY KEY,
+  life       INTEGER NOT NULL,
+  number     INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+ALTER TABLE event_count ADD COLUMN pruned_at INTEGER NOT NULL DEFAULT 0;
+UPDATE event_count SET pruned_at = coalesce((SELECT max(at) FROM event WHERE event.tenant = event_count.tenant), 0)
+  WHERE pruned_through > 0;
 )sql",
 };
 

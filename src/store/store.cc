@@ -198,9 +198,11 @@ class SqliteStore : public core::Store {
   }
   Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override { return journal_.read(tenant, query); }
   Result<std::vector<OpenCommand>> open_commands() override { return journal_.open_commands(); }
-  Result<bool> knows_command(const SandboxId& sandbox, const CommandId& command) override {
-    return journal_.knows_command(sandbox, command);
+  Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox, const CommandId& command,
+                             UnixMillis started_at) override {
+    return journal_.knows_command(tenant, sandbox, command, started_at);
   }
+  Result<std::map<SandboxId, NoteMark>> note_marks() override { return journal_.note_marks(); }
   Result<UnixMillis> newest_event() override { return journal_.newest(); }
   Result<void> put_usage(const std::vector<UsageRow>& rows) override { return usage_.put(rows); }
   Result<std::vector<UsageRow>> usage_rows() override { return usage_.rows(); }
@@ -223,7 +225,7 @@ class SqliteStore : public core::Store {
   // is gone with it, and its commands.
   Result<void> commit(Transaction transaction, const EventRecord* event, const SandboxId* erased = nullptr) {
     auto done = journal_.write(event);
-    if (done && erased != nullptr) done = journal_.forget_open_commands(*erased);
+    if (done && erased != nullptr) done = journal_.forget_commands(*erased);
     if (done) done = transaction.commit();
     if (!done) {
       journal_.rolled_back();

@@ -307,6 +307,25 @@ VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '
 
 INSTANTIATE_TEST_SUITE_P(Schemas, EveryOldSchema, ::testing::Range(1, schema_version() + 1));
 
+// Of the events that an older daemon pruned nobody knows when they happened: none of them is told again.
+TEST(StoreFile, WhatAnOlderDaemonPrunedIsNotToldAgain) {
+  constexpr int kBeforeNotes = 7;
+  TempDir dir;
+  {
+    auto db = Database::open(dir.path + "/state.db");
+    ASSERT_TRUE(migrate(**db, kBeforeNotes));
+    ASSERT_TRUE((*db)->execute(R"sql(
+INSERT INTO event_count VALUES ('a', 12, 11), ('b', 1, 0);
+INSERT INTO event VALUES ('a', 12, 500, 'sandbox.started', '1', 'box', '{}', '', '', '', '', NULL, NULL),
+                         ('b', 1, 500, 'sandbox.started', '2', 'box', '{}', '', '', '', '', NULL, NULL))sql"));
+  }
+  auto store = open_store(dir.path);
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_TRUE(*(*store)->knows_command(TenantId("a"), SandboxId("1"), CommandId("c"), 500));
+  EXPECT_FALSE(*(*store)->knows_command(TenantId("a"), SandboxId("1"), CommandId("c"), 501));
+  EXPECT_FALSE(*(*store)->knows_command(TenantId("b"), SandboxId("2"), CommandId("c"), 500));
+}
+
 TEST(StoreFile, AnInterruptedMigrationLeavesTheOldVersion) {
   TempDir dir;
   auto db = Database::open(dir.path + "/state.db");

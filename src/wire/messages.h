@@ -46,7 +46,10 @@ enum class Type : std::uint16_t {
   kPause = 53,        // Empty -> kOk once every command is held still
   kResume = 54,       // Empty -> kOk
   kEnded = 56,        // keeper -> daemon, channel 0: CommandMsg of a command that ended, without its argv,
-                      // cwd and user. A hint: left out when the connection has no room
+                      // cwd and user. A hint: left out when the connection has no room. Only to a daemon that
+                      // takes no notes
+  kNote = 57,         // keeper -> daemon, channel 0: NoteMsg. Sent again on every connection until kNoted
+  kNoted = 58,        // Noted -> kOk
 
   // A TCP connection to the sandbox's own loopback. Then, both ways: kData under credit, kEof at each
   // direction's end; kOk when both ended, kError when the connection broke. kCancel resets it.
@@ -83,9 +86,10 @@ struct Hello {
   std::string witness;     // keeper only: "outside" | "inside"
   std::string build;       // program version
   bool passes_sockets = false;  // keeper only: serves "tunnel", with a descriptor beside its kTunnelOpen
+  bool notes = false;      // keeper: sends kNote; daemon: answers them with kNoted
   template <class V> void fields(V& v) {
     v(1, min_version); v(2, max_version); v(3, role); v(4, boot_id); v(5, instance);
-    v(6, sandbox_id); v(7, witness); v(8, build); v(9, passes_sockets);
+    v(6, sandbox_id); v(7, witness); v(8, build); v(9, passes_sockets); v(10, notes);
   }
 };
 
@@ -191,6 +195,21 @@ struct CommandMsg {
     v(24, ttl_ms); v(25, boot_id); v(26, argv_truncated);
     v(27, ended_boot_ms);
   }
+};
+
+// That a command started (state running) or ended, told once: the number is the keeper's own, 1, 2, 3 … of its life.
+struct NoteMsg {
+  std::uint64_t life = 0;   // of this keeper: another one begins anew
+  std::uint64_t number = 0;
+  CommandMsg command;       // without its argv, cwd and user
+  template <class V> void fields(V& v) { v(1, life); v(2, number); v(3, command); }
+};
+
+// All notes of that life up to that number are on record: they are not sent again.
+struct Noted {
+  std::uint64_t life = 0;
+  std::uint64_t through = 0;
+  template <class V> void fields(V& v) { v(1, life); v(2, through); }
 };
 
 struct Attach {

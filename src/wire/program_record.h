@@ -23,8 +23,9 @@ enum class ProgramKind : std::uint8_t {
   kExec = 2,   // it runs `path` with `args` from now on
   kEnd = 3,    // its last thread ended
   kLife = 4,   // the sandbox was started: nothing from before runs any more
-  kLost = 5,   // `lost` records are missing here
+  kLost = 5,   // `lost` records are missing here; 0: nobody knows how many, the keeper died
   kFull = 6,   // the record is at its limit: nothing follows
+  kClosed = 7, // the keeper ended by itself: all that it was told of this life is above. Not shown
 };
 
 struct ProgramMsg {
@@ -44,10 +45,11 @@ struct ProgramMsg {
   bool core_dumped = false;
   bool oom = false;            // the kernel's out-of-memory killer chose it
   std::uint64_t lost = 0;
+  bool closes = false;         // kLife: its end will be told by kClosed
   template <class V> void fields(V& v) {
     v(1, kind); v(2, at_us); v(3, pid); v(4, parent); v(5, started_us); v(6, uid); v(7, path); v(8, args);
     v(9, path_cut); v(10, args_cut); v(11, args_unread); v(12, exit_code); v(13, signal); v(14, core_dumped);
-    v(15, oom); v(16, lost);
+    v(15, oom); v(16, lost); v(17, closes);
   }
 };
 

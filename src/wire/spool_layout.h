@@ -7,10 +7,15 @@
 // (spool_record.h): decoded as one, later members replace earlier ones (argv is only in the first).
 //
 // A record still "running" whose keeper is gone: ring_size 0 means that the file's size is the
-// stream's length; else the newest bytes' place is unknown and only the head is to be offered.
+// stream's length. Else the ring's mark tells: a checked frame (checked_frame.h) of one RingMark behind the ring,
+// written before and after each write into it. Without a mark (a release of before, a full disk) the newest bytes'
+// place is unknown and only the head is to be offered.
 #pragma once
 #include <cstdint>
+#include <optional>
+#include <string>
 
+#include "wire/checked_frame.h"
 #include "wire/messages.h"
 
 namespace cay::wire {
@@ -33,8 +38,26 @@ struct SpoolPiece {
 // The next piece of at most `want` bytes of data from `offset` on (a gap is told whole).
 SpoolPiece locate(const ExtentMsg& stream, std::uint64_t offset, std::uint64_t want);
 
-// What a stopped sandbox's reader may use of a stream: `stream` as of the record, `file_size` as of
-// the spool file, `running` if the record never saw the end.
-ExtentMsg settled(const ExtentMsg& stream, std::uint64_t file_size, bool running);
+// How far a ring is. The bytes from `bytes` to `until` may be in their place, or the older ones there still.
+struct RingMark {
+  std::uint64_t bytes = 0;        // of the stream, in their place
+  std::uint64_t until = 0;        // as far as the write under way goes
+  std::uint64_t lost_before = 0;  // bytes of the ring below that were refused by the disk
+  template <class V> void fields(V& v) { v(1, bytes); v(2, until); v(3, lost_before); }
+};
+inline constexpr std::size_t kRingMark = kCheckedHead + 3 * (2 + 4 + 8);  // bytes of a mark
+std::string ring_mark(const RingMark& mark);
+
+// What there is of a stream in its file.
+struct SpoolFile {
+  std::uint64_t size = 0;
+  std::optional<RingMark> mark;
+};
+// Of an open spool file (-1: there is none) whose record is `stream`.
+SpoolFile look_at(int fd, const ExtentMsg& stream);
+
+// What may be used of a stream whose keeper is gone: `stream` as of its record, which never saw the end. `same_boot`:
+// the host was not restarted since; what it wrote last of file and mark need not go together otherwise.
+ExtentMsg settled(const ExtentMsg& stream, const SpoolFile& file, bool same_boot);
 
 }  // namespace cay::wire

@@ -1,7 +1,6 @@
 #include "wire/spool_record.h"
 
 #include "wire/checked_frame.h"
-#include "wire/spool_layout.h"
 
 namespace cay::wire {
 namespace {
@@ -41,13 +40,12 @@ std::optional<SpoolRecord> read_record(std::string_view file) {
   return record;
 }
 
-void settle(CommandMsg& record, std::uint64_t out_size, std::uint64_t err_size, std::string_view boot_id) {
-  const bool running = record.state == kRunning;
-  record.out = settled(record.out, running ? out_size : 0, running);
-  record.err = settled(record.err, running ? err_size : 0, running);
-  if (!running) return;
-  record.state = kLost;
+void settle(CommandMsg& record, const SpoolFile& out, const SpoolFile& err, std::string_view boot_id) {
+  if (record.state != kRunning) return;
   const bool restarted = !record.boot_id.empty() && !boot_id.empty() && record.boot_id != boot_id;
+  record.out = settled(record.out, out, !restarted);
+  record.err = settled(record.err, err, !restarted);
+  record.state = kLost;
   record.reason = restarted ? "host restarted: the command ended with it"
                             : "keeper lost: the sandbox ended before the end of the command was recorded";
 }
@@ -55,7 +53,7 @@ void settle(CommandMsg& record, std::uint64_t out_size, std::uint64_t err_size, 
 CommandMsg damaged_record(std::string command_id, std::uint64_t out_size, std::uint64_t err_size) {
   CommandMsg record;
   record.command_id = std::move(command_id);
-  settle(record, out_size, err_size, {});
+  settle(record, {.size = out_size, .mark = {}}, {.size = err_size, .mark = {}}, {});
   record.reason = "record damaged: what became of the command is not known";
   return record;
 }

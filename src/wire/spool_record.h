@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "wire/messages.h"
+#include "wire/spool_layout.h"
 
 namespace cay::wire {
 
@@ -27,8 +28,8 @@ struct SpoolRecord {
 std::optional<SpoolRecord> read_record(std::string_view file);
 
 // What becomes of a command that its record shows running, though its keeper is gone: lost, for the
-// reason that the host's boot ids tell. The sizes are of the spool files. Others only settle their extents.
-void settle(CommandMsg& record, std::uint64_t out_size, std::uint64_t err_size, std::string_view boot_id);
+// reason that the host's boot ids tell. Others stay as they are.
+void settle(CommandMsg& record, const SpoolFile& out, const SpoolFile& err, std::string_view boot_id);
 
 // What is told of a command whose record cannot be read at all: lost. It may have run, so its id stays taken.
 CommandMsg damaged_record(std::string command_id, std::uint64_t out_size, std::uint64_t err_size);

@@ -92,16 +92,16 @@ TEST(SpoolRecordTest, RecordsOfTheOldFormAreReadWholeOrNotAtAll) {
 
 TEST(SpoolRecordTest, WhatRanIsLostAndTheBootIdSaysWhy) {
   CommandMsg same = running();
-  settle(same, 7, 0, "boot-a");
+  settle(same, {.size = 7, .mark = {}}, {}, "boot-a");
   EXPECT_EQ(same.state, 8);
   EXPECT_TRUE(same.reason.starts_with("keeper lost"));
   EXPECT_EQ(same.out.bytes, 7U);
   EXPECT_EQ(same.out.end_offset, 7U);
   CommandMsg other = running();
-  settle(other, 7, 0, "boot-b");
+  settle(other, {.size = 7, .mark = {}}, {}, "boot-b");
   EXPECT_TRUE(other.reason.starts_with("host restarted"));
   CommandMsg ended = exited();
-  settle(ended, 99, 99, "boot-b");
+  settle(ended, {.size = 99, .mark = {}}, {.size = 99, .mark = {}}, "boot-b");
   EXPECT_EQ(ended.state, 2);
   EXPECT_EQ(ended.out.bytes, 10U);
 }

@@ -153,15 +153,35 @@ TEST(SpoolLayoutTest, LinearThenHeadGapAndRing) {
 
 TEST(SpoolLayoutTest, ALostKeepersStreamIsWhatItsFileHolds) {
   ExtentMsg stream;
-  EXPECT_EQ(settled(stream, 77, true).bytes, 77U);
-  EXPECT_EQ(settled(stream, 77, false).bytes, 0U);
+  EXPECT_EQ(settled(stream, {.size = 77, .mark = {}}, true).bytes, 77U);
   stream.bytes = 200;
   stream.ring_begin = 50;
   stream.ring_size = 50;
-  const ExtentMsg ring = settled(stream, 100, true);
+  const ExtentMsg ring = settled(stream, {.size = 100, .mark = {}}, true);
   EXPECT_EQ(ring.bytes, 200U);
   EXPECT_EQ(ring.gap_begin, 50U);
   EXPECT_EQ(ring.gap_end, 200U);
+}
+
+TEST(SpoolLayoutTest, ALostKeepersRingIsWhatItsMarkTells) {
+  ExtentMsg stream;
+  stream.bytes = 100;
+  stream.ring_begin = 50;
+  stream.ring_size = 50;
+  const auto with = [&](RingMark mark, bool same_boot = true) { return settled(stream, {.size = 100, .mark = mark}, same_boot); };
+  EXPECT_EQ(with({1000, 1000, 0}).bytes, 1000U);
+  EXPECT_EQ(with({1000, 1000, 0}).end_offset, 1000U);
+  EXPECT_EQ(with({1000, 1000, 0}).gap_begin, 50U);
+  EXPECT_EQ(with({1000, 1000, 0}).gap_end, 950U);
+  EXPECT_EQ(with({1000, 1020, 0}).gap_end, 970U) << "a write was under way: the oldest may be gone";
+  EXPECT_EQ(with({1000, 1020, 0}).bytes, 1000U);
+  EXPECT_EQ(with({1000, 1050, 0}).gap_end, 1000U);
+  EXPECT_EQ(with({1000, 1000, 980}).gap_end, 980U);
+  EXPECT_EQ(with({1000, 1000, 0}, false).bytes, 1000U);
+  EXPECT_EQ(with({1000, 1000, 0}, false).gap_end, 1000U) << "after a power cut mark and bytes need not go together";
+  EXPECT_EQ(with({99, 99, 0}).bytes, 100U) << "a mark that contradicts the record says nothing";
+  EXPECT_EQ(with({1000, 999, 0}).bytes, 100U);
+  EXPECT_EQ(ring_mark({UINT64_MAX, 0, 1}).size(), kRingMark);
 }
 
 // By these bytes a request is known again through a daemon of another release: they never change.

@@ -3,7 +3,7 @@ over stops and restarts; what is not kept is told."""
 import concurrent.futures
 import uuid
 
-from harness import wait_until
+from harness import kill_keeper, wait_until
 
 
 def start(http, ref, command, **fields):
@@ -154,3 +154,24 @@ def test_reads_during_a_wake(daemon, http, box):
 
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
         assert list(pool.map(ask, range(24))) == ["out\n"] * 24
+
+
+def test_output_past_its_limit_outlives_the_keeper(daemon, http, box):
+    ref = box["id"]
+    command = start(http, ref, "seq 1 100000; echo done >&2; exec sleep 600", output_limit_bytes=8192)
+    whole = "".join(f"{n}\n" for n in range(1, 100001)).encode()
+    wait_until(lambda: get(http, ref, command).json()["stdout"]["bytes"] == len(whole), "all of its output")
+    kill_keeper(daemon, ref)
+    wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}").json()["state"] == "failed", "its keeper's death is seen")
+
+    def check():
+        lost = get(http, ref, command).json()
+        assert lost["state"] == "lost" and lost["stderr"]["bytes"] == 5, lost
+        stream = lost["stdout"]
+        assert (stream["bytes"], stream["gap_begin"], stream["gap_end"]) == (len(whole), 4096, len(whole) - 4096), stream
+        assert daemon.cli("logs", ref, command).out == whole[:4096] + whole[-4096:]
+
+    check()
+    http.post(f"/api/v1/sandboxes/{ref}/start").raise_for_status()
+    wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}").json()["state"] == "ready", "ready")
+    check()  # as its next keeper tells it

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import CAY, keeper_of, needs_root, wait_until
+from harness import CAY, keeper_of, kill_keeper, needs_root, wait_until
 from inside import Sandbox
 
 
@@ -302,6 +302,26 @@ def bpf_holders():
 
 
 @needs_root
+def test_a_keeper_that_was_killed_is_told_by_the_next_life(daemon):
+    box = Sandbox(daemon, "--record-programs")
+    one = f"/api/v1/sandboxes/{box.name}"
+    with daemon.http() as http:
+        def next_life():
+            _, offset = record_of(daemon, box.name)
+            http.post(f"{one}/start").raise_for_status()
+            assert box.run("/bin/true", "awake").code == 0
+            items = settled(daemon, box.name, offset, lambda items: any(item.get("args") == ["/bin/true", "awake"] for item in items))
+            return [(item["kind"], item.get("lost")) for item in items if item["kind"] in ("life", "lost")]
+
+        assert box.run("/bin/true").code == 0
+        http.post(f"{one}/stop").raise_for_status()
+        assert next_life() == [("life", None)]  # positive control: one that ended by itself lost nothing
+        kill_keeper(daemon, http.get(one).json()["id"])
+        wait_until(lambda: http.get(one).json()["state"] == "failed", "its keeper's death is seen")
+        assert next_life() == [("lost", 0), ("life", None)]
+    box.close()
+
+
 def test_nothing_is_attached_without_it_and_nothing_is_left(own_daemon):
     daemon = own_daemon()
     before = bpf_holders()

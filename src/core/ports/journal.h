@@ -2,6 +2,7 @@
 // written in the same transaction as the change of state it tells of.
 #pragma once
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "base/result.h"
@@ -23,8 +24,11 @@ class Journal {
 
   // Commands with a started and no ended event, of all tenants.
   virtual Result<std::vector<OpenCommand>> open_commands() = 0;
-  // Whether the journal knows that the command started.
-  virtual Result<bool> knows_command(const SandboxId& sandbox, const CommandId& command) = 0;
+  // Whether the journal knows, or may have known before it pruned, that the command started then.
+  virtual Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox, const CommandId& command,
+                                     UnixMillis started_at) = 0;
+  // Of each sandbox the last note that is on record; all before it are too.
+  virtual Result<std::map<SandboxId, NoteMark>> note_marks() = 0;
   // When the newest event of all tenants happened; 0: none.
   virtual Result<UnixMillis> newest_event() = 0;
 

@@ -11,6 +11,7 @@
 #include "async/task.h"
 #include "core/ports/tunnel.h"
 #include "model/command.h"
+#include "model/event.h"
 #include "model/file.h"
 #include "model/network.h"
 #include "model/program.h"
@@ -110,9 +111,19 @@ class LiveSandbox {
   virtual Task<Command> command(CommandId id) = 0;
   virtual Task<std::vector<Command>> commands() = 0;
   virtual Task<void> forget(CommandId id) = 0;  // of a finished command: removes its spool
-  // Called (on the daemon's loop) when a command ends; argv, cwd and user are left out. A hint that may
-  // be lost: commands() tells for certain. Runtimes that cannot know do not call.
-  virtual void on_command_end(std::function<void(const Command&)> /*handler*/) {}
+  // Called on the daemon's loop; argv, cwd and user are left out.
+  struct CommandHandlers {
+    // A command ended. A hint that may be lost: commands() tells for certain.
+    std::function<void(const Command&)> ended;
+    // A command started (it is running) or ended; comes before start() returns, in the order of numbers, again on
+    // each connection, also a later daemon's, until it is noted().
+    std::function<void(NoteMark, const Command&)> note;
+  };
+  virtual void on_commands(CommandHandlers /*handlers*/) {}
+  // Whether all starts and ends come as notes, and none as a hint. Known once anything was answered.
+  virtual bool keeps_notes() const { return false; }
+  // All notes up to this one are on record.
+  virtual Task<void> noted(NoteMark /*through*/) { co_return Result<void>(); }
 
   virtual Task<FileInfo> stat(std::string path, FileAs as, bool follow) = 0;
   virtual Task<FileStream> read(std::string path, FileAs as, ReadRange range) = 0;

@@ -160,7 +160,23 @@ void FakeCommands::end(const CommandId& id, CommandEnd how) {
   command.state.out.end_offset = command.state.out.bytes;
   command.state.err.end_offset = command.state.err.bytes;
   changed_.notify();
-  if (on_end) on_end(command.state);
+  tell(command.state);
+}
+
+void FakeCommands::tell(const Command& command) {
+  if (keeps_notes) {
+    notes.emplace_back(NoteMark{life, ++told_}, command);
+    const auto note = notes.back();
+    if (on_note) on_note(note.first, note.second);
+  } else if (command.end.state != CommandState::kRunning && on_end) {
+    on_end(command);
+  }
+}
+
+void FakeCommands::listen(std::function<void(const Command&)> end, std::function<void(NoteMark, const Command&)> note) {
+  on_end = std::move(end);
+  on_note = std::move(note);
+  for (const auto& [mark, command] : std::vector(notes)) on_note(mark, command);
 }
 
 void FakeCommands::end_all(const std::string& by) {
@@ -206,6 +222,7 @@ Result<Command> FakeCommands::start(CommandSpec spec) {
   const CommandId id = spec.id;
   const FakeProgram script = command.program;
   table[id] = std::move(command);
+  if (keeps_notes) tell(table.at(id).state);
   for (const auto& chunk : script.output) emit(id, chunk.stream, chunk.bytes);
   if (script.end) {
     end(id, *script.end);

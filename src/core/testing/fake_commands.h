@@ -56,7 +56,14 @@ class FakeCommands : public std::enable_shared_from_this<FakeCommands> {
 
   // What start() does for a spec; the default prints nothing and exits 0.
   std::function<FakeProgram(const CommandSpec&)> program;
-  std::function<void(const Command&)> on_end;  // LiveSandbox::on_command_end
+  std::function<void(const Command&)> on_end;  // LiveSandbox::CommandHandlers, as is on_note
+  std::function<void(NoteMark, const Command&)> on_note;
+  bool keeps_notes = false;  // then notes are told instead of ends
+  std::uint64_t life = 7;    // of its keeper
+  std::vector<std::pair<NoteMark, Command>> notes;  // not noted() yet
+  void count_anew() { told_ = 0; }
+  // A connection: what is not noted is told, again.
+  void listen(std::function<void(const Command&)> end, std::function<void(NoteMark, const Command&)> note);
   std::vector<CommandSpec> started;  // every start() that made a command
   std::map<CommandId, FakeCommand> table;
 
@@ -83,6 +90,8 @@ class FakeCommands : public std::enable_shared_from_this<FakeCommands> {
 
  private:
   friend class FakeReader;
+  void tell(const Command& command);
+  std::uint64_t told_ = 0;
   Result<FakeCommand*> find(const CommandId& id);
   asio::any_io_executor loop_;
   std::function<UnixMillis()> now_;

@@ -72,7 +72,16 @@ Result<std::vector<OpenCommand>> FakeStore::open_commands() {
   return out;
 }
 
-Result<bool> FakeStore::knows_command(const SandboxId& sandbox, const CommandId& command) {
+Result<std::map<SandboxId, NoteMark>> FakeStore::note_marks() {
+  std::map<SandboxId, NoteMark> out;
+  for (const auto& event : journal) {
+    if (event.note.life != 0) out[event.sandbox_id] = event.note;
+  }
+  return out;
+}
+
+Result<bool> FakeStore::knows_command(const TenantId& /*tenant*/, const SandboxId& sandbox, const CommandId& command,
+                                      UnixMillis /*started_at*/) {
   const auto tells = [&](const EventRecord& event) { return event.sandbox_id == sandbox && event.command_id == command; };
   return std::any_of(journal.begin(), journal.end(), tells) || std::any_of(held_.begin(), held_.end(), tells);
 }

@@ -45,8 +45,11 @@ class FakeLiveSandbox : public LiveSandbox {
   Task<Command> command(CommandId id) override;
   Task<std::vector<Command>> commands() override;
   Task<void> forget(CommandId id) override;
-  void on_command_end(std::function<void(const Command&)> handler) override {
-    disk_.commands->on_end = std::move(handler);
+  void on_commands(CommandHandlers handlers) override { disk_.commands->listen(std::move(handlers.ended), std::move(handlers.note)); }
+  bool keeps_notes() const override { return disk_.commands->keeps_notes; }
+  Task<void> noted(NoteMark through) override {
+    std::erase_if(disk_.commands->notes, [&](const auto& note) { return note.first.number <= through.number; });
+    co_return Result<void>();
   }
   Task<FileInfo> stat(std::string path, FileAs as, bool follow) override;
   Task<FileStream> read(std::string path, FileAs as, ReadRange range) override;

@@ -41,7 +41,9 @@ class FakeStore : public Store {
   Result<void> flush_events() override;
   Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override;
   Result<std::vector<OpenCommand>> open_commands() override;
-  Result<bool> knows_command(const SandboxId& sandbox, const CommandId& command) override;
+  Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox, const CommandId& command,
+                             UnixMillis started_at) override;
+  Result<std::map<SandboxId, NoteMark>> note_marks() override;
   Result<UnixMillis> newest_event() override;
   void on_events(std::function<void()> called) override { on_events_ = std::move(called); }
 
@@ -53,6 +55,8 @@ class FakeStore : public Store {
   std::map<TenantId, std::uint64_t> pruned_through;        // tests set it; the fake prunes nothing itself
   // "sandbox.created box", "command.ended box c1 exited" …: for comparing in one line.
   std::vector<std::string> told() const;
+  // What was not written is gone, as with a killed daemon.
+  void lose_held() { held_.clear(); }
   std::map<SnapshotId, SnapshotInfo> snapshot_rows;
   std::map<std::string, std::string> meta;
 

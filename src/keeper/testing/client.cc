@@ -58,8 +58,9 @@ void Client::send(wire::Type type, std::uint32_t channel, std::string payload) {
   }
 }
 
-wire::Hello Client::hello() {
+wire::Hello Client::hello(bool takes_notes) {
   wire::Hello ours;
+  ours.notes = takes_notes;
   ours.role = "daemon";
   send(wire::Type::kHello, 0, ours);
   const wire::Frame frame = next(0);

@@ -27,7 +27,7 @@ class Client {
   explicit Client(UniqueFd socket) : socket_(std::move(socket)) {}
 
   // Exchanges HELLO; the keeper's.
-  wire::Hello hello();
+  wire::Hello hello(bool takes_notes = false);
   std::uint32_t channel() { return next_channel_++; }
   void send(wire::Type type, std::uint32_t channel, std::string payload);
   template <wire::Message T>

@@ -122,12 +122,22 @@ Task<void> NativeLiveSandbox::forget(CommandId id) {
   co_return done;
 }
 
-void NativeLiveSandbox::on_command_end(std::function<void(const Command&)> handler) {
-  line_->on_event([handler = std::move(handler)](const wire::Frame& frame) {
-    if (!is(frame, wire::Type::kEnded)) return;
-    const auto message = wire::decode<wire::CommandMsg>(frame.payload);
-    if (message) handler(to_model(*message));
+void NativeLiveSandbox::on_commands(CommandHandlers handlers) {
+  line_->on_event([told = std::move(handlers)](const wire::Frame& frame) {
+    if (is(frame, wire::Type::kEnded)) {
+      const auto message = wire::decode<wire::CommandMsg>(frame.payload);
+      if (message) told.ended(to_model(*message));
+    } else if (is(frame, wire::Type::kNote)) {
+      const auto message = wire::decode<wire::NoteMsg>(frame.payload);
+      if (message) told.note({.life = message->life, .number = message->number}, to_model(message->command));
+    }
   });
+}
+
+Task<void> NativeLiveSandbox::noted(NoteMark through) {
+  auto payload = wire::encode(wire::Noted{.life = through.life, .through = through.number});
+  auto done = co_await call_ok(line_, wire::Type::kNoted, std::move(payload), Repeat::kSafe);
+  co_return done;
 }
 
 Task<FileInfo> NativeLiveSandbox::stat(std::string path, FileAs as, bool follow) {

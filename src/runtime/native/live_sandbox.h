@@ -32,7 +32,9 @@ class NativeLiveSandbox final : public core::LiveSandbox {
   Task<Command> command(CommandId id) override;
   Task<std::vector<Command>> commands() override;
   Task<void> forget(CommandId id) override;
-  void on_command_end(std::function<void(const Command&)> handler) override;
+  void on_commands(CommandHandlers handlers) override;
+  bool keeps_notes() const override { return line_->theirs().notes; }
+  Task<void> noted(NoteMark through) override;
 
   Task<FileInfo> stat(std::string path, FileAs as, bool follow) override;
   Task<core::FileStream> read(std::string path, FileAs as, core::ReadRange range) override;

@@ -43,6 +43,7 @@ wire::Hello our_hello(const NativeConfig& config) {
   hello.boot_id = host_boot_id();
   hello.instance = config.instance;
   hello.build = config.build;
+  hello.notes = true;
   return hello;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 #include <boost/asio/co_spawn.hpp>
 
 namespace cay::runtime {
@@ -12,6 +13,7 @@ constexpr Millis kBrief{1000};            // a link this short-lived makes the n
 constexpr Millis kPauseAfterBrief{50};
 constexpr int kBreachesForgiven = 3;
 constexpr Millis kBreachWindow{60'000};
+constexpr std::size_t kMostEarly = 8 << 20;  // bytes; a keeper's notes are less
 
 }  // namespace
 
@@ -80,6 +82,20 @@ asio::awaitable<void> PersistentLink::run() {
   }
 }
 
+void PersistentLink::on_event(std::function<void(const wire::Frame&)> handler) {
+  on_event_ = std::move(handler);
+  if (!on_event_) return;
+  early_bytes_ = 0;
+  for (const auto& frame : std::exchange(early_, {})) on_event_(frame);
+}
+
+void PersistentLink::on_frame(const wire::Frame& frame) {
+  if (on_event_) return on_event_(frame);
+  if (early_bytes_ + frame.payload.size() + sizeof frame > kMostEarly) return;
+  early_bytes_ += frame.payload.size() + sizeof frame;
+  early_.push_back(frame);
+}
+
 Task<std::shared_ptr<Link>> PersistentLink::connect() {
   auto self = shared_from_this();
   auto dialled = self->config_.dial();
@@ -87,7 +103,7 @@ Task<std::shared_ptr<Link>> PersistentLink::connect() {
   auto link = Link::start(std::move(socket), self->config_.peer);
   link->on_event([weak = weak_from_this()](const wire::Frame& frame) {
     auto alive = weak.lock();
-    if (alive && alive->on_event_) alive->on_event_(frame);
+    if (alive) alive->on_frame(frame);
   });
   auto ours = self->config_.hello;
   auto hello = co_await link->greet(std::move(ours), self->config_.greet_limit);

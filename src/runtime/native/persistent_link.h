@@ -1,6 +1,7 @@
 // PersistentLink: a Link that comes back. It dials, greets, checks who answered, and does so again
 // with back-off whenever the link is lost, until it is closed or the peer is known to be dead.
 #pragma once
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -47,8 +48,8 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   // The peer has closed the connection, whether we have read so far or not.
   bool hung_up() const { return link_ == nullptr || link_->hung_up(); }
 
-  // Frames on channel 0.
-  void on_event(std::function<void(const wire::Frame&)> handler) { on_event_ = std::move(handler); }
+  // Frames on channel 0. What came before there was a handler is handed to it at once.
+  void on_event(std::function<void(const wire::Frame&)> handler);
   // Called once, on the loop, when the peer is dead; not after close().
   void on_death(std::function<void(std::string reason)> handler) { on_death_ = std::move(handler); }
 
@@ -68,6 +69,7 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   asio::awaitable<void> run();
   Task<std::shared_ptr<Link>> connect();
   void end(Error why);
+  void on_frame(const wire::Frame& frame);
   bool too_many_breaches();
 
   asio::any_io_executor loop_;
@@ -75,6 +77,8 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   std::shared_ptr<Link> link_;
   wire::Hello theirs_;
   std::function<void(const wire::Frame&)> on_event_;
+  std::deque<wire::Frame> early_;   // events that came before there was a handler
+  std::size_t early_bytes_ = 0;
   std::function<void(std::string)> on_death_;
   bool met_ = false;  // there was a link once
   bool ended_ = false;

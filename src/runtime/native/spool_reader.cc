@@ -31,6 +31,11 @@ std::uint64_t size_of(int dir, const char* name) {
   return static_cast<std::uint64_t>(facts.st_size);
 }
 
+wire::SpoolFile look_at(int dir, const char* name, const wire::ExtentMsg& stream) {
+  const auto fd = open_kept(dir, name);
+  return wire::look_at(fd ? fd->get() : -1, stream);
+}
+
 // What became of command `id`, whose keeper is gone.
 Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::string& boot_id) {
   CAY_TRY(const auto fd, open_kept(dir, wire::kSpoolRecord));
@@ -50,11 +55,11 @@ Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::
   if (!record || record->message.command_id != id) {
     return wire::damaged_record(id, size_of(dir, wire::kSpoolOut), size_of(dir, wire::kSpoolErr));
   }
-  const bool running = record->message.state == static_cast<std::uint8_t>(CommandState::kRunning);
-  const std::uint64_t out = running ? size_of(dir, wire::kSpoolOut) : 0;
-  const std::uint64_t err = running ? size_of(dir, wire::kSpoolErr) : 0;
-  wire::settle(record->message, out, err, boot_id);
-  return std::move(record->message);
+  wire::CommandMsg& message = record->message;
+  if (message.state == static_cast<std::uint8_t>(CommandState::kRunning)) {
+    wire::settle(message, look_at(dir, wire::kSpoolOut, message.out), look_at(dir, wire::kSpoolErr, message.err), boot_id);
+  }
+  return std::move(message);
 }
 
 // Output of one finished command, by pread.

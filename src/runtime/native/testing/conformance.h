@@ -76,6 +76,7 @@ class ConformanceTest : public ::testing::TestWithParam<keeper::testing::Transpo
   void connect(Dialer dialer) {
     wire::Hello hello;
     hello.role = "daemon";
+    hello.notes = true;
     line_ = keeper_line(loop_.get_executor(), std::move(dialer), hello, kSandbox, "test");
     line_->start();
     box_ = std::make_shared<NativeLiveSandbox>(line_);
