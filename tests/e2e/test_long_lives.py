@@ -78,6 +78,52 @@ def test_a_killed_launcher_is_started_again(own_daemon):
         assert http.delete("/api/v1/sandboxes/after").status_code == 204
 
 
+def watchers(daemon):
+    """The pair that starts the launcher again: the parent first."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        proc = pathlib.Path("/proc") / pid
+        try:
+            if (proc / "comm").read_text() == "cay-watch\n" and str(daemon.data).encode() in (proc / "cmdline").read_bytes():
+                found[int(pid)] = int((proc / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            pass
+    return sorted(found, key=lambda pid: found[pid] in found)
+
+
+def test_watcher_and_launcher_are_killed_in_each_order(own_daemon):
+    """Whoever starts the launcher again is killed before it, after it, at a stroke with it; what runs notices nothing."""
+    daemon = own_daemon()
+    with daemon.http() as http:
+        assert http.post("/api/v1/sandboxes", json={"name": "before"}).status_code == 201
+        command = start(http, "before", LINES.format(300))
+        for number, victims in enumerate(((0, "launcher"), (1, "launcher"), ("launcher", 0), ("launcher", 1))):
+            pair = wait_until(lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers")
+            launcher = guardian(daemon)
+            for victim in victims:
+                os.kill(launcher if victim == "launcher" else pair[victim], signal.SIGKILL)
+            made = http.post("/api/v1/sandboxes", json={"name": f"after-{number}"})
+            assert made.status_code == 201, (victims, made.text)
+            assert guardian(daemon) != launcher
+        # All of them: nobody is left who could. That is said, and the daemon serves on.
+        pair = wait_until(lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers")
+        for pid in (*reversed(pair), guardian(daemon)):
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: "cay-watch was killed" in daemon.log.read_text(), "it is said")
+        ready = wait_until(lambda: (got := http.get("/readyz")).status_code == 503 and got, "not ready")
+        assert "launcher" in ready.text
+        whole(http, "before", command, 300)
+        assert watchers(daemon) == []
+    daemon.restart("kill")
+    with daemon.http() as http:
+        assert len(wait_until(lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers")) == 2
+        for name in ("before", *(f"after-{number}" for number in range(4))):
+            assert http.get(f"/api/v1/sandboxes/{name}").json()["state"] == "ready"
+            assert http.delete(f"/api/v1/sandboxes/{name}").status_code == 204
+    daemon.terminate()
+    wait_until(lambda: not watchers(daemon), "they end with the daemon")
+
+
 def test_a_host_restart_stops_sandboxes_and_loses_what_ran(own_daemon, tmp_path):
     """The host's restart as the programs see it: no process, no cgroup, another boot id."""
     daemon = own_daemon()
