@@ -3,9 +3,7 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import sqlite3
-import struct
 import time
 
 import pytest
@@ -14,6 +12,7 @@ from websockets.sync.client import connect
 
 from census import disks, launchers_of
 from harness import ROOT, keeper_of, slow, wait_until
+from host_restart import guardian, tops, turn_off, turn_on
 from measured import head, machine
 from service_group import ServiceGroup
 
@@ -37,17 +36,6 @@ def whole(http, ref, command_id, count):
     assert out.text == lines(count)
     got = http.get(f"/api/v1/sandboxes/{ref}/commands/{command_id}").json()
     assert (got["state"], got["exit_code"]) == ("exited", 9), got
-
-
-def guardian(daemon):
-    with socket.socket(socket.AF_UNIX) as sock:
-        sock.connect(str(daemon.data / "run" / "launcher.sock"))
-        return struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
-
-
-def tops(daemon):
-    name = "cay-" + (daemon.data / "instance").read_text().strip()
-    return [pathlib.Path(root) / name for root, dirs, _ in os.walk("/sys/fs/cgroup") if name in dirs]
 
 
 def processes(daemon, word):
@@ -125,7 +113,6 @@ def test_watcher_and_launcher_are_killed_in_each_order(own_daemon):
 
 
 def test_a_host_restart_stops_sandboxes_and_loses_what_ran(own_daemon, tmp_path):
-    """The host's restart as the programs see it: no process, no cgroup, another boot id."""
     daemon = own_daemon()
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()
@@ -134,31 +121,8 @@ def test_a_host_restart_stops_sandboxes_and_loses_what_ran(own_daemon, tmp_path)
         assert done["exit_code"] == 4
         ran = start(http, "box", "echo begun; sleep 1000")
         wait_until(lambda: http.get(f"/api/v1/sandboxes/box/commands/{ran}").json()["stdout"]["bytes"] == 6, "output")
-    keeper, launcher = keeper_of(daemon, box["id"]), guardian(daemon)
-    daemon.kill()
-    os.kill(launcher, signal.SIGKILL)
-    os.kill(keeper, signal.SIGKILL)
-    wait_until(lambda: not processes(daemon, box["id"]), "the sandbox's processes are gone")
-    for top in tops(daemon):
-        groups = [pathlib.Path(root) for root, _, _ in os.walk(top, topdown=False)]
-
-        def removed():
-            try:
-                for group in groups:
-                    if group.exists():
-                        group.rmdir()
-                return True
-            except OSError:
-                return False  # its last process is still on its way out
-
-        wait_until(removed, f"{top} is removed")
-    boot_id = tmp_path / "boot_id"
-    boot_id.write_text("11111111-2222-4333-8444-555555555555\n")
-    # A second /proc without that cover, or the kernel lets no sandbox mount one of its own.
-    (tmp_path / "proc").mkdir()
-    daemon.prefix = ["unshare", "-m", "sh", "-c", f'mount -t proc proc {tmp_path}/proc && '
-                     f'mount --bind {boot_id} /proc/sys/kernel/random/boot_id && exec "$@"', "sh"]
-    daemon.start(listen=f"127.0.0.1:{daemon.port}")
+    turn_off(daemon, {box["id"]: keeper_of(daemon, box["id"])})
+    turn_on(daemon, tmp_path)
     with daemon.http() as http:
         got = http.get("/api/v1/sandboxes/box").json()
         assert (got["state"], got["reason"]) == ("stopped", ""), got
