@@ -45,7 +45,7 @@ def _script(kind, rng):
 
 
 # Written beyond what is kept: some of these.
-LIMITED = {"chatty", "long", "stdin"}
+LIMITED = {"chatty", "long", "stdin", "late"}
 
 
 def limit_more(asked, rng):

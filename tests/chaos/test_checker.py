@@ -154,6 +154,11 @@ def test_dropped_bytes_are_told_exactly():
     whole = copy.deepcopy(LIMITED)
     whole.limit = 0
     caught(judged(limited(), asked=whole), "and a limit of 0")
+    asked = copy.deepcopy(LIMITED)
+    asked.asked_ms = 1000
+    untold = limited(chunks=[data(1, 0, 2048), (1, 2048, Gap(20000 - 2048))], told=(2048, 20000))
+    assert judge(untold, asked=asked, record=LONG, faults=Faults(keepers_killed=[1500])) == []
+    caught(judged(untold), "bytes 2048 to 20000 of stream 1 are said to be dropped")
     # Silence where something was dropped.
     silent = [data(1, 0, TOLD[0]), data(1, *TOLD[1:], 20000)]
     caught(judged(limited(chunks=silent)), "lost: 17951 follows 2048")
