@@ -1,4 +1,5 @@
 """Counts what a daemon leaves on the machine: processes, mounts, cgroups, namespaces, loops, files, rows."""
+import contextlib
 import os
 import pathlib
 import sqlite3
@@ -80,19 +81,23 @@ def disks(data, launchers):
     return seen
 
 
-def _held(launchers):
-    """Descriptors of the launcher: each may hold a namespace, a mount or a process that nobody else knows of."""
+def _held(launchers, data):
+    """Descriptors of the launcher: each may hold a namespace, a mount or a process that nobody else knows of. One of each is
+    the gate's directory, which builds of before the gate do not have (a replaced launcher has one more than its predecessor)."""
     total = 0
     for proc in launchers:
-        try:
-            total += len(os.listdir(proc / "fd"))
-        except OSError:
-            pass
+        for fd in os.listdir(proc / "fd") if (proc / "fd").exists() else []:
+            with contextlib.suppress(OSError):
+                total += os.readlink(proc / "fd" / fd) != str(data / "gate")
     return total
 
 
 def _files(path):
     return sum(len(dirs) + len(files) for root, dirs, files in os.walk(path) if "/layers" not in root)
+
+
+# What the gate itself keeps there, once its process was started.
+GATES_OWN = {"lock", "gate.sock"}
 
 
 # Kept on purpose, and bounded, so that their rows may be more than before: what happened (the last 100,000 events of a
@@ -117,8 +122,9 @@ def census(daemon):
         "namespaces": _namespaces(pids),
         "mounts": _mounts(data, instance, launchers),
         "disks": len(disks(data, launchers)),
-        "held by the launcher": _held(launchers),
+        "held by the launcher": _held(launchers, data),
         "loops": _loops(data),
-        "data files": sum(_files(data / part) for part in ("run", "spool", "sandboxes") if (data / part).exists()),
+        "data files": sum(_files(data / part) for part in ("run", "gate", "spool", "sandboxes") if (data / part).exists())
+        - sum((data / "gate" / name).exists() for name in GATES_OWN),
         "rows": rows,
     }

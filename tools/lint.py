@@ -24,7 +24,7 @@ ARROWS = {
     "core": "model async base",
     "runtime": "core wire os http model async base",
     "image": "core http model os async base",
-    "gate": "core http model os async base",
+    "gate": "wire core http model os async base",  # wire: keepers lend it sockets, the daemon reads what it decided
     "store": "core model base",
     "server": "core http model async base",
     "api": "core codec http model async base",

@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "api/outbound/webhooks.h"
 #include "core/make_core.h"
+#include "network_config.h"
 
 namespace cay::app {
 
@@ -35,6 +36,7 @@ struct Config {
   core::CoreConfig core;
   LangsmithUpstream langsmith;
   std::vector<api::WebhookConfig> webhooks;
+  NetworkConfig network;
   std::string otlp_endpoint;  // empty: no traces
   std::string otlp_ca_file;   // https: trust the authorities in it alone; empty: the system's
 };

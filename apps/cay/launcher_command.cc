@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "data_dir.h"
+#include "gate_process.h"
 #include "launcher_process.h"
 
 namespace cay::app {
@@ -38,12 +39,13 @@ int launcher_command(int argc, char** argv) {
       "  sudo cay launcher --data DIR --stop      ends it; sandboxes live on\n"
       "  cay launcher --config /etc/cay/cay.toml --daemon-user cay --cgroup-parent /cay.slice/cay-sandboxes.service\n"
       "                                           as the systemd unit does");
-  std::string dir, file, user, parent;
+  std::string dir, file, user, gate_name, parent;
   std::int64_t uid = -1, gid = -1;
   bool stop = false, detach = false, hold = false;
   app.add_option("--config", file, "the daemon's settings; server.data is read")->check(CLI::ExistingFile);
   app.add_option("--data", dir, "the daemon's data directory (default " + default_data_dir() + ")");
   app.add_option("--daemon-user", user, "the user that the daemon runs as, by name");
+  app.add_option("--gate-user", gate_name, "the user that the gate runs as, by name (default: the daemon's, but not root)");
   app.add_option("--cgroup-parent", parent, "cgroup that sandboxes lie below (default: the root of each hierarchy)");
   app.add_option("--daemon-uid", uid, "the user that the daemon runs as (default: whose the data directory is, else who starts this)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{0xfffffffe}));
@@ -82,7 +84,13 @@ int launcher_command(int argc, char** argv) {
   }
   auto data = open_data_dir(dir, daemon);
   if (!data) return say(data.error());
-  const LauncherOptions options{data->path, data->instance, daemon.uid, daemon.gid, parent};
+  uid_t gate = daemon.uid;  // a daemon of a user's own starts the gate as that user
+  if (!gate_name.empty() || gate == 0) {  // but never root: it reads what hostile peers send
+    auto named = gate_user(gate_name);
+    if (!named) return say(named.error());
+    gate = named->uid;
+  }
+  const LauncherOptions options{data->path, data->instance, daemon.uid, daemon.gid, gate, parent};
   if (detach) {
     auto started = start_launcher(options);
     return started ? 0 : say(started.error());

@@ -76,7 +76,8 @@ std::string last_words(const std::string& path) {
 
 std::vector<std::string> arguments_of(const LauncherOptions& options) {
   std::vector<std::string> words = {"cay-launcher", "--data", options.data, "--daemon-uid", std::to_string(options.daemon_uid),
-                                    "--daemon-gid", std::to_string(options.daemon_gid), "--instance", options.instance,
+                                    "--daemon-gid", std::to_string(options.daemon_gid),
+                                    "--gate-uid", std::to_string(options.gate_uid), "--instance", options.instance,
                                     "--build", CAY_VERSION};
   if (!options.cgroup_parent.empty()) words.insert(words.end(), {"--cgroup-parent", options.cgroup_parent});
   return words;
@@ -154,6 +155,24 @@ Result<void> start_launcher(const LauncherOptions& options) {
     }
   }
   return {};
+}
+
+Result<void> await_adoption(const std::string& data) {
+  CAY_TRY(const UniqueFd fd, connect_to(socket_path(data)));
+  const auto end = std::chrono::steady_clock::now() + kStartLimit;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    pollfd greeted{fd.get(), POLLIN, 0};
+    const int ready = left <= 0 ? 0 : ::poll(&greeted, 1, static_cast<int>(left));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) return Error::from_errno(errno, "wait for the launcher");
+    char byte = 0;
+    if (ready > 0 && ::recv(fd.get(), &byte, 1, MSG_PEEK) == 1) return {};
+    return Error{ready == 0 ? Code::kDeadlineExceeded : Code::kUnavailable, "launcher_failed",
+                 std::string("the launcher ") + (ready == 0 ? "did not look through its records in 60 s" : "ended") + "; its last words (" +
+                     log_path(data) + "): " + last_words(log_path(data)),
+                 0};
+  }
 }
 
 std::optional<pid_t> launcher_pid(const std::string& data) {

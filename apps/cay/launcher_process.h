@@ -14,6 +14,7 @@ struct LauncherOptions {
   std::string instance;  // DATA/instance
   uid_t daemon_uid = 0;  // who may connect
   gid_t daemon_gid = 0;
+  uid_t gate_uid = 0;    // whom keepers lend sandboxes' sockets
   std::string cgroup_parent;  // empty: the root of each hierarchy
 };
 
@@ -26,6 +27,10 @@ std::optional<pid_t> launcher_pid(const std::string& data);
 // Starts it detached from us (it outlives the daemon), and returns once it answers.
 // Needs root. kDeadlineExceeded with its last words if it does not come up in 10 s.
 Result<void> start_launcher(const LauncherOptions& options);
+
+// Returns once the launcher that answers there has looked through DATA: what it does not know it removes until then. It greets
+// nobody sooner (launcher/worker.cc). launcher_failed with its last words if that takes longer than a minute.
+Result<void> await_adoption(const std::string& data);
 
 // Ends a running launcher; sandboxes live on. kNotFound if none answers.
 Result<void> stop_launcher(const std::string& data);

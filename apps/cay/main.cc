@@ -10,6 +10,7 @@
 #include "client_settings.h"
 #include "config.h"
 #include "data_dir.h"
+#include "gate_command.h"
 #include "install_command.h"
 #include "keys_command.h"
 #include "launcher_command.h"
@@ -28,7 +29,7 @@ int serve_command(int argc, char** argv) {
       "  sudo cay serve                                  on 127.0.0.1:8787, state in /var/lib/cay\n"
       "  cay serve --listen 127.0.0.1:0 --data ./state   a free port, your own state (needs `cay launcher`)\n"
       "  sudo cay serve --config /etc/cay.toml");
-  std::string file, listen, data, run_as, public_url, service_domain, log_level, tls_cert, tls_key;
+  std::string file, listen, data, run_as, public_url, service_domain, log_level, tls_cert, tls_key, policy;
   std::vector<std::string> proxies;
   bool stop = false, insecure = false, tls = false;
   app.add_option("--config", file, "TOML file of settings (docs/operator.md)")->check(CLI::ExistingFile);
@@ -41,6 +42,7 @@ int serve_command(int argc, char** argv) {
   app.add_flag("--tls", tls, "serve https; without --tls-cert with a certificate of our own, DATA/tls/cert.pem, for clients to trust");
   app.add_option("--tls-cert", tls_cert, "certificate chain to serve https with (PEM); read again when it changes");
   app.add_option("--tls-key", tls_key, "its key (PEM)");
+  app.add_option("--default-policy", policy, "what sandboxes may reach that ask for nothing else: off, packages or open (default packages)");
   app.add_flag("--insecure-http", insecure, "allow plain HTTP off loopback");
   app.add_flag("--stop-sandboxes", stop, "stop all sandboxes at SIGTERM");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error");
@@ -66,6 +68,7 @@ int serve_command(int argc, char** argv) {
   replace(config.public_url, public_url);
   replace(config.service_domain, service_domain);
   replace(config.log_level, log_level);
+  replace(config.core.defaults.policy, policy);
   if (!proxies.empty()) config.trusted_proxies = proxies;
   config.stop_sandboxes = config.stop_sandboxes || stop;
   config.insecure_http = config.insecure_http || insecure;
@@ -80,6 +83,7 @@ int serve_command(int argc, char** argv) {
 int main(int argc, char** argv) {
   const std::vector<cay::cli::Hook> ours = {{"serve", "run the daemon", serve_command},
                                             {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
+                                            {"gate", "the way out of sandboxes", cay::app::gate_command},
                                             {"backup", "everything of a data directory in one file", cay::app::backup_command},
                                             {"restore", "a backup into a new data directory", cay::app::restore_command},
                                             {"install", "this program as a service of the machine", cay::app::install_command},

@@ -13,6 +13,7 @@
 #include <set>
 #include <vector>
 
+#include "gate_process.h"
 #include "launcher_process.h"
 #include "os/cgroup_layout.h"
 #include "os/file.h"
@@ -122,6 +123,7 @@ Result<void> purge(const std::string& wanted) {
   CAY_CHECK(refuse_while_served(data));
   auto stopped = stop_launcher(data);
   if (!stopped && stopped.error().code != Code::kNotFound) return std::move(stopped).error();
+  CAY_CHECK(stop_gate(data));
   CAY_CHECK(end_sandboxes(instance));
   // The pool's mount was in the namespace of those that just ended; its loop device went with it.
   CAY_CHECK(os::remove_tree(AT_FDCWD, data));

@@ -20,6 +20,7 @@
 #include "disk_store.h"
 #include "launcher/record.h"
 #include "launcher/validate.h"
+#include "gate_process.h"
 #include "launcher_process.h"
 #include "os/btrfs.h"
 #include "os/file.h"
@@ -303,9 +304,12 @@ int restore_command(int argc, char** argv) {
   if (!data) return say(data.error());
   if (launcher_answers(data->path)) return say({Code::kConflict, "launcher_runs", "a launcher serves " + data->path + ": end it first", 0});
   // Makes the pool and the directories, as at any start.
-  if (auto started = start_launcher({data->path, data->instance, user->uid, user->gid, {}}); !started) return say(started.error());
+  auto gate = gate_user("");
+  if (!gate) return say(gate.error());
+  if (auto started = start_launcher({data->path, data->instance, user->uid, user->gid, gate->uid, {}}); !started) return say(started.error());
   Restore restore(*data, *user);
-  auto done = restore.run(in.get());
+  auto done = await_adoption(data->path);  // or what is restored meanwhile would be swept away
+  if (done) done = restore.run(in.get());
   auto stopped = stop_launcher(data->path);
   if (!done) return say(done.error());
   target->keep();

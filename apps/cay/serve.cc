@@ -12,6 +12,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -26,6 +27,7 @@
 #include "core/validate.h"
 #include "data_dir.h"
 #include "forward.h"
+#include "gate_watch.h"
 #include "http/listener.h"
 #include "launcher_process.h"
 #include "launcher_watch.h"
@@ -146,6 +148,14 @@ Span span_of(const server::AccessRecord& record) {
   return span;
 }
 
+wire::PrepareDefault prepare_default(const NetworkConfig& network) {
+  wire::PrepareDefault out;
+  out.host_authorities = network.host_authorities;
+  out.pip_index = network.pip;
+  out.npm_registry = network.npm;
+  return out;
+}
+
 // One daemon, from an open data directory to its end.
 class Daemon {
  public:
@@ -159,7 +169,9 @@ class Daemon {
         keys_seen_(keys_seen),
         runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION,
                                                              .spool_bytes = config_.sandbox_output_bytes,
-                                                             .disk_reserve = config.core.host.disk_reserve_bytes}),
+                                                             .disk_reserve = config.core.host.disk_reserve_bytes,
+                                                             .networks = config_.network.networks,
+                                                             .prepare = prepare_default(config.network)}),
         core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}
 
   asio::awaitable<void> run() {
@@ -344,7 +356,11 @@ class Daemon {
   int exit_code_ = 0;
 };
 
-Result<DataDir> prepare(const Config& config, UniqueFd& watch) {
+struct Watchers {
+  UniqueFd launcher, gate;
+};
+
+Result<DataDir> prepare(const Config& config, Watchers& watch) {
   if (auto usual = core::checked(SandboxSpec{}, config.core.defaults); !usual) {
     return std::move(usual).error().while_doing("the settings' [defaults] and [maximum]");
   }
@@ -353,8 +369,9 @@ Result<DataDir> prepare(const Config& config, UniqueFd& watch) {
   CAY_TRY(const DaemonUser user, daemon_user(config.run_as));
   const std::string wanted = config.data.empty() ? default_data_dir() : config.data;
   CAY_TRY(DataDir data, open_data_dir(wanted, user));
+  CAY_TRY(const DaemonUser gate, gate_user_of(data.path));
   if (root) {
-    CAY_CHECK(start_launcher({data.path, data.instance, user.uid, user.gid, {}}));
+    CAY_CHECK(start_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
   } else if (!launcher_answers(data.path)) {
     return Error{Code::kUnavailable, "launcher_not_running",
                  "no launcher runs for " + data.path + ". Start it once, as root:\n  sudo cay launcher --data " + data.path +
@@ -362,23 +379,39 @@ Result<DataDir> prepare(const Config& config, UniqueFd& watch) {
                  0};
   }
   if (root) {
-    CAY_TRY(watch, watch_launcher({data.path, data.instance, user.uid, user.gid, {}}));
+    CAY_TRY(watch.launcher, watch_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
+  }
+  if (gate_is_ours(data.path, user)) {
+    CAY_TRY(watch.gate, watch_gate({gate_settings(config.network, data.path), gate, user.gid}));
   }
   raise_descriptor_limit();
   CAY_CHECK(become(user));
   return data;
 }
 
+std::optional<Error> check_default_policy(const Config& config) {
+  const auto& allowed = config.network.policies;
+  const std::string& name = config.core.defaults.policy;
+  if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) return std::nullopt;
+  return Error{Code::kInvalidArgument, "bad_config", "the default policy '" + name + "' is none of network.policies", 0};
+}
+
 }  // namespace
 
-int serve(const Config& config) {
+int serve(const Config& given) {
   auto logger = spdlog::stderr_color_st("cay");
-  logger->set_level(spdlog::level::from_str(config.log_level));
+  logger->set_level(spdlog::level::from_str(given.log_level));
   spdlog::set_default_logger(logger);
   ::signal(SIGPIPE, SIG_IGN);
 
-  UniqueFd launcher_watch;
-  auto data = prepare(config, launcher_watch);
+  auto network = settle_network(given.network);
+  if (!network) return fail(network.error());
+  Config config = given;
+  config.network = *std::move(network);
+  config.core.defaults.policies = config.network.policies;
+  if (auto wrong = check_default_policy(config)) return fail(*wrong);
+  Watchers watchers;
+  auto data = prepare(config, watchers);
   if (!data) return fail(data.error());
   auto store = store::open_store(data->path, {.keep_events = config.keep_events});
   if (!store) return fail(store.error());

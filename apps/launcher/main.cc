@@ -26,6 +26,7 @@ The privileged half of Cay: makes and unmakes sandboxes for one daemon, over DAT
 
   --data DIR         the data directory (absolute)
   --daemon-uid N     the user that the daemon runs as; the only one served, besides root
+  --gate-uid N       the user that the gate runs as (default: the daemon's)
   --daemon-gid N     the group that may read commands' output (default: DIR's group)
   --instance ID      instance id of the data directory
   --build V          program version, told to the daemon
@@ -57,10 +58,12 @@ int main(int argc, char** argv) {
   cay::launcher::Config config;
   bool has_uid = false;
   bool has_gid = false;
-  enum Flag { kData = 256, kDaemonUid, kDaemonGid, kInstance, kBuild, kSocketFd, kCgroupParent, kHoldCgroup, kPoolSize, kPlainDisks, kHelpFlag };
+  bool has_gate = false;
+  enum Flag { kData = 256, kDaemonUid, kDaemonGid, kGateUid, kInstance, kBuild, kSocketFd, kCgroupParent, kHoldCgroup, kPoolSize, kPlainDisks, kHelpFlag };
   const option flags[] = {{"data", required_argument, nullptr, kData},
                           {"daemon-uid", required_argument, nullptr, kDaemonUid},
                           {"daemon-gid", required_argument, nullptr, kDaemonGid},
+                          {"gate-uid", required_argument, nullptr, kGateUid},
                           {"instance", required_argument, nullptr, kInstance},
                           {"build", required_argument, nullptr, kBuild},
                           {"socket-fd", required_argument, nullptr, kSocketFd},
@@ -75,7 +78,7 @@ int main(int argc, char** argv) {
                                                       : flag == kSocketFd ? 1 << 20
                                                                           : 0xffff'fffeLL);
     std::optional<unsigned long long> value;
-    if (flag == kDaemonUid || flag == kDaemonGid || flag == kSocketFd || flag == kPoolSize) {
+    if (flag == kDaemonUid || flag == kDaemonGid || flag == kGateUid || flag == kSocketFd || flag == kPoolSize) {
       value = number(optarg, most);
       if (!value) return usage(std::string("not a number that fits: ") + optarg);
     }
@@ -88,6 +91,10 @@ int main(int argc, char** argv) {
       case kDaemonGid:
         config.daemon_gid = static_cast<gid_t>(*value);
         has_gid = true;
+        break;
+      case kGateUid:
+        config.gate_uid = static_cast<uid_t>(*value);
+        has_gate = true;
         break;
       case kInstance: config.instance = optarg; break;
       case kBuild: config.build = optarg; break;
@@ -107,11 +114,13 @@ int main(int argc, char** argv) {
   if (!cay::launcher::is_cgroup_parent(config.cgroup_parent)) return usage("--cgroup-parent must be an absolute path without . and ..");
   struct stat info{};
   if (!has_gid && ::stat(config.data.c_str(), &info) == 0) config.daemon_gid = info.st_gid;
+  if (!has_gate) config.gate_uid = config.daemon_uid;
+  config.gate_gid = has_gate ? config.gate_uid : config.daemon_gid;
   config.on_ready = [] { cay::os::notify_service_manager("READY=1"); };
   config.arguments = argv[0];
   config.arguments_size = static_cast<std::size_t>(argv[argc - 1] + std::strlen(argv[argc - 1]) + 1 - argv[0]);
-  config.prepare_default = [](const std::string& layers, const cay::launcher::Progress& progress) {
-    return cay::launcher::build_default_snapshot(layers, progress);
+  config.prepare_default = [](const std::string& layers, const cay::wire::PrepareDefault& with, const cay::launcher::Progress& progress) {
+    return cay::launcher::build_default_snapshot(layers, progress, {.with = with});
   };
   return cay::launcher::run_guardian(std::move(config));
 }

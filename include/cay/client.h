@@ -100,6 +100,7 @@ class Sandbox {
   Stats stats() const;
   // What ran, if it was created with record_programs; from `offset` of an earlier page on.
   ProgramPage programs(std::uint64_t offset = 0, std::uint32_t limit = 1000) const;
+  NetworkReport network() const;  // what it tried to reach, and what became of it
 
   // Runs to the end. `argv` is a program and its arguments; run_shell takes a line of sh.
   CommandResult run(const std::vector<std::string>& argv, const CommandOptions& options = {},

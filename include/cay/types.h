@@ -49,7 +49,9 @@ struct SandboxInfo {
   Limits limits;
   std::string user, workdir;
   Env env;
-  std::string policy;
+  std::string policy;          // from the next start
+  std::string network;         // the way out as of the last start: off, on, unavailable
+  std::string network_reason;  // why it is unavailable
   std::int64_t idle_ttl_s = 0;
   std::int64_t delete_after_stop_s = 0;
   std::int64_t lifetime_s = 0;
@@ -67,7 +69,8 @@ struct UpdateOptions {
   std::optional<std::int64_t> delete_after_stop_s;
   std::optional<std::int64_t> lifetime_s;
   std::optional<bool> commands_keep_awake;
-  std::optional<Limits> limits;  // from the next start; zeros stay as they are
+  std::optional<std::string> policy;  // from the next start
+  std::optional<Limits> limits;       // from the next start; zeros stay as they are
 };
 
 struct ListOptions {
@@ -200,6 +203,25 @@ struct ProgramEvent {
 struct ProgramPage {
   std::vector<ProgramEvent> items;
   std::uint64_t next_offset = 0;  // ask again from here
+};
+
+// What a sandbox tried to reach, counted by kind.
+struct NetworkDecision {
+  std::string host, address;
+  std::uint16_t port = 0;      // 0: the name alone was asked for
+  bool allowed = false;
+  std::string reason, remedy;  // why it was refused or failed; what would allow it
+  std::uint64_t count = 0;
+  std::string first_at, last_at;
+  std::uint64_t sent_bytes = 0, received_bytes = 0;
+};
+
+struct NetworkReport {
+  std::string policy;                   // from the next start
+  std::string network, network_reason;  // as SandboxInfo has them
+  std::vector<NetworkDecision> items;  // the latest last
+  std::uint64_t forgotten = 0;
+  std::string json;                    // as it came
 };
 
 struct Snapshot {

@@ -103,6 +103,9 @@ struct ProgramsArgs {
   std::uint64_t offset = 0;
   bool follow = false;
 };
+struct NetArgs {
+  std::string sandbox, policy;  // policy: to set; empty: as it is
+};
 struct TopArgs {
   double every_s = 2;
   bool once = false;
@@ -117,7 +120,7 @@ struct CompletionArgs {
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, UrlArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
                           StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs,
-                          EventsArgs, UsageArgs, ProgramsArgs, TopArgs, SnapshotsArgs, DoctorArgs,
+                          EventsArgs, UsageArgs, ProgramsArgs, NetArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, EnvArgs, CompletionArgs>;
 
 struct Invocation {

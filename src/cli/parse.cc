@@ -94,7 +94,7 @@ class Parser {
     sub->add_option("--memory", texts_.memory, "Memory, as 512MiB or 2GiB");
     sub->add_option("--disk", texts_.disk, "Writable disk, as 8GiB");
     sub->add_option("--pids", texts_.pids, "Processes and threads");
-    sub->add_option("--policy", to.policy, "What it may reach once there is a way out (now: nothing): off, packages or open");
+    sub->add_option("--policy", to.policy, "What it may reach: off (nothing), packages (registries, archives, Git hosts) or open (default: the daemon's)");
     sub->add_option("--ttl", texts_.ttl, "Stop it after so long without use, as 10m; 0: never");
     sub->add_flag("--keep-awake", texts_.keep_awake, "What runs in it is use, though nobody reads its output");
     sub->add_flag("--record-programs", to.record_programs, "Keep a record of every process: see `cay programs`");
@@ -395,6 +395,14 @@ class Parser {
     sub->add_flag("-f,--follow", programs->follow, "Go on, and wait for what happens");
     sub->add_option("--offset", programs->offset, "Begin at this offset of the record, from an earlier line");
     sub->add_option("SANDBOX", programs->sandbox, "Id or name")->required();
+
+    auto net = std::make_shared<NetArgs>();
+    sub = add<NetArgs>("net", "What a sandbox tried to reach: allowed and refused, and what would allow it",
+        "  cay net box\n  cay net box --json\n  cay net box --policy packages     from its next start (cay stop box, then use it)\n\n"
+        "Of a stopped sandbox too: nothing is woken.\n",
+        [net](Texts&) { return *net; });
+    sub->add_option("--policy", net->policy, "Change what it may reach: off, packages or open, from its next start");
+    sub->add_option("SANDBOX", net->sandbox, "Id or name")->required();
 
     auto top = std::make_shared<TopArgs>();
     sub = add<TopArgs>("top", "What running sandboxes use, live",

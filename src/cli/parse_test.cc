@@ -46,6 +46,13 @@ TEST(ParseTest, ExecTakesPlainWordsWithoutDashes) {
   EXPECT_NE(bad.err.find("--"), std::string::npos);
 }
 
+TEST(ParseTest, NetShowsOrChangesThePolicy) {
+  EXPECT_EQ(args_of<NetArgs>({"net", "box"}).policy, "");
+  const auto got = args_of<NetArgs>({"net", "box", "--policy", "packages"});
+  EXPECT_EQ(got.sandbox, "box");
+  EXPECT_EQ(got.policy, "packages");
+}
+
 TEST(ParseTest, JsonIsForEveryCommand) {
   EXPECT_TRUE(parsed({"ls", "--json"}).invocation->json);
   EXPECT_FALSE(parsed({"ls"}).invocation->json);

@@ -47,7 +47,9 @@ int for_each_ref(Context& at, const RefsArgs& args, const std::function<bool(con
 }  // namespace
 
 int create_command(Context& at, const CreateArgs& args) {
-  show(at, at.client.create_info(args.sandbox));
+  const auto made = at.client.create_info(args.sandbox);
+  show(at, made);
+  if (made.network == "unavailable") print_error(made.name + " has no way out: " + made.network_reason);
   return kOk;
 }
 

@@ -21,6 +21,7 @@ Task<sdk::SandboxInfo> resume(Connection& at, std::string ref);
 Task<void> remove(Connection& at, std::string ref);
 Task<std::vector<sdk::SandboxInfo>> list(Connection& at, sdk::ListOptions options);
 Task<sdk::Stats> stats(Connection& at, std::string ref);
+Task<sdk::NetworkReport> network(Connection& at, std::string ref);
 Task<sdk::ProgramPage> programs(Connection& at, std::string ref, std::uint64_t offset, std::uint32_t limit);
 Task<std::vector<sdk::Snapshot>> snapshots(Connection& at);
 Task<std::vector<sdk::Feature>> doctor(Connection& at);

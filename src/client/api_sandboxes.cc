@@ -100,6 +100,10 @@ Task<sdk::Stats> stats(Connection& at, std::string ref) {
   return read_as(at, "GET", sandbox_target(ref, "/stats"), {}, &stats_from);
 }
 
+Task<sdk::NetworkReport> network(Connection& at, std::string ref) {
+  return read_as(at, "GET", sandbox_target(ref, "/network"), {}, &network_from);
+}
+
 Task<sdk::ProgramPage> programs(Connection& at, std::string ref, std::uint64_t offset, std::uint32_t limit) {
   const std::string query = "/programs?offset=" + std::to_string(offset) + "&limit=" + std::to_string(limit);
   return read_as(at, "GET", sandbox_target(ref, query), {}, &programs_from);

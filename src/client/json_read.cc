@@ -109,6 +109,8 @@ sdk::SandboxInfo sandbox_from(const json::object& from) {
   out.workdir = string_in(from, "workdir");
   out.env = strings_in(from, "env");
   out.policy = string_in(from, "policy");
+  out.network = string_in(object_in(from, "network"), "state");
+  out.network_reason = string_in(object_in(from, "network"), "reason");
   out.idle_ttl_s = integer_in(from, "idle_ttl_s").value_or(0);
   out.delete_after_stop_s = integer_in(from, "delete_after_stop_s").value_or(0);
   out.lifetime_s = integer_in(from, "lifetime_s").value_or(0);
@@ -191,6 +193,28 @@ sdk::ProgramEvent program_from(const json::object& from) {
   out.lost = number_in(from, "lost");
   out.json = codec::write(from);
   return out;
+}
+
+sdk::NetworkReport network_from(const json::object& from) {
+  const auto decision_from = [](const json::object& line) {
+    return sdk::NetworkDecision{.host = string_in(line, "host"),
+                                .address = string_in(line, "address"),
+                                .port = static_cast<std::uint16_t>(number_in(line, "port")),
+                                .allowed = string_in(line, "verdict") == "allowed",
+                                .reason = string_in(line, "reason"),
+                                .remedy = string_in(line, "remedy"),
+                                .count = number_in(line, "count"),
+                                .first_at = string_in(line, "first_at"),
+                                .last_at = string_in(line, "last_at"),
+                                .sent_bytes = number_in(line, "sent_bytes"),
+                                .received_bytes = number_in(line, "received_bytes")};
+  };
+  return {.policy = string_in(from, "policy"),
+          .network = string_in(object_in(from, "network"), "state"),
+          .network_reason = string_in(object_in(from, "network"), "reason"),
+          .items = list_from(from, "items", decision_from),
+          .forgotten = number_in(from, "forgotten"),
+          .json = codec::write(from)};
 }
 
 sdk::ProgramPage programs_from(const json::object& from) {

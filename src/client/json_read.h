@@ -19,6 +19,7 @@ sdk::CommandInfo command_from(const json::object& from);
 sdk::FileInfo file_from(const json::object& from);
 sdk::Stats stats_from(const json::object& from);
 sdk::ProgramEvent program_from(const json::object& from);
+sdk::NetworkReport network_from(const json::object& from);
 sdk::ProgramPage programs_from(const json::object& from);
 sdk::Snapshot snapshot_from(const json::object& from);
 sdk::Feature feature_from(const json::object& from);

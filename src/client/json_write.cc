@@ -63,6 +63,7 @@ json::object update_body(const sdk::UpdateOptions& options) {
   if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
   if (options.lifetime_s) out["lifetime_s"] = *options.lifetime_s;
   if (options.commands_keep_awake) out["commands_keep_awake"] = *options.commands_keep_awake;
+  if (options.policy) out["policy"] = text("policy", *options.policy);
   if (options.limits) {
     json::object limits = limits_body(*options.limits);
     if (!limits.empty()) out["limits"] = std::move(limits);

@@ -70,6 +70,7 @@ void Sandbox::remove() const { client_->wait(api::remove(client_->connection, at
 ProgramPage Sandbox::programs(std::uint64_t offset, std::uint32_t limit) const {
   return client_->wait(api::programs(client_->connection, at(), offset, limit));
 }
+NetworkReport Sandbox::network() const { return client_->wait(api::network(client_->connection, at())); }
 Stats Sandbox::stats() const { return client_->wait(api::stats(client_->connection, at())); }
 
 namespace {

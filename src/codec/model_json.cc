@@ -109,6 +109,10 @@ json::object to_json(const Limits& limits) {
           {"pids", limits.pids}};
 }
 
+json::object to_json(const SandboxNetwork& network) {
+  return {{"state", to_string(network.state)}, {"reason", text(network.reason)}};
+}
+
 json::object to_json(const Sandbox& sandbox) {
   return {{"id", sandbox.id.get()},
           {"name", text(sandbox.name)},
@@ -122,6 +126,7 @@ json::object to_json(const Sandbox& sandbox) {
           {"workdir", text_or_null(sandbox.run.workdir)},
           {"env", map_json(sandbox.run.env)},
           {"policy", text(sandbox.policy)},
+          {"network", to_json(sandbox.network)},
           {"idle_ttl_s", sandbox.idle_ttl_s},
           {"delete_after_stop_s", sandbox.delete_after_stop_s},
           {"lifetime_s", sandbox.lifetime_s},

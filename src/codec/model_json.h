@@ -10,6 +10,7 @@
 namespace cay::codec {
 
 json::object to_json(const Limits& limits);
+json::object to_json(const SandboxNetwork& network);
 json::object to_json(const Sandbox& sandbox);
 json::object to_json(const SnapshotInfo& snapshot);
 json::object to_json(const UsageSummary& usage);

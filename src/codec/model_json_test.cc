@@ -16,6 +16,7 @@ TEST(ModelJsonTest, SandboxThereAndBack) {
   sandbox.limits = {.cpu_millicores = 500, .memory_bytes = 1ull << 33, .disk_bytes = 1ull << 34, .pids = 7};
   sandbox.run.user = "user";
   sandbox.stopped_at = 5000;
+  sandbox.network = {NetworkState::kUnavailable, "no such module"};
   sandbox.created_at = 1234;
   const auto got = sandbox_from(parse(write(to_json(sandbox))).value_or({}));
   ASSERT_TRUE(got);
@@ -23,6 +24,7 @@ TEST(ModelJsonTest, SandboxThereAndBack) {
   EXPECT_EQ(got->state, sandbox.state);
   EXPECT_EQ(got->limits, sandbox.limits);
   EXPECT_EQ(got->run, sandbox.run);
+  EXPECT_EQ(got->network, sandbox.network);
   EXPECT_EQ(got->stopped_at, sandbox.stopped_at);
   EXPECT_EQ(got->created_at, sandbox.created_at);
 }

@@ -154,6 +154,8 @@ Result<SandboxPatch> read_patch(const json::object& in) {
   RunConfig run;
   read_run(fields, run, "workdir");
   if (run != RunConfig{}) out.run = std::move(run);
+  std::string policy;
+  if (fields.read("policy", policy)) out.policy = policy;
   if (const json::object* inner = fields.object("limits")) {
     Fields limits(*inner, fields.path("limits"));
     std::uint32_t cpu = 0;
@@ -326,6 +328,10 @@ Result<Sandbox> sandbox_from(const json::value& value) {
   out.run.workdir = maybe_string_at(in, "workdir");
   out.run.env = map_at(in, "env");
   out.policy = string_at(in, "policy");
+  if (const json::value* found = in.if_contains("network"); found != nullptr && found->is_object()) {
+    out.network.state = network_state_from(string_at(found->get_object(), "state")).value_or(NetworkState::kOff);
+    out.network.reason = string_at(found->get_object(), "reason");
+  }
   out.idle_ttl_s = number_at<std::int64_t>(in, "idle_ttl_s");
   out.delete_after_stop_s = number_at<std::int64_t>(in, "delete_after_stop_s");
   out.lifetime_s = number_at<std::int64_t>(in, "lifetime_s");

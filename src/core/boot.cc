@@ -125,6 +125,9 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   spec.limits = entry->row.limits;
   spec.run = entry->row.run;
   spec.record_programs = entry->row.record_programs;
+  spec.policy = entry->row.policy;
+  // What was made once must not be locked up by a host that lost a module since.
+  spec.network_required = entry->network_required && is_first(boot->kind);
   auto live = co_await runtime_.boot(std::move(spec));
   co_return live;
 }
@@ -134,6 +137,7 @@ Result<void> Boots::succeed(Entry& entry, std::shared_ptr<LiveSandbox> live) {
   Sandbox next = entry.row;
   next.state = SandboxState::kReady;
   next.reason.clear();
+  next.network = live->network().value_or(SandboxNetwork{});
   Registry::note_start(next);
   CAY_CHECK(registry_->save(entry, std::move(next)));
   entry.live = std::move(live);

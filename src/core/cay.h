@@ -33,6 +33,7 @@ struct Defaults {
   std::int64_t idle_ttl_s = 600;
   std::int64_t delete_after_stop_s = 14 * 86'400;
   std::string policy = "packages";
+  std::vector<std::string> policies = {"off", "packages", "open"};  // that the operator lets sandboxes have
 };
 
 struct CreateOptions {
@@ -75,6 +76,8 @@ class Sandboxes {
   virtual Task<SandboxStats> stats(Principal who, std::string ref) = 0;
   // Of any state, without waking it. kNotFound (programs_not_recorded).
   virtual Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) = 0;
+  // What it tried to reach; of any state, without waking it.
+  virtual Task<NetworkReport> network(Principal who, std::string ref) = 0;
 };
 
 // All wake a stopped sandbox first (concurrent wakes are one), and fail kNotReady if it cannot be. A

@@ -50,6 +50,7 @@ Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptio
 Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions options) {
   if (jobs_.closing) co_return shutting_down();
   if (jobs_.draining) co_return host_draining();
+  const bool named_policy = !asked.policy.empty();
   CAY_CO_TRY(SandboxSpec spec, checked(std::move(asked), defaults_));
   CAY_CO_TRY(const SnapshotInfo snapshot, snapshot_of(spec.snapshot));
   if (spec.name.empty()) {
@@ -68,6 +69,7 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   if (jobs_.closing) co_return shutting_down();
   CAY_CO_TRY(auto entry, registry_->insert(row_of(who, std::move(spec), snapshot)));
   entry->slot = std::move(slot);
+  entry->network_required = named_policy;
   const BootKind kind = options.wait_for_ready ? BootKind::kEphemeral : BootKind::kFirst;
   CAY_CO_TRY(auto boot, boots_.begin(entry, kind, deadline));
   if (!options.wait_for_ready) co_return registry_->shown(*entry);

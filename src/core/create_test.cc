@@ -74,6 +74,67 @@ TEST_F(CreateTest, RefusesWhatCanNeverWorkAndMakesNothing) {
   expect_nothing_left();
 }
 
+TEST_F(CreateTest, AHostWithoutAWayOutMakesDefaultSandboxesAndSaysSo) {
+  EXPECT_EQ(create("control")->network.state, NetworkState::kOn);
+  runtime.no_network = "no such module";
+  const auto made = create("box");
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->policy, "packages");
+  EXPECT_EQ(made->network.state, NetworkState::kUnavailable);
+  EXPECT_EQ(made->network.reason, "no such module");
+  EXPECT_EQ(store.rows.at(made->id).network, made->network);
+  SandboxSpec off = named("cut");
+  off.policy = "off";
+  EXPECT_EQ(run(core->sandboxes().create(alice, std::move(off), CreateOptions{}))->network.state, NetworkState::kOff);
+}
+
+TEST_F(CreateTest, APolicyAskedForByNameIsHadOrRefused) {
+  runtime.no_network = "no such module";
+  SandboxSpec spec = named("box");
+  spec.policy = "packages";
+  EXPECT_EQ(run(core->sandboxes().create(alice, spec, CreateOptions{})).error().reason, "network_unsupported");
+  expect_nothing_left();
+  runtime.no_network.clear();
+  ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{})));
+  // Once it is there, a start does not lock its files up.
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  runtime.no_network = "the module is gone";
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
+  ASSERT_TRUE(run(core->commands().list(alice, "box")));
+  EXPECT_FALSE(runtime.boots.back().network_required);
+}
+
+TEST_F(CreateTest, APolicyIsChangedFromTheNextStart) {
+  SandboxSpec spec = named("box");
+  spec.policy = "off";
+  ASSERT_TRUE(run(core->sandboxes().create(alice, std::move(spec), CreateOptions{})));
+  SandboxPatch patch;
+  patch.policy = "open";
+  const auto changed = run(core->sandboxes().update(alice, "box", patch));
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(changed->policy, "open");
+  EXPECT_EQ(changed->network.state, NetworkState::kOff) << "as of the last start";
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
+  const auto network = run(core->sandboxes().network(alice, "box"));
+  EXPECT_EQ(runtime.boots.back().policy, "open");
+  ASSERT_TRUE(network);
+  EXPECT_EQ(network->policy, "open");
+  patch.policy = "everything";
+  EXPECT_EQ(run(core->sandboxes().update(alice, "box", patch)).error().reason, "invalid_policy");
+}
+
+TEST_F(CreateTest, APolicyThatTheOperatorForbidsIsNotHadByAChangeEither) {
+  config.defaults.policies = {"off", "packages"};
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(create("box"));
+  SandboxPatch patch;
+  patch.policy = "open";
+  EXPECT_EQ(run(core->sandboxes().update(alice, "box", patch)).error().reason, "policy_not_allowed");
+  patch.policy = "off";
+  EXPECT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+}
+
 TEST_F(CreateTest, NameIsUniqueInATenantOnly) {
   ASSERT_TRUE(create("box"));
   EXPECT_EQ(create("box").error().reason, "name_in_use");

@@ -31,6 +31,7 @@ struct Entry {
   bool stopping = false;
   bool erased = false;                     // the row is gone; whoever still holds the entry lets go
   bool unsaved = false;                    // the store could not be written: tried again by the timers
+  bool network_required = false;           // its creation asked for a policy by name
   bool timed = false;                      // a timer's job is under way
   LifeMillis timer_retry_at = 0;           // after one failed
   int holds = 0;                           // calls, streams and readers that use it

@@ -153,11 +153,15 @@ Task<void> Restart::adopt(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSand
   auto now = co_await with_deadline(std::move(asking), kAnswerLimit, "asking whether it is paused");
   SandboxState state = SandboxState::kReady;
   if (now ? now->paused : entry->row.state == SandboxState::kPaused) state = SandboxState::kPaused;
-  if (entry->row.state != state) {
+  const SandboxNetwork network = live->network().value_or(entry->row.network);
+  if (entry->row.state != state || entry->row.network != network) {
     Sandbox next = entry->row;
-    next.state = state;
-    next.reason.clear();
-    Registry::note_start(next);
+    next.network = network;
+    if (entry->row.state != state) {
+      next.state = state;
+      next.reason.clear();
+      Registry::note_start(next);
+    }
     registry_->record(*entry, std::move(next));
   }
   if (!now) co_return std::move(now).error().while_doing("ask whether it is paused");

@@ -82,6 +82,18 @@ TEST_F(RestartTest, ProvisioningAndAliveIsReady) {
   EXPECT_EQ(state("box"), SandboxState::kReady);
 }
 
+TEST_F(RestartTest, TheWayOutIsAsTheLauncherKnowsIt) {
+  const SandboxId id = put(SandboxState::kProvisioning, true);
+  runtime.box(id).way_out = SandboxNetwork{NetworkState::kOn, ""};
+  ASSERT_TRUE(open());
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->network.state, NetworkState::kOn);
+  EXPECT_EQ(store.rows.at(id).network.state, NetworkState::kOn);
+  // Whoever started it does not say: it stays what it was.
+  runtime.box(id).way_out.reset();
+  ASSERT_TRUE(open());
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->network.state, NetworkState::kOn);
+}
+
 TEST_F(RestartTest, ProvisioningForTheFirstTimeAndDeadLeavesNothing) {
   put(SandboxState::kProvisioning, false);
   ASSERT_TRUE(open());

@@ -29,6 +29,7 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   if (patch.delete_after_stop_s) next.delete_after_stop_s = *patch.delete_after_stop_s;
   if (patch.lifetime_s) next.lifetime_s = *patch.lifetime_s;
   if (patch.commands_keep_awake) next.commands_keep_awake = *patch.commands_keep_awake;
+  if (patch.policy) next.policy = *patch.policy;
   if (patch.run) next.run = layered(next.run, *patch.run);
   if (patch.cpu_millicores) next.limits.cpu_millicores = *patch.cpu_millicores;
   if (patch.memory_bytes) next.limits.memory_bytes = *patch.memory_bytes;
@@ -119,6 +120,16 @@ Task<ProgramPage> SandboxVerbs::programs(Principal who, std::string ref, std::ui
   }
   auto page = co_await runtime_.programs(entry->row.id, offset, limit);
   co_return page;
+}
+
+Task<NetworkReport> SandboxVerbs::network(Principal who, std::string ref) {
+  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  auto report = co_await runtime_.network(entry->row.id);
+  if (report) {
+    report->policy = entry->row.policy;
+    report->network = entry->row.network;
+  }
+  co_return report;
 }
 
 }  // namespace cay::core

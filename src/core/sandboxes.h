@@ -44,6 +44,7 @@ class SandboxVerbs : public Sandboxes {
   Task<std::vector<SnapshotInfo>> snapshots(Principal who) override;
   Task<SandboxStats> stats(Principal who, std::string ref) override;
   Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) override;
+  Task<NetworkReport> network(Principal who, std::string ref) override;
 
  private:
   Task<Sandbox> make(Principal who, SandboxSpec asked, CreateOptions options);

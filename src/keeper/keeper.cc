@@ -15,6 +15,7 @@
 #include "keeper/files.h"
 #include "keeper/freezer.h"
 #include "keeper/guest_sockets.h"
+#include "keeper/lender.h"
 #include "keeper/loop.h"
 #include "keeper/pauser.h"
 #include "keeper/program_record.h"
@@ -72,6 +73,7 @@ void run(const Context& given) {
   ProgramRecord programs(loop, context);
   GuestSockets guest_sockets(loop, reaper, context);
   Tunnels tunnels(loop, server, guest_sockets);
+  Lender lender(loop, context);
 
   const auto exit = [&loop] { loop.stop(); };
   end_of_all = [&commands, exit] { commands.shut_down(kStopPatienceMs, exit); };

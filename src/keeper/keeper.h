@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -42,6 +43,12 @@ struct Context {
   int program_ring_fd = -1;   // BPF ring buffer of CAY_PROGRAM_RING bytes
   int program_state_fd = -1;  // its counters, a BPF array of one cay_program_state
   uid_t first_uid = 0;        // the host's number of root inside
+
+  // The way out (keeper/lender.h); -1: there is none.
+  int gate_fd = -1;             // UNIX stream socket, listening, non-blocking
+  uid_t gate_uid = 0;           // whom the sockets are lent, besides root
+  std::vector<int> lent_fds;    // wire/guest_network.h
+  std::string policy;           // lent with them; the keeper knows none
 
   bool nested_profile = false;
   std::uint64_t default_spool_limit = std::uint64_t{4} << 30;  // per stream

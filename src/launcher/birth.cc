@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
@@ -106,6 +107,10 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   CAY_TRY(const UniqueFd spool, make_spool(host, plan.id, slot.keeper_uid()));
   CAY_TRY(const UniqueFd listener,
           os::listen_unix(host.run.get(), plan.id + ".sock", host.config.daemon_uid, host.config.daemon_gid));
+  UniqueFd gate;
+  if (plan.network != nullptr) {
+    CAY_TRY(gate, os::listen_unix(host.gate.get(), plan.id + ".sock", host.config.gate_uid, host.config.gate_gid));
+  }
   CAY_CHECK(host.step("make the socket"));
   CAY_TRY(os::SocketPair control, os::socket_pair());
   CAY_TRY(os::SocketPair init, os::socket_pair());
@@ -117,6 +122,8 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.slot_fd = slot.lock.get();
   keeper.listen_fd = listener.get();
   keeper.spool_fd = spool.get();
+  keeper.gate_fd = gate.get();
+  keeper.policy = plan.policy;
   keeper.spool_bytes = plan.spool_bytes;
   keeper.control_fd = control.theirs.get();
   keeper.init_fd = init.theirs.get();
@@ -130,6 +137,8 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.init.hostname = plan.hostname;
   keeper.init.memory_bytes = plan.limits.memory_bytes;
   keeper.init.fresh_disk = plan.fresh_disk;
+  keeper.init.network = plan.network;
+  keeper.init.network_required = plan.network_required;
   keeper.joins_group = !host.groups.clones_into();
   CAY_TRY(os::Cloned cloned, os::clone_process(0, keeper.joins_group ? -1 : groups.keeper.get()));
   if (cloned.pid == 0) run_keeper(host, std::move(keeper));  // never returns
@@ -146,7 +155,8 @@ Result<Birth::State> Birth::advance() {
   auto message = os::receive_message(control_.get());
   if (!message && message.error().code == Code::kNotReady) return State::kWaiting;
   if (!message || message->bytes.empty()) return failure();
-  if (message->bytes == "ready") {
+  if (message->bytes == "ready" || message->bytes.starts_with("ready ")) {
+    no_network_ = message->bytes.substr(std::min<std::size_t>(message->bytes.size(), 6));
     CAY_CHECK(host_->disks.limit(id_, disk_bytes_));  // its root is mounted, and nothing of the guest's runs yet
     CAY_CHECK(host_->step("confirm"));
     return State::kReady;
@@ -187,6 +197,9 @@ Error Birth::failure() {
   }
   const int err = static_cast<int>(std::strtol(words->bytes.c_str(), nullptr, 10));
   const std::size_t blank = words->bytes.find(' ');
+  if (blank != std::string::npos && words->bytes.substr(blank + 1).starts_with(kNoNetwork)) {
+    return Error{Code::kUnsupported, "network_unsupported", words->bytes.substr(blank + 1), err};
+  }
   return Error{Code::kInternal, "boot_failed",
                "boot: " + (blank == std::string::npos ? words->bytes : words->bytes.substr(blank + 1)), err};
 }

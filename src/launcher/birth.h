@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "launcher/groups.h"
+#include "launcher/guest_network.h"
 #include "launcher/host.h"
 #include "launcher/program_recorder.h"
 #include "os/process.h"
@@ -22,6 +23,9 @@ struct BirthPlan {
   std::uint64_t disk_bytes = 0;
   std::uint64_t spool_bytes = 0;
   bool fresh_disk = false;
+  std::string policy;
+  const GuestNetwork* network = nullptr;  // null: no way out
+  bool network_required = false;          // without it the birth fails where the host cannot give it
   // Where programs are recorded: enters the group of command slots into the record.
   std::function<Result<ProgramTap>(int cmds)> tap;
 };
@@ -36,6 +40,8 @@ class Birth {
 
   enum class State : std::uint8_t { kWaiting, kReady };
   Result<State> advance();
+  // When ready: why it has no way out though it was to have one; empty: it has what was asked for.
+  const std::string& no_network() const { return no_network_; }
 
   UniqueFd& pidfd() { return pidfd_; }
   pid_t pid() const { return pid_; }
@@ -50,6 +56,7 @@ class Birth {
   pid_t pid_ = 0;
   uid_t first_uid_ = 0;
   std::string id_;
+  std::string no_network_;
   std::uint64_t disk_bytes_ = 0;
   std::vector<UniqueFd> mounts_;  // layers, top first; the disk last. Not yet id-mapped
   const Host* host_ = nullptr;

@@ -14,7 +14,7 @@ namespace cay::launcher {
 using Progress = std::function<void(const std::string& sentence)>;
 
 // Builds or finds the `default` snapshot under the directory `layers`. Runs in a process of its own.
-using PrepareDefault = std::function<Result<wire::SnapshotMsg>(const std::string& layers, const Progress& progress)>;
+using PrepareDefault = std::function<Result<wire::SnapshotMsg>(const std::string& layers, const wire::PrepareDefault& with, const Progress& progress)>;
 
 struct Config {
   std::string data;      // the data directory, absolute
@@ -22,6 +22,8 @@ struct Config {
   std::string build;     // program version, for HELLO
   uid_t daemon_uid = 0;  // the only user served, besides root
   gid_t daemon_gid = 0;  // may read the spools
+  uid_t gate_uid = 0;    // whom keepers lend the sandboxes' sockets
+  gid_t gate_gid = 0;
   int socket_fd = -1;    // a listening socket; -1: made at DATA/run/launcher.sock
   std::string runtime_dir = "/run/cay";
   std::string cgroup_parent;     // where sandboxes' groups lie in each hierarchy; empty: at the root

@@ -26,7 +26,7 @@ namespace cay::launcher {
 namespace {
 
 // Raised whenever the builder makes another tree of the same packages.
-constexpr std::string_view kBuilderVersion = "2";
+constexpr std::string_view kBuilderVersion = "3";
 constexpr std::string_view kBuilding = ".building-";
 
 std::string random_uuid() {
@@ -68,9 +68,15 @@ std::string package_list(std::string_view status) {
 
 // What changes when the host's system changes. Without a Debian package database: its RPM database's
 // or /usr's own times.
-std::string fingerprint_of(int host, TreeWriter& tree) {
+std::string fingerprint_of(int host, TreeWriter& tree, const wire::PrepareDefault& with) {
   std::string what = "builder " + std::string(kBuilderVersion) + "\n" + tree.host_text("etc/os-release");
   what += apt_sources(tree.host_text("etc/os-release"), apt_files(tree));
+  what += wire::encode(with);
+  if (with.host_authorities) {
+    for (const std::string& name : tree.host_names("usr/local/share/ca-certificates")) {
+      what += tree.host_text("usr/local/share/ca-certificates/" + name);
+    }
+  }
   const std::string packages = package_list(tree.host_text("var/lib/dpkg/status"));
   what += packages;
   if (packages.empty()) {
@@ -129,6 +135,7 @@ Result<void> remove_unfinished(int layers) {
 
 bool left_out_of_usr(std::string_view path) {
   if (path == "usr/local") return true;
+  if (path == "usr/etc") return true;  // npm's settings of the host, which may hold a token
   // It would forbid pip to install as root; a sandbox's own system is meant for that.
   return path.starts_with("usr/lib/python3") && path.ends_with("/EXTERNALLY-MANAGED");
 }
@@ -179,7 +186,7 @@ Result<void> fill(TreeWriter& tree, int root, const SnapshotSource& source, cons
   CAY_CHECK(tree.link_tree("usr", left_out_of_usr));
   CAY_CHECK(restore_set_id(tree));
   progress("writing /etc and the package database");
-  CAY_CHECK(write_system(tree));
+  CAY_CHECK(write_system(tree, source.with));
   if (::fchown(root, 0, 0) != 0 || ::fchmod(root, 0755) != 0) return Error::from_errno(errno, "set the mode of the new root");
   if (source.host_root == "/") run_ldconfig(root, progress);
   return {};
@@ -199,7 +206,7 @@ Result<wire::SnapshotMsg> build_default_snapshot(const std::string& layers_path,
   if (!looking.host_has("usr/bin")) {
     return Error{Code::kUnsupported, "no_usr", "this host has no /usr/bin: no default snapshot can be made of it", 0};
   }
-  const std::string fingerprint = fingerprint_of(host.get(), looking);
+  const std::string fingerprint = fingerprint_of(host.get(), looking, source.with);
   CAY_TRY(wire::SnapshotMsg ready, find_ready(layers.get(), fingerprint));
   if (!ready.id.empty()) return ready;
 

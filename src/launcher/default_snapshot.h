@@ -11,6 +11,7 @@ namespace cay::launcher {
 
 struct SnapshotSource {
   std::string host_root = "/";  // tests give another
+  wire::PrepareDefault with{};
 };
 
 // Returns the ready `default` snapshot of this host's packages under the directory `layers`, or makes

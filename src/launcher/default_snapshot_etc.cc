@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "launcher/default_snapshot_accounts.h"
+#include "wire/guest_network.h"
 
 namespace cay::launcher {
 namespace {
@@ -136,15 +137,15 @@ std::vector<AptFile> apt_files(TreeWriter& tree) {
   return files;
 }
 
-Result<void> write_etc(TreeWriter& tree) {
+Result<void> write_etc(TreeWriter& tree, const wire::PrepareDefault& with) {
   CAY_CHECK(tree.make_dir("etc", 0755));
   for (std::string_view dir : kDirectories) {
     const mode_t mode = dir == "sudoers.d" ? 0750 : dir == "ssl/private" ? 0700 : 0755;
     CAY_CHECK(tree.make_dir("etc/" + std::string(dir), mode));
   }
   // The host's own certificate authorities, and the hash links to them.
-  const auto is_local_certificate = [&tree](std::string_view path) {
-    if (!path.starts_with("etc/ssl/certs/")) return false;
+  const auto is_local_certificate = [&tree, &with](std::string_view path) {
+    if (with.host_authorities || !path.starts_with("etc/ssl/certs/")) return false;
     std::string target = tree.host_link(std::string(path));
     if (!target.empty() && target.find('/') == std::string::npos) target = tree.host_link("etc/ssl/certs/" + target);
     return target.starts_with("/usr/local/");
@@ -169,7 +170,7 @@ Result<void> write_etc(TreeWriter& tree) {
   const File files[] = {
       {"hostname", "sandbox\n"},  // these two are written again for each sandbox
       {"hosts", "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"},
-      {"resolv.conf", "nameserver 127.0.0.1\n"},
+      {"resolv.conf", "nameserver " + std::string(wire::kGuestResolver) + "\n"},
       {"nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\ngshadow: files\nhosts: files " +
                             std::string(has_myhostname ? "myhostname " : "") +
                             "dns\nnetworks: files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n"},
@@ -194,7 +195,11 @@ Result<void> write_etc(TreeWriter& tree) {
   CAY_CHECK(write_accounts(tree));
   CAY_CHECK(write_pam(tree));
   CAY_CHECK(write_sudo(tree));
-  CAY_CHECK(write_certificates(tree));
+  if (with.host_authorities) {
+    CAY_CHECK(tree.copy_tree("usr/local/share/ca-certificates"));  // what the copied links lead to
+  } else {
+    CAY_CHECK(write_certificates(tree));
+  }
   return write_apt(tree);
 }
 

@@ -4,14 +4,15 @@
 
 #include "launcher/default_snapshot_apt.h"
 #include "launcher/default_snapshot_tree.h"
+#include "wire/messages.h"
 
 namespace cay::launcher {
 
 // Everything but /usr, which must be in place already.
-Result<void> write_system(TreeWriter& tree);
+Result<void> write_system(TreeWriter& tree, const wire::PrepareDefault& with);
 
 // Of it: /etc alone.
-Result<void> write_etc(TreeWriter& tree);
+Result<void> write_etc(TreeWriter& tree, const wire::PrepareDefault& with);
 
 // The host's lists of package sources, as far as every user of it may read them.
 std::vector<AptFile> apt_files(TreeWriter& tree);

@@ -73,15 +73,32 @@ Result<void> write_python(TreeWriter& tree) {
   return tree.make_file("usr/bin/pip", "#!/bin/sh\nexec python3 -m pip \"$@\"\n", 0755);
 }
 
+// Where pip and npm get packages, for every user inside.
+Result<void> write_package_tools(TreeWriter& tree, const wire::PrepareDefault& with) {
+  constexpr const char* kBundle = "/etc/ssl/certs/ca-certificates.crt";
+  std::string pip = "[global]\ndisable-pip-version-check = true\n";
+  std::string npm = "update-notifier=false\n";
+  if (!with.pip_index.empty()) pip += "index-url = " + with.pip_index + "\n";
+  if (!with.npm_registry.empty()) npm += "registry=" + with.npm_registry + "\n";
+  if (with.host_authorities) {
+    pip += std::string("cert = ") + kBundle + "\n";
+    npm += std::string("cafile=") + kBundle + "\n";
+  }
+  CAY_CHECK(tree.make_file("etc/pip.conf", pip + "[install]\nroot-user-action = ignore\n"));
+  CAY_CHECK(tree.make_dir("usr/etc", 0755));
+  return tree.make_file("usr/etc/npmrc", npm);
+}
+
 }  // namespace
 
-Result<void> write_system(TreeWriter& tree) {
+Result<void> write_system(TreeWriter& tree, const wire::PrepareDefault& with) {
   for (const Dir& dir : kTop) { CAY_CHECK(tree.make_dir(dir.path, dir.mode, dir.uid, dir.gid)); }
   for (const Dir& dir : kVar) { CAY_CHECK(tree.make_dir(dir.path, dir.mode, dir.uid, dir.gid)); }
   CAY_CHECK(tree.make_link("var/run", "/run"));
   CAY_CHECK(tree.make_link("var/lock", "/run/lock"));
   CAY_CHECK(tree.make_link("usr/local/man", "share/man"));
-  CAY_CHECK(write_etc(tree));
+  CAY_CHECK(write_etc(tree, with));
+  CAY_CHECK(write_package_tools(tree, with));
   for (const char* path : kLinkedState) { CAY_CHECK(tree.link_tree(path)); }
   for (const char* path : kCopiedState) { CAY_CHECK(tree.copy_tree(path)); }
   CAY_CHECK(write_homes(tree));

@@ -18,6 +18,7 @@
 #include "launcher/kernel_view.h"
 #include "os/file.h"
 #include "os/mount.h"
+#include "wire/guest_network.h"
 
 namespace cay::launcher {
 namespace {
@@ -59,6 +60,17 @@ Result<UniqueFd> put_tmpfs(int point, std::uint64_t bytes, const char* mode, std
 }
 
 bool is_absent(const Error& error) { return error.os_errno == ENOENT || error.os_errno == ENOTDIR; }
+
+// Snapshots from before there was a way out name the sandbox's own loopback as their resolver, which is never redirected. A file
+// that says something else is the guest's own and stays; what cannot be mended is the guest's own doing too.
+void mend_resolver(int etc) {
+  constexpr std::string_view kOld = "nameserver 127.0.0.1\n";
+  const UniqueFd file(::openat(etc, "resolv.conf", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  char text[kOld.size() + 1];
+  const ssize_t size = file ? ::pread(file.get(), text, sizeof text, 0) : -1;
+  if (size < 0 || std::string_view(text, static_cast<std::size_t>(size)) != kOld) return;
+  static_cast<void>(os::replace_file(etc, "resolv.conf", "nameserver " + std::string(wire::kGuestResolver) + "\n", 0644));
+}
 
 }  // namespace
 
@@ -237,14 +249,16 @@ Result<void> GuestRoot::mount_tmp() {
 }
 
 Result<void> GuestRoot::name_host() {
-  if (!plan_.fresh_disk) return {};
-  // Only on the first boot: the tree below is then the snapshot's, not the guest's.
   const UniqueFd etc(::openat(root_.get(), "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!etc) return {};  // a snapshot without /etc needs no names in it
+  if (plan_.network != nullptr) mend_resolver(etc.get());
+  // The names only on the first boot: the tree below is then the snapshot's, not the guest's.
+  if (!plan_.fresh_disk) return {};
   CAY_CHECK(os::replace_file(etc.get(), "hostname", plan_.hostname + "\n", 0644));
-  return os::replace_file(
-      etc.get(), "hosts",
-      "127.0.0.1 localhost\n127.0.1.1 " + plan_.hostname + "\n::1 localhost ip6-localhost ip6-loopback\n", 0644);
+  const std::string own = " " + plan_.hostname + "\n";
+  return os::replace_file(etc.get(), "hosts",
+                          "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n" + (wire::kGuestV4 + own) +
+                              (wire::kGuestV6 + own), 0644);
 }
 
 Result<void> GuestRoot::pivot() {

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 
+#include "launcher/gate_directory.h"
 #include "launcher/kernel_view.h"
 #include "os/file.h"
 
@@ -38,6 +39,7 @@ Result<void> open_data(Host& host) {
                  0};
   }
   CAY_TRY(host.run, os::ensure_dir(host.data.get(), "run", config.daemon_uid, config.daemon_gid, 0700));
+  CAY_TRY(host.gate, open_gate_directory(host.data.get(), config.gate_uid, config.daemon_gid));
   CAY_TRY(host.sandboxes, os::ensure_dir(host.data.get(), "sandboxes", 0, 0, 0700));
   CAY_TRY(host.layers, os::ensure_dir(host.data.get(), "layers", 0, 0, 0700));
   CAY_TRY(host.spool, os::ensure_dir(host.data.get(), "spool", 0, 0, 0711));

@@ -18,7 +18,7 @@ struct Host {
   std::string boot_id;
   std::vector<std::string> covered_proc;  // kernel_view.h
 
-  UniqueFd data, run, spool, sandboxes, layers;  // directories of DATA
+  UniqueFd data, run, gate, spool, sandboxes, layers;  // directories of DATA
   UniqueFd empty;                                // an empty directory of root's: keepers are chrooted into it
   std::string empty_path;                        // the same, by name
   UniqueFd null;                                 // /dev/null, read-write

@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/guest_network.h"
 #include "launcher/guest_root.h"
 #include "launcher/init_filter.h"
 #include "os/caps.h"
-#include "os/net.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
 
@@ -41,11 +41,27 @@ Result<void> drop_everything() {
   return {};
 }
 
+// The sockets that the gate answers on. None, and `missing` says why: the host cannot give them, and nobody insists.
+Result<std::vector<UniqueFd>> make_network(const InitPlan& plan, std::string& missing) {
+  CAY_CHECK(set_up_loopback());
+  if (plan.network == nullptr) return std::vector<UniqueFd>();
+  const bool injected = plan.fail_step == "make the way out";
+  auto lent = injected ? Error{Code::kUnsupported, "network_unsupported", std::string(kNoNetwork) + " (a test)", EIO}
+                       : set_up_guest_network(*plan.network);
+  if (lent || plan.network_required) return lent;
+  missing = lent.error().message;
+  return std::vector<UniqueFd>();
+}
+
 Result<void> become_init(const InitPlan& plan) {
+  // First: the launcher prepares the mounts meanwhile. A failure is told once they have come, or it would be lost in their sending.
+  std::string missing;
+  auto network = make_network(plan, missing);
   CAY_TRY(os::Message mounts, os::receive_message(plan.launcher_fd));
   if (mounts.bytes.empty() || mounts.fds.size() < 3) {
     return Error{Code::kUnavailable, "launcher_gone", "the launcher ended meanwhile", 0};
   }
+  CAY_TRY(const std::vector<UniqueFd> lent, std::move(network));
   // Files are made as guest root; the other ids stay the keeper's. The id maps are written by now.
   ::setfsgid(0);
   ::setfsuid(0);
@@ -56,12 +72,13 @@ Result<void> become_init(const InitPlan& plan) {
   GuestRoot root(plan);
   CAY_CHECK(root.build(std::move(mounts.fds), std::move(disk), std::move(devices)));
   CAY_CHECK(set_names(plan));
-  if (!os::bring_loopback_up()) return Error::from_errno(errno, "bring lo up");
   const UniqueFd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const UniqueFd devpts(::open("/dev/pts", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!top || !devpts) return Error::from_errno(errno, "open the new root");
   CAY_CHECK(drop_everything());
-  return os::send_message(plan.keeper_fd, "up", {top.get(), devpts.get()});
+  std::vector<int> handed{top.get(), devpts.get()};
+  for (const UniqueFd& socket : lent) handed.push_back(socket.get());
+  return os::send_message(plan.keeper_fd, missing.empty() ? "up" : "up " + missing, handed);
 }
 
 // Reaps until the lifeline closes. SIGCHLD comes by descriptor: no handler, so the kernel goes on

@@ -14,10 +14,14 @@
 
 namespace cay::launcher {
 
+struct GuestNetwork;
+
 struct InitPlan {
   std::string hostname;
   std::uint64_t memory_bytes = 0;  // tmpfs sizes follow from it
   bool fresh_disk = false;         // the first boot: /etc/hostname and /etc/hosts are written
+  const GuestNetwork* network = nullptr;  // null: lo alone
+  bool network_required = false;          // else a host that cannot give it is no failure, and is told to the keeper
   const std::vector<std::string>* covered_proc = nullptr;  // kernel_view.h
   std::string staging;             // an empty directory of the host's: mounts are put together there
   char* arguments = nullptr;       // /proc/1/cmdline, readable inside
@@ -25,7 +29,7 @@ struct InitPlan {
   std::string fail_step;  // tests
 
   int launcher_fd = -1;  // gets the mounts from the launcher; a failure is told here
-  int keeper_fd = -1;    // the root and devpts go to the keeper here
+  int keeper_fd = -1;    // the root, devpts and the gate's sockets go to the keeper here; "up", and why there are no sockets
   int lifeline_fd = -1;  // read end
 };
 

@@ -34,6 +34,7 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
   std::vector<int> kept{0, 1, 2, host.empty.get(), plan.slot_fd, plan.listen_fd, plan.spool_fd, plan.control_fd,
                         plan.init_fd, groups.cmds.get(), groups.memory.get(), groups.pids.get(), groups.cpu.get(),
                         groups.cpuacct.get()};
+  if (plan.gate_fd >= 0) kept.push_back(plan.gate_fd);
   if (plan.tap != nullptr) {
     kept.push_back(plan.tap->ring.get());
     kept.push_back(plan.tap->state.get());
@@ -56,6 +57,9 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
 // The launcher may be protected from the kernel's out-of-memory killer. A keeper is not: what it forks is the
 // guest's, and a process may always go back to the lowest value that root gave it (proc(5), oom_score_adj).
 Result<void> be_an_ordinary_victim() { return os::write_file(AT_FDCWD, "/proc/self/oom_score_adj", "0"); }
+
+// Of init's answer: up, without the way out that was wanted, and why.
+constexpr std::string_view kUpWithout = "up ";
 
 Result<void> become(uid_t uid) {
   if (::setgroups(0, nullptr) != 0) return Error::from_errno(errno, "setgroups");
@@ -109,7 +113,7 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   CAY_CHECK(os::send_message(plan.control_fd, "init " + std::to_string(init->pid)));
   CAY_TRY(os::Message message, os::receive_message(up.ours.get()));
   // Empty: init ended, and told the launcher why.
-  if (message.fds.size() != 2) ::_exit(1);
+  if (message.fds.size() < 2) ::_exit(1);
   CAY_CHECK(jail(host));
   ::close(host.empty.get());
   keeper::Context context;
@@ -125,6 +129,15 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   context.init_pidfd = init->pidfd.release();
   context.root_fd = message.fds[0].release();
   context.devpts_fd = message.fds[1].release();
+  if (message.bytes.starts_with(kUpWithout)) plan.no_network = message.bytes.substr(kUpWithout.size());
+  if (plan.gate_fd >= 0 && !plan.no_network.empty()) {
+    ::close(plan.gate_fd);  // nobody waits for sockets that are not there
+  } else if (plan.gate_fd >= 0) {
+    context.gate_fd = plan.gate_fd;
+    context.policy = plan.policy;
+    for (std::size_t i = 2; i < message.fds.size(); ++i) context.lent_fds.push_back(message.fds[i].release());
+  }
+  context.gate_uid = host.config.gate_uid;
   context.cgroup_fd = plan.groups->cmds.get();
   context.memory_fd = plan.groups->memory.get();
   context.pids_fd = plan.groups->pids.get();
@@ -148,7 +161,7 @@ void run_keeper(const Host& host, KeeperPlan plan) {
     (void)os::send_message(plan.control_fd, context.error().message);
     ::_exit(1);
   }
-  (void)os::send_message(plan.control_fd, "ready");
+  (void)os::send_message(plan.control_fd, plan.no_network.empty() ? "ready" : "ready " + plan.no_network);
   ::close(plan.control_fd);
   keeper::run(*context);
 }

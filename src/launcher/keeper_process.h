@@ -19,8 +19,11 @@ struct KeeperPlan {
   int slot_fd = -1;  // held, never used: it holds the slot's lock
   int listen_fd = -1;
   int spool_fd = -1;
+  int gate_fd = -1;     // listening; -1: the sandbox has no way out
+  std::string policy;
+  std::string no_network{};  // filled in: why it has none all the same
   std::uint64_t spool_bytes = 0;  // 0: the keeper's default
-  int control_fd = -1;  // to the launcher: "init PID", then "ready" or what failed
+  int control_fd = -1;  // to the launcher: "init PID", then "ready" (and why there is no way out) or what failed
   int init_fd = -1;     // init's end of its own socket to the launcher
   const SandboxGroups* groups = nullptr;
   bool joins_group = false;  // it was not cloned into its group

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "launcher/guest_network.h"
 #include "launcher/probe_snapshot.h"
 #include "launcher/program_loader.h"
 #include "os/btrfs.h"
@@ -185,6 +186,39 @@ Feature program_record() {
           "sandboxes with record_programs are refused", "boot a kernel with CONFIG_DEBUG_INFO_BTF=y and CONFIG_BPF_EVENTS=y"};
 }
 
+// All of it for real, in namespaces that are gone at once.
+Feature way_out() {
+  Feature feature{"network", false, "", "sandboxes come up without a way out; one that asks for a policy by name is refused", "modprobe -a nf_tables nft_chain_nat nft_nat nft_reject_inet nf_conntrack"};
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return feature;
+  const UniqueFd from_child(ends[0]);
+  UniqueFd to_us(ends[1]);
+  auto child = os::clone_process(CLONE_NEWUSER | CLONE_NEWNET);
+  if (!child) {
+    feature.found = child.error().message;
+    return feature;
+  }
+  if (child->pid == 0) {
+    std::string words = "-";
+    const auto plan = plan_guest_network({});
+    const auto loopback = set_up_loopback();
+    if (plan && loopback) {
+      const auto made = set_up_guest_network(*plan);
+      words = made ? (made->size() > 2 ? "+6" : "+4") : made.error().message;
+    }
+    ::_exit(::write(to_us.get(), words.data(), words.size()) > 0 ? 0 : 1);
+  }
+  to_us.reset();
+  char buffer[1024];
+  const ssize_t got = ::read(from_child.get(), buffer, sizeof buffer);
+  const std::string words(buffer, got > 0 ? static_cast<std::size_t>(got) : 0);
+  if (!words.starts_with('+')) {
+    feature.found = words;
+    return feature;
+  }
+  return {"network", true, std::string("nf_tables redirects, IPv4") + (words == "+6" ? " and IPv6" : " alone"), "", ""};
+}
+
 }  // namespace
 
 std::vector<Feature> probe(Host& host) {
@@ -205,6 +239,7 @@ std::vector<Feature> probe(Host& host) {
   features.push_back(core_pattern());
   features.push_back(swap(host));
   features.push_back(program_record());
+  features.push_back(way_out());
   return features;
 }
 

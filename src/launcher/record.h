@@ -22,6 +22,8 @@ struct Record {
   // Of the program record, while it lives (launcher/program_recorder.h).
   std::uint64_t program_group = 0;
   std::uint32_t program_rings = 0, program_states = 0;
+  std::string policy;      // that it was started with
+  std::string no_network;  // why it has no way out all the same
   template <class V>
   void fields(V& v) {
     v(1, alive);
@@ -34,6 +36,8 @@ struct Record {
     v(8, program_group);
     v(9, program_rings);
     v(10, program_states);
+    v(11, policy);
+    v(12, no_network);
   }
 };
 

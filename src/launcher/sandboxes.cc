@@ -24,6 +24,7 @@ constexpr int kQuietTries = 2000;          // then the log hears of an end that 
 constexpr std::size_t kQuickEntries = 64;  // more in a spool are removed by a child
 constexpr std::uint64_t kQuickBytes = 64 << 20;  // more takes the file system's time to free: the same
 constexpr int kSlowRetryMs = 20;
+constexpr std::size_t kMostNetworkPlans = 16;
 
 // Whether a spool directory takes too long to be removed by the launcher itself.
 bool is_big(int spool) {
@@ -102,6 +103,15 @@ void Sandboxes::create_now(const ReplyTo& to, const wire::CreateSandbox& request
   if (!begun) fail(*sandbox, std::move(begun).error());
 }
 
+Result<const GuestNetwork*> Sandboxes::network_for(const wire::CreateSandbox& request) {
+  if (request.policy.empty() || request.policy == "off") return static_cast<const GuestNetwork*>(nullptr);
+  const auto known = networks_.find(request.networks);
+  if (known != networks_.end()) return &known->second;
+  CAY_TRY(GuestNetwork made, plan_guest_network(request.networks));
+  if (networks_.size() >= kMostNetworkPlans) networks_.clear();
+  return &networks_.emplace(request.networks, std::move(made)).first->second;
+}
+
 Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& request) {
   if (::mkdirat(host_.sandboxes.get(), sandbox.id.c_str(), 0700) != 0 && errno != EEXIST) {
     return Error::from_errno(errno, "record the sandbox");
@@ -119,10 +129,14 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
   plan.limits = {request.cpu_millicores, request.memory_bytes, request.pids};
   plan.disk_bytes = request.disk_bytes;
   plan.spool_bytes = request.spool_bytes;
+  plan.policy = request.policy;
+  plan.network_required = request.network_required;
+  CAY_TRY(plan.network, network_for(request));
   plan.fresh_disk = !host_.disks.exists(sandbox.id);
   if (!sandbox.has_record) sandbox.record = Record{};
   sandbox.record.snapshot_id = request.snapshot_id;
   sandbox.record.slot = sandbox.slot->number;
+  sandbox.record.policy = request.policy;
   if (request.record_programs) {
     plan.tap = [this, &sandbox](int cmds) {
       auto tap = programs_.tap(cmds);
@@ -150,6 +164,10 @@ void Sandboxes::on_birth(const std::string& id) {
 
 void Sandboxes::confirm(Sandbox& sandbox) {
   poller_.forget(sandbox.birth->fd());
+  sandbox.record.no_network = sandbox.birth->no_network();
+  if (!sandbox.record.no_network.empty()) {  // or the gate would ask for sockets again and again
+    (void)os::unlink_as(host_.gate.get(), sandbox.id + ".sock", host_.config.gate_uid, host_.config.gate_gid);
+  }
   sandbox.birth.reset();
   sandbox.record.alive = true;
   sandbox.record.keeper_pid = sandbox.child;
@@ -168,7 +186,7 @@ void Sandboxes::confirm(Sandbox& sandbox) {
 void Sandboxes::answer_created(const ReplyTo& to, const Sandbox& sandbox) {
   reply(outbox_, to, wire::Type::kCreated,
         wire::Created{sandbox.id, sandbox.record.keeper_pid, sandbox.record.disk_enforced_by,
-                      sandbox.record.program_group != 0});
+                      sandbox.record.program_group != 0, sandbox.record.policy, sandbox.record.no_network});
 }
 
 void Sandboxes::watch_keeper(Sandbox& sandbox) {
@@ -281,6 +299,7 @@ Result<bool> Sandboxes::remove_traces(Sandbox& sandbox) {
   }
   stop_recording(sandbox);
   CAY_CHECK(os::unlink_as(host_.run.get(), sandbox.id + ".sock", host_.config.daemon_uid, host_.config.daemon_gid));
+  CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + ".sock", host_.config.gate_uid, host_.config.gate_gid));
   if (sandbox.keep == Keep::kDisk) {
     if (!sandbox.record.alive) return true;
     sandbox.record.alive = false;
@@ -307,6 +326,9 @@ Result<bool> Sandboxes::remove_traces(Sandbox& sandbox) {
     }
   }
   CAY_CHECK(host_.disks.remove(sandbox.id));
+  for (const char* kind : {".net", ".net.new"}) {
+    CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + kind, host_.config.gate_uid, host_.config.gate_gid));
+  }
   CAY_CHECK(os::remove_tree(host_.spool.get(), sandbox.id));
   CAY_CHECK(os::remove_tree(host_.sandboxes.get(), sandbox.id));  // last: it is what a restart goes by
   return true;
@@ -342,7 +364,11 @@ void Sandboxes::list(const ReplyTo& to) {
     entry.sandbox_id = id;
     entry.alive = sandbox->phase == Phase::kAlive;
     entry.has_disk = host_.disks.exists(id);
-    entry.keeper_pid = entry.alive ? sandbox->record.keeper_pid : 0;
+    if (entry.alive) {
+      entry.keeper_pid = sandbox->record.keeper_pid;
+      entry.policy = sandbox->record.policy;
+      entry.no_network = sandbox->record.no_network;
+    }
     reply(outbox_, to, wire::Type::kSandboxEntry, entry);
   }
   reply(outbox_, to, wire::Type::kEof, wire::Eof{});
@@ -447,6 +473,11 @@ void Sandboxes::remove_unknown() {
     for (const std::string& name : *sockets) {
       if (name.ends_with(".sock")) ids.push_back(name.substr(0, name.size() - 5));
     }
+  }
+  constexpr std::size_t kUuid = 36;
+  const auto at_gate = os::list_dir(host_.gate.get());
+  if (at_gate) {
+    for (const std::string& name : *at_gate) ids.push_back(name.substr(0, kUuid));
   }
   for (const std::string& id : ids) {
     if (!is_uuid(id) || sandboxes_.contains(id)) continue;

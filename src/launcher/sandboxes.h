@@ -65,6 +65,7 @@ class Sandboxes {
   };
 
   void create_now(const ReplyTo& to, const wire::CreateSandbox& request);
+  Result<const GuestNetwork*> network_for(const wire::CreateSandbox& request);
   Result<void> begin(Sandbox& sandbox, const wire::CreateSandbox& request);
   void on_birth(const std::string& id);
   void on_keeper_end(const std::string& id);
@@ -84,6 +85,8 @@ class Sandboxes {
   Poller& poller_;
   Outbox& outbox_;
   ProgramRecorder programs_;
+  // One for each list of networks; the operator has one, and another after a change of it.
+  std::map<std::vector<std::string>, GuestNetwork> networks_;
   std::map<std::string, std::unique_ptr<Sandbox>> sandboxes_;
   std::map<std::string, std::string> deaths_;  // id -> reason
 };

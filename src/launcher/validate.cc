@@ -11,6 +11,17 @@ bool is_hex(char c) { return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9'); }
 
 Error invalid(std::string message) { return Error{Code::kInvalidArgument, "bad_request", std::move(message), 0}; }
 
+constexpr std::size_t kMostPolicy = 64;
+constexpr std::size_t kMostNetworks = 64;
+constexpr std::size_t kMostUrl = 1024;
+
+// It becomes a line of a file inside, which everybody there may read: no line breaks, no user and password.
+bool is_plain_url(std::string_view text) {
+  if (text.empty()) return true;
+  if (text.size() > kMostUrl || !(text.starts_with("https://") || text.starts_with("http://"))) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f && c != '@' && c != '"' && c != '\\'; });
+}
+
 template <class T>
 Result<void> in_range(T value, T low, T high, const char* name) {
   if (value >= low && value <= high) return {};
@@ -60,6 +71,14 @@ Result<void> check(const wire::CreateSandbox& request) {
       in_range<std::uint64_t>(request.memory_bytes, std::uint64_t{8} << 20, std::uint64_t{1} << 50, "memory_bytes"));
   CAY_CHECK(in_range<std::uint64_t>(request.disk_bytes, std::uint64_t{1} << 20, std::uint64_t{1} << 60, "disk_bytes"));
   CAY_CHECK(in_range<std::uint64_t>(request.pids, 4, 4'000'000, "pids"));
+  if (request.policy.size() > kMostPolicy) return invalid("policy is too long");
+  if (request.networks.size() > kMostNetworks) return invalid("more than 64 networks");
+  return {};
+}
+
+Result<void> check(const wire::PrepareDefault& request) {
+  if (!is_plain_url(request.pip_index)) return invalid("pip_index is no plain URL");
+  if (!is_plain_url(request.npm_registry)) return invalid("npm_registry is no plain URL");
   return {};
 }
 

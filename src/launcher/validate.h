@@ -14,5 +14,6 @@ bool is_instance(std::string_view text);  // 1-64 of [a-z0-9-]
 bool is_cgroup_parent(std::string_view text);  // empty, or an absolute path without empty parts, "." and ".."
 
 Result<void> check(const wire::CreateSandbox& request);
+Result<void> check(const wire::PrepareDefault& request);
 
 }  // namespace cay::launcher

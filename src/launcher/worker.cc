@@ -153,7 +153,7 @@ class Worker final : public Outbox {
       case wire::Type::kStop:
       case wire::Type::kDestroy: return on_end_verb(to, type, frame.payload);
       case wire::Type::kListSandboxes: return sandboxes_.list(to);
-      case wire::Type::kPrepareDefault: return on_prepare_default(to);
+      case wire::Type::kPrepareDefault: return on_prepare_default(to, frame.payload);
       case wire::Type::kProbe: return on_probe(to);
       case wire::Type::kRemoveSnapshot: return on_remove_snapshot(to, frame.payload);
       case wire::Type::kCancel: return;  // what was begun is finished; its answer is then dropped by the daemon
@@ -183,7 +183,11 @@ class Worker final : public Outbox {
   }
 
   // All who ask while it is being made wait for the same one.
-  void on_prepare_default(const ReplyTo& to) {
+  void on_prepare_default(const ReplyTo& to, const std::string& payload) {
+    const auto with = wire::decode<wire::PrepareDefault>(payload);
+    if (!with) return malformed(to);
+    auto fine = check(*with);
+    if (!fine) return reply_error(*this, to, fine.error());
     if (!host_.config.prepare_default) {
       return reply_error(
           *this, to,
@@ -192,9 +196,9 @@ class Worker final : public Outbox {
     if (prepare_ == 0) {
       prepare_ = start_job(
           to,
-          [this](const ChildJob::Emit& emit) {
+          [this, with](const ChildJob::Emit& emit) {
             const std::string layers = "/proc/self/fd/" + std::to_string(host_.layers.get());
-            const auto made = host_.config.prepare_default(layers, [&emit](const std::string& sentence) {
+            const auto made = host_.config.prepare_default(layers, *with, [&emit](const std::string& sentence) {
               emit(wire::Type::kProgress, wire::encode(wire::ProgressMsg{sentence}));
             });
             if (made) {

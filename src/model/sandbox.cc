@@ -22,6 +22,22 @@ std::optional<SandboxState> sandbox_state_from(std::string_view text) {
   return std::nullopt;
 }
 
+std::string_view to_string(NetworkState state) {
+  switch (state) {
+    case NetworkState::kOff: return "off";
+    case NetworkState::kOn: return "on";
+    case NetworkState::kUnavailable: return "unavailable";
+  }
+  return "off";
+}
+
+std::optional<NetworkState> network_state_from(std::string_view text) {
+  for (const auto state : {NetworkState::kOff, NetworkState::kOn, NetworkState::kUnavailable}) {
+    if (to_string(state) == text) return state;
+  }
+  return std::nullopt;
+}
+
 RunConfig layered(const RunConfig& below, const RunConfig& above) {
   RunConfig out = below;
   if (above.user) out.user = above.user;

@@ -24,6 +24,20 @@ enum class SandboxState : std::uint8_t {
 std::string_view to_string(SandboxState state);
 std::optional<SandboxState> sandbox_state_from(std::string_view text);
 
+// The way out of a sandbox as it was made at its last start; its policy may have been changed since.
+enum class NetworkState : std::uint8_t {
+  kOff = 1,          // by its policy, or it never started
+  kOn = 2,           // what it sends goes to the gate
+  kUnavailable = 3,  // its policy asks for one, and the host could not give it: see reason
+};
+std::string_view to_string(NetworkState state);
+std::optional<NetworkState> network_state_from(std::string_view text);
+struct SandboxNetwork {
+  NetworkState state = NetworkState::kOff;
+  std::string reason{};
+  bool operator==(const SandboxNetwork&) const = default;
+};
+
 // Who a command runs as, where, and with which environment. Layers (image < snapshot < sandbox <
 // command): user and workdir replace, env merges key by key.
 struct RunConfig {
@@ -72,7 +86,8 @@ struct Sandbox {
   std::map<std::string, std::string> labels;
   Limits limits;
   RunConfig run;
-  std::string policy;
+  std::string policy;       // from the next start
+  SandboxNetwork network;   // as of the last one
   std::int64_t idle_ttl_s = 0;
   std::int64_t delete_after_stop_s = 0;
   std::int64_t lifetime_s = 0;
@@ -96,6 +111,7 @@ struct SandboxPatch {
   std::optional<std::int64_t> lifetime_s;        // still from the creation
   std::optional<bool> commands_keep_awake;
   std::optional<RunConfig> run;          // merged: see layered()
+  std::optional<std::string> policy;     // takes effect at the next start
   std::optional<std::uint32_t> cpu_millicores;   // limits take effect at the next start
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint64_t> disk_bytes;

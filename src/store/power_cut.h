@@ -1,5 +1,5 @@
 // What the store does about a host that goes down under it. A commit does not wait for the disk, so the last ones may be
-// forgotten (docs/decisions/0015-power-cuts.md); this tells when that may have been, and is for what must not be.
+// forgotten (docs/decisions/0016-power-cuts.md); this tells when that may have been, and is for what must not be.
 #pragma once
 #include <functional>
 #include <memory>

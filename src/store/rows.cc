@@ -22,13 +22,14 @@ const char* const kColumns =
     "id, tenant, name, state, reason, snapshot_name, snapshot_id, labels, cpu_millicores, memory_bytes, disk_bytes, "
     "pids, run_user, run_workdir, run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, "
     "last_active_at, stopped_at, created_by, facade_data, lifetime_s, commands_keep_awake, created_mark, active_mark, "
-    "stopped_mark, record_programs";
-const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
+    "stopped_mark, record_programs, network_state, network_reason";
+const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
 const char* const kAssignments =
     "id=?, tenant=?, name=?, state=?, reason=?, snapshot_name=?, snapshot_id=?, labels=?, cpu_millicores=?, "
     "memory_bytes=?, disk_bytes=?, pids=?, run_user=?, run_workdir=?, run_env=?, policy=?, idle_ttl_s=?, "
     "delete_after_stop_s=?, created_at=?, updated_at=?, last_active_at=?, stopped_at=?, created_by=?, facade_data=?, "
-    "lifetime_s=?, commands_keep_awake=?, created_mark=?, active_mark=?, stopped_mark=?, record_programs=?";
+    "lifetime_s=?, commands_keep_awake=?, created_mark=?, active_mark=?, stopped_mark=?, record_programs=?, "
+    "network_state=?, network_reason=?";
 
 void bind_row(Statement& statement, const Sandbox& sandbox) {
   statement.bind(sandbox.id.get())
@@ -60,7 +61,9 @@ void bind_row(Statement& statement, const Sandbox& sandbox) {
       .bind(sandbox.marks.created)
       .bind(sandbox.marks.active)
       .bind(sandbox.marks.stopped)
-      .bind(std::int64_t{sandbox.record_programs ? 1 : 0});
+      .bind(std::int64_t{sandbox.record_programs ? 1 : 0})
+      .bind(std::string(to_string(sandbox.network.state)))
+      .bind(sandbox.network.reason);
 }
 
 Result<Sandbox> read_row(const Statement& row) {
@@ -101,6 +104,11 @@ Result<Sandbox> read_row(const Statement& row) {
   if (!row.is_null(column)) out.marks.stopped = row.number(column);
   ++column;
   out.record_programs = row.number(column++) != 0;
+  const std::string network = row.text(column++);
+  const auto way_out = network_state_from(network);
+  if (!way_out) return broken("the unknown network state '" + network + "'");
+  out.network.state = *way_out;
+  out.network.reason = row.text(column++);
   return out;
 }
 

@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 6> kSteps = {
+constexpr std::array<const char*, 7> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -153,6 +153,13 @@ CREATE TABLE link (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX link_of_sandbox ON link (sandbox_id);
 )sql",
+    // The way out (network_*: as of the last start). Sandboxes from before could reach nothing, whatever their policy was
+    // called: no upgrade gives them more. Their owners may (a policy can be changed).
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN network_state TEXT NOT NULL DEFAULT 'off';
+ALTER TABLE sandbox ADD COLUMN network_reason TEXT NOT NULL DEFAULT '';
+UPDATE sandbox SET policy = 'off';
+)sql",
 };
 
 }  // namespace
@@ -181,9 +188,9 @@ Result<std::int64_t> check_version(Database& db) {
   return version;
 }
 
-Result<void> migrate(Database& db) {
+Result<void> migrate(Database& db, int to) {
   CAY_TRY(const std::int64_t version, check_version(db));
-  for (std::int64_t at = version; at < schema_version(); ++at) {
+  for (std::int64_t at = version; at < to; ++at) {
     CAY_TRY(Transaction step, Transaction::begin(db));
     CAY_CHECK(db.execute(kSteps.at(static_cast<std::size_t>(at))));
     CAY_CHECK(db.execute("PRAGMA user_version = " + std::to_string(at + 1)));

@@ -41,7 +41,7 @@ Sandbox sandbox(const std::string& id, const std::string& name, const std::strin
 bool same(const Sandbox& a, const Sandbox& b) {
   return a.id == b.id && a.tenant == b.tenant && a.name == b.name && a.state == b.state && a.reason == b.reason &&
          a.snapshot_name == b.snapshot_name && a.snapshot_id == b.snapshot_id && a.labels == b.labels &&
-         a.limits == b.limits && a.run == b.run && a.policy == b.policy && a.idle_ttl_s == b.idle_ttl_s &&
+         a.limits == b.limits && a.run == b.run && a.policy == b.policy && a.network == b.network && a.idle_ttl_s == b.idle_ttl_s &&
          a.delete_after_stop_s == b.delete_after_stop_s && a.created_at == b.created_at &&
          a.updated_at == b.updated_at && a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at && a.lifetime_s == b.lifetime_s &&
          a.commands_keep_awake == b.commands_keep_awake && a.record_programs == b.record_programs && a.marks == b.marks &&
@@ -59,6 +59,7 @@ Sandbox full() {
   out.run.user = "user";
   out.run.env = {{"BYTES", std::string("\xff\xfe\x00z", 4)}, {"E", ""}};
   out.policy = "open";
+  out.network = {NetworkState::kUnavailable, "no such module"};
   out.idle_ttl_s = 60;
   out.delete_after_stop_s = 120;
   out.created_at = 1'800'000'000'000;
@@ -292,6 +293,36 @@ TEST(StoreFile, MigratesFromNothingOnceAndInSteps) {
   ASSERT_TRUE(*version->step());
   EXPECT_EQ(version->number(0), schema_version());
 }
+
+// What a daemon of each older schema left comes through; and it can reach no more than it could.
+class EveryOldSchema : public ::testing::TestWithParam<int> {};
+
+TEST_P(EveryOldSchema, IsBroughtForward) {
+  TempDir dir;
+  {
+    auto db = Database::open(dir.path + "/state.db");
+    ASSERT_TRUE(db);
+    ASSERT_TRUE(migrate(**db, GetParam()));
+    ASSERT_TRUE((*db)->execute(R"sql(
+INSERT INTO sandbox (id, tenant, name, state, reason, snapshot_name, snapshot_id, labels, cpu_millicores, memory_bytes, disk_bytes, pids,
+                     run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, last_active_at, created_by, facade_data)
+VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '{}', 'open', 5, 6, 7, 8, 9, 'key', '{}'))sql"));
+  }
+  auto store = open_store(dir.path);
+  ASSERT_TRUE(store) << store.error().message;
+  const auto rows = (*store)->all();
+  ASSERT_TRUE(rows && rows->size() == 1);
+  const Sandbox& row = rows->front();
+  EXPECT_EQ(row.name, "box");
+  EXPECT_EQ(row.state, SandboxState::kReady);
+  EXPECT_EQ(row.labels.at("k"), "v");
+  EXPECT_EQ(row.limits, (Limits{.cpu_millicores = 1, .memory_bytes = 2, .disk_bytes = 3, .pids = 4}));
+  EXPECT_EQ(row.network, SandboxNetwork{});
+  constexpr int kFirstWithAWayOut = 7;
+  EXPECT_EQ(row.policy, GetParam() < kFirstWithAWayOut ? "off" : "open");
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemas, EveryOldSchema, ::testing::Range(1, schema_version() + 1));
 
 TEST(StoreFile, AnInterruptedMigrationLeavesTheOldVersion) {
   TempDir dir;

@@ -1,5 +1,5 @@
 // WalSync: brings committed transactions to the disk on a thread of its own. A commit does not wait for the disk
-// (docs/decisions/0015-power-cuts.md); this bounds how long one may be in memory alone.
+// (docs/decisions/0016-power-cuts.md); this bounds how long one may be in memory alone.
 #pragma once
 #include <condition_variable>
 #include <functional>

@@ -60,7 +60,7 @@ enum class Type : std::uint16_t {
   kDestroy = 103,         // SandboxRef -> kOk when no trace is left
   kListSandboxes = 104,   // Empty -> kSandboxEntry ..., kEof
   kSandboxEntry = 105,    // SandboxEntry
-  kPrepareDefault = 106,  // Empty -> kProgress ..., kSnapshot
+  kPrepareDefault = 106,  // PrepareDefault -> kProgress ..., kSnapshot
   kProgress = 107,        // ProgressMsg
   kSnapshot = 108,        // SnapshotMsg
   kProbe = 109,           // Empty -> kFeature ..., kEof
@@ -322,9 +322,13 @@ struct CreateSandbox {
   std::uint32_t pids = 0;
   std::uint64_t spool_bytes = 0;  // output kept of all its commands together; 0: the keeper's default
   bool record_programs = false;   // wire/program_record.h
+  std::string policy{};           // lent to the gate with the sandbox's sockets; empty or "off": no way out at all
+  std::vector<std::string> networks{};  // special ranges that the operator opens, as "10.1.0.0/16"
+  bool network_required = false;        // fail where the host cannot give a way out; else come up without, and say so
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, hostname); v(3, snapshot_id); v(4, cpu_millicores); v(5, memory_bytes);
-    v(6, disk_bytes); v(7, pids); v(8, spool_bytes); v(9, record_programs);
+    v(6, disk_bytes); v(7, pids); v(8, spool_bytes); v(9, record_programs); v(10, policy); v(11, networks);
+    v(12, network_required);
   }
 };
 
@@ -339,8 +343,11 @@ struct Created {
   std::int64_t keeper_pid = 0;
   std::string disk_enforced_by;  // "btrfs qgroup", "" if nothing enforces it
   bool record_programs = false;  // a launcher of before does not know the wish
+  std::string policy{};          // the same
+  std::string no_network{};      // why it has no way out, though its policy asks for one
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, keeper_pid); v(3, disk_enforced_by); v(4, record_programs);
+    v(5, policy); v(6, no_network);
   }
 };
 
@@ -350,7 +357,17 @@ struct SandboxEntry {
   bool has_disk = false;
   std::int64_t keeper_pid = 0;
   std::string reason;  // kDied
-  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, alive); v(3, has_disk); v(4, keeper_pid); v(5, reason); }
+  std::string policy{}, no_network{};  // while alive, as in Created
+  template <class V> void fields(V& v) {
+    v(1, sandbox_id); v(2, alive); v(3, has_disk); v(4, keeper_pid); v(5, reason); v(6, policy); v(7, no_network);
+  }
+};
+
+// What the default snapshot is made with, beside the host's own system. Empty: nothing of that kind.
+struct PrepareDefault {
+  bool host_authorities = false;  // the host's own certificate authorities are trusted inside too
+  std::string pip_index, npm_registry;  // URLs without credentials
+  template <class V> void fields(V& v) { v(1, host_authorities); v(2, pip_index); v(3, npm_registry); }
 };
 
 struct ProgressMsg {
@@ -370,6 +387,40 @@ struct FeatureMsg {
   bool ok = false;
   std::string found, fallback, remedy;
   template <class V> void fields(V& v) { v(1, name); v(2, ok); v(3, found); v(4, fallback); v(5, remedy); }
+};
+
+// ---- gate ----
+
+// keeper -> gate, one message on DATA/gate/<sandbox id>.sock, with the sockets of wire/guest_network.h: TCP and UDP
+// of IPv4, then the same of IPv6 where there is IPv6. The connection's end is the end of the sandbox.
+struct Lent {
+  std::string sandbox_id;
+  std::string policy;
+  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, policy); }
+};
+
+// One line of what a sandbox tried: connections and names of the same kind counted together.
+struct DecisionMsg {
+  std::string host;      // the name meant; empty: an address that no name was asked for
+  std::string address;   // the last one; empty: the name was not resolved
+  std::uint32_t port = 0;  // 0: the name alone was asked for
+  bool allowed = false;
+  std::string reason;    // why refused, or why it failed
+  std::uint64_t count = 0;
+  std::int64_t first_at = 0, last_at = 0;  // UnixMillis
+  std::uint64_t sent_bytes = 0, received_bytes = 0;
+  template <class V> void fields(V& v) {
+    v(1, host); v(2, address); v(3, port); v(4, allowed); v(5, reason); v(6, count); v(7, first_at); v(8, last_at);
+    v(9, sent_bytes); v(10, received_bytes);
+  }
+};
+
+// DATA/gate/<sandbox id>.net
+struct DecisionsMsg {
+  std::string policy;
+  std::vector<DecisionMsg> items;   // the newest last
+  std::uint64_t forgotten = 0;      // lines that made room for newer ones
+  template <class V> void fields(V& v) { v(1, policy); v(2, items); v(3, forgotten); }
 };
 
 }  // namespace cay::wire

@@ -1,4 +1,5 @@
 """Keepers and launchers of earlier releases (keepers/*.zst) under today's daemon, and replaced under a running command."""
+import json
 import os
 import shutil
 import signal
@@ -42,6 +43,23 @@ def old(request, tmp_path):
     daemon.close()
     launcher.kill()
     launcher.wait()
+
+
+def test_a_launcher_that_knows_no_way_out_is_no_failure(old):
+    with old.http() as http:
+        made = http.post("/api/v1/sandboxes", json={"name": "box"})
+        assert made.status_code == 201 and made.json()["policy"] == "packages", made.text
+        assert made.json()["network"]["state"] == "unavailable" and "launcher" in made.json()["network"]["reason"], made.text
+        off = http.post("/api/v1/sandboxes", json={"policy": "off"}).json()
+        assert off["network"] == {"state": "off", "reason": ""}
+        named = http.post("/api/v1/sandboxes", json={"name": "named", "policy": "packages"})
+        assert (named.status_code, named.json()["error"]["reason"]) == (501, "network_unsupported"), named.text
+        assert http.get("/api/v1/sandboxes/named").status_code == 404
+    told = old.cli("create", "--name", "told")
+    assert told.code == 0 and b"no way out" in told.err, told
+    doctor = {feature["name"]: feature for feature in json.loads(old.cli("doctor", "--json").text)["features"]}
+    assert not doctor["network"]["ok"] and "--stop" in doctor["network"]["remedy"], doctor["network"]
+    assert doctor["gate"]["ok"], doctor["gate"]
 
 
 def test_every_verb_of_an_old_keeper(old):
@@ -90,6 +108,9 @@ def test_daemon_and_launcher_are_replaced_under_an_old_keeper(old):
         got = http.get(one).json()
         assert (got["state"], got["exit_code"]) == ("exited", 7), got
         # A new sandbox is today's; the old one is ended by today's launcher.
-        assert http.post("/api/v1/sandboxes", json={"name": "new"}).status_code == 201
+        new = http.post("/api/v1/sandboxes", json={"name": "new"})
+        assert new.status_code == 201
+        can = {feature["name"]: feature for feature in json.loads(old.cli("doctor", "--json").text)["features"]}["network"]["ok"]
+        assert new.json()["network"]["state"] == ("on" if can else "unavailable"), new.text
         assert http.delete("/api/v1/sandboxes/box").status_code < 300
     wait_until(lambda: not os.path.exists(f"/proc/{keeper}"), "the old keeper's end")

@@ -1,4 +1,5 @@
 """Backups and restores when things go wrong, and what may never be lost by an operator's own commands."""
+import datetime
 import json
 import os
 import pathlib
@@ -140,16 +141,18 @@ def test_a_paused_one_and_the_timers_of_stopped_ones(own_daemon, directory):
         last = http.get("/api/v1/events", params={"limit": 1000}).json()["items"][-1]["seq"]
         # Longer than any of them would stay.
         wait_until(lambda: "old" not in states(http), "the stopped one's end in the old life", limit=60)
+    begun = datetime.datetime.now(datetime.UTC)
     copy, _ = restored(daemon, file, directory / "copy")
     copy.start()
     try:
         with copy.http() as http:
-            assert states(http) == {"held": "stopped", "ran": "stopped", "old": "stopped"}
             newer = http.get("/api/v1/events", params={"after": last}).json()["items"]
             assert all(event["seq"] > last + 1_000_000 for event in newer), newer
             wait_until(lambda: states(http) == {"held": "stopped"}, "their stay after the restore", limit=60)
             told = [event for event in http.get("/api/v1/events", params={"after": last}).json()["items"] if event["sandbox"] == "old"]
             assert told and all(event["seq"] > last + 1_000_000 for event in told), "no number is given twice"
+            stayed = min(datetime.datetime.fromisoformat(event["at"]) for event in told) - begun
+            assert stayed >= datetime.timedelta(seconds=15), "their time begins with the restore"
     finally:
         copy.close()
 

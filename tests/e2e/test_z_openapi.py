@@ -67,6 +67,7 @@ def test_every_route_was_exercised(daemon, http, box):
         programs = f"/api/v1/sandboxes/{recorded.json()['id']}/programs"
         assert http.get(programs).json()["items"][0]["kind"] == "life"
         assert http.delete(programs.removesuffix("/programs")).status_code == 204
+    assert http.get(f"{ref}/network").json()["policy"] in ("off", "packages", "open")
     doomed = http.post("/api/v1/sandboxes", json={}).json()
     assert http.delete(f"/api/v1/sandboxes/{doomed['id']}").status_code == 204
     doomed = http.post("/api/v1/sandboxes", json={}).json()

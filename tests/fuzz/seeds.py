@@ -27,6 +27,20 @@ def wire_messages():
     yield bytes([0, 1, 1]) + number + b"bytes of a DATA frame"
 
 
+def gate_bytes():
+    """What a sandbox sends first: DNS questions, a ClientHello, request heads."""
+    name = b"\3www\7example\3com\0"
+    yield struct.pack(">HHHHHH", 1, 0x100, 1, 0, 0, 0) + name + struct.pack(">HH", 1, 1)
+    yield struct.pack(">HHHHHH", 2, 0x100, 1, 0, 0, 1) + name + struct.pack(">HH", 28, 1) + b"\0" + struct.pack(">HHIH", 41, 4096, 0, 0)
+    entry = b"\0" + struct.pack(">H", 11) + b"example.com"
+    extension = struct.pack(">HHH", 0, len(entry) + 2, len(entry)) + entry
+    body = b"\3\3" + b"r" * 32 + b"\0" + struct.pack(">H", 2) + b"\x13\1\1\0" + struct.pack(">H", len(extension)) + extension
+    hello = b"\1\0" + struct.pack(">H", len(body)) + body
+    yield b"\x16\3\1" + struct.pack(">H", len(hello)) + hello
+    yield b"\x16\3\1" + struct.pack(">H", 9) + hello[:9] + b"\x16\3\3" + struct.pack(">H", len(hello) - 9) + hello[9:]
+    yield b"GET /a HTTP/1.1\r\nAccept: */*\r\nHost: example.com:80\r\n\r\nmore"
+
+
 def frame(kind, channel, payload):
     return struct.pack("<IHHI", 8 + len(payload), kind, 0, channel) + payload
 
@@ -102,7 +116,7 @@ def body():
 
 
 def main():
-    for make in (wire_messages, wire_frames, yamux, spool_layout, guest_text, http, codec, body):
+    for make in (wire_messages, wire_frames, gate_bytes, yamux, spool_layout, guest_text, http, codec, body):
         place = pathlib.Path(sys.argv[1]) / make.__name__
         place.mkdir(parents=True, exist_ok=True)
         for number, data in enumerate(make()):

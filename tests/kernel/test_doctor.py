@@ -58,7 +58,7 @@ def test_swap_and_links(told, daemon):
 
 
 def test_what_is_missing_has_a_remedy_or_a_fallback(told):
-    assert {"idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "landlock", "user namespaces",
+    assert {"network", "gate", "idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "landlock", "user namespaces",
             "uid ranges"} <= set(told)
     for feature in told.values():
         assert feature["found"], feature

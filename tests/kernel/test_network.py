@@ -1,4 +1,5 @@
-"""No address but the sandbox's own loopback."""
+"""With policy `off` no address but the sandbox's own loopback; with `packages`, the default, none either without a name that is allowed
+(tests/e2e/test_gate.py has the rest)."""
 import json
 import os
 import socket
@@ -6,7 +7,7 @@ import socket
 import pytest
 
 from harness import slow, wait_until
-from inside import sandbox  # noqa: F401 (a fixture)
+from inside import Sandbox, sandbox  # noqa: F401 (a fixture)
 
 CONNECT = r"""
 import json, socket, sys, time
@@ -16,7 +17,10 @@ for address in json.loads(sys.argv[1]):
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     s = socket.socket(family, socket.SOCK_STREAM); s.settimeout(5)
     begun = time.monotonic()
-    try: s.connect((host, port)); word = "connected"
+    try:
+        s.connect((host, port)); word = "connected"
+        if sys.argv[2:]:  # a connection may be taken before it is decided on: what counts is whether anybody answers
+            s.sendall(b"GET / HTTP/1.0\r\n\r\n"); word = "answered" if s.recv(1) else "ended"
     except socket.timeout: word = "timeout"
     except OSError as error: word = "refused"
     results[host] = [word, time.monotonic() - begun]
@@ -37,7 +41,27 @@ def test_only_loopback_is_there(sandbox):
     assert names == ["lo"]
 
 
-def test_nothing_outside_is_reached_and_nothing_hangs(sandbox, host_server):
+@pytest.fixture(scope="module")
+def cut_off(daemon):
+    made = Sandbox(daemon, "--policy", "off")
+    yield made
+    made.close()
+
+
+TARGETS = [["127.0.0.1", 0], ["169.254.169.254", 80], ["8.8.8.8", 80], ["10.0.0.1", 80], ["192.168.0.1", 80], ["fd00:ec2::254", 80],
+           ["2001:4860:4860::8888", 80], ["::ffff:169.254.169.254", 80]]
+
+
+def test_nothing_outside_is_reached_by_address_with_packages(sandbox, host_server):
+    socket.create_connection(("127.0.0.1", host_server), timeout=5).close()  # positive control: the host reaches it
+    targets = [[host, port or host_server] for host, port in TARGETS]
+    got = json.loads(sandbox.python(CONNECT, json.dumps(targets), "ask").text)
+    assert {host: word for host, (word, _) in got.items() if word != "refused"} == {}
+    assert max(seconds for _, seconds in got.values()) < slow(2)
+
+
+def test_nothing_outside_is_reached_and_nothing_hangs(cut_off, host_server):
+    sandbox = cut_off
     socket.create_connection(("127.0.0.1", host_server), timeout=5).close()  # positive control: the host reaches it
     targets = [["127.0.0.1", host_server], ["169.254.169.254", 80], ["8.8.8.8", 53], ["10.0.0.1", 80],
                ["192.168.0.1", 80], ["fd00:ec2::254", 80], ["2001:4860:4860::8888", 53], ["::ffff:169.254.169.254", 80]]

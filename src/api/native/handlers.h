@@ -20,6 +20,9 @@ Task<http::Response> resume_sandbox(core::Cay& cay, ExchangePtr exchange);
 // programs.cc
 Task<http::Response> sandbox_programs(core::Cay& cay, ExchangePtr exchange);
 
+// network.cc
+Task<http::Response> sandbox_network(core::Cay& cay, ExchangePtr exchange);
+
 // batch_delete.cc
 Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange);
 

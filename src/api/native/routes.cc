@@ -69,6 +69,7 @@ void add_sandbox_routes(Adder& to) {
   to.add("GET", "/sandboxes/{ref}/stats", sandbox_stats);
   to.add("GET", "/sandboxes/{ref}/usage", sandbox_usage);
   to.add("GET", "/sandboxes/{ref}/programs", sandbox_programs);
+  to.add("GET", "/sandboxes/{ref}/network", sandbox_network);
   to.add("POST", "/sandboxes/{ref}/batch", batch);
   to.add("GET", "/sandboxes/{ref}/tunnel", tunnel);
 }

@@ -12,6 +12,7 @@
 #include "core/ports/tunnel.h"
 #include "model/command.h"
 #include "model/file.h"
+#include "model/network.h"
 #include "model/program.h"
 #include "model/sandbox.h"
 
@@ -93,6 +94,9 @@ class LiveSandbox {
  public:
   virtual ~LiveSandbox() = default;
 
+  // The way out that its start gave it. Absent: whoever started it knew of none, or nobody knows.
+  virtual std::optional<SandboxNetwork> network() const { return std::nullopt; }
+
   // Get-or-create by spec.id. Fails kConflict (same id, other request, unless ignore_mismatch),
   // kInvalidArgument (reason bad_cwd, bad_user, command_not_found with the errno), kExhausted.
   virtual Task<Command> start(CommandSpec spec) = 0;
@@ -144,6 +148,10 @@ struct BootSpec {
   Limits limits;          // no zeros
   RunConfig run;          // image < snapshot < sandbox, layered; for every command
   bool record_programs = false;  // kUnsupported (programs_unsupported) where the host cannot
+  std::string policy{};          // off: no way out
+  // kUnsupported (network_unsupported) where the host cannot give what `policy` asks for; false: it comes up without, and
+  // LiveSandbox::network() says so.
+  bool network_required = false;
 };
 
 // How a live sandbox ended without being asked to.
@@ -194,6 +202,9 @@ class Runtime {
   // The program record, from `offset` of an earlier page on (0: from its beginning); of one that runs and of
   // one that is stopped. kInvalidArgument (bad_offset): no record begins there.
   virtual Task<ProgramPage> programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) = 0;
+
+  // What it tried to reach, of any state; nothing yet: no lines.
+  virtual Task<NetworkReport> network(SandboxId id) = 0;
 
   // Makes or finds the `default` snapshot of this host. `progress` gets sentences.
   virtual Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) = 0;

@@ -84,6 +84,10 @@ Task<std::shared_ptr<LiveSandbox>> FakeRuntime::boot(BootSpec spec) {
     failure = boot_script.front();
     boot_script.pop_front();
   }
+  const bool wants_out = !spec.policy.empty() && spec.policy != "off";
+  if (!failure && wants_out && spec.network_required && !no_network.empty()) {
+    failure = Error{Code::kUnsupported, "network_unsupported", no_network, 0};
+  }
   if (failure) {
     if (leaves_remains) disk_of(spec.id);
     co_return *failure;
@@ -92,6 +96,8 @@ Task<std::shared_ptr<LiveSandbox>> FakeRuntime::boot(BootSpec spec) {
   disk.commands->revive();
   if (program) disk.commands->program = program;
   auto live = std::make_shared<FakeLiveSandbox>(spec, disk);
+  live->way_out = SandboxNetwork{};
+  if (wants_out) live->way_out = SandboxNetwork{no_network.empty() ? NetworkState::kOn : NetworkState::kUnavailable, no_network};
   alive[spec.id] = live;
   co_return std::shared_ptr<LiveSandbox>(live);
 }
@@ -160,6 +166,8 @@ Task<ProgramPage> FakeRuntime::programs(SandboxId, std::uint64_t offset, std::ui
   }
   co_return page;
 }
+
+Task<NetworkReport> FakeRuntime::network(SandboxId) { co_return network_report; }
 
 Task<SnapshotInfo> FakeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
   if (prepare_error) co_return *prepare_error;

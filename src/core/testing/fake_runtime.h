@@ -64,6 +64,8 @@ class FakeLiveSandbox : public LiveSandbox {
   Task<void> pause() override;
   Task<void> resume() override;
   Task<std::unique_ptr<Tunnel>> open_tunnel(std::uint16_t port) override;
+  std::optional<SandboxNetwork> way_out;
+  std::optional<SandboxNetwork> network() const override { return way_out; }
 
  private:
   FakeDisk disk_;
@@ -83,9 +85,11 @@ class FakeRuntime : public Runtime {
   std::optional<Error> stop_error;
   std::optional<Error> destroy_error;
   std::optional<Error> prepare_error;
+  std::string no_network;                         // why no sandbox can have a way out; empty: they can
   std::string boot_id = "boot-a";                 // another one: the host was restarted
   SnapshotInfo default_snapshot;                  // ready, with a fixed id
   std::vector<ProgramEvent> recorded_programs;    // of every sandbox; an offset is an index
+  NetworkReport network_report;                   // of every sandbox
   // What commands do in sandboxes booted from now on.
   std::function<FakeProgram(const CommandSpec&)> program;
 
@@ -117,6 +121,7 @@ class FakeRuntime : public Runtime {
   Task<std::unique_ptr<CommandReader>> stopped_reader(SandboxId id, CommandId command,
                                                       OutputOffsets from) override;
   Task<ProgramPage> programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) override;
+  Task<NetworkReport> network(SandboxId id) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
   void watch(std::function<void(SandboxDeath)> on_death) override;
   std::string host_boot_id() const override { return boot_id; }

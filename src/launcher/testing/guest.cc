@@ -94,6 +94,7 @@ int facts() {
   say_call("read_null", opens("/dev/null", O_RDWR));
   say_call("loopback", loopback_works());
   say("etc_hostname", slurp("/etc/hostname"));
+  say("etc_resolver", slurp("/etc/resolv.conf"));
   return 0;
 }
 

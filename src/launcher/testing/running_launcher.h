@@ -283,6 +283,7 @@ class RunningLauncher {
     out.close();
     ::chmod((root + "/bin/guest").c_str(), 0755);
     std::ofstream(root + "/etc/hostname") << "of-the-snapshot\n";
+    std::ofstream(root + "/etc/resolv.conf") << "nameserver 127.0.0.1\n";  // as snapshots had it before there was a way out
   }
 
   Config options_;

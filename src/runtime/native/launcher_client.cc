@@ -129,7 +129,7 @@ Task<std::vector<wire::SandboxEntry>> LauncherClient::list() {
   co_return std::move(all);
 }
 
-Task<wire::SnapshotMsg> LauncherClient::prepare_default(std::function<void(std::string)> progress) {
+Task<wire::SnapshotMsg> LauncherClient::prepare_default(wire::PrepareDefault with, std::function<void(std::string)> progress) {
   wire::SnapshotMsg snapshot;
   auto begin = [&snapshot, &progress]() -> Take {
     return [&snapshot, &progress](const wire::Frame& frame) -> Result<bool> {
@@ -142,7 +142,7 @@ Task<wire::SnapshotMsg> LauncherClient::prepare_default(std::function<void(std::
       return true;
     };
   };
-  auto payload = std::string();
+  auto payload = wire::encode(with);
   CAY_CO_CHECK(co_await converse(wire::Type::kPrepareDefault, std::move(payload), kProgressLimit, std::move(begin)));
   co_return snapshot;
 }

@@ -33,7 +33,7 @@ class LauncherClient {
   Task<void> stop(std::string sandbox_id);
   Task<void> destroy(std::string sandbox_id);
   Task<std::vector<wire::SandboxEntry>> list();
-  Task<wire::SnapshotMsg> prepare_default(std::function<void(std::string)> progress);
+  Task<wire::SnapshotMsg> prepare_default(wire::PrepareDefault with, std::function<void(std::string)> progress);
   Task<std::vector<wire::FeatureMsg>> probe();
 
   bool connected() const { return line_->connected(); }

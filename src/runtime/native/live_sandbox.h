@@ -1,6 +1,7 @@
 // NativeLiveSandbox: the LiveSandbox port over a keeper's socket, UNIX or TCP.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/ports/runtime.h"
@@ -12,11 +13,16 @@ namespace cay::runtime {
 class NativeLiveSandbox final : public core::LiveSandbox {
  public:
   // `disk_reserve`: what commands' output leaves free on the spools' disk.
-  explicit NativeLiveSandbox(std::shared_ptr<PersistentLink> line, std::uint64_t disk_reserve = 0)
-      : line_(std::move(line)), tunnels_(std::make_shared<PassedTunnels>(line_)), disk_reserve_(disk_reserve) {}
+  explicit NativeLiveSandbox(std::shared_ptr<PersistentLink> line, std::uint64_t disk_reserve = 0,
+                             std::optional<SandboxNetwork> network = std::nullopt)
+      : line_(std::move(line)),
+        tunnels_(std::make_shared<PassedTunnels>(line_)),
+        disk_reserve_(disk_reserve),
+        network_(std::move(network)) {}
   // Closes the connection: readers that are left fail with kLost; the keeper lives on.
   ~NativeLiveSandbox() override;
 
+  std::optional<SandboxNetwork> network() const override { return network_; }
   Task<Command> start(CommandSpec spec) override;
   Task<std::unique_ptr<core::CommandReader>> attach(CommandId id, core::OutputOffsets from) override;
   Task<void> write_stdin(CommandId id, Bytes data) override;
@@ -50,6 +56,7 @@ class NativeLiveSandbox final : public core::LiveSandbox {
   std::shared_ptr<PersistentLink> line_;
   std::shared_ptr<PassedTunnels> tunnels_;
   std::uint64_t disk_reserve_ = 0;
+  std::optional<SandboxNetwork> network_;
 };
 
 // A PersistentLink to the keeper of `sandbox_id` (empty: any) of `instance` (empty: any).

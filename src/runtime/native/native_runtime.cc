@@ -1,16 +1,23 @@
 #include "runtime/native/native_runtime.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "runtime/native/convert.h"
+#include "runtime/native/decision_reader.h"
 #include "runtime/native/live_sandbox.h"
 #include "runtime/native/program_reader.h"
 #include "runtime/native/spool_reader.h"
@@ -46,6 +53,39 @@ LauncherClient::Config launcher_config(const NativeConfig& config, const wire::H
           .start_hint = "run `sudo cay launcher --data " + config.data + " --daemon-uid " +
                         std::to_string(::getuid()) + " --detach`",
           .connect_limit = config.launcher_limit};
+}
+
+bool is_off(const std::string& policy) { return policy.empty() || policy == "off"; }
+
+// What a launcher says of a sandbox that it started.
+SandboxNetwork network_of(const std::string& policy, const std::string& no_network) {
+  if (is_off(policy)) return {};
+  if (!no_network.empty()) return {NetworkState::kUnavailable, no_network};
+  return {NetworkState::kOn, ""};
+}
+
+// What came of the policy that was asked for.
+SandboxNetwork network_of(const core::BootSpec& asked, const wire::Created& got) {
+  if (!is_off(asked.policy) && got.policy.empty()) {
+    return {NetworkState::kUnavailable, "the launcher is older than this daemon and makes no way out: restart it"};
+  }
+  return network_of(got.policy, got.no_network);
+}
+
+// Whether a gate serves this data directory: what sandboxes send waits for it.
+core::Feature gate_feature(const std::string& data) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = data + "/gate/gate.sock";
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  bool answers = false;
+  if (fd && path.size() < sizeof address.sun_path) {
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    answers = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
+  if (answers) return {"gate", true, "serves", "", ""};
+  return {"gate", false, std::string("does not answer (") + std::strerror(errno) + ")", "what sandboxes send out waits for it",
+          "see " + data + "/gate.log; cay serve starts it, or the unit cay-gate"};
 }
 
 // Closes a connection that did not become a sandbox's, also when its coroutine is cancelled.
@@ -115,11 +155,12 @@ std::shared_ptr<PersistentLink> NativeRuntime::connect(const SandboxId& id) {
   return line;
 }
 
-Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id, std::shared_ptr<PersistentLink> line, Millis limit) {
+Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id, std::shared_ptr<PersistentLink> line,
+                                                              std::optional<SandboxNetwork> network, Millis limit) {
   auto link = co_await line->link(limit);
   if (!link) co_return std::move(link).error().while_doing("reach the keeper of sandbox " + id.get());
   live_->lines[id] = line;
-  co_return std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve));
+  co_return std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve, std::move(network)));
 }
 
 Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec) {
@@ -133,6 +174,9 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   request.pids = spec.limits.pids;
   request.spool_bytes = config_.spool_bytes;
   request.record_programs = spec.record_programs;
+  request.policy = spec.policy;
+  request.networks = config_.networks;
+  request.network_required = spec.network_required;
   // A sandbox that was booted before has a spool; a failure then must not cost it its disk.
   struct stat ignored{};
   const bool first = ::stat((spool() + "/" + spec.id.get()).c_str(), &ignored) != 0;
@@ -145,14 +189,17 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
     created = co_await launcher_.create(request);
   }
   if (!created) co_return std::move(created).error();
+  const SandboxNetwork network = network_of(spec, *created);
   Result<std::shared_ptr<core::LiveSandbox>> box;
   if (spec.record_programs && !created->record_programs) {
     box = Error{Code::kUnsupported, "programs_unsupported",
                 "the launcher is older than this daemon and records no programs: restart it", 0};
+  } else if (spec.network_required && network.state == NetworkState::kUnavailable) {
+    box = Error{Code::kUnsupported, "network_unsupported", network.reason, 0};
   } else {
     auto line = connect(spec.id);
     CloseUnlessKept closing(line);
-    box = co_await greet(spec.id, line, kGreetLimit);
+    box = co_await greet(spec.id, line, network, kGreetLimit);
     if (box) closing.keep();
   }
   if (box) co_return std::move(box);
@@ -201,20 +248,25 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
   const std::set<SandboxId> wanted(known.begin(), known.end());
   // All connect at once; each is then waited for in turn.
   std::vector<std::pair<SandboxId, std::shared_ptr<PersistentLink>>> lines;
+  std::map<SandboxId, SandboxNetwork> networks;
   for (const auto& entry : entries) {
     SandboxId id(entry.sandbox_id);
     if (entry.alive && wanted.contains(id)) lines.emplace_back(id, connect(id));
+    if (!entry.policy.empty()) networks[id] = network_of(entry.policy, entry.no_network);
   }
   std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>> alive;
   std::set<SandboxId> connected;
   const Deadline limit = after(kGreetLimit);
   for (const auto& [id, line] : lines) {
-    auto box = co_await greet(id, line, std::chrono::ceil<Millis>(std::max(limit - std::chrono::steady_clock::now(), Deadline::duration{})));
+    const auto network = networks.find(id);
+    auto way_out = network == networks.end() ? std::nullopt : std::optional(network->second);
+    const auto left = std::chrono::ceil<Millis>(std::max(limit - std::chrono::steady_clock::now(), Deadline::duration{}));
+    auto box = co_await greet(id, line, way_out, left);
     if (!box && !line->ended() && box.error().code == Code::kUnavailable) {
       // It lives and does not answer now: what it holds is not for us to end. Its link goes on trying.
       spdlog::warn("sandbox {} lives and its keeper does not answer: {}", id.get(), box.error().message);
       live_->lines[id] = line;
-      box = std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve));
+      box = std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve, std::move(way_out)));
     }
     if (!box) {
       line->close(box.error());
@@ -248,8 +300,10 @@ Task<ProgramPage> NativeRuntime::programs(SandboxId id, std::uint64_t offset, st
   co_return read_programs(spool(), id, offset, limit);
 }
 
+Task<NetworkReport> NativeRuntime::network(SandboxId id) { co_return read_decisions(config_.data + "/gate", id); }
+
 Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
-  CAY_CO_TRY(const auto snapshot, co_await launcher_.prepare_default(std::move(progress)));
+  CAY_CO_TRY(const auto snapshot, co_await launcher_.prepare_default(config_.prepare, std::move(progress)));
   co_return to_model(snapshot);
 }
 
@@ -267,6 +321,12 @@ Task<std::vector<core::Feature>> NativeRuntime::features() {
   CAY_CO_TRY(const auto found, co_await launcher_.probe());
   std::vector<core::Feature> features;
   for (const auto& feature : found) features.push_back(to_model(feature));
+  const auto is_network = [](const core::Feature& feature) { return feature.name == "network"; };
+  if (std::ranges::none_of(features, is_network)) {
+    features.push_back({"network", false, "the launcher is older than this daemon", "sandboxes come up without a way out",
+                        "sudo cay launcher --data " + config_.data + " --stop, then start it again"});
+  }
+  features.push_back(gate_feature(config_.data));
   co_return std::move(features);
 }
 

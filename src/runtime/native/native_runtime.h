@@ -17,6 +17,8 @@ struct NativeConfig {
   std::string build;     // program version, for HELLO
   std::uint64_t spool_bytes = 0;  // output kept of all commands of a sandbox; 0: the keeper's default
   std::uint64_t disk_reserve = 0;  // bytes of DATA's disk that commands' output leaves free
+  std::vector<std::string> networks{};  // special ranges that the operator opens to sandboxes
+  wire::PrepareDefault prepare{};       // what the default snapshot is made with
   Millis launcher_limit{20'000};  // how long a verb waits for a launcher that does not answer
 };
 
@@ -37,6 +39,7 @@ class NativeRuntime final : public core::Runtime {
   Task<std::unique_ptr<core::CommandReader>> stopped_reader(SandboxId id, CommandId command,
                                                             core::OutputOffsets from) override;
   Task<ProgramPage> programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) override;
+  Task<NetworkReport> network(SandboxId id) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
   void watch(std::function<void(core::SandboxDeath)> on_death) override;
   std::string host_boot_id() const override { return hello_.boot_id; }
@@ -48,7 +51,8 @@ class NativeRuntime final : public core::Runtime {
 
   std::shared_ptr<PersistentLink> connect(const SandboxId& id);
   // The live sandbox once its keeper has greeted; the connection is closed on failure.
-  Task<std::shared_ptr<core::LiveSandbox>> greet(SandboxId id, std::shared_ptr<PersistentLink> line, Millis limit);
+  Task<std::shared_ptr<core::LiveSandbox>> greet(SandboxId id, std::shared_ptr<PersistentLink> line,
+                                                 std::optional<SandboxNetwork> network, Millis limit);
   Task<void> end_politely(SandboxId id);
   std::string spool() const { return config_.data + "/spool"; }
 

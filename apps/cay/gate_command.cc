@@ -1,0 +1,69 @@
+#include "gate_command.h"
+
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "config.h"
+#include "data_dir.h"
+#include "gate_process.h"
+#include "network_config.h"
+
+namespace cay::app {
+namespace {
+
+constexpr int kFailure = 125;
+constexpr int kSettings = 3;
+constexpr int kDirectory = 4;
+
+int say(const Error& error) {
+  std::fprintf(stderr, "cay gate: %s\n", error.message.c_str());
+  return kFailure;
+}
+
+}  // namespace
+
+int gate_command(int argc, char** argv) {
+  CLI::App app{"The way out of sandboxes: their connections and names, as their policies allow. Needs no privilege.", "cay gate"};
+  app.footer(
+      "`cay serve` starts it itself, unless a unit does. Started by root it becomes the user `cay-gate`, or one that owns nothing.\n"
+      "Examples:\n"
+      "  cay gate --config /etc/cay/cay.toml --gate-user cay-gate --daemon-user cay     as the systemd unit does\n"
+      "  cay gate --data DIR --stop                                                     what is open through it is reset");
+  std::string dir, file, user, daemon, serve;
+  bool stop = false;
+  app.add_option("--config", file, "the daemon's settings")->check(CLI::ExistingFile);
+  app.add_option("--data", dir, "the daemon's data directory (default " + default_data_dir() + ")");
+  app.add_option("--gate-user", user, "the user that the gate becomes when root starts it");
+  app.add_option("--daemon-user", daemon, "the user that the daemon runs as");
+  app.add_flag("--stop", stop, "end the gate of this data directory");
+  app.add_option("--serve", serve)->group("");  // what it becomes itself: settings and directory are open already
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : kFailure;
+  }
+  if (!serve.empty()) return run_gate_guardian(kSettings, kDirectory, serve == "always" ? gate::Life::kAlways : gate::Life::kWhileNeeded);
+  Config config;
+  if (!file.empty()) {
+    if (auto loaded = load_config(file, config); !loaded) return say(loaded.error());
+  }
+  if (dir.empty()) dir = config.data.empty() ? default_data_dir() : config.data;
+  if (stop) {
+    auto stopped = stop_gate(dir);
+    return stopped ? 0 : say(stopped.error());
+  }
+  auto becoming = gate_user(user);
+  if (!becoming) return say(becoming.error());
+  auto of_daemon = daemon_user(daemon);
+  if (!of_daemon) return say(of_daemon.error());
+  auto data = open_data_dir(dir, *of_daemon);
+  if (!data) return say(data.error());
+  auto network = settle_network(config.network);
+  if (!network) return say(network.error());
+  return say(become_gate({gate_settings(*network, data->path), *becoming, of_daemon->gid}, gate::Life::kAlways));
+}
+
+}  // namespace cay::app

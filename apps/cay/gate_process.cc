@@ -1,0 +1,232 @@
+#include "gate_process.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "launcher/gate_directory.h"
+#include "launcher_process.h"
+#include "os/file.h"
+#include "os/process.h"
+#include "wire/tlv.h"
+
+namespace cay::app {
+namespace {
+
+constexpr uid_t kGateUid = 0x70000002;  // beside the daemon's own (data_dir.cc)
+constexpr int kFailure = 125;
+constexpr int kSettings = 3;
+constexpr int kDirectory = 4;
+constexpr const char* kLock = "lock";
+constexpr auto kStopLimit = std::chrono::seconds(10);
+constexpr auto kHealthyLife = std::chrono::seconds(5);
+constexpr int kMostPauseMs = 2000;
+constexpr int kPollMs = 5;
+constexpr off_t kMostSettings = 1 << 20;
+
+Result<UniqueFd> settings_file(const gate::Settings& settings) {
+  UniqueFd fd(::memfd_create("cay-gate-settings", MFD_CLOEXEC));
+  if (!fd) return Error::from_errno(errno, "memfd_create");
+  const std::string bytes = wire::encode(settings);
+  if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return Error::from_errno(errno, "write the gate's settings");
+  return fd;
+}
+
+Result<void> drop_to(const DaemonUser& user) {
+  if (::geteuid() == 0 && user.uid != 0) {
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 || ::setresuid(user.uid, user.uid, user.uid) != 0) {
+      return Error::from_errno(errno, "drop root's privileges");
+    }
+  }
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "no_new_privs");
+  return {};
+}
+
+struct flock whole_file(short type) {
+  struct flock lock{};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+// Until a signal that ends us, or the end of `worker`; true: go on with another one.
+bool wait_for(pid_t worker, const sigset_t& signals, int& code) {
+  for (;;) {
+    const int signal = ::sigwaitinfo(&signals, nullptr);
+    if (signal == SIGTERM || signal == SIGINT) {
+      ::kill(worker, SIGKILL);
+      ::waitpid(worker, nullptr, 0);
+      code = 0;
+      return false;
+    }
+    int status = 0;
+    if (::waitpid(worker, &status, WNOHANG) != worker) continue;
+    // It ended by itself: it is not needed, or cannot work with these settings.
+    if (WIFEXITED(status)) {
+      code = WEXITSTATUS(status);
+      return false;
+    }
+    return true;
+  }
+}
+
+}  // namespace
+
+Result<DaemonUser> gate_user(const std::string& wanted) {
+  if (::geteuid() != 0) return DaemonUser{::getuid(), ::getgid(), "you"};
+  const std::string name = wanted.empty() ? "cay-gate" : wanted;
+  if (const passwd* entry = ::getpwnam(name.c_str()); entry != nullptr) return DaemonUser{entry->pw_uid, entry->pw_gid, name};
+  if (!wanted.empty()) return Error{Code::kInvalidArgument, "no_such_user", "there is no user '" + wanted + "'", 0};
+  return DaemonUser{kGateUid, kGateUid, "uid " + std::to_string(kGateUid)};
+}
+
+Result<DaemonUser> gate_user_of(const std::string& data) {
+  struct stat info{};
+  const bool there = ::geteuid() == 0 && ::stat((data + "/gate").c_str(), &info) == 0 && info.st_uid != 0;
+  if (!there || (!launcher_answers(data) && !gate_pid(data))) return gate_user("");
+  const passwd* entry = ::getpwuid(info.st_uid);
+  return DaemonUser{info.st_uid, entry != nullptr ? entry->pw_gid : static_cast<gid_t>(info.st_uid), "uid " + std::to_string(info.st_uid)};
+}
+
+Result<UniqueFd> hold_gate(const std::string& data) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = data + "/gate/gate.sock";
+  if (path.size() >= sizeof address.sun_path) {
+    return Error{Code::kInvalidArgument, "path_too_long", "the data directory's path is too long for a socket: choose a shorter --data", 0};
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return Error::from_errno(errno, "socket");
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return Error::from_errno(errno, "connect to " + path);
+  return fd;
+}
+
+std::optional<pid_t> gate_pid(const std::string& data) {
+  const UniqueFd fd(::open((data + "/gate/" + kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  struct flock lock = whole_file(F_WRLCK);
+  if (!fd || ::fcntl(fd.get(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
+  return lock.l_pid;
+}
+
+Error become_gate(const GateOptions& options, gate::Life life) {
+  const auto go = [&]() -> Result<void> {
+    CAY_TRY(const UniqueFd data, os::open_dir(AT_FDCWD, options.settings.data));
+    CAY_TRY(UniqueFd directory, launcher::open_gate_directory(data.get(), options.user.uid, options.daemon_gid));
+    CAY_TRY(UniqueFd settings, settings_file(options.settings));
+    const UniqueFd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+    if (!self) return Error::from_errno(errno, "open this program");
+    CAY_CHECK(drop_to(options.user));
+    const std::string always = life == gate::Life::kAlways ? "always" : "while-needed";
+    std::string words[] = {"cay", "gate", "--data", options.settings.data, "--serve", always};
+    char* argv[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), words[5].data(), nullptr};
+    std::string path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+    char* envp[] = {path.data(), nullptr};
+    // Above both numbers first, so that neither overwrites the other.
+    const int high_settings = ::fcntl(settings.get(), F_DUPFD_CLOEXEC, 10);
+    const int high_directory = ::fcntl(directory.get(), F_DUPFD_CLOEXEC, 10);
+    const int high_self = ::fcntl(self.get(), F_DUPFD_CLOEXEC, 10);
+    if (high_self < 0 || ::dup2(high_settings, kSettings) < 0 || ::dup2(high_directory, kDirectory) < 0) return Error::from_errno(errno, "dup2");
+    ::syscall(SYS_execveat, high_self, "", argv, envp, AT_EMPTY_PATH);
+    return Error::from_errno(errno, "start the gate");
+  };
+  return go().error();
+}
+
+Result<void> start_gate(const GateOptions& options) {
+  const UniqueFd log(::open((options.settings.data + "/gate.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!log) return Error::from_errno(errno, "open the gate's log");
+  const pid_t middle = ::fork();
+  if (middle < 0) return Error::from_errno(errno, "fork");
+  if (middle == 0) {
+    ::setsid();
+    if (::fork() != 0) ::_exit(0);
+    const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    ::dup2(null.get(), 0);
+    ::dup2(log.get(), 1);
+    ::dup2(log.get(), 2);
+    const Error error = become_gate(options, gate::Life::kWhileNeeded);
+    std::fprintf(stderr, "cay gate: %s\n", error.message.c_str());
+    ::_exit(kFailure);
+  }
+  ::waitpid(middle, nullptr, 0);
+  return {};
+}
+
+Result<void> stop_gate(const std::string& data) {
+  const auto pid = gate_pid(data);
+  if (!pid) return {};
+  if (::kill(*pid, SIGTERM) != 0 && errno != ESRCH) return Error::from_errno(errno, "end the gate");
+  const auto end = std::chrono::steady_clock::now() + kStopLimit;
+  while (gate_pid(data) == pid) {
+    if (std::chrono::steady_clock::now() > end) return Error{Code::kDeadlineExceeded, "gate_stays", "the gate did not end in 10 s", 0};
+    ::poll(nullptr, 0, kPollMs);
+  }
+  return {};
+}
+
+int run_gate_guardian(int settings_fd, int directory_fd, gate::Life life) {
+  ::prctl(PR_SET_NAME, "cay-gate", 0, 0, 0);
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  ::umask(027);
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGHUP, SIG_IGN);
+  const auto complain = [](const std::string& what) {
+    std::fprintf(stderr, "cay gate: %s\n", what.c_str());
+    return kFailure;
+  };
+  const UniqueFd lock(::openat(directory_fd, kLock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  struct flock all = whole_file(F_WRLCK);
+  if (!lock || ::fcntl(lock.get(), F_SETLK, &all) != 0) return complain("another gate serves this data directory");
+  struct stat info{};
+  std::string bytes;
+  if (::fstat(settings_fd, &info) == 0 && info.st_size <= kMostSettings) bytes.resize(static_cast<std::size_t>(info.st_size));
+  if (::pread(settings_fd, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return complain("its settings cannot be read");
+  auto settings = wire::decode<gate::Settings>(bytes);
+  if (!settings) return complain("its settings cannot be read");
+  ::close(settings_fd);
+  ::fcntl(directory_fd, F_SETFD, FD_CLOEXEC);
+
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT}) sigaddset(&signals, signal);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  const pid_t guardian = ::getpid();
+  int pause_ms = 0;
+  for (;;) {
+    const auto born = std::chrono::steady_clock::now();
+    const pid_t worker = ::fork();
+    if (worker < 0) return complain(std::string("fork: ") + std::strerror(errno));
+    if (worker == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != guardian) ::_exit(kFailure);
+      ::prctl(PR_SET_NAME, "cay-gate-w", 0, 0, 0);
+      ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+      ::_exit(gate::run_gate({*settings, directory_fd, life}));
+    }
+    int code = 0;
+    if (!wait_for(worker, signals, code)) return code;
+    const bool healthy = std::chrono::steady_clock::now() - born > kHealthyLife;
+    pause_ms = healthy ? 0 : std::min(kMostPauseMs, pause_ms * 2 + 10);
+    std::fprintf(stderr, "cay gate: the part that serves died; another begins in %d ms\n", pause_ms);
+    ::poll(nullptr, 0, pause_ms);
+  }
+}
+
+}  // namespace cay::app

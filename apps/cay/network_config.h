@@ -1,0 +1,26 @@
+// NetworkConfig: the sections [network] and [mirrors] of the settings, and what follows from them for the gate and for sandboxes.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "gate/settings.h"
+
+namespace cay::app {
+
+struct NetworkConfig {
+  std::vector<std::string> policies = {"off", "packages", "open"};  // that sandboxes may have
+  std::vector<std::string> hosts;      // reached by `packages` beside its own
+  std::vector<std::string> networks;   // private and other special ranges that may be reached
+  bool host_authorities = false;       // the host's own certificate authorities are trusted inside
+  bool import_mirrors = true;          // what [mirrors] leaves out is the host's own
+  std::string pip, npm, apt, cargo, go;  // mirrors: URLs without user and password
+};
+
+// Checks all of it, and fills in the host's own mirrors where that is asked for: pip's index, npm's registry and apt's archives, as
+// every user of the host may read them, without credentials. kInvalidArgument: bad_config.
+Result<NetworkConfig> settle_network(NetworkConfig config);
+
+gate::Settings gate_settings(const NetworkConfig& config, const std::string& data);
+
+}  // namespace cay::app

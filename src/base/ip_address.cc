@@ -1,0 +1,105 @@
+#include "base/ip_address.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+namespace cay {
+namespace {
+
+constexpr std::array<std::uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+constexpr unsigned kV4Offset = 96;
+
+constexpr const char* kSpecial[] = {
+    "0.0.0.0/8",    "10.0.0.0/8",      "100.64.0.0/10",    "127.0.0.0/8",     "168.63.129.16/32", "169.254.0.0/16",
+    "172.16.0.0/12", "192.0.0.0/24",   "192.0.2.0/24",     "192.88.99.0/24",  "192.168.0.0/16",   "198.18.0.0/15",
+    "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",    "240.0.0.0/4",
+    "::/3",         "4000::/2",        "8000::/1",
+    "2001::/23",    "2001:db8::/32",   "2002::/16",        "3fff::/20",
+};
+
+bool has_bit(const std::array<std::uint8_t, 16>& bytes, unsigned bit) { return (bytes[bit / 8] >> (7 - bit % 8) & 1) != 0; }
+
+}  // namespace
+
+IpAddress IpAddress::v4(std::span<const std::uint8_t, 4> bytes) {
+  IpAddress out;
+  std::ranges::copy(kMapped, out.bytes_.begin());
+  std::ranges::copy(bytes, out.bytes_.begin() + kMapped.size());
+  return out;
+}
+
+IpAddress IpAddress::v6(std::span<const std::uint8_t, 16> bytes) {
+  IpAddress out;
+  std::ranges::copy(bytes, out.bytes_.begin());
+  return out;
+}
+
+std::optional<IpAddress> IpAddress::parse(std::string_view text) {
+  const std::string whole(text);
+  if (whole.find('\0') != std::string::npos) return std::nullopt;
+  std::array<std::uint8_t, 4> four{};
+  if (::inet_pton(AF_INET, whole.c_str(), four.data()) == 1) return v4(four);
+  std::array<std::uint8_t, 16> sixteen{};
+  if (::inet_pton(AF_INET6, whole.c_str(), sixteen.data()) == 1) return v6(sixteen);
+  return std::nullopt;
+}
+
+bool IpAddress::is_v4() const { return std::equal(kMapped.begin(), kMapped.end(), bytes_.begin()); }
+
+std::span<const std::uint8_t, 4> IpAddress::v4_bytes() const { return std::span(bytes_).last<4>(); }
+
+std::string IpAddress::text() const {
+  char buffer[INET6_ADDRSTRLEN] = {};
+  const bool four = is_v4();
+  ::inet_ntop(four ? AF_INET : AF_INET6, four ? v4_bytes().data() : bytes_.data(), buffer, sizeof buffer);
+  return buffer;
+}
+
+std::optional<Network> Network::parse(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const auto address = IpAddress::parse(text.substr(0, slash));
+  if (!address) return std::nullopt;
+  const unsigned most = address->is_v4() ? 32 : 128;
+  Network out{*address, most};
+  if (slash != std::string_view::npos) {
+    const std::string_view digits = text.substr(slash + 1);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.prefix);
+    if (error != std::errc() || end != digits.data() + digits.size() || out.prefix > most) return std::nullopt;
+  }
+  for (unsigned bit = out.prefix + (most == 32 ? kV4Offset : 0); bit < 128; ++bit) {
+    if (has_bit(address->bytes(), bit)) return std::nullopt;
+  }
+  return out;
+}
+
+bool Network::contains(const IpAddress& other) const {
+  // ::/3 holds every mapped address by its bits; an IPv4 address is of another family all the same.
+  if (address.is_v4() != other.is_v4()) return false;
+  const unsigned bits = prefix + (address.is_v4() ? kV4Offset : 0);
+  for (unsigned bit = 0; bit < bits; ++bit) {
+    if (has_bit(address.bytes(), bit) != has_bit(other.bytes(), bit)) return false;
+  }
+  return true;
+}
+
+std::string Network::text() const { return address.text() + "/" + std::to_string(prefix); }
+
+std::span<const Network> special_networks() {
+  static const std::vector<Network> all = [] {
+    std::vector<Network> out;
+    for (const char* text : kSpecial) {
+      if (const auto network = Network::parse(text)) out.push_back(*network);
+    }
+    return out;
+  }();
+  return all;
+}
+
+bool is_special(const IpAddress& address) {
+  return std::ranges::any_of(special_networks(), [&](const Network& network) { return network.contains(address); });
+}
+
+}  // namespace cay

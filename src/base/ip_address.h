@@ -1,0 +1,49 @@
+// IpAddress, Network: addresses of both families in one form, and the ranges that are not the public internet.
+#pragma once
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace cay {
+
+// IPv4 is held as ::ffff:a.b.c.d, so that the mapped form of an address is that address.
+class IpAddress {
+ public:
+  IpAddress() = default;  // ::
+  static IpAddress v4(std::span<const std::uint8_t, 4> bytes);
+  static IpAddress v6(std::span<const std::uint8_t, 16> bytes);
+  // The usual notations of inet_pton(3) and no others: "010.1" and "0x7f000001" are no addresses here.
+  static std::optional<IpAddress> parse(std::string_view text);
+
+  bool is_v4() const;
+  std::span<const std::uint8_t, 4> v4_bytes() const;
+  const std::array<std::uint8_t, 16>& bytes() const { return bytes_; }
+  std::string text() const;
+  auto operator<=>(const IpAddress&) const = default;
+
+ private:
+  std::array<std::uint8_t, 16> bytes_{};
+};
+
+struct Network {
+  IpAddress address;
+  unsigned prefix = 0;  // of the address's own family
+
+  // ADDRESS or ADDRESS/PREFIX. Bits after the prefix must be zero.
+  static std::optional<Network> parse(std::string_view text);
+  bool contains(const IpAddress& other) const;
+  std::string text() const;
+};
+
+// Private, shared, link-local, loopback, multicast, documentation, tunnelled and metadata ranges: what is
+// reached there is the operator's own, or nobody's. Sources: IANA's special-purpose registries of both families; of IPv6
+// everything outside 2000::/3, the transition mechanisms that carry an IPv4 address in it included; 168.63.129.16 is
+// where one cloud serves its machines' settings.
+std::span<const Network> special_networks();
+bool is_special(const IpAddress& address);
+
+}  // namespace cay

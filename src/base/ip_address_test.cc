@@ -1,0 +1,51 @@
+#include "base/ip_address.h"
+
+#include <gtest/gtest.h>
+
+namespace cay {
+namespace {
+
+IpAddress ip(const char* text) { return *IpAddress::parse(text); }
+
+TEST(IpAddressTest, TheMappedFormIsTheAddress) {
+  EXPECT_EQ(ip("::ffff:192.0.2.1"), ip("192.0.2.1"));
+  EXPECT_EQ(ip("::ffff:c000:201").text(), "192.0.2.1");
+  EXPECT_FALSE(ip("::192.0.2.1").is_v4());
+}
+
+TEST(IpAddressTest, OnlyTheUsualNotations) {
+  for (const char* text : {"", "1", "1.2.3", "0x7f000001", "0177.0.0.1", "2130706433", "1.2.3.4 ", "[::1]", "fe80::1%lo", "1.2.3.256"}) {
+    EXPECT_FALSE(IpAddress::parse(text)) << text;
+  }
+  EXPECT_FALSE(IpAddress::parse(std::string_view("1.2.3.4\0x", 9)));
+}
+
+TEST(NetworkTest, ContainsByPrefixAndFamily) {
+  const Network ten = *Network::parse("10.0.0.0/8");
+  EXPECT_TRUE(ten.contains(ip("10.255.0.1")));
+  EXPECT_TRUE(ten.contains(ip("::ffff:10.0.0.1")));
+  EXPECT_FALSE(ten.contains(ip("11.0.0.0")));
+  EXPECT_TRUE(Network::parse("0.0.0.0/0")->contains(ip("8.8.8.8")));
+  EXPECT_FALSE(Network::parse("0.0.0.0/0")->contains(ip("2000::1")));
+  EXPECT_FALSE(Network::parse("::/0")->contains(ip("8.8.8.8")));
+  EXPECT_EQ(Network::parse("192.0.2.7")->text(), "192.0.2.7/32");
+}
+
+TEST(NetworkTest, RefusesWhatIsNoNetwork) {
+  for (const char* text : {"10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0.0/8x", "::1/64", "x/8", ""}) {
+    EXPECT_FALSE(Network::parse(text)) << text;
+  }
+}
+
+TEST(SpecialNetworksTest, AllOfThemAreRead) {
+  EXPECT_EQ(special_networks().size(), 23U);
+  for (const char* text : {"127.0.0.1", "10.1.2.3", "169.254.169.254", "100.100.100.200", "168.63.129.16", "192.168.1.1", "172.31.0.1",
+                           "224.0.0.1", "255.255.255.255", "0.0.0.0", "::", "::1", "::ffff:10.0.0.1", "fe80::1", "fd00:ec2::254",
+                           "64:ff9b::a00:1", "2002:a00:1::", "2001:0:1::", "ff02::1", "::10.0.0.1"}) {
+    EXPECT_TRUE(is_special(ip(text))) << text;
+  }
+  for (const char* text : {"8.8.8.8", "172.32.0.1", "::ffff:1.1.1.1", "2606:4700::1111", "2a00::1"}) EXPECT_FALSE(is_special(ip(text))) << text;
+}
+
+}  // namespace
+}  // namespace cay

@@ -1,0 +1,65 @@
+// cay net: what a sandbox tried to reach, and what became of it.
+#include <set>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/render.h"
+
+namespace cay::cli {
+namespace {
+
+std::string words_for(const sdk::NetworkDecision& line) {
+  if (line.reason.empty()) return "";
+  if (line.reason == "not_in_policy") return "not in the sandbox's policy";
+  if (line.reason == "port_not_in_policy") return "its policy has that host at other ports";
+  if (line.reason == "private_address") return "a private, local or reserved address";
+  if (line.reason == "names_no_host" || line.reason == "not_tls" || line.reason == "not_http") return "its first bytes name no host";
+  if (line.reason == "name_not_found") return "the name has no address";
+  if (line.reason == "unreachable") return "no way there from this host";
+  if (line.reason == "refused_by_host") return "nothing listens there";
+  if (line.reason == "no_answer") return "no answer";
+  if (line.reason == "too_many_connections") return "too many connections at once";
+  return line.reason;
+}
+
+// Of the way out itself, where the policy's name does not say it all.
+std::string state_of(const sdk::NetworkReport& report) {
+  if (report.network == "unavailable") return "no way out: " + printable(report.network_reason) + "\n";
+  const bool wanted = report.policy != "off";
+  if (wanted != (report.network == "on")) return "from its next start; as of the last one the way out is " + report.network + "\n";
+  return "";
+}
+
+}  // namespace
+
+int net_command(Context& at, const NetArgs& args) {
+  const auto box = at.client.sandbox(args.sandbox);
+  if (!args.policy.empty()) {
+    sdk::UpdateOptions update;
+    update.policy = args.policy;
+    static_cast<void>(box.update(update));
+  }
+  const auto report = box.network();
+  if (at.json) {
+    print(report.json + "\n");
+    return kOk;
+  }
+  std::vector<Row> rows;
+  std::set<std::string> remedies;
+  for (const auto& line : report.items) {
+    rows.push_back({line.last_at, printable(line.host), line.port == 0 ? "dns" : std::to_string(line.port),
+                    line.allowed ? "allowed" : "refused", std::to_string(line.count), human_size(line.sent_bytes),
+                    human_size(line.received_bytes), words_for(line)});
+    if (!line.remedy.empty()) remedies.insert(printable(line.host) + ": " + printable(line.remedy));
+  }
+  print("policy " + report.policy + "\n" + state_of(report));
+  if (!rows.empty()) print(table({"LAST", "HOST", "PORT", "VERDICT", "COUNT", "OUT", "IN", "WHY"}, rows));
+  if (report.forgotten > 0) print(std::to_string(report.forgotten) + " older lines made room\n");
+  if (!remedies.empty()) print("\nTo allow:\n");
+  for (const std::string& remedy : remedies) print("  " + remedy + "\n");
+  return kOk;
+}
+
+}  // namespace cay::cli

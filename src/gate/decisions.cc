@@ -1,0 +1,106 @@
+#include "gate/decisions.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <iterator>
+
+#include "base/unique_fd.h"
+#include "os/file.h"
+
+namespace cay::gate {
+namespace {
+
+constexpr mode_t kFileMode = 0640;  // the daemon's group reads
+constexpr std::size_t kMostFile = 1 << 20;
+
+std::string line_of(const wire::DecisionMsg& item) {
+  return item.host + '\n' + std::to_string(item.port) + (item.allowed ? "+" : "-") + item.reason;
+}
+
+Result<void> write_new(int directory, const std::string& name, const std::string& bytes) {
+  ::unlinkat(directory, name.c_str(), 0);
+  const UniqueFd fd(::openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kFileMode));
+  if (!fd || ::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
+    const int err = errno;
+    ::unlinkat(directory, name.c_str(), 0);
+    return Error::from_errno(err, "write what was decided");
+  }
+  return {};
+}
+
+}  // namespace
+
+Decisions::Decisions(int directory, const std::string& sandbox_id, std::string policy)
+    : directory_(directory), file_(sandbox_id + ".net"), keeper_(sandbox_id + ".sock"), policy_(std::move(policy)) {
+  const auto text = os::read_file(directory_, file_, kMostFile);
+  const auto old = text ? wire::decode<wire::DecisionsMsg>(*text) : std::nullopt;
+  if (!old) return;
+  forgotten_ = old->forgotten;
+  for (const wire::DecisionMsg& item : old->items) {
+    if (items_.size() >= kMost || by_line_.contains(line_of(item))) continue;
+    items_.push_back(item);
+    by_line_[line_of(item)] = std::prev(items_.end());
+  }
+}
+
+Decisions::Line Decisions::note(const What& what, UnixMillis now) {
+  wire::DecisionMsg item;
+  item.host = what.host.empty() ? what.address : what.host;  // an address without a name is a line of its own
+  item.port = what.port;
+  item.allowed = what.allowed;
+  item.reason = what.reason;
+  item.first_at = now;
+  const Line line = line_of(item);
+  dirty_ = true;
+  const auto found = by_line_.find(line);
+  if (found != by_line_.end()) {
+    items_.splice(items_.end(), items_, found->second);
+  } else {
+    if (items_.size() >= kMost) {
+      by_line_.erase(line_of(items_.front()));
+      items_.pop_front();
+      ++forgotten_;
+    }
+    items_.push_back(std::move(item));
+    by_line_[line] = std::prev(items_.end());
+  }
+  wire::DecisionMsg& kept = items_.back();
+  kept.address = what.address;
+  kept.last_at = now;
+  ++kept.count;
+  return line;
+}
+
+void Decisions::moved(const Line& line, std::uint64_t sent, std::uint64_t received) {
+  const auto found = by_line_.find(line);
+  if (found == by_line_.end()) return;  // forgotten meanwhile
+  found->second->sent_bytes += sent;
+  found->second->received_bytes += received;
+  dirty_ = true;
+}
+
+Result<void> Decisions::write() {
+  wire::DecisionsMsg message;
+  message.policy = policy_;
+  message.forgotten = forgotten_;
+  message.items.assign(items_.begin(), items_.end());
+  dirty_ = false;
+  const std::string fresh = file_ + ".new";
+  CAY_CHECK(write_new(directory_, fresh, wire::encode(message)));
+  // A file that is no longer there was removed with its sandbox, and must not come back: an exchange fails then.
+  const bool exchanged = ::renameat2(directory_, fresh.c_str(), directory_, file_.c_str(), RENAME_EXCHANGE) == 0;
+  const bool first = !exchanged && (errno == EINVAL || (!written_ && keeper_is_there()));
+  if (first && ::renameat(directory_, fresh.c_str(), directory_, file_.c_str()) != 0) return Error::from_errno(errno, "write what was decided");
+  if (!first) ::unlinkat(directory_, fresh.c_str(), 0);
+  written_ = true;
+  return {};
+}
+
+bool Decisions::keeper_is_there() const {
+  return ::faccessat(directory_, keeper_.c_str(), F_OK, 0) == 0;  // the launcher removes it before the file
+}
+
+}  // namespace cay::gate

@@ -1,0 +1,53 @@
+// Decisions: what one sandbox tried and what became of it, counted by kind, in memory and in DATA/gate/ID.net. Both are bounded:
+// a sandbox that tries ever new things makes room by forgetting its oldest.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <string>
+
+#include "base/clock.h"
+#include "base/ip_address.h"
+#include "base/result.h"
+#include "wire/messages.h"
+
+namespace cay::gate {
+
+class Decisions {
+ public:
+  static constexpr std::size_t kMost = 256;
+
+  // Goes on with what an earlier gate wrote, if it can be read.
+  Decisions(int directory, const std::string& sandbox_id, std::string policy);
+
+  struct What {
+    std::string host;
+    std::string address;
+    std::uint16_t port = 0;
+    bool allowed = false;
+    std::string reason;
+  };
+  // Names the line, for bytes that move later.
+  using Line = std::string;
+  Line note(const What& what, UnixMillis now);
+  void moved(const Line& line, std::uint64_t sent, std::uint64_t received);
+
+  bool dirty() const { return dirty_; }  // since the last write; not before the first decision
+  // Nothing of a sandbox that is gone: its file is not made again.
+  Result<void> write();
+
+ private:
+  bool keeper_is_there() const;
+
+  int directory_;
+  std::string file_, keeper_;
+  std::string policy_;
+  std::list<wire::DecisionMsg> items_;  // the latest last
+  std::map<Line, std::list<wire::DecisionMsg>::iterator> by_line_;
+  std::uint64_t forgotten_ = 0;
+  bool dirty_ = false;
+  bool written_ = false;
+};
+
+}  // namespace cay::gate

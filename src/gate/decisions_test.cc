@@ -1,0 +1,103 @@
+#include "gate/decisions.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/unique_fd.h"
+#include "gate/names.h"
+#include "os/file.h"
+
+namespace cay::gate {
+namespace {
+
+class DecisionsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/cay-decisions-XXXXXX";
+    path_ = ::mkdtemp(path);
+    dir_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    EXPECT_TRUE(os::replace_file(dir_.get(), "id.sock", "", 0600));  // its keeper is there
+  }
+  void TearDown() override { EXPECT_TRUE(os::remove_tree(AT_FDCWD, path_)); }
+  wire::DecisionsMsg written() { return *wire::decode<wire::DecisionsMsg>(*os::read_file(dir_.get(), "id.net", 1 << 20)); }
+
+  std::string path_;
+  UniqueFd dir_;
+};
+
+TEST_F(DecisionsTest, CountsByKindTheLatestLast) {
+  Decisions decisions(dir_.get(), "id", "packages");
+  const auto line = decisions.note({.host = "a.test", .address = "1.1.1.1", .port = 443, .allowed = true, .reason = {}}, 10);
+  decisions.note({.host = "b.test", .address = {}, .port = 0, .allowed = false, .reason = "not_in_policy"}, 20);
+  decisions.note({.host = "a.test", .address = "1.1.1.2", .port = 443, .allowed = true, .reason = {}}, 30);
+  decisions.moved(line, 5, 7);
+  ASSERT_TRUE(decisions.write());
+  EXPECT_FALSE(decisions.dirty());
+  const auto got = written();
+  ASSERT_EQ(got.items.size(), 2U);
+  EXPECT_EQ(got.policy, "packages");
+  EXPECT_EQ(got.items[1].host, "a.test");
+  EXPECT_EQ(got.items[1].address, "1.1.1.2");
+  EXPECT_EQ(got.items[1].count, 2U);
+  EXPECT_EQ(got.items[1].first_at, 10);
+  EXPECT_EQ(got.items[1].last_at, 30);
+  EXPECT_EQ(got.items[1].received_bytes, 7U);
+}
+
+TEST_F(DecisionsTest, OfASandboxThatIsGoneNothingIsMadeAgain) {
+  Decisions decisions(dir_.get(), "id", "packages");
+  EXPECT_FALSE(decisions.dirty()) << "nothing was decided";
+  const auto decide = [&] { decisions.note({.host = "a.test", .address = {}, .port = 0, .allowed = true, .reason = {}}, 1); };
+  decide();
+  ASSERT_TRUE(decisions.write());
+  ASSERT_TRUE(os::remove_tree(dir_.get(), "id.sock"));  // a stop: what was still to be told is told
+  decide();
+  ASSERT_TRUE(decisions.write());
+  EXPECT_EQ(written().items[0].count, 2U);
+  ASSERT_TRUE(os::remove_tree(dir_.get(), "id.net"));
+  decide();
+  ASSERT_TRUE(decisions.write());
+  Decisions late(dir_.get(), "id", "packages");
+  late.note({.host = "a.test", .address = {}, .port = 0, .allowed = true, .reason = {}}, 1);
+  ASSERT_TRUE(late.write());
+  EXPECT_TRUE(os::list_dir(dir_.get())->empty());
+}
+
+TEST_F(DecisionsTest, TheOldestMakesRoom) {
+  Decisions decisions(dir_.get(), "id", "open");
+  for (std::size_t i = 0; i < Decisions::kMost + 10; ++i) {
+    decisions.note({.host = "h" + std::to_string(i), .address = {}, .port = 0, .allowed = false, .reason = "x"}, 1);
+  }
+  ASSERT_TRUE(decisions.write());
+  const auto got = written();
+  EXPECT_EQ(got.items.size(), Decisions::kMost);
+  EXPECT_EQ(got.forgotten, 10U);
+  EXPECT_EQ(got.items.front().host, "h10");
+}
+
+TEST_F(DecisionsTest, AnotherGateGoesOnWithThem) {
+  Decisions first(dir_.get(), "id", "open");
+  first.note({.host = "a.test", .address = {}, .port = 1, .allowed = true, .reason = {}}, 1);
+  ASSERT_TRUE(first.write());
+  Decisions second(dir_.get(), "id", "open");
+  second.note({.host = "a.test", .address = {}, .port = 1, .allowed = true, .reason = {}}, 2);
+  ASSERT_TRUE(second.write());
+  EXPECT_EQ(written().items.at(0).count, 2U);
+}
+
+TEST(NamesTest, AddressesHaveTheirNamesTheLatestFirstAndBounded) {
+  Names names;
+  const IpAddress one = *IpAddress::parse("1.1.1.1");
+  names.note("a.test", {one});
+  names.note("b.test", {one, *IpAddress::parse("1.1.1.2")});
+  EXPECT_EQ(names.of(one), (std::vector<std::string>{"b.test", "a.test"}));
+  names.note("a.test", {*IpAddress::parse("1.1.1.3")});
+  EXPECT_EQ(names.of(one), std::vector<std::string>{"b.test"});
+  for (std::size_t i = 0; i < Names::kMost; ++i) names.note("n" + std::to_string(i), {});
+  EXPECT_TRUE(names.of(one).empty());
+}
+
+}  // namespace
+}  // namespace cay::gate

@@ -1,0 +1,123 @@
+// DNS as the sandbox sees it: every question that leaves it is answered here.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "async/deadline.h"
+#include "gate/dns_message.h"
+#include "gate/door.h"
+#include "os/route.h"
+
+namespace cay::gate {
+namespace {
+
+constexpr Millis kStreamIdle{10'000};
+constexpr std::size_t kMostQuestion = 4096;
+constexpr std::size_t kMostAnswer = 65'535;
+
+// Reads exactly `size` bytes.
+Task<std::string> read_exactly(Descriptor& from, std::size_t size) {
+  std::string out(size, '\0');
+  for (std::size_t have = 0; have < size;) {
+    const ssize_t got = ::recv(from.native_handle(), out.data() + have, size - have, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {
+      co_await readable(from);
+      continue;
+    }
+    if (got <= 0) co_return Error{Code::kCancelled, "guest_gone", "the client left", 0};
+    have += static_cast<std::size_t>(got);
+  }
+  co_return out;
+}
+
+}  // namespace
+
+asio::awaitable<void> Door::answer_datagrams(std::size_t which) {
+  Descriptor& at = sockets_[which];
+  for (;;) {
+    char buffer[1500];
+    Asker asker;
+    const ssize_t got = ::recvfrom(at.native_handle(), buffer, sizeof buffer, 0, reinterpret_cast<sockaddr*>(&asker.at), &asker.size);
+    if (got < 0 && errno == EAGAIN) {
+      co_await readable(at);
+      continue;
+    }
+    if (got < 0) continue;  // an error that an earlier answer met
+    if (questions_ >= kMostQuestions) continue;  // it asks again
+    children_.spawn(answer_datagram(which, std::string(buffer, static_cast<std::size_t>(got)), asker));
+  }
+}
+
+asio::awaitable<void> Door::answer_datagram(std::size_t which, std::string message, Asker from) {
+  const Counted counted(questions_);
+  auto text = co_await answer(std::move(message), 0);
+  if (text.empty()) co_return;
+  // One that does not get through is asked for again.
+  static_cast<void>(::sendto(sockets_[which].native_handle(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                             reinterpret_cast<const sockaddr*>(&from.at), from.size));
+}
+
+asio::awaitable<void> Door::answer_stream(Descriptor& guest) {
+  for (;;) {
+    auto reading_size = read_exactly(guest, 2);
+    auto size = co_await with_deadline(std::move(reading_size), kStreamIdle);
+    if (!size) break;
+    const auto length = static_cast<std::size_t>(static_cast<unsigned char>((*size)[0]) << 8 | static_cast<unsigned char>((*size)[1]));
+    if (length == 0 || length > kMostQuestion || questions_ >= kMostQuestions) co_return;
+    auto reading = read_exactly(guest, length);
+    auto message = co_await with_deadline(std::move(reading), kStreamIdle);
+    if (!message) co_return;
+    const Counted counted(questions_);
+    auto text = co_await answer(*std::move(message), kMostAnswer);
+    if (text.empty()) co_return;
+    const std::string framed = std::string{static_cast<char>(text.size() >> 8), static_cast<char>(text.size() & 0xff)} + text;
+    // At most some kilobytes for a socket that was empty: one that does not take them is not worth waiting for.
+    if (::send(guest.native_handle(), framed.data(), framed.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(framed.size())) co_return;
+  }
+  on_close(guest.native_handle(), OnClose::kFinish);
+}
+
+asio::awaitable<std::string> Door::answer(std::string message, std::size_t room) {
+  const auto question = parse_question(message);
+  if (!question) co_return std::string();
+  if (room == 0) room = question->room;
+  DnsAnswer out;
+  const bool address = question->type == kDnsA || question->type == kDnsAaaa;
+  const auto refuse = [&](const char* reason) {
+    // Other types (apt asks for SRV) go with the addresses of the same name, or mean nothing.
+    if (address) note({.host = question->name.empty() ? "." : question->name, .address = {}, .port = 0, .allowed = false, .reason = reason});
+    // A name that is not there ends a lookup at once; REFUSED would be asked again and again.
+    out.code = DnsCode::kNoName;
+    out.blocked = "policy " + policy_name_ + ": " + reason;
+    return encode_answer(*question, out, room);
+  };
+  if (!question->plain || !policy_.may_resolve(question->name)) co_return refuse("not_in_policy");
+  if (question->klass != kDnsInternet || !address) co_return encode_answer(*question, out, room);  // there is nothing of that type
+  auto found = co_await house_.resolver.resolve(question->name);
+  if (found.outcome == Resolved::Outcome::kFailed) {
+    out.code = DnsCode::kServer;
+    co_return encode_answer(*question, out, room);
+  }
+  if (found.outcome == Resolved::Outcome::kNoName) {
+    out.code = DnsCode::kNoName;
+    co_return encode_answer(*question, out, room);
+  }
+  for (const IpAddress& one : found.addresses) {
+    if (house_.reachable.may_dial(one)) out.addresses.push_back(one);
+  }
+  if (out.addresses.empty()) co_return refuse("private_address");
+  // What this host cannot reach is no help inside: an IPv6 address on a host without IPv6.
+  std::vector<IpAddress> near;
+  for (const IpAddress& one : out.addresses) {
+    const auto kind = os::route_kind(one);
+    if (kind && *kind != os::RouteKind::kNone) near.push_back(one);
+  }
+  if (!near.empty()) out.addresses = std::move(near);
+  names_.note(question->name, out.addresses);
+  out.ttl = Resolver::kKeepSeconds;
+  co_return encode_answer(*question, out, room);
+}
+
+}  // namespace cay::gate

@@ -1,0 +1,81 @@
+// Door: one sandbox's way out: what comes to the sockets that its keeper lent.
+#pragma once
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/scope.h"
+#include "gate/counted.h"
+#include "gate/decisions.h"
+#include "gate/names.h"
+#include "gate/policy.h"
+#include "gate/pump.h"
+#include "gate/resolver.h"
+#include "gate/sockets.h"
+
+namespace cay::gate {
+
+// What all sandboxes' doors share.
+struct House {
+  asio::any_io_executor loop;
+  int directory = -1;  // DATA/gate
+  std::shared_ptr<const std::vector<Rule>> packages;
+  Reachable reachable;
+  Resolver resolver;
+  PipePool pipes;
+};
+
+class Door {
+ public:
+  static constexpr std::size_t kMostConnections = 4096;
+  static constexpr std::size_t kMostQuestions = 128;  // being answered at once
+
+  // `sockets` as wire::Lent tells.
+  Door(House& house, const std::string& sandbox_id, const std::string& policy, std::vector<UniqueFd> sockets);
+
+  // Serves until it is cancelled; what is open is then reset.
+  asio::awaitable<void> run();
+
+ private:
+  // door.cc
+  asio::awaitable<void> accept_all(std::size_t which);
+  asio::awaitable<void> keep_written();
+  void note(const Decisions::What& what, Decisions::Line* line = nullptr);
+
+  // flow.cc
+  asio::awaitable<void> serve(UniqueFd fd);
+  struct Verdict {
+    Endpoint to;
+    std::string host;
+    std::string refused;  // why; empty: go on
+  };
+  asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
+  asio::awaitable<Verdict> by_first_bytes(Descriptor& guest, Endpoint meant, Proof proof, std::string& first);
+  asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first);
+
+  // dns.cc
+  struct Asker {
+    sockaddr_storage at{};
+    socklen_t size = sizeof at;
+  };
+  asio::awaitable<void> answer_datagrams(std::size_t which);
+  asio::awaitable<void> answer_datagram(std::size_t which, std::string message, Asker from);
+  asio::awaitable<void> answer_stream(Descriptor& guest);
+  asio::awaitable<std::string> answer(std::string message, std::size_t room);
+
+  House& house_;
+  Policy policy_;
+  std::string policy_name_;
+  std::vector<Descriptor> sockets_;
+  Names names_;
+  Decisions decisions_;
+  Event written_;  // there is something to write
+  Scope children_;
+  std::size_t connections_ = 0;
+  std::size_t questions_ = 0;
+};
+
+}  // namespace cay::gate

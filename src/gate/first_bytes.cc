@@ -1,0 +1,177 @@
+#include "gate/first_bytes.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace cay::gate {
+namespace {
+
+using State = Shown::State;
+
+constexpr std::size_t kMostHost = 253;
+constexpr int kHandshake = 22;
+constexpr int kClientHello = 1;
+constexpr std::size_t kServerName = 0;
+constexpr std::size_t kHostName = 0;
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+Shown named(std::string_view host) {
+  if (host.ends_with('.')) host.remove_suffix(1);
+  const bool fine = !host.empty() && host.size() <= kMostHost && std::ranges::all_of(host, [](char c) {
+    return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+  });
+  if (!fine) return {State::kOther, {}};
+  std::string out(host);
+  std::ranges::transform(out, out.begin(), lower);
+  return {State::kName, std::move(out)};
+}
+
+// Takes numbers and parts from the front; sticks at the first that is not there.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view bytes) : rest_(bytes) {}
+  std::size_t number(std::size_t size) {
+    const std::string_view bytes = take(size);
+    std::size_t value = 0;
+    for (const char c : bytes) value = value << 8 | static_cast<unsigned char>(c);
+    return value;
+  }
+  std::string_view take(std::size_t size) {
+    if (size > rest_.size()) {
+      short_ = true;
+      return {};
+    }
+    const std::string_view out = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return out;
+  }
+  std::string_view part(std::size_t length_size) { return take(number(length_size)); }
+  bool is_short() const { return short_; }
+  bool empty() const { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool short_ = false;
+};
+
+// A ClientHello may be cut into several records; here they are together. nullopt: not TLS. Sets `whole`.
+std::optional<std::string> handshake_of(std::string_view bytes, bool& whole) {
+  std::string out;
+  whole = false;
+  while (!bytes.empty()) {
+    if (static_cast<unsigned char>(bytes[0]) != kHandshake) return std::nullopt;
+    if (bytes.size() >= 2 && bytes[1] != 3) return std::nullopt;
+    if (bytes.size() < 5) return out;
+    const auto length = static_cast<std::size_t>(static_cast<unsigned char>(bytes[3]) << 8 | static_cast<unsigned char>(bytes[4]));
+    if (length == 0 || length > kMostFirstBytes) return std::nullopt;
+    out += bytes.substr(5, length);
+    if (out.size() >= 4) {
+      Cursor head(out);
+      if (head.number(1) != kClientHello) return std::nullopt;
+      const std::size_t need = head.number(3);
+      if (need > kMostFirstBytes) return std::nullopt;
+      if (out.size() >= need + 4) {
+        whole = true;
+        return out.substr(4, need);
+      }
+    }
+    if (bytes.size() < 5 + length) return out;
+    bytes.remove_prefix(5 + length);
+  }
+  return out;
+}
+
+Shown server_name_in(std::string_view extension) {
+  Cursor list(extension);
+  Cursor names(list.part(2));
+  if (list.is_short() || !list.empty()) return {State::kOther, {}};
+  if (names.number(1) != kHostName || names.is_short()) return {State::kOther, {}};
+  const std::string_view host = names.part(2);
+  // One name: RFC 6066 forbids a second of the same type, and there is no other type.
+  if (names.is_short() || !names.empty()) return {State::kOther, {}};
+  return named(host);
+}
+
+}  // namespace
+
+Shown read_client_hello(std::string_view bytes) {
+  bool whole = false;
+  const auto message = handshake_of(bytes, whole);
+  if (!message) return {State::kOther, {}};
+  if (!whole) return {bytes.size() >= kMostFirstBytes ? State::kOther : State::kMore, {}};
+  Cursor at(*message);
+  at.take(2 + 32);  // version, random
+  at.part(1);       // session
+  at.part(2);       // cipher suites
+  at.part(1);       // compressions
+  if (at.is_short()) return {State::kOther, {}};
+  if (at.empty()) return {State::kNone, {}};
+  Cursor extensions(at.part(2));
+  if (at.is_short() || !at.empty()) return {State::kOther, {}};
+  Shown found{State::kNone, {}};
+  while (!extensions.empty()) {
+    const std::size_t type = extensions.number(2);
+    const std::string_view body = extensions.part(2);
+    if (extensions.is_short()) return {State::kOther, {}};
+    if (type != kServerName) continue;
+    if (found.state != State::kNone) return {State::kOther, {}};  // twice
+    found = server_name_in(body);
+    if (found.state != State::kName) return found;
+  }
+  return found;
+}
+
+Shown read_request_head(std::string_view bytes) {
+  const std::size_t end = bytes.find("\r\n\r\n");
+  // Something that cannot become a request is told at once: it may be a protocol in which the server speaks first.
+  const std::string_view first = bytes.substr(0, bytes.find("\r\n"));
+  const std::size_t blank = first.find(' ');
+  const std::string_view method = first.substr(0, blank);
+  if (method.empty() && !bytes.empty()) return {State::kOther, {}};
+  if (method.size() > 16 || !std::ranges::all_of(method, [](char c) { return c >= 'A' && c <= 'Z'; })) return {State::kOther, {}};
+  if (end == std::string_view::npos) return {bytes.size() >= kMostFirstBytes ? State::kOther : State::kMore, {}};
+  const std::string_view head = bytes.substr(0, end);
+  const std::string_view line = head.substr(0, head.find("\r\n"));
+  if (blank == std::string_view::npos || !(line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0"))) return {State::kOther, {}};
+  // A target with a host of its own would be believed before the Host header by some servers; CONNECT asks for a tunnel.
+  if (line.size() <= blank + 1 || (line[blank + 1] != '/' && line[blank + 1] != '*') || method == "CONNECT") return {State::kOther, {}};
+  if (line.find(' ', blank + 1) != line.rfind(' ')) return {State::kOther, {}};
+  std::optional<std::string_view> host;
+  std::string_view rest = head.substr(std::min(head.size(), line.size() + 2));
+  while (!rest.empty()) {
+    const std::size_t stop = std::min(rest.find("\r\n"), rest.size());
+    const std::string_view field = rest.substr(0, stop);
+    rest.remove_prefix(std::min(rest.size(), stop + 2));
+    // A lone CR or LF, a folded line, or a name with a blank are read differently by different servers.
+    if (field.empty() || field.front() == ' ' || field.front() == '\t' || field.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) {
+      return {State::kOther, {}};
+    }
+    const std::size_t colon = field.find(':');
+    if (colon == std::string_view::npos || colon == 0 || field[colon - 1] == ' ' || field[colon - 1] == '\t') return {State::kOther, {}};
+    if (!std::ranges::equal(field.substr(0, colon), std::string_view("host"), {}, lower)) continue;
+    if (host) return {State::kOther, {}};
+    std::string_view value = field.substr(colon + 1);
+    while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
+    while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
+    host = value;
+  }
+  if (!host || host->empty()) return {State::kNone, {}};
+  const std::size_t colon = host->find(':');
+  if (colon != std::string_view::npos) {
+    const std::string_view port = host->substr(colon + 1);
+    if (port.empty() || port.size() > 5 || !std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; })) return {State::kOther, {}};
+  }
+  return named(host->substr(0, colon));
+}
+
+Shown read_first_bytes(Proof proof, std::string_view bytes) {
+  switch (proof) {
+    case Proof::kNone: return {State::kNone, {}};
+    case Proof::kHttp: return read_request_head(bytes);
+    case Proof::kTls: return read_client_hello(bytes);
+  }
+  return {State::kOther, {}};
+}
+
+}  // namespace cay::gate

@@ -1,0 +1,29 @@
+// What a client's first bytes say about whom it means: the server name of a TLS ClientHello (RFC 8446, 6066), the Host of an HTTP/1
+// request. Bytes come from the sandbox; anything unusual is refused rather than guessed at.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "gate/policy.h"
+
+namespace cay::gate {
+
+inline constexpr std::size_t kMostFirstBytes = 16 * 1024;
+
+struct Shown {
+  enum class State : std::uint8_t {
+    kMore,   // not all of it is here yet
+    kName,   // `host` is the name: lower case, without a port
+    kNone,   // it is what it should be, and names nobody
+    kOther,  // it is something else
+  };
+  State state = State::kMore;
+  std::string host;
+};
+
+Shown read_client_hello(std::string_view bytes);
+Shown read_request_head(std::string_view bytes);
+Shown read_first_bytes(Proof proof, std::string_view bytes);
+
+}  // namespace cay::gate

@@ -1,0 +1,249 @@
+#include "gate/gate.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "async/deadline.h"
+#include "async/spawn.h"
+#include "gate/door.h"
+#include "os/file.h"
+#include "os/unix_socket.h"
+#include "wire/messages.h"
+
+namespace cay::gate {
+namespace {
+
+constexpr const char* kControl = "gate.sock";
+constexpr std::string_view kSuffix = ".sock";
+constexpr std::size_t kIdLength = 36;
+constexpr Millis kRetry{2};         // between a socket's name and its listening
+constexpr int kRetries = 500;
+constexpr Millis kLendLimit{5'000};
+constexpr Millis kLookEvery{250};
+constexpr Millis kGrace{1'500};     // without anybody who needs it
+constexpr Millis kFirstGrace{15'000};
+
+// Everything that any sandbox may hold is a descriptor here.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+asio::awaitable<void> wait_for_end(Descriptor& at) {
+  for (;;) {
+    char byte = 0;
+    const ssize_t got = ::recv(at.native_handle(), &byte, 1, MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) co_return;
+    if (got < 0 && errno == EAGAIN) {
+      co_await readable(at);
+    }
+  }
+}
+
+class Gate {
+ public:
+  Gate(asio::io_context& loop, const GateConfig& config, std::vector<Rule> rules, std::vector<Network> networks)
+      : loop_(loop),
+        config_(config),
+        house_{loop.get_executor(), config.directory, std::make_shared<const std::vector<Rule>>(std::move(rules)),
+               Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool()},
+        children_(loop.get_executor()) {}
+
+  Result<void> begin() {
+    UniqueFd news(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    if (!news) return Error::from_errno(errno, "watch for sandboxes");
+    if (::inotify_add_watch(news.get(), path("").c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
+      return Error::from_errno(errno, "watch for sandboxes");
+    }
+    CAY_TRY(UniqueFd control, os::listen_unix(config_.directory, kControl, ::geteuid(), ::getegid()));
+    // The daemon's group, which the directory gives to what is made in it, may ask whether we serve.
+    if (::fchmodat(config_.directory, kControl, 0660, 0) != 0) return Error::from_errno(errno, "let the daemon reach the gate");
+    // What is there already, after the watch: nothing falls between.
+    CAY_TRY(const auto names, os::list_dir(config_.directory));
+    for (const std::string& name : names) consider(name);
+    children_.spawn(watch(std::move(news)));
+    children_.spawn(accept_daemons(std::move(control)));
+    if (config_.life == Life::kWhileNeeded) children_.spawn(end_when_idle());
+    return {};
+  }
+
+ private:
+  std::string path(const std::string& name) const { return "/proc/self/fd/" + std::to_string(config_.directory) + "/" + name; }
+
+  void consider(const std::string& name) {
+    if (name.size() != kIdLength + kSuffix.size() || !name.ends_with(kSuffix)) return;
+    const std::string id = name.substr(0, kIdLength);
+    if (!attended_.insert(id).second) return;
+    children_.spawn(attend(id));
+  }
+
+  asio::awaitable<void> watch(UniqueFd news) {
+    Descriptor at(loop_, news.release());
+    alignas(inotify_event) char buffer[16 * 1024];
+    for (;;) {
+      const ssize_t got = ::read(at.native_handle(), buffer, sizeof buffer);
+      if (got < 0 && errno == EAGAIN) {
+        co_await readable(at);
+        continue;
+      }
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) co_return;
+      for (ssize_t i = 0; i < got;) {
+        inotify_event event{};
+        std::memcpy(&event, buffer + i, sizeof event);
+        if ((event.mask & IN_Q_OVERFLOW) != 0) look_again();
+        if (event.len > 0) consider(buffer + i + sizeof event);
+        i += static_cast<ssize_t>(sizeof event + event.len);
+      }
+    }
+  }
+
+  void look_again() {
+    const auto names = os::list_dir(config_.directory);
+    if (!names) return;
+    for (const std::string& name : *names) consider(name);
+  }
+
+  // One sandbox, from its keeper's socket to its end.
+  asio::awaitable<void> attend(std::string id) {
+    for (int tries = 0; tries < kRetries; ++tries) {
+      auto fd = connect_to(id);
+      if (!fd && fd.error().os_errno != ECONNREFUSED && fd.error().os_errno != EAGAIN) break;
+      if (fd) {
+        co_await serve(id, *std::move(fd));
+        // A keeper that listens again under the same name is the sandbox's next start.
+        tries = 0;
+        if (::faccessat(config_.directory, (id + ".sock").c_str(), F_OK, 0) != 0) break;
+      }
+      co_await sleep_for(kRetry);
+    }
+    attended_.erase(id);
+  }
+
+  Result<UniqueFd> connect_to(const std::string& id) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = path(id + ".sock");
+    if (name.size() >= sizeof address.sun_path) return Error{Code::kInternal, "bad_socket_name", "the socket's path is too long", ENAMETOOLONG};
+    std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
+    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd) return Error::from_errno(errno, "make a socket");
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return Error::from_errno(errno, "reach the keeper");
+    return fd;
+  }
+
+  Task<os::Message> borrow(Descriptor& keeper) {
+    for (;;) {
+      auto message = os::receive_message(keeper.native_handle());
+      if (message || message.error().code != Code::kNotReady) co_return message;
+      co_await readable(keeper);
+    }
+  }
+
+  asio::awaitable<void> serve(std::string id, UniqueFd fd) {
+    Descriptor keeper(loop_, fd.release());
+    auto borrowing = borrow(keeper);
+    auto message = co_await with_deadline(std::move(borrowing), kLendLimit);
+    if (!message) co_return;
+    const auto lent = wire::decode<wire::Lent>(message->bytes);
+    const bool fine = lent && lent->sandbox_id == id && (message->fds.size() == 2 || message->fds.size() == 4);
+    if (!fine) co_return;
+    Door door(house_, id, lent->policy, std::move(message->fds));
+    Scope serving(loop_.get_executor());
+    serving.spawn(door.run());
+    ++doors_;
+    auto end = wait_for_end(keeper);
+    co_await serving.until(std::move(end));
+    --doors_;
+  }
+
+  // A daemon holds a connection for as long as it wants a gate.
+  asio::awaitable<void> accept_daemons(UniqueFd control) {
+    Descriptor at(loop_, control.release());
+    for (;;) {
+      UniqueFd fd(::accept4(at.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!fd) {
+        co_await readable(at);
+        continue;
+      }
+      children_.spawn(hold(std::move(fd)));
+    }
+  }
+
+  asio::awaitable<void> hold(UniqueFd fd) {
+    Descriptor daemon(loop_, fd.release());
+    ++daemons_;
+    co_await wait_for_end(daemon);
+    --daemons_;
+  }
+
+  asio::awaitable<void> end_when_idle() {
+    Millis idle{0};
+    Millis grace = kFirstGrace;
+    for (;;) {
+      co_await sleep_for(kLookEvery);
+      const bool needed = daemons_ > 0 || doors_ > 0;
+      if (needed) grace = kGrace;
+      idle = needed ? Millis{0} : idle + kLookEvery;
+      if (idle < grace) continue;
+      ::unlinkat(config_.directory, kControl, 0);
+      ::_exit(0);
+    }
+  }
+
+  asio::io_context& loop_;
+  const GateConfig& config_;
+  House house_;
+  std::set<std::string> attended_;
+  std::size_t doors_ = 0, daemons_ = 0;
+  Scope children_;
+};
+
+}  // namespace
+
+int run_gate(const GateConfig& config) {
+  raise_descriptor_limit();
+  std::vector<Rule> rules = package_rules();
+  for (const std::string& text : config.settings.hosts) {
+    auto more = parse_rules(text);
+    if (!more) {
+      std::fprintf(stderr, "cay gate: %s\n", more.error().message.c_str());
+      return 125;
+    }
+    rules.insert(rules.end(), more->begin(), more->end());
+  }
+  std::vector<Network> networks;
+  for (const std::string& text : config.settings.networks) {
+    const auto network = Network::parse(text);
+    if (!network) {
+      std::fprintf(stderr, "cay gate: '%s' is no network\n", text.c_str());
+      return 125;
+    }
+    networks.push_back(*network);
+  }
+  asio::io_context loop(1);
+  Gate gate(loop, config, std::move(rules), std::move(networks));
+  auto begun = gate.begin();
+  if (!begun) {
+    std::fprintf(stderr, "cay gate: %s\n", begun.error().message.c_str());
+    return 125;
+  }
+  loop.run();
+  return 125;
+}
+
+}  // namespace cay::gate

@@ -1,0 +1,30 @@
+// Names: which addresses a sandbox was given for which names, so that an address that is dialled has a name again.
+#pragma once
+#include <cstddef>
+#include <list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/ip_address.h"
+
+namespace cay::gate {
+
+class Names {
+ public:
+  static constexpr std::size_t kMost = 1024;  // the longest unused goes
+
+  void note(const std::string& name, const std::vector<IpAddress>& addresses);
+  // The latest first.
+  std::vector<std::string> of(const IpAddress& address) const;
+
+ private:
+  struct Entry {
+    std::string name;
+    std::vector<IpAddress> addresses;
+  };
+  std::list<Entry> entries_;  // the latest first
+  std::map<std::string, std::list<Entry>::iterator> by_name_;
+};
+
+}  // namespace cay::gate

@@ -1,0 +1,83 @@
+#include "gate/pump.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <optional>
+
+namespace cay::gate {
+namespace {
+
+constexpr std::size_t kChunk = 256 * 1024;
+constexpr int kPipeSize = 256 * 1024;
+constexpr int kChunksInARow = 16;  // then others on the loop have their turn
+
+}  // namespace
+
+Result<Pipe> PipePool::take() {
+  if (!kept_.empty()) {
+    Pipe pipe = std::move(kept_.back());
+    kept_.pop_back();
+    return pipe;
+  }
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Error::from_errno(errno, "make a pipe");
+  Pipe pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  ::fcntl(ends[1], F_SETPIPE_SZ, kPipeSize);  // as far as the user's share of pipes goes
+  return pipe;
+}
+
+void PipePool::give_back(Pipe pipe) {
+  if (kept_.size() < kMostKept) kept_.push_back(std::move(pipe));
+}
+
+asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, std::uint64_t& moved) {
+  constexpr unsigned kFlags = SPLICE_F_NONBLOCK | SPLICE_F_MOVE;
+  std::optional<Pipe> pipe;
+  int in_a_row = 0;
+  for (;;) {
+    if (!pipe) {
+      auto taken = pipes.take();
+      if (!taken) co_return PumpEnd::kBroken;
+      pipe = *std::move(taken);
+    }
+    const ssize_t got = ::splice(from.native_handle(), nullptr, pipe->write.get(), nullptr, kChunk, kFlags);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {
+      pipes.give_back(*std::move(pipe));
+      pipe.reset();
+      in_a_row = 0;
+      co_await readable(from);
+      continue;
+    }
+    if (got < 0) co_return PumpEnd::kBroken;
+    if (got == 0) {
+      pipes.give_back(*std::move(pipe));
+      co_return ::shutdown(to.native_handle(), SHUT_WR) == 0 ? PumpEnd::kFinished : PumpEnd::kBroken;
+    }
+    for (auto left = static_cast<std::size_t>(got); left > 0;) {
+      const ssize_t done = ::splice(pipe->read.get(), nullptr, to.native_handle(), nullptr, left, kFlags);
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0 && errno == EAGAIN) {
+        in_a_row = 0;
+        co_await writable(to);
+        continue;
+      }
+      if (done <= 0) co_return PumpEnd::kBroken;
+      left -= static_cast<std::size_t>(done);
+      moved += static_cast<std::uint64_t>(done);
+    }
+    if (++in_a_row >= kChunksInARow) {
+      in_a_row = 0;
+      auto loop = co_await asio::this_coro::executor;
+      co_await asio::post(loop, asio::use_awaitable);
+    }
+  }
+}
+
+}  // namespace cay::gate

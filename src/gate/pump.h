@@ -1,0 +1,33 @@
+// Pump: moves one direction of a connection inside the kernel (splice), with its back-pressure and its half-close.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "gate/sockets.h"
+
+namespace cay::gate {
+
+struct Pipe {
+  UniqueFd read, write;
+};
+
+// A pipe is needed only while bytes are on their way: idle connections have none.
+class PipePool {
+ public:
+  static constexpr std::size_t kMostKept = 64;
+  Result<Pipe> take();
+  void give_back(Pipe pipe);  // an empty one
+
+ private:
+  std::vector<Pipe> kept_;
+};
+
+enum class PumpEnd : std::uint8_t {
+  kFinished,  // the source ended, and the target was told so
+  kBroken,    // either side broke
+};
+
+// Until the source ends. `moved` counts.
+asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, std::uint64_t& moved);
+
+}  // namespace cay::gate

@@ -1,0 +1,112 @@
+#include "gate/sockets.h"
+
+#include <linux/netfilter_ipv4.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+#include "async/deadline.h"
+
+namespace cay::gate {
+namespace {
+
+constexpr int kV6OriginalDestination = 80;  // IP6T_SO_ORIGINAL_DST; its header does not go with C++
+constexpr int kProbeAfterSeconds = 60;
+
+std::optional<Endpoint> endpoint_of(const sockaddr_storage& at) {
+  Endpoint out;
+  if (at.ss_family == AF_INET) {
+    sockaddr_in four{};
+    std::memcpy(&four, &at, sizeof four);
+    out.address = IpAddress::v4(std::span<const std::uint8_t, 4>(reinterpret_cast<const std::uint8_t*>(&four.sin_addr), 4));
+    out.port = ntohs(four.sin_port);
+    return out;
+  }
+  if (at.ss_family == AF_INET6) {
+    sockaddr_in6 six{};
+    std::memcpy(&six, &at, sizeof six);
+    out.address = IpAddress::v6(std::span<const std::uint8_t, 16>(six.sin6_addr.s6_addr));
+    out.port = ntohs(six.sin6_port);
+    return out;
+  }
+  return std::nullopt;
+}
+
+Task<UniqueFd> wait_connected(asio::any_io_executor loop, UniqueFd fd) {
+  Descriptor at(loop, fd.get());
+  try {
+    co_await at.async_wait(Descriptor::wait_write, asio::use_awaitable);
+  } catch (...) {
+    at.release();
+    throw;
+  }
+  at.release();
+  int err = 0;
+  socklen_t size = sizeof err;
+  const bool failed = ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &err, &size) != 0 || err != 0;
+  if (failed) co_return Error::from_errno(err, "connect");
+  co_return std::move(fd);
+}
+
+}  // namespace
+
+asio::awaitable<void> readable(Descriptor& at) { co_await at.async_wait(Descriptor::wait_read, asio::use_awaitable); }
+
+asio::awaitable<void> writable(Descriptor& at) { co_await at.async_wait(Descriptor::wait_write, asio::use_awaitable); }
+
+std::optional<Endpoint> original_destination(int socket_fd) {
+  sockaddr_storage at{};
+  socklen_t size = sizeof at;
+  int domain = 0;
+  socklen_t domain_size = sizeof domain;
+  if (::getsockopt(socket_fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_size) != 0) return std::nullopt;
+  const bool six = domain == AF_INET6;
+  if (::getsockopt(socket_fd, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? kV6OriginalDestination : SO_ORIGINAL_DST, &at, &size) != 0) {
+    return std::nullopt;
+  }
+  return endpoint_of(at);
+}
+
+Task<UniqueFd> dial(asio::any_io_executor loop, Endpoint to, Millis limit) {
+  const bool four = to.address.is_v4();
+  UniqueFd fd(::socket(four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  if (!fd) co_return Error::from_errno(errno, "make a socket");
+  int done = 0;
+  if (four) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(to.port);
+    std::memcpy(&at.sin_addr, to.address.v4_bytes().data(), sizeof at.sin_addr);
+    done = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
+  } else {
+    sockaddr_in6 at{};
+    at.sin6_family = AF_INET6;
+    at.sin6_port = htons(to.port);
+    std::memcpy(&at.sin6_addr, to.address.bytes().data(), sizeof at.sin6_addr);
+    done = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
+  }
+  if (done == 0) co_return std::move(fd);
+  if (errno != EINPROGRESS) co_return Error::from_errno(errno, "connect");
+  auto waiting = wait_connected(loop, std::move(fd));
+  auto connected = co_await with_deadline(std::move(waiting), limit, "the connect");
+  co_return connected;
+}
+
+void on_close(int socket_fd, OnClose what) {
+  const linger how{what == OnClose::kReset ? 1 : 0, 0};
+  ::setsockopt(socket_fd, SOL_SOCKET, SO_LINGER, &how, sizeof how);
+}
+
+void tune(int socket_fd) {
+  const int on = 1;
+  ::setsockopt(socket_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(socket_fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPIDLE, &kProbeAfterSeconds, sizeof kProbeAfterSeconds);
+}
+
+}  // namespace cay::gate

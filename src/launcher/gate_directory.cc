@@ -1,0 +1,30 @@
+#include "launcher/gate_directory.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "os/file.h"
+
+namespace cay::launcher {
+namespace {
+
+constexpr mode_t kMode = 02750;  // what is made in it is the daemon's group's
+
+}  // namespace
+
+Result<UniqueFd> open_gate_directory(int data, uid_t uid, gid_t daemon_gid) {
+  auto there = os::open_dir(data, "gate");
+  struct stat info{};
+  if (there && ::geteuid() == 0 && ::fstat(there->get(), &info) == 0 && info.st_uid != uid) {
+    // These two the former gate's user alone could open. Names of nobody else's are followed or given away.
+    for (const char* name : {"lock", "gate.sock"}) {
+      if (::unlinkat(there->get(), name, 0) != 0 && errno != ENOENT) return Error::from_errno(errno, "give DATA/gate to another user");
+    }
+    if (::fchown(there->get(), uid, daemon_gid) != 0) return Error::from_errno(errno, "give DATA/gate to another user");
+  }
+  return os::ensure_dir(data, "gate", uid, daemon_gid, kMode);
+}
+
+}  // namespace cay::launcher

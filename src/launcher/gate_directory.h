@@ -1,0 +1,14 @@
+// DATA/gate: the gate's own directory, in which keepers' sockets, its lock and what it decided lie.
+#pragma once
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace cay::launcher {
+
+// Made if it is not there. Where it belongs to another user than `uid` (the gate's user was changed) and we are root, it is given to
+// `uid`: what the former gate decided may then be forgotten. Its group, the daemon's, reads. Without root: permission_denied.
+Result<UniqueFd> open_gate_directory(int data, uid_t uid, gid_t daemon_gid);
+
+}  // namespace cay::launcher

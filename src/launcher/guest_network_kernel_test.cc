@@ -1,0 +1,128 @@
+// The way out as the launcher makes it, on this machine's kernel; and what is said where a kernel cannot make it.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#include "launcher/gate_directory.h"
+#include "launcher/testing/running_launcher.h"
+
+namespace cay::launcher::testing {
+namespace {
+
+using wire::Type;
+
+class WayOutTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "SKIPPED: needs root (it makes namespaces, mounts and cgroups)";
+  }
+  // A host that cannot make it, as far as init can tell.
+  static Config without() {
+    Config config;
+    config.fail_step = "make the way out";
+    return config;
+  }
+  static wire::CreateSandbox request(const std::string& id, const std::string& policy) {
+    wire::CreateSandbox out = request_for(id);
+    out.policy = policy;
+    return out;
+  }
+  static wire::Created created(Client& client, const wire::CreateSandbox& request) {
+    auto answer = client.ask(Type::kCreate, request);
+    EXPECT_EQ(type_of(answer), Type::kCreated) << error_of(answer);
+    return type_of(answer) == Type::kCreated ? *wire::decode<wire::Created>(answer->payload) : wire::Created{};
+  }
+  static bool lends(const RunningLauncher& launcher, const std::string& id) {
+    return ::access((launcher.data + "/gate/" + id + ".sock").c_str(), F_OK) == 0;
+  }
+};
+
+TEST_F(WayOutTest, IsMadeOrTheAnswerSaysWhyNot) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::string id = test_uuid(700);
+  const auto got = created(*client, request(id, "packages"));
+  EXPECT_EQ(got.policy, "packages");
+  EXPECT_EQ(lends(launcher, id), got.no_network.empty());
+  if (!got.no_network.empty()) GTEST_SKIP() << "SKIPPED: " << got.no_network;
+  EXPECT_NE(launcher.run(id, {"facts"}).find("etc_resolver=nameserver 192.0.0.1\n"), std::string::npos) << "an old snapshot's file is mended";
+  ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
+  EXPECT_FALSE(lends(launcher, id));
+}
+
+TEST_F(WayOutTest, OffHasNone) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::string id = test_uuid(701);
+  const auto got = created(*client, request(id, "off"));
+  EXPECT_EQ(got.no_network, "");
+  EXPECT_FALSE(lends(launcher, id));
+  const std::string facts = launcher.run(id, {"facts"});
+  EXPECT_NE(facts.find("loopback=ok\n"), std::string::npos) << facts;
+  EXPECT_NE(facts.find("etc_resolver=nameserver 127.0.0.1\n"), std::string::npos) << "it is as the snapshot has it";
+}
+
+TEST_F(WayOutTest, AHostThatCannotMakesASandboxWithoutAndSaysSo) {
+  RunningLauncher launcher(without());
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::string id = test_uuid(702);
+  const auto got = created(*client, request(id, "packages"));
+  EXPECT_EQ(got.policy, "packages");
+  EXPECT_NE(got.no_network.find("way out"), std::string::npos) << got.no_network;
+  EXPECT_FALSE(lends(launcher, id)) << "nobody is to ask for sockets that are not there";
+  EXPECT_NE(launcher.run(id, {"facts"}).find("loopback=ok\n"), std::string::npos);
+  EXPECT_EQ(created(*client, request(id, "packages")).no_network, got.no_network) << "asked again, the answer is the same";
+  // And so it is from another launcher, which knows it from the record alone.
+  const pid_t before = launcher.worker();
+  ASSERT_GT(before, 0);
+  ASSERT_EQ(::kill(before, SIGKILL), 0);
+  client = nullptr;
+  for (int i = 0; i < 5000 && !client; ++i) {
+    ::poll(nullptr, 0, 2);
+    if (launcher.worker() != before) client = launcher.connect();
+  }
+  ASSERT_TRUE(client);
+  const auto again = created(*client, request(id, "packages"));
+  EXPECT_EQ(again.policy, "packages");
+  EXPECT_EQ(again.no_network, got.no_network);
+}
+
+TEST_F(WayOutTest, WhoInsistsIsRefusedAndNothingIsLeft) {
+  RunningLauncher launcher(without());
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  wire::CreateSandbox insisting = request(test_uuid(703), "open");
+  insisting.network_required = true;
+  auto answer = client->ask(Type::kCreate, insisting);
+  ASSERT_EQ(type_of(answer), Type::kError);
+  EXPECT_NE(error_of(answer).find("way out"), std::string::npos) << error_of(answer);
+  for (const auto& [kind, names] : launcher.traces()) EXPECT_TRUE(names.empty()) << kind;
+  EXPECT_FALSE(lends(launcher, insisting.sandbox_id));
+}
+
+TEST_F(WayOutTest, TheGatesDirectoryGoesToWhoeverIsTheGateNow) {
+  char pattern[] = "/tmp/cay-gate-dir-XXXXXX";
+  const std::string path = ::mkdtemp(pattern);
+  const auto data = os::open_dir(AT_FDCWD, path);
+  ASSERT_TRUE(data);
+  ASSERT_TRUE(open_gate_directory(data->get(), 61001, 61000));
+  std::ofstream(path + "/gate/lock") << "";
+  std::ofstream(path + "/gate/box.net") << "kept";
+  ASSERT_TRUE(open_gate_directory(data->get(), 61001, 61000));
+  EXPECT_EQ(::access((path + "/gate/lock").c_str(), F_OK), 0) << "the control: the same user keeps it";
+  ASSERT_TRUE(open_gate_directory(data->get(), 61002, 61000));
+  struct stat info{};
+  ASSERT_EQ(::stat((path + "/gate").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 61002U);
+  EXPECT_EQ(info.st_gid, 61000U);
+  EXPECT_EQ(info.st_mode & 07777, 02750U);
+  EXPECT_NE(::access((path + "/gate/lock").c_str(), F_OK), 0);
+  EXPECT_EQ(::access((path + "/gate/box.net").c_str(), F_OK), 0);
+  ASSERT_TRUE(os::remove_tree(AT_FDCWD, path));
+}
+
+}  // namespace
+}  // namespace cay::launcher::testing

@@ -1,0 +1,453 @@
+"""The way out: what sandboxes reach and what they do not, by name, address and first bytes; what happens when daemon or gate die."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import outside_world as world_of
+import pytest
+from harness import CAY, new_daemon, processes_of, slow, wait_until
+from outside_world import BULK, OWN, UNLISTED, V4, V6, World, bulk_digest
+
+pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
+
+TRY = r"""
+import json, socket, ssl, sys, time
+def attempt(one):
+    host, port, kind = one["host"], one["port"], one.get("kind", "echo")
+    begun = time.monotonic()
+    def done(word): return [word, round(time.monotonic() - begun, 3)]
+    try: found = socket.getaddrinfo(host, port, one.get("family", 0), socket.SOCK_STREAM)
+    except socket.gaierror as error: return done("no name" if error.errno == socket.EAI_NONAME else "gaierror %d" % error.errno)
+    stream = socket.socket(found[0][0], socket.SOCK_STREAM)
+    stream.settimeout(20)
+    try:
+        stream.connect(found[0][4])
+        if kind == "tls":
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT); context.check_hostname = False; context.verify_mode = ssl.CERT_NONE
+            stream = context.wrap_socket(stream, server_hostname=one.get("sni"))
+        if kind in ("http", "tls"):
+            stream.sendall(("GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % one.get("says", host)).encode())
+        else:
+            stream.sendall(b"ping"); 
+        got = b""
+        while kind != "echo" or got != b"ping":
+            part = stream.recv(65536)
+            if not part: break
+            got += part
+        return done(got.split(b"\r\n\r\n")[-1].decode())
+    except ssl.SSLError as error: return done("reset")
+    except ConnectionResetError: return done("reset")
+    except PermissionError: return done("prohibited")
+    except OSError as error: return done(type(error).__name__ + " " + str(error))
+print(json.dumps([attempt(one) for one in json.loads(sys.argv[1])]))
+"""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    made = World(tmp_path_factory.mktemp("world"))
+    os.chmod(made.directory, 0o755)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def gated(world, request):
+    daemon = new_daemon(*world.settings)
+    daemon.prefix = world.prefix
+    daemon.start()
+    yield daemon
+    daemon.close(keep_log=request.session.testsfailed > 0)
+
+
+class Box:
+    def __init__(self, daemon, policy):
+        self.daemon, self.name = daemon, f"{policy}-{os.urandom(3).hex()}"
+        made = daemon.cli("create", "--json", "--name", self.name, "--policy", policy)
+        assert made.code == 0, made
+        self.id = json.loads(made.text)["id"]
+
+    def python(self, program, *argv, timeout=60):
+        return self.daemon.cli("exec", self.name, "--", "python3", "-c", program, *argv, timeout=timeout)
+
+    def sh(self, line, timeout=60):
+        return self.daemon.cli("exec", self.name, "--", "sh", "-c", line, timeout=timeout)
+
+    def attempt(self, *tries):
+        got = self.python(TRY, json.dumps(tries), timeout=120)
+        assert got.code == 0, got
+        return [word for word, _ in json.loads(got.text)], [seconds for _, seconds in json.loads(got.text)]
+
+    def net(self):
+        return json.loads(self.daemon.cli("net", "--json", self.name).text)
+
+    def line(self, **facts):
+        """The line of `cay net` that has these facts; it is there within 50 ms."""
+        def find():
+            return next((item for item in self.net()["items"] if all(item[key] == value for key, value in facts.items())), None)
+        return wait_until(find, f"a line with {facts}", 5)
+
+    def close(self):
+        self.daemon.cli("rm", self.name)
+
+
+@pytest.fixture(scope="module")
+def packages(gated):
+    box = Box(gated, "packages")
+    yield box
+    box.close()
+
+
+@pytest.fixture(scope="module")
+def everything(gated):
+    box = Box(gated, "open")
+    yield box
+    box.close()
+
+
+def test_allowed_names_are_reached_by_both_families(packages):
+    tries = [{"host": "allowed.gate.test", "port": 80, "kind": "http", "family": family} for family in (socket.AF_INET, socket.AF_INET6)]
+    tries += [{"host": "allowed.gate.test", "port": 443, "kind": "tls", "sni": "allowed.gate.test", "family": family}
+              for family in (socket.AF_INET, socket.AF_INET6)]
+    tries += [{"host": "bulk.gate.test", "port": 7001}]
+    words, _ = packages.attempt(*tries)
+    assert words == ["hello allowed.gate.test"] * 4 + ["ping"]
+    line = packages.line(host="allowed.gate.test", port=443, verdict="allowed")
+    assert line["count"] == 2 and line["address"] in (V4, V6)
+
+
+def test_refused_names_fail_in_dns_at_once(packages, everything):
+    refused = {"host": "other.gate.test", "port": 80, "kind": "http"}
+    words, seconds = packages.attempt(refused, {"host": "no.such.name.gate.test", "port": 80})
+    assert words == ["no name", "no name"] and max(seconds) < slow(1)
+    line = packages.line(host="other.gate.test", port=0, verdict="refused")
+    assert line["reason"] == "not_in_policy" and "--policy open" in line["remedy"] and "network.hosts" in line["remedy"]
+    words, _ = everything.attempt(refused)  # the control: the name is there
+    assert words == ["hello other.gate.test"]
+
+
+def test_an_allowed_address_is_no_way_to_a_refused_name(packages, everything):
+    tries = [{"host": "allowed.gate.test", "port": 80, "kind": "http", "says": "other.gate.test"},
+             {"host": "allowed.gate.test", "port": 443, "kind": "tls", "sni": "other.gate.test"},
+             {"host": "allowed.gate.test", "port": 443, "kind": "tls"},
+             {"host": V4, "port": 443, "kind": "tls", "sni": "other.gate.test"},
+             {"host": "allowed.gate.test", "port": 443, "kind": "http"},
+             {"host": "allowed.gate.test", "port": 7004},
+             {"host": V4, "port": 7004}, {"host": V6, "port": 7004}]
+    words, seconds = packages.attempt(*tries)
+    assert words == ["reset"] * len(tries) and max(seconds) < slow(2)
+    words, _ = everything.attempt(*tries[:4])  # the control
+    assert words == ["hello other.gate.test", "hello allowed.gate.test", "hello allowed.gate.test", f"hello {V4}"]
+
+
+def test_an_address_that_the_operator_lists_needs_no_name(packages):
+    words, _ = packages.attempt({"host": V4, "port": 7003}, {"host": V6, "port": 7003})
+    assert words == ["ping", "reset"]
+
+
+@pytest.mark.parametrize("policy", ["packages", "everything"])
+def test_special_and_own_addresses_are_refused_whatever_a_rule_says(policy, request):
+    box = request.getfixturevalue(policy)
+    for address in (UNLISTED, OWN):  # the control: they answer
+        with socket.create_connection((address, 80), timeout=5):
+            pass
+    named = [{"host": name, "port": 80, "kind": "http"} for name in ("private.gate.test", "loop.gate.test", "metadata.gate.test", "own.gate.test")]
+    words, seconds = box.attempt(*named)
+    assert words == ["no name"] * 4 and max(seconds) < slow(1)
+    assert box.line(host="metadata.gate.test")["reason"] == "private_address"
+    literal = [{"host": host, "port": 80, "kind": "http", "says": "own.gate.test"} for host in
+               (UNLISTED, "169.254.169.254", "::ffff:169.254.169.254", "10.0.0.1", "fd00:ec2::254", "64:ff9b::a00:1", "168.63.129.16", OWN)]
+    words, seconds = box.attempt(*literal)
+    assert set(words[:-1]) <= {"prohibited", "OSError [Errno 101] Network is unreachable"} and words[-1] == "reset"
+    assert max(seconds) < slow(1)
+
+
+def test_other_programs_that_ask(packages):
+    tried = 0
+    for program, line in (("curl", "curl -sS -m 20 http://allowed.gate.test/"),
+                          ("node", "node -e \"fetch('http://allowed.gate.test/').then(r => r.text()).then(console.log)\"")):
+        if packages.sh(f"command -v {program}").code != 0:
+            continue
+        tried += 1
+        got = packages.sh(line)
+        assert got.text.strip() == "hello allowed.gate.test", got
+        refused = packages.sh(line.replace("allowed", "other"))
+        assert refused.code != 0, refused
+    if not tried:
+        pytest.skip("neither curl nor node is on this host, and so in its sandboxes")
+
+
+def test_its_own_address_and_its_own_servers(packages):
+    program = r"""
+import errno, json, socket, threading
+own = socket.gethostbyname(socket.gethostname())
+server = socket.create_server(("0.0.0.0", 8080))
+def serve():
+    while True:
+        peer, _ = server.accept(); peer.sendall(b"mine"); peer.close()
+threading.Thread(target=serve, daemon=True).start()
+got = [socket.create_connection((host, 8080), timeout=5).recv(9).decode() for host in (own, "127.0.0.1", "localhost")]
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.bind(("0.0.0.0", 8081)); udp.settimeout(0.3)
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+try: out.sendto(b"x", ("8.8.8.8", 8081)); sent = "sent"
+except OSError as error: sent = errno.errorcode[error.errno]
+try: udp.recv(9); came = True
+except TimeoutError: came = False
+out.sendto(b"y", (own, 8081))
+print(json.dumps([own, got, sent, came, udp.recv(9).decode()]))
+"""
+    own, got, sent, came, control = json.loads(packages.python(program).text)
+    assert own == "192.0.0.2" and got == ["mine"] * 3
+    assert sent in ("EPERM", "EACCES", "EHOSTUNREACH") and not came and control == "y"
+
+
+def test_off_has_no_way_at_all(gated):
+    box = Box(gated, "off")
+    words, seconds = box.attempt({"host": "allowed.gate.test", "port": 80}, {"host": V4, "port": 80, "kind": "http"}, {"host": V6, "port": 80})
+    assert "hello" not in str(words) and words[1].startswith("OSError") and max(seconds) < slow(2)
+    assert not (gated.data / "gate" / f"{box.id}.sock").exists()
+    assert box.net()["items"] == []
+    box.close()
+
+
+def test_a_policy_is_changed_from_the_next_start(gated):
+    box = Box(gated, "off")
+    reach = {"host": V4, "port": 7003}
+    assert box.attempt(reach)[0] != ["ping"]
+    told = gated.cli("net", box.name, "--policy", "packages")
+    assert told.code == 0 and "from its next start" in told.text, told
+    assert box.attempt(reach)[0] != ["ping"]
+    assert gated.cli("stop", box.name).code == 0
+    assert box.attempt(reach, {"host": "allowed.gate.test", "port": 80, "kind": "http"})[0] == ["ping", "hello allowed.gate.test"]
+    assert gated.cli("net", box.name, "--policy", "off").code == 0 and gated.cli("stop", box.name).code == 0
+    assert box.attempt(reach)[0] != ["ping"]
+    own = box.python("import socket; s = socket.create_server(('', 9)); print(socket.create_connection((socket.gethostname(), 9), timeout=5) and 'own')")
+    assert own.text == "own\n", own  # its host name means itself under every policy
+    box.close()
+
+
+def test_doctor_tells_of_the_gate(gated):
+    features = {feature["name"]: feature for feature in json.loads(gated.cli("doctor", "--json").text)["features"]}
+    assert features["network"]["ok"] and features["gate"]["ok"], features
+
+
+def test_nobody_inside_has_the_hosts_network(gated, packages, everything):
+    ours = os.readlink("/proc/self/ns/net")
+    for box in (packages, everything):
+        command = gated.cli("exec", "-d", box.name, "--", "sleep", "30").text.strip()
+        inside = {os.readlink(f"/proc/{pid}/ns/net") for pid, group in processes_of(box.id).items() if "keeper" not in group}
+        assert inside and ours not in inside
+        gated.cli("kill", box.name, command)
+
+
+def test_a_network_namespace_inside_is_redirected_too(packages):
+    init = next(pid for pid in processes_of(packages.id) if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "cay-init")
+    enter = ["nsenter", "-t", str(init), "-n"]
+    with subprocess.Popen([*enter, "unshare", "-n", "sleep", "60"]) as nested:
+        try:
+            wait_until(lambda: os.readlink(f"/proc/{nested.pid}/ns/net") != os.readlink(f"/proc/{init}/ns/net") and
+                       pathlib.Path(f"/proc/{nested.pid}/comm").read_text().strip() == "sleep", "the nested namespace")
+            inner = ["nsenter", "-t", str(nested.pid), "-n"]
+            for words in ([*enter, "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", str(nested.pid)],
+                          [*enter, "ip", "address", "add", "172.20.0.1/24", "dev", "v0"], [*enter, "ip", "link", "set", "v0", "up"],
+                          [*inner, "ip", "address", "add", "172.20.0.2/24", "dev", "v1"], [*inner, "ip", "link", "set", "v1", "up"],
+                          [*inner, "ip", "route", "add", "default", "via", "172.20.0.1"]):
+                subprocess.run(words, check=True)
+            program = (f"import socket; s = socket.create_connection(('{V4}', 7003), timeout=10); s.sendall(b'ping'); print(s.recv(9).decode());"
+                       "\ntry:\n"
+                       f"  t = socket.create_connection(('{V4}', 7004), timeout=10); t.sendall(b'x'); print(t.recv(9))\n"
+                       "except ConnectionResetError: print('reset')")
+            got = subprocess.run([*inner, "python3", "-c", program], capture_output=True, text=True, timeout=60)
+            assert got.stdout.split() == ["ping", "reset"], got
+            # A datagram to any address must not reach a server of the sandbox.
+            command = packages.daemon.cli("exec", "-d", packages.name, "--", "python3", "-c",
+                                          "import socket; u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.bind(('0.0.0.0', 8090));"
+                                          "print(u.recvfrom(9)[0].decode(), flush=True)").text.strip()
+            send = "import socket,sys; u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.sendto(sys.argv[2].encode(), (sys.argv[1], 8090))"
+            wait_until(lambda: "8090" in subprocess.run([*enter, "ss", "-uln"], capture_output=True, text=True).stdout, "its UDP server")
+            subprocess.run([*inner, "python3", "-c", send, "8.8.8.8", "wrong"], check=True)
+            subprocess.run([*inner, "python3", "-c", send, "172.20.0.1", "right"], check=True)  # the control
+            wait_until(lambda: packages.daemon.cli("logs", packages.name, command).text.strip(), "the datagram")
+            assert packages.daemon.cli("logs", packages.name, command).text.strip() == "right"
+        finally:
+            nested.kill()
+    subprocess.run([*enter, "ip", "link", "del", "v0"], check=False, capture_output=True)
+
+
+def serving_pid(daemon):
+    """The part of the gate that serves: the child of the one that starts it again."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            parent = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+        if words[1:4] == [b"gate", b"--data", os.fsencode(daemon.data.resolve())]:
+            found[int(pid)] = parent
+    return next((pid for pid, parent in found.items() if parent in found), None)
+
+
+def test_a_thousand_connections_and_nothing_is_left(gated, packages):
+    program = r"""
+import resource, socket
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]; resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+all = [socket.create_connection(("bulk.gate.test", 7001), timeout=60) for _ in range(1000)]
+for number, one in enumerate(all): one.sendall(b"%d" % number)
+for number, one in enumerate(all): assert one.recv(99) == b"%d" % number
+for one in all: one.shutdown(socket.SHUT_WR)
+for one in all: assert one.recv(99) == b"end" and one.recv(1) == b""
+print("fine")
+"""
+    worker = serving_pid(gated)
+    held = lambda: len(os.listdir(f"/proc/{worker}/fd"))  # noqa: E731
+    packages.attempt({"host": "bulk.gate.test", "port": 7001})
+    before = held()
+    got = packages.python(program, timeout=180)
+    assert got.text == "fine\n", got
+    wait_until(lambda: held() <= before + 2 * 64, "its descriptors (but for 64 pipes that are kept)", 20)
+
+
+def test_killing_the_gate_resets_and_another_serves_at_once(gated, packages):
+    program = r"""
+import socket, sys, time
+old = socket.create_connection(("bulk.gate.test", 7001), timeout=60); old.sendall(b"x"); old.recv(1)
+print("open", flush=True)
+try: print("end" if old.recv(1) == b"" else "data", flush=True)
+except ConnectionResetError: print("reset", flush=True)
+begun = time.monotonic()
+new = socket.create_connection((socket.gethostbyname("bulk.gate.test"), 7001), timeout=60); new.sendall(b"y")
+assert new.recv(1) == b"y"
+print(time.monotonic() - begun, flush=True)
+"""
+    started = gated.cli("exec", "-d", packages.name, "--", "python3", "-c", program).text.strip()
+    output = lambda: gated.cli("logs", packages.name, started).text.split()  # noqa: E731
+    wait_until(lambda: output() == ["open"], "the connection")
+    worker = serving_pid(gated)
+    os.kill(worker, signal.SIGKILL)
+    wait_until(lambda: len(output()) == 3, "the second connection")
+    words = output()
+    assert words[1] == "reset" and float(words[2]) < slow(0.5)
+    assert serving_pid(gated) not in (None, worker)
+    # Both of its processes: what `cay serve` keeps beside it starts them again.
+    parent = int(pathlib.Path(f"/proc/{serving_pid(gated)}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    os.kill(parent, signal.SIGKILL)
+    words, _ = packages.attempt({"host": "bulk.gate.test", "port": 7001})
+    assert words == ["ping"]
+
+
+def test_killing_the_daemon_interrupts_no_transfer(gated, packages, world):
+    world.release.clear()
+    world.half.clear()
+    program = ("import hashlib, socket\ns = socket.create_connection(('bulk.gate.test', 7002)); d = hashlib.sha256(); n = 0\n"
+               "while True:\n  p = s.recv(1 << 20)\n  if not p: break\n  d.update(p); n += len(p)\nprint(n, d.hexdigest())")
+    command = gated.cli("exec", "-d", packages.name, "--", "python3", "-c", program).text.strip()
+    try:
+        assert world.half.wait(slow(60))
+        gated.kill()
+        world.release.set()
+        gated.start(listen=f"127.0.0.1:{gated.port}")
+    finally:
+        world.release.set()
+    got = wait_until(lambda: gated.cli("logs", packages.name, command).text.split(), "the end of the transfer", 60)
+    assert got == [str(BULK), bulk_digest()]
+    assert packages.line(host="bulk.gate.test", port=7002)["received_bytes"] >= BULK
+
+
+def test_a_sandbox_leaves_nothing_with_the_gate(gated):
+    box = Box(gated, "open")
+    box.attempt({"host": "allowed.gate.test", "port": 80, "kind": "http"})
+    box.line(host="allowed.gate.test", port=80)
+    worker = serving_pid(gated)
+    held = len(os.listdir(f"/proc/{worker}/fd"))
+    namespace = os.readlink(f"/proc/{next(iter(processes_of(box.id)))}/ns/net")
+    assert namespace
+    box.close()
+    wait_until(lambda: len(os.listdir(f"/proc/{worker}/fd")) < held, "its sockets to be let go")
+    assert not [name for name in os.listdir(gated.data / "gate") if box.id in name]
+
+
+def test_what_the_operator_does_not_allow_is_refused(own_daemon, tmp_path):
+    settings = tmp_path / "net.toml"
+    settings.write_text('[network]\ndefault_policy = "off"\npolicies = ["off", "packages"]\n')
+    daemon = own_daemon("--config", str(settings))
+    with daemon.http() as http:
+        made = http.post("/api/v1/sandboxes", json={})
+        assert made.status_code == 201 and made.json()["policy"] == "off"
+        refused = http.post("/api/v1/sandboxes", json={"policy": "open"})
+        assert refused.status_code == 403 and refused.json()["error"]["reason"] == "policy_not_allowed"
+        assert http.post("/api/v1/sandboxes", json={"policy": "some"}).status_code == 400
+
+
+def test_a_users_own_daemon_has_a_gate_of_that_user():
+    """No capability but the launcher's is needed: neither the daemon's nor the gate's."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root, to be somebody else")
+    uid = 61235
+    daemon = new_daemon()
+    try:
+        subprocess.run([CAY, "launcher", "--data", daemon.data, "--daemon-uid", str(uid), "--detach"], check=True, timeout=60)
+        daemon.prefix = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"]
+        daemon.start()
+        box = json.loads(daemon.cli("create", "--json", "--name", "box").text)
+        assert box["policy"] == "packages" and box["network"] == {"state": "on", "reason": ""}, box
+        status = pathlib.Path(f"/proc/{serving_pid(daemon)}/status").read_text()
+        assert f"Uid:\t{uid}\t" in status and "CapEff:\t0000000000000000\n" in status, status
+        ask = "import socket\ntry: socket.getaddrinfo('example.com', 80)\nexcept socket.gaierror as error: print(error.errno == socket.EAI_NONAME)"
+        got = daemon.cli("exec", "box", "--", "python3", "-c", ask)
+        assert got.text == "True\n", got  # refused by the gate, not unanswered
+        assert wait_until(lambda: json.loads(daemon.cli("net", "--json", "box").text)["items"], "its line")[0]["reason"] == "not_in_policy"
+        features = {feature["name"]: feature for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]}
+        assert features["gate"]["ok"], features["gate"]
+    finally:
+        daemon.close()
+
+
+def host_setting(*words):
+    if shutil.which(words[0]) is None:
+        return ""
+    got = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    return got.stdout.strip() if got.returncode == 0 else ""
+
+
+def registries():
+    """(what, host, url) of the registries that this host itself is set to, and that answer it now."""
+    import urllib.parse
+    urls = {"pip": host_setting("python3", "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"),
+            "npm": host_setting("npm", "config", "get", "registry"),
+            "apt": host_setting("sh", "-c", "apt-get indextargets --format '$(SITE)' | head -1")}
+    urls["pip"] = host_setting("pip3", "config", "get", "global.index-url") or urls["pip"]
+    found = {}
+    for what, url in urls.items():
+        if url and subprocess.run(["curl", "-sS", "-m", "10", "-o", "/dev/null", url], capture_output=True).returncode == 0:
+            found[what] = urllib.parse.urlsplit(url).hostname
+    return found
+
+
+INSTALLS = {"pip": "pip install --root-user-action=ignore six && python3 -c 'import six; print(six.__version__)'",
+            "npm": "cd /tmp && npm install left-pad && node -e \"require('left-pad')\"",
+            "apt": "apt-get update && apt-get install -y hello && hello"}
+
+
+def test_packages_are_installed_for_real(own_daemon, tmp_path):
+    found = registries()
+    if not found:
+        pytest.skip("no package registry answers this host: nothing to install from")
+    addresses = {info[4][0] for host in found.values() for info in socket.getaddrinfo(host, 443, proto=socket.IPPROTO_TCP)}
+    settings = tmp_path / "net.toml"
+    settings.write_text(f"[network]\nnetworks = {json.dumps(sorted(addresses))}\nhost_authorities = true\n")
+    daemon = own_daemon("--config", str(settings))
+    box = Box(daemon, "packages")
+    for what in found:
+        got = box.sh(INSTALLS[what], timeout=300)
+        assert got.code == 0, (what, got)
+    refused = box.sh("curl -sS -m 20 https://example.com/")
+    assert refused.code == 6, refused  # the name, at once

@@ -1,0 +1,144 @@
+"""Servers on addresses of this machine's own loopback that stand for the world outside, with names that only the daemon under
+test knows: it runs in a mount namespace of its own, with a hosts file of the test's."""
+import contextlib
+import hashlib
+import os
+import pathlib
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+
+V4, V6 = "198.18.7.1", "fdca:7e57::7"   # the operator lists their networks
+UNLISTED = "198.18.9.1"                 # a special range, and not listed
+OWN = "45.45.45.45"                     # not special; an address of this host, and so not for sandboxes
+HOSTS = f"""127.0.0.1 localhost loop.gate.test
+{V4} allowed.gate.test other.gate.test bulk.gate.test
+{V6} allowed.gate.test other.gate.test bulk.gate.test
+{UNLISTED} private.gate.test
+{OWN} own.gate.test
+169.254.169.254 metadata.gate.test
+"""
+SETTINGS = f"""[network]
+networks = ["198.18.7.0/24", "fdca:7e57::/32"]
+hosts = ["allowed.gate.test", "bulk.gate.test:7001", "bulk.gate.test:7002", "{V4}:7003", "private.gate.test", "loop.gate.test",
+         "own.gate.test", "metadata.gate.test"]
+"""
+BULK = 192 << 20
+CHUNK = hashlib.sha256(b"cay").digest() * 2048  # 64 KiB
+
+
+def bulk_digest():
+    digest = hashlib.sha256()
+    for _ in range(BULK // len(CHUNK)):
+        digest.update(CHUNK)
+    return digest.hexdigest()
+
+
+class World:
+    def __init__(self, directory):
+        self.directory, self.servers, self.added = pathlib.Path(directory), [], []
+        self.release = threading.Event()  # the second half of a bulk transfer waits for it
+        self.release.set()
+        self.half = threading.Event()
+
+    def address(self, text):
+        subprocess.run(["ip", "address", "add", f"{text}/{128 if ':' in text else 32}", "dev", "lo"], check=True)
+        self.added.append(text)
+
+    def serve(self, address, port, handle, context=None):
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        server = socket.create_server((address, port), family=family, backlog=2048)
+        self.servers.append(server)
+
+        def one(connection):
+            try:
+                with (context.wrap_socket(connection, server_side=True) if context else connection) as stream:
+                    handle(stream)
+            except OSError:
+                pass
+
+        def loop():
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=one, args=(server.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=loop, daemon=True).start()
+
+    def certificate(self):
+        key, cert = self.directory / "key.pem", self.directory / "cert.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=gate.test", "-keyout", key,
+                        "-out", cert], check=True, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(cert, key)
+        return context
+
+    def bulk(self, stream):
+        for number in range(BULK // len(CHUNK)):
+            if number == BULK // len(CHUNK) // 2:
+                self.half.set()
+                self.release.wait(120)
+            stream.sendall(CHUNK)
+
+    def start(self):
+        for address in (V4, V6, UNLISTED, OWN):
+            self.address(address)
+        context = self.certificate()
+        for address in (V4, V6):
+            self.serve(address, 80, http)
+            self.serve(address, 443, http, context)
+            self.serve(address, 7001, echo)
+            self.serve(address, 7002, self.bulk)
+            self.serve(address, 7003, echo)
+            self.serve(address, 7004, echo)  # of no rule
+        for address in (UNLISTED, OWN):
+            self.serve(address, 80, http)
+            self.serve(address, 7001, echo)
+        (self.directory / "hosts").write_text(HOSTS)
+        (self.directory / "net.toml").write_text(SETTINGS)
+
+    def stop(self):
+        for server in self.servers:
+            server.close()
+        for text in self.added:
+            subprocess.run(["ip", "address", "del", f"{text}/{128 if ':' in text else 32}", "dev", "lo"], check=False)
+
+    @property
+    def settings(self):
+        return ["--config", str(self.directory / "net.toml")]
+
+    @property
+    def prefix(self):
+        """Words before `cay serve`: the hosts file is the test's, for it and all that it starts."""
+        return ["unshare", "-m", "sh", "-c", f"mount --bind {self.directory}/hosts /etc/hosts && exec \"$@\"", "sh"]
+
+
+def http(stream):
+    head = b""
+    while b"\r\n\r\n" not in head:
+        got = stream.recv(65536)
+        if not got:
+            return
+        head += got
+    host = next((line.split(b":", 1)[1].strip() for line in head.split(b"\r\n") if line.lower().startswith(b"host:")), b"?")
+    body = b"hello " + host
+    stream.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+
+def echo(stream):
+    while True:
+        got = stream.recv(65536)
+        if not got:
+            stream.sendall(b"end")  # after the client's half-close
+            return
+        stream.sendall(got)
+
+
+def missing():
+    if os.geteuid() != 0:
+        return "root alone may give the loopback more addresses"
+    for tool in ("ip", "unshare", "openssl"):
+        if shutil.which(tool) is None:
+            return f"{tool} is missing"
+    return ""
