@@ -423,7 +423,7 @@ int serve(const Config& given) {
   Daemon daemon(loop, config, *std::move(data), *std::move(store), *std::move(keys), keys_seen);
   spawn(loop.get_executor(), "daemon", daemon.run());
   spawn(loop.get_executor(), "key reload", daemon.reload_on_hangup());
-  if (launcher_watch) spawn(loop.get_executor(), "launcher's watchers", daemon.mind_watchers(std::move(launcher_watch)));
+  if (watchers.launcher) spawn(loop.get_executor(), "launcher's watchers", daemon.mind_watchers(std::move(watchers.launcher)));
   loop.run();
   return daemon.exit_code();
 }

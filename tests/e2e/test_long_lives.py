@@ -59,12 +59,20 @@ def test_a_killed_launcher_is_started_again(own_daemon):
         os.kill(first, signal.SIGKILL)
         made = http.post("/api/v1/sandboxes", json={"name": "after"})  # waits for the new one
         assert made.status_code == 201, made.text
-        assert guardian(daemon) != first
+        other_guardian(daemon, first)
         whole(http, "before", command, 100)
         assert http.get("/api/v1/sandboxes/before").json()["state"] == "ready"
         # The new launcher knows what the old one made.
         assert http.delete("/api/v1/sandboxes/before").status_code == 204
         assert http.delete("/api/v1/sandboxes/after").status_code == 204
+
+
+def other_guardian(daemon, than):
+    """A killed launcher's worker lives on for a moment, and may even have made what was asked for then."""
+    def other():
+        with contextlib.suppress(OSError):
+            return guardian(daemon) != than
+    wait_until(other, "another launcher")
 
 
 def watchers(daemon):
@@ -93,7 +101,7 @@ def test_watcher_and_launcher_are_killed_in_each_order(own_daemon):
                 os.kill(launcher if victim == "launcher" else pair[victim], signal.SIGKILL)
             made = http.post("/api/v1/sandboxes", json={"name": f"after-{number}"})
             assert made.status_code == 201, (victims, made.text)
-            assert guardian(daemon) != launcher
+            other_guardian(daemon, launcher)
         # All of them: nobody is left who could. That is said, and the daemon serves on.
         pair = wait_until(lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers")
         for pid in (*reversed(pair), guardian(daemon)):
