@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "base/utf8_locale.h"
 
 namespace cay::client {
 
@@ -53,8 +54,7 @@ struct TarPacker::State {
   Result<void> header(const std::string& name, const struct stat& facts, const std::string& link) {
     std::unique_ptr<archive_entry, EntryFree> entry(archive_entry_new());
     if (!entry) throw std::bad_alloc();
-    archive_entry_set_pathname_utf8(entry.get(), name.c_str());
-    if (archive_entry_pathname(entry.get()) == nullptr) archive_entry_copy_pathname(entry.get(), name.c_str());
+    archive_entry_copy_pathname(entry.get(), name.c_str());
     archive_entry_set_mode(entry.get(), (facts.st_mode & S_IFMT) | (facts.st_mode & 0777));
     archive_entry_set_mtime(entry.get(), facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
     archive_entry_set_size(entry.get(), S_ISREG(facts.st_mode) ? facts.st_size : 0);
@@ -62,6 +62,8 @@ struct TarPacker::State {
     // Owners stay here: ids of this host mean nothing inside.
     archive_entry_set_uid(entry.get(), 0);
     archive_entry_set_gid(entry.get(), 0);
+    const Utf8Locale locale;
+    // A warning: a name that is no UTF-8 went in as the bytes it is.
     if (archive_write_header(tar.get(), entry.get()) < ARCHIVE_WARN) return tar_error();
     ++report.moved.files;
     return {};
@@ -153,7 +155,6 @@ Result<std::unique_ptr<TarPacker>> TarPacker::open(const fs::path& root) {
   if (!state->tar) throw std::bad_alloc();
   archive_write_set_format_pax_restricted(state->tar.get());
   archive_write_set_bytes_in_last_block(state->tar.get(), 1);
-  archive_write_set_options(state->tar.get(), "hdrcharset=BINARY");
   if (archive_write_open(state->tar.get(), &state->buffer, nullptr, &append, nullptr) != ARCHIVE_OK) {
     return state->tar_error();
   }

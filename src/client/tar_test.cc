@@ -190,5 +190,33 @@ TEST_F(TarTest, PackingWhatIsNotThereFails) {
   EXPECT_EQ(packer.error().code, Code::kNotFound);
 }
 
+// Names are bytes: none may end the process, be changed or be left out.
+TEST_F(TarTest, NamesOfAnyBytesGoAndComeBack) {
+  std::string deep;
+  for (int i = 0; i < 4; ++i) deep += std::string(60, '\xc3').append("\xa4/");
+  const std::vector<std::string> names = {"\xc3\x84main.go", "\xff\xfe.bin", "line\nbreak\x01\t", std::string(250, '\xff'),
+                                          deep + "\xc3\xbc", std::string(40, 'a') + "/\xe6\x97\xa5/" + std::string(120, 'b')};
+  for (const auto& name : names) {
+    const fs::path path = root / "source" / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << name.size();
+  }
+  fs::create_symlink(std::string(150, '\xff'), root / "source/link");
+  auto packer = TarPacker::open(root / "source");
+  ASSERT_TRUE(packer);
+  std::string bytes;
+  for (;;) {
+    auto part = (*packer)->next();
+    ASSERT_TRUE(part) << part.error().message;
+    if (part->empty()) break;
+    bytes += *part;
+  }
+  const auto report = unpack(bytes, Links::kAll);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->skipped.empty());
+  for (const auto& name : names) EXPECT_EQ(read(fs::path("target") / name), std::to_string(name.size()));
+  EXPECT_EQ(fs::read_symlink(root / "target/link").string(), std::string(150, '\xff'));
+}
+
 }  // namespace
 }  // namespace cay::client

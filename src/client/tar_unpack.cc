@@ -101,7 +101,8 @@ class Unpacker {
 
   Result<void> add(archive* tar, archive_entry* entry, const Feed& from) {
     const char* raw = archive_entry_pathname(entry);
-    const std::string name = raw == nullptr ? std::string() : raw;
+    if (raw == nullptr) return Error{Code::kInvalidArgument, "bad_archive", "what came has an entry without a name", 0};
+    const std::string name = raw;
     const auto parts = parts_of(name);
     if (!parts) {
       skip(name, "its name leads out of the target");

@@ -67,6 +67,20 @@ def test_copy_files_and_directories_both_ways(daemon, named, tmp_path):
     assert daemon.cli("cp", f"{named}:/tmp/piped", "-").out == b"piped"
 
 
+def test_copy_keeps_names_of_any_bytes(daemon, named, tmp_path):
+    tree = tmp_path / "tree"
+    for name in ("Ämain.go".encode(), b"\xff\xfe.bin", ("日本/" * 30 + "語").encode()):
+        path = os.path.join(os.fsencode(tree), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(name)
+    into = daemon.cli("cp", tree, f"{named}:/names")
+    assert into.code == 0, into
+    back = tmp_path / "back"
+    assert daemon.cli("cp", f"{named}:/names", back).code == 0
+    assert subprocess.run(["diff", "-r", tree, back]).returncode == 0
+
+
 def test_a_hostile_archive_does_not_leave_the_target(daemon, named, tmp_path):
     daemon.cli("exec", named, "--", "sh", "-c", "mkdir /evil && ln -s /etc /evil/out && echo x > /evil/ok")
     target = tmp_path / "target"

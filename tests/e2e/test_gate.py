@@ -69,9 +69,9 @@ def gated(world, request):
 
 
 class Box:
-    def __init__(self, daemon, policy):
+    def __init__(self, daemon, policy, *more):
         self.daemon, self.name = daemon, f"{policy}-{os.urandom(3).hex()}"
-        made = daemon.cli("create", "--json", "--name", self.name, "--policy", policy)
+        made = daemon.cli("create", "--json", "--name", self.name, "--policy", policy, *more)
         assert made.code == 0, made
         self.id = json.loads(made.text)["id"]
 

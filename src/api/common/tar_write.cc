@@ -1,13 +1,13 @@
 // libarchive pushes what it writes into a buffer, so nothing here blocks.
 #include <archive.h>
 #include <archive_entry.h>
-#include <locale.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "api/common/tar.h"
+#include "base/utf8_locale.h"
 
 namespace cay::api {
 namespace {
@@ -20,27 +20,6 @@ struct ArchiveFree {
 };
 struct EntryFree {
   void operator()(archive_entry* it) const { archive_entry_free(it); }
-};
-
-// libarchive puts a name that is no text of the locale's charset into a header with a keyword that
-// other programs complain about. Names are mostly UTF-8. Where the host has no such locale, the
-// keyword is all that is lost.
-class Utf8Locale {
- public:
-  Utf8Locale() : utf8_(shared()), before_(utf8_ != nullptr ? ::uselocale(utf8_) : nullptr) {}
-  ~Utf8Locale() {
-    if (utf8_ != nullptr) ::uselocale(before_);
-  }
-  Utf8Locale(const Utf8Locale&) = delete;
-  Utf8Locale& operator=(const Utf8Locale&) = delete;
-
- private:
-  static locale_t shared() {
-    static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
-    return utf8;
-  }
-  locale_t utf8_;
-  locale_t before_;
 };
 
 class TarBytes : public ByteSource {
