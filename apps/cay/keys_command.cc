@@ -72,10 +72,13 @@ int remove(const std::string& dir, const std::string& name) {
   if (!found) return say(Error{Code::kNotFound, "no_such_key", "there is no key named '" + name + "'", 0});
   if (ring->records().size() == 1) {
     ::unlink(path.c_str());
-    return 0;
+  } else {
+    if (auto kept = keep_owner(dir, draft); !kept) return say(kept.error());
+    if (::rename(draft.c_str(), path.c_str()) != 0) return say(Error::from_errno(errno, "write " + path));
   }
-  if (auto kept = keep_owner(dir, draft); !kept) return say(kept.error());
-  if (::rename(draft.c_str(), path.c_str()) != 0) return say(Error::from_errno(errno, "write " + path));
+  // A key that was taken away must not come back with the power.
+  const UniqueFd names(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!names || ::fsync(names.get()) != 0) return say(Error::from_errno(errno, "write " + dir));
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,13 +15,19 @@ namespace cay::app {
 namespace {
 
 constexpr int kRetryMs = 1000;
+constexpr int kTwinPauseMs = 20;  // what kills it at once again must not cost a CPU
+constexpr int kPipe = 3;          // its other end is the daemon's
 
-// True when the daemon is gone; false after `ms` (-1: never), or when `other` has something to say.
-bool daemon_ends_within(int daemon_fd, int other, int ms) {
-  pollfd waits[2] = {{daemon_fd, POLLIN, 0}, {other, POLLIN, 0}};
-  while (::poll(waits, 2, ms) < 0 && errno == EINTR) {
+bool has_ended(int fd) {
+  pollfd wait{fd, POLLIN, 0};
+  return ::poll(&wait, 1, 0) > 0;
+}
+
+// Until one of them has ended (a negative one never does), or for `ms` (-1: for ever).
+void wait_for(int first, int second, int third, int ms) {
+  pollfd waits[3] = {{first, POLLIN, 0}, {second, POLLIN, 0}, {third, POLLIN, 0}};
+  while (::poll(waits, 3, ms) < 0 && errno == EINTR) {
   }
-  return waits[0].revents != 0;
 }
 
 // Its socket stays behind when it is killed; one that is ended politely takes it away.
@@ -28,12 +35,15 @@ bool was_killed(const LauncherOptions& options) {
   return ::access((options.data + "/run/launcher.sock").c_str(), F_OK) == 0;
 }
 
-[[noreturn]] void watch(const LauncherOptions& options, int daemon_fd) {
-  for (;;) {
+// Returns when its twin is gone.
+void watch(const LauncherOptions& options, int twin) {
+  while (!has_ended(twin)) {
+    if (has_ended(kPipe)) ::_exit(0);
     const auto pid = launcher_pid(options.data);
     const UniqueFd launcher(pid ? static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)) : -1);
     if (launcher) {
-      if (daemon_ends_within(daemon_fd, launcher.get(), -1)) ::_exit(0);
+      wait_for(kPipe, twin, launcher.get(), -1);
+      if (!has_ended(launcher.get())) continue;
     }
     if (was_killed(options) && !launcher_answers(options.data)) {
       const auto started = start_launcher(options);
@@ -41,8 +51,35 @@ bool was_killed(const LauncherOptions& options) {
                    started ? "another one serves now" : started.error().message.c_str());
       if (started) continue;
     }
-    if (daemon_ends_within(daemon_fd, -1, kRetryMs)) ::_exit(0);
+    wait_for(kPipe, twin, -1, kRetryMs);
   }
+}
+
+// Two of them: one watches the launcher, and each replaces the other. Whichever is killed, together with the
+// launcher or before it, the other one is there.
+[[noreturn]] void stand_guard(const LauncherOptions& options) {
+  while (!has_ended(kPipe)) {
+    int ends[2];
+    const bool made = ::pipe2(ends, O_CLOEXEC) == 0;
+    const pid_t twin = made ? ::fork() : -1;
+    if (twin == 0) {
+      ::close(ends[1]);
+      watch(options, ends[0]);
+      ::close(ends[0]);
+      continue;  // and stands in the place of the one that is gone
+    }
+    if (made) ::close(ends[0]);
+    if (twin > 0) {
+      const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, twin, 0)));
+      wait_for(kPipe, process.get(), -1, process ? -1 : kRetryMs);
+      if (has_ended(kPipe)) break;  // the twin sees it, too
+      if (!process) ::kill(twin, SIGKILL);
+      ::waitpid(twin, nullptr, 0);
+    }
+    if (made) ::close(ends[1]);
+    wait_for(kPipe, -1, -1, twin > 0 ? kTwinPauseMs : kRetryMs);
+  }
+  ::_exit(0);
 }
 
 }  // namespace
@@ -54,18 +91,21 @@ Result<UniqueFd> watch_launcher(const LauncherOptions& options) {
   UniqueFd ours(ends[1]);
   const pid_t pid = ::fork();
   if (pid < 0) return Error::from_errno(errno, "fork the launcher's watcher");
-  if (pid > 0) return ours;
+  if (pid > 0) {
+    ::waitpid(pid, nullptr, 0);
+    return ours;
+  }
   ::setsid();  // a Ctrl-C is for the daemon, whose end is ours
+  if (::fork() != 0) ::_exit(0);  // nobody's child: whoever adopts it reaps it
   ::prctl(PR_SET_NAME, "cay-watch", 0, 0, 0);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   ::signal(SIGCHLD, SIG_DFL);
   // Nothing of the daemon's but its log: whoever reads its output must see its end.
-  constexpr int kPipe = 3;
   ::dup3(::open("/dev/null", O_RDWR | O_CLOEXEC), 0, 0);
   ::dup2(0, 1);
   if (theirs.get() != kPipe) ::dup3(theirs.release(), kPipe, O_CLOEXEC);
   ::syscall(SYS_close_range, kPipe + 1, ~0U, 0);
-  watch(options, kPipe);
+  stand_guard(options);
 }
 
 }  // namespace cay::app

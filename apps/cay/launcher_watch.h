@@ -1,5 +1,5 @@
-// LauncherWatch: the one part of `cay serve` that stays root, when root started it: a child that starts the
-// launcher again when it dies. It takes no input, and ends with the daemon.
+// LauncherWatch: the one part of `cay serve` that stays root, when root started it: a pair of processes that start the
+// launcher again when it dies, and each other. They take no input, and end with the daemon.
 #pragma once
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -7,7 +7,8 @@
 
 namespace cay::app {
 
-// Forks the watcher; call it while this process has one thread. The watcher lives as long as the descriptor.
+// Forks the watchers; call it while this process has one thread. They live as long as the descriptor, and the descriptor
+// is in error (poll: POLLERR) when both were killed.
 // A launcher that was ended on purpose (`cay launcher --stop`) is left alone until somebody starts it again.
 Result<UniqueFd> watch_launcher(const LauncherOptions& options);
 

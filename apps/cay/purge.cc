@@ -81,12 +81,41 @@ Result<void> end_sandboxes(const std::string& instance) {
   }
 }
 
+// Whether another instance lives on this host: what is in /run/cay, it goes by.
+bool others_live() {
+  auto pids = os::open_dir(AT_FDCWD, "/proc");
+  const auto names = pids ? os::list_dir(pids->get()) : Result<std::vector<std::string>>(std::move(pids).error());
+  if (!names) return true;
+  for (const std::string& name : *names) {
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto stat = os::read_file(pids->get(), name + "/stat");
+    if (!stat) continue;  // it has ended
+    const auto begin = stat->find('('), end = stat->rfind(')');
+    if (begin == std::string::npos || end == std::string::npos || end + 2 >= stat->size()) return true;
+    const std::string comm = stat->substr(begin + 1, end - begin - 1);
+    const char state = stat->at(end + 2);
+    if ((comm.starts_with("cay-launcher") || comm == "cay-keeper") && state != 'Z' && state != 'X') return true;
+  }
+  return false;
+}
+
+// The locks of uid ranges (launcher/slots.h) and the empty directory that keepers sit in: shared by all instances.
+Result<void> remove_runtime_dir() {
+  const UniqueFd locks(::open("/run/cay/slots/locks", O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  struct flock whole{};
+  whole.l_type = F_WRLCK;  // every slot's: nobody holds one, and nobody takes one meanwhile
+  whole.l_whence = SEEK_SET;
+  if (locks && ::fcntl(locks.get(), F_OFD_SETLK, &whole) != 0) return {};
+  if (others_live()) return {};
+  return os::remove_tree(AT_FDCWD, "/run/cay");
+}
+
 }  // namespace
 
 Result<void> purge(const std::string& wanted) {
   char real[PATH_MAX];
   if (::realpath(wanted.c_str(), real) == nullptr) {
-    if (errno == ENOENT) return {};
+    if (errno == ENOENT) return remove_runtime_dir();
     return Error::from_errno(errno, "find " + wanted);
   }
   const std::string data = real;
@@ -97,7 +126,8 @@ Result<void> purge(const std::string& wanted) {
   CAY_CHECK(stop_gate(data));
   CAY_CHECK(end_sandboxes(instance));
   // The pool's mount was in the namespace of those that just ended; its loop device went with it.
-  return os::remove_tree(AT_FDCWD, data);
+  CAY_CHECK(os::remove_tree(AT_FDCWD, data));
+  return remove_runtime_dir();
 }
 
 }  // namespace cay::app

@@ -1,4 +1,5 @@
-// Purge: ends and removes everything of one data directory: launcher, sandboxes, cgroups, disks, keys.
+// Purge: ends and removes everything of one data directory: launcher, sandboxes, cgroups, disks, keys; and /run/cay,
+// unless another instance of this host goes by it.
 #pragma once
 #include <string>
 

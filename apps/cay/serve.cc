@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <algorithm>
@@ -185,6 +187,15 @@ class Daemon {
       co_await hangup.async_wait(asio::use_awaitable);
       read_keys();
     }
+  }
+
+  // Whoever killed the launcher's watchers, all of them: it is said before it is missed.
+  asio::awaitable<void> mind_watchers(UniqueFd watch) {
+    asio::posix::stream_descriptor pipe(loop_, watch.release());
+    boost::system::error_code ignored;
+    co_await pipe.async_wait(asio::posix::stream_descriptor::wait_error, asio::redirect_error(asio::use_awaitable, ignored));
+    spdlog::error("cay-watch was killed: a launcher that dies from now on is not started again, and nothing can be made or ended "
+                  "then. Restart `cay serve` as root; sandboxes and commands go on meanwhile");
   }
 
   int exit_code() const { return exit_code_; }
@@ -412,6 +423,7 @@ int serve(const Config& given) {
   Daemon daemon(loop, config, *std::move(data), *std::move(store), *std::move(keys), keys_seen);
   spawn(loop.get_executor(), "daemon", daemon.run());
   spawn(loop.get_executor(), "key reload", daemon.reload_on_hangup());
+  if (watchers.launcher) spawn(loop.get_executor(), "launcher's watchers", daemon.mind_watchers(std::move(watchers.launcher)));
   loop.run();
   return daemon.exit_code();
 }

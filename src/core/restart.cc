@@ -42,6 +42,10 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   std::map<SandboxId, std::shared_ptr<LiveSandbox>> alive;
   for (auto& [id, live] : found) alive[id] = std::move(live);
 
+  if (host_restarted_) {
+    CAY_CO_TRY(const auto disks, co_await runtime_.with_disk());
+    disks_.insert(disks.begin(), disks.end());
+  }
   std::vector<std::shared_ptr<Entry>> entries;
   for (auto& row : rows) {
     auto entry = registry_->load(std::move(row));
@@ -74,6 +78,11 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
 Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live) {
   const SandboxId id = entry->row.id;
   Result<void> done;
+  if (!live && lost_its_disk(entry->row)) {
+    fail(*entry, "the host went down before its disk was written: what was in it is lost");
+    done = co_await runtime_.stop(id);
+    co_return done;
+  }
   switch (entry->row.state) {
     case SandboxState::kReady:
     case SandboxState::kPaused:
@@ -108,6 +117,13 @@ Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSan
       break;
   }
   co_return done;
+}
+
+// A host that loses its power may keep the row and forget the disk, which is written later.
+bool Restart::lost_its_disk(const Sandbox& row) const {
+  if (!host_restarted_ || disks_.contains(row.id)) return false;
+  const bool never_ran = row.state == SandboxState::kProvisioning && !row.stopped_at;
+  return !never_ran && row.state != SandboxState::kFailed && row.state != SandboxState::kDeleting;
 }
 
 Task<void> Restart::settle_provisioning(std::shared_ptr<Entry> entry) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "core/registry.h"
@@ -19,6 +20,7 @@ class Restart {
 
  private:
   Task<void> settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
+  bool lost_its_disk(const Sandbox& row) const;
   Task<void> settle_provisioning(std::shared_ptr<Entry> entry);
   Task<void> adopt(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
   void fail(Entry& entry, std::string reason);
@@ -29,6 +31,7 @@ class Restart {
   Admission& admission_;
   Jobs& jobs_;
   bool host_restarted_ = false;
+  std::set<SandboxId> disks_;  // after a restart of the host: those that outlived it
 };
 
 }  // namespace cay::core

@@ -57,6 +57,25 @@ TEST_F(RestartTest, AfterAHostRestartWhatRanIsStoppedUntilTheDaemonHasSeenToAll)
   EXPECT_EQ(state("box"), SandboxState::kFailed);
 }
 
+TEST_F(RestartTest, AfterAHostRestartALostDiskIsSaid) {
+  ASSERT_TRUE(open());
+  std::vector<SandboxId> ids;
+  for (const auto state : {SandboxState::kReady, SandboxState::kStopped, SandboxState::kPaused}) {
+    ids.push_back(put(state, false, state == SandboxState::kStopped));
+    store.rows[ids.back()].name = "box-" + std::to_string(ids.size());
+    runtime.disks.erase(ids.back());
+  }
+  const SandboxId kept = put(SandboxState::kReady, false);
+  runtime.boot_id = "boot-b";
+  ASSERT_TRUE(open());
+  for (const SandboxId& id : ids) {
+    EXPECT_EQ(store.rows[id].state, SandboxState::kFailed);
+    EXPECT_NE(store.rows[id].reason.find("disk"), std::string::npos) << store.rows[id].reason;
+  }
+  EXPECT_EQ(store.rows[kept].state, SandboxState::kStopped);
+  for (const auto* name : {"box-1", "box-2", "box-3"}) ASSERT_TRUE(run(core->sandboxes().remove(alice, name))) << name;
+}
+
 TEST_F(RestartTest, ProvisioningAndAliveIsReady) {
   put(SandboxState::kProvisioning, true);
   ASSERT_TRUE(open());

@@ -313,7 +313,7 @@ void Command::on_exit(const Exit& exit) {
     record.tmpfs_bytes = context.pure_v2 ? read_counter(context.cgroup_fd, "memory.stat", "shmem")
                                          : read_counter(context.memory_fd, "memory.stat", "total_shmem");
   }
-  tape_->mark_ended();
+  tape_->mark_ended(out_->is_open() || (err_ && err_->is_open()));
   stdin_->close();
   save_end();
   events_.on_ended(*this);
@@ -338,8 +338,7 @@ void Command::save_end() {
 void Command::maybe_settled() {
   if (state_ != State::kEnded || slot_ != nullptr || !saved_ || settled_) return;
   if (out_->is_open() || (err_ && err_->is_open())) return;
-  const bool grew = tape_->out.bytes() != tape_->out.end_offset() || tape_->err.bytes() != tape_->err.end_offset();
-  if (grew) {
+  if (tape_->mark_settled()) {
     save_end();
     if (!saved_) return;
   }

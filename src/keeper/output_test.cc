@@ -12,6 +12,7 @@
 #include "keeper/command_state.h"
 #include "keeper/testing/local_keeper.h"
 #include "wire/spool_layout.h"
+#include "wire/spool_record.h"
 
 namespace cay::keeper::testing {
 namespace {
@@ -104,6 +105,59 @@ TEST(OutputTest, AConnectionThatReadsNothingGrowsNoMemory) {
   // The answer of a second daemon tells that the keeper is well while the first reads nothing.
   EXPECT_EQ(keeper.client().run(shell("small", "sleep 0.3; echo hi")).out, "hi\n");
   EXPECT_TRUE(!kMemoryTells || keeper.rss_kib() < before + 8 * 1024) << keeper.rss_kib();
+}
+
+// What a reader finds when the keeper is killed now: the record and the file, no more.
+TEST(OutputTest, ARingThatAChildWritesOnAfterTheEndIsNotReadByTheEndsRecord) {
+  LocalKeeper keeper;
+  Client client = keeper.client();
+  constexpr std::uint64_t kFirst = 20'000, kLate = 1000, kLimit = 4096;
+  const auto letters = [](std::uint64_t count, char letter) { return "head -c " + std::to_string(count) + " /dev/zero | tr '\\0' " + letter; };
+  const std::string gate = keeper.home() + "/gate";
+  wire::StartCommand request = shell("a", letters(kFirst, 'a') + "; (while [ ! -e " + gate + " ]; do sleep 0.01; done; " +
+                                              letters(kLate, 'b') + "; exec sleep 600) & exit 3");
+  request.spool_limit = kLimit;
+  client.start(request);
+  EXPECT_EQ(client.attach("a").end.exit_code, 3);
+  const auto check = [&] {
+    const UniqueFd record_file(::open((keeper.spool() + "/a/record").c_str(), O_RDONLY));
+    std::string text(64 * 1024, '\0');
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(record_file.get(), text.data(), text.size()), 0)));
+    const auto record = wire::read_record(text);
+    ASSERT_TRUE(record);
+    EXPECT_EQ(record->message.out.end_offset, kFirst);
+    const UniqueFd out(::open((keeper.spool() + "/a/out").c_str(), O_RDONLY));
+    std::uint64_t at = 0;
+    for (;;) {
+      const wire::SpoolPiece piece = wire::locate(record->message.out, at, kLimit);
+      if (piece.kind == wire::SpoolPiece::Kind::kEnd) break;
+      if (piece.kind == wire::SpoolPiece::Kind::kData) {
+        std::string bytes(piece.length, '\0');
+        ASSERT_EQ(::pread(out.get(), bytes.data(), bytes.size(), static_cast<off_t>(piece.file_position)), static_cast<ssize_t>(bytes.size()));
+        for (std::uint64_t i = 0; i < piece.length; ++i) ASSERT_EQ(bytes[i], at + i < kFirst ? 'a' : 'b') << at + i;
+      }
+      at += piece.length;
+    }
+    EXPECT_GE(at, kFirst) << "every byte is there or told as dropped";
+  };
+  check();
+  client.run(shell("open", "touch " + gate));
+  const auto now = [&] { return wire::decode<wire::CommandMsg>(client.call(Type::kGetCommand, wire::CommandRef{"a"}).payload)->out; };
+  for (int i = 0; i < 1000 && now().bytes < kFirst + kLate; ++i) ::usleep(10'000);
+  ASSERT_EQ(now().bytes, kFirst + kLate);
+  check();
+  // While the keeper lives, and once nobody can write any more, both halves are there.
+  EXPECT_EQ(now().gap_end, kFirst + kLate - kLimit / 2);
+  EXPECT_EQ(type_of(client.call(Type::kKill, wire::Kill{"a", 0, "client"})), Type::kOk);
+  for (int i = 0; i < 1000; ++i) {
+    const UniqueFd file(::open((keeper.spool() + "/a/record").c_str(), O_RDONLY));
+    std::string text(64 * 1024, '\0');
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(file.get(), text.data(), text.size()), 0)));
+    const auto record = wire::read_record(text);
+    if (record && record->message.out.gap_end == kFirst + kLate - kLimit / 2) return;
+    ::usleep(10'000);
+  }
+  FAIL() << "the record of a settled command is exact";
 }
 
 TEST(OutputTest, PastItsLimitTheMiddleIsAGap) {

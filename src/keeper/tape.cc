@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 #include "wire/spool_record.h"
 
@@ -206,15 +207,32 @@ bool Tape::save() {
   if (abandoned_) return true;
   wire::CommandMsg news = about;
   news.argv = {};  // said once; a vector's items add up
-  news.out = out.extent();
-  news.err = err.extent();
+  news.out = extent_for_record(out);
+  news.err = extent_for_record(err);
   return append_record(dir_.get(), news, false, true);
 }
 
-void Tape::mark_ended() {
+// A ring that is written on after this record would hold other bytes than it tells, if we were killed before the next one:
+// until nobody can, its part is told as dropped.
+wire::ExtentMsg Tape::extent_for_record(const SpoolStream& stream) const {
+  wire::ExtentMsg extent = stream.extent();
+  if (!writers_ || extent.ring_size == 0) return extent;
+  extent.gap_begin = extent.ring_begin;
+  extent.gap_end = extent.bytes;
+  return extent;
+}
+
+void Tape::mark_ended(bool writers) {
   out.mark_end();
   err.mark_end();
   ended_ = true;
+  writers_ = writers;
+}
+
+bool Tape::mark_settled() {
+  const bool had_writers = std::exchange(writers_, false);
+  const bool grew = out.bytes() != out.end_offset() || err.bytes() != err.end_offset();
+  return grew || (had_writers && (out.extent().ring_size > 0 || err.extent().ring_size > 0));
 }
 
 void Tape::abandon() {

@@ -39,7 +39,10 @@ class Tape {
   wire::CommandMsg message();
 
   bool ended() const { return ended_; }
-  void mark_ended();
+  // `writers`: whether somebody may still write (a child that was left behind).
+  void mark_ended(bool writers = false);
+  // Nobody can any more. True if the record on disk is to be saved again, for it told less than is known now.
+  bool mark_settled();
   // The directory is removed by the caller; from now on output is only counted.
   void abandon();
   void close_files();
@@ -53,9 +56,12 @@ class Tape {
        SpoolBudget* budget);
   Tape(UniqueFd dir, wire::CommandMsg message);
 
+  wire::ExtentMsg extent_for_record(const SpoolStream& stream) const;
+
   UniqueFd dir_;
   bool argv_on_disk_ = false;
   bool ended_ = false;
+  bool writers_ = false;
   bool abandoned_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/unique_fd.h"
+#include "store/power_cut.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
 
@@ -134,6 +135,7 @@ Result<std::vector<std::string>> settle_restored(const std::string& database, co
     CAY_TRY(Statement rows, db->prepare_once("UPDATE event_count SET last_seq = last_seq + ?"));
     CAY_CHECK(rows.bind(kRestoredEventStep).run());
   }
+  CAY_CHECK(close_politely(*db));  // the daemon that had it open is no concern of the copy
   CAY_CHECK(transaction.commit());
   return without_disk;
 }

@@ -32,6 +32,7 @@ Error error_of(sqlite3* db) {
 }  // namespace
 
 std::uint64_t sqlite_failures() { return failures(); }
+void count_sqlite_failure() { ++failures(); }
 
 Statement::Statement(Statement&& other) noexcept
     : prepared_(std::exchange(other.prepared_, nullptr)), owned_(other.owned_), bound_(other.bound_) {}
@@ -128,6 +129,18 @@ Result<Statement> Database::prepare_once(const std::string& sql) {
 Result<void> Database::execute(const std::string& sql) {
   if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return error_of(db_);
   return {};
+}
+
+void Database::on_commit(std::function<void()> called) {
+  committed_ = std::move(called);
+  // The hook takes the place of SQLite's own, which does this with the log: sqlite3_wal_autocheckpoint.
+  constexpr int kCheckpointPages = 1000;
+  const auto hook = [](void* self, sqlite3* db, const char* name, int pages) {
+    if (pages >= kCheckpointPages) sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+    static_cast<Database*>(self)->committed_();
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(db_, hook, this);
 }
 
 Result<Transaction> Transaction::begin(Database& db) {

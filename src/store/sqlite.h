@@ -1,6 +1,7 @@
 // Database and Statement: SQLite with destructors and Results. One thread.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,6 +47,7 @@ class Statement {
 
 // Calls of this process that failed, but for a constraint: the disk, the file, a bug.
 std::uint64_t sqlite_failures();
+void count_sqlite_failure();
 
 class Database {
  public:
@@ -62,10 +64,14 @@ class Database {
   // Any number of statements without parameters or rows.
   Result<void> execute(const std::string& sql);
 
+  // Of a database with a write-ahead log: called after each commit, when it is in the log's file.
+  void on_commit(std::function<void()> called);
+
  private:
   explicit Database(sqlite3* db) : db_(db) {}
   sqlite3* db_;
   std::map<std::string, sqlite3_stmt*> prepared_;
+  std::function<void()> committed_;
 };
 
 // Rolls back unless committed.

@@ -7,6 +7,7 @@
 #include "store/data_lock.h"
 #include "store/event_table.h"
 #include "store/link_table.h"
+#include "store/power_cut.h"
 #include "store/rows.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
@@ -49,8 +50,14 @@ const char* column_of(SandboxSort sort) {
 
 class SqliteStore : public core::Store {
  public:
-  SqliteStore(DataLock lock, std::unique_ptr<Database> db, StoreOptions options)
-      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events), usage_(*db_), links_(*db_) {}
+  SqliteStore(DataLock lock, std::unique_ptr<Database> db, std::unique_ptr<WalSync> sync, const StoreOptions& options)
+      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events), usage_(*db_), links_(*db_), sync_(std::move(sync)) {}
+  SqliteStore(const SqliteStore&) = delete;
+  SqliteStore& operator=(const SqliteStore&) = delete;
+  ~SqliteStore() override {
+    const auto closed = close_politely(*db_);
+    (void)closed;  // then events jump after the host's next boot, and no harm is done
+  }
 
   Result<void> insert(const Sandbox& sandbox) override {
     CAY_TRY(Transaction transaction, Transaction::begin(*db_));
@@ -212,7 +219,10 @@ class SqliteStore : public core::Store {
   }
 
   Result<void> put_link(const Link& link) override { return links_.put(link); }
-  Result<void> erase_links(const std::vector<LinkId>& ids) override { return links_.erase(ids); }
+  // A right that was withdrawn must not come back.
+  Result<void> erase_links(const std::vector<LinkId>& ids) override {
+    return durably(*db_, [&] { return links_.erase(ids); });
+  }
   Result<std::vector<Link>> links() override { return links_.rows(); }
 
   Result<void> check() override { return put_meta("checked_at", std::to_string(system_clock().wall())); }
@@ -269,6 +279,7 @@ class SqliteStore : public core::Store {
   EventTable journal_;
   UsageTable usage_;
   LinkTable links_;
+  std::unique_ptr<WalSync> sync_;
   std::function<void()> on_events_;
 };
 
@@ -289,7 +300,9 @@ Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir, Sto
   CAY_CHECK(db->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; "
                         "PRAGMA trusted_schema = OFF"));
   CAY_CHECK(migrate(*db));
-  return std::unique_ptr<core::Store>(std::make_unique<SqliteStore>(std::move(lock), std::move(db), options));
+  CAY_CHECK(note_opening(*db, options.boot_id));
+  auto sync = keep_synced(*db, data_dir, path);
+  return std::unique_ptr<core::Store>(std::make_unique<SqliteStore>(std::move(lock), std::move(db), std::move(sync), options));
 }
 
 }  // namespace cay::store

@@ -1,10 +1,11 @@
 // open_store: the store port on SQLite (DATA/state.db, WAL). What was written survives the process;
-// after a power cut the last moments may be missing, and the file is whole (synchronous=NORMAL).
+// after a power cut the last second may be missing, and the file is whole (power_cut.h).
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "core/ports/store.h"
 
 namespace cay::store {
@@ -13,6 +14,7 @@ namespace cay::store {
 // directory exists. Fails kUnavailable (data_dir_locked, store_failed), kUnsupported (store_too_new).
 struct StoreOptions {
   std::uint64_t keep_events = 100'000;  // of each tenant
+  std::string boot_id = system_clock().boot_id();
 };
 Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir, StoreOptions options = {});
 

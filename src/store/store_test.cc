@@ -266,6 +266,23 @@ TEST(StoreFile, ANewerSchemaIsRefusedAndLeftAlone) {
   EXPECT_EQ(open_store(dir.path).error().reason, "store_too_new");
 }
 
+TEST(StoreFile, AnOlderSchemaThanIsKnownIsRefusedAndLeftAlone) {
+  TempDir dir;
+  const auto open_at = [&](int version) {
+    {
+      auto db = Database::open(dir.path + "/state.db");
+      EXPECT_TRUE((*db)->execute("PRAGMA user_version = " + std::to_string(version)));
+    }
+    return open_store(dir.path);
+  };
+  { ASSERT_TRUE(open_store(dir.path)); }
+  const auto refused = open_at(kOldestSchema - 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, "store_too_old");
+  EXPECT_NE(refused.error().message.find("schema " + std::to_string(kOldestSchema - 1)), std::string::npos) << refused.error().message;
+  EXPECT_TRUE(open_at(schema_version())) << "nothing was changed";
+}
+
 TEST(StoreFile, MigratesFromNothingOnceAndInSteps) {
   TempDir dir;
   auto db = Database::open(dir.path + "/state.db");

@@ -31,12 +31,24 @@ class Asked:
     stdin_whole: bool = False  # every byte and the end were surely taken
     kills: int = 0          # kills sent, whether or not answered
     asked_ms: int = 0       # when, by the wall clock
+    ttl_ms: int = -1        # kept so long after its end; -1: with the sandbox
+    limit: int = 0          # bytes kept of each stream, its first and last halves; 0: all
     kind: str = ""
     way: str = ""           # how it was asked for
 
     def expected(self, stream, size):
         """The first `size` bytes of a stream."""
         return content(self.seed, 0 if stream == 1 and "i" in self.script else stream, size)
+
+
+@dataclasses.dataclass
+class Gap:
+    """In the place of data: so many bytes that the daemon says were dropped."""
+
+    length: int
+
+    def __len__(self):
+        return self.length
 
 
 @dataclasses.dataclass
@@ -66,11 +78,15 @@ class Seen:
     by: str = ""
     reason: str = ""
     duration_ms: int | None = None
-    # Data in the order of arrival: (stream, offset, bytes). None: this observer read no output.
+    # Data in the order of arrival: (stream, offset, bytes or a Gap). None: this observer read no output.
     chunks: list | None = None
     starts: dict = dataclasses.field(default_factory=lambda: {1: 0, 2: 0})
     whole: tuple = STREAMS  # the streams that were read to the command's end
     extents: dict | None = None  # stream -> (bytes, end_offset)
+    gaps: dict | None = None     # stream -> (begin, end) of what was dropped
+    joined: dict | None = None   # stream -> bytes around a gap, without a word where it was
+    past_end: bool = False       # it had read more than was told to be there when it came again
+    forgotten_ms: int | None = None  # when it was told that there is no such command (any more)
     text: dict | None = None     # stream -> str, of a facade that decodes
     shell_code: int | None = None  # of a facade that has only this
     ends: int = 1                # how often it was told an end
@@ -143,6 +159,20 @@ class Judge:
         if seen.shell_code != want:
             self.say(f"{seen.observer} saw the shell code {seen.shell_code}, the others {state}, which is {want}")
 
+    def keeper_died(self):
+        """Then the newest bytes of a ring may be told as dropped: its last record need not be of them."""
+        return any(at >= self.asked.asked_ms for at in self.faults.keepers_killed)
+
+    def check_forgotten(self, seen):
+        """No such command: true once its ttl is over, and of no other."""
+        if self.asked.ttl_ms < 0:
+            return self.say(f"{seen.observer} was told that there is no such command")
+        if self.record is None:
+            return
+        earliest = (self.record.ended_ms or self.begun_ms()) + self.asked.ttl_ms
+        if seen.forgotten_ms < earliest - 5:
+            self.say(f"{seen.observer}: it was forgotten {earliest - seen.forgotten_ms} ms before its ttl of {self.asked.ttl_ms} ms was over")
+
     # ---- the output ----
 
     def bounds(self, stream, state):
@@ -162,7 +192,7 @@ class Judge:
 
     def check_chunks(self, seen):
         for stream in STREAMS:
-            at = seen.starts[stream]
+            at = start = seen.starts[stream]
             got = []
             for which, offset, data in seen.chunks:
                 if which != stream:
@@ -170,11 +200,40 @@ class Judge:
                 if offset != at:
                     what = "lost" if offset > at else "repeated"
                     return self.say(f"{seen.observer}: bytes of stream {stream} {what}: {offset} follows {at}")
-                got.append(data)
                 at += len(data)
-            self.check_bytes(seen, stream, seen.starts[stream], b"".join(got))
+                if isinstance(data, Gap):
+                    self.check_gap(seen, stream, offset, at)
+                    self.check_bytes(seen, stream, start, b"".join(got), last=False)
+                    start, got = at, []
+                else:
+                    got.append(data)
+            self.check_bytes(seen, stream, start, b"".join(got))
 
-    def check_bytes(self, seen, stream, start, data):
+    def check_gap(self, seen, stream, begin, end):
+        """What a reader may be told as dropped: nothing of the first half, nor of the last."""
+        limit, (_, _, most) = self.asked.limit, self.bounds(stream, seen.state)
+        tail = 0 if self.keeper_died() else limit - limit // 2
+        if limit == 0 or begin < limit // 2 or end > most - tail:
+            self.say(f"{seen.observer}: bytes {begin} to {end} of stream {stream} are said to be dropped, of {most} and a limit of {limit}")
+
+    def check_joined(self, seen):
+        for stream, data in seen.joined.items():
+            limit, (least, _, most) = self.asked.limit, self.bounds(stream, seen.state)
+            if len(data) > most:
+                self.say(f"{seen.observer}: {len(data)} bytes of stream {stream}, the command wrote {most}")
+                continue
+            want = self.asked.expected(stream, most)
+            head = min(limit // 2, len(data))
+            if data[:head] != want[:head] or head < min(limit // 2, least):
+                self.say(f"{seen.observer}: the first half of stream {stream} is wrong")
+            if least == most and not self.keeper_died():  # the end is known
+                tail = min(limit - limit // 2, most)
+                if data[-tail:] != want[-tail:]:
+                    self.say(f"{seen.observer}: the last half of stream {stream} is wrong")
+                if len(data) < min(limit, most):
+                    self.say(f"{seen.observer}: {len(data)} bytes of stream {stream} were kept of {most}, with a limit of {limit}")
+
+    def check_bytes(self, seen, stream, start, data, last=True):
         end = start + len(data)
         least, leader_most, most = self.bounds(stream, seen.state)
         if end > most:
@@ -185,7 +244,7 @@ class Judge:
             block = (start + at) // 16 * 16 - start
             return self.say(f"{seen.observer}: stream {stream} is wrong from offset {start + at}: "
                             f"{data[max(0, block):block + 48]!r} instead of {want[max(0, block):block + 48]!r}")
-        if stream in seen.whole and seen.state in TERMINAL and end < least:
+        if last and stream in seen.whole and seen.state in TERMINAL and end < least:
             self.say(f"{seen.observer}: {end} bytes of stream {stream} at the end, the command wrote {least}: "
                      f"the tail was lost")
 
@@ -208,6 +267,20 @@ class Judge:
                 self.say(f"{seen.observer}: stream {stream} ended at {end_offset}, the command wrote {least} to {leader_most}")
             if not end_offset <= size <= max(most, end_offset):
                 self.say(f"{seen.observer}: stream {stream} has {size} bytes, the command wrote at most {most}")
+            self.check_told_gap(seen, stream, size)
+
+    def check_told_gap(self, seen, stream, size):
+        """What was dropped is told to the byte."""
+        limit, told = self.asked.limit, seen.gaps[stream] if seen.gaps else (0, 0)
+        want = (0, 0)
+        if limit and size > limit:
+            want = (limit // 2, size - (limit - limit // 2))
+        if told[0] == told[1]:
+            told = (0, 0)
+        if self.keeper_died() and told[0] == limit // 2 and want[1] <= told[1] <= size and limit <= size:
+            want = told
+        if told != want:
+            self.say(f"{seen.observer}: of the {size} bytes of stream {stream} with a limit of {limit}, {told} are said to be dropped, not {want}")
 
     # ---- the whole ----
 
@@ -235,7 +308,7 @@ class Judge:
             self.say("it was accepted and then nobody knew it")
         if asked.accepted == "no" and seens:
             self.say("it was refused and is known")
-        ended = [seen for seen in seens if seen.shell_code is None]
+        ended = [seen for seen in seens if seen.shell_code is None and seen.forgotten_ms is None]
         for seen in ended:
             self.check_end(seen)
         ends = {seen.end for seen in ended}
@@ -246,8 +319,15 @@ class Judge:
             if seen.shell_code is not None and ended:
                 self.check_shell_code(seen, ended[0].end)
                 seen.state = ended[0].state
+            if seen.forgotten_ms is not None:
+                self.check_forgotten(seen)
+                seen.state = ended[0].state if ended else None
             if seen.chunks is not None:
                 self.check_chunks(seen)
+            if seen.joined is not None:
+                self.check_joined(seen)
+            if seen.past_end and seen.state != "lost":
+                self.say(f"{seen.observer} was told of fewer bytes than before, though no keeper was lost")
             if seen.text is not None:
                 self.check_text(seen)
             if seen.extents is not None:

@@ -9,7 +9,7 @@ import traceback
 import kinds
 from cutting_proxy import CuttingProxy
 from mischief import Mischief
-from native import BROKEN, GaveUp, Native, Refused, Wire, milliseconds_now
+from native import BROKEN, GaveUp, Native, Refused, Unsure, Wire, milliseconds_now
 from sandboxes import Box
 
 THREADS = 3
@@ -41,14 +41,32 @@ class Client:
         def port():
             return self.proxy.port if rng.random() < 0.4 else self.shared.port
 
-        return Wire(host_port=port, key=self.shared.key, rng=rng, stall=stall, attached=self.attached)
+        return Wire(host_port=port, key=self.shared.key, rng=rng, stall=stall, attached=self.attached, owed=self.owed)
 
     def attached(self, cut_at):
-        """A reader is attached again: how long after the daemon's start, if a kill had cut it off."""
-        now, started, killed = time.monotonic(), self.shared.started_at.value, self.shared.killed_at.value
-        if killed - 0.05 <= cut_at <= started and not self.box_trouble:
+        """A reader is attached again: how long daemons had served meanwhile, if a kill had cut it off.
+
+        It may have been killed again before it could: then the time of each counts.
+        """
+        now = time.monotonic()
+        cut, up, again, whole = False, 0.0, -1, 0
+        lives = self.shared.lives.read()
+        for life, (killed, started, group) in enumerate(lives):
+            cut = cut or killed - 0.05 <= cut_at <= started
+            if cut:
+                end = lives[life + 1][0] if life + 1 < len(lives) else now
+                up, again, whole = up + min(end, now) - started, again + 1, whole or group
+        if cut and not self.box_trouble:
             with self.lock:
-                self.attached_ms[self.shared.group_killed.value].append((now - started) * 1000)
+                self.attached_ms[whole].append(up * 1000)
+                self.figures["readers cut off again before they were back"] += again > 0
+
+    def owed(self, cut_at, port):
+        """Whether a reader that was cut off then was cut off by a kill: its command is kept until it is back."""
+        lives = self.shared.lives.read()
+        by_kill = any(killed <= cut_at <= started for killed, started, _ in lives)
+        back = bool(lives) and time.monotonic() - lives[-1][1] < 8
+        return by_kill and back and port == self.shared.port and not self.box_trouble and self.trouble_ended < cut_at - 1
 
     def count(self, name):
         with self.lock:
@@ -65,7 +83,7 @@ class Client:
 
     def life(self, number):
         rng = kinds.seeded(self.seed, self.number, number)
-        self.box_trouble = False
+        self.box_trouble, self.trouble_ended = False, 0.0
         native = Native(self.wire(rng))
         box = Box(native, f"chaos-{self.seed}-{self.number}-{number}", self.config.payload, rng)
         left = [rng.randrange(self.config.life // 2, self.config.life + 1)]
@@ -100,6 +118,8 @@ class Client:
                 box.asked[asked.id] = asked
             try:
                 self.one(native, box, asked, rng)
+            except Unsure:
+                self.count("commands of which it was not known whether they had begun")
             except (GaveUp, Refused) as trouble:
                 box.find(f"{asked.id} ({asked.kind}: {' '.join(asked.script)}): {trouble}")
             except Exception:
@@ -122,10 +142,16 @@ class Client:
         elif self.langsmith is not None:
             way = "langsmith"
         asked.way = way
+        if way != "langsmith" and not self.config.old:  # a build of then knows less of it
+            kinds.limit_more(asked, rng)
+            if asked.ttl_ms >= 0:
+                self.count("commands with a short ttl")
+            if asked.limit:
+                self.count("commands with an output limit")
         if way == "langsmith":
             seens = self.langsmith.run(box.name, asked)
             if isinstance(seens, Exception):
-                self.figures["langsmith errors"] += 1
+                self.count(f"langsmith errors: {type(seens).__name__}")
                 if self.config.verbose:
                     print(f"langsmith: {seens!r}", file=sys.stderr)
                 seens = []
@@ -144,6 +170,8 @@ class Client:
             seens = (native.run_waiting if way == "wait" else native.run_batch)(box.name, asked)
         if killer:
             killer.join()
+        if any(seen.forgotten_ms is not None for seen in seens):
+            self.count("commands that were gone after their ttl")
         box.saw(asked, seens)
 
     def run(self):

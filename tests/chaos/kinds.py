@@ -44,6 +44,18 @@ def _script(kind, rng):
     raise ValueError(kind)
 
 
+# Written beyond what is kept: some of these.
+LIMITED = {"chatty", "long", "stdin", "late"}
+
+
+def limit_more(asked, rng):
+    """Some commands are kept for a moment only, or in part: of those that the native API is asked for."""
+    if rng.random() < 0.12:
+        asked.ttl_ms = rng.choice((0, 1000, 1500, 3000))
+    if asked.kind in LIMITED and rng.random() < 0.3:
+        asked.limit = rng.choice((4096, 4097, 8192, 10_001, 65_536))
+
+
 def draw(rng, number):
     kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
     asked = Asked(id=f"c{number}", seed=rng.randrange(1 << 31), script=_script(kind, rng), kind=kind)

@@ -28,7 +28,7 @@ class Mischief(threading.Thread):
                 self.box.find(f"{deed.__name__}: {trouble}")
             except AssertionError as wrong:
                 self.box.find(str(wrong))
-            self.client.box_trouble = False
+            self.client.box_trouble, self.client.trouble_ended = False, time.monotonic()
 
     def verb(self, verb):
         return self.native.call("POST", f"{self.path}/{verb}", {})

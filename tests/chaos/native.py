@@ -14,7 +14,7 @@ import time
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
 from websockets.sync.client import connect
 
-from checker import Seen
+from checker import Gap, Seen
 
 PATIENCE = 120  # seconds until a command without a known end is a finding
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.1
@@ -39,6 +39,19 @@ class GaveUp(Exception):
     """Patience is over: a finding."""
 
 
+class Unsure(Exception):
+    """It is not known whether the command was begun, and to ask again could begin it twice: its ttl is over."""
+
+
+def is_forgotten(refusal):
+    return refusal.reason == "unknown_command"
+
+
+def is_past_end(refusal, asked):
+    """A ring's newest bytes are in no record when its keeper is killed: a reader may have had more than is known now."""
+    return asked.limit > 0 and refusal.reason == "offset_past_end"
+
+
 def milliseconds(text):
     return round(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
 
@@ -56,6 +69,8 @@ def seen_of(observer, command):
     if isinstance(command.get("stdout"), dict):
         seen.extents = {number: (command[name]["bytes"], command[name]["end_offset"])
                         for number, name in ((1, "stdout"), (2, "stderr"))}
+        seen.gaps = {number: (command[name]["gap_begin"], command[name]["gap_end"])
+                     for number, name in ((1, "stdout"), (2, "stderr"))}
     return seen
 
 
@@ -69,6 +84,7 @@ class Wire:
     stall: object = lambda: 0.0        # seconds to sleep before a frame is read
     tamper: object = None              # seeded bugs: called with each data frame and each end
     attached: object = lambda cut_at: None  # told when a cut-off reader is attached again
+    owed: object = lambda cut_at, port: False  # whether a reader that was cut off then must still find its command
 
 
 class Native:
@@ -86,8 +102,8 @@ class Native:
         finally:
             connection.close()
 
-    def call(self, method, path, body=None, good=(200, 201, 202, 204), passing=PASSING, patience=PATIENCE, repeat=True):
-        """Repeats until a definite answer; for requests that may be repeated. JSON, or bytes of what is not."""
+    def call(self, method, path, body=None, good=(200, 201, 202, 204), passing=PASSING, patience=PATIENCE, repeat=True, until=None):
+        """Repeats until a definite answer; for requests that may be repeated (`until` then). JSON, or bytes of what is not."""
         end, pause = time.monotonic() + patience, FIRST_PAUSE
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         while True:
@@ -108,6 +124,8 @@ class Native:
             if time.monotonic() > end:
                 raise GaveUp(f"{method} {path} got no answer for {patience} s; last: {trouble!r}")
             time.sleep(pause)
+            if until is not None and time.monotonic() > until:
+                raise Unsure
             pause = min(pause * 2, LONGEST_PAUSE)
 
     # ---- running ----
@@ -115,19 +133,40 @@ class Native:
     @staticmethod
     def spec(asked):
         spec = {"id": asked.id, "argv": ["/root/payload", asked.id, str(asked.seed), *asked.script],
-                "timeout_s": asked.timeout_ms / 1000, "ttl_s": -1}
+                "timeout_s": asked.timeout_ms / 1000, "ttl_s": -1 if asked.ttl_ms < 0 else asked.ttl_ms / 1000}
+        if asked.limit:
+            spec["output_limit_bytes"] = asked.limit
         if "i" not in asked.script:
             spec["close_stdin"] = True
         return spec
+
+    @staticmethod
+    def sure_until(asked):
+        """A repeat finds the first run as long as that is kept."""
+        return None if asked.ttl_ms < 0 else time.monotonic() + asked.ttl_ms / 1000
+
+    @staticmethod
+    def forgotten(observer, chunks=None, starts=None):
+        return Seen(observer=observer, forgotten_ms=milliseconds_now(), chunks=chunks, starts=starts or {1: 0, 2: 0}, whole=())
+
+    def past_end(self, box, asked, observer, chunks, starts=None):
+        try:
+            seen = seen_of(observer, self.ended(box, asked.id))
+        except Refused as refusal:
+            if not is_forgotten(refusal):
+                raise
+            return self.forgotten(observer, chunks, starts)
+        seen.chunks, seen.starts, seen.whole, seen.past_end = chunks, starts or {1: 0, 2: 0}, (), True
+        return seen
 
     def run_waiting(self, box, asked):
         """POST with wait: one answer with everything."""
         body = {**self.spec(asked), "wait": True, "max_output_bytes": 64 << 20}
         if asked.stdin:
             body["stdin"] = base64.b64encode(asked.expected(1, asked.stdin)).decode()
-        result = self.call("POST", f"/api/v1/sandboxes/{box}/commands", body)
+        result = self.call("POST", f"/api/v1/sandboxes/{box}/commands", body, until=self.sure_until(asked))
         asked.accepted = "yes"
-        return [self.seen_of_result("wait", result)]
+        return [self.seen_of_result("wait", result, asked)]
 
     def run_batch(self, box, asked):
         """A batch: files up, the command, its own record down."""
@@ -136,21 +175,24 @@ class Native:
             command["stdin"] = base64.b64encode(asked.expected(1, asked.stdin)).decode()
         body = {"writes": [{"path": f"/root/batch/{asked.id}", "content": asked.id}], "command": command,
                 "reads": [f"/root/batch/{asked.id}"]}
-        result = self.call("POST", f"/api/v1/sandboxes/{box}/batch", body)
+        result = self.call("POST", f"/api/v1/sandboxes/{box}/batch", body, until=self.sure_until(asked))
         asked.accepted = "yes"
-        seen = self.seen_of_result("batch", result["command"])
+        seen = self.seen_of_result("batch", result["command"], asked)
         read = result["reads"][0]
         if read.get("content") != asked.id and read.get("error", {}).get("code") not in PASSING:
             raise GaveUp(f"a batch read back {read!r}")
         return [seen]
 
     @staticmethod
-    def seen_of_result(observer, result):
+    def seen_of_result(observer, result, asked):
         seen = seen_of(observer, result)
         out = []
         for number, name in ((1, "stdout"), (2, "stderr")):
             data = base64.b64decode(result[name + "_base64"]) if name + "_base64" in result else result[name].encode()
             out.append((number, 0, data))
+        if result["truncated"] and asked.limit:
+            seen.joined = {number: data for number, _, data in out}
+            return seen
         seen.chunks = out
         if result["truncated"]:
             seen.whole = ()
@@ -159,15 +201,22 @@ class Native:
     def run_background(self, box, asked, meanwhile):
         """POST without wait, then something else, then the output by HTTP and the end by GET."""
         body = {**self.spec(asked), "wait": False}
-        self.call("POST", f"/api/v1/sandboxes/{box}/commands", body)
+        self.call("POST", f"/api/v1/sandboxes/{box}/commands", body, until=self.sure_until(asked))
         asked.accepted = "yes"
         if asked.stdin:
             self.feed_by_http(box, asked)
         meanwhile()
         chunks, starts = [], {1: 0, 2: 0}
-        for number, name in ((1, "stdout"), (2, "stderr")):
-            self.follow_by_http(box, asked.id, number, name, chunks)
-        seen = seen_of("background", self.ended(box, asked.id))
+        try:
+            for number, name in ((1, "stdout"), (2, "stderr")):
+                self.follow_by_http(box, asked.id, number, name, chunks)
+            seen = seen_of("background", self.ended(box, asked.id))
+        except Refused as refusal:
+            if is_past_end(refusal, asked):
+                return [self.past_end(box, asked, "background", chunks)]
+            if not is_forgotten(refusal):
+                raise
+            return [self.forgotten("background", chunks)]
         seen.chunks, seen.starts = chunks, starts
         return [seen]
 
@@ -184,6 +233,13 @@ class Native:
     def follow_by_http(self, box, command_id, number, name, chunks, start=0):
         """…/output with follow, from where the last answer was cut off, until one is whole."""
         at, end = start, time.monotonic() + PATIENCE
+
+        def skip(gap):
+            nonlocal at
+            if gap[0] <= at < gap[1]:
+                chunks.append((number, at, Gap(gap[1] - at)))
+                at = gap[1]
+
         while True:
             connection = http.client.HTTPConnection("127.0.0.1", self.wire.host_port(), timeout=60)
             try:
@@ -191,13 +247,19 @@ class Native:
                                           f"&offset={at}&follow=true", headers={"X-Api-Key": self.wire.key})
                 answer = connection.getresponse()
                 if answer.status == 200:
+                    gap = tuple(int(word) for word in answer.headers.get("X-Cay-Gap", "0-0").split("-"))
                     while True:
                         data = answer.read1(65536)
                         if not data:
                             break
-                        chunks.append((number, at, data))
-                        at += len(data)
+                        while data:
+                            skip(gap)
+                            piece = data[:gap[0] - at] if at < gap[0] else data
+                            chunks.append((number, at, piece))
+                            at += len(piece)
+                            data = data[len(piece):]
                     if answer.isclosed() or answer.length in (0, None):
+                        skip(gap)
                         return
                 else:
                     refusal = Refused(answer.status, json.loads(answer.read()))
@@ -244,10 +306,14 @@ class Native:
         seen = Seen(observer=observer, ends=0, chunks=[], starts={1: from_offsets[0], 2: from_offsets[1]})
         at = dict(seen.starts)
         started, cut_at, deadline = not start, None, time.monotonic() + PATIENCE
+        until, port = self.sure_until(asked), None
         fed = False
         while True:
+            if not started and seen.ends == 0 and port is not None and until is not None and time.monotonic() > until:
+                raise Unsure
+            last_port, port = port, self.wire.host_port()
             try:
-                with connect(f"ws://127.0.0.1:{self.wire.host_port()}/api/v1/sandboxes/{box}/commands/ws",
+                with connect(f"ws://127.0.0.1:{port}/api/v1/sandboxes/{box}/commands/ws",
                              additional_headers={"X-Api-Key": self.wire.key}, compression=None, max_size=2 << 20,
                              close_timeout=0.1, open_timeout=30) as ws:
                     if started:
@@ -277,10 +343,14 @@ class Native:
                             if on_started is not None:
                                 on_started(ws)
                                 on_started = None
+                        elif message["type"] == "gap":
+                            stream = {"stdout": 1, "stderr": 2}[message["stream"]]
+                            seen.chunks.append((stream, message["offset"], Gap(message["length"])))
+                            at[stream] = message["offset"] + message["length"]
                         elif message["type"] == "end":
                             seen.ends += 1
                             told = seen_of(observer, self.tampered_end(message["command"]))
-                            for name in ("state", "exit_code", "signal", "by", "reason", "duration_ms", "extents"):
+                            for name in ("state", "exit_code", "signal", "by", "reason", "duration_ms", "extents", "gaps"):
                                 setattr(seen, name, getattr(told, name))
                             self.read_on(ws, seen, at)
                             return [seen]
@@ -288,9 +358,16 @@ class Native:
                             code = message["error"]["code"]
                             if code in PASSING:
                                 break
+                            refusal = Refused(0, message)
+                            if started and is_forgotten(refusal) and asked.ttl_ms >= 0:
+                                if cut_at is not None and self.wire.owed(cut_at, last_port):
+                                    raise GaveUp("it was waited for when the daemon was killed, and is forgotten")
+                                return [self.forgotten(observer, seen.chunks, seen.starts)]
+                            if started and is_past_end(refusal, asked):
+                                return [self.past_end(box, asked, observer, seen.chunks, seen.starts)]
                             if not started:
                                 asked.accepted = "no"
-                            raise Refused(0, message)
+                            raise refusal
                         elif message["type"] not in ("warning",):
                             raise GaveUp(f"an unknown frame: {message!r}")
             except BROKEN:

@@ -7,7 +7,7 @@ import time
 
 import checker
 from content import parse_record
-from native import BROKEN, GaveUp, Refused, seen_of
+from native import BROKEN, GaveUp, Refused, is_forgotten, seen_of
 
 SAMPLE = 0.08  # of the commands are read again by other observers
 ID_IN_LINE = re.compile(r"/root/payload (\S+) ")
@@ -78,7 +78,7 @@ class Box:
         for name, asked in self.asked.items():
             if name in known:
                 self.saw(asked, [seen_of(observer, known[name])])
-            elif asked.accepted == "yes":
+            elif asked.accepted == "yes" and asked.ttl_ms < 0:
                 self.find(f"{observer}: the accepted command {name} ({asked.kind}) is not listed")
         return known
 
@@ -109,15 +109,23 @@ class Box:
             offsets = [0, 0]
             if self.rng.random() < 0.5:
                 offsets = [self.rng.randrange(0, command[s]["bytes"] + 1) for s in ("stdout", "stderr")]
-            if self.rng.random() < 0.5:
-                twin = checker.Asked(id=command["id"], seed=asked.seed, script=asked.script)
-                self.saw(asked, self.native.follow(self.name, twin, observer, start=False, from_offsets=offsets))
-            else:
-                seen = seen_of(observer, self.native.call("GET", f"/api/v1/sandboxes/{self.name}/commands/{command['id']}"))
-                seen.chunks, seen.starts = [], {1: offsets[0], 2: offsets[1]}
-                for number, stream in ((1, "stdout"), (2, "stderr")):
-                    self.native.follow_by_http(self.name, command["id"], number, stream, seen.chunks, offsets[number - 1])
-                self.saw(asked, [seen])
+            try:
+                self.look_at(observer, asked, command, offsets)
+            except Refused as refusal:
+                if not is_forgotten(refusal):
+                    raise
+                self.saw(asked, [self.native.forgotten(observer)])
+
+    def look_at(self, observer, asked, command, offsets):
+        if self.rng.random() < 0.5:
+            twin = checker.Asked(id=command["id"], seed=asked.seed, script=asked.script, ttl_ms=asked.ttl_ms, limit=asked.limit)
+            self.saw(asked, self.native.follow(self.name, twin, observer, start=False, from_offsets=offsets))
+        else:
+            seen = seen_of(observer, self.native.call("GET", f"/api/v1/sandboxes/{self.name}/commands/{command['id']}"))
+            seen.chunks, seen.starts = [], {1: offsets[0], 2: offsets[1]}
+            for number, stream in ((1, "stdout"), (2, "stderr")):
+                self.native.follow_by_http(self.name, command["id"], number, stream, seen.chunks, offsets[number - 1])
+            self.saw(asked, [seen])
 
     def records(self):
         tar = self.native.call("GET", f"/api/v1/sandboxes/{self.name}/files/tree?path=/root/records")

@@ -62,8 +62,7 @@ def daemon(todays):
 def clean(outcome):
     print(f"chaos: seed {SEED}\n{outcome.text()}")
     assert not outcome.wrong, outcome.text()
-    # 500 ms is the promise on a quiet machine (the long form measures it); here others may be building.
-    assert outcome.percentile(0.99) < 2500
+    assert not outcome.late(), outcome.text()
 
 
 @needs_root
@@ -83,6 +82,8 @@ def test_short_form(todays, payload):
                     *todays)
     clean(outcome)
     assert outcome.figures["kills"] >= 25 and outcome.figures["commands"] >= 1500 and outcome.attached_ms[0]
+    for drawn in ("commands with a short ttl", "commands with an output limit"):
+        assert outcome.figures[drawn] > 0, drawn
     assert outcome.figures["keepers killed"] > 0 and outcome.figures["pauses"] > 0 and outcome.figures["stops"] > 0
 
 

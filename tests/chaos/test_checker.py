@@ -3,7 +3,7 @@ import copy
 
 import pytest
 
-from checker import Asked, Faults, Seen, check
+from checker import Asked, Faults, Gap, Seen, check
 from content import content, parse_record
 
 ASKED = Asked(id="c1", seed=7, script=["o100", "e40", "x3"], accepted="yes", kind="short")
@@ -122,6 +122,84 @@ def test_a_facade_that_has_only_text_and_a_code():
     caught(judge(Seen(observer="langsmith", shell_code=0, text=text), truth(observer="list", chunks=None)), "shell code 0")
     torn = {1: text[1][:30] + text[1][45:], 2: text[2]}
     caught(judge(Seen(observer="langsmith", shell_code=3, text=torn), truth(observer="list", chunks=None)), "wrong from character")
+
+
+LIMITED = Asked(id="c1", seed=7, script=["o20000", "x3"], accepted="yes", limit=4097)
+LONG = parse_record("begin 5 1000\nmay1 20000 0\ndid1 20000 0\nexit 3 1001\n")
+TOLD = (2048, 20000 - 2049)  # what is dropped: all but the first 2048 and the last 2049 bytes
+
+
+def limited(begin=TOLD[0], end=TOLD[1], told=TOLD, **changes):
+    chunks = [data(1, 0, begin), (1, begin, Gap(end - begin)), data(1, end, 20000)]
+    seen = Seen(observer="ws", state="exited", exit_code=3, chunks=chunks, extents={1: (20000, 20000), 2: (0, 0)},
+                gaps={1: told, 2: (0, 0)})
+    for name, value in changes.items():
+        setattr(seen, name, value)
+    return seen
+
+
+def test_dropped_bytes_are_told_exactly():
+    def judged(*seens, record=LONG, asked=LIMITED):
+        return judge(*seens, asked=asked, record=record)
+
+    assert judged(limited()) == []
+    # A reader that keeps up sees what is dropped later, and is told of less.
+    assert judged(limited(begin=4000, end=9000)) == []
+    assert judged(limited(chunks=[data(1, 0, 20000)])) == []
+    for begin, end in ((2047, TOLD[1]), (2048, TOLD[1] + 1)):
+        caught(judged(limited(begin, end)), f"bytes {begin} to {end} of stream 1 are said to be dropped")
+    for told in ((0, 0), (2048, TOLD[1] - 1), (2047, TOLD[1]), (2048, TOLD[1] + 1)):
+        caught(judged(limited(told=told)), "are said to be dropped, not (2048, 17951)")
+    caught(judged(limited(told=(0, 5), chunks=None, extents={1: (20000, 20000), 2: (0, 0)})), "not (2048, 17951)")
+    whole = copy.deepcopy(LIMITED)
+    whole.limit = 0
+    caught(judged(limited(), asked=whole), "and a limit of 0")
+    asked = copy.deepcopy(LIMITED)
+    asked.asked_ms = 1000
+    untold = limited(chunks=[data(1, 0, 2048), (1, 2048, Gap(20000 - 2048))], told=(2048, 20000))
+    assert judge(untold, asked=asked, record=LONG, faults=Faults(keepers_killed=[1500])) == []
+    caught(judged(untold), "bytes 2048 to 20000 of stream 1 are said to be dropped")
+    # Silence where something was dropped.
+    silent = [data(1, 0, TOLD[0]), data(1, *TOLD[1:], 20000)]
+    caught(judged(limited(chunks=silent)), "lost: 17951 follows 2048")
+    lost = Faults(keepers_killed=[1500])
+    asked = copy.deepcopy(LIMITED)
+    asked.asked_ms = 1000
+    dead = limited(state="lost", exit_code=None, reason="keeper lost", chunks=[data(1, 0, 2048), (1, 2048, Gap(2049))],
+                   extents={1: (4097, 4097), 2: (0, 0)}, told=(2048, 4097))
+    assert judge(dead, asked=asked, record=LONG, faults=lost) == []
+    # It had seen more than the dead keeper's record tells: true of a lost command alone.
+    dead = limited(state="lost", exit_code=None, reason="keeper lost", chunks=[data(1, 0, 9000)], past_end=True, whole=(),
+                   extents={1: (4097, 4097), 2: (0, 0)}, told=(2048, 4097))
+    assert judge(dead, asked=asked, record=LONG, faults=lost) == []
+    caught(judged(limited(past_end=True)), "fewer bytes than before")
+
+
+def test_an_answer_without_a_word_for_its_gap_has_both_halves():
+    first, last = content(7, 1, 20000)[:2048], content(7, 1, 20000)[-2049:]
+
+    def judged(joined):
+        return judge(limited(chunks=None, joined={1: joined}), asked=LIMITED, record=LONG)
+
+    assert judged(first + last) == []
+    assert judged(first + content(7, 1, 20000)[5000:6000] + last) == []
+    caught(judged(first[1:] + last), "the first half of stream 1 is wrong")
+    caught(judged(first + last[:-1]), "the last half of stream 1 is wrong")
+    caught(judged(first + last[10:]), "were kept of 20000")
+
+
+def test_forgotten_only_after_its_ttl():
+    asked = copy.deepcopy(ASKED)
+    asked.ttl_ms = 1000
+
+    def gone(at, asked=asked):
+        return judge(Seen(observer="ws", forgotten_ms=at, chunks=[data(1, 0, 48)], whole=()), asked=asked)
+
+    assert gone(2001) == []
+    caught(gone(1900), "101 ms before its ttl of 1000 ms was over")
+    caught(gone(99_999, ASKED), "no such command")
+    torn = Seen(observer="ws", forgotten_ms=2001, chunks=[data(1, 0, 48), data(1, 64, 100)], whole=())
+    caught(judge(torn, asked=asked), "lost: 64 follows 48")
 
 
 @pytest.mark.parametrize("deaths, ended_ms, reason, words", [

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from harness import CAY, Daemon, wait_until
+from harness import CAY, Daemon, slow, wait_until
 
 
 def test_drain_waits_for_what_runs_and_begins_nothing_new(own_daemon):
@@ -164,6 +164,26 @@ def test_purge_leaves_nothing(directory):
     # The kernel frees namespaces and loop devices a moment after their last holder.
     wait_until(lambda: not any(machine().values()), "nothing left", limit=30)
     assert subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data]).returncode == 0, "idempotent"
+
+
+def test_purge_removes_run_cay_with_the_last_instance(directory):
+    """On a machine of its own, as to /run and the processes that it sees: this one's /run/cay belongs to others."""
+    script = r"""
+        set -e
+        mount -t tmpfs none /run
+        for data in one two; do "$0" launcher --data "$1/$data" --daemon-uid 0 --detach; done
+        echo "before: $(ls /run)"
+        "$0" uninstall --purge --data "$1/one"
+        echo "another lives: $(ls /run) $(ls "$1")"
+        "$0" uninstall --purge --data "$1/two"
+        echo "none lives: $(ls -A /run "$1")"
+    """
+    done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", script, CAY, directory],
+                          capture_output=True, text=True, timeout=slow(120))
+    told = done.stdout.splitlines()
+    assert done.returncode == 0, done
+    assert told[:2] == ["before: cay", "another lives: cay two"], done
+    assert "\n".join(told[2:]).split() == ["none", "lives:", "/run:", f"{directory}:"], done
 
 
 def test_purge_touches_nothing_that_is_not_ours(directory):

@@ -1,0 +1,27 @@
+// What the store does about a host that goes down under it. A commit does not wait for the disk, so the last ones may be
+// forgotten (docs/decisions/0016-power-cuts.md); this tells when that may have been, and is for what must not be.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "store/sqlite.h"
+#include "store/wal_sync.h"
+
+namespace cay::store {
+
+// How far the numbers of events jump where the host went down under a daemon: none that was given is given again.
+constexpr std::int64_t kForgottenEventStep = 1'000'000;
+
+// At each opening. Where the host went down since the last one without a close_politely(), events jump.
+Result<void> note_opening(Database& db, const std::string& boot_id);
+// What was written before is whole once the database is closed.
+Result<void> close_politely(Database& db);
+
+// `change` is on the disk when this returns: for what may not come back (milliseconds; all before it is, too).
+Result<void> durably(Database& db, const std::function<Result<void>()>& change);
+
+// Syncs the log of the database at `path` within a second of each commit. One that fails counts as a failure of the store.
+std::unique_ptr<WalSync> keep_synced(Database& db, const std::string& directory, const std::string& path);
+
+}  // namespace cay::store

@@ -1,0 +1,70 @@
+"""A host that loses its power forgets what was not on the disk yet: each record may be missing without the others.
+
+Then nothing is torn, nothing leaks, and what is lost is said (docs/operator.md, docs/decisions/0015-power-cuts.md).
+"""
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+from census import census
+from harness import keeper_of, needs_root, slow, wait_until
+from host_restart import guardian, tops, turn_off, turn_on
+
+pytestmark = needs_root
+
+
+def test_each_record_may_be_missing_without_the_others(own_daemon, tmp_path):
+    daemon = own_daemon()
+    with daemon.http() as http:
+        first = http.post("/api/v1/sandboxes", json={}).json()  # what a first use makes once
+        http.delete(f"/api/v1/sandboxes/{first['id']}")
+        clean = census(daemon)
+        ids = {name: http.post("/api/v1/sandboxes", json={"name": name}).json()["id"]
+               for name in ("whole", "no-record", "no-row", "no-disk", "row-alone")}
+        for name in ids:
+            http.put(f"/api/v1/sandboxes/{name}/files", params={"path": "/root/kept"}, content=name.encode())
+        told = http.get("/api/v1/events", params={"limit": 100}).json()["items"][-1]["seq"]
+    store = pathlib.Path(f"/proc/{guardian(daemon)}/root{daemon.data}/store")
+
+    def disk_goes(name):
+        disk = store / ids[name]
+        assert disk.exists()  # positive control
+
+        def gone():
+            if subprocess.run(["btrfs", "subvolume", "delete", disk], capture_output=True).returncode != 0:
+                shutil.rmtree(disk, ignore_errors=True)
+            return not disk.exists()
+
+        wait_until(gone, "the disk is gone")
+
+    turn_off(daemon, {box: keeper_of(daemon, box) for box in ids.values()}, lambda: [disk_goes("no-disk"), disk_goes("row-alone")])
+    (daemon.data / "sandboxes" / ids["no-record"] / "record").write_bytes(b"")  # as a file system leaves a new file
+    for folder in ("sandboxes", "spool"):
+        shutil.rmtree(daemon.data / folder / ids["row-alone"])
+    with sqlite3.connect(daemon.data / "state.db") as db:
+        db.execute("delete from sandbox where id = ?", (ids["no-row"],))
+    db.close()
+
+    turn_on(daemon, tmp_path)
+    with daemon.http() as http:
+        boxes = {box["name"]: box for box in http.get("/api/v1/sandboxes").json()["items"]}
+        assert {name: box["state"] for name, box in boxes.items()} == {
+            "whole": "stopped", "no-record": "stopped", "no-disk": "failed", "row-alone": "failed"}
+        for name in ("no-disk", "row-alone"):
+            assert "disk" in boxes[name]["reason"], boxes[name]
+        for name in ("whole", "no-record"):
+            assert http.get(f"/api/v1/sandboxes/{name}/files", params={"path": "/root/kept"}).text == name  # wakes it
+        refused = http.post("/api/v1/sandboxes/no-disk/start")
+        wait_until(lambda: http.get("/api/v1/sandboxes/no-disk").json()["state"] == "failed", "not started on an empty disk")
+        assert "gone" in refused.text or "gone" in http.get("/api/v1/sandboxes/no-disk").json()["reason"]
+        # What was told before may be forgotten; none of its numbers is given again.
+        events = http.get("/api/v1/events", params={"limit": 100}).json()["items"]
+        numbers = [event["seq"] for event in events]
+        assert numbers == sorted(set(numbers)) and numbers[-1] > told + 1_000_000
+        for name in boxes:
+            assert http.delete(f"/api/v1/sandboxes/{name}").status_code == 204
+    wait_until(lambda: census(daemon) == clean, "nothing is left", limit=slow(20))
+    assert len(tops(daemon)) > 0  # positive control: these are the groups that were counted
