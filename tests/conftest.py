@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -11,6 +12,7 @@ from harness import AS_ROOT, new_daemon, slow
 
 
 def pytest_configure(config):
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # told to end, it still ends its daemons
     config.addinivalue_line("markers", "heavy: moves a lot of data; left out under sanitizers")
 
 

@@ -1,6 +1,7 @@
 """Servers on addresses of this machine's own loopback that stand for the world outside, with names that only the daemon under
 test knows: it runs in a mount namespace of its own, with a hosts file of the test's."""
 import contextlib
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -8,6 +9,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import tempfile
 import threading
 
 V4, V6 = "198.18.7.1", "fdca:7e57::7"   # the operator lists their networks
@@ -38,7 +40,7 @@ def bulk_digest():
 
 class World:
     def __init__(self, directory):
-        self.directory, self.servers, self.added = pathlib.Path(directory), [], []
+        self.directory, self.servers, self.added, self.lock = pathlib.Path(directory), [], [], None
         self.release = threading.Event()  # the second half of a bulk transfer waits for it
         self.release.set()
         self.half = threading.Event()
@@ -82,6 +84,9 @@ class World:
             stream.sendall(CHUNK)
 
     def start(self):
+        # The addresses are the machine's: another run of the tests beside this one waits for them.
+        self.lock = (pathlib.Path(tempfile.gettempdir()) / "cay-test-outside-world").open("w")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
         for address in (V4, V6, UNLISTED, OWN):
             self.address(address)
         context = self.certificate()
@@ -100,9 +105,12 @@ class World:
 
     def stop(self):
         for server in self.servers:
+            with contextlib.suppress(OSError):
+                server.shutdown(socket.SHUT_RDWR)  # or who waits in accept() keeps it, and its address, alive
             server.close()
         for text in self.added:
             subprocess.run(["ip", "address", "del", f"{text}/{128 if ':' in text else 32}", "dev", "lo"], check=False)
+        self.lock.close()
 
     @property
     def settings(self):
