@@ -41,6 +41,17 @@ def test_a_quota_is_named(client, kind, asked):
     assert refused.value.quota_type == kind
 
 
+def test_the_number_of_sandboxes_is_a_quota(own_daemon, tmp_path):
+    from langsmith.sandbox import QuotaExceededError, SandboxClient
+    config = tmp_path / "cay.toml"
+    config.write_text("[host]\nmax_sandboxes = 1\n")
+    daemon = own_daemon("--config", config)
+    with SandboxClient(api_endpoint=f"{daemon.url}/v2/sandboxes", api_key=daemon.key, max_retries=0) as mine, mine.sandbox():
+        with pytest.raises(QuotaExceededError) as refused:
+            mine.create_sandbox(timeout=1)
+    assert refused.value.quota_type == "sandbox_count"
+
+
 def test_create_without_waiting(client):
     box = client.create_sandbox(wait_for_ready=False)
     try:
