@@ -84,17 +84,52 @@ def reasons_of(text):
     return {found for shape in REASONS for found in shape.findall(text)}
 
 
+# The same with its code, where both stand together.
+CODED = [
+    re.compile(r'\bCode::k(\w+),\s*"([a-z][a-z0-9_]+)"\s*,'),
+    re.compile(r'\bCode::k(\w+),\s*[^,"]*\? "([a-z][a-z0-9_]+)" : "[a-z0-9_]+"'),
+    re.compile(r'\bCode::k(\w+),\s*[^,"]*\? "[a-z0-9_]+" : "([a-z][a-z0-9_]+)"'),
+]
+
+
+def coded_reasons_of(text):
+    """Yields (code as the API spells it, reason)."""
+    for shape in CODED:
+        for code, reason in shape.findall(text):
+            yield re.sub(r"(?<!^)([A-Z])", r"_\1", code).lower(), reason
+
+
+def catalogue(text):
+    """Reason -> what its rows say of its code. The quotas' table has no such column: their code is in its heading."""
+    out, heading = {}, ""
+    for line in text.splitlines():
+        if line.startswith("## "):
+            heading = line
+        if line.startswith("| `"):
+            cells = line.strip("| ").split(" | ")
+            code = re.search(r"\(code (\w+)\)", heading)
+            for reason in re.findall(r"`([a-z0-9_]+)`", cells[0]):
+                out[reason] = out.get(reason, "") + " " + (code.group(1) if code else cells[1])
+    return out
+
+
 def check_reasons():
-    """Every reason of an error is in the catalogue."""
-    known = set(re.findall(r"`([a-z0-9_]+)`", (ROOT / "docs/errors.md").read_text(encoding="utf-8")))
+    """Every reason of an error is in the catalogue, with every code that it comes with."""
+    known = catalogue((ROOT / "docs/errors.md").read_text(encoding="utf-8"))
     bad = 0
     for path in sorted([*(ROOT / "src").rglob("*.cc"), *(ROOT / "apps").rglob("*.cc")]):
         name = str(path.relative_to(ROOT))
         if TEST_ROOMS.search(name) or "/fuzz/" in name:
             continue
-        for reason in sorted(reasons_of(path.read_text(encoding="utf-8")) - known):
+        text = path.read_text(encoding="utf-8")
+        for reason in sorted(reasons_of(text) - set(known)):
             print(f"{name}: the reason {reason} is not in docs/errors.md")
             bad += 1
+        for code, reason in sorted(set(coded_reasons_of(text))):
+            told = known.get(reason, "by its errno")
+            if "by its errno" not in told and code not in re.findall(r"[a-z_]+", told):
+                print(f"{name}: the reason {reason} comes with {code}, docs/errors.md says{told}")
+                bad += 1
     return bad
 
 
@@ -128,6 +163,10 @@ def self_check():
     made = reasons_of('return Error{Code::kLost, "one_of", 0}; bad(400, "two_of", x); {Code::kX, key ? "three_of" : "four_of", y}')
     if made != {"one_of", "two_of", "three_of", "four_of"}:
         missed.append(f"reasons: {made}")
+    told = catalogue("## Quotas (code exhausted)\n| `a_b` | x | y |\n## Others\n| `c_d`, `e_f` | lost, internal | x | y |\n")
+    coded = set(coded_reasons_of('{Code::kNotFound, "c_d", "x", 0}'))
+    if told != {"a_b": " exhausted", "c_d": " lost, internal", "e_f": " lost, internal"} or coded != {("not_found", "c_d")}:
+        missed.append(f"codes: {told} {coded}")
     if missed or clean:
         print(f"lint: self-check failed: missed {missed}, false alarms {clean}")
         return 1

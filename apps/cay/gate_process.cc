@@ -118,6 +118,8 @@ Result<UniqueFd> hold_gate(const std::string& data) {
   return fd;
 }
 
+std::string gate_identity(const gate::Settings& settings) { return std::string(CAY_VERSION) + "\n" + wire::encode(settings); }
+
 std::optional<pid_t> gate_pid(const std::string& data) {
   const UniqueFd fd(::open((data + "/gate/" + kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   struct flock lock = whole_file(F_WRLCK);
@@ -191,7 +193,7 @@ int run_gate_guardian(int settings_fd, int directory_fd, gate::Life life) {
     std::fprintf(stderr, "cay gate: %s\n", what.c_str());
     return kFailure;
   };
-  const UniqueFd lock(::openat(directory_fd, kLock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd lock(::openat(directory_fd, kLock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
   struct flock all = whole_file(F_WRLCK);
   if (!lock || ::fcntl(lock.get(), F_SETLK, &all) != 0) return complain("another gate serves this data directory");
   struct stat info{};
@@ -201,6 +203,10 @@ int run_gate_guardian(int settings_fd, int directory_fd, gate::Life life) {
   auto settings = wire::decode<gate::Settings>(bytes);
   if (!settings) return complain("its settings cannot be read");
   ::close(settings_fd);
+  // Where it cannot be written, the next `cay serve` takes this gate for another and replaces it: no harm but to what is open.
+  const std::string identity = gate_identity(*settings);
+  ::fchmod(lock.get(), 0640);  // of a former release it was 0600, and the daemon's group is to read it
+  if (::ftruncate(lock.get(), 0) == 0) (void)!::pwrite(lock.get(), identity.data(), identity.size(), 0);
   ::fcntl(directory_fd, F_SETFD, FD_CLOEXEC);
 
   sigset_t signals;

@@ -30,6 +30,10 @@ Result<DaemonUser> gate_user_of(const std::string& data);
 // A connection that tells the gate that it is needed, for as long as it is open. Fails if none answers.
 Result<UniqueFd> hold_gate(const std::string& data);
 
+// What a gate goes by: this release, and these settings. One that goes by something else is replaced (gate_watch.h), or told of by
+// `cay doctor` where a unit runs it. It stands in DATA/gate/lock: runtime/native/gate_state.h.
+std::string gate_identity(const gate::Settings& settings);
+
 // The pid of the gate of this data directory (it starts another that serves when that one dies); nullopt: none runs.
 std::optional<pid_t> gate_pid(const std::string& data);
 

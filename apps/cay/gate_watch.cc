@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -10,6 +11,8 @@
 
 #include <cerrno>
 #include <cstdio>
+
+#include "runtime/native/gate_state.h"
 
 namespace cay::app {
 namespace {
@@ -24,6 +27,12 @@ bool daemon_ends_within(int daemon_fd, int other, int ms) {
   while (::poll(waits, 2, ms) < 0 && errno == EINTR) {
   }
   return waits[0].revents != 0;
+}
+
+// Its gate is not ours to replace: we shall not get this directory either (store/data_lock.h).
+bool another_daemon_serves(const std::string& data) {
+  const UniqueFd lock(::open((data + "/lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
 }
 
 [[noreturn]] void watch(const GateOptions& options, int daemon_fd) {
@@ -54,13 +63,19 @@ bool gate_is_ours(const std::string& data, const DaemonUser& user) {
 }
 
 Result<UniqueFd> watch_gate(const GateOptions& options) {
-  if (!gate_pid(options.settings.data)) { CAY_CHECK(start_gate(options)); }
+  // A gate outlives the daemon. What an operator has closed meanwhile must not stay open through it.
+  const std::string& data = options.settings.data;
+  if (gate_pid(data) && runtime::gate_goes_by(data) != gate_identity(options.settings) && !another_daemon_serves(data)) {
+    std::fprintf(stderr, "cay: the gate goes by other settings, or is of another release: it is replaced, and what is open through it is reset\n");
+    CAY_CHECK(stop_gate(data));
+  }
+  if (!gate_pid(data)) { CAY_CHECK(start_gate(options)); }
   Result<UniqueFd> held;
-  for (int i = 0; i < kFirstLooks && !(held = hold_gate(options.settings.data)); ++i) ::poll(nullptr, 0, kLookMs);
+  for (int i = 0; i < kFirstLooks && !(held = hold_gate(data)); ++i) ::poll(nullptr, 0, kLookMs);
   // Not a reason to serve nobody: what sandboxes send waits, the watcher goes on trying, and `cay doctor` says so.
   if (!held) {
     std::fprintf(stderr, "cay: the gate does not answer yet (%s); its last words are in %s/gate.log\n", held.error().message.c_str(),
-                 options.settings.data.c_str());
+                 data.c_str());
   }
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return Error::from_errno(errno, "make a pipe for the gate's watcher");

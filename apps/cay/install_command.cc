@@ -204,8 +204,9 @@ int uninstall_command(int argc, char** argv) {
   bool purged = false;
   app.add_option("--prefix", from.prefix, "where the program is (PREFIX/bin/cay)")->capture_default_str();
   app.add_option("--root", from.root, "a tree that was installed into");
-  app.add_flag("--purge", purged, "remove the data directory, the settings and the user, too");
-  app.add_option("--data", data, "the data directory (default: that of the settings)");
+  auto* purge_too = app.add_flag("--purge", purged, "remove the data directory, the settings and the user, too");
+  // Alone it would take the installed daemon away, which is another one's.
+  app.add_option("--data", data, "the data directory, and nothing but that (default: that of the settings)")->needs(purge_too);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

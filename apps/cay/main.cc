@@ -28,7 +28,7 @@ int serve_command(int argc, char** argv) {
       "Examples:\n"
       "  sudo cay serve                                  on 127.0.0.1:8787, state in /var/lib/cay\n"
       "  cay serve --listen 127.0.0.1:0 --data ./state   a free port, your own state (needs `cay launcher`)\n"
-      "  sudo cay serve --config /etc/cay.toml");
+      "  sudo cay serve --config /etc/cay/cay.toml");
   std::string file, listen, data, run_as, public_url, service_domain, log_level, tls_cert, tls_key, policy;
   std::vector<std::string> proxies;
   bool stop = false, insecure = false, tls = false;

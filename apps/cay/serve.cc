@@ -170,6 +170,7 @@ class Daemon {
         runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION,
                                                              .spool_bytes = config_.sandbox_output_bytes,
                                                              .disk_reserve = config.core.host.disk_reserve_bytes,
+                                                             .gate_goes_by = gate_identity(gate_settings(config.network, data_.path)),
                                                              .networks = config_.network.networks,
                                                              .prepare = prepare_default(config.network)}),
         core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}

@@ -256,6 +256,7 @@ struct ClientOptions {
   std::string api_key;
   std::string ca_file;             // for https: trust the authorities in this PEM file alone (CAY_CA_FILE)
   std::string key_problem;         // why there is no key: said when one is asked for
+  std::string traceparent;         // W3C trace context that each request is part of (TRACEPARENT); what is none is left out
   double connect_timeout_s = 5;
   double reconnect_for_s = 60;     // how long a broken stream is tried again without progress
   static ClientOptions from_environment();

@@ -1,9 +1,11 @@
 #include "cli/cli.h"
 
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -77,6 +79,13 @@ int execute(const Invocation& invocation) {
 
 int run(int argc, char** argv, const std::vector<Hook>& hooks) {
   std::signal(SIGPIPE, SIG_IGN);  // a write tells, and says which
+  // `cay help run`, as other programs have it: `cay run --help`.
+  static char show_help[] = "--help";
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    argv[1] = argc > 2 ? argv[2] : show_help;
+    if (argc > 2) argv[2] = show_help;
+    argc = std::min(argc, 3);
+  }
   for (const auto& hook : hooks) {
     if (argc > 1 && hook.name == argv[1]) return hook.run(argc - 1, argv + 1);
   }

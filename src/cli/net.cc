@@ -36,10 +36,12 @@ std::string state_of(const sdk::NetworkReport& report) {
 
 int net_command(Context& at, const NetArgs& args) {
   const auto box = at.client.sandbox(args.sandbox);
+  bool running = false;
   if (!args.policy.empty()) {
     sdk::UpdateOptions update;
     update.policy = args.policy;
-    static_cast<void>(box.update(update));
+    const auto changed = box.update(update);
+    running = changed.state == "ready" || changed.state == "paused";
   }
   const auto report = box.network();
   if (at.json) {
@@ -55,6 +57,7 @@ int net_command(Context& at, const NetArgs& args) {
     if (!line.remedy.empty()) remedies.insert(printable(line.host) + ": " + printable(line.remedy));
   }
   print("policy " + report.policy + "\n" + state_of(report));
+  if (running) print_error("it runs as it was started: the policy counts from its next start (cay stop " + args.sandbox + ", then use it)");
   if (!rows.empty()) print(table({"LAST", "HOST", "PORT", "VERDICT", "COUNT", "OUT", "IN", "WHY"}, rows));
   if (report.forgotten > 0) print(std::to_string(report.forgotten) + " older lines made room\n");
   if (!remedies.empty()) print("\nTo allow:\n");

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <list>
 #include <memory>
@@ -26,6 +27,18 @@ template <class T>
 T must(Result<T> result, std::string_view option) {
   if (!result) throw CLI::ValidationError(std::string(option), result.error().message);
   return *std::move(result);
+}
+
+// Up, where only whole seconds are taken: a part of one must not become 0, which is never.
+std::int64_t must_seconds(const std::string& text, std::string_view option) {
+  return static_cast<std::int64_t>(std::ceil(must(parse_duration(text), option)));
+}
+
+// 0 would be sent as "the default".
+std::uint64_t must_some(const std::string& text, std::string_view option) {
+  const std::uint64_t bytes = must(parse_size(text), option);
+  if (bytes == 0) throw CLI::ValidationError(std::string(option), "must be more than 0: leave it out for the default");
+  return bytes;
 }
 
 class Parser {
@@ -93,7 +106,7 @@ class Parser {
     sub->add_option("--cpus", texts_.cpus, "CPUs, as 2 or 0.5");
     sub->add_option("--memory", texts_.memory, "Memory, as 512MiB or 2GiB");
     sub->add_option("--disk", texts_.disk, "Writable disk, as 8GiB");
-    sub->add_option("--pids", texts_.pids, "Processes and threads");
+    sub->add_option("--pids", texts_.pids, "Processes and threads")->check(CLI::PositiveNumber);
     sub->add_option("--policy", to.policy, "What it may reach: off (nothing), packages (registries, archives, Git hosts) or open (default: the daemon's)");
     sub->add_option("--ttl", texts_.ttl, "Stop it after so long without use, as 10m; 0: never");
     sub->add_flag("--keep-awake", texts_.keep_awake, "What runs in it is use, though nobody reads its output");
@@ -104,13 +117,11 @@ class Parser {
   void finish_create(sdk::CreateOptions& to) {
     to.labels = must(parse_pairs(texts_.labels, "label"), "--label");
     if (!texts_.cpus.empty()) to.limits.cpu_millicores = must(parse_cpus(texts_.cpus), "--cpus");
-    if (!texts_.memory.empty()) to.limits.memory_bytes = must(parse_size(texts_.memory), "--memory");
-    if (!texts_.disk.empty()) to.limits.disk_bytes = must(parse_size(texts_.disk), "--disk");
+    if (!texts_.memory.empty()) to.limits.memory_bytes = must_some(texts_.memory, "--memory");
+    if (!texts_.disk.empty()) to.limits.disk_bytes = must_some(texts_.disk, "--disk");
     to.limits.pids = texts_.pids;
-    if (!texts_.ttl.empty()) to.idle_ttl_s = static_cast<std::int64_t>(must(parse_duration(texts_.ttl), "--ttl"));
-    if (!texts_.lifetime.empty()) {
-      to.lifetime_s = static_cast<std::int64_t>(must(parse_duration(texts_.lifetime), "--lifetime"));
-    }
+    if (!texts_.ttl.empty()) to.idle_ttl_s = must_seconds(texts_.ttl, "--ttl");
+    if (!texts_.lifetime.empty()) to.lifetime_s = must_seconds(texts_.lifetime, "--lifetime");
     if (texts_.keep_awake) to.commands_keep_awake = true;
   }
 
@@ -128,7 +139,7 @@ class Parser {
   void finish_exec(ExecArgs& to) {
     to.command.env = must(parse_env(texts_.env), "--env");
     to.command.timeout_s = texts_.timeout.empty() ? 0 : must(parse_duration(texts_.timeout), "--timeout");
-    if (!texts_.keep.empty()) to.command.output_limit_bytes = must(parse_size(texts_.keep), "--keep");
+    if (!texts_.keep.empty()) to.command.output_limit_bytes = must_some(texts_.keep, "--keep");
     if (dashes_ && !texts_.command.empty()) {
       throw CLI::ValidationError("COMMAND", "put the whole command behind --");
     }
@@ -346,7 +357,7 @@ class Parser {
         "  cay url box --withdraw --id ID            one; without --id and port: all\n\n"
         "A request through a link wakes a stopped sandbox and is use of it.\n",
         [args](Texts& texts) {
-          if (!texts.lifetime.empty()) args->expires_s = static_cast<std::int64_t>(must(parse_duration(texts.lifetime), "--expires"));
+          if (!texts.lifetime.empty()) args->expires_s = must_seconds(texts.lifetime, "--expires");
           const bool file = !args->file.empty();
           if (file && args->port != 0) throw CLI::ValidationError("--file", "and a port do not go together");
           if (args->withdraw && (file || args->expires_s)) throw CLI::ValidationError("--withdraw", "takes a port or --id alone");

@@ -30,6 +30,22 @@ TEST(ParseTest, RunTakesEverythingBehindTheDashesAsItIs) {
   EXPECT_EQ(got.sandbox.labels.at("x"), "y");
 }
 
+// 0 is "never" and "the default" on the wire: what is little must not become it on the way there.
+TEST(ParseTest, LittleIsNotNothing) {
+  const auto got = args_of<CreateArgs>({"create", "--ttl", "500ms", "--lifetime", "1.2s"});
+  EXPECT_EQ(got.sandbox.idle_ttl_s, 1);
+  EXPECT_EQ(got.sandbox.lifetime_s, 2);
+  EXPECT_EQ(args_of<CreateArgs>({"create", "--ttl", "0"}).sandbox.idle_ttl_s, 0);
+  EXPECT_EQ(args_of<UrlArgs>({"url", "box", "80", "--expires", "0.5"}).expires_s, 1);
+  for (const char* option : {"--memory", "--disk", "--cpus", "--pids"}) {
+    const auto refused = parsed({"create", option, "0"});
+    EXPECT_FALSE(refused.invocation) << option;
+    EXPECT_NE(refused.err.find(option), std::string::npos) << refused.err;
+  }
+  EXPECT_FALSE(parsed({"create", "--memory", "0.2"}).invocation);
+  EXPECT_FALSE(parsed({"exec", "--keep", "0", "box", "--", "true"}).invocation);
+}
+
 TEST(ParseTest, ExecWithoutTimeoutHasNone) {
   const auto got = args_of<ExecArgs>({"exec", "-w", "/usr", "--user", "user", "box", "--", "ls"});
   EXPECT_EQ(got.sandbox, "box");
@@ -70,8 +86,9 @@ TEST(ParseTest, TyposAreExplained) {
 }
 
 TEST(ParseTest, EveryCommandHasExamples) {
-  for (const char* name : {"run", "create", "ls", "exec", "cp", "tunnel", "logs", "attach", "ps", "kill", "stop", "start", "pause", "resume", "rm", "rename",
-                           "label", "stats", "snapshots", "doctor", "version", "completion"}) {
+  for (const char* name : {"run", "create", "ls", "exec", "cp", "tunnel", "url", "logs", "attach", "ps", "kill", "stop", "start", "pause", "resume", "rm", "rename",
+                           "label", "stats", "usage", "programs", "net", "top", "events", "drain", "env", "snapshots", "doctor", "version",
+                           "completion"}) {
     const auto got = parsed({name, "--help"});
     EXPECT_EQ(got.code, 0) << name;
     EXPECT_NE(got.out.find("Examples:"), std::string::npos) << name;

@@ -51,11 +51,12 @@ Result<PortPair> parse_ports(std::string_view text) {
 }
 
 Result<std::uint64_t> parse_size(std::string_view text) {
-  static constexpr std::array<Unit, 16> kUnits{{{"", 1}, {"b", 1},
+  static constexpr std::array<Unit, 18> kUnits{{{"", 1}, {"b", 1},
       {"k", 1024}, {"kib", 1024}, {"kb", 1e3},
       {"m", 1048576}, {"mib", 1048576}, {"mb", 1e6},
       {"g", 1073741824}, {"gib", 1073741824}, {"gb", 1e9},
-      {"t", 1099511627776}, {"tib", 1099511627776}, {"tb", 1e12}, {"ki", 1024}, {"mi", 1048576}}};
+      {"t", 1099511627776}, {"tib", 1099511627776}, {"tb", 1e12}, {"ki", 1024}, {"mi", 1048576},
+      {"gi", 1073741824}, {"ti", 1099511627776}}};
   std::string_view rest = text;
   const auto value = take_number(rest);
   const std::string unit = lower(rest);
@@ -83,7 +84,8 @@ Result<std::uint32_t> parse_cpus(std::string_view text) {
   std::string_view rest = text;
   const auto value = take_number(rest);
   constexpr double kMost = 4096;
-  if (!value || !rest.empty() || *value <= 0 || *value > kMost) {
+  constexpr double kLeast = 0.001;  // less would be sent as 0, which asks for the default
+  if (!value || !rest.empty() || *value < kLeast || *value > kMost) {
     return bad("'" + std::string(text) + "' is no number of CPUs: write it like 2 or 0.5");
   }
   return static_cast<std::uint32_t>(std::lround(*value * 1000));

@@ -11,6 +11,8 @@ TEST(ValuesTest, Sizes) {
   EXPECT_EQ(*parse_size("128MiB"), 128u << 20);
   EXPECT_EQ(*parse_size("128m"), 128u << 20);
   EXPECT_EQ(*parse_size("1.5GiB"), 3u << 29);
+  EXPECT_EQ(*parse_size("2Gi"), 2u << 30);
+  EXPECT_EQ(*parse_size("1Ti"), 1ull << 40);
   EXPECT_EQ(*parse_size("500MB"), 500'000'000u);
   for (const char* bad : {"", "MiB", "-1", "1 GiB", "1Q", "nan", "inf", "1e300g", "0x10"}) EXPECT_FALSE(parse_size(bad)) << bad;
 }
@@ -26,7 +28,7 @@ TEST(ValuesTest, Durations) {
 TEST(ValuesTest, Cpus) {
   EXPECT_EQ(*parse_cpus("2"), 2000u);
   EXPECT_EQ(*parse_cpus("0.5"), 500u);
-  for (const char* bad : {"", "0", "-1", "two", "1e9"}) EXPECT_FALSE(parse_cpus(bad)) << bad;
+  for (const char* bad : {"", "0", "0.0001", "-1", "two", "1e9"}) EXPECT_FALSE(parse_cpus(bad)) << bad;
 }
 
 TEST(ValuesTest, CopyPaths) {

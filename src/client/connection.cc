@@ -1,6 +1,7 @@
 #include "client/connection.h"
 
 #include "client/errors.h"
+#include "model/trace.h"
 
 namespace cay::client {
 namespace {
@@ -24,6 +25,7 @@ Result<http::Client*> Connection::http() {
     options.ca_file = options_.ca_file;
     options.connect_timeout = millis(options_.connect_timeout_s);
     if (!options_.api_key.empty()) options.headers.add("X-Api-Key", options_.api_key);
+    if (const auto trace = parse_traceparent(options_.traceparent)) options.headers.add("traceparent", traceparent(*trace));
     options.headers.add("User-Agent", "cay-cpp");
     CAY_TRY(http_, http::Client::create(executor_, std::move(options)));
   }

@@ -31,6 +31,7 @@ ClientOptions ClientOptions::from_environment() {
   ClientOptions out;
   if (auto url = environment("CAY_URL"); !url.empty()) out.url = url;
   out.ca_file = environment("CAY_CA_FILE");
+  out.traceparent = environment("TRACEPARENT");
   // A daemon of this machine with a certificate of its own: whoever may read its directory trusts it by that.
   const std::string own = data_directory() + "/tls/cert.pem";
   if (out.ca_file.empty() && is_here(out.url) && ::access(own.c_str(), R_OK) == 0) out.ca_file = own;

@@ -44,6 +44,33 @@ TEST_F(EventsTest, ASandboxsLifeIsTold) {
   EXPECT_EQ(store.journal.back().labels, (std::map<std::string, std::string>{{"team", "a"}}));
 }
 
+// Whoever reads the journal must not take a sandbox for closed that was opened, or for lasting that will go.
+TEST_F(EventsTest, EveryChangeOfItsSettingsIsTold) {
+  ASSERT_TRUE(create("box"));
+  std::vector<SandboxPatch> patches(9);
+  patches[0].name = "other";
+  patches[1].policy = "off";
+  patches[2].idle_ttl_s = 60;
+  patches[3].delete_after_stop_s = 60;
+  patches[4].lifetime_s = 60'000;
+  patches[5].commands_keep_awake = true;
+  patches[6].run = RunConfig{"user", {}, {{"A", "b"}}};
+  patches[7].memory_bytes = 64 << 20;
+  patches[8].labels = std::map<std::string, std::string>{{"team", "a"}};
+  std::string name = "box";
+  for (std::size_t i = 0; i < patches.size(); ++i) {
+    const auto before = told().size();
+    for (int twice = 0; twice < 2; ++twice) {
+      const auto changed = run(core->sandboxes().update(alice, name, patches[i]));
+      ASSERT_TRUE(changed) << i << ": " << changed.error().message;
+      name = changed->name;
+    }
+    const auto after = told();
+    EXPECT_EQ(after.size(), before + 1) << "patch " << i << ": told once, and nothing where nothing changed";
+    EXPECT_EQ(after.back(), "sandbox.updated " + name) << "patch " << i;
+  }
+}
+
 TEST_F(EventsTest, AFailureIsToldWithItsReason) {
   ASSERT_TRUE(create("box"));
   runtime.die(runtime.only_box().boot_spec.id, "keeper lost");

@@ -1,12 +1,23 @@
 #include "model/event.h"
 
+#include <tuple>
+
 namespace cay {
+namespace {
+
+// What its owner may change (SandboxPatch), but for what a facade keeps for itself.
+bool edited(const Sandbox& before, const Sandbox& after) {
+  const auto settings = [](const Sandbox& one) {
+    return std::tie(one.name, one.labels, one.limits, one.run, one.policy, one.idle_ttl_s, one.delete_after_stop_s, one.lifetime_s,
+                    one.commands_keep_awake);
+  };
+  return settings(before) != settings(after);
+}
+
+}  // namespace
 
 std::string event_of(const Sandbox& before, const Sandbox& after) {
-  if (before.state == after.state) {
-    const bool edited = before.name != after.name || before.labels != after.labels || before.limits != after.limits;
-    return edited ? "sandbox.updated" : std::string();
-  }
+  if (before.state == after.state) return edited(before, after) ? "sandbox.updated" : std::string();
   const std::string was(to_string(before.state));
   const std::string is(to_string(after.state));
   if (is == "provisioning") return "sandbox.starting";

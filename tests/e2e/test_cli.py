@@ -122,6 +122,18 @@ def test_labels_filter_the_list(daemon):
     daemon.cli("rm", "cli-l1", "cli-l2")
 
 
+def test_a_changed_policy_is_said_to_wait_for_the_next_start(daemon):
+    assert daemon.cli("create", "--name", "waits", "--policy", "packages").code == 0
+    said = daemon.cli("net", "waits", "--policy", "open")
+    assert said.text.startswith("policy open\n") and b"next start" in said.err, said
+    daemon.cli("stop", "waits")
+    said = daemon.cli("net", "waits", "--policy", "packages")
+    assert said.code == 0 and said.err == b"", said  # it does not run: its next start is what comes
+    told = json.loads(daemon.cli("events", "--json", "--sandbox", "waits", "--type", "sandbox.updated").text.splitlines()[-1])
+    assert told["type"] == "sandbox.updated"
+    daemon.cli("rm", "waits")
+
+
 def test_json_tells_of_each_sandbox_that_was_named(daemon, named):
     for verb in ("stop", "start", "rm"):
         got = daemon.cli(verb, "--json", named, "no-such-box")
@@ -202,6 +214,9 @@ def test_help_has_examples_and_typos_are_explained(daemon):
         got = daemon.cli(command, "--help")
         assert got.code == 0 and b"xample" in got.out, (command, got)
     assert b"Usage: cay exec [OPTIONS] SANDBOX" in daemon.cli("exec", "--help").out
+    assert daemon.cli("help").out == daemon.cli("--help").out
+    for command in ("exec", "serve"):
+        assert daemon.cli("help", command).out == daemon.cli(command, "--help").out
     assert daemon.cli("--version").text.startswith("cay ")
     assert b"cay exec SANDBOX -- " in daemon.cli("exec", "box").err
     got = daemon.cli("exce", "box", "--", "true")

@@ -11,7 +11,7 @@ import time
 import outside_world as world_of
 import pytest
 from harness import CAY, new_daemon, processes_of, slow, wait_until
-from outside_world import BULK, OWN, UNLISTED, V4, V6, World, bulk_digest
+from outside_world import BULK, OWN, SETTINGS, UNLISTED, V4, V6, World, bulk_digest
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
@@ -342,6 +342,40 @@ print(time.monotonic() - begun, flush=True)
     os.kill(parent, signal.SIGKILL)
     words, _ = packages.attempt({"host": "bulk.gate.test", "port": 7001})
     assert words == ["ping"]
+
+
+def test_settings_that_were_changed_count_at_the_next_start(world):
+    """A gate outlives the daemon: one that goes by settings of before is replaced, any other is left alone."""
+    config = world.directory / "changed.toml"
+    config.write_text(SETTINGS)
+    daemon = new_daemon("--config", str(config))
+    daemon.prefix = world.prefix
+    daemon.start()
+    try:
+        box = Box(daemon, "packages")
+        tries = [{"host": "bulk.gate.test", "port": 7001}, {"host": "allowed.gate.test", "port": 80, "kind": "http"}]
+        assert box.attempt(*tries)[0] == ["ping", "hello allowed.gate.test"]
+        before = serving_pid(daemon)
+        daemon.restart("kill")
+        assert serving_pid(daemon) == before  # the same settings: nothing is reset
+        config.write_text(SETTINGS.replace('"bulk.gate.test:7001", ', ""))
+        second = subprocess.run([CAY, "serve", "--listen", "127.0.0.1:0", "--data", daemon.data, "--config", config], capture_output=True,
+                                text=True, timeout=slow(60))
+        assert second.returncode == 125 and "another daemon uses" in second.stderr, second
+        assert serving_pid(daemon) == before  # whoever does not get the directory changes nothing
+        daemon.restart("kill")
+        wait_until(lambda: serving_pid(daemon) not in (None, before), "another gate")
+        words, _ = box.attempt(*tries)
+        assert words[0] != "ping" and words[1] == "hello allowed.gate.test", words
+        features = {feature["name"]: feature for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]}
+        assert features["gate"]["ok"], features["gate"]
+        # Where a unit runs it, a restart of the daemon leaves it alone, and doctor tells.
+        lock = daemon.data / "gate/lock"
+        lock.write_bytes(lock.read_bytes() + b"another")
+        features = {feature["name"]: feature for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]}
+        assert not features["gate"]["ok"] and "restart cay-gate" in features["gate"]["remedy"], features["gate"]
+    finally:
+        daemon.close()
 
 
 def test_killing_the_daemon_interrupts_no_transfer(gated, packages, world):

@@ -205,6 +205,11 @@ def test_install_into_a_tree_and_out_again(directory):
     settings.write_text("# mine\n")
     assert subprocess.run([CAY, "install", "--root", root], capture_output=True).returncode == 0
     assert settings.read_text() == "# mine\n"
+    refused = subprocess.run([CAY, "uninstall", "--root", root, "--data", directory / "mine"], capture_output=True, text=True)
+    assert refused.returncode == 125 and "--purge" in refused.stderr, refused
+    assert (root / "usr/local/bin/cay").exists()
+    rotated = (root / "etc/logrotate.d/cay").read_text()
+    assert "/var/lib/cay/launcher.log" in rotated and "/var/lib/cay/gate.log" in rotated
     assert subprocess.run([CAY, "uninstall", "--root", root]).returncode == 0
     assert [path for path in root.rglob("*") if path.is_file()] == [settings]
     assert subprocess.run([CAY, "uninstall", "--purge", "--root", root]).returncode == 0

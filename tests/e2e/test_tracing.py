@@ -69,6 +69,11 @@ def test_a_trace_goes_from_the_client_to_the_command(own_daemon, tmp_path):
         assert http.post(commands, json={"command": "echo [$TRACEPARENT]"}).json()["stdout"] == "[]\n"
         mine = http.post(commands, json={"command": "echo $TRACEPARENT", "env": {"TRACEPARENT": "mine"}}, headers=PARENT).json()
         assert mine["stdout"] == "mine\n"
+        # The command line goes by its own environment; what is no trace context is left out.
+        ran = daemon.cli("exec", box["name"], "--", "sh", "-c", "echo $TRACEPARENT", env={"TRACEPARENT": PARENT["traceparent"]})
+        assert ran.text.startswith(f"00-{TRACE}-") and SPAN not in ran.text, ran
+        for no_trace in ("", "garbage", f"00-{TRACE}-{SPAN}-01\r\nX-Api-Key: no"):
+            assert daemon.cli("exec", box["name"], "--", "sh", "-c", "echo [$TRACEPARENT]", env={"TRACEPARENT": no_trace}).text == "[]\n"
         wait_until(lambda: len(collector.named("command")) >= 2 and collector.named("sandbox create"), "spans", limit=60)
         http.delete(f"/api/v1/sandboxes/{box['id']}")
     command = next(s for s in collector.named("command") if attributes(s)["cay.command.id"] == "once")

@@ -1,9 +1,7 @@
 #include "runtime/native/native_runtime.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <spdlog/spdlog.h>
@@ -18,6 +16,7 @@
 
 #include "runtime/native/convert.h"
 #include "runtime/native/decision_reader.h"
+#include "runtime/native/gate_state.h"
 #include "runtime/native/live_sandbox.h"
 #include "runtime/native/program_reader.h"
 #include "runtime/native/spool_reader.h"
@@ -71,22 +70,6 @@ SandboxNetwork network_of(const core::BootSpec& asked, const wire::Created& got)
     return {NetworkState::kUnavailable, "the launcher is older than this daemon and makes no way out: restart it"};
   }
   return network_of(got.policy, got.no_network);
-}
-
-// Whether a gate serves this data directory: what sandboxes send waits for it.
-core::Feature gate_feature(const std::string& data) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string path = data + "/gate/gate.sock";
-  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  bool answers = false;
-  if (fd && path.size() < sizeof address.sun_path) {
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    answers = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  }
-  if (answers) return {"gate", true, "serves", "", ""};
-  return {"gate", false, std::string("does not answer (") + std::strerror(errno) + ")", "what sandboxes send out waits for it",
-          "see " + data + "/gate.log; cay serve starts it, or the unit cay-gate"};
 }
 
 // Closes a connection that did not become a sandbox's, also when its coroutine is cancelled.
@@ -327,7 +310,7 @@ Task<std::vector<core::Feature>> NativeRuntime::features() {
     features.push_back({"network", false, "the launcher is older than this daemon", "sandboxes come up without a way out",
                         "sudo cay launcher --data " + config_.data + " --stop, then start it again"});
   }
-  features.push_back(gate_feature(config_.data));
+  features.push_back(gate_feature(config_.data, config_.gate_goes_by));
   co_return std::move(features);
 }
 

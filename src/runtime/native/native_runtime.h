@@ -17,6 +17,7 @@ struct NativeConfig {
   std::string build;     // program version, for HELLO
   std::uint64_t spool_bytes = 0;  // output kept of all commands of a sandbox; 0: the keeper's default
   std::uint64_t disk_reserve = 0;  // bytes of DATA's disk that commands' output leaves free
+  std::string gate_goes_by{};  // what the gate should: see gate_state.h
   std::vector<std::string> networks{};  // special ranges that the operator opens to sandboxes
   wire::PrepareDefault prepare{};       // what the default snapshot is made with
   Millis launcher_limit{20'000};  // how long a verb waits for a launcher that does not answer

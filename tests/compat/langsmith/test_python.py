@@ -2,13 +2,16 @@
 import asyncio
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 import time
 
 import pytest
 
+from census import launchers_of
 from cutting_proxy import CuttingProxy, random_cuts
+from harness import needs_root
 
 
 def test_create_list_get_update_delete(client):
@@ -36,6 +39,17 @@ def test_a_quota_is_named(client, kind, asked):
     with pytest.raises(QuotaExceededError) as refused:
         client.create_sandbox(**asked)
     assert refused.value.quota_type == kind
+
+
+def test_the_number_of_sandboxes_is_a_quota(own_daemon, tmp_path):
+    from langsmith.sandbox import QuotaExceededError, SandboxClient
+    config = tmp_path / "cay.toml"
+    config.write_text("[host]\nmax_sandboxes = 1\n")
+    daemon = own_daemon("--config", config)
+    with SandboxClient(api_endpoint=f"{daemon.url}/v2/sandboxes", api_key=daemon.key, max_retries=0) as mine, mine.sandbox():
+        with pytest.raises(QuotaExceededError) as refused:
+            mine.create_sandbox(timeout=1)
+    assert refused.value.quota_type == "sandbox_count"
 
 
 def test_create_without_waiting(client):
@@ -236,6 +250,50 @@ def test_a_failed_sandbox_is_not_ready(daemon, client):
         with pytest.raises(SandboxNotReadyError):
             box.read("/etc/hostname")
         assert client.start_sandbox(box.name).status == "ready"
+
+
+def test_a_sandbox_that_cannot_be_made_is_a_creation_error(daemon, client):
+    """Failed while it was waited for; and a host that begins nothing new."""
+    from harness import kill_keeper, wait_until
+    from langsmith.sandbox import ResourceCreationError, SandboxClient
+    with client.sandbox() as box:
+        kill_keeper(daemon, box.id)
+        wait_until(lambda: client.get_sandbox_status(box.name).status == "failed", "the keeper's death was seen")
+        with pytest.raises(ResourceCreationError):
+            client.wait_for_sandbox(box.name)
+    assert daemon.cli("drain", "--timeout", "0").code in (0, 124)
+    try:
+        with SandboxClient(max_retries=0) as impatient, pytest.raises(ResourceCreationError) as refused:
+            impatient.create_sandbox()
+        assert refused.value.error_type == "Unschedulable" and "drain" in str(refused.value)
+    finally:
+        assert daemon.cli("drain", "--undo").code == 0
+
+
+@needs_root
+def test_a_sandbox_that_is_not_ready_in_time_is_a_timeout(daemon, client):
+    """The launcher is held still meanwhile; nothing is left of what was asked for."""
+    from harness import wait_until
+    from langsmith.sandbox import ResourceTimeoutError
+    held = [int(proc.name) for proc in launchers_of((daemon.data / "instance").read_text().strip())]
+    assert held
+    for pid in held:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(ResourceTimeoutError):
+            client.create_sandbox(name="too-late", timeout=1)
+    finally:
+        for pid in held:
+            os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: "too-late" not in [one.name for one in client.list_sandboxes()], "it is gone")
+    with client.sandbox(name="too-late") as box:  # and its name is free
+        assert box.run("echo made").stdout == "made\n"
+
+
+def test_a_daemon_that_is_not_there_is_a_connection_error():
+    from langsmith.sandbox import SandboxClient, SandboxConnectionError
+    with SandboxClient(api_endpoint="http://127.0.0.1:9/v2/sandboxes", max_retries=0) as lost, pytest.raises(SandboxConnectionError):
+        lost.list_sandboxes()
 
 
 def test_async_client(daemon):

@@ -1,0 +1,52 @@
+#include "runtime/native/gate_state.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/unique_fd.h"
+
+namespace cay::runtime {
+namespace {
+
+constexpr off_t kMost = 2 << 20;
+
+}  // namespace
+
+std::string gate_goes_by(const std::string& data) {
+  // The directory is the gate's user's, who is not believed: it may be no file at all.
+  const UniqueFd fd(::open((data + "/gate/lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat info{};
+  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > kMost) return {};
+  std::string out(static_cast<std::size_t>(info.st_size), '\0');
+  const ssize_t got = ::pread(fd.get(), out.data(), out.size(), 0);
+  out.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return out;
+}
+
+core::Feature gate_feature(const std::string& data, const std::string& wanted) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = data + "/gate/gate.sock";
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  bool answers = false;
+  if (fd && path.size() < sizeof address.sun_path) {
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    answers = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
+  if (!answers) {
+    return {"gate", false, std::string("does not answer (") + std::strerror(errno) + ")", "what sandboxes send out waits for it",
+            "see " + data + "/gate.log; cay serve starts it, or the unit cay-gate"};
+  }
+  const std::string told = gate_goes_by(data);
+  if (wanted.empty() || told.empty() || told == wanted) return {"gate", true, "serves", "", ""};
+  return {"gate", false, "serves, by other settings (network, mirrors) than the daemon's, or as another release", "what it began with holds",
+          "systemctl restart cay-gate (without units: start cay serve again); what is open through it is reset"};
+}
+
+}  // namespace cay::runtime

@@ -1,0 +1,35 @@
+"""What bench/measure.py says of the promises with figures."""
+import sys
+
+from harness import ROOT
+
+sys.path.insert(0, str(ROOT / "bench"))
+import measure  # noqa: E402
+
+LINK = "  through its link: GET of 256 MiB"
+
+
+def rows(wake=12.0, added=0.1, share=0.8):
+    return [{"name": "wake of a stopped sandbox (/bin/true)", "p50": wake, "p99": 99.0},
+            {"name": LINK, "added_p50_ms": added, "share": share}, {"name": "pause", "p50": 1000.0}]
+
+
+def test_a_figure_is_held_to_its_promise():
+    lines, kept = measure.judged(rows())
+    assert kept and len(lines) == 3 and all(line.endswith(": kept") for line in lines)
+    for wrong in (rows(wake=40.1), rows(added=0.31), rows(share=0.59)):
+        lines, kept = measure.judged(wrong)
+        assert not kept and [line.endswith("NOT KEPT") for line in lines].count(True) == 1, lines
+    assert measure.judged([]) == ([], True)  # `--services` alone, say
+
+
+def test_the_promises_are_those_of_spec():
+    spec = (ROOT / "SPEC.md").read_text()
+    line = {number: next(line for line in spec.splitlines() if line.startswith(f"| {number} |")) for number, *_ in measure.PROMISES}
+    assert "at most 40 ms" in line["L22"] and "at most 0.3 ms" in line["L31"] and "60 %" in line["L31"]
+
+
+def test_the_figures_have_those_names():
+    bench = (ROOT / "bench/bench.py").read_text()
+    assert '"wake of a stopped sandbox (/bin/true)"' in bench
+    assert "  through its link" in bench and "GET of 256 MiB" in bench
