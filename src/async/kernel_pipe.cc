@@ -23,7 +23,7 @@ std::vector<Spare>& spares() {
 }  // namespace
 
 KernelPipe::KernelPipe(KernelPipe&& other) noexcept
-    : out_(std::move(other.out_)), in_(std::move(other.in_)), held_(std::exchange(other.held_, 0)) {}
+    : out_(std::move(other.out_)), in_(std::move(other.in_)), held_(std::exchange(other.held_, 0)), whole_(other.whole_) {}
 
 KernelPipe& KernelPipe::operator=(KernelPipe&& other) noexcept {
   if (this != &other) {
@@ -31,6 +31,7 @@ KernelPipe& KernelPipe::operator=(KernelPipe&& other) noexcept {
     out_ = std::move(other.out_);
     in_ = std::move(other.in_);
     held_ = std::exchange(other.held_, 0);
+    whole_ = other.whole_;
   }
   return *this;
 }
@@ -38,7 +39,7 @@ KernelPipe& KernelPipe::operator=(KernelPipe&& other) noexcept {
 KernelPipe::~KernelPipe() { let_go(); }
 
 void KernelPipe::let_go() {
-  if (out_ && held_ == 0 && spares().size() < kSpare) spares().push_back({std::move(out_), std::move(in_)});
+  if (out_ && whole_ && held_ == 0 && spares().size() < kSpare) spares().push_back({std::move(out_), std::move(in_)});
   out_.reset();
   in_.reset();
   held_ = 0;
@@ -48,15 +49,14 @@ Result<KernelPipe> KernelPipe::make() {
   if (auto& kept = spares(); !kept.empty()) {
     Spare one = std::move(kept.back());
     kept.pop_back();
-    return KernelPipe(std::move(one.out), std::move(one.in));
+    return KernelPipe(std::move(one.out), std::move(one.in), true);
   }
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     return Error{Code::kExhausted, "no_descriptors", "no more files can be opened: some connections have to end first", errno};
   }
-  KernelPipe pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-  ::fcntl(ends[1], F_SETPIPE_SZ, kSlots);  // a smaller one is slower, and as good
-  return pipe;
+  const bool whole = ::fcntl(ends[1], F_SETPIPE_SZ, kSlots) >= kSlots;  // a smaller one is slower, and as good
+  return KernelPipe(UniqueFd(ends[0]), UniqueFd(ends[1]), whole);
 }
 
 ssize_t KernelPipe::take(int socket, std::size_t most) {

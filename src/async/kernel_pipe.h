@@ -31,11 +31,12 @@ class KernelPipe {
   ssize_t give(int socket);
 
  private:
-  KernelPipe(UniqueFd out, UniqueFd in) : out_(std::move(out)), in_(std::move(in)) {}
+  KernelPipe(UniqueFd out, UniqueFd in, bool whole) : out_(std::move(out)), in_(std::move(in)), whole_(whole) {}
   void let_go();
 
   UniqueFd out_, in_;
   std::size_t held_ = 0;
+  bool whole_ = false;  // of full size: the user's share of pipes was not used up when it was made, and it is worth keeping
 };
 
 }  // namespace cay

@@ -16,6 +16,9 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "port_not_in_policy") return "its policy has that host at other ports";
   if (line.reason == "private_address") return "a private, local or reserved address";
   if (line.reason == "names_no_host" || line.reason == "not_tls" || line.reason == "not_http") return "its first bytes name no host";
+  if (line.reason == "said_too_little") return "it ended, or 10 s passed, before its first bytes named a host";
+  if (line.reason == "lookup_failed") return "this host's resolver failed";
+  if (line.reason == "gate_failed") return "the gate ran out of descriptors, memory or ports";
   if (line.reason == "name_not_found") return "the name has no address";
   if (line.reason == "unreachable") return "no way there from this host";
   if (line.reason == "refused_by_host") return "nothing listens there";

@@ -22,8 +22,9 @@ std::string remedy_for(const NetworkDecision& decision) {
   const bool six = host.find(':') != std::string::npos;
   const std::string at = decision.port == 0 ? host : (six ? "[" + host + "]" : host) + ":" + std::to_string(decision.port);
   const std::string& why = decision.reason;
-  if (decision.allowed) return "";
-  if (why == "not_in_policy" || why == "port_not_in_policy" || why == "not_tls" || why == "not_http" || why == "names_no_host") {
+  if (decision.allowed || host.find('\\') != std::string::npos) return "";  // such a name is no host's
+  if (why == "not_in_policy" || why == "port_not_in_policy" || why == "not_tls" || why == "not_http" || why == "names_no_host" ||
+      why == "said_too_little") {
     return "cay net SANDBOX --policy open, from its next start; or, for every sandbox, add \"" + at + "\" to network.hosts in the daemon's settings";
   }
   if (why == "private_address") {

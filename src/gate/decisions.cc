@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <iterator>
 
@@ -60,9 +61,7 @@ Decisions::Line Decisions::note(const What& what, UnixMillis now) {
     items_.splice(items_.end(), items_, found->second);
   } else {
     if (items_.size() >= kMost) {
-      by_line_.erase(line_of(items_.front()));
-      items_.pop_front();
-      ++forgotten_;
+      make_room();
     }
     items_.push_back(std::move(item));
     by_line_[line] = std::prev(items_.end());
@@ -72,6 +71,18 @@ Decisions::Line Decisions::note(const What& what, UnixMillis now) {
   kept.last_at = now;
   ++kept.count;
   return line;
+}
+
+// A sandbox may try new things for as long as it wants; what it got out must not go under in them. Lines that moved
+// bytes go only when they are more than half.
+void Decisions::make_room() {
+  const auto is_empty = [](const wire::DecisionMsg& item) { return item.sent_bytes == 0 && item.received_bytes == 0; };
+  const auto empty = static_cast<std::size_t>(std::ranges::count_if(items_, is_empty));
+  const bool among_empty = empty * 2 >= kMost;
+  const auto goes = std::ranges::find_if(items_, [&](const wire::DecisionMsg& item) { return is_empty(item) == among_empty; });
+  by_line_.erase(line_of(*goes));
+  items_.erase(goes);
+  ++forgotten_;
 }
 
 void Decisions::moved(const Line& line, std::uint64_t sent, std::uint64_t received) {

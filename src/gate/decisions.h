@@ -1,5 +1,5 @@
 // Decisions: what one sandbox tried and what became of it, counted by kind, in memory and in DATA/gate/ID.net. Both are bounded:
-// a sandbox that tries ever new things makes room by forgetting its oldest.
+// a sandbox that tries ever new things makes room by forgetting its oldest, first of those that moved nothing.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +39,7 @@ class Decisions {
 
  private:
   bool keeper_is_there() const;
+  void make_room();
 
   int directory_;
   std::string file_, keeper_;

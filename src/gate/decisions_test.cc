@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/unique_fd.h"
@@ -75,6 +76,30 @@ TEST_F(DecisionsTest, TheOldestMakesRoom) {
   EXPECT_EQ(got.items.size(), Decisions::kMost);
   EXPECT_EQ(got.forgotten, 10U);
   EXPECT_EQ(got.items.front().host, "h10");
+}
+
+TEST_F(DecisionsTest, WhatMovedBytesDoesNotGoUnderInWhatDidNot) {
+  Decisions decisions(dir_.get(), "id", "packages");
+  const auto out = decisions.note({.host = "out.test", .address = "1.1.1.1", .port = 443, .allowed = true, .reason = {}}, 1);
+  decisions.moved(out, 1'000'000, 1);
+  for (std::size_t i = 0; i < 10 * Decisions::kMost; ++i) {
+    decisions.note({.host = "h" + std::to_string(i), .address = {}, .port = 0, .allowed = false, .reason = "not_in_policy"}, 2);
+  }
+  decisions.moved(out, 1, 0);
+  ASSERT_TRUE(decisions.write());
+  auto got = written();
+  EXPECT_EQ(got.items.front().host, "out.test");
+  EXPECT_EQ(got.items.front().sent_bytes, 1'000'001U);
+  // They are no more than half, or nothing new would be seen.
+  for (std::size_t i = 0; i < Decisions::kMost; ++i) {
+    const auto line = decisions.note({.host = "m" + std::to_string(i), .address = {}, .port = 443, .allowed = true, .reason = {}}, 3);
+    decisions.moved(line, 1, 1);
+  }
+  ASSERT_TRUE(decisions.write());
+  got = written();
+  EXPECT_NE(got.items.front().host, "out.test");
+  EXPECT_EQ(got.items.size(), Decisions::kMost);
+  EXPECT_GE(std::ranges::count_if(got.items, [](const auto& item) { return !item.allowed; }), static_cast<std::ptrdiff_t>(Decisions::kMost / 2 - 1));
 }
 
 TEST_F(DecisionsTest, AnotherGateGoesOnWithThem) {

@@ -13,6 +13,7 @@ namespace cay::gate {
 namespace {
 
 constexpr Millis kStreamIdle{10'000};
+constexpr Millis kAfterError{10};
 constexpr std::size_t kMostQuestion = 4096;
 constexpr std::size_t kMostAnswer = 65'535;
 
@@ -36,7 +37,11 @@ Task<std::string> read_exactly(Descriptor& from, std::size_t size) {
 
 asio::awaitable<void> Door::answer_datagrams(std::size_t which) {
   Descriptor& at = sockets_[which];
-  for (;;) {
+  for (int in_a_row = 0;; ++in_a_row) {
+    if (in_a_row >= kMostInARow) {
+      in_a_row = 0;
+      co_await give_way();
+    }
     char buffer[1500];
     Asker asker;
     const ssize_t got = ::recvfrom(at.native_handle(), buffer, sizeof buffer, 0, reinterpret_cast<sockaddr*>(&asker.at), &asker.size);
@@ -44,7 +49,10 @@ asio::awaitable<void> Door::answer_datagrams(std::size_t which) {
       co_await readable(at);
       continue;
     }
-    if (got < 0) continue;  // an error that an earlier answer met
+    if (got < 0) {  // an error that an earlier answer met; or one that stays
+      co_await sleep_for(kAfterError);
+      continue;
+    }
     if (questions_ >= kMostQuestions) continue;  // it asks again
     children_.spawn(answer_datagram(which, std::string(buffer, static_cast<std::size_t>(got)), asker));
   }
@@ -95,7 +103,7 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
   };
   if (!question->plain || !policy_.may_resolve(question->name)) co_return refuse("not_in_policy");
   if (question->klass != kDnsInternet || !address) co_return encode_answer(*question, out, room);  // there is nothing of that type
-  auto found = co_await house_.resolver.resolve(question->name);
+  auto found = co_await house_.resolver.resolve(question->name, this);
   if (found.outcome == Resolved::Outcome::kFailed) {
     out.code = DnsCode::kServer;
     co_return encode_answer(*question, out, room);
@@ -104,8 +112,15 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
     out.code = DnsCode::kNoName;
     co_return encode_answer(*question, out, room);
   }
+  bool known = true;
   for (const IpAddress& one : found.addresses) {
-    if (house_.reachable.may_dial(one)) out.addresses.push_back(one);
+    const auto may = house_.reachable.look_at(one);
+    if (may == Reachable::May::kDial) out.addresses.push_back(one);
+    if (may == Reachable::May::kUnknown) known = false;
+  }
+  if (out.addresses.empty() && !known) {  // our own failure, which is no policy's
+    out.code = DnsCode::kServer;
+    co_return encode_answer(*question, out, room);
   }
   if (out.addresses.empty()) co_return refuse("private_address");
   // What this host cannot reach is no help inside: an IPv6 address on a host without IPv6.

@@ -34,6 +34,13 @@ void put32(std::string& out, std::uint32_t value) {
   put16(out, value & 0xffff);
 }
 
+// In words that cannot be taken for another name's when they are shown: no dot, quote or line break of a label's own.
+void put_escaped(std::string& out, char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  out += '\\';
+  for (const int unit : {100, 10, 1}) out += static_cast<char>('0' + byte / unit % 10);
+}
+
 // Reads a name without compression; false: broken.
 bool read_name(std::string_view bytes, std::size_t& at, DnsQuestion& out) {
   const std::size_t begin = at;
@@ -45,8 +52,12 @@ bool read_name(std::string_view bytes, std::size_t& at, DnsQuestion& out) {
     if (!out.name.empty()) out.name += '.';
     for (char c : bytes.substr(at, length)) {
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-      if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_')) out.plain = false;
-      out.name += c;
+      if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_') {
+        out.name += c;
+      } else {
+        out.plain = false;
+        put_escaped(out.name, c);
+      }
     }
     at += length;
   }

@@ -15,7 +15,7 @@ namespace cay::gate {
 struct DnsQuestion {
   std::uint16_t id = 0;
   bool recursion_desired = false;
-  std::string name;      // lower case, without the last dot; "" for the root
+  std::string name;      // lower case, without the last dot; "" for the root; bytes that are not plain as \DDD (RFC 1035, 5.1)
   bool plain = true;     // only letters, digits, '-' and '_' in its labels: others mean nothing to the policy
   std::uint16_t type = 0;
   std::uint16_t klass = 0;

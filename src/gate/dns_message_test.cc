@@ -35,6 +35,16 @@ TEST(DnsTest, ReadsAQuestion) {
   EXPECT_EQ(parse_question(question("a"))->room, 512U);
 }
 
+TEST(DnsTest, ANameInDisguiseIsShownAsWhatItIs) {
+  std::string asked = question("pypi-org");
+  asked[17] = '.';  // one label with a dot in it
+  const auto got = parse_question(asked);
+  ASSERT_TRUE(got);
+  EXPECT_FALSE(got->plain);
+  EXPECT_EQ(got->name, "pypi\\046org");
+  EXPECT_EQ(parse_question(question("a\", \"b\n\x1b\xe2"))->name, "a\\034\\044\\032\\034b\\010\\027\\226");
+}
+
 TEST(DnsTest, EveryCutOfAQuestionIsRefused) {
   const std::string whole = question("www.example.com");
   for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_FALSE(parse_question(whole.substr(0, size))) << size;

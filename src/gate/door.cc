@@ -2,7 +2,9 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <exception>
 
 #include "async/deadline.h"
 
@@ -21,16 +23,31 @@ Door::Door(House& house, const std::string& sandbox_id, const std::string& polic
       policy_name_(policy),
       decisions_(house.directory, sandbox_id, policy),
       written_(house.loop),
+      moves_(house.loop),
       children_(house.loop) {
   for (UniqueFd& fd : sockets) sockets_.emplace_back(house.loop, fd.release());
 }
 
+bool Door::has_room(std::size_t own, std::size_t all, std::size_t most, std::size_t doors) {
+  if (own >= kMostConnections || all >= most) return false;
+  return all < most - most / 4 || own < most / 4 / std::max<std::size_t>(doors, 1);
+}
+
 asio::awaitable<void> Door::run() {
+  const Counted counted(house_.doors);
   for (std::size_t i = 0; i + 1 < sockets_.size(); i += kPerFamily) {
     children_.spawn(accept_all(i));
     children_.spawn(answer_datagrams(i + 1));
   }
-  co_await children_.until(keep_written());
+  children_.spawn(tell_all());
+  std::exception_ptr failure;
+  try {
+    co_await children_.until(keep_written());
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (decisions_.dirty()) static_cast<void>(decisions_.write());  // what was open has told what it moved
+  if (failure) std::rethrow_exception(failure);
 }
 
 asio::awaitable<void> Door::keep_written() {
@@ -52,7 +69,11 @@ void Door::note(const Decisions::What& what, Decisions::Line* line) {
 
 asio::awaitable<void> Door::accept_all(std::size_t which) {
   Descriptor& at = sockets_[which];
-  for (;;) {
+  for (int in_a_row = 0;; ++in_a_row) {
+    if (in_a_row >= kMostInARow) {
+      in_a_row = 0;
+      co_await give_way();
+    }
     UniqueFd fd(::accept4(at.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd && errno == EAGAIN) {
       co_await readable(at);
@@ -65,7 +86,7 @@ asio::awaitable<void> Door::accept_all(std::size_t which) {
     if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!fd) co_return;
     on_close(fd.get(), OnClose::kReset);
-    if (connections_ >= kMostConnections) {
+    if (!has_room(connections_, house_.connections, house_.most_connections, house_.doors)) {
       note({.host = "*", .address = {}, .port = 0, .allowed = false, .reason = "too_many_connections"});
       continue;
     }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,18 +27,31 @@ struct House {
   Reachable reachable;
   Resolver resolver;
   PipePool pipes;
+  std::size_t most_connections = 0;  // of all doors: as many as there are descriptors for
+  std::size_t connections = 0, doors = 0;
 };
 
 class Door {
  public:
   static constexpr std::size_t kMostConnections = 4096;
+  static constexpr std::size_t kDescriptorsOfOne = 6;  // of a connection: its two sockets, and a pipe each way
   static constexpr std::size_t kMostQuestions = 128;  // being answered at once
 
   // `sockets` as wire::Lent tells.
   Door(House& house, const std::string& sandbox_id, const std::string& policy, std::vector<UniqueFd> sockets);
 
+  // Whether one more connection may come: a sandbox with many must not use up the descriptors of those with few. The
+  // last quarter of all is for doors that have less than their share of it.
+  static bool has_room(std::size_t own, std::size_t all, std::size_t most, std::size_t doors);
+
   // Serves until it is cancelled; what is open is then reset.
   asio::awaitable<void> run();
+
+  // Bytes of an open connection, and those that its line was told of.
+  struct Moving {
+    Decisions::Line line;
+    std::uint64_t sent = 0, received = 0, told_sent = 0, told_received = 0;
+  };
 
  private:
   // door.cc
@@ -50,8 +64,17 @@ class Door {
   struct Verdict {
     Endpoint to;
     std::string host;
-    std::string refused;  // why; empty: go on
+    std::string reason;    // why not; empty: go on
+    bool refused = false;  // by a rule; else it failed
+    void refuse(const char* why) {
+      reason = why;
+      refused = true;
+    }
   };
+  class Telling;
+  void tell(Moving& moving);
+  asio::awaitable<void> tell_all();
+  void look_at(Verdict& verdict) const;
   asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
   asio::awaitable<Verdict> by_first_bytes(Descriptor& guest, Endpoint meant, Proof proof, std::string& first);
   asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first);
@@ -73,6 +96,8 @@ class Door {
   Names names_;
   Decisions decisions_;
   Event written_;  // there is something to write
+  std::set<Moving*> moving_;
+  Event moves_;    // there is one
   Scope children_;
   std::size_t connections_ = 0;
   std::size_t questions_ = 0;

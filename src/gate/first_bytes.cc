@@ -137,6 +137,8 @@ Shown read_request_head(std::string_view bytes) {
   // A target with a host of its own would be believed before the Host header by some servers; CONNECT asks for a tunnel.
   if (line.size() <= blank + 1 || (line[blank + 1] != '/' && line[blank + 1] != '*') || method == "CONNECT") return {State::kOther, {}};
   if (line.find(' ', blank + 1) != line.rfind(' ')) return {State::kOther, {}};
+  // A lone CR or LF ends the line for some servers, and what follows is then a header.
+  if (!std::ranges::all_of(line, [](char c) { return c >= ' ' && c != 0x7f; })) return {State::kOther, {}};
   std::optional<std::string_view> host;
   std::string_view rest = head.substr(std::min(head.size(), line.size() + 2));
   while (!rest.empty()) {
@@ -148,7 +150,8 @@ Shown read_request_head(std::string_view bytes) {
       return {State::kOther, {}};
     }
     const std::size_t colon = field.find(':');
-    if (colon == std::string_view::npos || colon == 0 || field[colon - 1] == ' ' || field[colon - 1] == '\t') return {State::kOther, {}};
+    if (colon == std::string_view::npos || colon == 0) return {State::kOther, {}};
+    if (!std::ranges::all_of(field.substr(0, colon), [](char c) { return c > ' ' && c < 0x7f; })) return {State::kOther, {}};
     if (!std::ranges::equal(field.substr(0, colon), std::string_view("host"), {}, lower)) continue;
     if (host) return {State::kOther, {}};
     std::string_view value = field.substr(colon + 1);

@@ -15,8 +15,10 @@ namespace cay::gate {
 namespace {
 
 constexpr Millis kDialLimit{10'000};
+constexpr Millis kTellEvery{1'000};
 constexpr Millis kFirstBytesLimit{10'000};
 constexpr std::uint16_t kDnsPort = 53;
+constexpr const char* kOurFailure = "gate_failed";
 
 Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
   for (;;) {
@@ -53,8 +55,9 @@ asio::awaitable<bool> send_all(Descriptor& to, std::string bytes) {
 struct Both {
   Both(Descriptor inside, Descriptor outwards) : guest(std::move(inside)), outside(std::move(outwards)) {}
   Descriptor guest, outside;
-  std::uint64_t sent = 0, received = 0;
+  Door::Moving moved;
   bool broken = false;
+  bool starved = false;  // ... by this process, which had no pipe
 };
 
 enum class Way { kOut, kBack };
@@ -65,14 +68,20 @@ asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pip
   Descriptor& to = way == Way::kOut ? both->outside : both->guest;
   auto end = PumpEnd::kBroken;
   try {
-    end = co_await pump(from, to, pipes, way == Way::kOut ? both->sent : both->received);
+    end = co_await pump(from, to, pipes, way == Way::kOut ? both->moved.sent : both->moved.received);
   } catch (const boost::system::system_error&) {
     if (!both->broken) throw;
   }
   if (end == PumpEnd::kFinished || both->broken) co_return;
   both->broken = true;
+  both->starved = end == PumpEnd::kStarved;
   both->guest.cancel();
   both->outside.cancel();
+}
+
+// Of descriptors, memory, or this host's own ports: nothing that the other side or a policy did.
+bool is_our_failure(int err) {
+  return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS || err == EADDRNOTAVAIL || err == EAGAIN;
 }
 
 bool is_own(const IpAddress& address) {
@@ -82,8 +91,49 @@ bool is_own(const IpAddress& address) {
 
 }  // namespace
 
+// What a connection moves is told while it lives, and at its end, whatever that is.
+class Door::Telling {
+ public:
+  Telling(Door& door, Moving& moving) : door_(door), moving_(moving) {
+    door_.moving_.insert(&moving_);
+    door_.moves_.set();
+  }
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
+  ~Telling() {
+    door_.tell(moving_);
+    door_.moving_.erase(&moving_);
+  }
+
+ private:
+  Door& door_;
+  Moving& moving_;
+};
+
+void Door::tell(Moving& moving) {
+  const std::uint64_t sent = moving.sent - moving.told_sent;
+  const std::uint64_t received = moving.received - moving.told_received;
+  if (sent == 0 && received == 0) return;
+  decisions_.moved(moving.line, sent, received);
+  moving.told_sent = moving.sent;
+  moving.told_received = moving.received;
+  written_.set();
+}
+
+asio::awaitable<void> Door::tell_all() {
+  for (;;) {
+    if (moving_.empty()) {
+      moves_.reset();
+      co_await moves_.wait();
+    }
+    co_await sleep_for(kTellEvery);
+    for (Moving* one : moving_) tell(*one);
+  }
+}
+
 asio::awaitable<void> Door::serve(UniqueFd fd) {
   const Counted counted(connections_);
+  const Counted of_all(house_.connections);
   const auto meant = original_destination(fd.get());
   if (!meant || is_own(meant->address)) co_return;  // somebody inside found the gate's own port: nothing is there
   tune(fd.get());
@@ -94,8 +144,8 @@ asio::awaitable<void> Door::serve(UniqueFd fd) {
   }
   std::string first;
   auto verdict = co_await decide(guest, *meant, first);
-  if (!verdict.refused.empty()) {
-    note({.host = verdict.host, .address = verdict.to.address.text(), .port = meant->port, .allowed = false, .reason = verdict.refused});
+  if (!verdict.reason.empty()) {
+    note({.host = verdict.host, .address = verdict.to.address.text(), .port = meant->port, .allowed = !verdict.refused, .reason = verdict.reason});
     co_return;
   }
   co_await connect(std::move(guest), std::move(verdict), std::move(first));
@@ -106,7 +156,7 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
   const auto names = names_.of(meant.address);
   if (policy_.reaches_everything()) {
     if (!names.empty()) out.host = names.front();
-    if (!house_.reachable.may_dial(meant.address)) out.refused = "private_address";
+    look_at(out);
     co_return out;
   }
   // An address that the operator lists by itself, or a name that needs to show nothing.
@@ -116,13 +166,13 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
     const auto proof = policy_.reach(candidate, meant.port);
     if (!proof || *proof != Proof::kNone) continue;
     out.host = candidate;
-    if (!house_.reachable.may_dial(meant.address)) out.refused = "private_address";
+    look_at(out);
     co_return out;
   }
   const auto proof = policy_.proof_at(meant.port);
   if (!proof || *proof == Proof::kNone) {
     if (!names.empty()) out.host = names.front();
-    out.refused = names.empty() ? "not_in_policy" : "port_not_in_policy";
+    out.refuse(names.empty() ? "not_in_policy" : "port_not_in_policy");
     co_return out;
   }
   auto shown = co_await by_first_bytes(guest, meant, *proof, first);
@@ -135,28 +185,38 @@ asio::awaitable<Door::Verdict> Door::by_first_bytes(Descriptor& guest, Endpoint 
   auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
   if (!shown || shown->state != Shown::State::kName) {
     const bool nobody = shown && shown->state == Shown::State::kNone;
-    out.refused = nobody ? "names_no_host" : proof == Proof::kTls ? "not_tls" : "not_http";
+    out.refuse(!shown ? "said_too_little" : nobody ? "names_no_host" : proof == Proof::kTls ? "not_tls" : "not_http");
     co_return out;
   }
   out.host = shown->host;
   if (!policy_.reach(out.host, meant.port)) {
-    out.refused = "not_in_policy";
+    out.refuse("not_in_policy");
     co_return out;
   }
   // An address that this name was not found at (or not by this gate) is not dialled: one of the name's own is.
   const auto names = names_.of(meant.address);
   if (std::ranges::find(names, out.host) == names.end()) {
-    auto found = co_await house_.resolver.resolve(out.host);
-    const auto fit = std::ranges::find_if(found.addresses, [&](const IpAddress& one) { return house_.reachable.may_dial(one); });
-    if (fit == found.addresses.end()) {
-      out.refused = found.addresses.empty() ? "name_not_found" : "private_address";
+    auto found = co_await house_.resolver.resolve(out.host, this);
+    if (found.addresses.empty()) {
+      out.reason = found.outcome == Resolved::Outcome::kFailed ? "lookup_failed" : "name_not_found";
       co_return out;
     }
     const bool same = std::ranges::find(found.addresses, meant.address) != found.addresses.end();
-    if (!same) out.to.address = *fit;
+    if (!same) {
+      const auto fit = std::ranges::find_if(found.addresses, [&](const IpAddress& one) { return house_.reachable.look_at(one) == Reachable::May::kDial; });
+      out.to.address = fit != found.addresses.end() ? *fit : found.addresses.front();
+    }
   }
-  if (!house_.reachable.may_dial(out.to.address)) out.refused = "private_address";
+  look_at(out);
   co_return out;
+}
+
+void Door::look_at(Verdict& verdict) const {
+  switch (house_.reachable.look_at(verdict.to.address)) {
+    case Reachable::May::kDial: return;
+    case Reachable::May::kNot: verdict.refuse("private_address"); return;
+    case Reachable::May::kUnknown: verdict.reason = kOurFailure; return;
+  }
 }
 
 asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::string first) {
@@ -164,24 +224,27 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
   Decisions::What what{.host = verdict.host, .address = verdict.to.address.text(), .port = verdict.to.port, .allowed = true, .reason = {}};
   if (!dialled) {
     const int err = dialled.error().os_errno;
-    what.reason = dialled.error().code == Code::kDeadlineExceeded ? "no_answer" : err == ECONNREFUSED ? "refused_by_host" : "unreachable";
+    what.reason = dialled.error().code == Code::kDeadlineExceeded ? "no_answer" : err == ECONNREFUSED ? "refused_by_host" : is_our_failure(err) ? kOurFailure : "unreachable";
     note(what);
     co_return;
   }
   on_close(dialled->get(), OnClose::kReset);
   tune(dialled->get());
   const auto both = std::make_shared<Both>(std::move(guest), Descriptor(house_.loop, dialled->release()));
-  Decisions::Line line;
-  note(what, &line);
-  both->sent = first.size();
+  note(what, &both->moved.line);
+  const Telling telling(*this, both->moved);
+  const std::size_t size = first.size();
   const bool opened = co_await send_all(both->outside, std::move(first));
   if (!opened) co_return;
+  both->moved.sent += size;
   Scope way_back(house_.loop);
   way_back.spawn(one_way(both, Way::kBack, house_.pipes));
   co_await one_way(both, Way::kOut, house_.pipes);
   co_await way_back.join();
-  decisions_.moved(line, both->sent, both->received);
-  written_.set();
+  if (both->starved) {
+    what.reason = kOurFailure;
+    note(what);
+  }
   if (both->broken) co_return;
   on_close(both->guest.native_handle(), OnClose::kFinish);
   on_close(both->outside.native_handle(), OnClose::kFinish);

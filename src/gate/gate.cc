@@ -9,13 +9,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <set>
 
 #include "async/deadline.h"
+#include "async/event.h"
 #include "async/spawn.h"
 #include "gate/door.h"
 #include "os/file.h"
@@ -35,12 +38,14 @@ constexpr Millis kLookEvery{250};
 constexpr Millis kGrace{1'500};     // without anybody who needs it
 constexpr Millis kFirstGrace{15'000};
 
-// Everything that any sandbox may hold is a descriptor here.
-void raise_descriptor_limit() {
+// Everything that any sandbox may hold is a descriptor here. How many connections that is enough for.
+std::size_t raise_descriptor_limit() {
+  constexpr std::size_t kOthers = 512;  // pipes that are kept, lookups, the sandboxes' own sockets
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return Door::kMostConnections;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+  return (std::max<std::size_t>(limit.rlim_max, 2 * kOthers) - kOthers) / Door::kDescriptorsOfOne;
 }
 
 asio::awaitable<void> wait_for_end(Descriptor& at) {
@@ -60,7 +65,7 @@ class Gate {
       : loop_(loop),
         config_(config),
         house_{loop.get_executor(), config.directory, std::make_shared<const std::vector<Rule>>(std::move(rules)),
-               Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool()},
+               Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool(), raise_descriptor_limit()},
         children_(loop.get_executor()) {}
 
   Result<void> begin() {
@@ -124,7 +129,14 @@ class Gate {
       auto fd = connect_to(id);
       if (!fd && fd.error().os_errno != ECONNREFUSED && fd.error().os_errno != EAGAIN) break;
       if (fd) {
-        co_await serve(id, *std::move(fd));
+        std::exception_ptr failure;
+        try {
+          co_await serve(id, *std::move(fd));
+        } catch (...) {
+          failure = std::current_exception();
+        }
+        if (is_cancellation(failure)) std::rethrow_exception(failure);
+        if (failure) std::fprintf(stderr, "cay gate: a connection of sandbox %s failed within the gate\n", id.c_str());
         // A keeper that listens again under the same name is the sandbox's next start.
         tries = 0;
         if (::faccessat(config_.directory, (id + ".sock").c_str(), F_OK, 0) != 0) break;
@@ -165,10 +177,9 @@ class Gate {
     Door door(house_, id, lent->policy, std::move(message->fds));
     Scope serving(loop_.get_executor());
     serving.spawn(door.run());
-    ++doors_;
+    const Counted counted(doors_);
     auto end = wait_for_end(keeper);
     co_await serving.until(std::move(end));
-    --doors_;
   }
 
   // A daemon holds a connection for as long as it wants a gate.
@@ -177,6 +188,9 @@ class Gate {
     for (;;) {
       UniqueFd fd(::accept4(at.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!fd) {
+        if (errno != EAGAIN) {  // out of descriptors
+          co_await sleep_for(kRetry);
+        }
         co_await readable(at);
         continue;
       }
@@ -216,7 +230,6 @@ class Gate {
 }  // namespace
 
 int run_gate(const GateConfig& config) {
-  raise_descriptor_limit();
   std::vector<Rule> rules = package_rules();
   for (const std::string& text : config.settings.hosts) {
     auto more = parse_rules(text);

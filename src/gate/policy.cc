@@ -120,12 +120,13 @@ bool Reachable::listed(const IpAddress& address) const {
   return std::ranges::any_of(networks_, [&](const Network& network) { return network.contains(address); });
 }
 
-bool Reachable::may_dial(const IpAddress& address) const {
-  if (listed(address)) return true;
-  if (is_special(address)) return false;
+Reachable::May Reachable::look_at(const IpAddress& address) const {
+  if (listed(address)) return May::kDial;
+  if (is_special(address)) return May::kNot;
   const auto kind = os::route_kind(address);
-  // Unknown is no: an error must not open what a rule closes. No route: the dial itself will say so.
-  return kind && (*kind == os::RouteKind::kUnicast || *kind == os::RouteKind::kNone);
+  if (!kind) return May::kUnknown;
+  // No route: the dial itself will say so.
+  return *kind == os::RouteKind::kUnicast || *kind == os::RouteKind::kNone ? May::kDial : May::kNot;
 }
 
 }  // namespace cay::gate

@@ -57,8 +57,12 @@ class Reachable {
  public:
   explicit Reachable(std::vector<Network> networks) : networks_(std::move(networks)) {}
   bool listed(const IpAddress& address) const;
-  // Not special, and not this host's own; or listed.
-  bool may_dial(const IpAddress& address) const;
+  enum class May : std::uint8_t {
+    kDial,     // not special, and not this host's own; or listed
+    kNot,
+    kUnknown,  // the kernel could not be asked: not dialled either, and no rule says so
+  };
+  May look_at(const IpAddress& address) const;
 
  private:
   std::vector<Network> networks_;

@@ -1,6 +1,7 @@
 #include "gate/policy.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace cay::gate {
 namespace {
@@ -71,12 +72,26 @@ TEST(PolicyTest, ThePresetIsShownItsNames) {
 
 TEST(ReachableTest, SpecialRangesAreRefusedUnlessListed) {
   const Reachable reachable({*Network::parse("10.1.0.0/16"), *Network::parse("127.0.0.9")});
-  EXPECT_TRUE(reachable.may_dial(*IpAddress::parse("10.1.2.3")));
-  EXPECT_TRUE(reachable.may_dial(*IpAddress::parse("::ffff:10.1.2.3")));
-  EXPECT_TRUE(reachable.may_dial(*IpAddress::parse("127.0.0.9")));
+  EXPECT_EQ(reachable.look_at(*IpAddress::parse("10.1.2.3")), Reachable::May::kDial);
+  EXPECT_EQ(reachable.look_at(*IpAddress::parse("::ffff:10.1.2.3")), Reachable::May::kDial);
+  EXPECT_EQ(reachable.look_at(*IpAddress::parse("127.0.0.9")), Reachable::May::kDial);
   for (const char* text : {"10.2.0.1", "127.0.0.1", "169.254.169.254", "::1", "fe80::1", "fd00::1", "64:ff9b::a01:203", "2002:a01:203::", "0.0.0.0"}) {
-    EXPECT_FALSE(reachable.may_dial(*IpAddress::parse(text))) << text;
+    EXPECT_EQ(reachable.look_at(*IpAddress::parse(text)), Reachable::May::kNot) << text;
   }
+}
+
+TEST(ReachableTest, WhatTheKernelCannotBeAskedIsNoRefusal) {
+  const Reachable reachable({});
+  const IpAddress address = *IpAddress::parse("8.8.8.8");
+  ASSERT_EQ(reachable.look_at(*IpAddress::parse("10.0.0.1")), Reachable::May::kNot);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto without = reachable.look_at(address);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(without, Reachable::May::kUnknown);
+  EXPECT_EQ(reachable.look_at(address), Reachable::May::kDial) << "the control";
 }
 
 }  // namespace

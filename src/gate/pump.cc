@@ -4,9 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <optional>
 
@@ -15,7 +12,6 @@ namespace {
 
 constexpr std::size_t kChunk = 256 * 1024;
 constexpr int kPipeSize = 256 * 1024;
-constexpr int kChunksInARow = 16;  // then others on the loop have their turn
 
 }  // namespace
 
@@ -28,12 +24,12 @@ Result<Pipe> PipePool::take() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Error::from_errno(errno, "make a pipe");
   Pipe pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-  ::fcntl(ends[1], F_SETPIPE_SZ, kPipeSize);  // as far as the user's share of pipes goes
+  pipe.whole = ::fcntl(ends[1], F_SETPIPE_SZ, kPipeSize) >= kPipeSize;
   return pipe;
 }
 
 void PipePool::give_back(Pipe pipe) {
-  if (kept_.size() < kMostKept) kept_.push_back(std::move(pipe));
+  if (pipe.whole && kept_.size() < kMostKept) kept_.push_back(std::move(pipe));
 }
 
 asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, std::uint64_t& moved) {
@@ -43,7 +39,7 @@ asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes,
   for (;;) {
     if (!pipe) {
       auto taken = pipes.take();
-      if (!taken) co_return PumpEnd::kBroken;
+      if (!taken) co_return PumpEnd::kStarved;
       pipe = *std::move(taken);
     }
     const ssize_t got = ::splice(from.native_handle(), nullptr, pipe->write.get(), nullptr, kChunk, kFlags);
@@ -72,10 +68,9 @@ asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes,
       left -= static_cast<std::size_t>(done);
       moved += static_cast<std::uint64_t>(done);
     }
-    if (++in_a_row >= kChunksInARow) {
+    if (++in_a_row >= kMostInARow) {
       in_a_row = 0;
-      auto loop = co_await asio::this_coro::executor;
-      co_await asio::post(loop, asio::use_awaitable);
+      co_await give_way();
     }
   }
 }

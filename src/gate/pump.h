@@ -9,6 +9,7 @@ namespace cay::gate {
 
 struct Pipe {
   UniqueFd read, write;
+  bool whole = false;  // of full size: the user's share of pipes was not used up when it was made, and it is worth keeping
 };
 
 // A pipe is needed only while bytes are on their way: idle connections have none.
@@ -25,6 +26,7 @@ class PipePool {
 enum class PumpEnd : std::uint8_t {
   kFinished,  // the source ended, and the target was told so
   kBroken,    // either side broke
+  kStarved,   // this process has no pipe for it
 };
 
 // Until the source ends. `moved` counts.

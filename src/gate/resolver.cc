@@ -6,8 +6,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <boost/asio/this_coro.hpp>
+#include <exception>
 #include <span>
+
+#include "gate/counted.h"
 
 namespace cay::gate {
 namespace {
@@ -27,7 +29,8 @@ std::optional<IpAddress> address_of(const addrinfo& info) {
   return std::nullopt;
 }
 
-// On a thread of the pool.
+}  // namespace
+
 Resolved look_up(const std::string& name) {
   // Read again each time: the host's servers may change. No search list: a sandbox's name is a whole one.
   if (::res_init() == 0) {
@@ -52,25 +55,73 @@ Resolved look_up(const std::string& name) {
   return out;
 }
 
-}  // namespace
-
-asio::awaitable<Resolved> Resolver::resolve(std::string name) {
-  const auto found = entries_.find(name);
-  if (found != entries_.end() && found->second->good_until > std::chrono::steady_clock::now()) {
-    const auto entry = found->second;
-    co_await entry->done.wait();
-    co_return entry->result;
+asio::awaitable<Resolved> Resolver::resolve(std::string name, const void* asker) {
+  auto found = entries_.find(name);
+  if (found == entries_.end() || found->second->good_until <= std::chrono::steady_clock::now()) {
+    make_room();
+    found = entries_.insert_or_assign(name, std::make_shared<Entry>(loop_)).first;
   }
-  make_room();
-  const auto entry = std::make_shared<Entry>(loop_);
-  entries_[name] = entry;
-  auto work = [name] { return look_up(name); };
-  auto result = co_await run_on_pool(pool_, std::move(work));
-  entry->result = std::move(result);
+  const auto entry = found->second;
+  const Counted counted(entry->waiting);
+  // One that waits for another's turn may be looked up at ours.
+  if (!entry->begun) {
+    askers_[asker].asked.emplace_back(name, entry);
+    begin_some();
+  }
+  co_await entry->done.wait();
+  co_return entry->result;
+}
+
+// The next after the last that has something to ask, and does not ask too much already.
+Resolver::Askers::iterator Resolver::next_asker() {
+  const auto may = [](const Askers::value_type& one) { return !one.second.asked.empty() && one.second.running < kMostOfOne; };
+  const auto middle = askers_.upper_bound(last_);
+  const auto behind = std::find_if(middle, askers_.end(), may);
+  if (behind != askers_.end()) return behind;
+  const auto before = std::find_if(askers_.begin(), middle, may);
+  return before != middle ? before : askers_.end();
+}
+
+void Resolver::begin_some() {
+  while (running_ < kThreads) {
+    const auto at = next_asker();
+    if (at == askers_.end()) return;
+    begin(at);
+  }
+}
+
+void Resolver::begin(Askers::iterator at) {
+  last_ = at->first;
+  auto [name, entry] = std::move(at->second.asked.front());
+  at->second.asked.pop_front();
+  if (entry->begun || entry->waiting == 0) {  // looked up at another's turn; or whoever asked is gone
+    const auto kept = entries_.find(name);
+    if (!entry->begun && kept != entries_.end() && kept->second == entry) entries_.erase(kept);
+    if (at->second.asked.empty() && at->second.running == 0) askers_.erase(at);
+    return;
+  }
+  entry->begun = true;
+  ++running_;
+  ++at->second.running;
+  lookups_.spawn(look(std::move(name), std::move(entry), at->first));
+}
+
+// Belongs to nobody who asks: they may leave, and others wait for the same name.
+asio::awaitable<void> Resolver::look(std::string name, std::shared_ptr<Entry> entry, const void* asker) {
+  try {
+    auto work = [this, name] { return how_(name); };
+    auto looking = run_on_pool(pool_, std::move(work));
+    entry->result = co_await std::move(looking);
+  } catch (const std::exception&) {
+    entry->result = {};
+  }
   const bool good = entry->result.outcome == Resolved::Outcome::kFound;
   entry->good_until = std::chrono::steady_clock::now() + (good ? std::chrono::seconds(kKeepSeconds) : kKeepFailure);
   entry->done.set();
-  co_return entry->result;
+  --running_;
+  const auto at = askers_.find(asker);
+  if (--at->second.running == 0 && at->second.asked.empty()) askers_.erase(at);
+  begin_some();
 }
 
 void Resolver::make_room() {

@@ -5,6 +5,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <cstring>
@@ -58,6 +60,11 @@ Task<UniqueFd> wait_connected(asio::any_io_executor loop, UniqueFd fd) {
 asio::awaitable<void> readable(Descriptor& at) { co_await at.async_wait(Descriptor::wait_read, asio::use_awaitable); }
 
 asio::awaitable<void> writable(Descriptor& at) { co_await at.async_wait(Descriptor::wait_write, asio::use_awaitable); }
+
+asio::awaitable<void> give_way() {
+  const auto loop = co_await asio::this_coro::executor;
+  co_await asio::post(loop, asio::use_awaitable);
+}
 
 std::optional<Endpoint> original_destination(int socket_fd) {
   sockaddr_storage at{};

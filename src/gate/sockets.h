@@ -21,6 +21,10 @@ struct Endpoint {
 asio::awaitable<void> readable(Descriptor& at);
 asio::awaitable<void> writable(Descriptor& at);
 
+// Lets the others on the loop have their turn: a guest that always has more to say must not keep it.
+asio::awaitable<void> give_way();
+inline constexpr int kMostInARow = 16;
+
 // Where the client wanted to go before the sandbox's rules redirected it; nullopt: it was not redirected.
 std::optional<Endpoint> original_destination(int socket_fd);
 

@@ -102,7 +102,9 @@ std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer
   if (!parts->authority.empty()) {
     head.target = std::string(parts->path) + (parts->query.empty() ? "" : "?") + std::string(parts->query);
   }
-  head.wants_websocket = list_has(head.headers.get("Connection").value_or(""), "upgrade") &&
+  // RFC 6455, section 4.1: a GET; and what follows its head is the new protocol's, not a body's.
+  const bool bare = head.method == "GET" && request.version() >= 11 && !coding && head.headers.get("Content-Length").value_or("0") == "0";
+  head.wants_websocket = bare && list_has(head.headers.get("Connection").value_or(""), "upgrade") &&
                          equals_ignoring_case(head.headers.get("Upgrade").value_or(""), "websocket");
   return head;
 }

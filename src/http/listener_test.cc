@@ -493,5 +493,20 @@ TEST(ListenerTest, ATakenPortIsSaidSo) {
   EXPECT_EQ(start("not an address", 0).error().reason, "bad_address");
 }
 
+// Who reads the body reads from the channel: it must not become another protocol's meanwhile.
+TEST(ListenerTest, ARequestWithABodyIsNoWebSocketAndCannotBecomeOne) {
+  TestServer server([](SharedExchange exchange) -> asio::awaitable<void> {
+    const std::string seen = exchange->head().wants_websocket ? "websocket" : "plain";
+    auto raw = co_await exchange->upgrade_raw({});
+    if (raw) co_return;
+    co_await exchange->respond(text(200, seen + " " + raw.error().reason));
+  });
+  const std::string asks = "Host: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n";
+  const auto seen = [&](const std::string& line, const std::string& more) { return body_of(ask(server.port(), line + " HTTP/1.1\r\n" + asks + more)); };
+  EXPECT_EQ(seen("GET /", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), "plain bad_upgrade");
+  EXPECT_EQ(seen("POST /", "Content-Length: 2\r\n\r\nab"), "plain bad_upgrade");
+  EXPECT_TRUE(ask(server.port(), "GET / HTTP/1.1\r\n" + asks + "Content-Length: 0\r\n\r\n").starts_with("HTTP/1.1 101 ")) << "the control";
+}
+
 }  // namespace
 }  // namespace cay::http

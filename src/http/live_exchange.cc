@@ -310,6 +310,8 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
 
 Task<std::unique_ptr<ByteStream>> LiveExchange::upgrade_raw(Headers headers) {
   if (channel_ == nullptr || answered_) co_return gone();
+  // Somebody may be reading the body: the channel must not go from under them.
+  if (!parser_.is_done()) co_return Error{Code::kInvalidArgument, "bad_upgrade", "a request with a body cannot change its protocol", 0};
   answered_ = true;
   upgraded_ = true;
   keep_alive_ = false;

@@ -18,7 +18,7 @@ struct NetworkDecision {
   std::string reason;       // why it was refused; of an allowed one, why it failed all the same
   std::uint64_t count = 0;
   UnixMillis first_at = 0, last_at = 0;
-  std::uint64_t sent_bytes = 0, received_bytes = 0;  // of connections that are over
+  std::uint64_t sent_bytes = 0, received_bytes = 0;  // of those that are open, as of the last second
 };
 
 struct NetworkReport {

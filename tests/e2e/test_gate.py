@@ -170,6 +170,63 @@ def test_special_and_own_addresses_are_refused_whatever_a_rule_says(policy, requ
     assert max(seconds) < slow(1)
 
 
+def test_open_connections_tell_what_they_moved_and_early_ends_are_no_refusals_by_a_rule(packages):
+    program = ("import socket, time\ns = socket.create_connection(('bulk.gate.test', 7001)); s.sendall(b'x' * 5000); n = 0\n"
+               "while n < 5000: n += len(s.recv(65536))\nprint('moved', flush=True)\ntime.sleep(600)")
+    before = next((item for item in packages.net()["items"] if (item["host"], item["port"]) == ("bulk.gate.test", 7001)), {"sent_bytes": 0, "received_bytes": 0})
+    command = packages.daemon.cli("exec", "-d", packages.name, "--", "python3", "-c", program).text.strip()
+
+    def told():
+        now = next((item for item in packages.net()["items"] if (item["host"], item["port"]) == ("bulk.gate.test", 7001)), before)
+        return (now["sent_bytes"] - before["sent_bytes"], now["received_bytes"] - before["received_bytes"]) == (5000, 5000)
+    try:
+        wait_until(told, "the bytes of an open connection", 20)
+    finally:
+        packages.daemon.cli("kill", packages.name, command)
+    packages.python(f"import socket; socket.create_connection(('{V4}', 443)).close()")
+    assert packages.line(host=V4, port=443, reason="said_too_little")["verdict"] == "refused"
+
+
+def test_a_name_cannot_be_shown_as_another(everything):
+    ask = ("import socket\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.settimeout(20)\n"
+           "u.sendto(bytes.fromhex('1234010000010000000000000870') + b'ypi.org' + bytes.fromhex('0000010001'), ('8.8.8.8', 53)); print(u.recv(512)[3] & 15)")
+    assert everything.python(ask).text == "3\n"
+    line = everything.line(host="pypi\\046org")
+    assert line["verdict"] == "refused" and line["remedy"] == ""
+
+
+def test_a_flood_of_questions_holds_up_nobody_else(packages, everything):
+    flood = ("import os, socket, time\nend = time.monotonic() + 6\nfor _ in range(3): os.fork()\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+             "u.connect(('8.8.8.8', 53))\nwhile time.monotonic() < end: u.send(b'x')")
+    command = everything.daemon.cli("exec", "-d", everything.name, "--", "python3", "-c", flood).text.strip()
+    for _ in range(3):
+        words, seconds = packages.attempt({"host": "allowed.gate.test", "port": 80, "kind": "http"})
+        assert words == ["hello allowed.gate.test"] and max(seconds) < slow(3)
+    everything.daemon.cli("kill", everything.name, command)
+
+
+def test_names_that_nobody_answers_hold_up_nobody_else(world, tmp_path, request):
+    (tmp_path / "resolv.conf").write_text(f"nameserver {V4}\n")
+    ask = ("import socket, time\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.connect(('8.8.8.8', 53))\n"
+           "for n in range(128): u.send(bytes.fromhex('123401000001000000000000') + b'\\x04s%03d\\x04gate\\x04test\\0\\0\\1\\0\\1' % n)\n"
+           "print('asked', flush=True); time.sleep(60)")
+    daemon = new_daemon(*world.settings)
+    daemon.prefix = ["unshare", "-m", "sh", "-c", f"mount --bind {world.directory}/hosts /etc/hosts && mount --bind {tmp_path}/resolv.conf /etc/resolv.conf "
+                     "&& exec \"$@\"", "sh"]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind((V4, 53))
+        silent.settimeout(slow(20))
+        daemon.start()
+        try:
+            asking, other = Box(daemon, "open"), Box(daemon, "packages")
+            daemon.cli("exec", "-d", asking.name, "--", "python3", "-c", ask)
+            assert b"gate" in silent.recv(512)
+            words, seconds = other.attempt({"host": "allowed.gate.test", "port": 80, "kind": "http"})
+            assert words == ["hello allowed.gate.test"] and max(seconds) < slow(3)
+        finally:
+            daemon.close(keep_log=request.session.testsfailed > 0)
+
+
 def test_other_programs_that_ask(packages):
     tried = 0
     for program, line in (("curl", "curl -sS -m 20 http://allowed.gate.test/"),

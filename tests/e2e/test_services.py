@@ -295,6 +295,24 @@ def test_smuggling_shapes_are_refused_both_ways(daemon, link, service):
     assert answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil").text == "ok"
 
 
+def test_a_request_with_a_body_becomes_no_websocket(daemon, link, service):
+    """What read the body would go on reading from a connection that is the WebSocket's by then."""
+    switch = "".join(f"%{byte:02x}" for byte in b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+
+    def first_line(framing, rest=b""):
+        with socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(30)) as sock, contextlib.suppress(ConnectionError):
+            sock.sendall((f"GET /answer?{switch} HTTP/1.1\r\nHost: {host_of(link)}\r\n{TOKEN}: {link['token']}\r\nConnection: Upgrade\r\n"
+                          f"Upgrade: websocket\r\n{framing}\r\n").encode())
+            got = sock.recv(65536)
+            for byte in rest:
+                sock.sendall(bytes([byte]))
+            return got.split(b"\r\n")[0]
+    for framing, rest in (("Transfer-Encoding: chunked\r\n", b"5\r\n"), ("Transfer-Encoding: chunked\r\n", b"0\r\n\r\n"), ("Content-Length: 10\r\n", b"0123456789")):
+        assert first_line(framing, rest) == b"HTTP/1.1 502 Bad Gateway", framing
+    assert seen(service.get("/headers"))[0] == "/headers", "the daemon lives"
+    assert first_line("").startswith(b"HTTP/1.1 101 "), "the control"
+
+
 # Says how many connections it has had, and takes one at a time.
 LONE = """
 import http.server
