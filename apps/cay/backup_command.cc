@@ -14,6 +14,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
 #include "disk_store.h"
@@ -25,7 +26,6 @@
 namespace cay::app {
 namespace {
 
-constexpr int kFailure = 125;
 constexpr int kFormat = 2;  // 2: with DATA/tls
 constexpr std::size_t kMaxFile = 1u << 30;
 
@@ -273,16 +273,8 @@ int backup_command(int argc, char** argv) {
   app.add_option("--data", options.data, "the data directory (default: that of the settings, else " + default_data_dir() + ")");
   app.add_flag("--without-snapshots", options.without_snapshots, "leave out what sandboxes boot from");
   app.add_option("FILE", options.file, "the file to make")->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : kFailure;
-  }
-  const auto say = [](const Error& error) {
-    std::fprintf(stderr, "cay backup: %s\n", error.message.c_str());
-    return kFailure;
-  };
+  if (const auto over = parse_words(app, argc, argv)) return *over;
+  const auto say = [](const Error& error) { return fail("cay backup", error); };
   if (::geteuid() != 0) return say({Code::kPermissionDenied, "needs_root", "disks hold files of every user: run it with sudo", 0});
   if (auto settled = settle_data_dir(options.config, options.data); !settled) return say(settled.error());
   if (::access(options.file.c_str(), F_OK) == 0) return say({Code::kAlreadyExists, "file_exists", options.file + " exists: choose another name", 0});

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
 #include "gate_process.h"
@@ -13,14 +14,8 @@
 namespace cay::app {
 namespace {
 
-constexpr int kFailure = 125;
-constexpr int kSettings = 3;
-constexpr int kDirectory = 4;
 
-int say(const Error& error) {
-  std::fprintf(stderr, "cay gate: %s\n", error.message.c_str());
-  return kFailure;
-}
+int say(const Error& error) { return fail("cay gate", error); }
 
 }  // namespace
 
@@ -39,13 +34,8 @@ int gate_command(int argc, char** argv) {
   app.add_option("--daemon-user", daemon, "the user that the daemon runs as");
   app.add_flag("--stop", stop, "end the gate of this data directory");
   app.add_option("--serve", serve)->group("");  // what it becomes itself: settings and directory are open already
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : kFailure;
-  }
-  if (!serve.empty()) return run_gate_guardian(kSettings, kDirectory, serve == "always" ? gate::Life::kAlways : gate::Life::kWhileNeeded);
+  if (const auto over = parse_words(app, argc, argv)) return *over;
+  if (!serve.empty()) return run_gate_guardian(serve == "always" ? gate::Life::kAlways : gate::Life::kWhileNeeded);
   Config config;
   if (!file.empty()) {
     if (auto loaded = load_config(file, config); !loaded) return say(loaded.error());

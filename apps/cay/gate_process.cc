@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,17 +19,19 @@
 #include <cstdio>
 #include <cstring>
 
+#include "command_line.h"
 #include "launcher/gate_directory.h"
 #include "launcher_process.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/unix_socket.h"
 #include "wire/tlv.h"
 
 namespace cay::app {
 namespace {
 
 constexpr uid_t kGateUid = 0x70000002;  // beside the daemon's own (data_dir.cc)
-constexpr int kFailure = 125;
+// What become_gate() leaves open for run_gate_guardian().
 constexpr int kSettings = 3;
 constexpr int kDirectory = 4;
 constexpr const char* kLock = "lock";
@@ -104,19 +105,7 @@ Result<DaemonUser> gate_user_of(const std::string& data) {
   return DaemonUser{info.st_uid, entry != nullptr ? entry->pw_gid : static_cast<gid_t>(info.st_uid), "uid " + std::to_string(info.st_uid)};
 }
 
-Result<UniqueFd> hold_gate(const std::string& data) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string path = data + "/gate/gate.sock";
-  if (path.size() >= sizeof address.sun_path) {
-    return Error{Code::kInvalidArgument, "path_too_long", "the data directory's path is too long for a socket: choose a shorter --data", 0};
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd) return Error::from_errno(errno, "socket");
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return Error::from_errno(errno, "connect to " + path);
-  return fd;
-}
+Result<UniqueFd> hold_gate(const std::string& data) { return os::connect_unix(data + "/gate/gate.sock"); }
 
 std::string gate_identity(const gate::Settings& settings) { return std::string(CAY_VERSION) + "\n" + wire::encode(settings); }
 
@@ -164,8 +153,7 @@ Result<void> start_gate(const GateOptions& options) {
     ::dup2(log.get(), 1);
     ::dup2(log.get(), 2);
     const Error error = become_gate(options, gate::Life::kWhileNeeded);
-    std::fprintf(stderr, "cay gate: %s\n", error.message.c_str());
-    ::_exit(kFailure);
+    ::_exit(fail("cay gate", error));
   }
   ::waitpid(middle, nullptr, 0);
   return {};
@@ -183,7 +171,7 @@ Result<void> stop_gate(const std::string& data) {
   return {};
 }
 
-int run_gate_guardian(int settings_fd, int directory_fd, gate::Life life) {
+int run_gate_guardian(gate::Life life) {
   ::prctl(PR_SET_NAME, "cay-gate", 0, 0, 0);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   ::umask(027);
@@ -193,21 +181,21 @@ int run_gate_guardian(int settings_fd, int directory_fd, gate::Life life) {
     std::fprintf(stderr, "cay gate: %s\n", what.c_str());
     return kFailure;
   };
-  const UniqueFd lock(::openat(directory_fd, kLock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
+  const UniqueFd lock(::openat(kDirectory, kLock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
   struct flock all = whole_file(F_WRLCK);
   if (!lock || ::fcntl(lock.get(), F_SETLK, &all) != 0) return complain("another gate serves this data directory");
   struct stat info{};
   std::string bytes;
-  if (::fstat(settings_fd, &info) == 0 && info.st_size <= kMostSettings) bytes.resize(static_cast<std::size_t>(info.st_size));
-  if (::pread(settings_fd, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return complain("its settings cannot be read");
+  if (::fstat(kSettings, &info) == 0 && info.st_size <= kMostSettings) bytes.resize(static_cast<std::size_t>(info.st_size));
+  if (::pread(kSettings, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return complain("its settings cannot be read");
   auto settings = wire::decode<gate::Settings>(bytes);
   if (!settings) return complain("its settings cannot be read");
-  ::close(settings_fd);
+  ::close(kSettings);
   // Where it cannot be written, the next `cay serve` takes this gate for another and replaces it: no harm but to what is open.
   const std::string identity = gate_identity(*settings);
   ::fchmod(lock.get(), 0640);  // of a former release it was 0600, and the daemon's group is to read it
   if (::ftruncate(lock.get(), 0) == 0) (void)!::pwrite(lock.get(), identity.data(), identity.size(), 0);
-  ::fcntl(directory_fd, F_SETFD, FD_CLOEXEC);
+  ::fcntl(kDirectory, F_SETFD, FD_CLOEXEC);
 
   sigset_t signals;
   sigemptyset(&signals);
@@ -224,7 +212,7 @@ int run_gate_guardian(int settings_fd, int directory_fd, gate::Life life) {
       if (::getppid() != guardian) ::_exit(kFailure);
       ::prctl(PR_SET_NAME, "cay-gate-w", 0, 0, 0);
       ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
-      ::_exit(gate::run_gate({*settings, directory_fd, life}));
+      ::_exit(gate::run_gate({*settings, kDirectory, life}));
     }
     int code = 0;
     if (!wait_for(worker, signals, code)) return code;

@@ -47,6 +47,6 @@ Result<void> start_gate(const GateOptions& options);
 Result<void> stop_gate(const std::string& data);
 
 // What become_gate() becomes: keeps one that serves alive. The exit code.
-int run_gate_guardian(int settings_fd, int directory_fd, gate::Life life);
+int run_gate_guardian(gate::Life life);
 
 }  // namespace cay::app

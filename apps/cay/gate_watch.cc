@@ -2,17 +2,16 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "runtime/native/gate_state.h"
+#include "watcher.h"
 
 namespace cay::app {
 namespace {
@@ -85,15 +84,8 @@ Result<UniqueFd> watch_gate(const GateOptions& options) {
   if (pid < 0) return Error::from_errno(errno, "fork the gate's watcher");
   if (pid > 0) return ours;
   ::setsid();  // a Ctrl-C is for the daemon, whose end is ours
-  ::prctl(PR_SET_NAME, "cay-watch-gate", 0, 0, 0);
-  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  ::signal(SIGCHLD, SIG_DFL);
-  constexpr int kPipe = 3;
-  ::dup3(::open("/dev/null", O_RDWR | O_CLOEXEC), 0, 0);
-  ::dup2(0, 1);
-  if (theirs.get() != kPipe) ::dup3(theirs.release(), kPipe, O_CLOEXEC);
-  ::syscall(SYS_close_range, kPipe + 1, ~0U, 0);
-  watch(options, kPipe);
+  become_watcher("cay-watch-gate", std::move(theirs));
+  watch(options, kDaemonPipe);
 }
 
 }  // namespace cay::app

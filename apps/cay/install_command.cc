@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
 #include "os/file.h"
@@ -25,14 +26,8 @@ namespace cay::app {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kFailure = 125;
 constexpr const char* kPackagedProgram = "/usr/bin/cay";
 constexpr const char* kDefaultData = "/var/lib/cay";
-
-int say(const char* verb, const Error& error) {
-  std::fprintf(stderr, "cay %s: %s\n", verb, error.message.c_str());
-  return kFailure;
-}
 
 // Runs a program of the host's to its end; its exit code, 127 if there is none.
 int run(std::vector<std::string> words, const std::string& output = {}) {
@@ -173,21 +168,16 @@ int install_command(int argc, char** argv) {
   Where to;
   app.add_option("--prefix", to.prefix, "where the program goes (PREFIX/bin/cay)")->capture_default_str();
   app.add_option("--root", to.root, "a tree to install into");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : kFailure;
-  }
+  if (const auto over = parse_words(app, argc, argv)) return *over;
   const bool machine = to.root.empty();
-  if (machine && ::geteuid() != 0) return say("install", {Code::kPermissionDenied, "needs_root", "it writes to /etc: run it with sudo", 0});
-  if (machine && from_package()) return say("install", {Code::kConflict, "from_package", "the Debian package is installed: upgrade that", 0});
+  if (machine && ::geteuid() != 0) return fail("cay install", {Code::kPermissionDenied, "needs_root", "it writes to /etc: run it with sudo", 0});
+  if (machine && from_package()) return fail("cay install", {Code::kConflict, "from_package", "the Debian package is installed: upgrade that", 0});
   if (machine && !has_systemd()) {
-    return say("install", {Code::kUnsupported, "no_systemd", "systemd does not run here: start it by hand, with `sudo cay serve` (docs/operator.md)", 0});
+    return fail("cay install", {Code::kUnsupported, "no_systemd", "systemd does not run here: start it by hand, with `sudo cay serve` (docs/operator.md)", 0});
   }
   auto done = put_files(to);
   if (done && machine) done = start_units();
-  if (!done) return say("install", done.error());
+  if (!done) return fail("cay install", done.error());
   std::printf("%s\n", machine ? "Cay serves. Settings: /etc/cay/cay.toml. Try: sudo cay run --rm -- uname -a" : "Installed; nothing was started.");
   return 0;
 }
@@ -207,23 +197,18 @@ int uninstall_command(int argc, char** argv) {
   auto* purge_too = app.add_flag("--purge", purged, "remove the data directory, the settings and the user, too");
   // Alone it would take the installed daemon away, which is another one's.
   app.add_option("--data", data, "the data directory, and nothing but that (default: that of the settings)")->needs(purge_too);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : kFailure;
-  }
-  if (::geteuid() != 0) return say("uninstall", {Code::kPermissionDenied, "needs_root", "run it with sudo", 0});
+  if (const auto over = parse_words(app, argc, argv)) return *over;
+  if (::geteuid() != 0) return fail("cay uninstall", {Code::kPermissionDenied, "needs_root", "run it with sudo", 0});
   // Of a directory that was named, the package's files are none of our business.
   if (purged && !data.empty() && from.root.empty()) {
     auto done = purge(data);
-    return done ? 0 : say("uninstall", done.error());
+    return done ? 0 : fail("cay uninstall", done.error());
   }
   if (from.root.empty() && from_package()) {
-    return say("uninstall", {Code::kConflict, "from_package", std::string("the Debian package is installed: apt-get ") + (purged ? "purge" : "remove") + " cay", 0});
+    return fail("cay uninstall", {Code::kConflict, "from_package", std::string("the Debian package is installed: apt-get ") + (purged ? "purge" : "remove") + " cay", 0});
   }
   auto done = uninstall(from, purged, data);
-  return done ? 0 : say("uninstall", done.error());
+  return done ? 0 : fail("cay uninstall", done.error());
 }
 
 }  // namespace cay::app

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/unique_fd.h"
+#include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
 #include "server/key_ring.h"
@@ -17,12 +18,8 @@
 namespace cay::app {
 namespace {
 
-constexpr int kFailure = 125;
 
-int say(const Error& error) {
-  std::fprintf(stderr, "cay key: %s\n", error.message.c_str());
-  return kFailure;
-}
+int say(const Error& error) { return fail("cay key", error); }
 
 // The file must stay the daemon's, though root may have edited it.
 Result<void> keep_owner(const std::string& dir, const std::string& file) {
@@ -102,12 +99,7 @@ int key_command(int argc, char** argv) {
   auto* show = app.add_subcommand("list", "names and tenants");
   auto* drop = app.add_subcommand("remove", "forget a key");
   drop->add_option("name", name, "the key's name")->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : kFailure;
-  }
+  if (const auto over = parse_words(app, argc, argv)) return *over;
   if (auto settled = settle_data_dir(config, dir); !settled) return say(settled.error());
   if (make->parsed()) return create(dir, name, tenant);
   if (show->parsed()) return list(dir);

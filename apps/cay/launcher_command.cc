@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
 #include "gate_process.h"
@@ -14,7 +15,6 @@
 namespace cay::app {
 namespace {
 
-constexpr int kFailure = 125;
 
 // A uid without an account has a group of the same number.
 gid_t group_of(uid_t uid) {
@@ -22,10 +22,7 @@ gid_t group_of(uid_t uid) {
   return entry != nullptr ? entry->pw_gid : uid;
 }
 
-int say(const Error& error) {
-  std::fprintf(stderr, "cay launcher: %s\n", error.message.c_str());
-  return kFailure;
-}
+int say(const Error& error) { return fail("cay launcher", error); }
 
 }  // namespace
 
@@ -53,12 +50,7 @@ int launcher_command(int argc, char** argv) {
   app.add_flag("--stop", stop, "end the running launcher of this data directory");
   app.add_flag("--hold-cgroup", hold, "only keep the cgroup it is started in (the unit cay-sandboxes)");
   app.add_flag("--detach", detach, "return once it serves");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : 2;
-  }
+  if (const auto over = parse_words(app, argc, argv, 2)) return *over;
   if (hold) return say(become_holder().error());
   if (!file.empty()) {
     Config config;

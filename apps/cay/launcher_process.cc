@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "os/unix_socket.h"
 
 extern "C" const char cay_launcher_blob[];
 extern "C" const char cay_launcher_blob_end[];
@@ -30,22 +30,6 @@ constexpr int kPollMs = 5;
 
 std::string socket_path(const std::string& data) { return data + "/run/launcher.sock"; }
 std::string log_path(const std::string& data) { return data + "/launcher.log"; }
-
-Result<UniqueFd> connect_to(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
-    return Error{Code::kInvalidArgument, "path_too_long",
-                 "the data directory's path is too long for a socket: choose a shorter --data", 0};
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd) return Error::from_errno(errno, "socket");
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return Error::from_errno(errno, "connect to " + path);
-  }
-  return fd;
-}
 
 Result<UniqueFd> launcher_image() {
   UniqueFd fd(::memfd_create("cay-launcher", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -100,7 +84,7 @@ Result<void> become(const std::vector<std::string>& args) {
 
 }  // namespace
 
-bool launcher_answers(const std::string& data) { return connect_to(socket_path(data)).has_value(); }
+bool launcher_answers(const std::string& data) { return os::connect_unix(socket_path(data)).has_value(); }
 
 Result<void> start_launcher(const LauncherOptions& options) {
   if (launcher_answers(options.data)) return {};
@@ -158,7 +142,7 @@ Result<void> start_launcher(const LauncherOptions& options) {
 }
 
 Result<void> await_adoption(const std::string& data) {
-  CAY_TRY(const UniqueFd fd, connect_to(socket_path(data)));
+  CAY_TRY(const UniqueFd fd, os::connect_unix(socket_path(data)));
   const auto end = std::chrono::steady_clock::now() + kStartLimit;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
@@ -176,7 +160,7 @@ Result<void> await_adoption(const std::string& data) {
 }
 
 std::optional<pid_t> launcher_pid(const std::string& data) {
-  auto fd = connect_to(socket_path(data));
+  auto fd = os::connect_unix(socket_path(data));
   if (!fd) return std::nullopt;
   // The listening socket was made by the guardian, whose end is the end of both.
   ucred peer{};

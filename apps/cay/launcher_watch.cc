@@ -3,20 +3,21 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <utility>
+
+#include "watcher.h"
 
 namespace cay::app {
 namespace {
 
 constexpr int kRetryMs = 1000;
 constexpr int kTwinPauseMs = 20;  // what kills it at once again must not cost a CPU
-constexpr int kPipe = 3;          // its other end is the daemon's
 
 bool has_ended(int fd) {
   pollfd wait{fd, POLLIN, 0};
@@ -38,11 +39,11 @@ bool was_killed(const LauncherOptions& options) {
 // Returns when its twin is gone.
 void watch(const LauncherOptions& options, int twin) {
   while (!has_ended(twin)) {
-    if (has_ended(kPipe)) ::_exit(0);
+    if (has_ended(kDaemonPipe)) ::_exit(0);
     const auto pid = launcher_pid(options.data);
     const UniqueFd launcher(pid ? static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)) : -1);
     if (launcher) {
-      wait_for(kPipe, twin, launcher.get(), -1);
+      wait_for(kDaemonPipe, twin, launcher.get(), -1);
       if (!has_ended(launcher.get())) continue;
     }
     if (was_killed(options) && !launcher_answers(options.data)) {
@@ -51,14 +52,14 @@ void watch(const LauncherOptions& options, int twin) {
                    started ? "another one serves now" : started.error().message.c_str());
       if (started) continue;
     }
-    wait_for(kPipe, twin, -1, kRetryMs);
+    wait_for(kDaemonPipe, twin, -1, kRetryMs);
   }
 }
 
 // Two of them: one watches the launcher, and each replaces the other. Whichever is killed, together with the
 // launcher or before it, the other one is there.
 [[noreturn]] void stand_guard(const LauncherOptions& options) {
-  while (!has_ended(kPipe)) {
+  while (!has_ended(kDaemonPipe)) {
     int ends[2];
     const bool made = ::pipe2(ends, O_CLOEXEC) == 0;
     const pid_t twin = made ? ::fork() : -1;
@@ -71,13 +72,13 @@ void watch(const LauncherOptions& options, int twin) {
     if (made) ::close(ends[0]);
     if (twin > 0) {
       const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, twin, 0)));
-      wait_for(kPipe, process.get(), -1, process ? -1 : kRetryMs);
-      if (has_ended(kPipe)) break;  // the twin sees it, too
+      wait_for(kDaemonPipe, process.get(), -1, process ? -1 : kRetryMs);
+      if (has_ended(kDaemonPipe)) break;  // the twin sees it, too
       if (!process) ::kill(twin, SIGKILL);
       ::waitpid(twin, nullptr, 0);
     }
     if (made) ::close(ends[1]);
-    wait_for(kPipe, -1, -1, twin > 0 ? kTwinPauseMs : kRetryMs);
+    wait_for(kDaemonPipe, -1, -1, twin > 0 ? kTwinPauseMs : kRetryMs);
   }
   ::_exit(0);
 }
@@ -97,14 +98,7 @@ Result<UniqueFd> watch_launcher(const LauncherOptions& options) {
   }
   ::setsid();  // a Ctrl-C is for the daemon, whose end is ours
   if (::fork() != 0) ::_exit(0);  // nobody's child: whoever adopts it reaps it
-  ::prctl(PR_SET_NAME, "cay-watch", 0, 0, 0);
-  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  ::signal(SIGCHLD, SIG_DFL);
-  // Nothing of the daemon's but its log: whoever reads its output must see its end.
-  ::dup3(::open("/dev/null", O_RDWR | O_CLOEXEC), 0, 0);
-  ::dup2(0, 1);
-  if (theirs.get() != kPipe) ::dup3(theirs.release(), kPipe, O_CLOEXEC);
-  ::syscall(SYS_close_range, kPipe + 1, ~0U, 0);
+  become_watcher("cay-watch", std::move(theirs));
   stand_guard(options);
 }
 

@@ -8,6 +8,7 @@
 #include "backup_command.h"
 #include "cli/cli.h"
 #include "client_settings.h"
+#include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
 #include "gate_command.h"
@@ -17,8 +18,6 @@
 #include "serve.h"
 
 namespace {
-
-constexpr int kFailure = 125;
 
 int serve_command(int argc, char** argv) {
   cay::app::Config config;
@@ -46,18 +45,10 @@ int serve_command(int argc, char** argv) {
   app.add_flag("--insecure-http", insecure, "allow plain HTTP off loopback");
   app.add_flag("--stop-sandboxes", stop, "stop all sandboxes at SIGTERM");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : kFailure;
-  }
+  if (const auto over = cay::app::parse_words(app, argc, argv)) return *over;
   if (!file.empty()) {
     auto loaded = cay::app::load_config(file, config);
-    if (!loaded) {
-      std::fprintf(stderr, "cay serve: %s\n", loaded.error().message.c_str());
-      return kFailure;
-    }
+    if (!loaded) return cay::app::fail("cay serve", loaded.error());
   }
   const auto replace = [](std::string& target, const std::string& given) {
     if (!given.empty()) target = given;

@@ -15,6 +15,7 @@
 
 #include "backup_command.h"
 #include "base/clock.h"
+#include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
 #include "disk_store.h"
@@ -30,7 +31,6 @@
 namespace cay::app {
 namespace {
 
-constexpr int kFailure = 125;
 constexpr std::int64_t kFormat = 2;
 constexpr const char* kIncoming = "state.db.incoming";
 
@@ -254,10 +254,7 @@ class Restore {
   std::vector<std::string> without_disk_;
 };
 
-int say(const Error& error) {
-  std::fprintf(stderr, "cay restore: %s\n", error.message.c_str());
-  return kFailure;
-}
+int say(const Error& error) { return fail("cay restore", error); }
 
 }  // namespace
 
@@ -274,12 +271,7 @@ int restore_command(int argc, char** argv) {
   app.add_option("--data", dir, "the data directory to make (default: that of the settings, else " + default_data_dir() + ")");
   app.add_option("--run-as", run_as, "the daemon's user (default cay, if there is one)");
   app.add_option("FILE", file, "what `cay backup` made")->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : kFailure;
-  }
+  if (const auto over = parse_words(app, argc, argv)) return *over;
   if (::geteuid() != 0) return say({Code::kPermissionDenied, "needs_root", "disks hold files of every user: run it with sudo", 0});
   if (auto chosen = choose_data_dir(config, dir); !chosen) return say(chosen.error());
   const UniqueFd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));

@@ -24,6 +24,7 @@
 #include "api/outbound/otlp.h"
 #include "async/scope.h"
 #include "async/spawn.h"
+#include "command_line.h"
 #include "core/validate.h"
 #include "data_dir.h"
 #include "forward.h"
@@ -41,15 +42,9 @@
 namespace cay::app {
 namespace {
 
-constexpr int kFailure = 125;
 constexpr Millis kShutdownLimit{5'000};
 constexpr Millis kTraceLimit{2'000};
 constexpr std::uint32_t kMilliPerCpu = 1000;
-
-int fail(const Error& error) {
-  std::fprintf(stderr, "cay serve: %s\n", error.message.c_str());
-  return kFailure;
-}
 
 // What this host has for sandboxes; `disks` is where they lie.
 core::HostCapacity capacity_of_host(const std::string& disks) {
@@ -177,7 +172,7 @@ class Daemon {
 
   asio::awaitable<void> run() {
     auto served = co_await serve();
-    if (!served) exit_code_ = fail(served.error());
+    if (!served) exit_code_ = fail("cay serve", served.error());
     loop_.stop();
   }
 
@@ -406,19 +401,19 @@ int serve(const Config& given) {
   ::signal(SIGPIPE, SIG_IGN);
 
   auto network = settle_network(given.network);
-  if (!network) return fail(network.error());
+  if (!network) return fail("cay serve", network.error());
   Config config = given;
   config.network = *std::move(network);
   config.core.defaults.policies = config.network.policies;
-  if (auto wrong = check_default_policy(config)) return fail(*wrong);
+  if (auto wrong = check_default_policy(config)) return fail("cay serve", *wrong);
   Watchers watchers;
   auto data = prepare(config, watchers);
-  if (!data) return fail(data.error());
+  if (!data) return fail("cay serve", data.error());
   auto store = store::open_store(data->path, {.keep_events = config.keep_events});
-  if (!store) return fail(store.error());
+  if (!store) return fail("cay serve", store.error());
   const auto keys_seen = server::state_of(data->path + "/keys");  // first: what changes from here on is seen
   auto keys = keys_of(*data);
-  if (!keys) return fail(keys.error());
+  if (!keys) return fail("cay serve", keys.error());
 
   asio::io_context loop(1);
   Daemon daemon(loop, config, *std::move(data), *std::move(store), *std::move(keys), keys_seen);

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -126,7 +125,7 @@ class Gate {
   // One sandbox, from its keeper's socket to its end.
   asio::awaitable<void> attend(std::string id) {
     for (int tries = 0; tries < kRetries; ++tries) {
-      auto fd = connect_to(id);
+      auto fd = os::connect_unix(path(id + ".sock"), SOCK_NONBLOCK);
       if (!fd && fd.error().os_errno != ECONNREFUSED && fd.error().os_errno != EAGAIN) break;
       if (fd) {
         std::exception_ptr failure;
@@ -144,18 +143,6 @@ class Gate {
       co_await sleep_for(kRetry);
     }
     attended_.erase(id);
-  }
-
-  Result<UniqueFd> connect_to(const std::string& id) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string name = path(id + ".sock");
-    if (name.size() >= sizeof address.sun_path) return Error{Code::kInternal, "bad_socket_name", "the socket's path is too long", ENAMETOOLONG};
-    std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
-    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd) return Error::from_errno(errno, "make a socket");
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return Error::from_errno(errno, "reach the keeper");
-    return fd;
   }
 
   Task<os::Message> borrow(Descriptor& keeper) {

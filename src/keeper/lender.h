@@ -4,7 +4,9 @@
 #pragma once
 #include <cstdint>
 #include <list>
+#include <optional>
 
+#include "keeper/acceptor.h"
 #include "keeper/keeper.h"
 #include "keeper/loop.h"
 
@@ -22,14 +24,13 @@ class Lender {
     Watch watch;
   };
 
-  void accept_all();
+  void serve(UniqueFd fd);
   bool lend(int fd) const;
 
   Loop& loop_;
   const Context& context_;
-  Watch listen_;
-  Timer accept_again_;
   std::list<Borrower> borrowers_;
+  std::optional<Acceptor> acceptor_;
 };
 
 }  // namespace cay::keeper

@@ -2,11 +2,12 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <utility>
+
+#include "os/unix_socket.h"
 
 namespace cay::keeper {
 namespace {
@@ -31,63 +32,44 @@ void Server::begin(Services services) {
   int family = 0;
   socklen_t size = sizeof family;
   passes_sockets_ = ::getsockopt(context_.listen_fd, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family == AF_UNIX;
-  listen_ = loop_.watch(context_.listen_fd, EPOLLIN, [this](std::uint32_t) { accept_all(); });
+  acceptor_.emplace(loop_, context_.listen_fd, [this](UniqueFd fd) { admit(std::move(fd)); });
 }
 
-bool Server::welcome(int fd) const {
-  if (context_.skip_peer_check) return true;
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  return peer.uid == context_.daemon_uid || peer.uid == 0;
-}
-
-void Server::accept_all() {
-  for (;;) {
-    UniqueFd fd(::accept4(context_.listen_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd) {
-      // Out of descriptors: a level-triggered listener would spin; look again a little later.
-      if (errno == EMFILE || errno == ENFILE) {
-        listen_.want(0);
-        accept_again_ = loop_.after(100, [this] { listen_.want(EPOLLIN); });
-      }
-      return;
-    }
-    if (!welcome(fd.get())) continue;
-    // A silent one gives way to a new one: nobody is kept out by peers that never say HELLO.
-    const auto silent = [](const Peer& peer) { return !peer.greeted; };
-    if (std::count_if(peers_.begin(), peers_.end(), silent) >= kMostUngreeted) {
-      on_close(*std::find_if(peers_.begin(), peers_.end(), silent));
-    }
-    const int on = 1;
-    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // refused by UNIX sockets: fine
-    Peer& peer = peers_.emplace_back();
-    Peer* self = &peer;
-    peer.number = next_number_++;
-    Connection::Events events;
-    events.on_frame = [this, self](wire::Frame frame) { on_frame(*self, std::move(frame)); };
-    events.on_room = [this, self] {
-      if (self != daemon_) return;
-      services_.notes->pump();  // before a listing: nothing is listed whose note is still to come
-      services_.readers->pump();
-      services_.files->pump();
-      services_.tunnels->pump();
-      go_on_listing();
-    };
-    events.on_close = [this, self] { on_close(*self); };
-    peer.connection = std::make_unique<Connection>(loop_, std::move(fd), std::move(events));
-    peer.greeting = loop_.after(kGreetingMs, [this, self] { on_close(*self); });
-    wire::Hello hello;
-    hello.role = "keeper";
-    hello.boot_id = context_.boot_id;
-    hello.instance = context_.instance;
-    hello.sandbox_id = context_.sandbox_id;
-    hello.witness = context_.witness;
-    hello.build = context_.build;
-    hello.passes_sockets = passes_sockets_;
-    hello.notes = true;
-    peer.connection->send(Type::kHello, 0, wire::encode(hello));
+void Server::admit(UniqueFd fd) {
+  if (!context_.skip_peer_check && !os::peer_is(fd.get(), context_.daemon_uid)) return;
+  // A silent one gives way to a new one: nobody is kept out by peers that never say HELLO.
+  const auto silent = [](const Peer& peer) { return !peer.greeted; };
+  if (std::count_if(peers_.begin(), peers_.end(), silent) >= kMostUngreeted) {
+    on_close(*std::find_if(peers_.begin(), peers_.end(), silent));
   }
+  const int on = 1;
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // refused by UNIX sockets: fine
+  Peer& peer = peers_.emplace_back();
+  Peer* self = &peer;
+  peer.number = next_number_++;
+  Connection::Events events;
+  events.on_frame = [this, self](wire::Frame frame) { on_frame(*self, std::move(frame)); };
+  events.on_room = [this, self] {
+    if (self != daemon_) return;
+    services_.notes->pump();  // before a listing: nothing is listed whose note is still to come
+    services_.readers->pump();
+    services_.files->pump();
+    services_.tunnels->pump();
+    go_on_listing();
+  };
+  events.on_close = [this, self] { on_close(*self); };
+  peer.connection = std::make_unique<Connection>(loop_, std::move(fd), std::move(events));
+  peer.greeting = loop_.after(kGreetingMs, [this, self] { on_close(*self); });
+  wire::Hello hello;
+  hello.role = "keeper";
+  hello.boot_id = context_.boot_id;
+  hello.instance = context_.instance;
+  hello.sandbox_id = context_.sandbox_id;
+  hello.witness = context_.witness;
+  hello.build = context_.build;
+  hello.passes_sockets = passes_sockets_;
+  hello.notes = true;
+  peer.connection->send(Type::kHello, 0, wire::encode(hello));
 }
 
 void Server::on_frame(Peer& peer, wire::Frame frame) {

@@ -6,8 +6,10 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "keeper/acceptor.h"
 #include "keeper/commands.h"
 #include "keeper/connection.h"
 #include "keeper/files.h"
@@ -56,8 +58,7 @@ class Server : public Outbox {
     Timer greeting;  // time to say HELLO
   };
 
-  void accept_all();
-  bool welcome(int fd) const;
+  void admit(UniqueFd fd);
   void on_frame(Peer& peer, wire::Frame frame);
   void greet(Peer& peer, const wire::Frame& frame);
   void pass_socket(Peer& peer, const wire::Frame& frame);
@@ -72,8 +73,7 @@ class Server : public Outbox {
   Loop& loop_;
   const Context& context_;
   Services services_;
-  Watch listen_;
-  Timer accept_again_;
+  std::optional<Acceptor> acceptor_;
   bool passes_sockets_ = false;  // UNIX sockets do
   bool exiting_ = false;
   std::uint64_t next_number_ = 1;

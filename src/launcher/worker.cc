@@ -72,8 +72,7 @@ class Worker final : public Outbox {
     for (;;) {
       UniqueFd fd(::accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!fd) return;
-      const auto uid = os::peer_uid(fd.get());
-      if (!uid || (*uid != 0 && *uid != host_.config.daemon_uid) || connections_.size() >= kMaxConnections) continue;
+      if (!os::peer_is(fd.get(), host_.config.daemon_uid) || connections_.size() >= kMaxConnections) continue;
       const std::uint64_t number = ++last_connection_;
       auto peer = std::make_unique<Connection>();
       const int raw = fd.get();

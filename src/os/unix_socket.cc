@@ -68,6 +68,19 @@ Result<UniqueFd> listen_unix(int dir, const std::string& name, uid_t uid, gid_t 
   return fd;
 }
 
+Result<UniqueFd> connect_unix(const std::string& path, int flags) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return Error{Code::kInvalidArgument, "path_too_long", "the data directory's path is too long for a socket: choose a shorter --data", 0};
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+  if (!fd) return Error::from_errno(errno, "socket");
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return Error::from_errno(errno, "connect to " + path);
+  return fd;
+}
+
 Result<void> unlink_as(int dir, const std::string& name, uid_t uid, gid_t gid) {
   const ActingAs acting(uid, gid);
   if (::unlinkat(dir, name.c_str(), 0) != 0 && errno != ENOENT) return Error::from_errno(errno, "remove " + name);
@@ -81,6 +94,11 @@ Result<uid_t> peer_uid(int socket_fd) {
     return Error{Code::kUnauthenticated, "unknown_peer", "cannot tell who is connecting", errno};
   }
   return peer.uid;
+}
+
+bool peer_is(int socket_fd, uid_t uid) {
+  const auto peer = peer_uid(socket_fd);
+  return peer && (*peer == uid || *peer == 0);
 }
 
 Result<void> send_message(int socket_fd, std::string_view bytes, const std::vector<int>& fds) {

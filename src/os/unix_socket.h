@@ -24,11 +24,17 @@ Result<SocketPair> socket_pair();
 // directory for the moment of the bind (names longer than a sockaddr_un): single-threaded callers only.
 Result<UniqueFd> listen_unix(int dir, const std::string& name, uid_t uid, gid_t gid);
 
+// A stream socket connected to `path`; `flags` as for socket(2), SOCK_CLOEXEC is added. kInvalidArgument: path_too_long.
+Result<UniqueFd> connect_unix(const std::string& path, int flags = 0);
+
 // Removes `name` with the rights of uid:gid. Absent is success.
 Result<void> unlink_as(int dir, const std::string& name, uid_t uid, gid_t gid);
 
 // The peer's uid as of its connect. Fails if the socket has none.
 Result<uid_t> peer_uid(int socket_fd);
+
+// Whether it is uid's, or root's.
+bool peer_is(int socket_fd, uid_t uid);
 
 inline constexpr std::size_t kMaxPassedFds = 64;
 

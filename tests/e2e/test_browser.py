@@ -5,31 +5,25 @@ Needs Chromium: the host's, or the one unpacked by `tests/long browser`; without
 import contextlib
 import json
 import os
-import pathlib
-import shutil
 import signal
 import subprocess
 
+import chromium
 import pytest
-
-from harness import ROOT, wait_until
+from harness import wait_until
 from test_services import PORT, client, issue, start_web
 
-TREE = pathlib.Path(os.environ.get("CAY_CHROMIUM", ROOT / "build/long/chromium"))
-UNPACKED = TREE / "usr/lib/chromium/chromium"
-CHROMIUM = shutil.which("chromium") or (str(UNPACKED) if UNPACKED.exists() else None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is neither installed nor unpacked: tests/long browser")
+pytestmark = pytest.mark.skipif(not chromium.THERE, reason="Chromium is neither installed nor unpacked: tests/long browser")
 
 
 @contextlib.contextmanager
 def browser(url, profile):
     """A fresh Chromium with this page open."""
     env = dict(os.environ)
-    if CHROMIUM == str(UNPACKED):
-        env["LD_LIBRARY_PATH"] = ":".join(str(TREE / name) for name in (
-            "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/pulseaudio"))
-    running = subprocess.Popen([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-port=0",
-                                f"--user-data-dir={profile}", url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env,
+    if chromium.INSTALLED is None:
+        env["LD_LIBRARY_PATH"] = chromium.libraries(chromium.TREE)
+    running = subprocess.Popen([chromium.INSTALLED or chromium.TREE / chromium.BINARY, "--headless", "--no-sandbox", "--disable-gpu",
+                                "--disable-dev-shm-usage", "--remote-debugging-port=0", f"--user-data-dir={profile}", url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env,
                                start_new_session=True)
     try:
         yield

@@ -5,17 +5,15 @@ Each runs where the host has it, or where `tests/long clients` (`tests/long brow
 import json
 import os
 import pathlib
-import shutil
 
+import chromium
+import outside_world as world_of
 import pytest
 from harness import ROOT, slow
 from test_gate import Box, gated, world  # noqa: F401  (fixtures)
 
-import outside_world as world_of
-
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 TREE = pathlib.Path(os.environ.get("CAY_CLIENTS", ROOT / "build/long/clients"))
-CHROMIUM = pathlib.Path(os.environ.get("CAY_CHROMIUM", ROOT / "build/long/chromium"))
 
 # Each prints one JSON object: what an allowed and a refused host answer, how soon the refusal came, and whether its own server,
 # bound to every address, is reached by the sandbox's own name.
@@ -163,15 +161,12 @@ def test_a_client_of_its_own_language(box, language, tmp_path):
 
 
 def test_chromium_inside(box):
-    program = shutil.which("chromium")
-    if program is None and not (CHROMIUM / "usr/lib/chromium/chromium").exists():
+    if not chromium.THERE:
         pytest.skip("Chromium is neither on this host nor unpacked: tests/long browser")
-    libraries = ""
+    program, libraries = chromium.INSTALLED, ""
     if program is None:
-        assert box.daemon.cli("cp", f"{CHROMIUM}/.", f"{box.name}:/opt/chromium", timeout=slow(300)).code == 0
-        program = "/opt/chromium/usr/lib/chromium/chromium"
-        libraries = "LD_LIBRARY_PATH=" + ":".join(f"/opt/chromium/{name}" for name in (
-            "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/pulseaudio"))
+        assert box.daemon.cli("cp", f"{chromium.TREE}/.", f"{box.name}:/opt/chromium", timeout=slow(300)).code == 0
+        program, libraries = f"/opt/chromium/{chromium.BINARY}", f"LD_LIBRARY_PATH={chromium.libraries('/opt/chromium')}"
 
     def page(url):
         return box.sh(f"{libraries} HOME=/tmp {program} --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "

@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "base/unique_fd.h"
+#include "os/unix_socket.h"
 
 namespace cay::runtime {
 namespace {
@@ -30,17 +30,8 @@ std::string gate_goes_by(const std::string& data) {
 }
 
 core::Feature gate_feature(const std::string& data, const std::string& wanted) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string path = data + "/gate/gate.sock";
-  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  bool answers = false;
-  if (fd && path.size() < sizeof address.sun_path) {
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    answers = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  }
-  if (!answers) {
-    return {"gate", false, std::string("does not answer (") + std::strerror(errno) + ")", "what sandboxes send out waits for it",
+  if (const auto fd = os::connect_unix(data + "/gate/gate.sock", SOCK_NONBLOCK); !fd) {
+    return {"gate", false, std::string("does not answer (") + std::strerror(fd.error().os_errno) + ")", "what sandboxes send out waits for it",
             "see " + data + "/gate.log; cay serve starts it, or the unit cay-gate"};
   }
   const std::string told = gate_goes_by(data);

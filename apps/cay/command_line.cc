@@ -1,0 +1,22 @@
+#include "command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+namespace cay::app {
+
+std::optional<int> parse_words(CLI::App& app, int argc, char** argv, int wrong) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : wrong;
+  }
+  return std::nullopt;
+}
+
+int fail(const char* command, const Error& error) {
+  std::fprintf(stderr, "%s: %s\n", command, error.message.c_str());
+  return kFailure;
+}
+
+}  // namespace cay::app
