@@ -96,8 +96,17 @@ TEST_F(SandboxedTest, TimeoutAndKillReachWhatLeftTheGroup) {
   EXPECT_EQ(client->run(shell("e", "for i in $(seq 100); do ps ax | grep -q '[s]leep 601' || break; sleep 0.02; done; ps ax | grep -c '[s]leep 601'")).out, "0\n");
 }
 
+// Fills the table and keeps it full: a shell would end at the first fork that fails.
+constexpr const char* kForks = R"(
+import os, signal
+while True:
+    try:
+        if os.fork() == 0: signal.pause()
+    except BlockingIOError: pass
+)";
+
 TEST_F(SandboxedTest, TheLimitOfProcessesIsTold) {
-  client->start(shell("a", "for i in $(seq 400); do sleep 600 & done; sleep 600"));
+  client->start(command("a", {"python3", "-c", kForks}));
   // The table is full once a start says so; until then starts succeed.
   wire::ErrorMsg error;
   for (int i = 0; i < 500 && error.code == 0; ++i) {
