@@ -1,13 +1,22 @@
 #include "core/drain.h"
 
+#include "async/deadline.h"
 #include "core/errors.h"
 
 namespace cay::core {
 namespace {
 
+constexpr Millis kAnswerLimit{2'000};  // of a keeper
+
 Error not_operator() {
   return {Code::kPermissionDenied, "not_operator",
           "this is for the operator's key: the one in the data directory's api-key, or CAY_API_KEY of the daemon", 0};
+}
+
+Task<SandboxStats> ask(std::shared_ptr<LiveSandbox> live) {
+  auto asking = live->stats();
+  auto stats = co_await with_deadline(std::move(asking), kAnswerLimit, "counting its commands");
+  co_return stats;
 }
 
 }  // namespace
@@ -62,18 +71,18 @@ Task<void> DrainVerbs::stop_one(std::shared_ptr<Entry> entry) {
 Task<DrainStatus> DrainVerbs::count() {
   DrainStatus status;
   status.draining = jobs_.draining;
-  std::vector<std::shared_ptr<LiveSandbox>> alive;
+  std::vector<std::shared_ptr<Outcome<SandboxStats>>> asked;  // all at once
   for (const auto& entry : registry_->entries()) {
     const bool runs = entry->runs() || entry->row.state == SandboxState::kProvisioning;
     if (runs) ++status.running_sandboxes;
-    if (entry->live) alive.push_back(entry->live);
+    if (entry->live) asked.push_back(jobs_.begin<SandboxStats>(ask(entry->live)));
   }
-  for (std::size_t i = 0; i < alive.size(); ++i) {
-    const auto live = alive[i];
-    const auto stats = co_await live->stats();
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const auto one = asked[i];
+    co_await one->done.wait();
     // One whose keeper does not answer now is told of by its death, or asked again.
-    if (stats) status.running_commands += stats->running_commands;
-    if (!stats) ++status.silent_sandboxes;
+    if (one->result) status.running_commands += one->result->running_commands;
+    if (!one->result) ++status.silent_sandboxes;
   }
   co_return status;
 }

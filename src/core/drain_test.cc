@@ -8,6 +8,11 @@ class DrainTest : public CoreTest {
  protected:
   Principal operator_key{TenantId("default"), "default"};
   Result<DrainStatus> set(bool on) { return run(core->drain().set(operator_key, on)); }
+  std::vector<Cay::Check> unready() {
+    auto checks = core->readiness();
+    std::erase_if(checks, [](const Cay::Check& check) { return check.ok; });
+    return checks;
+  }
 };
 
 TEST_F(DrainTest, OnlyTheOperatorMay) {
@@ -30,6 +35,10 @@ TEST_F(DrainTest, NothingNewBeginsAndWhatRunsGoesOn) {
   const auto status = set(true);
   ASSERT_TRUE(status);
   EXPECT_TRUE(status->draining);
+  const auto not_ready = unready();
+  ASSERT_EQ(not_ready.size(), 1U);  // a balancer sends nobody here
+  EXPECT_EQ(not_ready.front().name, "admitting");
+  EXPECT_NE(not_ready.front().detail.find("draining"), std::string::npos);
   EXPECT_EQ(status->running_sandboxes, 1U);
   EXPECT_EQ(create("other").error().reason, "draining");
   EXPECT_EQ(run(core->sandboxes().start(alice, "asleep")).error().reason, "draining");
@@ -41,8 +50,23 @@ TEST_F(DrainTest, NothingNewBeginsAndWhatRunsGoesOn) {
   EXPECT_TRUE(run(core->commands().attach(alice, "box", CommandId("first"), {})));
   EXPECT_TRUE(run(core->commands().kill(alice, "box", CommandId("first"), 0)));
   ASSERT_TRUE(set(false));
+  EXPECT_TRUE(unready().empty());
   EXPECT_TRUE(create("other"));
   EXPECT_TRUE(run(core->commands().start(alice, "asleep", command("wakes"))));
+}
+
+TEST_F(DrainTest, SilentKeepersHoldUpTheCountOnceNotEach) {
+  ASSERT_TRUE(open());
+  for (const auto* name : {"one", "two", "three", "four"}) {
+    ASSERT_TRUE(create(name));
+    runtime.box(run(core->sandboxes().get(alice, name))->id).silent = name != std::string("four");
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  const auto status = set(true);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(3500));
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->silent_sandboxes, 3U);
+  EXPECT_EQ(status->running_sandboxes, 4U);
 }
 
 TEST_F(DrainTest, StopsThoseOfEveryTenant) {

@@ -19,6 +19,11 @@ def test_drain_waits_for_what_runs_and_begins_nothing_new(own_daemon):
     assert refused.code == 125 and json.loads(refused.out)["error"]["reason"] == "draining", refused
     assert json.loads(daemon.cli("exec", "--json", "box", "--", "true").out)["error"]["reason"] == "draining"
     assert daemon.cli("logs", "box", command).code == 0  # what runs can be looked at
+    with daemon.http() as http:
+        ready = http.get("/readyz")
+        check = next(c for c in ready.json()["checks"] if c["name"] == "admitting")
+        assert ready.status_code == 503 and not check["ok"] and "draining" in check["detail"], ready.text
+        assert http.get("/healthz").status_code == 200
     waiting = subprocess.Popen([CAY, "drain", "--timeout", "60", "--stop"], env={**os.environ, **daemon.env}, stdout=subprocess.PIPE)
     with daemon.http() as http:
         assert http.put("/api/v1/sandboxes/box/files", params={"path": "/root/stop"}, content=b"").status_code < 300
@@ -27,6 +32,8 @@ def test_drain_waits_for_what_runs_and_begins_nothing_new(own_daemon):
         assert http.get("/api/v1/sandboxes/box").json()["state"] == "stopped"
         assert http.post("/api/v1/sandboxes/box/start").json()["error"]["reason"] == "draining"
     assert daemon.cli("drain", "--undo").code == 0
+    with daemon.http() as http:
+        assert http.get("/readyz").status_code == 200
     assert daemon.cli("exec", "box", "--", "true").code == 0
 
 

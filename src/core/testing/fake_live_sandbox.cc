@@ -1,4 +1,5 @@
 // FakeLiveSandbox: hands each call to the fake commands or files; files fail too once it is dead.
+#include "async/deadline.h"
 #include "core/testing/fake_runtime.h"
 
 namespace cay::core::testing {
@@ -74,6 +75,9 @@ Task<void> FakeLiveSandbox::write_tree(std::string path, FileAs as, std::unique_
   co_return written;
 }
 Task<SandboxStats> FakeLiveSandbox::stats() {
+  while (silent) {
+    co_await sleep_for(std::chrono::milliseconds(1));
+  }
   CAY_CO_CHECK(disk_.commands->alive());
   co_return numbers;
 }

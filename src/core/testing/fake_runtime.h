@@ -32,6 +32,7 @@ class FakeLiveSandbox : public LiveSandbox {
   int tunnels = 0;                     // open now
   std::optional<Error> tunnel_error;   // what listens breaks its connections
   SandboxStats numbers;  // what stats() gives
+  bool silent = false;   // stats() waits as long
   std::optional<Error> pause_error;
   FakeCommands& fake_commands() { return *disk_.commands; }
   FakeFiles& fake_files() { return *disk_.files; }
