@@ -9,7 +9,9 @@ namespace cay::core {
 namespace {
 
 constexpr const char* kBootId = "boot_id";  // of the host when a daemon last started
-constexpr Millis kAnswerLimit{2'000};  // of a keeper that does not answer now: what the row says stands
+constexpr Millis kSilenceLimit{300};   // keepers that have not said by then whether they are paused: callers wait no longer
+constexpr Millis kAnswerLimit{2'000};  // of one question; till it is answered what the row says stands
+constexpr Millis kAskAgain{1'000};
 constexpr LifeMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
 
 Error store_is_new(const std::vector<SandboxId>& disks) {
@@ -58,6 +60,13 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
     const auto settled = co_await settle(entry, std::move(live));
     if (!settled) jobs_.warn("sandbox " + entry->row.name + ": " + settled.error().message);
   }
+  const auto patience = deadline_in(kSilenceLimit);
+  for (std::size_t i = 0; i < asked_.size(); ++i) {
+    const auto outcome = asked_[i];
+    const bool answered = co_await outcome->done.wait_until(patience);
+    static_cast<void>(answered);
+  }
+  asked_.clear();
   std::vector<SandboxId> unowned;
   for (const auto& [id, live] : alive) {
     if (live) unowned.push_back(id);
@@ -87,7 +96,7 @@ Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSan
     case SandboxState::kReady:
     case SandboxState::kPaused:
       if (live) {
-        done = co_await adopt(entry, std::move(live));
+        adopt(entry, live);
       } else {
         if (host_restarted_) {
           rest(*entry);  // it did not fail: the host was turned off below it
@@ -99,7 +108,7 @@ Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSan
       break;
     case SandboxState::kProvisioning:
       if (live) {
-        done = co_await adopt(entry, std::move(live));
+        adopt(entry, live);
       } else {
         done = co_await settle_provisioning(entry);
       }
@@ -142,30 +151,49 @@ Task<void> Restart::settle_provisioning(std::shared_ptr<Entry> entry) {
   co_return done;
 }
 
-Task<void> Restart::adopt(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live) {
+void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {
   entry->live = live;
   entry->room = admission_.room_of_existing(entry->row.limits);
   // Readers that the restart cut off shall find it awake.
   const LifeMillis graced = registry_->time().now() + kGrace - entry->row.idle_ttl_s * 1000;
   entry->active_mark = std::max(entry->active_mark, graced);
-  // Whether it is held still is the kernel's to say: the daemon may have ended between deed and record.
-  auto asking = live->stats();
-  auto now = co_await with_deadline(std::move(asking), kAnswerLimit, "asking whether it is paused");
-  SandboxState state = SandboxState::kReady;
-  if (now ? now->paused : entry->row.state == SandboxState::kPaused) state = SandboxState::kPaused;
-  const SandboxNetwork network = live->network().value_or(entry->row.network);
-  if (entry->row.state != state || entry->row.network != network) {
-    Sandbox next = entry->row;
-    next.network = network;
-    if (entry->row.state != state) {
-      next.state = state;
-      next.reason.clear();
-      Registry::note_start(next);
+  adopted(*entry, entry->row.state == SandboxState::kPaused);
+  asked_.push_back(jobs_.begin<void>(ask_paused(entry, live)));
+}
+
+// Whether it is held still is the kernel's to say: the daemon may have ended between deed and record.
+Task<void> Restart::ask_paused(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live) {
+  for (bool told = false; !jobs_.closing;) {
+    {
+      const auto turn = co_await entry->turn.lock();  // nobody pauses or resumes it meanwhile
+      if (entry->live != live || !entry->runs() || entry->removing()) co_return Result<void>();
+      auto asking = live->stats();
+      const auto now = co_await with_deadline(std::move(asking), kAnswerLimit, "asking whether it is paused");
+      if (entry->live != live || !entry->runs()) co_return Result<void>();
+      if (now) {
+        adopted(*entry, now->paused);
+        co_return Result<void>();
+      }
+      if (!told) jobs_.warn("sandbox " + entry->row.name + ": ask whether it is paused: " + now.error().message);
+      told = true;
     }
-    registry_->record(*entry, std::move(next));
+    co_await sleep_for(kAskAgain);
   }
-  if (!now) co_return std::move(now).error().while_doing("ask whether it is paused");
   co_return Result<void>();
+}
+
+void Restart::adopted(Entry& entry, bool paused) {
+  const SandboxState state = paused ? SandboxState::kPaused : SandboxState::kReady;
+  const SandboxNetwork network = entry.live->network().value_or(entry.row.network);
+  if (entry.row.state == state && entry.row.network == network) return;
+  Sandbox next = entry.row;
+  next.network = network;
+  if (entry.row.state != state) {
+    next.state = state;
+    next.reason.clear();
+    Registry::note_start(next);
+  }
+  registry_->record(entry, std::move(next));
 }
 
 void Restart::rest(Entry& entry) {

@@ -4,7 +4,9 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "core/jobs.h"
 #include "core/registry.h"
 
 namespace cay::core {
@@ -22,7 +24,10 @@ class Restart {
   Task<void> settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
   bool lost_its_disk(const Sandbox& row) const;
   Task<void> settle_provisioning(std::shared_ptr<Entry> entry);
-  Task<void> adopt(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
+  void adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live);
+  // Sets right whether it is paused: goes on until its keeper says.
+  Task<void> ask_paused(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
+  void adopted(Entry& entry, bool paused);
   void fail(Entry& entry, std::string reason);
   void rest(Entry& entry);
 
@@ -30,6 +35,7 @@ class Restart {
   Runtime& runtime_;
   Admission& admission_;
   Jobs& jobs_;
+  std::vector<std::shared_ptr<Outcome<void>>> asked_;  // all at once: one that is silent holds up none
   bool host_restarted_ = false;
   std::set<SandboxId> disks_;  // after a restart of the host: those that outlived it
 };

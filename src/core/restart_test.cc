@@ -76,6 +76,26 @@ TEST_F(RestartTest, AfterAHostRestartALostDiskIsSaid) {
   for (const auto* name : {"box-1", "box-2", "box-3"}) ASSERT_TRUE(run(core->sandboxes().remove(alice, name))) << name;
 }
 
+// A keeper that hangs holds up neither the daemon's start nor the others; whether it is paused is asked until it says.
+TEST_F(RestartTest, SilentKeepersHoldUpNobodyAndAreAskedAgain) {
+  std::vector<SandboxId> ids;
+  for (int i = 0; i < 5; ++i) {
+    ids.push_back(put(SandboxState::kReady, true));
+    store.rows[ids.back()].name = "box-" + std::to_string(i);
+    runtime.box(ids.back()).silent = i < 4;
+    runtime.box(ids.back()).numbers.paused = true;
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  ASSERT_TRUE(open());
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(1500));  // of 4 times 2 s
+  EXPECT_EQ(state("box-0"), SandboxState::kReady);   // what the row says stands
+  EXPECT_EQ(state("box-4"), SandboxState::kPaused);  // the kernel's word
+  for (const SandboxId& id : ids) runtime.box(id).silent = false;
+  const auto limit = begun + std::chrono::seconds(20);
+  while (state("box-3") != SandboxState::kPaused && std::chrono::steady_clock::now() < limit) loop.run_one_for(std::chrono::milliseconds(50));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(state("box-" + std::to_string(i)), SandboxState::kPaused) << i;
+}
+
 TEST_F(RestartTest, ProvisioningAndAliveIsReady) {
   put(SandboxState::kProvisioning, true);
   ASSERT_TRUE(open());

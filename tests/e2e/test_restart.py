@@ -5,11 +5,12 @@ import os
 import pathlib
 import signal
 import threading
+import time
 
 import httpx
 import pytest
 
-from harness import keeper_of, kill_keeper, needs_root, processes_of, wait_until
+from harness import keeper_of, kill_keeper, needs_root, processes_of, slow, wait_until
 
 
 def test_commands_go_on_while_the_daemon_is_dead(own_daemon):
@@ -85,11 +86,24 @@ def test_a_keeper_that_does_not_answer_is_left_alone(own_daemon):
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()["id"]
         command = http.post("/api/v1/sandboxes/box/commands", json={"command": "sleep 1000", "wait": False, "timeout_s": 0}).json()["id"]
-    keeper = keeper_of(daemon, box)
+        for name in ("other", "third"):
+            assert http.post("/api/v1/sandboxes", json={"name": name}).status_code == 201
+        third = http.get("/api/v1/sandboxes/third").json()["id"]
+    keeper, another = keeper_of(daemon, box), keeper_of(daemon, third)
     os.kill(keeper, signal.SIGSTOP)
+    os.kill(another, signal.SIGSTOP)
     try:
+        begun = time.monotonic()
         daemon.restart("kill")
+        with daemon.http() as http:  # nobody waits for the silent ones but who asks for them
+            assert http.post("/api/v1/sandboxes/other/commands", json={"command": "exit 3"}).json()["exit_code"] == 3
+        assert time.monotonic() - begun < slow(5)
+        begun = time.monotonic()
+        counted = json.loads(daemon.cli("drain", "--json", "--timeout", "0").out)
+        assert counted["silent_sandboxes"] == 2 and time.monotonic() - begun < slow(5), counted
+        assert daemon.cli("drain", "--undo").code == 0
     finally:
+        os.kill(another, signal.SIGCONT)
         os.kill(keeper, signal.SIGCONT)
     with daemon.http() as http:
         def answer():

@@ -25,6 +25,8 @@ namespace cay::runtime {
 namespace {
 
 constexpr Millis kGreetLimit{10'000};
+// At the daemon's start, for all keepers together: one that is silent must not keep clients from the others.
+constexpr Millis kAdoptLimit{300};
 constexpr Millis kPoliteLimit{2000};  // for a keeper to record the ends of its commands
 
 std::string host_boot_id() {
@@ -240,7 +242,7 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
   }
   std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>> alive;
   std::set<SandboxId> connected;
-  const Deadline limit = after(kGreetLimit);
+  const Deadline limit = after(kAdoptLimit);
   for (const auto& [id, line] : lines) {
     const auto network = networks.find(id);
     auto way_out = network == networks.end() ? std::nullopt : std::optional(network->second);
