@@ -10,14 +10,20 @@ PARENT = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
 
 
 class Collector:
-    def __init__(self, port=0, tls=None):
-        self.spans = []
+    def __init__(self, port=0, tls=None, answers=()):
+        self.spans, self.answers = [], list(answers)  # of the first requests; then 200
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 assert self.path == "/v1/traces" and self.headers["content-type"] == "application/json"
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                status = outer.answers.pop(0) if outer.answers else 200
+                if status != 200:
+                    self.send_response(status)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 for resource in body["resourceSpans"]:
                     assert {"key": "service.name", "value": {"stringValue": "cay"}} in resource["resource"]["attributes"]
                     for scope in resource["scopeSpans"]:
@@ -99,3 +105,17 @@ def test_a_collector_that_is_away_costs_spans_and_nothing_else(own_daemon, tmp_p
             assert http.get("/api/v1/version", headers=PARENT).status_code == 200
         dropped = [l for l in http.get("/metrics").text.splitlines() if l.startswith("cay_trace_spans_dropped_total ")]
         assert dropped and float(dropped[0].split()[1]) >= 100, dropped
+
+
+def test_what_a_collector_refuses_is_dropped_and_what_it_cannot_take_now_is_kept(own_daemon, tmp_path):
+    """400 is for good: later spans must not wait behind it for ever. 503 is for now."""
+    collector = Collector(answers=[400, 503])
+    daemon = own_daemon("--config", configured(tmp_path, collector.port))
+    with daemon.http() as http:
+        assert http.get("/api/v1/version", headers=PARENT).status_code == 200
+        wait_until(lambda: "cay_trace_spans_dropped_total 1\n" in http.get("/metrics").text, "the refused one is counted")
+        assert len(collector.answers) == 1 and not collector.spans
+        assert http.get("/api/v1/snapshots", headers=PARENT).status_code == 200
+        wait_until(lambda: collector.named("GET /api/v1/snapshots"), "the next one, at the second try", limit=60)
+        assert not collector.answers and not collector.named("GET /api/v1/version")
+    collector.close()

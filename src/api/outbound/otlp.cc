@@ -12,8 +12,12 @@ namespace json = codec::json;
 
 namespace {
 
+constexpr const char* kDropped = "cay_trace_spans_dropped_total";
+constexpr const char* kDroppedHelp = "Spans dropped: the collector refused them, or did not take them in time.";
 constexpr int kFirstSuccess = 200;
 constexpr int kPastSuccess = 300;
+constexpr int kFirstRefusal = 400, kPastRefusal = 500;
+constexpr int kTimeout = 408, kTooMany = 429;  // try again, says OTLP of these and of what is not the sender's fault
 constexpr int kInternal = 1, kServer = 2;  // SpanKind
 constexpr int kStatusError = 2;            // Status.code
 
@@ -68,7 +72,7 @@ Result<std::unique_ptr<OtlpExporter>> OtlpExporter::create(asio::any_io_executor
 
 void OtlpExporter::add(Span span) {
   if (queue_.size() >= config_.queue) {
-    metrics_.count("cay_trace_spans_dropped_total", "Spans dropped: the collector did not take them in time.");
+    metrics_.count(kDropped, kDroppedHelp);
     return;
   }
   queue_.push_back(std::move(span));
@@ -83,19 +87,32 @@ Task<void> OtlpExporter::send(std::string body) {
   request.body = std::move(body);
   CAY_CO_TRY(const auto answer, co_await client_->send(std::move(request)));
   if (answer.status >= kFirstSuccess && answer.status < kPastSuccess) co_return Result<void>();
+  const bool for_good = answer.status >= kFirstRefusal && answer.status < kPastRefusal && answer.status != kTimeout && answer.status != kTooMany;
+  if (for_good) co_return Error{Code::kInvalidArgument, "collector_refused", "the collector answered " + std::to_string(answer.status), 0};
   co_return Error{Code::kUnavailable, "collector_refused", "the collector answered " + std::to_string(answer.status), 0};
 }
+
+void OtlpExporter::drop(std::size_t count) { queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count)); }
 
 asio::awaitable<bool> OtlpExporter::send_batch() {
   const std::size_t count = std::min(queue_.size(), config_.batch);
   if (count == 0) co_return true;
   auto sending = send(codec::write(otlp_request(queue_, count, config_.version)));
   auto sent = co_await with_deadline(std::move(sending), config_.answer_limit, "the trace collector");
+  if (!sent && sent.error().reason == "collector_refused" && sent.error().code == Code::kInvalidArgument) {
+    // It will never take these: what comes after them must not wait behind them for ever.
+    drop(count);
+    if (!refused_) spdlog::warn("traces: {}: its spans are dropped", sent.error().message);
+    refused_ = true;
+    metrics_.count(kDropped, kDroppedHelp, {}, count);
+    co_return true;
+  }
   if (!sent) {
     spdlog::debug("traces: {}", sent.error().message);
     co_return false;
   }
-  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count));
+  refused_ = false;
+  drop(count);
   metrics_.count("cay_trace_spans_sent_total", "Spans that the collector took.", {}, count);
   co_return true;
 }

@@ -41,12 +41,14 @@ class OtlpExporter {
       : config_(std::move(config)), metrics_(metrics), client_(std::move(client)), filled_(std::move(loop)) {}
   Task<void> send(std::string body);
   asio::awaitable<bool> send_batch();
+  void drop(std::size_t count);
 
   OtlpConfig config_;
   Metrics& metrics_;
   std::unique_ptr<http::Client> client_;
   std::deque<Span> queue_;
   cay::Event filled_;
+  bool refused_ = false;  // the last ones, for good
 };
 
 // {"resourceSpans": …}: one request's body.
