@@ -150,7 +150,9 @@ class Client:
                 self.count("commands with an output limit")
         if way == "langsmith":
             seens = self.langsmith.run(box.name, asked)
+            self.count("langsmith commands")
             if isinstance(seens, Exception):
+                self.count("langsmith errors")
                 self.count(f"langsmith errors: {type(seens).__name__}")
                 if self.config.verbose:
                     print(f"langsmith: {seens!r}", file=sys.stderr)

@@ -96,6 +96,11 @@ class Outcome:
         p99, limit = self.percentile(0.99), self.reattach_limit()
         return f"readers were attached again within {p99:.0f} ms (p99), with a limit of {limit:.0f} ms" if p99 > limit else ""
 
+    def silent_facade(self):
+        """An error says nothing that could be judged: where most are, the facade was not tested, or is broken."""
+        asked, errors = self.figures["langsmith commands"], self.figures["langsmith errors"]
+        return [f"{errors} of {asked} commands of LangSmith's client ended in an error"] if asked >= 20 and errors > asked / 2 else []
+
     def percentile(self, part, of=0):
         ordered = sorted(self.attached_ms[of])
         return ordered[min(len(ordered) - 1, int(len(ordered) * part))] if ordered else 0.0
@@ -220,6 +225,7 @@ class Run:
         if len(results) < len(processes):
             outcome.wrong.append(f"{len(processes) - len(results)} clients ended without a word")
         outcome.wrong += [f"the step {step.__name__} was not reached" for _, step in steps]
+        outcome.wrong += outcome.silent_facade()
         outcome.figures["seconds"] = round(time.monotonic() - begun)
         return outcome
 

@@ -84,6 +84,7 @@ def test_short_form(todays, payload):
     assert outcome.figures["kills"] >= 25 and outcome.figures["commands"] >= 1500 and outcome.attached_ms[0]
     for drawn in ("commands with a short ttl", "commands with an output limit"):
         assert outcome.figures[drawn] > 0, drawn
+    assert outcome.figures["langsmith commands"] >= 20
     assert outcome.figures["keepers killed"] > 0 and outcome.figures["pauses"] > 0 and outcome.figures["stops"] > 0
 
 
