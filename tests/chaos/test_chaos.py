@@ -1,4 +1,5 @@
 """Truth under fire: the short forms of the chaos test, and the proof that its checker would see a lie."""
+import collections
 import os
 import pathlib
 import platform
@@ -13,7 +14,7 @@ from checker import Asked
 from census import census
 from harness import CAY, needs_root, new_daemon
 from native import Native, Wire
-from runner import Config, build_payload, chaos, settled_census
+from runner import Config, Outcome, build_payload, chaos, settled_census
 from sandboxes import Box
 from service_group import ServiceGroup
 from stored import DAEMONS, unpacked
@@ -93,6 +94,12 @@ def test_the_daemons_whole_cgroup_is_killed_under_load(todays, payload):
     outcome = chaos(Config(seed=SEED + 1, commands=500, kills=8, life=60, kill_every=0.7, group_kills=1, payload=payload), *todays)
     clean(outcome)
     assert outcome.figures["kills of the whole cgroup"] >= 8 and outcome.attached_ms[1]
+
+
+@pytest.mark.parametrize("asked, errors, found", [(100, 10, 0), (100, 51, 1), (5, 5, 0)])
+def test_a_facade_that_mostly_fails_is_a_finding(asked, errors, found):
+    figures = collections.Counter({"langsmith commands": asked, "langsmith errors": errors})
+    assert len(Outcome(figures, [], ([], [])).silent_facade()) == found
 
 
 def judged(daemon, payload, name, tamper, script, **asked):
