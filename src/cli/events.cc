@@ -1,11 +1,10 @@
 // cay events: what happened, and what happens.
-#include <chrono>
 #include <string>
-#include <thread>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/patient.h"
 #include "cli/render.h"
 #include "codec/json.h"
 #include "http/client.h"
@@ -17,8 +16,6 @@ namespace json = codec::json;
 
 constexpr int kPage = 1000;
 constexpr int kWaitSeconds = 30;
-constexpr auto kRetryEvery = std::chrono::milliseconds(200);
-constexpr auto kRetryFor = std::chrono::seconds(60);  // a daemon that restarts
 
 std::string text_of(const json::object& event, const char* name) {
   const auto* value = event.if_contains(name);
@@ -69,19 +66,6 @@ void show(const json::object& page, bool as_json) {
   }
 }
 
-// The daemon may be restarted meanwhile: events are kept, so nothing is missed.
-std::string patient_request(Context& at, const std::string& target) {
-  const auto give_up = std::chrono::steady_clock::now() + kRetryFor;
-  for (;;) {
-    try {
-      return at.client.request("GET", target);
-    } catch (const ApiError& error) {
-      if (error.code() != ErrorCode::kUnavailable || std::chrono::steady_clock::now() >= give_up) throw;
-    }
-    std::this_thread::sleep_for(kRetryEvery);
-  }
-}
-
 }  // namespace
 
 int events_command(Context& at, const EventsArgs& args) {
@@ -90,7 +74,8 @@ int events_command(Context& at, const EventsArgs& args) {
     // A page without waiting comes first: it tells where "now" is, too.
     const bool wait = args.follow && !first;
     const std::string target = target_of(args, after, wait);
-    const auto page = parsed(wait ? patient_request(at, target) : at.client.request("GET", target));
+    // The daemon may be restarted meanwhile: events are kept, so nothing is missed.
+    const auto page = parsed(wait ? patient_get(at, target, sleeping()).value_or("") : at.client.request("GET", target));
     show(page, at.json);
     const std::string next = codec::write(page.at("next_after"));
     const bool more = page.at("items").as_array().size() == kPage;

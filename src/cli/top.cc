@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/patient.h"
 #include "cli/terminal.h"
 #include "cli/top_view.h"
 
@@ -45,8 +46,10 @@ struct Look {
   Clock::time_point at;
 };
 
-Look look(Context& at) {
-  auto answer = codec::parse_object(at.client.request("GET", "/api/v1/stats"));
+constexpr const char* kStats = "/api/v1/stats";
+
+Look look(const std::string& body) {
+  auto answer = codec::parse_object(body);
   if (!answer) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + answer.error().message);
   return {uses_of(*answer), Clock::now()};
 }
@@ -75,13 +78,13 @@ std::string title_of(std::size_t running) {
 }  // namespace
 
 int top_command(Context& at, const TopArgs& args) {
-  Look before = look(at);
+  Look before = look(at.client.request("GET", kStats));
   std::this_thread::sleep_for(kFirstLook);
   const auto every = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(args.every_s));
   const bool live = !args.once && !at.json && terminal_size(STDOUT_FILENO) && ::isatty(STDIN_FILENO) != 0;
   if (!live) {
     for (;;) {
-      Look now = look(at);
+      Look now = look(patient_get(at, kStats, sleeping()).value_or(""));
       const auto rows = top_rows(before.uses, now.uses, seconds_between(before, now));
       print(at.json ? codec::write(top_json(rows)) + "\n" : top_table(rows));
       if (args.once) return kOk;
@@ -91,11 +94,20 @@ int top_command(Context& at, const TopArgs& args) {
   }
   {
     const Screen screen;
-    for (;;) {
-      Look now = look(at);
+    std::vector<TopRow> rows;
+    const auto draw = [&rows](const std::string& title) {
       const auto size = terminal_size(STDOUT_FILENO).value_or(sdk::TerminalSize{});
-      const auto rows = top_rows(before.uses, now.uses, seconds_between(before, now));
-      if (write_all(STDOUT_FILENO, top_screen(title_of(rows.size()), rows, size)) != Written::kAll) break;
+      return write_all(STDOUT_FILENO, top_screen(title, rows, size)) == Written::kAll;
+    };
+    const auto waiting = [&draw](Clock::time_point until) {
+      return draw("cay top: the daemon does not answer, these are its last words; q ends it") && wait(until);
+    };
+    for (;;) {
+      const auto body = patient_get(at, kStats, waiting);
+      if (!body) break;
+      Look now = look(*body);
+      rows = top_rows(before.uses, now.uses, seconds_between(before, now));
+      if (!draw(title_of(rows.size()))) break;
       before = std::move(now);
       if (!wait(before.at + every)) break;
     }

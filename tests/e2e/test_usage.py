@@ -1,11 +1,13 @@
 """What an operator sees: usage, metrics, readiness, batches, top."""
 import json
+import os
 import re
+import select
 import subprocess
 
 import httpx
 
-from harness import CAY, wait_until
+from harness import CAY, slow, wait_until
 
 BUSY = "python3 -c 'import time; e=time.process_time()+0.4\nwhile time.process_time()<e: pass'"
 
@@ -113,10 +115,26 @@ def test_top(daemon, http, box):
     assert box["name"] in daemon.cli("top", "--once").text
 
 
+def test_top_outlives_the_daemon(own_daemon):
+    daemon = own_daemon()
+    with daemon.http() as http:
+        assert http.post("/api/v1/sandboxes", json={"name": "seen"}).status_code == 201
+    top = subprocess.Popen([CAY, "top", "--json", "--every", "100ms"], stdout=subprocess.PIPE, env={**os.environ, **daemon.env})
+    try:
+        assert b"seen" in top.stdout.readline()
+        daemon.kill()
+        while select.select([top.stdout], [], [], 0.5)[0]:  # what it had said already
+            assert os.read(top.stdout.fileno(), 65536), "it ended"
+        daemon.start(listen=f"127.0.0.1:{daemon.port}")
+        assert select.select([top.stdout], [], [], slow(20))[0] and b"seen" in os.read(top.stdout.fileno(), 65536)
+        assert top.poll() is None
+    finally:
+        top.kill()
+        top.wait()
+
+
 def test_top_on_a_terminal_puts_it_back(daemon, box):
-    import os
     import pty
-    import select
     import time
     pid, terminal = pty.fork()
     if pid == 0:

@@ -1,0 +1,20 @@
+// patient_get: for what is looked at for long. A daemon that restarts meanwhile is waited for.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "cli/commands.h"
+
+namespace cay::cli {
+
+// Waits until then; false: the user has had enough.
+using Pause = std::function<bool(std::chrono::steady_clock::time_point)>;
+
+Pause sleeping();
+
+// The body of a GET, asked for up to a minute while no daemon answers. nullopt: `pause` said so.
+std::optional<std::string> patient_get(Context& at, const std::string& target, const Pause& pause);
+
+}  // namespace cay::cli
