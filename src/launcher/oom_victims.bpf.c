@@ -4,8 +4,8 @@
  * It runs once for each victim, when the kill has been counted and sent and before the victim can be reaped: the
  * killer holds the lock of the victim's memory, which its end needs too. At no other time does it cost anything.
  *
- * Two programs for one thing, of which one is loaded: the tracepoint, which tells the task since Linux 6.9 (and in
- * late releases of older ones), and before that the function itself. */
+ * The tracepoint tells the task since Linux 6.9, and in late releases of older ones (Debian 12's 6.1); before, it told
+ * a number alone, and the kernel refuses this program. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
@@ -135,10 +135,7 @@ static __always_inline int put(struct task_struct *task) {
 
 SEC("tp_btf/mark_victim")
 int BPF_PROG(cay_on_victim, struct task_struct *task) {
-  /* Read as a task, not by address: where the tracepoint tells a number instead, the kernel refuses this program. */
+  /* Read as a task, not by address: a number cannot be. */
   if (task->pid == 0) return 0;
   return put(task);
 }
-
-SEC("fentry/mark_oom_victim")
-int BPF_PROG(cay_on_victim_function, struct task_struct *task) { return put(task); }

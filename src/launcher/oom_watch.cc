@@ -8,8 +8,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "launcher/bpf_object.h"
@@ -30,37 +28,24 @@ struct Part {
   UniqueFd victims, link;
 };
 
-// With this one of its programs alone.
-Result<Part> load(std::string_view wanted) {
+Result<Part> load() {
   CAY_TRY(const BpfObject object, open_bpf_object({cay_oom_victims_blob, cay_oom_victims_blob_end}));
   CAY_CHECK(tell_namespace(object.get()));
-  bpf_program* program = nullptr;
-  bpf_program* chosen = nullptr;
-  bpf_object__for_each_program(program, object.get()) {
-    const bool is_it = bpf_program__name(program) == wanted;
-    bpf_program__set_autoload(program, is_it);
-    if (is_it) chosen = program;
-  }
-  const int loaded = chosen != nullptr ? bpf_object__load(object.get()) : -ENOENT;
+  const int loaded = bpf_object__load(object.get());
   if (loaded != 0) return bpf_error(loaded, "load the kernel part");
   Part part;
   CAY_TRY(part.victims, keep_descriptor(bpf_object__find_map_fd_by_name(object.get(), "cay_victims"), "a map"));
   // Only the kernel part writes from here on, whoever holds a descriptor.
   if (bpf_map_freeze(part.victims.get()) != 0) return bpf_error(errno, "freeze the map");
-  CAY_TRY(part.link, attach(chosen));
+  CAY_TRY(part.link, attach(bpf_object__next_program(object.get(), nullptr)));
   return part;
 }
 
 [[noreturn]] void load_and_send(int socket) {
   os::close_all_but({0, 1, 2, socket});
-  std::string_view how = "the tracepoint oom:mark_victim";
-  auto part = load("cay_on_victim");
-  if (!part) {
-    how = "the kernel's function mark_oom_victim";
-    part = load("cay_on_victim_function");
-  }
+  const auto part = load();
   if (part) {
-    (void)os::send_message(socket, how, {part->victims.get(), part->link.get()});
+    (void)os::send_message(socket, "the tracepoint oom:mark_victim", {part->victims.get(), part->link.get()});
   } else {
     (void)os::send_message(socket, part.error().message);
   }

@@ -191,7 +191,7 @@ Feature out_of_memory(const Host& host) {
   Feature feature{"out of memory", ok, (ok ? "each victim is named, by " : "victims are counted and not named: ") + host.oom.how(), "", ""};
   if (!ok) {
     feature.fallback = "a command that dies of SIGKILL after another of its processes ran out of memory is told as out of memory";
-    feature.remedy = "boot a kernel with CONFIG_DEBUG_INFO_BTF=y and CONFIG_BPF_EVENTS=y, then restart the launcher";
+    feature.remedy = "boot a kernel of 6.9 or newer, or Debian's newest, with CONFIG_DEBUG_INFO_BTF=y and CONFIG_BPF_EVENTS=y";
   }
   return feature;
 }
