@@ -184,6 +184,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   // In a full pool the oldest stranger gives way: whoever holds no key must not keep out those who do.
   void enter(Guest& guest) {
     if (++connections > config.max_connections) {
+      while (!strangers.empty() && strangers.front()->refused) give_way(*strangers.front());  // it has no place to give
       if (strangers.empty()) {
         guest.refused = true;
       } else {

@@ -73,6 +73,7 @@ Result<void> Command::begin(wire::StartCommand request) {
   int error = 0;
   slot_ = shop_.slots.take(error);
   if (slot_ == nullptr) return Error::from_errno(error, "make a cgroup for the command", "start_failed");
+  victims_at_start_ = shop_.oom_victims.count();
   const std::uint64_t limit = request.spool_limit > 0 ? request.spool_limit : shop_.context.default_spool_limit;
   auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit, request.disk_reserve, &shop_.spool_budget);
   if (!tape) {
@@ -276,16 +277,23 @@ void Command::classify(const Exit& exit) {
   record.signal = exit.value;
   set(CommandState::kSignalled);
   if (exit.value == SIGKILL) {
-    // The leader was alive when our signal was sent; only a kill for memory since then leaves a doubt,
-    // and then the kernel's word counts.
-    const bool ours = cause_ != Cause::kNone && record.oom_kills == oom_at_kill_;
+    const Fate fate = record.oom_kills == 0 ? Fate::kSpared
+                                            : shop_.oom_victims.fate_of({.pid = pid_,
+                                                                         .group = slot_->id(),
+                                                                         .since = victims_at_start_,
+                                                                         .kills_before = slot_->oom_kills_before(),
+                                                                         .kills_now = slot_->oom_kills_before() + record.oom_kills});
+    if (fate == Fate::kVictim) return set(CommandState::kOomKilled);
+    // The leader was alive when our signal was sent. Where the kernel does not tell whom it killed, a kill for memory
+    // since then leaves a doubt, and then the group's count is believed.
+    const bool ours = cause_ != Cause::kNone && (fate == Fate::kSpared || record.oom_kills == oom_at_kill_);
     if (ours && cause_ == Cause::kTimeout) return set(CommandState::kTimedOut);
     if (ours && cause_ == Cause::kIdle) return set(CommandState::kIdleKilled);
     if (ours) {
       record.by = by_;
       return set(CommandState::kKilled);
     }
-    if (record.oom_kills > 0) return set(CommandState::kOomKilled);
+    if (fate == Fate::kUnknown) return set(CommandState::kOomKilled);
   }
   for (const auto& [signal, by] : sent_) {
     if (signal != exit.value) continue;

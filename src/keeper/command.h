@@ -12,6 +12,7 @@
 #include "keeper/keeper.h"
 #include "keeper/loop.h"
 #include "keeper/notes.h"
+#include "keeper/oom_victims.h"
 #include "keeper/outbox.h"
 #include "keeper/output_pipe.h"
 #include "keeper/pausable_timer.h"
@@ -38,6 +39,7 @@ struct Workshop {
   StdinBudget& stdin_budget;
   SpoolBudget& spool_budget;
   Notes& notes;
+  const OomVictims& oom_victims;
 };
 
 class CommandEvents {
@@ -133,6 +135,7 @@ class Command {
   Cause cause_ = Cause::kNone;
   std::string by_;
   std::uint32_t oom_at_kill_ = 0;
+  std::uint64_t victims_at_start_ = 0;
   std::vector<std::pair<int, std::string>> sent_;  // other signals we sent, and for whom
   bool saved_ = false;
   bool settled_ = false;

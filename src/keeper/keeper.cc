@@ -18,6 +18,7 @@
 #include "keeper/lender.h"
 #include "keeper/loop.h"
 #include "keeper/notes.h"
+#include "keeper/oom_victims.h"
 #include "keeper/pauser.h"
 #include "keeper/program_record.h"
 #include "keeper/reaper.h"
@@ -66,7 +67,8 @@ void run(const Context& given) {
   Notes notes(server);
   StdinBudget stdin_budget;
   SpoolBudget spool_budget(context.sandbox_spool_limit);
-  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget, spool_budget, notes};
+  const OomVictims oom_victims(context.oom_victims_fd);
+  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget, spool_budget, notes, oom_victims};
   Readers readers(loop, server);
   Commands commands(shop, readers, most_running(context));
   Files files(shop);

@@ -39,6 +39,8 @@ struct Context {
   int cpuacct_fd = -1;
   bool pure_v2 = false;
 
+  int oom_victims_fd = -1;  // the last processes that the kernel killed for memory (keeper/oom_victims.h); -1: not told
+
   // The program record (keeper/program_record.h); -1: none is kept.
   int program_ring_fd = -1;   // BPF ring buffer of CAY_PROGRAM_RING bytes
   int program_state_fd = -1;  // its counters, a BPF array of one cay_program_state

@@ -83,6 +83,12 @@ std::uint32_t Slot::oom_kills() const {
   return static_cast<std::uint32_t>(oom_kills_ever() - oom_at_take_);
 }
 
+std::uint64_t Slot::id() const {
+  struct stat info{};
+  // kernfs: on 64-bit machines the inode number is the cgroup's id.
+  return v2_ && ::fstat(v2_.get(), &info) == 0 ? info.st_ino : 0;
+}
+
 Result<void> Slot::freeze(bool on) {
   UniqueFd file(v2_ ? ::openat(v2_.get(), "cgroup.freeze", O_WRONLY | O_CLOEXEC) : -1);
   if (!file) {

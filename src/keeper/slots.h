@@ -30,6 +30,9 @@ class Slot {
   // OOM kills since it was taken.
   std::uint32_t oom_kills() const;
   std::uint64_t oom_kills_ever() const;
+  std::uint64_t oom_kills_before() const { return oom_at_take_; }  // of oom_kills_ever(), those of earlier commands
+  // The id by which the kernel knows it; 0: none.
+  std::uint64_t id() const;
   // The kernel's freezer: asked for, and whether all inside stand still (an empty slot: at once).
   Result<void> freeze(bool on);
   bool frozen() const;

@@ -68,6 +68,7 @@ Result<void> leave_mount_namespace() {
 Result<Host> Host::open(Config config) {
   Host host;
   host.config = std::move(config);
+  host.oom = OomWatch::begin();  // it works while we do
   CAY_TRY(host.boot_id, os::read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64));
   while (!host.boot_id.empty() && host.boot_id.back() == '\n') host.boot_id.pop_back();
   CAY_TRY(const UniqueFd proc, os::open_dir(AT_FDCWD, "/proc"));
@@ -87,6 +88,7 @@ Result<Host> Host::open(Config config) {
   CAY_TRY(host.empty, os::ensure_dir(runtime_inside.get(), "empty", 0, 0, 0555));
   CAY_TRY(host.groups, Groups::open(host.config.instance, host.config.cgroup_parent));
   CAY_TRY(host.disks, Disks::open(host.data.get(), host.config));
+  host.oom.finish();
   return host;
 }
 

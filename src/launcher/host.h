@@ -9,6 +9,7 @@
 #include "launcher/config.h"
 #include "launcher/disks.h"
 #include "launcher/groups.h"
+#include "launcher/oom_watch.h"
 #include "launcher/slots.h"
 
 namespace cay::launcher {
@@ -26,6 +27,7 @@ struct Host {
   Slots slots;
   Groups groups;
   Disks disks;
+  OomWatch oom;
 
   // Opens and makes what is missing, in a mount namespace of our own. Fails kAlreadyExists (reason
   // launcher_runs) while another launcher serves this data directory.

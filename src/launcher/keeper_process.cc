@@ -35,6 +35,10 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
                         plan.init_fd, groups.cmds.get(), groups.memory.get(), groups.pids.get(), groups.cpu.get(),
                         groups.cpuacct.get()};
   if (plan.gate_fd >= 0) kept.push_back(plan.gate_fd);
+  if (host.oom.victims() >= 0) {
+    kept.push_back(host.oom.victims());
+    kept.push_back(host.oom.link());  // never used here: held, as below
+  }
   if (plan.tap != nullptr) {
     kept.push_back(plan.tap->ring.get());
     kept.push_back(plan.tap->state.get());
@@ -144,6 +148,7 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   context.cpu_fd = plan.groups->cpu.get();
   context.cpuacct_fd = plan.groups->cpuacct.get();
   context.pure_v2 = host.groups.pure_v2();
+  context.oom_victims_fd = host.oom.victims();
   if (plan.tap != nullptr) {
     context.program_ring_fd = plan.tap->ring.get();
     context.program_state_fd = plan.tap->state.get();

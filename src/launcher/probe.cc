@@ -186,6 +186,16 @@ Feature program_record() {
           "sandboxes with record_programs are refused", "boot a kernel with CONFIG_DEBUG_INFO_BTF=y and CONFIG_BPF_EVENTS=y"};
 }
 
+Feature out_of_memory(const Host& host) {
+  const bool ok = host.oom.victims() >= 0;
+  Feature feature{"out of memory", ok, (ok ? "each victim is named, by " : "victims are counted and not named: ") + host.oom.how(), "", ""};
+  if (!ok) {
+    feature.fallback = "a command that dies of SIGKILL after another of its processes ran out of memory is told as out of memory";
+    feature.remedy = "boot a kernel of 6.9 or newer, or Debian's newest, with CONFIG_DEBUG_INFO_BTF=y and CONFIG_BPF_EVENTS=y";
+  }
+  return feature;
+}
+
 // All of it for real, in namespaces that are gone at once.
 Feature way_out() {
   Feature feature{"network", false, "", "sandboxes come up without a way out; one that asks for a policy by name is refused", "modprobe -a nf_tables nft_chain_nat nft_nat nft_reject_inet nf_conntrack"};
@@ -239,6 +249,7 @@ std::vector<Feature> probe(Host& host) {
   features.push_back(core_pattern());
   features.push_back(swap(host));
   features.push_back(program_record());
+  features.push_back(out_of_memory(host));
   features.push_back(way_out());
   return features;
 }

@@ -267,7 +267,9 @@ int BPF_PROG(cay_on_exit, struct task_struct *task) {
   if (!level) return 0;
   key.started = BPF_CORE_READ(leader, start_boottime);
   key.tgid = BPF_CORE_READ(leader, tgid);
-  if (bpf_map_update_elem(&cay_ended, &key, &one, BPF_NOEXIST) == ALREADY_THERE) return 0;
+  /* As an int: before Linux 6.4 that is what a map's own function returns, and the upper half of the register is
+   * not extended from it. */
+  if ((int)bpf_map_update_elem(&cay_ended, &key, &one, BPF_NOEXIST) == ALREADY_THERE) return 0;
   event = begin(state, CAY_PROGRAM_END, leader, level);
   if (!event) return 0;
   /* As the kernel answers wait(2): kernel/exit.c, wait_task_zombie. */

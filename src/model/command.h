@@ -50,7 +50,7 @@ enum class CommandState : std::uint8_t {
   kSignalled = 3,   // signal, sent by nobody of ours
   kTimedOut = 4,    // our timeout killed it
   kIdleKilled = 5,  // our idle timeout (no reader) killed it
-  kOomKilled = 6,   // the leader died of SIGKILL and its group's oom_kill rose
+  kOomKilled = 6,   // the leader died of SIGKILL, which the kernel's memory killer sent it
   kKilled = 7,      // by request; `by` says whose
   kLost = 8,        // infrastructure failure: `reason`
 };

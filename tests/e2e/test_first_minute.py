@@ -1,9 +1,10 @@
 """Must show 2: what a newcomer tries first, through the CLI."""
+import json
 import time
 
 import pytest
 
-from harness import BUILD, slow
+from harness import BUILD, slow, wait_until
 
 
 def test_prints_four(daemon):
@@ -65,7 +66,6 @@ EAT = "python3 -c 'x = bytearray(1 << 30)'"
 
 
 def result_of(daemon, name, command):
-    import json
     got = daemon.cli("exec", "--json", name, "--", "sh", "-c", command)
     return json.loads(got.text.splitlines()[-1])
 
@@ -79,6 +79,54 @@ def test_a_child_out_of_memory_does_not_change_the_shells_end(daemon, small):
 def test_exit_137_by_itself_is_an_exit(daemon, small):
     got = result_of(daemon, small, f"{EAT}; exit 137")
     assert (got["state"], got["exit_code"]) == ("exited", 137), got
+
+
+@pytest.fixture(scope="module")
+def named(daemon):
+    """Where the kernel names whom it kills for memory; elsewhere the doctor says what is told instead."""
+    report = json.loads(daemon.cli("doctor", "--json").text)
+    feature = next(one for one in report["features"] if one["name"] == "out of memory")
+    if not feature["ok"]:
+        assert "told as out of memory" in feature["fallback"] and feature["remedy"], feature
+        pytest.skip(f"this kernel does not name its victims: {feature['found']}")
+
+
+@pytest.mark.parametrize("after", ["kill -9 $$", "sh -c \"kill -9 $$\"", "sh -c \"kill -9 \\$PPID\"; sleep 1000"])
+def test_a_shell_killed_after_a_child_ran_out_of_memory_was_killed_by_that(daemon, small, named, after):
+    for _ in range(3):  # its cgroup is used again, with what it counted
+        got = result_of(daemon, small, f"{EAT}; {after}")
+        assert (got["state"], got["signal"]) == ("signalled", 9), got
+        assert got["oom_kills"] >= 1, got
+
+
+def test_one_that_goes_on_after_its_child_and_is_then_chosen_itself(daemon, small, named):
+    got = result_of(daemon, small, f"{EAT}; {EAT}; exec {EAT}")  # positive control of the above
+    assert (got["state"], got["signal"], got["oom_kills"]) == ("oom_killed", 9, 3), got
+
+
+def test_a_kill_that_was_asked_for_after_a_child_ran_out_of_memory(daemon, small, named):
+    with daemon.http() as http:
+        for body in ({"signal": 9}, {}):
+            made = http.post(f"/api/v1/sandboxes/{small}/commands", json={"command": f"{EAT}; echo on; sleep 1000", "wait": False}).json()
+            one = f"/api/v1/sandboxes/{small}/commands/{made['id']}"
+            wait_until(lambda: http.get(one).json()["stdout"]["bytes"], "the child is gone")
+            assert http.post(f"{one}/kill", json=body).status_code == 204
+            got = wait_until(lambda: [now for now in [http.get(one).json()] if now["state"] != "running"], "it ends")[0]
+            assert (got["state"], got["signal"]) == ("killed", 9) and got["oom_kills"] >= 1, got
+
+
+# A child that has its parent's memory (vfork) and fills it: the kernel kills both, and names one.
+SHARES = """
+import ctypes, os
+libc = ctypes.CDLL(None)
+if libc.syscall(56, 0x4000 | 0x100 | 17, 0, 0, 0, 0) == 0:  # clone: VFORK, VM, SIGCHLD
+    x = bytearray(1 << 30)
+"""
+
+
+def test_a_parent_whose_memory_a_victim_shared_was_killed_for_it(daemon, small):
+    got = result_of(daemon, small, f"exec python3 -c '{SHARES}'")
+    assert (got["state"], got["signal"]) == ("oom_killed", 9), got
 
 
 def test_an_innocent_command_killed_for_anothers_tmpfs(daemon, small):

@@ -29,6 +29,7 @@ void FakeStore::tell(EventRecord event) {
 }
 
 Result<EventPage> FakeStore::events(const TenantId& tenant, const EventQuery& query) {
+  CAY_CHECK(readable());
   EventPage page;
   for (const auto& event : journal) {
     if (event.tenant == tenant) page.last = event.seq;
@@ -60,6 +61,7 @@ Result<EventPage> FakeStore::events(const TenantId& tenant, const EventQuery& qu
 }
 
 Result<std::vector<OpenCommand>> FakeStore::open_commands() {
+  CAY_CHECK(readable());
   std::vector<OpenCommand> out;
   for (const auto& event : journal) {
     const auto same = [&](const OpenCommand& open) {
@@ -82,6 +84,7 @@ Result<std::map<SandboxId, NoteMark>> FakeStore::note_marks() {
 
 Result<bool> FakeStore::knows_command(const TenantId& /*tenant*/, const SandboxId& sandbox, const CommandId& command,
                                       UnixMillis /*started_at*/) {
+  CAY_CHECK(readable());
   const auto tells = [&](const EventRecord& event) { return event.sandbox_id == sandbox && event.command_id == command; };
   return std::any_of(journal.begin(), journal.end(), tells) || std::any_of(held_.begin(), held_.end(), tells);
 }
@@ -95,6 +98,7 @@ Result<void> FakeStore::put_usage(const std::vector<UsageRow>& rows_now) {
 }
 
 Result<std::vector<UsageRow>> FakeStore::usage_rows() {
+  CAY_CHECK(readable());
   std::vector<UsageRow> out;
   for (const auto& [id, row] : usage) out.push_back(row);
   return out;
@@ -108,6 +112,7 @@ Result<void> FakeStore::retire_usage(const SandboxId& sandbox) {
 }
 
 Result<UsageReport> FakeStore::retired_usage(const TenantId& tenant, const UsageQuery& query) {
+  CAY_CHECK(readable());
   UsageReport out;
   for (const auto& row : retired) {
     if (row.tenant == tenant) add(out, query, row.labels, {1, row.totals});

@@ -150,15 +150,18 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<LiveSandbox>>>> FakeRuntim
 }
 
 Task<std::vector<Command>> FakeRuntime::stopped_commands(SandboxId id) {
+  if (record_error) co_return *record_error;
   co_return disk_of(id).commands->list();
 }
 
 Task<std::unique_ptr<CommandReader>> FakeRuntime::stopped_reader(SandboxId id, CommandId command,
                                                                  OutputOffsets from) {
+  if (record_error) co_return *record_error;
   co_return disk_of(id).commands->attach(command, from);
 }
 
 Task<ProgramPage> FakeRuntime::programs(SandboxId, std::uint64_t offset, std::uint32_t limit) {
+  if (record_error) co_return *record_error;
   ProgramPage page;
   page.next_offset = offset;
   for (; page.next_offset < recorded_programs.size() && page.items.size() < limit; ++page.next_offset) {
@@ -167,7 +170,10 @@ Task<ProgramPage> FakeRuntime::programs(SandboxId, std::uint64_t offset, std::ui
   co_return page;
 }
 
-Task<NetworkReport> FakeRuntime::network(SandboxId) { co_return network_report; }
+Task<NetworkReport> FakeRuntime::network(SandboxId) {
+  if (record_error) co_return *record_error;
+  co_return network_report;
+}
 
 Task<SnapshotInfo> FakeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
   if (prepare_error) co_return *prepare_error;

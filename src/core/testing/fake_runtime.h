@@ -34,6 +34,7 @@ class FakeLiveSandbox : public LiveSandbox {
   SandboxStats numbers;  // what stats() gives
   bool silent = false;   // stats() waits as long
   std::optional<Error> pause_error;
+  std::optional<Error> fault;  // every call fails with it: its keeper is in trouble
   FakeCommands& fake_commands() { return *disk_.commands; }
   FakeFiles& fake_files() { return *disk_.files; }
 
@@ -72,6 +73,8 @@ class FakeLiveSandbox : public LiveSandbox {
   std::optional<SandboxNetwork> network() const override { return way_out; }
 
  private:
+  Result<void> fault_of() const;
+  Result<void> answers() const;  // also: it is not dead
   FakeDisk disk_;
 };
 
@@ -89,6 +92,7 @@ class FakeRuntime : public Runtime {
   std::optional<Error> stop_error;
   std::optional<Error> destroy_error;
   std::optional<Error> prepare_error;
+  std::optional<Error> record_error;               // what is kept of sandboxes on this host's disk cannot be read
   std::string no_network;                         // why no sandbox can have a way out; empty: they can
   std::string boot_id = "boot-a";                 // another one: the host was restarted
   SnapshotInfo default_snapshot;                  // ready, with a fixed id

@@ -51,6 +51,11 @@ Result<void> FakeStore::writable() {
   return *write_error;
 }
 
+Result<void> FakeStore::readable() const {
+  if (read_error) return *read_error;
+  return {};
+}
+
 bool FakeStore::name_taken(const Sandbox& sandbox) const {
   return std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
     return row.first != sandbox.id && row.second.tenant == sandbox.tenant && row.second.name == sandbox.name;
@@ -86,12 +91,14 @@ Result<void> FakeStore::erase(const SandboxId& id) {
 }
 
 Result<std::optional<Sandbox>> FakeStore::by_id(const TenantId& tenant, const SandboxId& id) {
+  CAY_CHECK(readable());
   const auto found = rows.find(id);
   if (found == rows.end() || found->second.tenant != tenant) return std::optional<Sandbox>();
   return std::optional<Sandbox>(found->second);
 }
 
 Result<std::optional<Sandbox>> FakeStore::by_name(const TenantId& tenant, const std::string& name) {
+  CAY_CHECK(readable());
   for (const auto& [id, row] : rows) {
     if (row.tenant == tenant && row.name == name) return std::optional<Sandbox>(row);
   }
@@ -99,6 +106,7 @@ Result<std::optional<Sandbox>> FakeStore::by_name(const TenantId& tenant, const 
 }
 
 Result<SandboxPage> FakeStore::list(const TenantId& tenant, const SandboxQuery& query) {
+  CAY_CHECK(readable());
   std::vector<Sandbox> found;
   for (const auto& [id, row] : rows) {
     if (row.tenant == tenant && matches(row, query)) found.push_back(row);
@@ -118,6 +126,7 @@ Result<SandboxPage> FakeStore::list(const TenantId& tenant, const SandboxQuery& 
 }
 
 Result<std::vector<Sandbox>> FakeStore::all() {
+  CAY_CHECK(readable());
   std::vector<Sandbox> out;
   for (const auto& [id, row] : rows) out.push_back(row);
   return out;
@@ -130,6 +139,7 @@ Result<void> FakeStore::put_snapshot(const SnapshotInfo& snapshot) {
 }
 
 Result<std::vector<SnapshotInfo>> FakeStore::snapshots() {
+  CAY_CHECK(readable());
   std::vector<SnapshotInfo> out;
   for (const auto& [id, snapshot] : snapshot_rows) out.push_back(snapshot);
   return out;
@@ -149,12 +159,14 @@ Result<void> FakeStore::erase_links(const std::vector<LinkId>& ids) {
 }
 
 Result<std::vector<Link>> FakeStore::links() {
+  CAY_CHECK(readable());
   std::vector<Link> out;
   for (const auto& [id, link] : link_rows) out.push_back(link);
   return out;
 }
 
 Result<std::optional<std::string>> FakeStore::get_meta(const std::string& key) {
+  CAY_CHECK(readable());
   const auto found = meta.find(key);
   if (found == meta.end()) return std::optional<std::string>();
   return std::optional<std::string>(found->second);

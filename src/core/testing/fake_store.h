@@ -12,6 +12,8 @@ class FakeStore : public Store {
  public:
   // While set, every writing call fails with it (a full disk, a broken file).
   std::optional<Error> write_error;
+  // While set, every reading call fails with it.
+  std::optional<Error> read_error;
   // So many writes succeed before write_error counts.
   int writes_before_error = 0;
 
@@ -62,6 +64,7 @@ class FakeStore : public Store {
 
  private:
   Result<void> writable();
+  Result<void> readable() const;
   bool name_taken(const Sandbox& sandbox) const;
   void tell(EventRecord event);
   std::vector<EventRecord> held_;

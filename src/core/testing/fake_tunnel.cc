@@ -60,7 +60,7 @@ class EchoTunnel : public Tunnel {
 }  // namespace
 
 Task<std::unique_ptr<Tunnel>> FakeLiveSandbox::open_tunnel(std::uint16_t port) {
-  CAY_CO_CHECK(disk_.commands->alive());
+  CAY_CO_CHECK(answers());
   if (const auto found = programs.find(port); found != programs.end()) co_return found->second();
   if (!echo_ports.contains(port)) {
     co_return Error{Code::kNotReady, "connect_refused", "nothing listens on port " + std::to_string(port), 0};

@@ -1,0 +1,37 @@
+// OomWatch: has the kernel name the victims of its out-of-memory killer (oom_victims.bpf.c), so that a command's end
+// for want of memory is told apart from its own (docs/decisions/0018-out-of-memory.md). Loaded once, by a child of the
+// guardian's; workers and keepers inherit the descriptors, so it goes on as long as one of them lives.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace cay::launcher {
+
+class OomWatch {
+ public:
+  OomWatch() = default;
+  ~OomWatch();
+  OomWatch(OomWatch&& other) noexcept { *this = std::move(other); }
+  OomWatch& operator=(OomWatch&& other) noexcept;
+
+  // The child begins to load it.
+  static OomWatch begin();
+  // Waits for the child. Without it all works as well, but for what doctor says.
+  void finish();
+
+  // A map of one cay_oom_victims (wire/oom_victims.h), that can only be read; -1: victims are not named.
+  int victims() const { return victims_.get(); }
+  int link() const { return link_.get(); }    // held, never used
+  const std::string& how() const { return how_; }  // what tells; where nothing does, why not
+
+ private:
+  UniqueFd from_child_, child_;
+  pid_t child_pid_ = 0;
+  UniqueFd victims_, link_;
+  std::string how_;
+};
+
+}  // namespace cay::launcher

@@ -1,9 +1,0 @@
-// The kernel part of the program record (programs.bpf.c), carried inside the launcher.
-    .section .rodata
-    .balign 16
-    .globl cay_programs_blob
-    .globl cay_programs_blob_end
-cay_programs_blob:
-    .incbin CAY_PROGRAMS_PATH
-cay_programs_blob_end:
-    .section .note.GNU-stack, "", %progbits
