@@ -24,6 +24,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "refused_by_host") return "nothing listens there";
   if (line.reason == "no_answer") return "no answer";
   if (line.reason == "too_many_connections") return "too many connections at once";
+  if (line.reason == "too_many_new_connections") return "too many new connections a second";
   return line.reason;
 }
 

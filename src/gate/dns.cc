@@ -84,6 +84,8 @@ asio::awaitable<void> Door::answer_stream(Descriptor& guest) {
     // At most some kilobytes for a socket that was empty: one that does not take them is not worth waiting for.
     if (::send(guest.native_handle(), framed.data(), framed.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(framed.size())) co_return;
   }
+  if (::shutdown(guest.native_handle(), SHUT_WR) != 0) co_return;
+  co_await delivered(guest.native_handle());
   on_close(guest.native_handle(), OnClose::kFinish);
 }
 

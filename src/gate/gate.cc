@@ -64,7 +64,8 @@ class Gate {
       : loop_(loop),
         config_(config),
         house_{loop.get_executor(), config.directory, std::make_shared<const std::vector<Rule>>(std::move(rules)),
-               Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool(), raise_descriptor_limit()},
+               Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool(), raise_descriptor_limit(),
+               SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, KernelBuffers::of_host())},
         children_(loop.get_executor()) {}
 
   Result<void> begin() {
