@@ -103,6 +103,7 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
     out.blocked = "policy " + policy_name_ + ": " + reason;
     return encode_answer(*question, out, room);
   };
+  if (!allowed_) co_return refuse("policy_not_allowed");
   if (!question->plain || !policy_.may_resolve(question->name)) co_return refuse("not_in_policy");
   if (question->klass != kDnsInternet || !address) co_return encode_answer(*question, out, room);  // there is nothing of that type
   auto found = co_await house_.resolver.resolve(question->name, this);

@@ -22,6 +22,7 @@ Door::Door(House& house, const std::string& sandbox_id, const std::string& polic
     : house_(house),
       policy_(policy, house.packages),
       policy_name_(policy),
+      allowed_(house.policies.empty() || std::ranges::find(house.policies, policy) != house.policies.end()),
       decisions_(house.directory, sandbox_id, policy),
       written_(house.loop),
       moves_(house.loop),

@@ -32,6 +32,7 @@ struct House {
   PipePool pipes;
   std::size_t most_connections = 0;  // of all doors: as many as there are descriptors for
   SocketMemory memory;
+  std::vector<std::string> policies{};  // that the operator allows; empty: all
   std::size_t connections = 0, doors = 0;
   std::uint64_t held = 0;  // of `memory`, by all doors
 };
@@ -114,6 +115,7 @@ class Door {
   House& house_;
   Policy policy_;
   std::string policy_name_;
+  bool allowed_;  // the policy itself, by the operator
   std::vector<Descriptor> sockets_;
   Names names_;
   Decisions decisions_;

@@ -152,6 +152,10 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
 asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, std::string& first) {
   Verdict out{meant, {}, {}};
   const auto names = names_.of(meant.address);
+  if (!allowed_) {
+    out.refuse("policy_not_allowed");
+    co_return out;
+  }
   if (policy_.reaches_everything()) {
     if (!names.empty()) out.host = names.front();
     look_at(out);

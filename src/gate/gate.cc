@@ -93,7 +93,7 @@ class Gate {
         keepers_(UniqueFd(config.asks)),
         house_{loop.get_executor(), config.directory, std::make_shared<const std::vector<Rule>>(std::move(rules)),
                Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool(), openings.most_connections,
-               SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers)},
+               SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers), config.settings.policies},
         children_(loop.get_executor()) {}
 
   Result<void> begin(Openings openings) {

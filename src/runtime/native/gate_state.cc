@@ -41,6 +41,8 @@ std::string confinement_of(const std::string& data) {
 
 std::string gate_goes_by(const std::string& data) { return read_its(data + "/gate/lock"); }
 
+bool gate_serves(const std::string& data) { return os::connect_unix(data + "/gate/gate.sock", SOCK_NONBLOCK).has_value(); }
+
 core::Feature gate_feature(const std::string& data, const std::string& wanted) {
   if (const auto fd = os::connect_unix(data + "/gate/gate.sock", SOCK_NONBLOCK); !fd) {
     return {"gate", false, std::string("does not answer (") + std::strerror(fd.error().os_errno) + ")", "what sandboxes send out waits for it",
