@@ -114,6 +114,8 @@ std::map<std::string, Setter> settings(Config& config) {
       {"network.policies", texts(config.network.policies)},
       {"network.hosts", texts(config.network.hosts)},
       {"network.networks", texts(config.network.networks)},
+      {"network.socket_memory_bytes", number(config.network.socket_memory_bytes, 16 << 20)},
+      {"network.socket_memory_total_bytes", number(config.network.socket_memory_total_bytes, 64 << 20)},
       {"network.host_authorities", flag(config.network.host_authorities)},
       {"mirrors.of_host", flag(config.network.import_mirrors)},
       {"mirrors.pip", text(config.network.pip)},

@@ -8,6 +8,7 @@
 #include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
+#include "gate/confinement_probe.h"
 #include "gate_process.h"
 #include "network_config.h"
 
@@ -33,6 +34,10 @@ int gate_command(int argc, char** argv) {
   app.add_option("--gate-user", user, "the user that the gate becomes when root starts it");
   app.add_option("--daemon-user", daemon, "the user that the daemon runs as");
   app.add_flag("--stop", stop, "end the gate of this data directory");
+  pid_t probed = 0;
+  bool unconfined = false;
+  app.add_option("--probe", probed)->group("");  // what is still possible from within its confinement: of this process, and of the data directory
+  app.add_flag("--unconfined", unconfined)->group("");  // ... and the control
   app.add_option("--serve", serve)->group("");  // what it becomes itself: settings and directory are open already
   if (const auto over = parse_words(app, argc, argv)) return *over;
   if (!serve.empty()) return run_gate_guardian(serve == "always" ? gate::Life::kAlways : gate::Life::kWhileNeeded);
@@ -41,6 +46,10 @@ int gate_command(int argc, char** argv) {
     if (auto loaded = load_config(file, config); !loaded) return say(loaded.error());
   }
   if (dir.empty()) dir = config.data.empty() ? default_data_dir() : config.data;
+  if (probed > 0) {
+    auto tried = gate::probe_confinement(dir, probed, !unconfined);
+    return tried ? 0 : say(tried.error());
+  }
   if (stop) {
     auto stopped = stop_gate(dir);
     return stopped ? 0 : say(stopped.error());

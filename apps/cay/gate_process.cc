@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,8 +21,10 @@
 #include <cstring>
 
 #include "command_line.h"
+#include "gate/keeper_dialer.h"
 #include "launcher/gate_directory.h"
 #include "launcher_process.h"
+#include "os/caps.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
@@ -51,6 +54,8 @@ Result<UniqueFd> settings_file(const gate::Settings& settings) {
 
 Result<void> drop_to(const DaemonUser& user) {
   if (::geteuid() == 0 && user.uid != 0) {
+    // Where it was not given the right to do that (a container), it has nothing to lose by it either: no_new_privs.
+    if (!os::drop_bounding_set() && errno != EPERM) return Error::from_errno(errno, "empty the bounding set");
     if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 || ::setresuid(user.uid, user.uid, user.uid) != 0) {
       return Error::from_errno(errno, "drop root's privileges");
     }
@@ -66,10 +71,16 @@ struct flock whole_file(short type) {
   return lock;
 }
 
-// Until a signal that ends us, or the end of `worker`; true: go on with another one.
-bool wait_for(pid_t worker, const sigset_t& signals, int& code) {
+// Until a signal that ends us, or the end of `worker`; true: go on with another one. Meanwhile it is connected to the
+// keepers that it asks for.
+bool wait_for(pid_t worker, int signals, UniqueFd asks, int& code) {
   for (;;) {
-    const int signal = ::sigwaitinfo(&signals, nullptr);
+    pollfd waits[2] = {{signals, POLLIN, 0}, {asks.get(), POLLIN, 0}};
+    if (::poll(waits, 2, -1) < 0) continue;
+    if (waits[1].revents != 0 && !gate::answer_dial(asks.get(), kDirectory)) asks = UniqueFd();  // its end follows
+    signalfd_siginfo told{};
+    if (waits[0].revents == 0 || ::read(signals, &told, sizeof told) != static_cast<ssize_t>(sizeof told)) continue;
+    const int signal = static_cast<int>(told.ssi_signo);
     if (signal == SIGTERM || signal == SIGINT) {
       ::kill(worker, SIGKILL);
       ::waitpid(worker, nullptr, 0);
@@ -201,10 +212,14 @@ int run_gate_guardian(gate::Life life) {
   sigemptyset(&signals);
   for (const int signal : {SIGCHLD, SIGTERM, SIGINT}) sigaddset(&signals, signal);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  const UniqueFd news(::signalfd(-1, &signals, SFD_CLOEXEC));
+  if (!news) return complain(std::string("signalfd: ") + std::strerror(errno));
   const pid_t guardian = ::getpid();
   int pause_ms = 0;
   for (;;) {
     const auto born = std::chrono::steady_clock::now();
+    auto dialling = os::socket_pair();
+    if (!dialling) return complain(dialling.error().message);
     const pid_t worker = ::fork();
     if (worker < 0) return complain(std::string("fork: ") + std::strerror(errno));
     if (worker == 0) {
@@ -212,10 +227,12 @@ int run_gate_guardian(gate::Life life) {
       if (::getppid() != guardian) ::_exit(kFailure);
       ::prctl(PR_SET_NAME, "cay-gate-w", 0, 0, 0);
       ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
-      ::_exit(gate::run_gate({*settings, kDirectory, life}));
+      dialling->ours = UniqueFd();
+      ::_exit(gate::run_gate({*settings, kDirectory, life, dialling->theirs.release()}));
     }
+    dialling->theirs = UniqueFd();
     int code = 0;
-    if (!wait_for(worker, signals, code)) return code;
+    if (!wait_for(worker, news.get(), std::move(dialling->ours), code)) return code;
     const bool healthy = std::chrono::steady_clock::now() - born > kHealthyLife;
     pause_ms = healthy ? 0 : std::min(kMostPauseMs, pause_ms * 2 + 10);
     std::fprintf(stderr, "cay gate: the part that serves died; another begins in %d ms\n", pause_ms);

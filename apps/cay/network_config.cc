@@ -113,6 +113,9 @@ gate::Settings gate_settings(const NetworkConfig& config, const std::string& dat
   out.data = data;
   out.hosts = config.hosts;
   out.networks = config.networks;
+  out.policies = config.policies;
+  out.socket_memory = config.socket_memory_bytes;
+  out.socket_memory_total = config.socket_memory_total_bytes;
   for (const auto* mirror : {&config.pip, &config.npm, &config.apt, &config.cargo, &config.go}) {
     if (!mirror->empty()) out.hosts.push_back(*mirror);
   }

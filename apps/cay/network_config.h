@@ -1,5 +1,6 @@
 // NetworkConfig: the sections [network] and [mirrors] of the settings, and what follows from them for the gate and for sandboxes.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ struct NetworkConfig {
   std::vector<std::string> policies = {"off", "packages", "open"};  // that sandboxes may have
   std::vector<std::string> hosts;      // reached by `packages` beside its own
   std::vector<std::string> networks;   // private and other special ranges that may be reached
+  std::uint64_t socket_memory_bytes = 0;        // 0: as usual (gate/socket_memory.h)
+  std::uint64_t socket_memory_total_bytes = 0;
   bool host_authorities = false;       // the host's own certificate authorities are trusted inside
   bool import_mirrors = true;          // what [mirrors] leaves out is the host's own
   std::string pip, npm, apt, cargo, go;  // mirrors: URLs without user and password

@@ -218,6 +218,9 @@ struct NetworkDecision {
 
 struct NetworkReport {
   std::string policy;                   // from the next start
+  std::string running_policy;           // that the gate goes by now; empty: it does not run, or the gate has not told
+  bool policy_allowed = true;           // by the operator; else nothing is reached by it
+  bool gate_serves = true;              // else nothing gets out until it is back
   std::string network, network_reason;  // as SandboxInfo has them
   std::vector<NetworkDecision> items;  // the latest last
   std::uint64_t forgotten = 0;

@@ -14,6 +14,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason.empty()) return "";
   if (line.reason == "not_in_policy") return "not in the sandbox's policy";
   if (line.reason == "port_not_in_policy") return "its policy has that host at other ports";
+  if (line.reason == "policy_not_allowed") return "the operator allows its policy no more (network.policies)";
   if (line.reason == "private_address") return "a private, local or reserved address";
   if (line.reason == "names_no_host" || line.reason == "not_tls" || line.reason == "not_http") return "its first bytes name no host";
   if (line.reason == "said_too_little") return "it ended, or 10 s passed, before its first bytes named a host";
@@ -24,15 +25,22 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "refused_by_host") return "nothing listens there";
   if (line.reason == "no_answer") return "no answer";
   if (line.reason == "too_many_connections") return "too many connections at once";
+  if (line.reason == "too_many_new_connections") return "too many new connections a second";
   return line.reason;
 }
 
 // Of the way out itself, where the policy's name does not say it all.
 std::string state_of(const sdk::NetworkReport& report) {
   if (report.network == "unavailable") return "no way out: " + printable(report.network_reason) + "\n";
-  const bool wanted = report.policy != "off";
-  if (wanted != (report.network == "on")) return "from its next start; as of the last one the way out is " + report.network + "\n";
-  return "";
+  std::string out;
+  if (!report.running_policy.empty() && report.running_policy != report.policy) {
+    out += "from its next start; now it runs by " + printable(report.running_policy) + "\n";
+  } else if ((report.policy != "off") != (report.network == "on")) {
+    out += "from its next start; as of the last one the way out is " + report.network + "\n";
+  }
+  if (!report.policy_allowed) out += "the operator allows this policy no more (network.policies): nothing is reached by it\n";
+  if (!report.gate_serves) out += "the gate is not running: nothing gets out until it is back\n";
+  return out;
 }
 
 }  // namespace

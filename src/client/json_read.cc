@@ -210,6 +210,9 @@ sdk::NetworkReport network_from(const json::object& from) {
                                 .received_bytes = number_in(line, "received_bytes")};
   };
   return {.policy = string_in(from, "policy"),
+          .running_policy = string_in(from, "running_policy"),
+          .policy_allowed = !from.contains("policy_allowed") || bool_in(from, "policy_allowed"),  // a daemon from before does not say
+          .gate_serves = string_in(from, "gate") != "down",
           .network = string_in(object_in(from, "network"), "state"),
           .network_reason = string_in(object_in(from, "network"), "reason"),
           .items = list_from(from, "items", decision_from),

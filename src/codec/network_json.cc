@@ -48,7 +48,13 @@ json::object to_json(const NetworkReport& report) {
                                     {"sent_bytes", item.sent_bytes},
                                     {"received_bytes", item.received_bytes}});
   }
-  return {{"policy", report.policy}, {"network", to_json(report.network)}, {"items", std::move(items)}, {"forgotten", report.forgotten}};
+  return {{"policy", report.policy},
+          {"running_policy", shown(report.running_policy)},
+          {"policy_allowed", report.policy_allowed},
+          {"gate", report.gate_serves ? "serves" : "down"},
+          {"network", to_json(report.network)},
+          {"items", std::move(items)},
+          {"forgotten", report.forgotten}};
 }
 
 }  // namespace cay::codec

@@ -114,12 +114,15 @@ TEST_F(CreateTest, APolicyIsChangedFromTheNextStart) {
   ASSERT_TRUE(changed);
   EXPECT_EQ(changed->policy, "open");
   EXPECT_EQ(changed->network.state, NetworkState::kOff) << "as of the last start";
+  runtime.network_report.policy = "packages";  // of an earlier start
+  EXPECT_EQ(run(core->sandboxes().network(alice, "box"))->running_policy, "off");
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
   ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
   const auto network = run(core->sandboxes().network(alice, "box"));
   EXPECT_EQ(runtime.boots.back().policy, "open");
   ASSERT_TRUE(network);
   EXPECT_EQ(network->policy, "open");
+  EXPECT_TRUE(network->policy_allowed);
   patch.policy = "everything";
   EXPECT_EQ(run(core->sandboxes().update(alice, "box", patch)).error().reason, "invalid_policy");
 }

@@ -1,5 +1,7 @@
 #include "core/sandboxes.h"
 
+#include <algorithm>
+
 #include "core/errors.h"
 #include "core/validate.h"
 
@@ -126,7 +128,11 @@ Task<NetworkReport> SandboxVerbs::network(Principal who, std::string ref) {
   CAY_CO_TRY(const auto entry, registry_->find(who, ref));
   auto report = co_await runtime_.network(entry->row.id);
   if (report) {
+    // What the gate told may be of an earlier start.
+    const bool way_out = entry->live != nullptr && entry->row.network.state == NetworkState::kOn;
+    report->running_policy = entry->live == nullptr ? "" : way_out ? std::move(report->policy) : "off";
     report->policy = entry->row.policy;
+    report->policy_allowed = std::ranges::find(defaults_.policies, report->policy) != defaults_.policies.end();
     report->network = entry->row.network;
   }
   co_return report;

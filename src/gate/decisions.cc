@@ -38,6 +38,7 @@ Decisions::Decisions(int directory, const std::string& sandbox_id, std::string p
     : directory_(directory), file_(sandbox_id + ".net"), keeper_(sandbox_id + ".sock"), policy_(std::move(policy)) {
   const auto text = os::read_file(directory_, file_, kMostFile);
   const auto old = text ? wire::decode<wire::DecisionsMsg>(*text) : std::nullopt;
+  dirty_ = !old || old->policy != policy_;
   if (!old) return;
   forgotten_ = old->forgotten;
   for (const wire::DecisionMsg& item : old->items) {

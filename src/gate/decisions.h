@@ -33,7 +33,7 @@ class Decisions {
   Line note(const What& what, UnixMillis now);
   void moved(const Line& line, std::uint64_t sent, std::uint64_t received);
 
-  bool dirty() const { return dirty_; }  // since the last write; not before the first decision
+  bool dirty() const { return dirty_; }  // since the last write; at first where the file does not tell this policy
   // Nothing of a sandbox that is gone: its file is not made again.
   Result<void> write();
 

@@ -49,7 +49,7 @@ TEST_F(DecisionsTest, CountsByKindTheLatestLast) {
 
 TEST_F(DecisionsTest, OfASandboxThatIsGoneNothingIsMadeAgain) {
   Decisions decisions(dir_.get(), "id", "packages");
-  EXPECT_FALSE(decisions.dirty()) << "nothing was decided";
+  EXPECT_TRUE(decisions.dirty()) << "its policy is told from the beginning";
   const auto decide = [&] { decisions.note({.host = "a.test", .address = {}, .port = 0, .allowed = true, .reason = {}}, 1); };
   decide();
   ASSERT_TRUE(decisions.write());

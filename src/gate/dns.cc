@@ -84,6 +84,8 @@ asio::awaitable<void> Door::answer_stream(Descriptor& guest) {
     // At most some kilobytes for a socket that was empty: one that does not take them is not worth waiting for.
     if (::send(guest.native_handle(), framed.data(), framed.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(framed.size())) co_return;
   }
+  if (::shutdown(guest.native_handle(), SHUT_WR) != 0) co_return;
+  co_await delivered(guest.native_handle());
   on_close(guest.native_handle(), OnClose::kFinish);
 }
 
@@ -101,6 +103,7 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
     out.blocked = "policy " + policy_name_ + ": " + reason;
     return encode_answer(*question, out, room);
   };
+  if (!allowed_) co_return refuse("policy_not_allowed");
   if (!question->plain || !policy_.may_resolve(question->name)) co_return refuse("not_in_policy");
   if (question->klass != kDnsInternet || !address) co_return encode_answer(*question, out, room);  // there is nothing of that type
   auto found = co_await house_.resolver.resolve(question->name, this);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <exception>
 
 #include "async/deadline.h"
@@ -21,11 +22,47 @@ Door::Door(House& house, const std::string& sandbox_id, const std::string& polic
     : house_(house),
       policy_(policy, house.packages),
       policy_name_(policy),
+      allowed_(house.policies.empty() || std::ranges::find(house.policies, policy) != house.policies.end()),
       decisions_(house.directory, sandbox_id, policy),
       written_(house.loop),
       moves_(house.loop),
       children_(house.loop) {
   for (UniqueFd& fd : sockets) sockets_.emplace_back(house.loop, fd.release());
+  shape_listeners();
+}
+
+Door::Place::Place(Door& door, Buffers buffers)
+    : buffers(buffers), door_(door), own_(door.connections_), of_all_(door.house_.connections), cost_(door.house_.memory.cost(buffers)) {
+  door_.held_ += cost_;
+  door_.house_.held += cost_;
+  door_.shape_listeners();
+}
+
+Door::Place::~Place() {
+  door_.held_ -= cost_;
+  door_.house_.held -= cost_;
+  door_.shape_listeners();
+}
+
+// Nothing, and a line that says why, where there is none.
+std::shared_ptr<const Door::Place> Door::place_for_one() {
+  const auto refuse = [&](const char* reason) {
+    note({.host = "*", .address = {}, .port = 0, .allowed = false, .reason = reason});
+    return nullptr;
+  };
+  if (!new_ones_.take(std::chrono::steady_clock::now())) return refuse("too_many_new_connections");
+  if (!has_room(connections_, house_.connections, house_.most_connections, house_.doors)) return refuse("too_many_connections");
+  const auto buffers = house_.memory.fit(held_, house_.held, house_.doors);
+  if (!buffers) return refuse("too_many_connections");
+  return std::make_shared<const Place>(*this, *buffers);
+}
+
+// What comes next is sent by the window that the listener tells, before it is accepted.
+void Door::shape_listeners() {
+  const Buffers next = house_.memory.fit(held_, house_.held, house_.doors).value_or(Buffers::kTiny);
+  if (listening_ == next) return;
+  listening_ = next;
+  for (std::size_t i = 0; i + 1 < sockets_.size(); i += kPerFamily) set_buffers(sockets_[i].native_handle(), SocketMemory::inside(next));
 }
 
 bool Door::has_room(std::size_t own, std::size_t all, std::size_t most, std::size_t doors) {
@@ -86,11 +123,10 @@ asio::awaitable<void> Door::accept_all(std::size_t which) {
     if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!fd) co_return;
     on_close(fd.get(), OnClose::kReset);
-    if (!has_room(connections_, house_.connections, house_.most_connections, house_.doors)) {
-      note({.host = "*", .address = {}, .port = 0, .allowed = false, .reason = "too_many_connections"});
-      continue;
-    }
-    children_.spawn(serve(std::move(fd)));
+    auto place = place_for_one();
+    if (!place) continue;
+    set_buffers(fd.get(), SocketMemory::inside(place->buffers));
+    children_.spawn(serve(std::move(fd), std::move(place)));
   }
 }
 

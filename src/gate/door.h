@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,7 +15,9 @@
 #include "gate/names.h"
 #include "gate/policy.h"
 #include "gate/pump.h"
+#include "gate/rate_limit.h"
 #include "gate/resolver.h"
+#include "gate/socket_memory.h"
 #include "gate/sockets.h"
 
 namespace cay::gate {
@@ -28,12 +31,16 @@ struct House {
   Resolver resolver;
   PipePool pipes;
   std::size_t most_connections = 0;  // of all doors: as many as there are descriptors for
+  SocketMemory memory;
+  std::vector<std::string> policies{};  // that the operator allows; empty: all
   std::size_t connections = 0, doors = 0;
+  std::uint64_t held = 0;  // of `memory`, by all doors
 };
 
 class Door {
  public:
-  static constexpr std::size_t kMostConnections = 4096;
+  static constexpr std::size_t kMostConnections = 1024;
+  static constexpr double kNewPerSecond = 200;  // once kMostConnections came at once
   static constexpr std::size_t kDescriptorsOfOne = 6;  // of a connection: its two sockets, and a pipe each way
   static constexpr std::size_t kMostQuestions = 128;  // being answered at once
 
@@ -58,9 +65,25 @@ class Door {
   asio::awaitable<void> accept_all(std::size_t which);
   asio::awaitable<void> keep_written();
   void note(const Decisions::What& what, Decisions::Line* line = nullptr);
+  // One connection's part in what is bounded, for as long as it is open: half of it too, and until what was sent was taken.
+  class Place {
+   public:
+    Place(Door& door, Buffers buffers);
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place();
+    const Buffers buffers;
+
+   private:
+    Door& door_;
+    const Counted own_, of_all_;
+    const std::uint64_t cost_;
+  };
+  std::shared_ptr<const Place> place_for_one();
+  void shape_listeners();
 
   // flow.cc
-  asio::awaitable<void> serve(UniqueFd fd);
+  asio::awaitable<void> serve(UniqueFd fd, std::shared_ptr<const Place> place);
   struct Verdict {
     Endpoint to;
     std::string host;
@@ -77,7 +100,7 @@ class Door {
   void look_at(Verdict& verdict) const;
   asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
   asio::awaitable<Verdict> by_first_bytes(Descriptor& guest, Endpoint meant, Proof proof, std::string& first);
-  asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first);
+  asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers);
 
   // dns.cc
   struct Asker {
@@ -92,6 +115,7 @@ class Door {
   House& house_;
   Policy policy_;
   std::string policy_name_;
+  bool allowed_;  // the policy itself, by the operator
   std::vector<Descriptor> sockets_;
   Names names_;
   Decisions decisions_;
@@ -100,6 +124,9 @@ class Door {
   Event moves_;    // there is one
   Scope children_;
   std::size_t connections_ = 0;
+  std::uint64_t held_ = 0;  // of the sockets' memory
+  std::optional<Buffers> listening_;  // what the listeners have
+  RateLimit new_ones_{kMostConnections, kNewPerSecond};
   std::size_t questions_ = 0;
 };
 

@@ -59,7 +59,7 @@ TEST_F(DoorTest, AFloodOfQuestionsLeavesOthersTheirTurns) {
   ASSERT_EQ(::getsockname(datagrams.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
   const UniqueFd guest(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   for (int i = 0; i < 200; ++i) ASSERT_EQ(::sendto(guest.get(), "x", 1, 0, reinterpret_cast<const sockaddr*>(&at), size), 1);
-  House house{loop_.get_executor(), directory_.get(), nullptr, Reachable({}), Resolver(loop_.get_executor()), PipePool(), 100};
+  House house{loop_.get_executor(), directory_.get(), nullptr, Reachable({}), Resolver(loop_.get_executor()), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
   std::vector<UniqueFd> sockets;
   sockets.push_back(std::move(stream));
   sockets.push_back(std::move(datagrams));

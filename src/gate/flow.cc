@@ -63,12 +63,12 @@ struct Both {
 enum class Way { kOut, kBack };
 
 // When one direction breaks, the other is woken, and unwinds too.
-asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pipes) {
+asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pipes, Buffers buffers) {
   Descriptor& from = way == Way::kOut ? both->guest : both->outside;
   Descriptor& to = way == Way::kOut ? both->outside : both->guest;
   auto end = PumpEnd::kBroken;
   try {
-    end = co_await pump(from, to, pipes, way == Way::kOut ? both->moved.sent : both->moved.received);
+    end = co_await pump(from, to, pipes, buffers, way == Way::kOut ? both->moved.sent : both->moved.received);
   } catch (const boost::system::system_error&) {
     if (!both->broken) throw;
   }
@@ -131,9 +131,7 @@ asio::awaitable<void> Door::tell_all() {
   }
 }
 
-asio::awaitable<void> Door::serve(UniqueFd fd) {
-  const Counted counted(connections_);
-  const Counted of_all(house_.connections);
+asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> place) {
   const auto meant = original_destination(fd.get());
   if (!meant || is_own(meant->address)) co_return;  // somebody inside found the gate's own port: nothing is there
   tune(fd.get());
@@ -148,12 +146,16 @@ asio::awaitable<void> Door::serve(UniqueFd fd) {
     note({.host = verdict.host, .address = verdict.to.address.text(), .port = meant->port, .allowed = !verdict.refused, .reason = verdict.reason});
     co_return;
   }
-  co_await connect(std::move(guest), std::move(verdict), std::move(first));
+  co_await connect(std::move(guest), std::move(verdict), std::move(first), place->buffers);
 }
 
 asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, std::string& first) {
   Verdict out{meant, {}, {}};
   const auto names = names_.of(meant.address);
+  if (!allowed_) {
+    out.refuse("policy_not_allowed");
+    co_return out;
+  }
   if (policy_.reaches_everything()) {
     if (!names.empty()) out.host = names.front();
     look_at(out);
@@ -219,8 +221,8 @@ void Door::look_at(Verdict& verdict) const {
   }
 }
 
-asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::string first) {
-  auto dialled = co_await dial(house_.loop, verdict.to, kDialLimit);
+asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers) {
+  auto dialled = co_await dial(house_.loop, verdict.to, house_.memory.outside(buffers), kDialLimit);
   Decisions::What what{.host = verdict.host, .address = verdict.to.address.text(), .port = verdict.to.port, .allowed = true, .reason = {}};
   if (!dialled) {
     const int err = dialled.error().os_errno;
@@ -238,14 +240,16 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
   if (!opened) co_return;
   both->moved.sent += size;
   Scope way_back(house_.loop);
-  way_back.spawn(one_way(both, Way::kBack, house_.pipes));
-  co_await one_way(both, Way::kOut, house_.pipes);
+  way_back.spawn(one_way(both, Way::kBack, house_.pipes, buffers));
+  co_await one_way(both, Way::kOut, house_.pipes, buffers);
   co_await way_back.join();
   if (both->starved) {
     what.reason = kOurFailure;
     note(what);
   }
   if (both->broken) co_return;
+  co_await delivered(both->guest.native_handle());
+  co_await delivered(both->outside.native_handle());
   on_close(both->guest.native_handle(), OnClose::kFinish);
   on_close(both->outside.native_handle(), OnClose::kFinish);
 }

@@ -19,7 +19,9 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "async/spawn.h"
+#include "gate/confinement.h"
 #include "gate/door.h"
+#include "gate/keeper_dialer.h"
 #include "os/file.h"
 #include "os/unix_socket.h"
 #include "wire/messages.h"
@@ -28,6 +30,7 @@ namespace cay::gate {
 namespace {
 
 constexpr const char* kControl = "gate.sock";
+constexpr const char* kConfinement = "landlock";  // its version, or 0: for `cay doctor`
 constexpr std::string_view kSuffix = ".sock";
 constexpr std::size_t kIdLength = 36;
 constexpr Millis kRetry{2};         // between a socket's name and its listening
@@ -58,36 +61,52 @@ asio::awaitable<void> wait_for_end(Descriptor& at) {
   }
 }
 
+// What it needs that it may not make once it is confined.
+struct Openings {
+  UniqueFd news;     // of DATA/gate (inotify)
+  UniqueFd control;  // gate.sock
+  std::size_t most_connections = 0;
+  KernelBuffers buffers;
+};
+
+Result<Openings> open_all(const GateConfig& config) {
+  Openings out;
+  out.most_connections = raise_descriptor_limit();
+  out.buffers = KernelBuffers::of_host();
+  out.news = UniqueFd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (!out.news) return Error::from_errno(errno, "watch for sandboxes");
+  const std::string path = "/proc/self/fd/" + std::to_string(config.directory) + "/";
+  if (::inotify_add_watch(out.news.get(), path.c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
+    return Error::from_errno(errno, "watch for sandboxes");
+  }
+  CAY_TRY(out.control, os::listen_unix(config.directory, kControl, ::geteuid(), ::getegid()));
+  // The daemon's group, which the directory gives to what is made in it, may ask whether we serve.
+  if (::fchmodat(config.directory, kControl, 0660, 0) != 0) return Error::from_errno(errno, "let the daemon reach the gate");
+  return out;
+}
+
 class Gate {
  public:
-  Gate(asio::io_context& loop, const GateConfig& config, std::vector<Rule> rules, std::vector<Network> networks)
+  Gate(asio::io_context& loop, const GateConfig& config, std::vector<Rule> rules, std::vector<Network> networks, const Openings& openings)
       : loop_(loop),
         config_(config),
+        keepers_(UniqueFd(config.asks)),
         house_{loop.get_executor(), config.directory, std::make_shared<const std::vector<Rule>>(std::move(rules)),
-               Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool(), raise_descriptor_limit()},
+               Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool(), openings.most_connections,
+               SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers), config.settings.policies},
         children_(loop.get_executor()) {}
 
-  Result<void> begin() {
-    UniqueFd news(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    if (!news) return Error::from_errno(errno, "watch for sandboxes");
-    if (::inotify_add_watch(news.get(), path("").c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
-      return Error::from_errno(errno, "watch for sandboxes");
-    }
-    CAY_TRY(UniqueFd control, os::listen_unix(config_.directory, kControl, ::geteuid(), ::getegid()));
-    // The daemon's group, which the directory gives to what is made in it, may ask whether we serve.
-    if (::fchmodat(config_.directory, kControl, 0660, 0) != 0) return Error::from_errno(errno, "let the daemon reach the gate");
+  Result<void> begin(Openings openings) {
     // What is there already, after the watch: nothing falls between.
     CAY_TRY(const auto names, os::list_dir(config_.directory));
     for (const std::string& name : names) consider(name);
-    children_.spawn(watch(std::move(news)));
-    children_.spawn(accept_daemons(std::move(control)));
+    children_.spawn(watch(std::move(openings.news)));
+    children_.spawn(accept_daemons(std::move(openings.control)));
     if (config_.life == Life::kWhileNeeded) children_.spawn(end_when_idle());
     return {};
   }
 
  private:
-  std::string path(const std::string& name) const { return "/proc/self/fd/" + std::to_string(config_.directory) + "/" + name; }
-
   void consider(const std::string& name) {
     if (name.size() != kIdLength + kSuffix.size() || !name.ends_with(kSuffix)) return;
     const std::string id = name.substr(0, kIdLength);
@@ -125,8 +144,8 @@ class Gate {
   // One sandbox, from its keeper's socket to its end.
   asio::awaitable<void> attend(std::string id) {
     for (int tries = 0; tries < kRetries; ++tries) {
-      auto fd = os::connect_unix(path(id + ".sock"), SOCK_NONBLOCK);
-      if (!fd && fd.error().os_errno != ECONNREFUSED && fd.error().os_errno != EAGAIN) break;
+      auto fd = keepers_.dial(id);
+      if (!fd && fd.error().os_errno != ECONNREFUSED && fd.error().os_errno != EAGAIN && fd.error().os_errno != EMFILE) break;
       if (fd) {
         std::exception_ptr failure;
         try {
@@ -208,6 +227,7 @@ class Gate {
 
   asio::io_context& loop_;
   const GateConfig& config_;
+  const KeeperDialer keepers_;
   House house_;
   std::set<std::string> attended_;
   std::size_t doors_ = 0, daemons_ = 0;
@@ -235,13 +255,20 @@ int run_gate(const GateConfig& config) {
     }
     networks.push_back(*network);
   }
-  asio::io_context loop(1);
-  Gate gate(loop, config, std::move(rules), std::move(networks));
-  auto begun = gate.begin();
-  if (!begun) {
-    std::fprintf(stderr, "cay gate: %s\n", begun.error().message.c_str());
+  const auto complain = [](const Error& error) {
+    std::fprintf(stderr, "cay gate: %s\n", error.message.c_str());
     return 125;
-  }
+  };
+  auto openings = open_all(config);
+  if (!openings) return complain(openings.error());
+  // Before the loop, whose threads would otherwise be outside of it.
+  const auto confined = confine(config.directory);
+  if (!confined) return complain(confined.error());
+  if (const auto told = os::replace_file(config.directory, kConfinement, std::to_string(*confined) + "\n", 0640); !told) return complain(told.error());
+  asio::io_context loop(1);
+  Gate gate(loop, config, std::move(rules), std::move(networks), *openings);
+  auto begun = gate.begin(*std::move(openings));
+  if (!begun) return complain(begun.error());
   loop.run();
   return 125;
 }

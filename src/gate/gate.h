@@ -16,6 +16,7 @@ struct GateConfig {
   Settings settings;
   int directory = -1;  // DATA/gate, open
   Life life = Life::kAlways;
+  int asks = -1;  // the socket on which keepers are asked for (keeper_dialer.h); becomes ours
 };
 
 // Serves until it is not needed any more (then 0) or cannot go on; the exit code.

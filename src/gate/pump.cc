@@ -8,15 +8,8 @@
 #include <optional>
 
 namespace cay::gate {
-namespace {
-
-constexpr std::size_t kChunk = 256 * 1024;
-constexpr int kPipeSize = 256 * 1024;
-
-}  // namespace
-
-Result<Pipe> PipePool::take() {
-  if (!kept_.empty()) {
+Result<Pipe> PipePool::take(Buffers buffers) {
+  if (buffers == Buffers::kWide && !kept_.empty()) {
     Pipe pipe = std::move(kept_.back());
     kept_.pop_back();
     return pipe;
@@ -24,7 +17,8 @@ Result<Pipe> PipePool::take() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Error::from_errno(errno, "make a pipe");
   Pipe pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-  pipe.whole = ::fcntl(ends[1], F_SETPIPE_SZ, kPipeSize) >= kPipeSize;
+  const auto size = static_cast<int>(pipe_size(buffers));
+  pipe.whole = ::fcntl(ends[1], F_SETPIPE_SZ, size) >= size && buffers == Buffers::kWide;
   return pipe;
 }
 
@@ -32,17 +26,17 @@ void PipePool::give_back(Pipe pipe) {
   if (pipe.whole && kept_.size() < kMostKept) kept_.push_back(std::move(pipe));
 }
 
-asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, std::uint64_t& moved) {
+asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, Buffers buffers, std::uint64_t& moved) {
   constexpr unsigned kFlags = SPLICE_F_NONBLOCK | SPLICE_F_MOVE;
   std::optional<Pipe> pipe;
   int in_a_row = 0;
   for (;;) {
     if (!pipe) {
-      auto taken = pipes.take();
+      auto taken = pipes.take(buffers);
       if (!taken) co_return PumpEnd::kStarved;
       pipe = *std::move(taken);
     }
-    const ssize_t got = ::splice(from.native_handle(), nullptr, pipe->write.get(), nullptr, kChunk, kFlags);
+    const ssize_t got = ::splice(from.native_handle(), nullptr, pipe->write.get(), nullptr, pipe_size(buffers), kFlags);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) {
       pipes.give_back(*std::move(pipe));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "gate/socket_memory.h"
 #include "gate/sockets.h"
 
 namespace cay::gate {
@@ -16,7 +17,7 @@ struct Pipe {
 class PipePool {
  public:
   static constexpr std::size_t kMostKept = 64;
-  Result<Pipe> take();
+  Result<Pipe> take(Buffers buffers);
   void give_back(Pipe pipe);  // an empty one
 
  private:
@@ -30,6 +31,6 @@ enum class PumpEnd : std::uint8_t {
 };
 
 // Until the source ends. `moved` counts.
-asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, std::uint64_t& moved);
+asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, Buffers buffers, std::uint64_t& moved);
 
 }  // namespace cay::gate

@@ -1,6 +1,7 @@
 // Settings: what the operator told the gate. Handed over as bytes (wire/tlv.h), so that the gate's process never holds
 // the rest of the configuration, which may have keys in it.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,12 @@ struct Settings {
   std::string data;                   // the data directory, absolute
   std::vector<std::string> hosts;     // added to the policy `packages`: see Policy
   std::vector<std::string> networks;  // special ranges that may be reached, as "10.1.0.0/16"
-  template <class V> void fields(V& v) { v(1, data); v(2, hosts); v(3, networks); }
+  std::vector<std::string> policies;  // that the operator allows; empty: all. A sandbox that has another one reaches nothing
+  std::uint64_t socket_memory = 0;        // of one sandbox's connections, and of all: gate/socket_memory.h; 0: as usual
+  std::uint64_t socket_memory_total = 0;
+  template <class V> void fields(V& v) {
+    v(1, data); v(2, hosts); v(3, networks); v(4, socket_memory); v(5, socket_memory_total); v(6, policies);
+  }
 };
 
 }  // namespace cay::gate

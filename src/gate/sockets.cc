@@ -1,10 +1,13 @@
 #include "gate/sockets.h"
 
 #include <linux/netfilter_ipv4.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -19,6 +22,7 @@ namespace {
 
 constexpr int kV6OriginalDestination = 80;  // IP6T_SO_ORIGINAL_DST; its header does not go with C++
 constexpr int kProbeAfterSeconds = 60;
+constexpr Millis kMostBetweenLooks{500};
 
 std::optional<Endpoint> endpoint_of(const sockaddr_storage& at) {
   Endpoint out;
@@ -79,10 +83,11 @@ std::optional<Endpoint> original_destination(int socket_fd) {
   return endpoint_of(at);
 }
 
-Task<UniqueFd> dial(asio::any_io_executor loop, Endpoint to, Millis limit) {
+Task<UniqueFd> dial(asio::any_io_executor loop, Endpoint to, BufferSizes buffers, Millis limit) {
   const bool four = to.address.is_v4();
   UniqueFd fd(::socket(four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
   if (!fd) co_return Error::from_errno(errno, "make a socket");
+  set_buffers(fd.get(), buffers);  // before the connect: the window that is told then is by them
   int done = 0;
   if (four) {
     sockaddr_in at{};
@@ -102,6 +107,17 @@ Task<UniqueFd> dial(asio::any_io_executor loop, Endpoint to, Millis limit) {
   auto waiting = wait_connected(loop, std::move(fd));
   auto connected = co_await with_deadline(std::move(waiting), limit, "the connect");
   co_return connected;
+}
+
+asio::awaitable<void> delivered(int socket_fd) {
+  for (Millis pause{1};; pause = std::min(pause * 2, kMostBetweenLooks)) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    int left = 0;
+    if (::getsockopt(socket_fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_state == TCP_CLOSE) co_return;
+    if (::ioctl(socket_fd, SIOCOUTQ, &left) != 0 || left == 0) co_return;
+    co_await sleep_for(pause);
+  }
 }
 
 void on_close(int socket_fd, OnClose what) {

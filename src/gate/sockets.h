@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/ip_address.h"
 #include "base/unique_fd.h"
+#include "gate/socket_memory.h"
 
 namespace cay::gate {
 
@@ -29,12 +30,16 @@ inline constexpr int kMostInARow = 16;
 std::optional<Endpoint> original_destination(int socket_fd);
 
 // A connection outside. Fails with the kernel's errno; kDeadlineExceeded after `limit`.
-Task<UniqueFd> dial(asio::any_io_executor loop, Endpoint to, Millis limit);
+Task<UniqueFd> dial(asio::any_io_executor loop, Endpoint to, BufferSizes buffers, Millis limit);
 
 // Whether closing the socket (by us, or by the kernel when we are killed) is a reset: a peer must never take an end that
 // is an accident for a proper one.
 enum class OnClose { kReset, kFinish };
 void on_close(int socket_fd, OnClose what);
+
+// Until the other side has all that was sent, and the end of it (or the connection broke): what a closed socket still holds would
+// be counted for nobody.
+asio::awaitable<void> delivered(int socket_fd);
 
 // No delay, and probes that find peers that are gone.
 void tune(int socket_fd);

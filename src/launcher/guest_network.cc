@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint32_t kLoopback = 1;  // lo is the first link of every network namespace
 constexpr std::uint16_t kMake = NLM_F_CREATE | NLM_F_EXCL;
-constexpr int kBacklog = 4096;
+constexpr int kBacklog = 1024;
 
 std::string_view bytes_of(const IpAddress& address) {
   const auto* at = address.is_v4() ? address.v4_bytes().data() : address.bytes().data();

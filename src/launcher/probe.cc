@@ -1,7 +1,6 @@
 #include "launcher/probe.h"
 
 #include <fcntl.h>
-#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -19,6 +18,7 @@
 #include "launcher/program_loader.h"
 #include "os/btrfs.h"
 #include "os/file.h"
+#include "os/landlock.h"
 #include "os/mount.h"
 #include "os/process.h"
 
@@ -116,9 +116,9 @@ Feature seccomp() {
 }
 
 Feature landlock() {
-  const long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-  return {"landlock", abi > 0, abi > 0 ? "ABI " + std::to_string(abi) : "missing",
-          abi > 0 ? "" : "not used: it would be a second wall", ""};
+  const int abi = os::landlock_abi();
+  return {"landlock", abi > 0, abi > 0 ? "ABI " + std::to_string(abi) + ", for the gate" : "missing",
+          abi > 0 ? "" : "the gate is bounded by its user and its filter of system calls alone", abi > 0 ? "" : "boot with lsm=landlock,... (Linux 5.13 or newer)"};
 }
 
 // Of our own top group: a group that is killed by one write.

@@ -22,7 +22,10 @@ struct NetworkDecision {
 };
 
 struct NetworkReport {
-  std::string policy;
+  std::string policy;                  // that it has, from its next start
+  std::string running_policy;          // that the gate goes by for it now; empty: it does not run, or the gate has not told yet
+  bool policy_allowed = true;          // the operator allows what it has; else nothing is reached by it
+  bool gate_serves = true;             // false: nothing gets out until it is back
   SandboxNetwork network;
   std::vector<NetworkDecision> items;  // the latest last
   std::uint64_t forgotten = 0;         // lines that made room for newer ones

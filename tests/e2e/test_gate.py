@@ -280,11 +280,15 @@ def test_a_policy_is_changed_from_the_next_start(gated):
     reach = {"host": V4, "port": 7003}
     assert box.attempt(reach)[0] != ["ping"]
     told = gated.cli("net", box.name, "--policy", "packages")
-    assert told.code == 0 and "from its next start" in told.text, told
+    assert told.code == 0 and "from its next start; now it runs by off" in told.text, told
+    assert (box.net()["policy"], box.net()["running_policy"], box.net()["gate"]) == ("packages", "off", "serves")
     assert box.attempt(reach)[0] != ["ping"]
     assert gated.cli("stop", box.name).code == 0
     assert box.attempt(reach, {"host": "allowed.gate.test", "port": 80, "kind": "http"})[0] == ["ping", "hello allowed.gate.test"]
-    assert gated.cli("net", box.name, "--policy", "off").code == 0 and gated.cli("stop", box.name).code == 0
+    wait_until(lambda: box.net()["running_policy"] == "packages", "the gate to tell its policy", 5)
+    assert gated.cli("net", box.name, "--policy", "off").code == 0
+    assert (box.net()["policy"], box.net()["running_policy"]) == ("off", "packages")
+    assert gated.cli("stop", box.name).code == 0
     assert box.attempt(reach)[0] != ["ping"]
     own = box.python("import socket; s = socket.create_server(('', 9)); print(socket.create_connection((socket.gethostname(), 9), timeout=5) and 'own')")
     assert own.text == "own\n", own  # its host name means itself under every policy
@@ -431,6 +435,49 @@ def test_settings_that_were_changed_count_at_the_next_start(world):
         lock.write_bytes(lock.read_bytes() + b"another")
         features = {feature["name"]: feature for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]}
         assert not features["gate"]["ok"] and "restart cay-gate" in features["gate"]["remedy"], features["gate"]
+    finally:
+        daemon.close()
+
+
+def test_a_policy_that_is_taken_back_reaches_nothing_and_a_gate_that_is_down_is_told(world):
+    config = world.directory / "taken-back.toml"
+    config.write_text(SETTINGS)
+    daemon = new_daemon("--config", str(config))
+    daemon.prefix = world.prefix
+    daemon.start()
+    try:
+        box, other = Box(daemon, "open"), Box(daemon, "packages")
+        tries = [{"host": V4, "port": 7003}, {"host": "other.gate.test", "port": 80, "kind": "http"}]
+        assert box.attempt(*tries)[0] == ["ping", "hello other.gate.test"]
+        config.write_text(SETTINGS + 'policies = ["off", "packages"]\n')
+        daemon.restart("kill")
+        assert box.attempt(*tries)[0] == ["reset", "no name"]
+        assert other.attempt(tries[0])[0] == ["ping"]
+        assert box.line(host=V4, port=7003, verdict="refused")["reason"] == "policy_not_allowed"
+        assert box.line(host="other.gate.test", port=0, verdict="refused")["reason"] == "policy_not_allowed"
+        told = daemon.cli("net", box.name).text
+        assert "the operator allows this policy no more (network.policies)" in told and not box.net()["policy_allowed"], told
+        assert "no more" not in daemon.cli("net", other.name).text
+        config.write_text(SETTINGS)
+        daemon.restart("kill")
+        assert box.attempt(tries[0])[0] == ["ping"]  # given back
+
+        def metric():
+            with daemon.http() as http:
+                return next(line.split()[1] for line in http.get("/metrics").text.splitlines() if line.startswith("cay_gate_up"))
+        assert metric() == "1" and "is not running" not in daemon.cli("net", box.name).text
+        for pid in filter(str.isdigit, os.listdir("/proc")):  # who would start it again
+            try:
+                status = pathlib.Path(f"/proc/{pid}/status").read_text()
+            except OSError:
+                continue
+            if status.startswith("Name:\tcay-watch-gate\n") and f"PPid:\t{daemon.process.pid}\n" in status:
+                os.kill(int(pid), signal.SIGKILL)
+        assert subprocess.run([CAY, "gate", "--data", str(daemon.data), "--stop"], timeout=60).returncode == 0
+        assert "the gate is not running: nothing gets out until it is back" in daemon.cli("net", box.name).text
+        assert box.net()["gate"] == "down" and metric() == "0"
+        daemon.restart("kill")
+        assert box.attempt(tries[0])[0] == ["ping"] and box.net()["gate"] == "serves" and metric() == "1"
     finally:
         daemon.close()
 

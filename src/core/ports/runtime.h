@@ -183,6 +183,7 @@ struct Feature {
 struct RuntimeHealth {
   bool reachable = true;             // what makes and ends sandboxes answers
   std::uint64_t reconnects = 0;      // to it, since this daemon started: it was restarted so often
+  bool gate_serves = true;           // sandboxes' way out
 };
 
 class Runtime {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/unique_fd.h"
@@ -16,11 +17,9 @@ namespace {
 
 constexpr off_t kMost = 2 << 20;
 
-}  // namespace
-
-std::string gate_goes_by(const std::string& data) {
-  // The directory is the gate's user's, who is not believed: it may be no file at all.
-  const UniqueFd fd(::open((data + "/gate/lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+// The directory is the gate's user's, who is not believed: it may be no file at all.
+std::string read_its(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info{};
   if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > kMost) return {};
   std::string out(static_cast<std::size_t>(info.st_size), '\0');
@@ -29,13 +28,28 @@ std::string gate_goes_by(const std::string& data) {
   return out;
 }
 
+// What it told of its own walls when it began to serve.
+std::string confinement_of(const std::string& data) {
+  const std::string told = read_its(data + "/gate/landlock");
+  if (told.empty()) return "";  // of a release that did not say, or not for us to read
+  const long abi = std::strtol(told.c_str(), nullptr, 10);
+  if (abi <= 0) return ", behind a filter of system calls; without Landlock, which the kernel has not";
+  return ", behind a filter of system calls and Landlock (ABI " + std::to_string(abi) + ")";
+}
+
+}  // namespace
+
+std::string gate_goes_by(const std::string& data) { return read_its(data + "/gate/lock"); }
+
+bool gate_serves(const std::string& data) { return os::connect_unix(data + "/gate/gate.sock", SOCK_NONBLOCK).has_value(); }
+
 core::Feature gate_feature(const std::string& data, const std::string& wanted) {
   if (const auto fd = os::connect_unix(data + "/gate/gate.sock", SOCK_NONBLOCK); !fd) {
     return {"gate", false, std::string("does not answer (") + std::strerror(fd.error().os_errno) + ")", "what sandboxes send out waits for it",
             "see " + data + "/gate.log; cay serve starts it, or the unit cay-gate"};
   }
   const std::string told = gate_goes_by(data);
-  if (wanted.empty() || told.empty() || told == wanted) return {"gate", true, "serves", "", ""};
+  if (wanted.empty() || told.empty() || told == wanted) return {"gate", true, "serves" + confinement_of(data), "", ""};
   return {"gate", false, "serves, by other settings (network, mirrors) than the daemon's, or as another release", "what it began with holds",
           "systemctl restart cay-gate (without units: start cay serve again); what is open through it is reset"};
 }

@@ -10,6 +10,9 @@ namespace cay::runtime {
 // a release that did not say, none ever began, or we may not read it.
 std::string gate_goes_by(const std::string& data);
 
+// Whether one answers.
+bool gate_serves(const std::string& data);
+
 // For `cay doctor`: whether a gate serves this data directory, and goes by `wanted` (empty: not asked).
 core::Feature gate_feature(const std::string& data, const std::string& wanted);
 

@@ -286,7 +286,11 @@ Task<ProgramPage> NativeRuntime::programs(SandboxId id, std::uint64_t offset, st
   co_return read_programs(spool(), id, offset, limit);
 }
 
-Task<NetworkReport> NativeRuntime::network(SandboxId id) { co_return read_decisions(config_.data + "/gate", id); }
+Task<NetworkReport> NativeRuntime::network(SandboxId id) {
+  auto report = read_decisions(config_.data + "/gate", id);
+  if (report) report->gate_serves = gate_serves(config_.data);
+  co_return report;
+}
 
 Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
   CAY_CO_TRY(const auto snapshot, co_await launcher_.prepare_default(config_.prepare, std::move(progress)));
@@ -300,7 +304,7 @@ void NativeRuntime::watch(std::function<void(core::SandboxDeath)> on_death) {
 
 core::RuntimeHealth NativeRuntime::health() const {
   const std::uint64_t links = launcher_.connections();
-  return {.reachable = launcher_.connected(), .reconnects = links > 0 ? links - 1 : 0};
+  return {.reachable = launcher_.connected(), .reconnects = links > 0 ? links - 1 : 0, .gate_serves = gate_serves(config_.data)};
 }
 
 Task<std::vector<core::Feature>> NativeRuntime::features() {

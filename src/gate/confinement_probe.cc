@@ -1,0 +1,106 @@
+#include "gate/confinement_probe.h"
+
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/unique_fd.h"
+#include "gate/confinement.h"
+#include "os/file.h"
+
+namespace cay::gate {
+namespace {
+
+void told(const char* name, bool ok) {
+  const char* error = ok ? nullptr : ::strerrorname_np(errno);
+  std::printf("%s %s\n", name, ok ? "ok" : error != nullptr ? error : "?");
+}
+
+bool opens(const std::string& path, int flags) { return static_cast<bool>(UniqueFd(::open(path.c_str(), flags | O_CLOEXEC, 0600))); }
+
+bool has_socket(int family, int type, int protocol) { return static_cast<bool>(UniqueFd(::socket(family, type | SOCK_CLOEXEC, protocol))); }
+
+bool reads_memory_of(pid_t process) {
+  char byte = 0;
+  iovec ours{&byte, 1};
+  iovec theirs{reinterpret_cast<void*>(1), 1};  // EFAULT: it was let through
+  return ::process_vm_readv(process, &ours, 1, &theirs, 1, 0) >= 0 || errno == EFAULT;
+}
+
+bool traces(pid_t process) {
+  if (::ptrace(PTRACE_SEIZE, process, nullptr, nullptr) != 0) return false;
+  return true;  // its end, or ours, lets go of it
+}
+
+bool forks() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  return child > 0;
+}
+
+bool takes_descriptor_of(pid_t process) {
+  const UniqueFd at(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  return at && static_cast<bool>(UniqueFd(static_cast<int>(::syscall(SYS_pidfd_getfd, at.get(), 0, 0))));
+}
+
+bool listens() {
+  const UniqueFd at(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return at && ::listen(at.get(), 1) == 0;
+}
+
+}  // namespace
+
+Result<void> probe_confinement(const std::string& data, pid_t process, bool confined) {
+  CAY_TRY(const UniqueFd directory, os::open_dir(AT_FDCWD, data + "/gate"));
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "no_new_privs");
+  if (confined) { CAY_CHECK(confine(directory.get())); }
+  ::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const std::string of_process = "/proc/" + std::to_string(process);
+  told("open-store", opens(data + "/state.db", O_RDONLY));
+  told("open-environment", opens(of_process + "/environ", O_RDONLY));
+  told("open-data", opens(data, O_RDONLY | O_DIRECTORY));
+  told("write-data", opens(data + "/probe.tmp", O_WRONLY | O_CREAT | O_EXCL));
+  ::unlink((data + "/probe.tmp").c_str());
+  told("ptrace", traces(process));
+  told("process-vm-readv", reads_memory_of(process));
+  told("pidfd-getfd", takes_descriptor_of(process));
+  told("signal", ::kill(process, 0) == 0);
+  told("limit", ::prlimit(process, RLIMIT_NOFILE, nullptr, nullptr) == 0);
+  told("fork", forks());
+  char* const none[] = {nullptr};
+  told("execve", ::execve("/nonexistent/program", none, none) == 0 || errno == ENOENT);
+  told("mode", ::chmod(data.c_str(), 0700) == 0);
+  told("mount", ::syscall(SYS_mount, "", "", "", 0, nullptr) == 0 || errno == ENOENT || errno == EPERM);
+  told("namespace", ::syscall(SYS_unshare, CLONE_NEWUSER) == 0);
+  told("socket-unix", has_socket(AF_UNIX, SOCK_STREAM, 0));
+  told("socket-netlink-diagnosis", has_socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG));
+  told("socket-packet", has_socket(AF_PACKET, SOCK_RAW, 0) || errno == EPERM);  // as one who may not: it was let through
+  told("socket-raw", has_socket(AF_INET, SOCK_RAW, IPPROTO_ICMP) || errno == EPERM);
+  told("listen", listens());
+  told("memory-file", static_cast<bool>(UniqueFd(::memfd_create("probe", MFD_CLOEXEC))));
+  // What it must still be able to do.
+  told("may-open-hosts", opens("/etc/hosts", O_RDONLY));
+  told("may-connect", has_socket(AF_INET6, SOCK_STREAM, IPPROTO_TCP) || errno == EAFNOSUPPORT);
+  told("may-ask-routes", has_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+  const UniqueFd own(::openat(directory.get(), "probe.tmp", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  told("may-write-decisions", own && ::renameat(directory.get(), "probe.tmp", directory.get(), "probe.new") == 0);
+  ::unlinkat(directory.get(), "probe.new", 0);
+  return {};
+}
+
+}  // namespace cay::gate

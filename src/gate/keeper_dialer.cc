@@ -1,0 +1,50 @@
+#include "gate/keeper_dialer.h"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include "os/unix_socket.h"
+
+namespace cay::gate {
+namespace {
+
+constexpr std::size_t kIdLength = 36;
+constexpr timeval kAnswerLimit{5, 0};
+
+// It may come from a gate that was taken over: no path is made of anything else.
+bool is_id(const std::string& text) {
+  return text.size() == kIdLength && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-'; });
+}
+
+}  // namespace
+
+Result<UniqueFd> KeeperDialer::dial(const std::string& sandbox_id) const {
+  ::setsockopt(asks_.get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerLimit, sizeof kAnswerLimit);
+  CAY_CHECK(os::send_message(asks_.get(), sandbox_id));
+  for (;;) {
+    CAY_TRY(os::Message answer, os::receive_message(asks_.get()));
+    if (answer.bytes.empty()) return Error::from_errno(ECONNRESET, "reach the keeper");
+    if (!answer.bytes.starts_with(sandbox_id)) continue;  // of a question that was given up
+    if (answer.fds.size() == 1) return std::move(answer.fds.front());
+    int err = EMFILE;  // it came, and there was no descriptor for it
+    std::from_chars(answer.bytes.data() + sandbox_id.size(), answer.bytes.data() + answer.bytes.size(), err);
+    return Error::from_errno(err, "reach the keeper");
+  }
+}
+
+bool answer_dial(int asks, int gate_directory) {
+  const auto asked = os::receive_message(asks);
+  if (!asked || asked->bytes.empty()) return false;
+  const std::string& id = asked->bytes;
+  if (!is_id(id)) return false;
+  const auto fd = os::connect_unix("/proc/self/fd/" + std::to_string(gate_directory) + "/" + id + ".sock", SOCK_NONBLOCK);
+  if (fd) return os::send_message(asks, id, {fd->get()}).has_value();
+  return os::send_message(asks, id + std::to_string(fd.error().os_errno)).has_value();
+}
+
+}  // namespace cay::gate

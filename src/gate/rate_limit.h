@@ -1,0 +1,27 @@
+// RateLimit: so many at once, and then so many each second.
+#pragma once
+#include <algorithm>
+#include <chrono>
+
+namespace cay::gate {
+
+class RateLimit {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  RateLimit(double at_once, double per_second) : most_(at_once), per_second_(per_second), left_(at_once) {}
+
+  // Whether one more may be now; if so it is counted.
+  bool take(Time now) {
+    if (last_ != Time{}) left_ = std::min(most_, left_ + std::chrono::duration<double>(now - last_).count() * per_second_);
+    last_ = now;
+    if (left_ < 1) return false;
+    left_ -= 1;
+    return true;
+  }
+
+ private:
+  double most_, per_second_, left_;
+  Time last_{};
+};
+
+}  // namespace cay::gate

@@ -1,0 +1,88 @@
+// SyscallFilter: an allow-list of system calls, with checks of their arguments, as a classic BPF program. Compiled with the program,
+// so that loading it allocates nothing.
+#pragma once
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+
+namespace cay::os {
+
+// (argument & mask) == value, of its low word, which is all that the kernel takes of the arguments that are checked.
+struct ArgumentCheck {
+  int argument = -1;  // none
+  std::uint32_t value = 0;
+  std::uint32_t mask = 0xffffffff;
+};
+
+// One call; of several lines of one call, one must fit.
+struct AllowedCall {
+  long number;
+  std::array<ArgumentCheck, 2> checks{};
+};
+
+#if defined(__x86_64__)
+inline constexpr std::uint32_t kAuditArch = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+inline constexpr std::uint32_t kAuditArch = AUDIT_ARCH_AARCH64;
+#else
+#error "cay knows the system calls of x86-64 and arm64 only"
+#endif
+
+inline constexpr std::size_t kMostPerCall = 9;
+
+struct FilterSpan {
+  const sock_filter* code;
+  std::size_t length;
+};
+
+template <std::size_t N>
+struct AllowList {
+  std::array<sock_filter, N * kMostPerCall + 5> code{};
+  std::size_t length = 0;
+  constexpr FilterSpan span() const { return {code.data(), length}; }
+};
+
+// What is not in `calls` is answered by `otherwise` (SECCOMP_RET_...); a call by another architecture's table kills.
+template <std::size_t N>
+constexpr AllowList<N> compile_allow_list(const std::array<AllowedCall, N>& calls, std::uint32_t otherwise) {
+  AllowList<N> out;
+  const auto stmt = [&out](int code, std::uint32_t k) { out.code[out.length++] = {static_cast<std::uint16_t>(code), 0, 0, k}; };
+  const auto unless = [&out](std::uint32_t k, std::size_t skip) {
+    out.code[out.length++] = {BPF_JMP | BPF_JEQ | BPF_K, 0, static_cast<std::uint8_t>(skip), k};
+  };
+  stmt(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch));
+  out.code[out.length++] = {BPF_JMP | BPF_JEQ | BPF_K, 1, 0, kAuditArch};
+  stmt(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+  stmt(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
+  for (const AllowedCall& call : calls) {
+    std::size_t checks = 0;
+    for (const ArgumentCheck& check : call.checks) checks += check.argument >= 0 ? 1U : 0U;
+    // Each check: load, mask, compare; then allow; and where something else was loaded, the number again for the next line.
+    const std::size_t reload = checks > 0 ? 1 : 0;
+    unless(static_cast<std::uint32_t>(call.number), 3 * checks + 1 + reload);
+    std::size_t left = checks;
+    for (const ArgumentCheck& check : call.checks) {
+      if (check.argument < 0) continue;
+      --left;
+      stmt(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * static_cast<std::size_t>(check.argument)));
+      stmt(BPF_ALU | BPF_AND | BPF_K, check.mask);
+      unless(check.value, 3 * left + 1);
+    }
+    stmt(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    if (reload > 0) stmt(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
+  }
+  stmt(BPF_RET | BPF_K, otherwise);
+  return out;
+}
+
+// For the calling thread and what it makes from now on; it must have no_new_privs.
+Result<void> load_syscall_filter(FilterSpan filter);
+
+}  // namespace cay::os

@@ -1,0 +1,82 @@
+"""What a gate that somebody else has taken over could do on this host: nothing but what its work needs. `cay gate --probe PID` tries it from within the
+gate's own confinement, as the user that daemon and gate of one's own share; with --unconfined it is the control."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+from harness import CAY, new_daemon
+from test_gate import serving_pid
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root, to be somebody else")
+
+UID = 61237
+TARGET = ["sh", "-c", "echo up; read line"]  # a process of the same user
+LOOKS = {"ptrace", "process-vm-readv", "pidfd-getfd"}
+BY_CALLS = {"ptrace", "process-vm-readv", "pidfd-getfd", "signal", "limit", "fork", "execve", "mode", "mount", "namespace", "socket-unix",
+            "socket-netlink-diagnosis", "socket-packet", "socket-raw", "listen", "memory-file"}
+BY_FILES = {"open-store", "open-environment", "open-data", "write-data"}
+KEPT = {"may-open-hosts", "may-connect", "may-ask-routes", "may-write-decisions"}
+
+
+def landlock():
+    import ctypes
+    return max(ctypes.CDLL(None).syscall(444, None, 0, 1), 0)
+
+
+@contextlib.contextmanager
+def own_gate():
+    daemon = new_daemon()
+    try:
+        subprocess.run([CAY, "launcher", "--data", daemon.data, "--daemon-uid", str(UID), "--detach"], check=True, timeout=60)
+        daemon.prefix = ["setpriv", "--reuid", str(UID), "--regid", str(UID), "--clear-groups"]
+        daemon.start()
+        yield daemon
+    finally:
+        daemon.close()
+
+
+def probe(daemon, target, *more):
+    words = [*daemon.prefix, CAY, "gate", "--data", str(daemon.data), "--probe", str(target), *more]
+    got = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert got.returncode == 0, got
+    return dict(line.split() for line in got.stdout.splitlines())
+
+
+def test_a_gate_that_was_taken_over_reaches_nothing_of_its_users():
+    with own_gate() as daemon, subprocess.Popen([*daemon.prefix, *TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
+        try:
+            assert target.stdout.readline() == b"up\n"
+            free, confined = probe(daemon, target.pid, "--unconfined"), probe(daemon, target.pid)
+        finally:
+            target.stdin.close()
+    assert set(free) == set(confined) == BY_CALLS | BY_FILES | KEPT
+    may_not = {name for name in BY_CALLS | BY_FILES if free[name] != "ok"}
+    yama = pathlib.Path("/proc/sys/kernel/yama/ptrace_scope")
+    bounded = yama.exists() and yama.read_text().strip() != "0"
+    assert may_not <= {"namespace"} | (LOOKS if bounded else set()), free  # the control; some hosts give no user namespaces, or no tracing
+    assert {confined[name] for name in BY_CALLS} == {"ENOSYS"}, confined
+    if landlock():
+        assert {confined[name] for name in BY_FILES} == {"EACCES"}, confined
+    assert {confined[name] for name in KEPT} == {free[name] for name in KEPT} == {"ok"}, confined
+
+
+def test_the_part_that_serves_is_behind_it_and_doctor_says_so():
+    with own_gate() as daemon:
+        worker = serving_pid(daemon)
+        status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{worker}/status").read_text().splitlines() if ":\t" in line)
+        assert status["Seccomp"] == "2" and status["NoNewPrivs"] == "1" and int(status["CapPrm"], 16) == 0, status
+        features = {feature["name"]: feature for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]}
+        found = features["gate"]["found"]
+        assert (f"Landlock (ABI {landlock()})" in found) if landlock() else "without Landlock" in found, features["gate"]
+        assert "filter of system calls" in found
+    root = new_daemon()
+    try:
+        root.start()
+        lines = pathlib.Path(f"/proc/{serving_pid(root)}/status").read_text()
+        assert "CapBnd:\t0000000000000000\n" in lines and "Seccomp:\t2\n" in lines, lines
+    finally:
+        root.close()
