@@ -22,6 +22,7 @@
 #include "api/langsmith/config.h"
 #include "api/native/native.h"
 #include "api/outbound/otlp.h"
+#include "async/deadline.h"
 #include "async/scope.h"
 #include "async/spawn.h"
 #include "command_line.h"
@@ -43,6 +44,7 @@ namespace cay::app {
 namespace {
 
 constexpr Millis kShutdownLimit{5'000};
+constexpr Millis kRightsLook{500};
 constexpr Millis kTraceLimit{2'000};
 constexpr std::uint32_t kMilliPerCpu = 1000;
 
@@ -245,6 +247,7 @@ class Daemon {
     http::Listener listener(loop_.get_executor(), std::move(listening),
                             server::make_dispatcher(router_, keys_, dispatch_config(std::move(outside))));
     CAY_CO_TRY(const std::uint16_t port, listener.start());
+    background_.spawn(end_lapsed_rights());
     const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
     std::printf("cay: listening on %s://%s:%u\n", scheme, host.c_str(), unsigned{port});
     std::fflush(stdout);
@@ -278,9 +281,20 @@ class Daemon {
     auto fresh = keys_of(data_);
     if (fresh) {
       keys_ = *std::move(fresh);
+      open_.end_without_key(keys_);
       spdlog::info("keys read again: {}", keys_.records().size());
     } else {
       spdlog::error("keys not read: {}", fresh.error().message);
+    }
+  }
+
+  // What is open ends with the right by which it was opened. A file of keys is changed by another process, and time passes by
+  // itself: both are looked at as often as an end may be late.
+  asio::awaitable<void> end_lapsed_rights() {
+    for (;;) {
+      co_await sleep_for(kRightsLook);
+      refresh_keys();
+      core_->links().end_lapsed([this](const std::string& name, const TenantId& tenant) { return keys_.has(name, tenant.get()); });
     }
   }
 
@@ -316,6 +330,7 @@ class Daemon {
     out.outside = std::move(outside);
     out.by_host = [this](const http::RequestHead& head) { return gateway_->handler_of(head); };
     out.before_key = [this] { refresh_keys(); };
+    out.open = &open_;
     out.trace = !config_.otlp_endpoint.empty();
     out.log = [this](const server::AccessRecord& record) {
       note_request(record);
@@ -348,6 +363,7 @@ class Daemon {
   std::unique_ptr<api::Gateway> gateway_;
   std::vector<std::unique_ptr<api::Webhook>> webhooks_;
   std::unique_ptr<api::OtlpExporter> tracer_;
+  server::OpenRequests open_{loop_.get_executor()};
   Scope background_{loop_.get_executor()};
   int exit_code_ = 0;
 };

@@ -14,17 +14,21 @@ asio::awaitable<void> guarded(asio::awaitable<void> body, std::shared_ptr<std::e
   }
 }
 
-Task<void> pass(ByteStream& from, ByteStream& to) {
+// `unreadable`: it is `from` that failed.
+Task<void> pass(ByteStream& from, ByteStream& to, bool& unreadable) {
   auto* piped_from = dynamic_cast<PipedStream*>(&from);
   auto* piped_to = dynamic_cast<PipedStream*>(&to);
   for (;;) {
+    unreadable = true;
     if (piped_from != nullptr && piped_to != nullptr && piped_from->can_splice() && piped_to->can_splice()) {
       CAY_CO_TRY(KernelPipe pipe, co_await piped_from->read_piped(KernelPipe::kMost));
+      unreadable = false;
       if (pipe.empty()) break;
       CAY_CO_CHECK(co_await piped_to->write_piped(std::move(pipe)));
       continue;
     }
     CAY_CO_TRY(Bytes bytes, co_await from.read());
+    unreadable = false;
     if (bytes.empty()) break;
     CAY_CO_CHECK(co_await to.write(std::move(bytes)));
   }
@@ -40,9 +44,11 @@ struct Splice {
 };
 
 asio::awaitable<void> pass_one(ByteStream& from, ByteStream& to, Splice& state) {
-  auto passed = co_await pass(from, to);
-  if (!passed && state.result) state.result = std::move(passed);
-  if (++state.ended == 2 || !state.result) state.over.set();
+  bool unreadable = false;
+  auto passed = co_await pass(from, to, unreadable);
+  // What broke tells so best where it is read.
+  if (!passed && (unreadable || state.result)) state.result = std::move(passed);
+  if (++state.ended == 2 || (!state.result && unreadable)) state.over.set();
 }
 
 }  // namespace
@@ -59,6 +65,12 @@ asio::awaitable<void> first_of(asio::awaitable<void> body, Event& cut) {
 }
 
 }  // namespace detail
+
+Task<void> pass_on(ByteStream& from, ByteStream& to) {
+  bool unreadable = false;
+  auto passed = co_await pass(from, to, unreadable);
+  co_return passed;
+}
 
 Task<void> splice(ByteStream& one, ByteStream& other) {
   const auto executor = co_await asio::this_coro::executor;

@@ -26,8 +26,11 @@ Task<T> until_set(Task<T> work, Event& cut, Error why) {
   co_return why;
 }
 
-// Passes bytes between the two until both directions have ended, each for itself. An error in either ends both, and is
-// the result.
+// Passes bytes on until `from` ends, and ends `to`.
+Task<void> pass_on(ByteStream& from, ByteStream& to);
+
+// Passes bytes between the two until both directions have ended, each for itself, or one could not be read: that is the
+// result. One that takes nothing any more ends a direction; what it still says is passed on first.
 Task<void> splice(ByteStream& one, ByteStream& other);
 
 }  // namespace cay

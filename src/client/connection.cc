@@ -1,6 +1,7 @@
 #include "client/connection.h"
 
 #include "client/errors.h"
+#include "http/raw_stream.h"
 #include "model/trace.h"
 
 namespace cay::client {
@@ -115,6 +116,24 @@ Task<std::unique_ptr<http::WebSocket>> Connection::websocket(std::string target)
   if (!upgrade) co_return explain(std::move(upgrade).error());
   if (!upgrade->socket) co_return explain(error_of_answer(upgrade->refusal.status, upgrade->refusal.body));
   co_return std::move(upgrade->socket);
+}
+
+Task<std::unique_ptr<http::RawStream>> Connection::tunnel(std::string target) {
+  if (options_.url.starts_with("https://")) co_return std::unique_ptr<http::RawStream>();
+  CAY_CO_CHECK(co_await require_key());
+  CAY_CO_TRY(auto* http, this->http());
+  const auto from = [](const std::string& address) {
+    http::Headers headers;
+    headers.add("Cay-Tunnel-From", address);
+    return headers;
+  };
+  auto opened = co_await http->tunnel(std::move(target), "cay-tunnel", from);
+  if (!opened) co_return explain(std::move(opened).error());
+  if (opened->stream) co_return std::move(opened->stream);
+  auto refused = error_of_answer(opened->refusal.status, opened->refusal.body);
+  // A daemon from before there were any asks for a WebSocket, too.
+  if (refused.reason == "tunnel_not_direct" || refused.reason == "upgrade_needed") co_return std::unique_ptr<http::RawStream>();
+  co_return explain(std::move(refused));
 }
 
 std::string sandbox_target(const std::string& ref, std::string_view rest) {

@@ -28,6 +28,8 @@ class Connection {
   Task<json::object> upload(std::string method, std::string target, std::string content_type,
                             std::unique_ptr<ByteSource> source);
   Task<std::unique_ptr<http::WebSocket>> websocket(std::string target);
+  // Bytes without frames; null: the daemon gives no such tunnel here, and a WebSocket is to be asked for.
+  Task<std::unique_ptr<http::RawStream>> tunnel(std::string target);
 
   const sdk::ClientOptions& options() const { return options_; }
   asio::any_io_executor executor() const { return executor_; }

@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "async/event.h"
+#include "async/until_set.h"
 #include "client/api.h"
 #include "client/command_stream.h"
 #include "client/retry.h"
 #include "client/tunnel_stream.h"
+#include "http/raw_stream.h"
 
 namespace cay::client {
 namespace {
@@ -101,6 +103,20 @@ class Relay {
   Event over_;
 };
 
+// Where the daemon gives a tunnel without frames: the bytes stay in the kernel.
+Task<void> relay_unframed(Tcp::socket& socket, http::RawStream& tunnel) {
+  tunnel.call_breaks(Error{Code::kCancelled, "connection_reset", "the program inside broke the connection, or the daemon ended", 0});
+  ErrorCode ignored;
+  if (socket.remote_endpoint(ignored).address().is_loopback()) http::without_pacing(socket.native_handle());
+  auto channel = std::make_shared<http::Channel>(http::Transport(std::move(socket)));
+  http::RawStream local(std::move(channel), {}, Error{Code::kCancelled, "local_connection_lost", "the local program broke its connection", 0});
+  auto passed = co_await splice(local, tunnel);
+  if (!passed && passed.error().reason != "local_connection_lost") {
+    co_await local.let_arrive();
+  }
+  co_return passed;
+}
+
 // The local program sees a reset, never an end that looks like success.
 void break_off(Tcp::socket& socket) {
   ErrorCode ignored;
@@ -108,10 +124,25 @@ void break_off(Tcp::socket& socket) {
   socket.close(ignored);
 }
 
-Task<std::unique_ptr<TunnelStream>> open_patiently(Connection& connection, std::string ref, std::uint16_t port) {
+struct OpenTunnel {
+  std::unique_ptr<http::RawStream> unframed;  // or
+  std::unique_ptr<TunnelStream> framed;
+};
+
+Task<OpenTunnel> open_one(Connection& connection, const std::string& ref, std::uint16_t port) {
+  OpenTunnel out;
+  auto target = sandbox_target(ref, "/tunnel?port=" + std::to_string(port));
+  CAY_CO_TRY(out.unframed, co_await connection.tunnel(std::move(target)));
+  if (!out.unframed) {
+    CAY_CO_TRY(out.framed, co_await TunnelStream::open(connection, ref, port));
+  }
+  co_return out;
+}
+
+Task<OpenTunnel> open_patiently(Connection& connection, std::string ref, std::uint16_t port) {
   Retry retry(connection.executor(), connection.options().reconnect_for_s);
   while (true) {
-    auto tunnel = co_await TunnelStream::open(connection, ref, port);
+    auto tunnel = co_await open_one(connection, ref, port);
     if (tunnel || !worth_a_retry(tunnel.error())) co_return std::move(tunnel);
     auto again = co_await retry.pause();  // the daemon may be restarting
     if (!again) co_return std::move(tunnel).error();
@@ -168,11 +199,13 @@ asio::awaitable<void> Forwarder::serve(Tcp::socket socket) {
   socket.set_option(Tcp::no_delay(true), ignored);
   auto tunnel = co_await open_patiently(connection_, ref_, options_.remote_port);
   Result<void> done;
-  if (tunnel) {
-    Relay relay(socket, **tunnel, connection_.executor());
+  if (tunnel && tunnel->unframed) {
+    done = co_await relay_unframed(socket, *tunnel->unframed);
+  } else if (tunnel) {
+    Relay relay(socket, *tunnel->framed, connection_.executor());
     done = co_await relay.run(connection_.executor());
     if (done) {
-      co_await (*tunnel)->part();
+      co_await tunnel->framed->part();
     }
   } else {
     done = std::move(tunnel).error();

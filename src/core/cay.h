@@ -140,10 +140,25 @@ struct IssuedLink {
   Link link;
   std::string token;
 };
-// A link in use. `ended` is set when it is withdrawn, or its sandbox goes: what is open through it is to be cut.
+// Set once: what is open through the link is to be cut, and why.
+class LinkEnd : public Event {
+ public:
+  using Event::Event;
+  void end(Error why) {
+    why_ = std::move(why);
+    set();
+  }
+  const Error& why() const { return why_; }
+
+ private:
+  Error why_{Code::kCancelled, "link_withdrawn", "the link was withdrawn", 0};
+};
+
+// A link in use. `ended` is set when it is withdrawn, or its sandbox goes; when its time has passed (a service's), or
+// its key is gone, by end_lapsed().
 struct OpenLink {
   Link link;
-  std::shared_ptr<Event> ended;
+  std::shared_ptr<LinkEnd> ended;
 };
 
 // Rights to one service or one file of a sandbox, for whoever has a token. They wake nothing by themselves.
@@ -160,6 +175,8 @@ class Links {
   // What a token is good for at this sandbox and port (0: a file). kUnauthenticated (unknown_link): also one that is
   // good elsewhere; kPermissionDenied (link_expired).
   virtual Result<OpenLink> use(std::string_view token, const SandboxId& sandbox, std::uint16_t port) = 0;
+  // Looks at what is in use: called as often as an end may be late. `key_lives` as in OpenLink.link.created_by.
+  virtual void end_lapsed(const std::function<bool(const std::string& key_name, const TenantId& tenant)>& key_lives) = 0;
 };
 
 struct DrainStatus {

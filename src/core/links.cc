@@ -1,6 +1,7 @@
 #include "core/links.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/errors.h"
 
@@ -54,7 +55,7 @@ Result<void> LinkVerbs::open() {
   CAY_TRY(auto rows, registry_->store().links());
   for (auto& link : rows) {
     if (!registry_->by_id(link.sandbox)) continue;
-    Kept kept{std::move(link), std::make_shared<Event>(registry_->loop())};
+    Kept kept{std::move(link), std::make_shared<LinkEnd>(registry_->loop())};
     auto& of_one = links_[kept.link.sandbox];
     const LinkId id = kept.link.id;
     of_one.emplace(id, std::move(kept));
@@ -96,7 +97,7 @@ Task<IssuedLink> LinkVerbs::issue(Principal who, std::string ref, LinkSpec spec)
   link.spec = std::move(spec);
   link.hash = hash_secret(secret);
   CAY_CO_CHECK(registry_->store().put_link(link));
-  of_one[link.id] = Kept{link, std::make_shared<Event>(registry_->loop())};
+  of_one[link.id] = Kept{link, std::make_shared<LinkEnd>(registry_->loop())};
   std::string token = link_token(link.id, secret);
   co_return IssuedLink{std::move(link), std::move(token)};
 }
@@ -159,7 +160,29 @@ Result<OpenLink> LinkVerbs::use(std::string_view token, const SandboxId& sandbox
   if (expired(kept.link)) {
     return Error{Code::kPermissionDenied, "link_expired", "this link has expired: ask for a new one", 0};
   }
+  in_use_.try_emplace(kept.link.id, sandbox);
   return OpenLink{kept.link, kept.ended};
+}
+
+void LinkVerbs::end_lapsed(const std::function<bool(const std::string& key_name, const TenantId& tenant)>& key_lives) {
+  for (auto next = in_use_.begin(); next != in_use_.end();) {
+    const auto at = next++;
+    const auto of_one = links_.find(at->second);
+    const auto found = of_one == links_.end() ? OfOne::iterator() : of_one->second.find(at->first);
+    const bool known = of_one != links_.end() && found != of_one->second.end();
+    if (!known || found->second.ended.use_count() == 1) {  // nobody has it open
+      in_use_.erase(at);
+      continue;
+    }
+    Kept& kept = found->second;
+    std::optional<Error> why;
+    if (kept.link.spec.is_service() && expired(kept.link)) why = Error{Code::kCancelled, "link_expired", "this link has expired: ask for a new one", 0};
+    if (!key_lives(kept.link.created_by, kept.link.tenant)) why = Error{Code::kCancelled, "link_withdrawn", "the key that made this link was removed", 0};
+    if (!why) continue;
+    in_use_.erase(at);
+    // A key of that name may come again, and the link with it.
+    std::exchange(kept.ended, std::make_shared<LinkEnd>(registry_->loop()))->end(*std::move(why));
+  }
 }
 
 void LinkVerbs::forget(const SandboxId& sandbox) {

@@ -20,6 +20,7 @@ class LinkVerbs : public Links {
   Task<void> withdraw(Principal who, std::string ref, LinkId id) override;
   Task<std::uint32_t> withdraw_all(Principal who, std::string ref, std::optional<std::uint16_t> port) override;
   Result<OpenLink> use(std::string_view token, const SandboxId& sandbox, std::uint16_t port) override;
+  void end_lapsed(const std::function<bool(const std::string& key_name, const TenantId& tenant)>& key_lives) override;
   // A sandbox is gone: its rows went with it.
   void forget(const SandboxId& sandbox);
 
@@ -27,7 +28,7 @@ class LinkVerbs : public Links {
   static constexpr std::size_t kMost = 1000;  // of a sandbox, that could be used
   struct Kept {
     Link link;
-    std::shared_ptr<Event> ended;
+    std::shared_ptr<LinkEnd> ended;
   };
   using OfOne = std::map<LinkId, Kept>;
 
@@ -36,6 +37,7 @@ class LinkVerbs : public Links {
 
   std::shared_ptr<Registry> registry_;
   std::map<SandboxId, OfOne> links_;
+  std::map<LinkId, SandboxId> in_use_;  // used since they were last found idle
 };
 
 }  // namespace cay::core

@@ -73,6 +73,31 @@ TEST_F(LinksTest, TheyOutliveTheDaemonAndGoWithTheSandbox) {
   EXPECT_EQ(refusal(link.token, id), "unknown_link");
 }
 
+TEST_F(LinksTest, WhatIsOpenEndsWithItsTimeAndItsKey) {
+  const auto one = issue(8080, 60), long_lived = issue(8080, 600);
+  const auto file = run(core->links().issue(alice, "box", LinkSpec{.path = "/a", .lifetime_s = 60}));
+  std::string dead_key;
+  const auto look = [&] { core->links().end_lapsed([&](const std::string& key, const TenantId&) { return key != dead_key; }); };
+  const auto brief = core->links().use(one.token, id, 8080);
+  const auto stays = core->links().use(long_lived.token, id, 8080);
+  const auto download = core->links().use(file->token, id, 0);
+  clock.advance(std::chrono::seconds(59));
+  look();
+  EXPECT_FALSE(brief->ended->is_set());
+  clock.advance(std::chrono::seconds(2));
+  look();
+  EXPECT_TRUE(brief->ended->is_set());
+  EXPECT_EQ(brief->ended->why().reason, "link_expired");
+  EXPECT_FALSE(stays->ended->is_set());
+  EXPECT_FALSE(download->ended->is_set()) << "what began in time ends well";
+  dead_key = alice.key_name;
+  look();
+  EXPECT_TRUE(stays->ended->is_set() && download->ended->is_set());
+  EXPECT_EQ(stays->ended->why().message, "the key that made this link was removed");
+  dead_key = "";
+  EXPECT_FALSE(core->links().use(long_lived.token, id, 8080)->ended->is_set()) << "a key of that name that came again";
+}
+
 TEST_F(LinksTest, WhatIsAskedForIsChecked) {
   const auto reason = [this](LinkSpec spec) { return run(core->links().issue(alice, "box", std::move(spec))).error().reason; };
   EXPECT_EQ(reason({.port = 80}), "invalid_expiry");

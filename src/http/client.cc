@@ -8,10 +8,13 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
+#include <sys/socket.h>
 #include <algorithm>
+#include <cstring>
 #include <list>
 
 #include "async/deadline.h"
+#include "http/raw_stream.h"
 #include "http/socket.h"
 #include "http/text.h"
 #include "http/tls.h"
@@ -24,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPiece = 64 * 1024;
 constexpr std::size_t kRefusalLimit = 64 * 1024;
+constexpr Millis kTunnelLimit{60'000};  // a stopped sandbox is started first
 
 struct Origin {
   bool local = false;      // a UNIX socket
@@ -225,9 +229,56 @@ class BeastClient final : public Client {
     co_return out;
   }
 
+  Task<ClientTunnel> tunnel(std::string target, std::string protocol, std::function<Headers(const std::string&)> headers) override {
+    if (tls_) co_return bad_url(options_.url, "such a stream has no TLS");
+    CAY_CO_TRY(ConnectionPtr connection, co_await connect());
+    Transport& transport = connection->transport();
+    transport.expires_after(kTunnelLimit);
+    ClientRequest request;
+    request.target = std::move(target);
+    request.headers = headers(origin_.local ? "" : local_address(transport));
+    request.headers.set("Upgrade", protocol);
+    bhttp::request<bhttp::string_body> message;
+    fill(message, request);
+    message.set(bhttp::field::connection, "Upgrade");
+    ErrorCode error;
+    co_await bhttp::async_write(connection->channel, message, to(error));
+    bhttp::response_parser<bhttp::string_body> parser;
+    parser.header_limit(static_cast<std::uint32_t>(options_.max_head));
+    parser.body_limit(kRefusalLimit);
+    if (!error) {
+      co_await bhttp::async_read_header(connection->channel, connection->buffer, parser, to(error));
+    }
+    if (error) co_return broken(error, "open the tunnel");
+    ClientTunnel out;
+    if (parser.get().result() == bhttp::status::switching_protocols) {
+      auto early = beast::buffers_to_string(connection->buffer.data());
+      auto channel = std::make_shared<Channel>(std::move(connection->channel));
+      out.stream = std::make_unique<RawStream>(std::move(channel), std::move(early));
+      co_return out;
+    }
+    co_await bhttp::async_read(connection->channel, connection->buffer, parser, to(error));
+    if (error) co_return broken(error, "open the tunnel");
+    out.refusal.status = static_cast<int>(parser.get().result_int());
+    out.refusal.body = std::move(parser.get().body());
+    co_return out;
+  }
+
   void close_idle() override { pool_->idle.clear(); }
 
  private:
+  static std::string local_address(Transport& transport) {
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    if (::getsockname(transport.socket().native_handle(), reinterpret_cast<sockaddr*>(&own), &size) != 0) return "";  // NOLINT
+    asio::ip::tcp::endpoint at;
+    if (size > at.capacity()) return "";
+    std::memcpy(at.data(), &own, size);
+    at.resize(size);
+    ErrorCode ignored;
+    return at.address().to_string(ignored) + ":" + std::to_string(at.port());
+  }
+
   Headers merged(const Headers& own) const {
     Headers all = options_.headers;
     for (const auto& [name, value] : own.items()) all.set(name, value);
@@ -259,6 +310,7 @@ class BeastClient final : public Client {
     co_await asio::async_connect(socket, found, to(error));
     if (error) co_return unreachable(error);
     socket.set_option(asio::ip::tcp::no_delay(true), error);
+    if (socket.remote_endpoint(error).address().is_loopback()) without_pacing(socket.native_handle());
     if (!tls_) co_return std::make_unique<Connection>(Transport(std::move(socket)));
     auto secured = std::make_unique<Connection>(Channel(Transport(std::move(socket)), tls_->context()));
     CAY_CO_CHECK(co_await tls_->handshake(secured->channel, origin_.host));

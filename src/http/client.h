@@ -2,6 +2,7 @@
 // SDK, the CLI, forwarding and tests.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,8 @@
 #include "http/message.h"
 
 namespace cay::http {
+
+class RawStream;
 
 struct ClientOptions {
   // "http://127.0.0.1:8787", "https://host/prefix", "http://[::1]:80" or "unix:///run/cay/http.sock". A path is
@@ -53,6 +56,11 @@ struct ClientUpgrade {
   Response refusal;                   // its body is cut at 64 KiB
 };
 
+struct ClientTunnel {
+  std::unique_ptr<RawStream> stream;  // null: refused
+  Response refusal;
+};
+
 // Runs on one loop. Requests may overlap: each has a connection of its own meanwhile.
 // Every method honours cancellation; the connection of a cancelled request is closed.
 class Client {
@@ -75,6 +83,10 @@ class Client {
   // Opens a WebSocket. A server that answers otherwise is a value (`refusal`), no Error.
   virtual Task<ClientUpgrade> websocket(std::string target, Headers headers,
                                         std::size_t max_message = 16u << 20) = 0;
+
+  // Asks for a stream of bytes with no framing, `protocol` as Upgrade names it. `headers` is given the address of this
+  // side of the connection. Of http:// alone: with TLS an end cannot be told for each direction (kInvalidArgument, "bad_url").
+  virtual Task<ClientTunnel> tunnel(std::string target, std::string protocol, std::function<Headers(const std::string& from)> headers) = 0;
 
   // Closes unused connections.
   virtual void close_idle() = 0;

@@ -51,13 +51,17 @@ class Exchange {
                                                std::unique_ptr<ByteSource> bytes) = 0;
   // To a WebSocket. Messages above `max_message` close it with 1009. Declines permessage-deflate.
   virtual Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) = 0;
-  // To a WebSocket whose handshake somebody else answered, with these headers: 101, and from there on only bytes
-  // both ways. Of a request that wants_websocket.
+  // To a WebSocket whose handshake somebody else answered, or to a tunnel, with these headers: 101, and from there on
+  // only bytes both ways. Of a request that upgrades(). What is dropped before both directions have ended is a reset.
   virtual Task<std::unique_ptr<ByteStream>> upgrade_raw(Headers headers) = 0;
   // Cancelled (asio::cancellation) when the peer goes away while the handler works.
 
   // The caller has shown a key, or a token that is good: when the listener is full, connections that never did give way.
-  virtual void let_in() = 0;
+  // kExhausted (too_many_connections): it has its share of them already. Answer it with 429; the connection ends then.
+  virtual Result<void> let_in(Caller caller) = 0;
+  // The right by which the caller was let in has ended: a WebSocket is closed with 1008 and `why`, what else was begun to
+  // be answered is broken off. False: nothing was; the connection ends with the answer.
+  virtual asio::awaitable<bool> break_off(std::string why) = 0;
 };
 
 using Handler = std::function<asio::awaitable<void>(std::shared_ptr<Exchange>)>;

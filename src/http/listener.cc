@@ -20,6 +20,7 @@
 #include "async/scope.h"
 #include "base/hang_up.h"
 #include "http/live_exchange.h"
+#include "http/raw_stream.h"
 #include "http/server_tls.h"
 #include "http/target.h"
 #include "http/text.h"
@@ -48,10 +49,6 @@ struct BadRequest {
 BadRequest bad(int status, const char* reason, std::string message) {
   return {status, Error{Code::kInvalidArgument, reason, std::move(message), 0}};
 }
-
-// A path that is this machine's memory has no rate to find out: a congestion control that paces (bbr, as many hosts have
-// it) only cuts what is sent into small pieces. Where "reno" is not to be had, it stays as it was.
-void without_pacing(int socket) { ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4); }
 
 // The head as facades see it. An error: what to answer.
 std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer_body>& request, std::string peer, bool secured) {
@@ -104,8 +101,10 @@ std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer
   }
   // RFC 6455, section 4.1: a GET; and what follows its head is the new protocol's, not a body's.
   const bool bare = head.method == "GET" && request.version() >= 11 && !coding && head.headers.get("Content-Length").value_or("0") == "0";
-  head.wants_websocket = bare && list_has(head.headers.get("Connection").value_or(""), "upgrade") &&
-                         equals_ignoring_case(head.headers.get("Upgrade").value_or(""), "websocket");
+  const bool upgrade = bare && list_has(head.headers.get("Connection").value_or(""), "upgrade");
+  const auto wanted = head.headers.get("Upgrade").value_or("");
+  head.wants_websocket = upgrade && equals_ignoring_case(wanted, "websocket");
+  head.wants_tunnel = upgrade && equals_ignoring_case(wanted, "cay-tunnel");
   return head;
 }
 
@@ -116,12 +115,13 @@ struct Guest {
   Transport* transport = nullptr;  // where it is now: it moves into a channel. Null: not yet, or already gone
   bool stranger = true;            // nobody was let in on it so far: it is in the list, at `place`
   bool refused = false;            // the pool is full
+  std::optional<Caller> caller;    // who was let in on it last
   std::list<Guest*>::iterator place;
 };
 
 struct Listener::State : std::enable_shared_from_this<Listener::State> {
   State(asio::any_io_executor executor, ListenerConfig settings, Handler handle)
-      : loop(executor), config(std::move(settings)), handler(std::move(handle)), acceptor(executor), children(executor), idle(executor) {}
+      : loop(executor), config(std::move(settings)), handler(std::move(handle)), acceptor(executor), children(executor), shares(config.shares), idle(executor) {}
 
   asio::any_io_executor loop;
   ListenerConfig config;
@@ -131,6 +131,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   std::set<Transport*> waiting;    // between requests: closed at once on shutdown
   std::set<std::shared_ptr<SocketCore>> sockets;
   std::size_t connections = 0;
+  ConnectionShares shares;
   std::list<Guest*> strangers;     // the oldest first
   bool ending = false;
   std::chrono::steady_clock::time_point complain_again{};  // of accept()
@@ -176,6 +177,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       failure = std::current_exception();
     }
     self->know(guest);
+    self->shares.give_back(guest.caller);
     --self->connections;
     self->idle.notify();
     if (failure && !is_cancellation(failure)) self->log_failure(failure);
@@ -304,7 +306,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       return [self, socket] { self->sockets.erase(socket); };
     };
     return std::make_shared<LiveExchange>(channel, buffer, parser, std::move(head), config, ending, std::move(on_socket),
-                                          [self, &guest] { self->know(guest); });
+                                          [self, &guest](Caller caller) -> Result<void> {
+                                            CAY_CHECK(self->shares.take(guest.caller, std::move(caller)));
+                                            self->know(guest);
+                                            return {};
+                                          });
   }
 
   Task<ErrorCode> read_rest(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser) {
@@ -372,7 +378,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   asio::awaitable<void> handle(Channel& channel, RequestParser& parser, std::shared_ptr<LiveExchange> exchange) {
     auto failure = std::make_shared<std::exception_ptr>();
     auto work = guarded(exchange, failure);
-    if (exchange->head().wants_websocket) {
+    if (exchange->head().upgrades()) {
       co_await std::move(work);
     } else {
       auto watch = until_gone(channel, parser);
@@ -414,6 +420,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     }
     if (channel.secured() != nullptr) co_return;
     co_await socket.async_wait(asio::socket_base::wait_read, to(error));
+    if (!socket.is_open()) co_return;  // we broke it off
     if (!error) {
       char byte = 0;
       socket.non_blocking(true, error);

@@ -7,6 +7,7 @@
 
 #include "async/task.h"
 #include "base/clock.h"
+#include "http/connection_shares.h"
 #include "http/exchange.h"
 
 namespace cay::http {
@@ -20,6 +21,7 @@ struct ListenerConfig {
   // When they are so many, the oldest on which nobody was let in (Exchange::let_in) is closed for a new one. If
   // there is none, the new one is answered 503 and closed.
   std::size_t max_connections = 4096;
+  ShareLimits shares;                     // of those connections, for each that is let in; more: 429
   std::uint32_t max_head = 16 * 1024;     // bytes; more: 431
   Millis head_limit{10'000};              // from a request's first byte to its head's end; for the first byte of the first one, too
   Millis idle_limit{75'000};              // between requests

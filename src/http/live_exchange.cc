@@ -22,6 +22,7 @@ namespace bhttp = beast::http;
 constexpr std::size_t kPiece = 64 * 1024;
 constexpr std::size_t kMostWithHead = 256 * 1024;
 constexpr int kGoingAway = 1001;
+constexpr int kPolicyViolation = 1008;
 
 class BodySource final : public ByteSource {
  public:
@@ -85,6 +86,25 @@ Task<ErrorCode> LiveExchange::read_piece() {
   co_return error;
 }
 
+Result<void> LiveExchange::let_in(Caller caller) {
+  auto had = on_let_in_(std::move(caller));
+  if (!had) keep_alive_ = false;
+  return had;
+}
+
+asio::awaitable<bool> LiveExchange::break_off(std::string why) {
+  broken_off_ = true;
+  keep_alive_ = false;
+  if (const auto socket = socket_.lock()) {
+    co_await Socket::close_of(socket, kPolicyViolation, std::move(why));
+  } else if (const auto raw = raw_.lock()) {
+    RawStream::reset(*raw);
+  } else if (answered_) {
+    reset_connection();
+  }
+  co_return answered_;
+}
+
 // The peer sees a reset, so that a short answer cannot pass for a whole one.
 void LiveExchange::reset_connection() {
   if (channel_ == nullptr) return;
@@ -94,7 +114,7 @@ void LiveExchange::reset_connection() {
 }
 
 Task<Bytes> LiveExchange::next_piece() {
-  if (channel_ == nullptr) co_return gone();
+  if (channel_ == nullptr || broken_off_) co_return gone();
   if (expects_continue_ && !parser_.is_done()) {
     CAY_CO_CHECK(co_await send_continue());
   }
@@ -182,6 +202,8 @@ asio::awaitable<void> LiveExchange::respond(Response response) {
     co_await bhttp::async_write(*channel_, message, to(error));
   }
   if (error) keep_alive_ = false;
+  // Whoever waits for the end of the connection shall not wait for a handler that has nobody to answer.
+  if (broken_off_ && channel_ != nullptr) transport().socket().shutdown(asio::socket_base::shutdown_send, error);
 }
 
 asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
@@ -300,6 +322,7 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   co_await stream.async_accept(request, to(error));
   if (error) co_return Error{Code::kInvalidArgument, "bad_upgrade", "the WebSocket handshake failed: " + error.message(), 0};
   auto core = std::make_shared<SocketCore>(std::move(stream), config_.socket_idle);
+  socket_ = core;
   auto on_close = on_socket_(core);
   // The listener's end began while we shook hands: it knew nothing of this socket.
   if (ending_) {
@@ -325,8 +348,9 @@ Task<std::unique_ptr<ByteStream>> LiveExchange::upgrade_raw(Headers headers) {
   ErrorCode error;
   co_await bhttp::async_write_header(*channel_, writer, to(error));
   if (error) co_return broken(error, "answer the client");
-  Channel channel(std::move(*channel_));
+  auto channel = std::make_shared<Channel>(std::move(*channel_));
   channel_ = nullptr;
+  raw_ = channel;
   co_return std::unique_ptr<ByteStream>(std::make_unique<RawStream>(std::move(channel), beast::buffers_to_string(buffer_.data())));
 }
 

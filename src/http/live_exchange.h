@@ -16,7 +16,7 @@ using RequestParser = beast::http::request_parser<beast::http::buffer_body>;
 class LiveExchange final : public Exchange, public std::enable_shared_from_this<LiveExchange> {
  public:
   // Called each time a caller on the connection was let in.
-  using OnLetIn = std::function<void()>;
+  using OnLetIn = std::function<Result<void>(Caller)>;
   // Called when the connection has become a WebSocket: the listener keeps it for its end.
   using OnSocket = std::function<std::function<void()>(std::shared_ptr<SocketCore>)>;
 
@@ -26,7 +26,8 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   const RequestHead& head() const override { return head_; }
   const Principal& principal() const override { return principal_; }
   const std::map<std::string, std::string>& params() const override { return params_; }
-  void let_in() override { on_let_in_(); }
+  Result<void> let_in(Caller caller) override;
+  asio::awaitable<bool> break_off(std::string why) override;
   Task<std::string> read_body(std::size_t limit) override;
   std::unique_ptr<ByteSource> body() override;
   asio::awaitable<void> respond(Response response) override;
@@ -69,6 +70,9 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   bool expects_continue_ = false;
   bool answered_ = false;
   bool upgraded_ = false;
+  bool broken_off_ = false;
+  std::weak_ptr<SocketCore> socket_;  // what it became, or
+  std::weak_ptr<Channel> raw_;
   bool keep_alive_;
 };
 

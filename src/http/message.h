@@ -44,6 +44,15 @@ struct RequestHead {
   std::string scheme = "http";              // as the client sees it
   std::string peer;                         // "127.0.0.1:51234"
   bool wants_websocket = false;
+  bool wants_tunnel = false;                // Upgrade: cay-tunnel
+  bool upgrades() const { return wants_websocket || wants_tunnel; }
+};
+
+// Whom a caller has shown to be.
+struct Caller {
+  enum class Kind { kKey, kLink } kind = Kind::kKey;
+  std::string id;  // the key's name with its tenant, or the link's id
+  bool operator==(const Caller&) const = default;
 };
 
 struct Response {

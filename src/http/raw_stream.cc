@@ -1,65 +1,103 @@
 #include "http/raw_stream.h"
 
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
 #include <boost/asio/write.hpp>
+#include <utility>
+
+#include "async/deadline.h"
 
 namespace cay::http {
 
 constexpr std::size_t kPiece = 256 * 1024;
 
-RawStream::RawStream(Channel channel, Bytes early) : channel_(std::move(channel)), early_(std::move(early)) {
-  channel_.next_layer().expires_never();  // silence is the speakers' business; a peer that is gone is noticed by the kernel's probes
+void without_pacing(int socket) { ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4); }
+
+// A peer that is gone without a word is found out in a minute; one that only takes nothing answers the kernel's probes.
+RawStream::RawStream(std::shared_ptr<Channel> channel, Bytes early, Error lost)
+    : channel_(std::move(channel)), early_(std::move(early)), lost_(std::move(lost)) {
+  channel_->next_layer().expires_never();
   ErrorCode ignored;
-  channel_.next_layer().socket().set_option(asio::socket_base::keep_alive(true), ignored);
+  auto& socket = channel_->next_layer().socket();
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  for (const auto& [name, value] : {std::pair{TCP_KEEPIDLE, 30}, std::pair{TCP_KEEPINTVL, 10}, std::pair{TCP_KEEPCNT, 3}}) {
+    ::setsockopt(socket.native_handle(), IPPROTO_TCP, name, &value, sizeof value);
+  }
+  socket.set_option(asio::socket_base::linger(true, 0), ignored);
 }
 
 RawStream::~RawStream() {
-  if (ended_ && shut_) return;
   ErrorCode ignored;
-  channel_.next_layer().socket().set_option(asio::socket_base::linger(true, 0), ignored);
+  if (ended_ && shut_) channel_->next_layer().socket().set_option(asio::socket_base::linger(false, 0), ignored);
+}
+
+Error RawStream::broke(const ErrorCode& error) const {
+  Error out = lost_;
+  out.os_errno = error.value();
+  return out;
+}
+
+asio::awaitable<void> RawStream::let_arrive() {
+  constexpr int kLooks = 100;
+  constexpr Millis kLook{5};
+  for (int i = 0; i < kLooks; ++i) {
+    int left = 0;
+    if (::ioctl(channel_->next_layer().socket().native_handle(), SIOCOUTQ, &left) != 0 || left == 0) co_return;
+    co_await sleep_for(kLook);
+  }
+}
+
+void RawStream::reset(Channel& channel) {
+  ErrorCode ignored;
+  channel.next_layer().socket().set_option(asio::socket_base::linger(true, 0), ignored);
+  channel.next_layer().close();
 }
 
 Task<Bytes> RawStream::read() {
   if (!early_.empty()) co_return std::exchange(early_, {});
   Bytes piece(kPiece, '\0');
   ErrorCode error;
-  const std::size_t got = co_await channel_.async_read_some(asio::buffer(piece), to(error));
+  const std::size_t got = co_await channel_->async_read_some(asio::buffer(piece), to(error));
   if (error == asio::error::eof) {
     ended_ = true;
     co_return Bytes();
   }
-  if (error) co_return broken(error, "read from the client");
+  if (error) co_return broke(error);
   piece.resize(got);
   co_return piece;
 }
 
 Task<void> RawStream::write(Bytes bytes) {
   ErrorCode error;
-  co_await asio::async_write(channel_, asio::buffer(bytes), to(error));
-  if (error) co_return broken(error, "write to the client");
+  co_await asio::async_write(*channel_, asio::buffer(bytes), to(error));
+  if (error) co_return broke(error);
   co_return Result<void>();
 }
 
 Task<void> RawStream::shut_write() {
   shut_ = true;
   ErrorCode ignored;
-  channel_.next_layer().socket().shutdown(asio::socket_base::shutdown_send, ignored);
+  channel_->next_layer().socket().shutdown(asio::socket_base::shutdown_send, ignored);
   co_return Result<void>();
 }
 
-bool RawStream::can_splice() const { return channel_.secured() == nullptr && early_.empty(); }
+bool RawStream::can_splice() const { return channel_->secured() == nullptr && early_.empty(); }
 
 Task<KernelPipe> RawStream::read_piped(std::size_t most) {
   ErrorCode error;
-  CAY_CO_TRY(KernelPipe pipe, co_await take_from(channel_.next_layer().socket(), most, error));
-  if (error) co_return broken(error, "read from the client");
+  CAY_CO_TRY(KernelPipe pipe, co_await take_from(channel_->next_layer().socket(), most, error));
+  if (error) co_return broke(error);
   if (pipe.empty()) ended_ = true;
   co_return pipe;
 }
 
 Task<void> RawStream::write_piped(KernelPipe pipe) {
   ErrorCode error;
-  co_await give_to(channel_.next_layer().socket(), pipe, error);
-  if (error) co_return broken(error, "write to the client");
+  co_await give_to(channel_->next_layer().socket(), pipe, error);
+  if (error) co_return broke(error);
   co_return Result<void>();
 }
 

@@ -1,15 +1,24 @@
-// RawStream: the bytes of a connection that is no longer HTTP.
+// RawStream: the bytes of a connection that is no longer HTTP, or never was. Until both of its directions have ended its
+// close is a reset, that of a killed program too: nobody takes a part for the whole.
 #pragma once
+#include <memory>
+
 #include "async/piped.h"
 #include "http/channel.h"
 
 namespace cay::http {
 
+// A path that is this machine's memory has no rate to find out: a congestion control that paces (bbr, as many hosts have
+// it) only cuts what is sent into small pieces. Where "reno" is not to be had, it stays as it was.
+void without_pacing(int socket);
+
 class RawStream final : public ByteStream, public PipedStream {
  public:
-  // `early`: what was read of it already.
-  RawStream(Channel channel, Bytes early);
+  // `early`: what was read of it already. `lost`: what a broken connection is called.
+  RawStream(std::shared_ptr<Channel> channel, Bytes early, Error lost = {Code::kUnavailable, "connection_lost", "the connection broke", 0});
   ~RawStream() override;
+  // The peer sees a reset; calls under way fail.
+  static void reset(Channel& channel);
 
   Task<Bytes> read() override;
   Task<void> write(Bytes bytes) override;
@@ -17,11 +26,16 @@ class RawStream final : public ByteStream, public PipedStream {
   bool can_splice() const override;
   Task<KernelPipe> read_piped(std::size_t most) override;
   Task<void> write_piped(KernelPipe pipe) override;
+  asio::awaitable<void> let_arrive() override;
+  void call_breaks(Error lost) { lost_ = std::move(lost); }
   bool is_quiet() override { return false; }  // nobody asks twice of a client
 
  private:
-  Channel channel_;
+  Error broke(const ErrorCode& error) const;
+
+  std::shared_ptr<Channel> channel_;
   Bytes early_;
+  Error lost_;
   bool ended_ = false, shut_ = false;
 };
 

@@ -48,7 +48,7 @@ asio::awaitable<WsMessage> SocketCore::read() {
     ErrorCode error;
     judge_silence(true);
     co_await stream_.async_read(buffer, to(error));
-    if (!error) {
+    if (!error && !closed_) {
       judge_silence(false);
       message.kind = stream_.got_text() ? WsMessage::Kind::kText : WsMessage::Kind::kBinary;
       message.data = beast::buffers_to_string(buffer.data());

@@ -12,6 +12,7 @@ namespace cay::server {
 namespace {
 
 constexpr std::size_t kMaxRequestId = 64;
+constexpr const char* kKeyRemoved = "the API key was removed";
 constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
 
 // The caller's own id, if it is harmless in a header and in a log; else a new one.
@@ -39,7 +40,8 @@ class RoutedExchange final : public http::Exchange {
   const http::RequestHead& head() const override { return seen_ ? *seen_ : inner_->head(); }
   const Principal& principal() const override { return principal_; }
   const std::map<std::string, std::string>& params() const override { return params_; }
-  void let_in() override { inner_->let_in(); }
+  Result<void> let_in(http::Caller caller) override { return inner_->let_in(std::move(caller)); }
+  asio::awaitable<bool> break_off(std::string why) override { return inner_->break_off(std::move(why)); }
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {
@@ -112,6 +114,13 @@ class Dispatcher {
     co_await exchange->respond(std::move(response));
   }
 
+  // The key that let it in is gone. A handler that has answered nothing yet ends when the client has left.
+  asio::awaitable<void> end(std::shared_ptr<RoutedExchange> exchange) {
+    const auto broken = co_await exchange->break_off(kKeyRemoved);
+    if (broken) co_return;
+    co_await refuse(exchange, 401, Error{Code::kUnauthenticated, "unknown_key", kKeyRemoved, 0});
+  }
+
   asio::awaitable<void> route(std::shared_ptr<RoutedExchange> exchange, AccessRecord& record) {
     const auto& head = exchange->head();
     auto match = router_.match(head);
@@ -133,6 +142,7 @@ class Dispatcher {
       co_return;
     }
     Principal principal;
+    OpenRequests::Place ends;
     // Without a key nobody learns which routes exist.
     if (match.route == nullptr || match.route->auth == http::Auth::kKey) {
       const auto key = key_of(head);
@@ -145,8 +155,13 @@ class Dispatcher {
         co_return;
       }
       principal = std::move(*found);
-      exchange->let_in();
       record.principal = principal.key_name;
+      auto in = exchange->let_in({http::Caller::Kind::kKey, principal.tenant.get() + "/" + principal.key_name});
+      if (!in) {
+        co_await refuse(exchange, 429, std::move(in).error());
+        co_return;
+      }
+      if (config_.open != nullptr) ends = config_.open->add(hash_key(*key), [this, exchange] { return end(exchange); });
     }
     if (match.route != nullptr) record.route = match.route->pattern;
     if (match.route == nullptr) {

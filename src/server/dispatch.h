@@ -10,6 +10,7 @@
 #include "http/router.h"
 #include "server/guards.h"
 #include "server/key_ring.h"
+#include "server/open_requests.h"
 #include "server/outside.h"
 
 namespace cay::server {
@@ -34,6 +35,7 @@ struct DispatchConfig {
   std::function<const http::Handler*(const http::RequestHead&)> by_host;
   bool trace = false;  // requests of sampled traces get a span of their own; else the caller's is passed on
   std::uint32_t max_per_key = 1024;  // requests at work at once for one key; more get 429
+  OpenRequests* open = nullptr;      // those at work, to be ended with their keys; outlives the handler
   std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets
 };
 

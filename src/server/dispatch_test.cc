@@ -35,6 +35,8 @@ struct DispatchTest : ::testing::Test {
   std::condition_variable written;
   std::vector<AccessRecord> records;
   std::size_t asked = 0;
+  http::Handler handler;
+  std::unique_ptr<OpenRequests> open;
   std::unique_ptr<TestServer> server;
   std::promise<void> begun;
   std::unique_ptr<Event> release;
@@ -62,11 +64,21 @@ struct DispatchTest : ::testing::Test {
       records.push_back(record);
       written.notify_all();
     };
-    server = std::make_unique<TestServer>(make_dispatcher(router, keys, std::move(config)));
+    server = std::make_unique<TestServer>([this](std::shared_ptr<http::Exchange> exchange) { return handler(std::move(exchange)); });
+    server->thread().call([&] {
+      open = std::make_unique<OpenRequests>(server->thread().loop().get_executor());
+      config.open = open.get();
+      handler = make_dispatcher(router, keys, std::move(config));
+    });
     release = std::make_unique<Event>(server->thread().loop().get_executor());
   }
   ~DispatchTest() override {
-    if (server) server->thread().call([this] { release.reset(); });
+    if (server) {
+      server->thread().call([this] {
+        release.reset();
+        open.reset();
+      });
+    }
   }
   static std::string request(const std::string& line, const std::string& headers = "", const std::string& host = "127.0.0.1") {
     return line + " HTTP/1.1\r\nHost: " + host + "\r\n" + headers + "\r\n";
@@ -177,6 +189,38 @@ TEST_F(DispatchTest, OneKeyCannotTakeAllRequests) {
   EXPECT_TRUE(first.read_answer().starts_with("HTTP/1.1 200 "));
   last();
   EXPECT_TRUE(ask("GET /boxes/b", kKey).starts_with("HTTP/1.1 200 "));
+}
+
+TEST_F(DispatchTest, WhatIsAtWorkEndsWithItsKey) {
+  start();
+  ASSERT_TRUE(keys.add({"bob", "t1", hash_key("cay_other")}));
+  const auto take_away = [this](const char* name, const char* hash) {
+    server->thread().call([&] {
+      KeyRing left;
+      for (const auto& record : keys.records()) {
+        if (record.name != name) ASSERT_TRUE(left.add(record));
+      }
+      // One of the same name is another key.
+      if (hash != nullptr) ASSERT_TRUE(left.add({name, "t1", hash_key(hash)}));
+      keys = left;
+      open->end_without_key(keys);
+    });
+  };
+  RawClient waiting(server->port());
+  waiting.send(request("GET /wait", kKey));
+  begun.get_future().wait();
+  take_away("bob", nullptr);
+  server->thread().call([this] { release->notify(); });
+  EXPECT_TRUE(waiting.read_answer().starts_with("HTTP/1.1 200 ")) << "the control: another's key";
+
+  begun = std::promise<void>();
+  waiting.send(request("GET /wait", kKey));
+  begun.get_future().wait();
+  take_away("alice", "cay_new");
+  const auto answer = waiting.read_to_end();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 401 ")) << answer;
+  EXPECT_NE(answer.find("the API key was removed"), std::string::npos) << answer;
+  EXPECT_TRUE(ask("GET /boxes/a", "X-Api-Key: cay_new\r\n").starts_with("HTTP/1.1 200 "));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <sstream>
 
@@ -70,6 +71,10 @@ std::optional<Principal> KeyRing::find(std::string_view key) const {
   }
   if (found == nullptr) return std::nullopt;
   return Principal{TenantId(found->tenant), found->name};
+}
+
+bool KeyRing::has(const KeyHash& hash) const {
+  return std::any_of(records_.begin(), records_.end(), [&hash](const KeyRecord& one) { return equal_hashes(one.hash, hash); });
 }
 
 bool KeyRing::has(const std::string& name, const std::string& tenant) const {

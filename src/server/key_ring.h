@@ -30,6 +30,7 @@ class KeyRing {
   Result<void> add(KeyRecord record);
   // Compares with every key in constant time, so the answer's time tells nothing.
   std::optional<Principal> find(std::string_view key) const;
+  bool has(const KeyHash& hash) const;
   bool has(const std::string& name, const std::string& tenant) const;
   const std::vector<KeyRecord>& records() const { return records_; }
 

@@ -299,3 +299,97 @@ def test_a_program_that_accepts_nobody_is_told_in_time(daemon, served):
         for _ in range(8):
             held.enter_context(open_socket(daemon, served["id"], ACCEPTS_NOBODY))
     assert json.loads(refused.value.response.body)["error"]["reason"] == "connect_timed_out"
+
+
+# Without frames.
+
+def ask_unframed(daemon, ref, port, sock, claimed=None, key=None):
+    """The first line of the answer, its body, and what came behind a 101."""
+    own = ":".join(map(str, sock.getsockname())) if claimed is None else claimed
+    sock.sendall((f"GET /api/v1/sandboxes/{ref}/tunnel?port={port} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {key or daemon.key}\r\n"
+                  f"Connection: Upgrade\r\nUpgrade: cay-tunnel\r\nCay-Tunnel-From: {own}\r\n\r\n").encode())
+    got = b""
+    while b"\r\n\r\n" not in got:
+        got += sock.recv(65536)
+    head, _, rest = got.partition(b"\r\n\r\n")
+    return head.split(b"\r\n")[0].decode(), rest
+
+
+def test_the_unframed_tunnel_is_the_connection_itself(daemon, served):
+    with dial(daemon.port) as sock:
+        assert "101" in ask_unframed(daemon, served["id"], DIGEST, sock)[0]
+        sock.sendall(b"abc")
+        sock.shutdown(socket.SHUT_WR)
+        assert read_all(sock).decode() == hashlib.sha256(b"abc").hexdigest()
+    with dial(daemon.port) as sock:
+        assert "101" in ask_unframed(daemon, served["id"], BROKEN, sock)[0]
+        with pytest.raises(ConnectionResetError):
+            sock.sendall(b"x")
+            sock.recv(1)
+    with dial(daemon.port) as sock:
+        line, rest = ask_unframed(daemon, served["id"], NOBODY, sock)
+        assert " 409 " in line and b"connect_refused" in rest
+    with dial(daemon.port) as sock:
+        assert " 401 " in ask_unframed(daemon, served["id"], ECHO, sock, key="cay_wrong")[0]
+
+
+def test_where_something_stands_in_between_there_is_none(daemon, served):
+    for claimed in ("127.0.0.1:1", "", "localhost:80"):
+        with dial(daemon.port) as sock:
+            line, rest = ask_unframed(daemon, served["id"], ECHO, sock, claimed)
+            assert " 400 " in line and b"tunnel_not_direct" in rest, claimed
+
+
+class Relay:
+    """What a port forwarding does: another connection for each; what passed first is kept."""
+    def __init__(self, target):
+        self.target, self.seen = target, []
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                here = self.listening.accept()[0]
+                there = socket.create_connection(("127.0.0.1", self.target))
+                self.seen.append(b"")
+                threading.Thread(target=self.pump, args=(here, there, len(self.seen) - 1), daemon=True).start()
+                threading.Thread(target=self.pump, args=(there, here, None), daemon=True).start()
+
+    def pump(self, source, sink, number):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if number is not None:
+                    self.seen[number] += data[:2000]
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+
+def test_cay_tunnel_takes_frames_where_it_must(daemon, served):
+    """Through a forwarded port it comes to a WebSocket; the control is the direct way, which has none."""
+    relay = Relay(daemon.port)
+    env = {**daemon.env, "CAY_URL": f"http://127.0.0.1:{relay.port}"}
+    process = subprocess.Popen([CAY, "tunnel", "--json", served["name"], f"0:{DIGEST}"], stdout=subprocess.PIPE, env={**os.environ, **env})
+    try:
+        port = json.loads(process.stdout.readline())["local_port"]
+        with dial(port) as sock:
+            sock.sendall(b"abc")
+            sock.shutdown(socket.SHUT_WR)
+            assert read_all(sock).decode() == hashlib.sha256(b"abc").hexdigest()
+    finally:
+        process.kill()
+        process.wait()
+    upgrades = b"".join(relay.seen).lower()
+    assert upgrades.index(b"upgrade: cay-tunnel") < upgrades.index(b"upgrade: websocket")
+
+
+def test_a_killed_side_is_no_end(daemon, served):
+    """Neither `cay tunnel` killed nor the program's side ended by force looks like an end that was meant."""
+    with tunnel(daemon, served["name"], f"0:{ECHO}") as (ports, process):
+        with dial(ports[0]) as sock:
+            sock.sendall(b"x")
+            assert sock.recv(1) == b"x"
+            process.kill()
+            with pytest.raises(ConnectionResetError):
+                sock.recv(1)

@@ -16,14 +16,14 @@ std::string disposition_of(const LinkSpec& spec) {
 // The rest of a body, until the link is withdrawn: then it fails, and breaks the client's connection.
 class Withdrawable final : public ByteSource {
  public:
-  Withdrawable(std::unique_ptr<ByteSource> inner, std::shared_ptr<Event> ended) : inner_(std::move(inner)), ended_(std::move(ended)) {}
+  Withdrawable(std::unique_ptr<ByteSource> inner, std::shared_ptr<core::LinkEnd> ended) : inner_(std::move(inner)), ended_(std::move(ended)) {}
   Task<Bytes> next() override {
-    return until_set(inner_->next(), *ended_, Error{Code::kCancelled, "link_withdrawn", "the link was withdrawn", 0});
+    return until_set(inner_->next(), *ended_, ended_->why());
   }
 
  private:
   std::unique_ptr<ByteSource> inner_;
-  std::shared_ptr<Event> ended_;
+  std::shared_ptr<core::LinkEnd> ended_;
 };
 
 // The exchange as serve_file sees it: asked by the link's maker, and answered with no more than a link tells.
@@ -37,7 +37,8 @@ class LinkExchange final : public http::Exchange {
   const http::RequestHead& head() const override { return inner_->head(); }
   const Principal& principal() const override { return who_; }
   const std::map<std::string, std::string>& params() const override { return inner_->params(); }
-  void let_in() override { inner_->let_in(); }
+  Result<void> let_in(http::Caller caller) override { return inner_->let_in(std::move(caller)); }
+  asio::awaitable<bool> break_off(std::string why) override { return inner_->break_off(std::move(why)); }
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {

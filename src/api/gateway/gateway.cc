@@ -23,13 +23,14 @@ http::Response told(int status, const std::string& reason, const std::string& se
   out.headers.add("Referrer-Policy", "no-referrer");
   if (!reason.empty()) out.headers.add("X-Cay-Error", reason);
   if (status == 401) out.headers.add("WWW-Authenticate", "Cay-Service-Token");
-  if (status == 503) out.headers.add("Retry-After", "1");
+  if (status == 503 || status == 429) out.headers.add("Retry-After", "1");
   out.body = sentence + "\n";
   return out;
 }
 
 http::Response refusal(const Error& error) {
   if (error.reason == "link_expired") return told(403, error.reason, "Service link has expired: ask for a new one.");
+  if (error.reason == "too_many_connections") return told(429, error.reason, "Too many connections: " + error.message + ".");
   if (error.code == Code::kUnauthenticated) return told(401, error.reason, "Authentication required: " + error.message + ".");
   if (error.code == Code::kPermissionDenied) return told(403, error.reason, error.message);
   return told(status_of(error), error.reason, error.message);
@@ -44,7 +45,7 @@ http::Response unreachable(const Error& error) {
     case Code::kExhausted: return told(503, error.reason, sentence);
     case Code::kNotReady: return told(error.reason == "connect_refused" ? 502 : 503, error.reason, sentence);
     case Code::kUnavailable: return told(error.reason == "draining" || error.reason == "shutting_down" ? 503 : 502, error.reason, sentence);
-    case Code::kCancelled: return told(error.reason == "link_withdrawn" ? 403 : 502, error.reason, sentence);
+    case Code::kCancelled: return told(error.reason.starts_with("link_") ? 403 : 502, error.reason, sentence);
     case Code::kInternal: return told(500, error.reason, sentence);
     default: return told(502, error.reason, sentence);
   }
@@ -144,7 +145,11 @@ asio::awaitable<void> Gateway::serve_service(ExchangePtr exchange, ServicePlace 
     co_await exchange->respond(std::move(response));
     co_return;
   }
-  exchange->let_in();
+  if (auto in = exchange->let_in({http::Caller::Kind::kLink, link->link.id.get()}); !in) {
+    auto response = refusal(in.error());
+    co_await exchange->respond(std::move(response));
+    co_return;
+  }
   const std::string target = head.target;
   co_await pass(std::move(exchange), *std::move(link), place, false, target);
 }
@@ -164,7 +169,11 @@ asio::awaitable<void> Gateway::log_in(ExchangePtr exchange, ServicePlace place) 
     co_await exchange->respond(std::move(response));
     co_return;
   }
-  exchange->let_in();
+  if (auto in = exchange->let_in({http::Caller::Kind::kLink, link->link.id.get()}); !in) {
+    auto response = refusal(in.error());
+    co_await exchange->respond(std::move(response));
+    co_return;
+  }
   const std::int64_t left = std::max<std::int64_t>(1, link->link.spec.lifetime_s.value_or(1));
   http::Response response = told(303, "", "Go on at /");
   response.headers.add("Location", "/");
@@ -203,7 +212,11 @@ asio::awaitable<void> Gateway::serve_service_path(ExchangePtr exchange) {
     co_await exchange->respond(std::move(response));
     co_return;
   }
-  exchange->let_in();
+  if (auto in = exchange->let_in({http::Caller::Kind::kLink, link->link.id.get()}); !in) {
+    auto response = refusal(in.error());
+    co_await exchange->respond(std::move(response));
+    co_return;
+  }
   co_await pass(std::move(exchange), *std::move(link), *place, true, std::move(target));
 }
 
@@ -238,7 +251,11 @@ asio::awaitable<void> Gateway::serve_file(ExchangePtr exchange, SandboxId sandbo
     co_await exchange->respond(std::move(response));
     co_return;
   }
-  exchange->let_in();
+  if (auto in = exchange->let_in({http::Caller::Kind::kLink, link->link.id.get()}); !in) {
+    auto response = refusal(in.error());
+    co_await exchange->respond(std::move(response));
+    co_return;
+  }
   auto served = co_await serve_download(cay_, exchange, *std::move(link));
   if (served) co_return;
   note_error(served.error());

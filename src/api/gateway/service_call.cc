@@ -7,14 +7,17 @@
 #include "async/deadline.h"
 #include "async/piped.h"
 #include "async/scope.h"
-#include "async/until_set.h"
+#include "api/gateway/socket_relay.h"
 #include "http/text.h"
 #include "http/upstream.h"
 
 namespace cay::api {
 namespace {
 
-Error was_cut() { return {Code::kCancelled, "link_withdrawn", "the link was withdrawn, or the daemon ends", 0}; }
+constexpr int kPolicyViolation = 1008;
+constexpr int kGoingAway = 1001;
+
+Error daemon_ends() { return {Code::kUnavailable, "shutting_down", "the daemon is ending; connect again", 0}; }
 
 std::optional<std::uint64_t> length_of(const http::Headers& headers) {
   const auto text = headers.get("Content-Length");
@@ -36,7 +39,7 @@ class ServiceCall {
       : exchange_(std::move(exchange)), route_(std::move(route)), tunnel_(tunnel), upstream_(tunnel), over_(executor), cut_(executor), parts_(executor) {}
 
   // `starved`: called when the answer lets wait for itself; what it gives is kept until it has come.
-  Task<void> run(http::Headers headers, std::shared_ptr<Event> withdrawn, Event& ending, std::function<std::shared_ptr<void>()> starved) {
+  Task<void> run(http::Headers headers, std::shared_ptr<core::LinkEnd> withdrawn, Event& ending, std::function<std::shared_ptr<void>()> starved) {
     const http::RequestHead& head = exchange_->head();
     http::UpstreamRequest request;
     request.method = head.method;
@@ -73,18 +76,25 @@ class ServiceCall {
     co_await sleep_for(KeptServices::kPatience);
     if (!answered_) way_ = starved();
   }
-  asio::awaitable<void> cut_when(std::shared_ptr<Event> event) {
-    co_await event->wait();
-    cut();
+  asio::awaitable<void> cut_when(std::shared_ptr<core::LinkEnd> end) {
+    co_await end->wait();
+    cut(end->why());
+    // What was sent is sent; but a client that reads nothing must not hold the rest of it.
+    if (answered_ && !switched_) {
+      auto broken = co_await exchange_->break_off(end->why().message);
+      static_cast<void>(broken);
+    }
   }
   asio::awaitable<void> cut_when_ending(Event& event) {
     co_await event.wait();
-    cut();
+    cut(daemon_ends());
   }
-  void cut() {
+  void cut(Error why) {
+    cut_why_ = std::move(why);
     cut_.set();
-    tunnel_.break_off(was_cut());
+    if (!switched_) tunnel_.break_off(cut_why_);
   }
+  RelayEnd relay_end() const { return {cut_why_.reason == "shutting_down" ? kGoingAway : kPolicyViolation, cut_why_.message}; }
 
   asio::awaitable<void> upload() {
     if (!body_) body_ = exchange_->body();
@@ -97,7 +107,7 @@ class ServiceCall {
       }
       if (!piece) {  // the client's fault, or it went: the service must not take a part for the whole
         why_ = std::move(piece).error();
-        cut();
+        cut(*why_);
         co_return;
       }
       const bool last = piece->empty();
@@ -141,10 +151,11 @@ class ServiceCall {
     headers.set("Upgrade", "websocket");
     CAY_CO_TRY(const auto client, co_await exchange_->upgrade_raw(std::move(headers)));
     const auto service = upstream_.take_stream();
-    auto passing = splice(*client, *service);
-    auto ended = co_await until_set(std::move(passing), cut_, was_cut());
-    static_cast<void>(ended);  // a broken side has broken the other
-    co_return Result<void>();
+    const auto executor = co_await asio::this_coro::executor;
+    switched_ = true;
+    SocketRelay relay(*client, *service, executor);
+    co_await relay.run(cut_, [this] { return relay_end(); });
+    co_return Result<void>();  // a broken side has broken the other
   }
 
   // The answer's body. One that is cut short fails, and so breaks the client's connection.
@@ -169,7 +180,9 @@ class ServiceCall {
   bool began_ = false;  // first_ is to be sent
   bool answered_ = false;
   std::shared_ptr<void> way_;  // for this call, by those that are kept
+  bool switched_ = false;      // to a WebSocket: it ends with a frame
   std::optional<Error> why_;
+  Error cut_why_ = daemon_ends();
   Result<void> result_;
   Event over_, cut_;
   Scope parts_;

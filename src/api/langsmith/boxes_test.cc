@@ -98,6 +98,28 @@ TEST_F(LangsmithTest, RefusalsAtCreation) {
   EXPECT_EQ(create(R"({"name":"box"})")->status, 409);
 }
 
+TEST_F(LangsmithTest, AccessControlIsAPolicyOrRefused) {
+  const auto create = [this](const std::string& access) { return call("POST", kBoxes, R"({"proxy_config":{"access_control":)" + access + "}}"); };
+  const auto policy = [&](const std::string& access) {
+    const auto got = create(access);
+    EXPECT_EQ(got->status, 201) << access << got->answer_body;
+    return store.rows.at(SandboxId(std::string(json(got).at("id").as_string()))).policy;
+  };
+  EXPECT_EQ(policy(R"({"allow_list":[]})"), "off");
+  EXPECT_EQ(policy(R"({"deny_list":[]})"), "open");
+  EXPECT_EQ(policy("{}"), "packages");
+  EXPECT_EQ(policy("null"), "packages");
+  EXPECT_EQ(json(create(R"({"allow_list":[]})")).at("proxy_config"), codec::json::parse(R"({"access_control":{"allow_list":[]}})"));
+  const std::size_t before = store.rows.size();
+  for (const char* access : {R"({"allow_list":["pypi.org"]})", R"({"deny_list":["evil.example"]})", R"({"allow_list":[],"deny_list":[]})",
+                             R"({"allow_list":[],"mode":"strict"})", R"({"allow_list":"none"})", "[1]", R"("off")"}) {
+    EXPECT_EQ(create(access)->status, 422) << access;
+  }
+  EXPECT_EQ(store.rows.size(), before);
+  make_box();
+  EXPECT_EQ(call("PATCH", std::string(kBoxes) + "/box", R"({"proxy_config":{"access_control":{"allow_list":[]}}})")->status, 422);
+}
+
 TEST_F(LangsmithTest, FailuresAtCreation) {
   runtime.boot_error = Error{Code::kUnavailable, "launcher_gone", "the launcher is not there", 0};
   const auto got = call("POST", kBoxes, "{}");

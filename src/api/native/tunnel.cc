@@ -9,7 +9,9 @@
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "async/event.h"
+#include "async/piped.h"
 #include "async/scope.h"
+#include "async/until_set.h"
 #include "codec/model_json.h"
 
 namespace cay::api::native {
@@ -166,15 +168,51 @@ class TunnelSession {
   Event over_;
 };
 
+// "127.0.0.1:4711" also where the kernel writes an IPv4 address into an IPv6 one.
+std::string_view plain(std::string_view address) {
+  constexpr std::string_view kMapped = "::ffff:";
+  return address.starts_with(kMapped) ? address.substr(kMapped.size()) : address;
+}
+
+// Bytes with no framing. A proxy in between could take the end of one direction for both, and TLS has no such ends: the
+// client names the address that it speaks from, and it has to be the one that is seen here.
+Result<void> check_direct(const http::RequestHead& head) {
+  const auto from = head.headers.get("Cay-Tunnel-From");
+  if (head.scheme == "http" && from && !from->empty() && plain(*from) == plain(head.peer)) return {};
+  return invalid("tunnel_not_direct", "a tunnel without frames needs a direct connection without TLS, whose own address is sent as "
+                                      "Cay-Tunnel-From: connect with a WebSocket instead");
+}
+
+Task<void> tunnel_unframed(core::Cay& cay, ExchangePtr exchange, Principal who, std::string ref, std::uint16_t port) {
+  CAY_CO_CHECK(check_direct(exchange->head()));
+  CAY_CO_TRY(const auto connection, co_await cay.tunnels().open(std::move(who), std::move(ref), port));
+  http::Headers headers;
+  headers.add("Upgrade", "cay-tunnel");
+  CAY_CO_TRY(const auto client, co_await exchange->upgrade_raw(std::move(headers)));
+  auto passed = co_await splice(*client, *connection);
+  if (!passed) {
+    note_error(passed.error());
+    auto* kernels = dynamic_cast<PipedStream*>(client.get());
+    if (kernels != nullptr) {  // what the program inside said before it broke off
+      co_await kernels->let_arrive();
+    }
+  }
+  co_return Result<void>();  // a break is told by a reset
+}
+
 }  // namespace
 
 Task<void> tunnel(core::Cay& cay, ExchangePtr exchange) {
-  if (!exchange->head().wants_websocket) {
+  if (!exchange->head().upgrades()) {
     co_return invalid("upgrade_needed", "this route is a WebSocket: connect with an Upgrade");
   }
   const Principal who = exchange->principal();
   const std::string ref = param(*exchange, "ref");
   CAY_CO_TRY(const auto port, query_number(*exchange, "port", 0, 1, 65535));
+  if (exchange->head().wants_tunnel) {
+    auto served = co_await tunnel_unframed(cay, exchange, who, ref, static_cast<std::uint16_t>(port));
+    co_return served;
+  }
   // Before the upgrade: a connection that is refused is an ordinary answer.
   CAY_CO_TRY(auto connection, co_await cay.tunnels().open(who, ref, static_cast<std::uint16_t>(port)));
   auto socket = co_await exchange->upgrade(kMaxMessage);

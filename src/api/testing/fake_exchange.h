@@ -56,13 +56,18 @@ class FakeExchange : public http::Exchange {
   http::Headers headers;
   std::string answer_body;
   std::optional<std::uint64_t> length;     // of a streamed answer
+  std::optional<std::string> broken_off;
   std::optional<Error> broken;             // the streamed body failed: the connection broke
   std::shared_ptr<FakeWebSocket> socket;   // the upgraded one, and the test's handle on it
 
   const http::RequestHead& head() const override { return request; }
   const Principal& principal() const override { return who; }
   const std::map<std::string, std::string>& params() const override { return path_params; }
-  void let_in() override {}
+  Result<void> let_in(http::Caller) override { return {}; }
+  asio::awaitable<bool> break_off(std::string why) override {
+    broken_off = std::move(why);
+    co_return answers > 0;
+  }
   Task<std::string> read_body(std::size_t limit) override;
   std::unique_ptr<ByteSource> body() override;
   asio::awaitable<void> respond(http::Response response) override;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "http/client.h"
+#include "http/raw_stream.h"
 
 namespace cay::client::testing {
 
@@ -86,6 +87,10 @@ class FakeHttp : public http::Client {
     co_return http::Response{200, {}, "{}"};
   }
 
+  Task<http::ClientTunnel> tunnel(std::string /*target*/, std::string /*protocol*/,
+                                  std::function<http::Headers(const std::string&)> /*headers*/) override {
+    co_return Error{Code::kUnavailable, "connect_failed", "nobody listens", 0};
+  }
   Task<http::ClientUpgrade> websocket(std::string target, http::Headers /*headers*/,
                                       std::size_t /*max_message*/) override {
     log_->targets.push_back(std::move(target));

@@ -32,6 +32,28 @@ def test_create_list_get_update_delete(client):
         client.get_sandbox(box.id)
 
 
+def test_access_control_is_held_or_refused(client, daemon):
+    """An empty list means one of Cay's policies; any other is refused: what is accepted is enforced."""
+    def reaches(box):
+        return box.run("python3 -c \"import socket; socket.create_connection(('203.0.113.1', 443), 5)\"").stderr
+    with daemon.http() as native:
+        for access, policy in (({"allow_list": []}, "off"), ({"deny_list": []}, "open"), (None, "packages")):
+            box = client.create_sandbox(**({"proxy_config": {"access_control": access}} if access else {}))
+            try:
+                assert native.get(f"/api/v1/sandboxes/{box.id}").json()["policy"] == policy
+                if policy == "off":
+                    assert "Network is unreachable" in reaches(box)
+                with pytest.raises(Exception, match="access_control"):
+                    client.update_sandbox(box.name, proxy_config={"access_control": {"allow_list": []}})
+            finally:
+                client.delete_sandbox(box.id)
+        before = len(client.list_sandboxes())
+        for access in ({"allow_list": ["pypi.org"]}, {"deny_list": ["*.example"]}, {"allow_list": [], "deny_list": []}):
+            with pytest.raises(Exception, match="list"):
+                client.create_sandbox(proxy_config={"access_control": access})
+        assert len(client.list_sandboxes()) == before
+
+
 @pytest.mark.parametrize("kind, asked", [("memory", {"mem_bytes": 10 << 40}), ("cpu", {"vcpus": 1000}),
                                          ("storage", {"fs_capacity_bytes": 10 << 40})])
 def test_a_quota_is_named(client, kind, asked):

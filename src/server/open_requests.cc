@@ -1,0 +1,13 @@
+#include "server/open_requests.h"
+
+namespace cay::server {
+
+void OpenRequests::end_without_key(const KeyRing& keys) {
+  for (Open& one : open_) {
+    if (!one.end || keys.has(one.key)) continue;
+    ending_.spawn(one.end());
+    one.end = nullptr;
+  }
+}
+
+}  // namespace cay::server
