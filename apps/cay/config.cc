@@ -93,6 +93,8 @@ std::map<std::string, Setter> settings(Config& config) {
       {"server.tls_cert", text(config.tls_cert)},
       {"server.tls_key", text(config.tls_key)},
       {"server.log_level", text(config.log_level)},
+      {"server.requests_per_second", number(config.requests_per_second, 0)},
+      {"server.audit", flag(config.audit)},
       {"host.max_sandboxes", number(host.max_sandboxes, 1)},
       {"host.memory_reserve_bytes", number(host.memory_reserve_bytes, 0)},
       {"host.disk_reserve_bytes", number(host.disk_reserve_bytes, 0)},

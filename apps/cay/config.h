@@ -32,6 +32,8 @@ struct Config {
   std::string tls_cert, tls_key;  // PEM files
   bool stop_sandboxes = false;  // at SIGTERM
   std::string log_level = "info";
+  std::uint32_t requests_per_second = 5000;  // of one key; 0: any number
+  bool audit = true;                         // DATA/audit.log
   std::uint64_t keep_events = 100'000;  // of each tenant
   core::CoreConfig core;
   LangsmithUpstream langsmith;

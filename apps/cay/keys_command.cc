@@ -1,82 +1,148 @@
 #include "keys_command.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/file.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
 
+#include "base/clock.h"
 #include "base/unique_fd.h"
+#include "cli/values.h"
+#include "codec/time.h"
 #include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
-#include "server/key_ring.h"
+#include "server/key_file.h"
 
 namespace cay::app {
 namespace {
 
+constexpr double kMillisPerSecond = 1000;
 
 int say(const Error& error) { return fail("cay key", error); }
 
-// The file must stay the daemon's, though root may have edited it.
-Result<void> keep_owner(const std::string& dir, const std::string& file) {
-  struct stat owner{};
-  if (::stat(dir.c_str(), &owner) != 0) return Error::from_errno(errno, "look at " + dir);
-  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd) return Error::from_errno(errno, "open " + file);
-  if (::geteuid() == 0 && ::fchown(fd.get(), owner.st_uid, owner.st_gid) != 0) return Error::from_errno(errno, "own " + file);
-  return {};
+// The keys' file while nobody else of this command changes it.
+class KeyBook {
+ public:
+  static Result<KeyBook> open(const std::string& dir) {
+    UniqueFd lock(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!lock || ::flock(lock.get(), LOCK_EX) != 0) return Error::from_errno(errno, "open " + dir);
+    CAY_TRY(server::KeyRing ring, server::load_keys(dir + "/keys"));
+    return KeyBook(dir + "/keys", std::move(lock), std::move(ring));
+  }
+
+  Result<void> add(server::KeyRecord record) {
+    if (record.name == "default") return Error{Code::kAlreadyExists, "key_name_in_use", "the key named 'default' is the data directory's own: take another name", 0};
+    CAY_CHECK(ring_.add(std::move(record)));
+    return server::save_keys(path_, ring_.records());
+  }
+  // Changes the key of this name, or takes it away if `change` says no.
+  template <class Change>
+  Result<void> change(const std::string& name, Change change) {
+    auto records = ring_.records();
+    const auto found = std::ranges::find(records, name, &server::KeyRecord::name);
+    if (found == records.end()) return Error{Code::kNotFound, "no_such_key", "there is no key named '" + name + "': `cay key list` names them", 0};
+    if (!change(*found)) records.erase(found);
+    return server::save_keys(path_, records);
+  }
+  const std::vector<server::KeyRecord>& records() const { return ring_.records(); }
+
+ private:
+  KeyBook(std::string path, UniqueFd lock, server::KeyRing ring) : path_(std::move(path)), lock_(std::move(lock)), ring_(std::move(ring)) {}
+  std::string path_;
+  UniqueFd lock_;
+  server::KeyRing ring_;
+};
+
+// "30d" from now. Nothing was said: nothing.
+Result<std::optional<UnixMillis>> moment(const std::string& from_now) {
+  if (from_now.empty()) return std::optional<UnixMillis>();
+  CAY_TRY(const double seconds, cli::parse_duration(from_now));
+  return std::optional<UnixMillis>(system_clock().wall() + static_cast<UnixMillis>(seconds * kMillisPerSecond));
 }
 
-int create(const std::string& dir, const std::string& name, const std::string& tenant) {
-  const std::string path = dir + "/keys";
-  auto ring = server::load_keys(path);
-  if (!ring) return say(ring.error());
-  const std::string key = server::new_key();
-  const server::KeyRecord record{name, tenant, server::hash_key(key)};
-  if (auto added = ring->add(record); !added) return say(added.error());
-  if (auto written = server::append_key(path, record); !written) return say(written.error());
-  if (auto kept = keep_owner(dir, path); !kept) return say(kept.error());
+int show_new(const std::string& key) {
   std::printf("%s\n", key.c_str());
   std::fprintf(stderr, "cay key: shown once; only its hash is kept. A running daemon takes it at once.\n");
   return 0;
 }
 
+struct NewKey {
+  std::string name, tenant = "default", scope, sandbox, expires;
+};
+
+Result<server::KeyRecord> record_of(const NewKey& wanted) {
+  server::KeyRecord record{.name = wanted.name, .tenant = wanted.tenant};
+  const std::string scope = !wanted.scope.empty() ? wanted.scope : wanted.sandbox.empty() ? "create" : "use";
+  const auto known = scope_of(scope);
+  if (!known) return Error{Code::kInvalidArgument, "bad_key_scope", "'" + scope + "' is no scope: take admin, create, read or use", 0};
+  record.scope = *known;
+  if (!wanted.sandbox.empty()) {
+    if (!is_uuid(wanted.sandbox)) {
+      return Error{Code::kInvalidArgument, "bad_key_scope",
+                   "--sandbox takes a sandbox's id, as `cay ls --json` shows it: a name may be another sandbox's tomorrow", 0};
+    }
+    record.only = SandboxId(wanted.sandbox);
+  }
+  if (record.scope == KeyScope::kUse && !record.only) {
+    return Error{Code::kInvalidArgument, "bad_key_scope", "a key of the scope use is for one sandbox: say --sandbox ID", 0};
+  }
+  CAY_TRY(record.expires, moment(wanted.expires));
+  return record;
+}
+
+int create(const std::string& dir, const NewKey& wanted) {
+  auto record = record_of(wanted);
+  if (!record) return say(record.error());
+  const std::string key = server::new_key();
+  record->hash = server::hash_key(key);
+  auto book = KeyBook::open(dir);
+  if (!book) return say(book.error());
+  if (auto added = book->add(*std::move(record)); !added) return say(added.error());
+  return show_new(key);
+}
+
+int rotate(const std::string& dir, const std::string& name, const std::string& grace, const std::string& expires) {
+  const auto until = moment(grace);
+  if (!until) return say(until.error());
+  const auto over = moment(expires);
+  if (!over) return say(over.error());
+  auto book = KeyBook::open(dir);
+  if (!book) return say(book.error());
+  const std::string key = server::new_key();
+  const auto changed = book->change(name, [&](server::KeyRecord& record) {
+    record.older.reset();
+    // An older key never outlives what the key itself was given.
+    if (*until) record.older = server::KeyRecord::Older{record.hash, record.expires ? std::min(**until, *record.expires) : **until};
+    record.hash = server::hash_key(key);
+    if (*over) record.expires = **over;
+    return true;
+  });
+  if (!changed) return say(changed.error());
+  return show_new(key);
+}
+
 int list(const std::string& dir) {
   auto ring = server::load_keys(dir + "/keys");
   if (!ring) return say(ring.error());
-  for (const auto& record : ring->records()) std::printf("%-24s %s\n", record.name.c_str(), record.tenant.c_str());
+  const UnixMillis now = system_clock().wall();
+  if (!ring->records().empty()) std::printf("%-24s %-16s %-8s %-25s %s\n", "NAME", "TENANT", "SCOPE", "EXPIRES", "SANDBOX");
+  for (const auto& record : ring->records()) {
+    const std::string over = !record.expires ? "never" : record.lives(now) ? codec::rfc3339(*record.expires) : "over";
+    std::printf("%-24s %-16s %-8s %-25s %s\n", record.name.c_str(), record.tenant.c_str(), std::string(text_of(record.scope)).c_str(), over.c_str(),
+                record.only ? record.only->get().c_str() : "");
+  }
   return 0;
 }
 
 int remove(const std::string& dir, const std::string& name) {
-  const std::string path = dir + "/keys";
-  auto ring = server::load_keys(path);
-  if (!ring) return say(ring.error());
-  const std::string draft = path + ".new";
-  ::unlink(draft.c_str());
-  bool found = false;
-  for (const auto& record : ring->records()) {
-    if (record.name == name) {
-      found = true;
-      continue;
-    }
-    if (auto written = server::append_key(draft, record); !written) return say(written.error());
-  }
-  if (!found) return say(Error{Code::kNotFound, "no_such_key", "there is no key named '" + name + "'", 0});
-  if (ring->records().size() == 1) {
-    ::unlink(path.c_str());
-  } else {
-    if (auto kept = keep_owner(dir, draft); !kept) return say(kept.error());
-    if (::rename(draft.c_str(), path.c_str()) != 0) return say(Error::from_errno(errno, "write " + path));
-  }
-  // A key that was taken away must not come back with the power.
-  const UniqueFd names(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!names || ::fsync(names.get()) != 0) return say(Error::from_errno(errno, "write " + dir));
-  return 0;
+  auto book = KeyBook::open(dir);
+  if (!book) return say(book.error());
+  const auto removed = book->change(name, [](server::KeyRecord&) { return false; });
+  return removed ? 0 : say(removed.error());
 }
 
 }  // namespace
@@ -84,24 +150,41 @@ int remove(const std::string& dir, const std::string& name) {
 int key_command(int argc, char** argv) {
   CLI::App app{"Keys of the daemon's API, made and removed on its own machine.", "cay key"};
   app.footer(
+      "Scopes, from much to little:\n"
+      "  admin    also the host: drain, and what the data directory's own key may\n"
+      "  create   everything with the sandboxes of its tenant (the default)\n"
+      "  read     looks at them, their commands, output and files; changes nothing\n"
+      "  use      commands, files, tunnels and links of one sandbox; the others are not there\n\n"
       "Examples:\n"
-      "  sudo cay key create laptop              prints a new key, once\n"
-      "  sudo cay key create ci --tenant ci      its sandboxes are its own\n"
+      "  sudo cay key create laptop                        prints a new key, once\n"
+      "  sudo cay key create ci --tenant ci --expires 30d  its sandboxes are its own, for a month\n"
+      "  sudo cay key create prometheus --scope read\n"
+      "  sudo cay key create bot --sandbox 6f1c2a0e-8d54-4a43-9a55-0f6a8f0f3b11\n"
+      "  sudo cay key rotate ci --grace 1d                 a new key; the old one opens for a day\n"
       "  sudo cay key list\n"
       "  sudo cay key remove laptop");
-  std::string config, dir, name, tenant = "default";
+  std::string config, dir, name, grace, renewed;
+  NewKey wanted;
   app.add_option("--config", config, "the daemon's settings; server.data is read (default /etc/cay/cay.toml if it is there)");
   app.add_option("--data", dir, "the daemon's data directory (default: that of the settings, else " + default_data_dir() + ")");
   app.require_subcommand(1);
   auto* make = app.add_subcommand("create", "make a key and print it");
-  make->add_option("name", name, "what the key is called in logs and as created_by")->required();
-  make->add_option("--tenant", tenant, "whose sandboxes it sees")->capture_default_str();
-  auto* show = app.add_subcommand("list", "names and tenants");
+  make->add_option("name", wanted.name, "what the key is called in logs and as created_by")->required();
+  make->add_option("--tenant", wanted.tenant, "whose sandboxes it sees")->capture_default_str();
+  make->add_option("--scope", wanted.scope, "admin, create, read or use (default: create; with --sandbox: use)");
+  make->add_option("--sandbox", wanted.sandbox, "the id of the one sandbox that it is for");
+  make->add_option("--expires", wanted.expires, "it is let in for so long from now: 90, 10m, 12h, 30d (default: until it is removed)");
+  auto* renew = app.add_subcommand("rotate", "print a new key in place of one, with the same name and rights");
+  renew->add_option("name", name, "the key's name")->required();
+  renew->add_option("--grace", grace, "the old key opens for so long from now (default: not at all)");
+  renew->add_option("--expires", renewed, "its new end, from now (default: the end it had)");
+  auto* show = app.add_subcommand("list", "names, tenants, scopes and ends");
   auto* drop = app.add_subcommand("remove", "forget a key");
   drop->add_option("name", name, "the key's name")->required();
   if (const auto over = parse_words(app, argc, argv)) return *over;
   if (auto settled = settle_data_dir(config, dir); !settled) return say(settled.error());
-  if (make->parsed()) return create(dir, name, tenant);
+  if (make->parsed()) return create(dir, wanted);
+  if (renew->parsed()) return rotate(dir, name, grace, renewed);
   if (show->parsed()) return list(dir);
   if (drop->parsed()) return remove(dir, name);
   return kFailure;

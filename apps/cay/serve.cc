@@ -25,6 +25,7 @@
 #include "async/deadline.h"
 #include "async/scope.h"
 #include "async/spawn.h"
+#include "audit_log.h"
 #include "command_line.h"
 #include "core/validate.h"
 #include "data_dir.h"
@@ -36,6 +37,7 @@
 #include "os/service_manager.h"
 #include "runtime/native/native_runtime.h"
 #include "server/dispatch.h"
+#include "server/key_file.h"
 #include "server/route_class.h"
 #include "store/store.h"
 #include "tls_config.h"
@@ -124,7 +126,7 @@ Result<server::KeyRing> keys_of(const DataDir& data) {
   } else {
     CAY_TRY(first, server::ensure_key_file(data.path + "/api-key"));
   }
-  CAY_CHECK(ring.add({"default", "default", server::hash_key(first)}));
+  CAY_CHECK(ring.add({.name = "default", .tenant = "default", .hash = server::hash_key(first), .scope = KeyScope::kAdmin}));
   return ring;
 }
 
@@ -209,6 +211,7 @@ class Daemon {
   Task<void> serve() {
     const auto progress = [](std::string sentence) { spdlog::info("{}", sentence); };
     CAY_CO_CHECK(co_await core_->open(progress));
+    if (config_.audit) { CAY_CO_TRY(audit_, AuditLog::open(data_.path)); }
     CAY_CO_TRY(auto names, service_names(config_));
     api::GatewayConfig gateway = gateway_config(std::move(names));
     api::NativeConfig native;
@@ -281,7 +284,7 @@ class Daemon {
     auto fresh = keys_of(data_);
     if (fresh) {
       keys_ = *std::move(fresh);
-      open_.end_without_key(keys_);
+      open_.end_without_key(keys_);  // now, not at the next look
       spdlog::info("keys read again: {}", keys_.records().size());
     } else {
       spdlog::error("keys not read: {}", fresh.error().message);
@@ -294,6 +297,7 @@ class Daemon {
     for (;;) {
       co_await sleep_for(kRightsLook);
       refresh_keys();
+      open_.end_without_key(keys_);
       core_->links().end_lapsed([this](const std::string& name, const TenantId& tenant) { return keys_.has(name, tenant.get()); });
     }
   }
@@ -312,7 +316,7 @@ class Daemon {
   api::GatewayConfig gateway_config(api::ServiceNames names) {
     api::GatewayConfig out;
     out.names = std::move(names);
-    out.is_key = [this](std::string_view key) { return keys_.find(key).has_value(); };
+    out.is_key = [this](std::string_view key) { return static_cast<bool>(keys_.find(key)); };
     out.key_lives = [this](const std::string& name, const TenantId& tenant) {
       refresh_keys();
       return keys_.has(name, tenant.get());
@@ -332,8 +336,10 @@ class Daemon {
     out.before_key = [this] { refresh_keys(); };
     out.open = &open_;
     out.trace = !config_.otlp_endpoint.empty();
+    out.per_second = config_.requests_per_second;
     out.log = [this](const server::AccessRecord& record) {
       note_request(record);
+      if (audit_) audit_->note(record);
       spdlog::debug("{} {} status={} {:.1f} ms key={} from={} request={}{}", record.method, record.target, record.status,
                     record.milliseconds, record.principal, record.peer, record.request_id, record.failed ? " failed" : "");
     };
@@ -360,6 +366,7 @@ class Daemon {
   runtime::NativeRuntime runtime_;
   std::unique_ptr<core::Cay> core_;
   http::Router router_;
+  std::unique_ptr<AuditLog> audit_;  // null: the operator wants none
   std::unique_ptr<api::Gateway> gateway_;
   std::vector<std::unique_ptr<api::Webhook>> webhooks_;
   std::unique_ptr<api::OtlpExporter> tracer_;

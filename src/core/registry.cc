@@ -16,6 +16,7 @@ Result<std::shared_ptr<Entry>> Registry::find(const Principal& who, const std::s
     if (row) entry = by_id(row->id);
   }
   if (!entry || entry->row.tenant != who.tenant) return sandbox_not_found(ref);
+  if (who.only && entry->row.id != *who.only) return sandbox_not_found(ref);
   return entry;
 }
 

@@ -52,7 +52,7 @@ class Registry {
   Registry(asio::any_io_executor loop, Store& store, Clock& clock)
       : loop_(std::move(loop)), store_(store), clock_(clock), time_(clock, store) {}
 
-  // By id or name, inside the caller's tenant; kNotFound (sandbox_not_found).
+  // By id or name, inside the caller's tenant, and no other than the one that their key is for; kNotFound (sandbox_not_found).
   Result<std::shared_ptr<Entry>> find(const Principal& who, const std::string& ref);
   std::shared_ptr<Entry> by_id(const SandboxId& id) const;  // null if there is none
   std::vector<std::shared_ptr<Entry>> entries() const;

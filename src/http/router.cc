@@ -99,6 +99,11 @@ Response default_shape(int status, const Error& error) {
 
 }  // namespace
 
+void Router::add(std::string method, std::string pattern, Handler handler, Right right) {
+  add(std::move(method), std::move(pattern), std::move(handler), Auth::kKey);
+  routes_.back().right = right;
+}
+
 void Router::add(std::string method, std::string pattern, Handler handler, Auth auth) {
   CAY_ASSERT(!pattern.empty() && pattern.front() == '/');
   routes_.push_back({std::move(method), std::move(pattern), auth, std::move(handler)});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "http/exchange.h"
+#include "model/principal.h"
 
 namespace cay::http {
 
@@ -18,6 +19,7 @@ struct Route {
   std::string pattern;  // "/v2/sandboxes/boxes/{name}/status"; a last "{rest...}" takes what remains
   Auth auth = Auth::kKey;
   Handler handler;
+  Right right = Right::kManage;  // what it asks of a key: whoever says nothing asks for much
 };
 
 // How a facade shapes errors that arise before its handler (401, 404, 405, 413, 500): by prefix.
@@ -25,7 +27,8 @@ using ErrorShape = std::function<Response(const RequestHead&, int status, const 
 
 class Router {
  public:
-  void add(std::string method, std::string pattern, Handler handler, Auth auth = Auth::kKey);
+  void add(std::string method, std::string pattern, Handler handler, Right right = Right::kManage);
+  void add(std::string method, std::string pattern, Handler handler, Auth auth);
   // For paths that no route has, whatever the method, where `takes` says so.
   void fall_back(std::function<bool(const RequestHead&)> takes, Handler handler);
   // Errors of requests whose path starts with `prefix` are shaped by it (longest prefix wins).

@@ -1,19 +1,46 @@
-// Principal: who calls. The server finds out; the core decides what they may.
+// Principal: who calls, and what their key is for. The server finds out; the core decides what they may.
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "model/ids.h"
 #include "model/trace.h"
 
 namespace cay {
 
+// What a key is for. The words are those of `cay key create --scope`.
+enum class KeyScope : std::uint8_t {
+  kAdmin = 0,  // "admin": the host too
+  kCreate,     // "create": everything in its tenant
+  kRead,       // "read": looks at everything in its tenant, changes nothing
+  kUse,        // "use": commands, files and ways in of one sandbox
+};
+
+// What a route asks of a key.
+enum class Right : std::uint8_t {
+  kAny = 0,   // any key: tells nothing of anybody's
+  kRead,      // looks at the tenant's
+  kReadOne,   // looks at one sandbox
+  kUseOne,    // acts in one sandbox
+  kManage,    // makes, changes and deletes sandboxes; what is not said to be less
+  kHost,      // administers the host
+};
+
+std::string_view text_of(KeyScope scope);
+std::optional<KeyScope> scope_of(std::string_view text);
+bool allows(KeyScope scope, Right right);
+
 struct Principal {
   TenantId tenant;       // every lookup is inside it
   std::string key_name;  // for created_by and the audit record; never the key
-
-  // The key of the data directory (or CAY_API_KEY): who has it administers the host.
-  bool is_operator() const { return key_name == "default" && tenant.get() == "default"; }
   TraceContext trace{};  // of the request, if it has one: the parent of what is done for it
+  KeyScope scope = KeyScope::kCreate;
+  std::optional<SandboxId> only{};  // of kUse: every other sandbox is not there
+
+  // The key of the data directory (or CAY_API_KEY), and those made with --scope admin.
+  bool is_operator() const { return scope == KeyScope::kAdmin; }
 };
 
 }  // namespace cay

@@ -12,7 +12,8 @@ namespace cay::server {
 namespace {
 
 constexpr std::size_t kMaxRequestId = 64;
-constexpr const char* kKeyRemoved = "the API key was removed";
+constexpr const char* kKeyRemoved = "the API key was removed, or its time is over";
+constexpr std::uint32_t kSecondsAtOnce = 2;
 constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
 
 // The caller's own id, if it is harmless in a header and in a log; else a new one.
@@ -24,6 +25,15 @@ std::string request_id_of(const http::RequestHead& head) {
   const bool fits = given && !given->empty() && given->size() <= kMaxRequestId;
   if (fits && std::all_of(given->begin(), given->end(), harmless)) return std::string(*given);
   return new_uuid();
+}
+
+Error too_little(const Principal& who, Right right) {
+  const std::string scope(text_of(who.scope));
+  const char* enough = right == Right::kHost ? "admin" : right == Right::kRead || right == Right::kReadOne ? "read" : "create";
+  return Error{Code::kPermissionDenied, "scope_too_small",
+               "the key '" + who.key_name + "' has the scope " + scope + ", and this asks for " + enough +
+                   ": whoever runs the daemon makes such a key with `cay key create NAME --scope " + enough + "`",
+               0};
 }
 
 // The exchange as its handler sees it: with the caller and the route's parameters.
@@ -81,7 +91,7 @@ class RoutedExchange final : public http::Exchange {
 class Dispatcher {
  public:
   Dispatcher(const http::Router& router, const KeyRing& keys, DispatchConfig config)
-      : router_(router), keys_(keys), config_(std::move(config)) {}
+      : router_(router), keys_(keys), config_(std::move(config)), rate_(config_.per_second, kSecondsAtOnce, system_clock()) {}
 
   asio::awaitable<void> handle(std::shared_ptr<http::Exchange> exchange) {
     const auto begin = std::chrono::steady_clock::now();
@@ -147,15 +157,16 @@ class Dispatcher {
     if (match.route == nullptr || match.route->auth == http::Auth::kKey) {
       const auto key = key_of(head);
       if (config_.before_key) config_.before_key();
-      auto found = key ? keys_.find(*key) : std::nullopt;
+      Result<Principal> found = key ? keys_.find(*key)
+                                    : Result<Principal>(Error{Code::kUnauthenticated, "no_key",
+                                                              "an API key is needed: send it as X-Api-Key or as Authorization: Bearer", 0});
       if (!found) {
-        const char* what = key ? "this API key is not known: use the one in the data directory's api-key file"
-                               : "an API key is needed: send it as X-Api-Key or as Authorization: Bearer";
-        co_await refuse(exchange, 401, Error{Code::kUnauthenticated, key ? "unknown_key" : "no_key", what, 0});
+        co_await refuse(exchange, 401, std::move(found).error());
         co_return;
       }
       principal = std::move(*found);
       record.principal = principal.key_name;
+      record.tenant = principal.tenant.get();
       auto in = exchange->let_in({http::Caller::Kind::kKey, principal.tenant.get() + "/" + principal.key_name});
       if (!in) {
         co_await refuse(exchange, 429, std::move(in).error());
@@ -166,6 +177,16 @@ class Dispatcher {
     if (match.route != nullptr) record.route = match.route->pattern;
     if (match.route == nullptr) {
       co_await refuse_unrouted(exchange, std::move(match.allowed));
+      co_return;
+    }
+    if (match.route->auth == http::Auth::kKey && !allows(principal.scope, match.route->right)) {
+      co_await refuse(exchange, 403, too_little(principal, match.route->right));
+      co_return;
+    }
+    if (!record.principal.empty() && !rate_.take(record.principal)) {
+      co_await refuse(exchange, 429,
+                      Error{Code::kExhausted, "too_many_requests",
+                            "this key has sent more than " + std::to_string(config_.per_second) + " requests a second: wait a second", 0});
       co_return;
     }
     const Busy busy(busy_[record.principal]);
@@ -234,6 +255,7 @@ class Dispatcher {
   const http::Router& router_;
   const KeyRing& keys_;
   DispatchConfig config_;
+  RateLimit rate_;
   std::map<std::string, std::uint32_t> busy_;
 };
 

@@ -11,12 +11,13 @@
 #include "server/guards.h"
 #include "server/key_ring.h"
 #include "server/open_requests.h"
+#include "server/rate_limit.h"
 #include "server/outside.h"
 
 namespace cay::server {
 
 struct AccessRecord {
-  std::string method, target, peer, principal;
+  std::string method, target, peer, principal, tenant;
   TraceContext trace;      // of this request: its own span, if it has one
   std::string trace_parent;  // the span that the caller gave
   UnixMillis begin = 0;
@@ -36,6 +37,7 @@ struct DispatchConfig {
   bool trace = false;  // requests of sampled traces get a span of their own; else the caller's is passed on
   std::uint32_t max_per_key = 1024;  // requests at work at once for one key; more get 429
   OpenRequests* open = nullptr;      // those at work, to be ended with their keys; outlives the handler
+  std::uint32_t per_second = 0;      // requests of one key; 0: any number. Two seconds' worth at once; more get 429
   std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets
 };
 

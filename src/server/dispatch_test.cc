@@ -43,11 +43,16 @@ struct DispatchTest : ::testing::Test {
 
   Outside outside;
   std::function<void()> before_key;
+  std::uint32_t per_second = 0;
 
   void start(std::uint32_t max_per_key = 10) {
     ASSERT_TRUE(keys.add({"alice", "t1", hash_key("cay_secret")}));
     router.add("GET", "/boxes/{name}", who);
     router.add("DELETE", "/boxes/{name}", who);
+    router.add("GET", "/look/{name}", who, Right::kReadOne);
+    router.add("POST", "/drain", who, Right::kHost);
+    ASSERT_TRUE(keys.add({.name = "reader", .tenant = "t1", .hash = hash_key("cay_read"), .scope = KeyScope::kRead}));
+    ASSERT_TRUE(keys.add({.name = "root", .tenant = "t1", .hash = hash_key("cay_admin"), .scope = KeyScope::kAdmin}));
     router.add("GET", "/healthz", who, http::Auth::kNone);
     router.add("GET", "/throw", [](SharedExchange) -> asio::awaitable<void> { throw std::runtime_error("inside"); co_return; });
     router.add("GET", "/wait", [this](SharedExchange exchange) -> asio::awaitable<void> {
@@ -59,6 +64,7 @@ struct DispatchTest : ::testing::Test {
     config.max_per_key = max_per_key;
     config.outside = outside;
     config.before_key = before_key;
+    config.per_second = per_second;
     config.log = [this](const AccessRecord& record) {
       const std::lock_guard lock(mutex);
       records.push_back(record);
@@ -118,6 +124,22 @@ TEST_F(DispatchTest, WithoutAGoodKeyNothingIsTold) {
   EXPECT_TRUE(ask("GET /healthz").starts_with("HTTP/1.1 200 "));
 }
 
+TEST_F(DispatchTest, ASmallKeyOpensLittle) {
+  start();
+  constexpr const char* kReader = "X-Api-Key: cay_read\r\n";
+  constexpr const char* kAdmin = "X-Api-Key: cay_admin\r\n";
+  EXPECT_TRUE(ask("GET /look/b", kReader).ends_with("reader name=b"));
+  // A route that says nothing asks for much.
+  const auto refused = ask("GET /boxes/b", kReader);
+  EXPECT_TRUE(refused.starts_with("HTTP/1.1 403 ")) << refused;
+  EXPECT_NE(refused.find("scope_too_small"), std::string::npos);
+  EXPECT_EQ(last().principal, "reader");
+  EXPECT_TRUE(ask("POST /drain", kReader).starts_with("HTTP/1.1 403 "));
+  EXPECT_TRUE(ask("POST /drain", kKey).starts_with("HTTP/1.1 403 "));
+  EXPECT_TRUE(ask("POST /drain", kAdmin).starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(ask("GET /boxes/b", kAdmin).starts_with("HTTP/1.1 200 "));
+}
+
 TEST_F(DispatchTest, UnknownRoutesAndMethods) {
   start();
   EXPECT_TRUE(ask("GET /nowhere?x=1", kKey).starts_with("HTTP/1.1 404 "));
@@ -175,6 +197,15 @@ TEST_F(DispatchTest, RequestIdsThatCouldHarmAreReplaced) {
     EXPECT_EQ(answer.find("X-Request-Id: " + bad + "\r\n"), std::string::npos);
     EXPECT_NE(answer.find("X-Request-Id: "), std::string::npos);
   }
+}
+
+TEST_F(DispatchTest, AKeyThatAsksTooOftenWaits) {
+  per_second = 1;
+  start();
+  std::string answer;
+  for (int i = 0; i < 50 && !answer.starts_with("HTTP/1.1 429 "); ++i) answer = ask("GET /boxes/b", kKey);
+  EXPECT_NE(answer.find("too_many_requests"), std::string::npos) << answer;
+  EXPECT_TRUE(ask("POST /drain", "X-Api-Key: cay_admin\r\n").starts_with("HTTP/1.1 200 ")) << "others do not";
 }
 
 TEST_F(DispatchTest, OneKeyCannotTakeAllRequests) {

@@ -1,4 +1,4 @@
-// KeyRing: the API keys that are let in. Only hashes are held; a key is shown once, when it is made.
+// KeyRing: the API keys that are let in, and what for. Only hashes are held; a key is shown once, when it is made.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "model/principal.h"
 #include "model/secret.h"
@@ -19,38 +20,41 @@ inline KeyHash hash_key(std::string_view key) { return hash_secret(key); }
 std::string new_key();
 
 struct KeyRecord {
+  // What a rotated key was before; it opens until its time comes.
+  struct Older {
+    KeyHash hash{};
+    UnixMillis until = 0;
+  };
+
   std::string name;    // 1-63 of [A-Za-z0-9._-]; shown as created_by and in the log
   std::string tenant;  // likewise
   KeyHash hash{};
+  KeyScope scope = KeyScope::kCreate;
+  std::optional<SandboxId> only{};      // of KeyScope::kUse, and of no other
+  std::optional<UnixMillis> expires{};  // nothing: never
+  std::optional<Older> older{};
+
+  bool lives(UnixMillis now) const { return !expires || now < *expires; }
 };
 
 class KeyRing {
  public:
-  // kAlreadyExists (key_name_in_use), kInvalidArgument (bad_key_name).
+  explicit KeyRing(Clock& clock = system_clock()) : clock_(&clock) {}
+
+  // kAlreadyExists (key_name_in_use), kInvalidArgument (bad_key_name, bad_key_scope).
   Result<void> add(KeyRecord record);
-  // Compares with every key in constant time, so the answer's time tells nothing.
-  std::optional<Principal> find(std::string_view key) const;
-  bool has(const KeyHash& hash) const;
+  // Compares with every key in constant time, so the answer's time tells nothing. Expired: kUnauthenticated (expired_key);
+  // not known: kUnauthenticated (unknown_key).
+  Result<Principal> find(std::string_view key) const;
+  // Whether the key of this hash is let in now.
+  bool opens(const KeyHash& hash) const;
+  // Whether the key of this name is.
   bool has(const std::string& name, const std::string& tenant) const;
   const std::vector<KeyRecord>& records() const { return records_; }
 
  private:
+  Clock* clock_;
   std::vector<KeyRecord> records_;
 };
-
-// The file DATA/keys: a line "name tenant sha256-hex" for each key, '#' comments. Missing: no keys.
-Result<KeyRing> load_keys(const std::string& path);
-// Tells whether a file was changed: by name, size and times. Zeros: there is none.
-struct FileState {
-  std::uint64_t inode = 0, size = 0;
-  std::int64_t changed_ns = 0;
-  bool operator==(const FileState&) const = default;
-};
-FileState state_of(const std::string& path);
-// Appends and syncs; makes the file with mode 0600.
-Result<void> append_key(const std::string& path, const KeyRecord& record);
-
-// The key in the file at `path` (made with a new one, mode 0600, if there is none).
-Result<std::string> ensure_key_file(const std::string& path);
 
 }  // namespace cay::server

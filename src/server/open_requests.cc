@@ -4,7 +4,7 @@ namespace cay::server {
 
 void OpenRequests::end_without_key(const KeyRing& keys) {
   for (Open& one : open_) {
-    if (!one.end || keys.has(one.key)) continue;
+    if (!one.end || keys.opens(one.key)) continue;
     ending_.spawn(one.end());
     one.end = nullptr;
   }

@@ -74,7 +74,7 @@ http::Handler unbuilt(std::string what) {
 
 // 401, 404, 405, 500 and the like, before a handler.
 http::Response outer_error(const http::RequestHead&, int status, const Error& error) {
-  const char* type = status == 401 ? "Unauthorized" : status == 404 ? "NotFound" : status == 500 ? "InternalError" : "InvalidRequest";
+  const char* type = status == 401 ? "Unauthorized" : status == 403 ? "Forbidden" : status == 404 ? "NotFound" : status == 500 ? "InternalError" : "InvalidRequest";
   return envelope(status, type, error.message, new_uuid());
 }
 
@@ -98,16 +98,16 @@ class Table {
   }
 
  private:
-  void plain(const char* method, const char* path, Plain verb, Shape shape = control_error) {
+  void plain(const char* method, const char* path, Plain verb, Right right, Shape shape = control_error) {
     core::Cay& cay = cay_;
     const Verb bound = [&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); };
-    router_.add(method, prefix_ + path, answering(bound, std::move(shape)));
+    router_.add(method, prefix_ + path, answering(bound, std::move(shape)), right);
   }
 
   http::Handler trace() const { return config_.forward ? http::Handler(config_.forward) : http::Handler(no_upstream); }
 
   void add_root(const std::string& root) {
-    router_.add("GET", root + "/info", info);
+    router_.add("GET", root + "/info", info, Right::kAny);
     for (const std::string path : kTracePaths) {
       router_.add("*", root + "/" + path, trace());
       router_.add("*", root + "/" + path + "/{rest...}", trace());
@@ -120,31 +120,31 @@ class Table {
     const Limits maximum = config_.maximum;
     const Verb create = [&cay, maximum](ExchangePtr exchange) { return create_box(cay, maximum, std::move(exchange)); };
     const Verb patch = [&cay, maximum](ExchangePtr exchange) { return patch_box(cay, maximum, std::move(exchange)); };
-    router_.add("POST", prefix_ + "/boxes", answering(create, create_error));
-    router_.add("PATCH", prefix_ + "/boxes/{name}", answering(patch, control_error));
-    plain("GET", "/boxes", list_boxes);
-    plain("GET", "/boxes/{name}", get_box);
-    plain("DELETE", "/boxes/{name}", delete_box);
-    plain("GET", "/boxes/{name}/status", box_status);
-    plain("POST", "/boxes/{name}/start", start_box);
-    plain("POST", "/boxes/{name}/stop", stop_box);
-    plain("POST", "/boxes/batch-delete", delete_boxes);
-    plain("GET", "/usage", usage);
+    router_.add("POST", prefix_ + "/boxes", answering(create, create_error), Right::kManage);
+    router_.add("PATCH", prefix_ + "/boxes/{name}", answering(patch, control_error), Right::kManage);
+    plain("GET", "/boxes", list_boxes, Right::kRead);
+    plain("GET", "/boxes/{name}", get_box, Right::kReadOne);
+    plain("DELETE", "/boxes/{name}", delete_box, Right::kManage);
+    plain("GET", "/boxes/{name}/status", box_status, Right::kReadOne);
+    plain("POST", "/boxes/{name}/start", start_box, Right::kUseOne);
+    plain("POST", "/boxes/{name}/stop", stop_box, Right::kUseOne);
+    plain("POST", "/boxes/batch-delete", delete_boxes, Right::kManage);
+    plain("GET", "/usage", usage, Right::kRead);
     router_.add("POST", prefix_ + "/boxes/{name}/snapshot", unbuilt("capturing a snapshot"));
     const ServiceNames names = config_.names;
     const Verb service = [&cay, names](ExchangePtr exchange) { return service_url(cay, names, std::move(exchange)); };
     const Verb file = [&cay, names](ExchangePtr exchange) { return file_url(cay, names, std::move(exchange)); };
-    router_.add("POST", prefix_ + "/boxes/{name}/service-url", answering(service, control_error));
-    router_.add("POST", prefix_ + "/boxes/{name}/download-url", answering(file, control_error));
+    router_.add("POST", prefix_ + "/boxes/{name}/service-url", answering(service, control_error), Right::kUseOne);
+    router_.add("POST", prefix_ + "/boxes/{name}/download-url", answering(file, control_error), Right::kUseOne);
   }
 
   void add_snapshots() {
-    plain("GET", "/snapshots", list_snapshots);
-    plain("GET", "/snapshots/{name}", get_snapshot);
-    plain("GET", "/snapshots-by-name/{name}", snapshot_tags);
+    plain("GET", "/snapshots", list_snapshots, Right::kRead);
+    plain("GET", "/snapshots/{name}", get_snapshot, Right::kRead);
+    plain("GET", "/snapshots-by-name/{name}", snapshot_tags, Right::kRead);
     router_.add("POST", prefix_ + "/snapshots", unbuilt("building a snapshot from an image"));
     router_.add("DELETE", prefix_ + "/snapshots/{name}", unbuilt("deleting a snapshot"));
-    router_.add("GET", prefix_ + "/registries", registries);
+    router_.add("GET", prefix_ + "/registries", registries, Right::kRead);
     router_.add("*", prefix_ + "/registries", unbuilt("registries"));
     router_.add("*", prefix_ + "/registries/{name}", unbuilt("registries"));
   }
@@ -155,15 +155,15 @@ class Table {
     // The index lives as long as the route that uses it.
     const auto socket = execute_ws(cay, *offsets, config_.input);
     router_.add("GET", prefix_ + "/dp/{name}/execute/ws",
-                [offsets, socket](ExchangePtr exchange) { return socket(std::move(exchange)); });
-    plain("POST", "/dp/{name}/execute", execute, data_error("CommandError"));
-    plain("POST", "/dp/{name}/upload", upload, data_error("WriteError"));
+                [offsets, socket](ExchangePtr exchange) { return socket(std::move(exchange)); }, Right::kUseOne);
+    plain("POST", "/dp/{name}/execute", execute, Right::kUseOne, data_error("CommandError"));
+    plain("POST", "/dp/{name}/upload", upload, Right::kUseOne, data_error("WriteError"));
     const StreamVerb get = [&cay](ExchangePtr exchange) { return download(cay, std::move(exchange)); };
     const StreamVerb head = [&cay](ExchangePtr exchange) { return stat_file(cay, std::move(exchange)); };
-    router_.add("GET", prefix_ + "/dp/{name}/download", streaming(get, data_error("ReadError")));
-    router_.add("HEAD", prefix_ + "/dp/{name}/download", streaming(head, data_error("ReadError")));
-    plain("POST", "/dp/{name}/glob", glob_files, data_error("ReadError"));
-    plain("POST", "/dp/{name}/grep", grep_files, data_error("ReadError"));
+    router_.add("GET", prefix_ + "/dp/{name}/download", streaming(get, data_error("ReadError")), Right::kReadOne);
+    router_.add("HEAD", prefix_ + "/dp/{name}/download", streaming(head, data_error("ReadError")), Right::kReadOne);
+    plain("POST", "/dp/{name}/glob", glob_files, Right::kReadOne, data_error("ReadError"));
+    plain("POST", "/dp/{name}/grep", grep_files, Right::kReadOne, data_error("ReadError"));
     const StreamSettings settings{.heartbeat = config_.heartbeat};
     const StreamVerb start = [&cay, offsets, settings](ExchangePtr exchange) {
       return start_stream(cay, *offsets, settings, std::move(exchange));
@@ -171,9 +171,9 @@ class Table {
     const StreamVerb resume = [&cay, offsets, settings](ExchangePtr exchange) {
       return resume_stream(cay, *offsets, settings, std::move(exchange));
     };
-    router_.add("POST", prefix_ + "/dp/{name}/execute/stream/start", streaming(start, stream_error));
-    router_.add("POST", prefix_ + "/dp/{name}/execute/stream/resume", streaming(resume, stream_error));
-    router_.add("GET", prefix_ + "/dp/{name}/tunnel", tunnel_ws(cay));
+    router_.add("POST", prefix_ + "/dp/{name}/execute/stream/start", streaming(start, stream_error), Right::kUseOne);
+    router_.add("POST", prefix_ + "/dp/{name}/execute/stream/resume", streaming(resume, stream_error), Right::kUseOne);
+    router_.add("GET", prefix_ + "/dp/{name}/tunnel", tunnel_ws(cay), Right::kUseOne);
   }
 
   http::Router& router_;

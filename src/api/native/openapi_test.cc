@@ -46,6 +46,23 @@ TEST_F(NativeTest, OnlyHealthNeedsNoKey) {
   }
 }
 
+TEST_F(NativeTest, DocumentTellsTheScopesOfEveryRoute) {
+  constexpr KeyScope kAll[] = {KeyScope::kAdmin, KeyScope::kCreate, KeyScope::kRead, KeyScope::kUse};
+  for (const auto& route : router.routes()) {
+    if (route.auth != http::Auth::kKey) continue;
+    std::string method = route.method;
+    for (char& c : method) c = static_cast<char>(c | 0x20);
+    std::set<std::string> open, documented;
+    for (const KeyScope scope : kAll) {
+      if (allows(scope, route.right)) open.insert(std::string(text_of(scope)));
+    }
+    for (const auto& scope : document.at("paths").at(route.pattern).at(method).at("x-scopes").as_array()) {
+      documented.insert(std::string(scope.as_string()));
+    }
+    EXPECT_EQ(open, documented) << route.method << " " << route.pattern;
+  }
+}
+
 TEST_F(NativeTest, ReadyTellsWhatIsInTheWay) {
   EXPECT_EQ(call("GET", "/readyz")->status, 200);
   store.write_error = Error{Code::kUnavailable, "store_failed", "the disk is full", 0};

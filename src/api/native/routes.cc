@@ -8,7 +8,7 @@ using namespace native;
 
 constexpr const char* kRoot = "/api/v1";
 
-// With the router and core at hand: add("GET", path, function).
+// With the router and core at hand: add("GET", path, function, what it asks of a key).
 class Adder {
  public:
   Adder(http::Router& router, core::Cay& cay) : router_(router), cay_(cay) {}
@@ -16,13 +16,13 @@ class Adder {
   using Answering = Task<http::Response> (*)(core::Cay&, ExchangePtr);
   using Streaming = Task<void> (*)(core::Cay&, ExchangePtr);
 
-  void add(std::string method, const std::string& path, Answering verb) {
+  void add(std::string method, const std::string& path, Answering verb, Right right) {
     router_.add(std::move(method), kRoot + path,
-                answering([&cay = cay_, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error));
+                answering([&cay = cay_, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), right);
   }
-  void add(std::string method, const std::string& path, Streaming verb) {
+  void add(std::string method, const std::string& path, Streaming verb, Right right) {
     router_.add(std::move(method), kRoot + path,
-                streaming([&cay = cay_, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error));
+                streaming([&cay = cay_, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), right);
   }
 
  private:
@@ -38,84 +38,84 @@ http::Response shaped(const http::RequestHead&, int status, const Error& error) 
 
 void add_daemon_routes(http::Router& router, core::Cay& cay, Adder& to, const NativeConfig& config) {
   router.add("GET", "/healthz", answering(health, native_error), http::Auth::kNone);
-  router.add("GET", "/api/v1/openapi.json", answering(openapi, native_error));
+  router.add("GET", "/api/v1/openapi.json", answering(openapi, native_error), Right::kAny);
   router.add("GET", "/api/v1/version",
-             answering([config](ExchangePtr exchange) { return version(config, std::move(exchange)); }, native_error));
+             answering([config](ExchangePtr exchange) { return version(config, std::move(exchange)); }, native_error), Right::kAny);
   const auto bare = [&](const char* path, Task<http::Response> (*verb)(core::Cay&, ExchangePtr)) {
-    router.add("GET", path, answering([&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error));
+    router.add("GET", path, answering([&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), Right::kRead);
   };
   bare("/readyz", ready);
   bare("/metrics", metrics);
-  to.add("GET", "/doctor", doctor);
-  to.add("GET", "/usage", usage);
-  to.add("GET", "/drain", get_drain);
-  to.add("POST", "/drain", set_drain);
-  to.add("GET", "/stats", all_stats);
-  to.add("GET", "/snapshots", snapshots);
-  to.add("GET", "/events", events);
+  to.add("GET", "/doctor", doctor, Right::kRead);
+  to.add("GET", "/usage", usage, Right::kRead);
+  to.add("GET", "/drain", get_drain, Right::kHost);
+  to.add("POST", "/drain", set_drain, Right::kHost);
+  to.add("GET", "/stats", all_stats, Right::kRead);
+  to.add("GET", "/snapshots", snapshots, Right::kRead);
+  to.add("GET", "/events", events, Right::kRead);
 }
 
 void add_sandbox_routes(Adder& to) {
-  to.add("POST", "/sandboxes", create_sandbox);
-  to.add("GET", "/sandboxes", list_sandboxes);
-  to.add("POST", "/sandboxes/batch-delete", batch_delete);
-  to.add("GET", "/sandboxes/{ref}", get_sandbox);
-  to.add("PATCH", "/sandboxes/{ref}", update_sandbox);
-  to.add("DELETE", "/sandboxes/{ref}", delete_sandbox);
-  to.add("POST", "/sandboxes/{ref}/start", start_sandbox);
-  to.add("POST", "/sandboxes/{ref}/stop", stop_sandbox);
-  to.add("POST", "/sandboxes/{ref}/pause", pause_sandbox);
-  to.add("POST", "/sandboxes/{ref}/resume", resume_sandbox);
-  to.add("GET", "/sandboxes/{ref}/stats", sandbox_stats);
-  to.add("GET", "/sandboxes/{ref}/usage", sandbox_usage);
-  to.add("GET", "/sandboxes/{ref}/programs", sandbox_programs);
-  to.add("GET", "/sandboxes/{ref}/network", sandbox_network);
-  to.add("POST", "/sandboxes/{ref}/batch", batch);
-  to.add("GET", "/sandboxes/{ref}/tunnel", tunnel);
+  to.add("POST", "/sandboxes", create_sandbox, Right::kManage);
+  to.add("GET", "/sandboxes", list_sandboxes, Right::kRead);
+  to.add("POST", "/sandboxes/batch-delete", batch_delete, Right::kManage);
+  to.add("GET", "/sandboxes/{ref}", get_sandbox, Right::kReadOne);
+  to.add("PATCH", "/sandboxes/{ref}", update_sandbox, Right::kManage);
+  to.add("DELETE", "/sandboxes/{ref}", delete_sandbox, Right::kManage);
+  to.add("POST", "/sandboxes/{ref}/start", start_sandbox, Right::kUseOne);
+  to.add("POST", "/sandboxes/{ref}/stop", stop_sandbox, Right::kUseOne);
+  to.add("POST", "/sandboxes/{ref}/pause", pause_sandbox, Right::kUseOne);
+  to.add("POST", "/sandboxes/{ref}/resume", resume_sandbox, Right::kUseOne);
+  to.add("GET", "/sandboxes/{ref}/stats", sandbox_stats, Right::kReadOne);
+  to.add("GET", "/sandboxes/{ref}/usage", sandbox_usage, Right::kReadOne);
+  to.add("GET", "/sandboxes/{ref}/programs", sandbox_programs, Right::kReadOne);
+  to.add("GET", "/sandboxes/{ref}/network", sandbox_network, Right::kReadOne);
+  to.add("POST", "/sandboxes/{ref}/batch", batch, Right::kUseOne);
+  to.add("GET", "/sandboxes/{ref}/tunnel", tunnel, Right::kUseOne);
 }
 
 void add_link_routes(http::Router& router, core::Cay& cay, Adder& to, const ServiceNames& names) {
   const std::string all = "/sandboxes/{ref}/links";
-  const auto named = [&](const char* method, Task<http::Response> (*verb)(core::Cay&, ServiceNames, ExchangePtr)) {
+  const auto named = [&](const char* method, Task<http::Response> (*verb)(core::Cay&, ServiceNames, ExchangePtr), Right right) {
     router.add(method, kRoot + all,
-               answering([&cay, names, verb](ExchangePtr exchange) { return verb(cay, names, std::move(exchange)); }, native_error));
+               answering([&cay, names, verb](ExchangePtr exchange) { return verb(cay, names, std::move(exchange)); }, native_error), right);
   };
-  named("POST", issue_link);
-  named("GET", list_links);
-  to.add("DELETE", all, withdraw_links);
-  to.add("DELETE", all + "/{id}", withdraw_link);
+  named("POST", issue_link, Right::kUseOne);
+  named("GET", list_links, Right::kReadOne);
+  to.add("DELETE", all, withdraw_links, Right::kUseOne);
+  to.add("DELETE", all + "/{id}", withdraw_link, Right::kUseOne);
 }
 
 void add_command_routes(http::Router& router, core::Cay& cay, Adder& to, const std::shared_ptr<InputRoom>& input) {
   const std::string all = "/sandboxes/{ref}/commands";
   const StreamVerb session = [&cay, input](ExchangePtr exchange) { return command_stream(cay, input, std::move(exchange)); };
-  router.add("GET", kRoot + all + "/ws", streaming(session, native_error));
+  router.add("GET", kRoot + all + "/ws", streaming(session, native_error), Right::kUseOne);
   const std::string one = all + "/{id}";
-  to.add("POST", all, start_command);
-  to.add("GET", all, list_commands);
-  to.add("GET", one, get_command);
-  to.add("DELETE", one, forget_command);
-  to.add("POST", one + "/kill", kill_command);
-  to.add("POST", one + "/stdin", write_stdin);
-  to.add("POST", one + "/stdin/close", close_stdin);
-  to.add("POST", one + "/resize", resize_pty);
-  to.add("GET", one + "/output", read_output);
+  to.add("POST", all, start_command, Right::kUseOne);
+  to.add("GET", all, list_commands, Right::kReadOne);
+  to.add("GET", one, get_command, Right::kReadOne);
+  to.add("DELETE", one, forget_command, Right::kUseOne);
+  to.add("POST", one + "/kill", kill_command, Right::kUseOne);
+  to.add("POST", one + "/stdin", write_stdin, Right::kUseOne);
+  to.add("POST", one + "/stdin/close", close_stdin, Right::kUseOne);
+  to.add("POST", one + "/resize", resize_pty, Right::kUseOne);
+  to.add("GET", one + "/output", read_output, Right::kReadOne);
 }
 
 void add_file_routes(Adder& to) {
   const std::string files = "/sandboxes/{ref}/files";
-  to.add("GET", files, read_file);
-  to.add("HEAD", files, head_file);
-  to.add("PUT", files, write_file);
-  to.add("DELETE", files, remove_file);
-  to.add("GET", files + "/stat", stat_file);
-  to.add("GET", files + "/list", list_files);
-  to.add("POST", files + "/mkdir", make_directory);
-  to.add("POST", files + "/rename", rename_file);
-  to.add("POST", files + "/glob", glob_files);
-  to.add("POST", files + "/grep", grep_files);
-  to.add("GET", files + "/tree", read_tree);
-  to.add("PUT", files + "/tree", write_tree);
+  to.add("GET", files, read_file, Right::kReadOne);
+  to.add("HEAD", files, head_file, Right::kReadOne);
+  to.add("PUT", files, write_file, Right::kUseOne);
+  to.add("DELETE", files, remove_file, Right::kUseOne);
+  to.add("GET", files + "/stat", stat_file, Right::kReadOne);
+  to.add("GET", files + "/list", list_files, Right::kReadOne);
+  to.add("POST", files + "/mkdir", make_directory, Right::kUseOne);
+  to.add("POST", files + "/rename", rename_file, Right::kUseOne);
+  to.add("POST", files + "/glob", glob_files, Right::kReadOne);
+  to.add("POST", files + "/grep", grep_files, Right::kReadOne);
+  to.add("GET", files + "/tree", read_tree, Right::kReadOne);
+  to.add("PUT", files + "/tree", write_tree, Right::kUseOne);
 }
 
 }  // namespace

@@ -1,0 +1,203 @@
+#include "server/key_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <iterator>
+#include <limits>
+#include <sstream>
+
+#include "base/unique_fd.h"
+#include "model/ids.h"
+
+namespace cay::server {
+namespace {
+
+constexpr std::size_t kMaxKeyFile = 1 << 20;
+constexpr UnixMillis kMillisPerSecond = 1000;
+
+Result<std::string> read_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return Error::from_errno(errno, "open " + path);
+  std::string text;
+  char chunk[4096];
+  while (true) {
+    const ssize_t n = ::read(fd.get(), chunk, sizeof chunk);
+    if (n < 0) return Error::from_errno(errno, "read " + path);
+    if (n == 0) return text;
+    text.append(chunk, static_cast<std::size_t>(n));
+    if (text.size() > kMaxKeyFile) return Error{Code::kInvalidArgument, "bad_key_file", path + " is too large", 0};
+  }
+}
+
+Result<void> write_all(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0) return Error::from_errno(errno, "write " + path);
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  if (::fsync(fd) != 0) return Error::from_errno(errno, "write " + path);
+  return {};
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+// "1790000000" -> that moment. Nothing: not one.
+std::optional<UnixMillis> seconds_of(std::string_view text) {
+  std::int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool whole = error == std::errc() && end == text.data() + text.size() && seconds >= 0;
+  if (!whole || seconds > std::numeric_limits<std::int64_t>::max() / kMillisPerSecond) return std::nullopt;
+  return seconds * kMillisPerSecond;
+}
+std::string seconds(UnixMillis at) { return std::to_string(at / kMillisPerSecond); }
+
+// One word of "scope=use,sandbox=…". False: it is none, and whoever wrote it meant something that would not hold.
+bool take(KeyRecord& record, std::string_view word) {
+  const auto equals = word.find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string_view name = word.substr(0, equals);
+  const std::string_view value = word.substr(equals + 1);
+  if (name == "scope") {
+    const auto scope = scope_of(value);
+    if (scope) record.scope = *scope;
+    return scope.has_value();
+  }
+  if (name == "sandbox") {
+    record.only = SandboxId(std::string(value));
+    return is_uuid(std::string(value));
+  }
+  if (name == "expires") return (record.expires = seconds_of(value)).has_value();
+  if (name != "older") return false;
+  const auto colon = value.find(':');
+  if (colon == std::string_view::npos) return false;
+  const auto hash = hash_from_hex(value.substr(0, colon));
+  const auto until = seconds_of(value.substr(colon + 1));
+  if (hash && until) record.older = KeyRecord::Older{*hash, *until};
+  return hash && until;
+}
+
+bool take_all(KeyRecord& record, std::string_view words) {
+  while (true) {
+    const auto comma = words.find(',');
+    if (!take(record, words.substr(0, comma))) return false;
+    if (comma == std::string_view::npos) return true;
+    words.remove_prefix(comma + 1);
+  }
+}
+
+std::string line_of(const KeyRecord& record) {
+  std::string words;
+  const auto say = [&words](const std::string& word) { words += (words.empty() ? "" : ",") + word; };
+  if (record.scope != KeyScope::kCreate) say("scope=" + std::string(text_of(record.scope)));
+  if (record.only) say("sandbox=" + record.only->get());
+  if (record.expires) say("expires=" + seconds(*record.expires));
+  if (record.older) say("older=" + to_hex(record.older->hash) + ":" + seconds(record.older->until));
+  return record.name + " " + record.tenant + " " + (words.empty() ? "" : words + " ") + to_hex(record.hash) + "\n";
+}
+
+// The file's owner stays; a new file is its directory's owner's, for root may have made it.
+Result<void> keep_owner(int fd, const std::string& path, const std::string& directory) {
+  struct stat owner{};
+  if (::lstat(path.c_str(), &owner) != 0 && ::stat(directory.c_str(), &owner) != 0) return Error::from_errno(errno, "look at " + directory);
+  if (::geteuid() == 0 && ::fchown(fd, owner.st_uid, owner.st_gid) != 0) return Error::from_errno(errno, "own " + path);
+  return {};
+}
+
+}  // namespace
+
+Result<KeyRing> load_keys(const std::string& path, Clock& clock) {
+  KeyRing ring(clock);
+  auto text = read_file(path);
+  if (!text) {
+    if (text.error().os_errno == ENOENT) return ring;
+    return std::move(text).error();
+  }
+  std::istringstream lines(*text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    line = trimmed(line);
+    if (line.empty() || line.front() == '#') continue;
+    std::istringstream in(line);
+    const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
+    const std::string where = path + ":" + std::to_string(number);
+    const Error wrong{Code::kInvalidArgument, "bad_key_file", where + ": not 'name tenant [scope=…,…] sha256', as `cay key` writes it", 0};
+    if (words.size() != 3 && words.size() != 4) return wrong;
+    KeyRecord record{.name = words[0], .tenant = words[1]};
+    const auto hash = hash_from_hex(words.back());
+    if (!hash || (words.size() == 4 && !take_all(record, words[2]))) return wrong;
+    record.hash = *hash;
+    auto added = ring.add(std::move(record));
+    if (!added) return std::move(added).error().while_doing(where);
+  }
+  return ring;
+}
+
+Result<void> save_keys(const std::string& path, const std::vector<KeyRecord>& records) {
+  const auto slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (records.empty()) {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return Error::from_errno(errno, "remove " + path);
+  } else {
+    std::string text;
+    for (const auto& record : records) text += line_of(record);
+    const std::string draft = path + "." + new_uuid();
+    const UniqueFd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) return Error::from_errno(errno, "write " + draft);
+    auto done = keep_owner(fd.get(), path, directory);
+    if (done) done = write_all(fd.get(), text, draft);
+    if (done && ::rename(draft.c_str(), path.c_str()) != 0) done = Error::from_errno(errno, "write " + path);
+    if (!done) {
+      ::unlink(draft.c_str());
+      return done;
+    }
+  }
+  // A key that was taken away must not come back with the power.
+  const UniqueFd names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!names || ::fsync(names.get()) != 0) return Error::from_errno(errno, "write " + directory);
+  return {};
+}
+
+FileState state_of(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return {};
+  constexpr std::int64_t kNanos = 1'000'000'000;
+  return {info.st_ino, static_cast<std::uint64_t>(info.st_size), info.st_ctim.tv_sec * kNanos + info.st_ctim.tv_nsec};
+}
+
+Result<std::string> ensure_key_file(const std::string& path) {
+  auto found = read_file(path);
+  if (found) {
+    std::string key = trimmed(*found);
+    if (key.empty()) return Error{Code::kInvalidArgument, "bad_key_file", path + " is empty: remove it for a new key", 0};
+    return key;
+  }
+  if (found.error().os_errno != ENOENT) return std::move(found).error();
+  // Written beside and linked: a crash leaves no half key, and two starts agree on one.
+  std::string key = new_key();
+  const std::string draft = path + "." + new_uuid();
+  {
+    const UniqueFd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) return Error::from_errno(errno, "write " + draft);
+    auto written = write_all(fd.get(), key + "\n", draft);
+    if (!written) {
+      ::unlink(draft.c_str());
+      return std::move(written).error();
+    }
+  }
+  const int linked = ::link(draft.c_str(), path.c_str());
+  const int reason = errno;
+  ::unlink(draft.c_str());
+  if (linked == 0) return key;
+  if (reason != EEXIST) return Error::from_errno(reason, "write " + path);
+  CAY_TRY(auto other, read_file(path));
+  return trimmed(other);
+}
+
+}  // namespace cay::server

@@ -1,0 +1,31 @@
+// RateLimit: so many of something a second for each name, and a few seconds' worth at once (a token bucket).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/clock.h"
+
+namespace cay::server {
+
+class RateLimit {
+ public:
+  // `per_second` 0: no limit. `at_once`: how many seconds' worth whoever was silent may take together.
+  RateLimit(std::uint32_t per_second, std::uint32_t at_once, Clock& clock) : per_second_(per_second), most_(static_cast<double>(per_second) * at_once), clock_(&clock) {}
+
+  // Takes one of `name`'s; false: there is none now.
+  bool take(const std::string& name);
+  std::uint32_t per_second() const { return per_second_; }
+
+ private:
+  struct Bucket {
+    double left = 0;
+    std::chrono::steady_clock::time_point at;
+  };
+  std::uint32_t per_second_;
+  double most_;
+  Clock* clock_;
+  std::map<std::string, Bucket> buckets_;  // names of keys: few
+};
+
+}  // namespace cay::server

@@ -1,0 +1,41 @@
+#include "server/rate_limit.h"
+
+#include <gtest/gtest.h>
+
+namespace cay::server {
+namespace {
+
+class SteppedClock final : public Clock {
+ public:
+  std::chrono::steady_clock::time_point now;
+  UnixMillis wall() const override { return 0; }
+  std::chrono::steady_clock::time_point steady() const override { return now; }
+  Millis since_boot() const override { return {}; }
+  std::string boot_id() const override { return "b"; }
+};
+
+int taken(RateLimit& limit, const std::string& name) {
+  int count = 0;
+  while (count < 1000 && limit.take(name)) ++count;
+  return count;
+}
+
+TEST(RateLimitTest, GivesSoManyAndRefillsWithTime) {
+  SteppedClock clock;
+  RateLimit limit(10, 2, clock);
+  EXPECT_EQ(taken(limit, "a"), 20);
+  EXPECT_EQ(taken(limit, "b"), 20) << "each has its own";
+  clock.now += Millis(500);
+  EXPECT_EQ(taken(limit, "a"), 5);
+  clock.now += std::chrono::hours(1);
+  EXPECT_EQ(taken(limit, "a"), 20) << "no more than at once";
+}
+
+TEST(RateLimitTest, NoneIsNoLimit) {
+  SteppedClock clock;
+  RateLimit limit(0, 2, clock);
+  EXPECT_EQ(taken(limit, "a"), 1000);
+}
+
+}  // namespace
+}  // namespace cay::server

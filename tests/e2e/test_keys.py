@@ -1,0 +1,179 @@
+"""Keys of small scope: each route is open to the scopes that its documentation names, and to no others; a key for one
+sandbox sees no other; time and rotation; what is written down of every request."""
+import json
+import re
+import stat
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+from documented import DOCUMENT
+
+SCOPES = ("admin", "create", "read", "use")
+TOO_SMALL = "scope_too_small"
+
+
+@pytest.fixture(scope="module")
+def host(daemon):
+    return daemon
+
+
+def audit(daemon):
+    return daemon.data / "audit.log"
+
+
+def key(daemon, *words):
+    made = subprocess.run([daemon.program, "key", "--data", daemon.data, *words], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
+
+
+def ask(daemon, method, path, with_key, body=None):
+    """(status, reason or None)"""
+    headers = {"X-Api-Key": with_key, "Content-Type": "application/json"}
+    request = urllib.request.Request(daemon.url + path, method=method, headers=headers, data=body)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, None
+    except urllib.error.HTTPError as error:
+        text = error.read()
+        reason = re.search(rb'"reason": ?"(\w+)"', text)
+        return error.code, reason.group(1).decode() if reason else TOO_SMALL if TOO_SMALL.encode() in text or b"has the scope" in text else None
+
+
+@pytest.fixture(scope="module")
+def boxes(host):
+    made = {}
+    for name in ("mine", "other"):
+        got = host.cli("create", "--name", name)
+        assert got.code == 0, got
+        with host.http() as http:
+            made[name] = http.get(f"/api/v1/sandboxes/{name}").json()["id"]
+    return made
+
+
+@pytest.fixture(scope="module")
+def keys(host, boxes):
+    return {scope: key(host, "create", f"k-{scope}", *(["--sandbox", boxes["mine"]] if scope == "use" else ["--scope", scope])) for scope in SCOPES}
+
+
+def routes():
+    for path, operations in DOCUMENT["paths"].items():
+        for method, operation in operations.items():
+            if "x-scopes" in operation:
+                yield method.upper(), path, operation["x-scopes"]
+
+
+def test_each_route_is_open_to_the_scopes_it_names(host, boxes, keys):
+    wrong = []
+    for method, path, scopes in routes():
+        # A sandbox that is not there: nothing is changed, and whoever may ask gets another answer than whoever may not.
+        concrete = path.replace("{ref}", "no-such-box").replace("{id}", "no-such-id")
+        for scope in SCOPES:
+            if path == "/api/v1/events" and scope in scopes:
+                concrete = path + "?after=nonsense"  # a stream else
+            body = b"{" if method in ("POST", "PUT", "PATCH") else None  # malformed: refused before anything is done
+            status, reason = ask(host, method, concrete, keys[scope], body)
+            refused = status == 403 and (reason == TOO_SMALL or method == "HEAD")
+            if refused == (scope in scopes):
+                wrong.append((method, path, scope, status, reason))
+    assert not wrong, wrong
+
+
+def test_langsmith_routes_too(host, keys):
+    wrong = []
+    for method, path, scopes in (("POST", "/boxes", "admin create"), ("GET", "/boxes", "admin create read"), ("GET", "/boxes/none", "admin create read use"),
+                                 ("DELETE", "/boxes/none", "admin create"), ("PATCH", "/boxes/none", "admin create"), ("GET", "/snapshots", "admin create read"),
+                                 ("POST", "/dp/none/execute", "admin create use"), ("POST", "/dp/none/upload?path=/x", "admin create use"),
+                                 ("GET", "/dp/none/download?path=/x", "admin create read use"), ("GET", "/dp/none/tunnel", "admin create use"),
+                                 ("GET", "/dp/none/execute/ws", "admin create use"), ("POST", "/boxes/none/service-url", "admin create use")):
+        for scope in SCOPES:
+            status, _ = ask(host, method, "/v2/sandboxes" + path, keys[scope], b"{" if method in ("POST", "PATCH") else None)
+            if (status == 403) == (scope in scopes.split()):
+                wrong.append((method, path, scope, status))
+    # What goes on to the operator's account elsewhere is for those who may do much.
+    for scope in SCOPES:
+        status, _ = ask(host, "GET", "/runs/x", keys[scope])
+        if (status == 403) == (scope in ("admin", "create")):
+            wrong.append(("/runs", scope, status))
+    assert not wrong, wrong
+
+
+def test_a_key_for_one_sandbox_sees_no_other(host, boxes, keys):
+    env = {"CAY_API_KEY": keys["use"]}
+    assert host.cli("exec", "mine", "--", "echo", "in", env=env).text == "in\n"
+    for other in ("other", boxes["other"]):
+        got = host.cli("exec", other, "--", "echo", "in", env=env)
+        assert got.code == 125 and b"no sandbox" in got.err, got
+        assert ask(host, "GET", f"/api/v1/sandboxes/{other}", keys["use"])[0] == 404
+        assert ask(host, "GET", f"/v2/sandboxes/boxes/{other}", keys["use"])[0] == 404
+        assert ask(host, "POST", f"/api/v1/sandboxes/{other}/stop", keys["use"])[0] == 404
+    assert ask(host, "GET", f"/api/v1/sandboxes/{boxes['other']}", keys["read"])[0] == 200  # the control
+    assert ask(host, "DELETE", "/api/v1/sandboxes/mine", keys["use"])[0] == 403
+    got = host.cli("ls", env=env)
+    assert got.code == 125 and b"scope" in got.err, got
+
+
+def test_a_reader_reads_and_changes_nothing(host, keys):
+    env = {"CAY_API_KEY": keys["read"]}
+    assert host.cli("exec", "mine", "--", "sh", "-c", "echo text > /tmp/f").code == 0
+    assert host.cli("ls", env=env).code == 0
+    assert ask(host, "GET", "/api/v1/sandboxes/mine/files?path=/tmp/f", keys["read"])[0] == 200
+    got = host.cli("exec", "mine", "--", "rm", "/tmp/f", env=env)
+    assert got.code == 125 and b"scope read" in got.err, got
+    assert ask(host, "DELETE", "/api/v1/sandboxes/mine/files?path=/tmp/f", keys["read"])[0] == 403
+    assert host.cli("exec", "mine", "--", "cat", "/tmp/f").text == "text\n"
+
+
+def test_time_and_rotation(host):
+    first = key(host, "create", "turning", "--expires", "1h")
+    assert ask(host, "GET", "/api/v1/sandboxes", first)[0] == 200
+    second = key(host, "rotate", "turning", "--grace", "1h")
+    assert [ask(host, "GET", "/api/v1/sandboxes", one)[0] for one in (first, second)] == [200, 200]
+    third = key(host, "rotate", "turning")
+    assert [ask(host, "GET", "/api/v1/sandboxes", one)[0] for one in (first, second, third)] == [401, 401, 200]
+    key(host, "rotate", "turning", "--expires", "0")
+    over = key(host, "create", "over", "--expires", "0")
+    assert ask(host, "GET", "/api/v1/sandboxes", over) == (401, "expired_key")
+    listed = subprocess.run([host.program, "key", "--data", host.data, "list"], capture_output=True, text=True).stdout
+    assert re.search(r"^over +default +create +over", listed, re.M), listed
+
+
+def test_what_a_key_has_open_ends_with_its_time(host, boxes):
+    short = key(host, "create", "short", "--expires", "3s")
+    got = host.cli("exec", "mine", "--", "sleep", "600", env={"CAY_API_KEY": short}, timeout=60)
+    assert got.code == 125 and b"time is over" in got.err, got
+
+
+def test_many_at_once_are_all_kept(host):
+    made = [subprocess.Popen([host.program, "key", "--data", host.data, "create", f"par-{i}"], stdout=subprocess.PIPE, text=True) for i in range(12)]
+    opened = [ask(host, "GET", "/api/v1/version", one.communicate()[0].strip())[0] for one in made]
+    assert opened == [200] * 12
+
+
+def test_what_was_asked_is_written_down(host, keys):
+    ask(host, "DELETE", "/api/v1/sandboxes/no-such?token=secret-in-query", keys["create"])
+    ask(host, "DELETE", "/api/v1/sandboxes/no-such", keys["read"])
+    ask(host, "GET", "/api/v1/sandboxes", "cay_wrong")
+    path = audit(host)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    text = path.read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    told = [(line["key"], line["method"], line["status"]) for line in lines if line.get("target") == "/api/v1/sandboxes/no-such"]
+    assert told == [("k-create", "DELETE", 404), ("k-read", "DELETE", 403)]
+    assert any(line.get("status") == 401 and line["key"] == "" and line["from"].startswith("127.0.0.1") for line in lines)
+    assert "secret-in-query" not in text and not any(one in text for one in (*keys.values(), "cay_wrong"))
+
+
+def test_a_flood_of_strangers_is_counted_not_written(host, keys):
+    path = audit(host)
+    before = len(path.read_text().splitlines())
+    for _ in range(300):
+        ask(host, "GET", "/api/v1/sandboxes", "cay_wrong")
+    ask(host, "GET", "/api/v1/version", keys["read"])
+    lines = [json.loads(line) for line in path.read_text().splitlines()[before:]]
+    written = sum(line.get("status") == 401 for line in lines)
+    unwritten = sum(line.get("refused_and_not_written", 0) for line in lines)
+    assert written + unwritten == 300 and lines[-1]["key"] == "k-read", (written, unwritten)
