@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import CAY, slow, wait_until
+from harness import CAY, new_daemon, slow, wait_until
 
 
 @pytest.fixture
@@ -266,6 +266,17 @@ def test_closed_standard_streams_hang_nothing(daemon, named):
     assert (got.returncode, got.stdout) == (4, b"kept\n"), got
     got = call("ls >&-")
     assert got.returncode == 125 and b"Bad file descriptor" in got.stderr, got
+
+
+def test_a_daemon_begins_with_its_standard_streams_closed():
+    """As some supervisors start one: its launcher's program must not take the number of stdin."""
+    daemon = new_daemon()
+    daemon.prefix = ["sh", "-c", 'exec "$@" <&- 2>&-', "sh"]
+    try:
+        daemon.start()
+        assert daemon.cli("run", "--rm", "--", "echo", "here").text == "here\n"
+    finally:
+        daemon.close()
 
 
 def test_what_is_no_text_is_explained_and_paints_nothing(daemon, named):
