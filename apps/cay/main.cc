@@ -15,6 +15,7 @@
 #include "install_command.h"
 #include "keys_command.h"
 #include "launcher_command.h"
+#include "os/process.h"
 #include "serve.h"
 
 namespace {
@@ -72,6 +73,7 @@ int serve_command(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cay::os::fill_standard_streams();
   const std::vector<cay::cli::Hook> ours = {{"serve", "run the daemon", serve_command},
                                             {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
                                             {"gate", "the way out of sandboxes", cay::app::gate_command},

@@ -121,17 +121,21 @@ class Printer {
     if (done == Written::kAll) return true;
     if (done == Written::kFailed) print_error(std::string("cannot write the command's output: ") + std::strerror(errno));
     broken_ = true;
+    failed_ = done == Written::kFailed;
     if (!options_.owner) return false;
     // As in a pipeline: who writes to a reader that has gone gets SIGPIPE. Then it is drained.
     command_.kill(done == Written::kBrokenPipe ? SIGPIPE : 0);
     return true;
   }
   bool broken() const { return broken_; }
+  // Output was lost here, for want of room: whoever asked does not have what the command's own code would vouch for.
+  bool failed() const { return failed_; }
 
  private:
   sdk::Command command_;
   SessionOptions options_;
   bool broken_ = false;
+  bool failed_ = false;
 };
 
 int show_end(const sdk::CommandInfo& command, bool broken) {
@@ -158,9 +162,10 @@ int run_session(sdk::Command command, const std::string& sandbox, const SessionO
     auto event = command.next();
     if (auto* end = std::get_if<sdk::End>(&event)) {
       raw.reset();  // what is said next needs an ordinary terminal
-      return show_end(end->command, printer.broken());
+      const int code = show_end(end->command, printer.broken());
+      return printer.failed() ? kOurFailure : code;
     }
-    if (!printer.add(event)) return kBrokenPipe;
+    if (!printer.add(event)) return printer.failed() ? kOurFailure : kBrokenPipe;
   }
 }
 

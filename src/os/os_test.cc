@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "os/cgroup_layout.h"
@@ -197,6 +198,36 @@ TEST(UnixSocketTest, ListensWithMode0600UnderALongPath) {
   EXPECT_EQ(info.st_mode & 0777, 0600U);
   EXPECT_TRUE(S_ISSOCK(info.st_mode));
   EXPECT_TRUE(unlink_as(dir.get(), "s.sock", ::getuid(), ::getgid()));
+}
+
+TEST(ProcessTest, ClosedStandardStreamsAreFilled) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    for (const int fd : {0, 1, 2}) ::close(fd);
+    fill_standard_streams();
+    char byte = 0;
+    int wrong = 0;
+    if (::read(0, &byte, 1) != 0) wrong |= 1;                     // at its end
+    if (::write(1, "x", 1) != -1 || errno != EBADF) wrong |= 2;  // says that nobody has it
+    if (::write(2, "x", 1) != 1) wrong |= 4;                     // goes nowhere
+    if (::open("/dev/null", O_RDONLY) != 3) wrong |= 8;          // and nothing else takes their numbers
+    ::_exit(wrong);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(ProcessTest, OpenStandardStreamsStayAsTheyAre) {
+  struct stat before[3]{};
+  struct stat after[3]{};
+  for (const int fd : {0, 1, 2}) ASSERT_EQ(::fstat(fd, &before[fd]), 0);
+  fill_standard_streams();
+  for (const int fd : {0, 1, 2}) {
+    ASSERT_EQ(::fstat(fd, &after[fd]), 0);
+    EXPECT_EQ(before[fd].st_ino, after[fd].st_ino);
+  }
 }
 
 }  // namespace

@@ -80,4 +80,12 @@ void close_all_but(std::vector<int> keep) {
   ::close_range(from, UINT_MAX, 0);
 }
 
+void fill_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is this one, for those below are taken. A stdout that cannot be written to fails with EBADF.
+    if (::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) != fd) return;
+  }
+}
+
 }  // namespace cay::os

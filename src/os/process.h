@@ -35,4 +35,8 @@ void kill_process(int pidfd);
 // Closes every descriptor but these.
 void close_all_but(std::vector<int> keep);
 
+// For a program that was started with stdin, stdout or stderr closed: else the next file or socket that it opens takes that
+// number, and is read as input or written to as output. Input is then at its end, output fails as it would, stderr goes nowhere.
+void fill_standard_streams();
+
 }  // namespace cay::os

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import CAY, slow, wait_until
+from harness import CAY, new_daemon, slow, wait_until
 
 
 @pytest.fixture
@@ -230,6 +230,53 @@ def test_doctor_and_completion(daemon):
     assert json.loads(daemon.cli("doctor", "--json").text)
     for shell in ("bash", "zsh", "fish"):
         assert daemon.cli("completion", shell).out
+
+
+def test_output_that_cannot_be_written_is_no_success(daemon, named):
+    """The command's own code would vouch for bytes that nobody has: `cay exec box -- tar c / > backup.tar` on a full disk."""
+    env = {**os.environ, **daemon.env}
+    for words in (["exec", named, "--", "echo", "lost"], ["exec", named, "--", "sh", "-c", "seq 200000; exit 3"],
+                  ["run", "--rm", "--", "sh", "-c", "echo lost; exit 0"]):
+        for stream in ("stdout", "stderr") if "seq" not in words[-1] else ("stdout",):
+            if stream == "stderr":
+                words = [*words[:words.index("--") + 1], "sh", "-c", "echo lost >&2"]
+            with open("/dev/full", "w") as full:
+                got = subprocess.run([CAY, *words], env=env, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: full}, timeout=slow(30))
+            assert got.returncode == 125, (words, stream, got)
+            assert stream == "stderr" or b"No space left" in got.stderr, got
+        got = subprocess.run([CAY, *words], env=env, capture_output=True, timeout=slow(30))
+        assert got.returncode == (3 if "seq" in words[-1] else 0), got  # positive control
+    # A reader who has had enough is another thing: as in any pipeline.
+    got = subprocess.run(["bash", "-c", f"{CAY} exec {named} -- seq 1000000 | head -1"], env=env, capture_output=True, timeout=slow(30))
+    assert got.stdout == b"1\n" and got.returncode == 0, got
+
+
+def test_closed_standard_streams_hang_nothing(daemon, named):
+    """Else the next descriptor takes the number, and is read as input, or written to as output."""
+    env = {**os.environ, **daemon.env}
+
+    def call(line):
+        return subprocess.run(["bash", "-c", f"{CAY} {line}"], env=env, capture_output=True, timeout=slow(20))
+
+    got = call(f"exec -i {named} -- sh -c 'cat; echo end' <&-")
+    assert (got.returncode, got.stdout) == (0, b"end\n"), got
+    got = call(f"exec {named} -- echo lost >&-")
+    assert got.returncode == 125 and b"Bad file descriptor" in got.stderr, got
+    got = call(f"exec {named} -- sh -c 'echo kept; echo gone >&2; exit 4' 2>&-")
+    assert (got.returncode, got.stdout) == (4, b"kept\n"), got
+    got = call("ls >&-")
+    assert got.returncode == 125 and b"Bad file descriptor" in got.stderr, got
+
+
+def test_a_daemon_begins_with_its_standard_streams_closed():
+    """As some supervisors start one: its launcher's program must not take the number of stdin."""
+    daemon = new_daemon()
+    daemon.prefix = ["sh", "-c", 'exec "$@" <&- 2>&-', "sh"]
+    try:
+        daemon.start()
+        assert daemon.cli("run", "--rm", "--", "echo", "here").text == "here\n"
+    finally:
+        daemon.close()
 
 
 def test_what_is_no_text_is_explained_and_paints_nothing(daemon, named):
