@@ -152,6 +152,8 @@ wire::PrepareDefault prepare_default(const NetworkConfig& network) {
   out.host_authorities = network.host_authorities;
   out.pip_index = network.pip;
   out.npm_registry = network.npm;
+  out.cargo_index = network.cargo;
+  out.go_proxy = network.go;
   return out;
 }
 

@@ -73,7 +73,31 @@ Result<void> write_python(TreeWriter& tree) {
   return tree.make_file("usr/bin/pip", "#!/bin/sh\nexec python3 -m pip \"$@\"\n", 0755);
 }
 
-// Where pip and npm get packages, for every user inside.
+// Cargo has no settings for all users, but looks for some in every directory above the one it works in. A sparse index ends
+// with a slash.
+Result<void> write_cargo(TreeWriter& tree, std::string index) {
+  if (index.empty()) return {};
+  if (!index.ends_with('/')) index += '/';
+  CAY_CHECK(tree.make_dir(".cargo", 0755));
+  return tree.make_file(".cargo/config.toml", "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+" + index + "\"\n");
+}
+
+// Go's are each user's own. What the mirror has not is asked from where it comes, as it is without one.
+Result<void> write_go(TreeWriter& tree, const std::string& proxy) {
+  if (proxy.empty()) return {};
+  struct Home {
+    const char* path;
+    uid_t owner;
+  };
+  for (const Home& home : {Home{"root", 0}, Home{"home/user", kUser}, Home{"etc/skel", 0}}) {
+    const std::string config = std::string(home.path) + "/.config";
+    for (const std::string& dir : {config, config + "/go"}) { CAY_CHECK(tree.make_dir(dir, 0755, home.owner, home.owner)); }
+    CAY_CHECK(tree.make_file(config + "/go/env", "GOPROXY=" + proxy + ",direct\n", 0644, home.owner, home.owner));
+  }
+  return {};
+}
+
+// Where package managers get packages, for every user inside.
 Result<void> write_package_tools(TreeWriter& tree, const wire::PrepareDefault& with) {
   constexpr const char* kBundle = "/etc/ssl/certs/ca-certificates.crt";
   std::string pip = "[global]\ndisable-pip-version-check = true\n";
@@ -86,7 +110,9 @@ Result<void> write_package_tools(TreeWriter& tree, const wire::PrepareDefault& w
   }
   CAY_CHECK(tree.make_file("etc/pip.conf", pip + "[install]\nroot-user-action = ignore\n"));
   CAY_CHECK(tree.make_dir("usr/etc", 0755));
-  return tree.make_file("usr/etc/npmrc", npm);
+  CAY_CHECK(tree.make_file("usr/etc/npmrc", npm));
+  CAY_CHECK(write_cargo(tree, with.cargo_index));
+  return write_go(tree, with.go_proxy);
 }
 
 }  // namespace

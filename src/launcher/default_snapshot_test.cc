@@ -160,6 +160,27 @@ TEST_F(DefaultSnapshotTest, HoldsWhatProgramsNeed) {
     EXPECT_TRUE(fs::is_directory(root / dir)) << dir;
 }
 
+TEST_F(DefaultSnapshotTest, ToolsAreToldOfMirrors) {
+  const fs::path plain = layers_ / build().id / "root";
+  EXPECT_FALSE(fs::exists(plain / ".cargo") || fs::exists(plain / "root/.config"));
+  wire::PrepareDefault with;
+  with.pip_index = "https://mirror.test/pip";
+  with.npm_registry = "https://mirror.test/npm";
+  with.cargo_index = "https://mirror.test/crates";
+  with.go_proxy = "https://mirror.test/go";
+  const auto made = build_default_snapshot(layers_.string(), [](const std::string&) {}, {host_.string(), with});
+  ASSERT_TRUE(made) << made.error().message;
+  const fs::path root = layers_ / made->id / "root";
+  EXPECT_NE(slurp(root / "etc/pip.conf").find("index-url = https://mirror.test/pip\n"), std::string::npos);
+  EXPECT_NE(slurp(root / "usr/etc/npmrc").find("registry=https://mirror.test/npm\n"), std::string::npos);
+  EXPECT_EQ(slurp(root / ".cargo/config.toml"),
+            "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+https://mirror.test/crates/\"\n");
+  for (const char* home : {"root", "home/user", "etc/skel"}) {
+    EXPECT_EQ(slurp(root / home / ".config/go/env"), "GOPROXY=https://mirror.test/go,direct\n") << home;
+  }
+  EXPECT_EQ(look(root / "home/user/.config/go/env").st_uid, 1000u);
+}
+
 TEST_F(DefaultSnapshotTest, LeaksNothing) {
   const wire::SnapshotMsg made = build();
   const fs::path root = layers_ / made.id / "root";

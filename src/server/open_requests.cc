@@ -3,7 +3,7 @@
 namespace cay::server {
 
 void OpenRequests::end_without_key(const KeyRing& keys) {
-  for (Open& one : open_) {
+  for (Open& one : *all_) {
     if (!one.end || keys.opens(one.key)) continue;
     ending_.spawn(one.end());
     one.end = nullptr;

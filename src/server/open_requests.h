@@ -3,6 +3,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <utility>
 
 #include "async/scope.h"
 #include "server/key_ring.h"
@@ -18,33 +19,34 @@ class OpenRequests {
     KeyHash key;
     End end;
   };
-  // Of one request, for as long as it is at work.
+  using All = std::list<Open>;
+  // Of one request, for as long as it is at work; it may outlive the rest of this.
   class Place {
    public:
     Place() = default;
-    Place(std::list<Open>& all, KeyHash key, End end) : all_(&all), at_(all.insert(all.end(), {key, std::move(end)})) {}
-    Place(Place&& other) noexcept : all_(std::exchange(other.all_, nullptr)), at_(other.at_) {}
+    Place(std::shared_ptr<All> all, const KeyHash& key, End end) : all_(std::move(all)), at_(all_->insert(all_->end(), {key, std::move(end)})) {}
+    Place(Place&& other) noexcept = default;
     Place& operator=(Place&& other) noexcept {
       std::swap(all_, other.all_);
       std::swap(at_, other.at_);
       return *this;
     }
     ~Place() {
-      if (all_ != nullptr) all_->erase(at_);
+      if (all_) all_->erase(at_);
     }
 
    private:
-    std::list<Open>* all_ = nullptr;
-    std::list<Open>::iterator at_;
+    std::shared_ptr<All> all_;
+    All::iterator at_;
   };
 
   // `end` is called once, if the key goes first.
-  Place add(const KeyHash& key, End end) { return {open_, key, std::move(end)}; }
+  Place add(const KeyHash& key, End end) { return {all_, key, std::move(end)}; }
   // The keys were read again.
   void end_without_key(const KeyRing& keys);
 
  private:
-  std::list<Open> open_;
+  std::shared_ptr<All> all_ = std::make_shared<All>();
   Scope ending_;
 };
 

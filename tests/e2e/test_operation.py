@@ -221,3 +221,21 @@ def test_install_into_a_tree_and_out_again(directory):
     assert [path for path in root.rglob("*") if path.is_file()] == [settings]
     assert subprocess.run([CAY, "uninstall", "--purge", "--root", root]).returncode == 0
     assert not [path for path in root.rglob("*") if path.is_file()]
+
+
+def test_mirrors_are_told_to_the_tools(own_daemon, tmp_path):
+    """Of an operator's settings: where cargo and Go look, whoever runs them and wherever."""
+    config = tmp_path / "cay.toml"
+    config.write_text('[mirrors]\npip = "https://mirror.test/pip"\nnpm = "https://mirror.test/npm"\n'
+                      'cargo = "https://mirror.test/crates/"\ngo = "https://mirror.test/go"\n')
+    daemon = own_daemon("--config", str(config))
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()["id"]
+
+        def run(shell, **more):
+            done = http.post(f"/api/v1/sandboxes/{box}/commands", json={"argv": ["sh", "-c", shell], "wait": True, **more}).json()
+            return done["stdout"]
+        assert 'registry = "sparse+https://mirror.test/crates/"' in run("cat /.cargo/config.toml")
+        for user in ("root", "user"):
+            assert run("cat ~/.config/go/env", user=user) == "GOPROXY=https://mirror.test/go,direct\n", user
+        assert "https://mirror.test/pip" in run("cat /etc/pip.conf") and "https://mirror.test/npm" in run("cat /usr/etc/npmrc")

@@ -109,7 +109,8 @@ TEST_F(LangsmithTest, AccessControlIsAPolicyOrRefused) {
   EXPECT_EQ(policy(R"({"deny_list":[]})"), "open");
   EXPECT_EQ(policy("{}"), "packages");
   EXPECT_EQ(policy("null"), "packages");
-  EXPECT_EQ(json(create(R"({"allow_list":[]})")).at("proxy_config"), codec::json::parse(R"({"access_control":{"allow_list":[]}})"));
+  const auto shown = json(create(R"({"allow_list":[]})"));
+  EXPECT_TRUE(shown.at("proxy_config").as_object().at("access_control").as_object().at("allow_list").as_array().empty());
   const std::size_t before = store.rows.size();
   for (const char* access : {R"({"allow_list":["pypi.org"]})", R"({"deny_list":["evil.example"]})", R"({"allow_list":[],"deny_list":[]})",
                              R"({"allow_list":[],"mode":"strict"})", R"({"allow_list":"none"})", "[1]", R"("off")"}) {
