@@ -18,8 +18,7 @@ namespace {
 // Options that hold text until parsing is over, and are then turned into values.
 struct Texts {
   std::vector<std::string> labels, env, command, ports;
-  std::string cpus, memory, disk, ttl, lifetime, timeout, since, keep, signal, stream, shell;
-  std::uint32_t pids = 0;
+  std::string cpus, memory, disk, pids, ttl, lifetime, timeout, since, keep, signal, stream, shell;
   bool keep_awake = false, only_out = false, only_err = false;
 };
 
@@ -106,7 +105,7 @@ class Parser {
     sub->add_option("--cpus", texts_.cpus, "CPUs, as 2 or 0.5");
     sub->add_option("--memory", texts_.memory, "Memory, as 512MiB or 2GiB");
     sub->add_option("--disk", texts_.disk, "Writable disk, as 8GiB");
-    sub->add_option("--pids", texts_.pids, "Processes and threads")->check(CLI::PositiveNumber);
+    sub->add_option("--pids", texts_.pids, "Processes and threads, as 200");
     sub->add_option("--policy", to.policy, "What it may reach: off (nothing), packages (registries, archives, Git hosts) or open (default: the daemon's)");
     sub->add_option("--ttl", texts_.ttl, "Stop it after so long without use, as 10m; 0: never");
     sub->add_flag("--keep-awake", texts_.keep_awake, "What runs in it is use, though nobody reads its output");
@@ -119,7 +118,7 @@ class Parser {
     if (!texts_.cpus.empty()) to.limits.cpu_millicores = must(parse_cpus(texts_.cpus), "--cpus");
     if (!texts_.memory.empty()) to.limits.memory_bytes = must_some(texts_.memory, "--memory");
     if (!texts_.disk.empty()) to.limits.disk_bytes = must_some(texts_.disk, "--disk");
-    to.limits.pids = texts_.pids;
+    if (!texts_.pids.empty()) to.limits.pids = must(parse_count(texts_.pids), "--pids");
     if (!texts_.ttl.empty()) to.idle_ttl_s = must_seconds(texts_.ttl, "--ttl");
     if (!texts_.lifetime.empty()) to.lifetime_s = must_seconds(texts_.lifetime, "--lifetime");
     if (texts_.keep_awake) to.commands_keep_awake = true;
@@ -525,6 +524,11 @@ class Parser {
       if (sub != nullptr && (sub->get_name() == "run" || sub->get_name() == "exec") && !dashes_) {
         message += " Put `--` before the command to be run.";
       }
+    }
+    if (dynamic_cast<const CLI::ConversionError*>(&thrown) != nullptr) {
+      // "Could not convert: --offset = x": all values that CLI11 itself converts are whole numbers.
+      const std::string asked = message.substr(std::min(message.find(": ") + 2, message.size()));
+      message = asked.substr(0, asked.find(" = ")) + ": must be a whole number that is not negative";
     }
     return {std::nullopt, kOurFailure, {}, "cay: " + message + "\nSee `" + name + " --help`.\n"};
   }

@@ -123,6 +123,16 @@ TEST(ParseTest, WrongUsageIsOurFailureAndSaysWhatIsRight) {
   }
 }
 
+TEST(ParseTest, NumbersThatAreNoneAreExplained) {
+  for (const char* pids : {"0", "-1", "many", "99999999999999999999"}) {
+    const auto got = parsed({"create", "--pids", pids});
+    EXPECT_NE(got.err.find(std::string("cay: --pids: '") + pids + "' is no number"), std::string::npos) << got.err;
+  }
+  EXPECT_EQ(args_of<CreateArgs>({"create", "--pids", "200"}).sandbox.limits.pids, 200u);
+  const auto got = parsed({"logs", "--offset", "x", "box", "id"});
+  EXPECT_EQ(got.err.find("cay: --offset: must be a whole number"), 0u) << got.err;
+}
+
 TEST(ParseTest, CompletionKnowsTheCommands) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const auto script = args_of<CompletionArgs>({"completion", shell}).script;

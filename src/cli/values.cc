@@ -91,6 +91,15 @@ Result<std::uint32_t> parse_cpus(std::string_view text) {
   return static_cast<std::uint32_t>(std::lround(*value * 1000));
 }
 
+Result<std::uint32_t> parse_count(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size() || value == 0) {
+    return bad("'" + std::string(text) + "' is no number above 0 that can be asked for: write it like 200, or leave it out for the default");
+  }
+  return value;
+}
+
 Result<std::map<std::string, std::string>> parse_pairs(const std::vector<std::string>& texts, std::string_view what) {
   std::map<std::string, std::string> out;
   for (const auto& text : texts) {

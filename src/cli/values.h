@@ -17,6 +17,8 @@ Result<std::uint64_t> parse_size(std::string_view text);
 Result<double> parse_duration(std::string_view text);
 // "0.5" -> 500.
 Result<std::uint32_t> parse_cpus(std::string_view text);
+// "200"; not 0, which would be sent as "the default".
+Result<std::uint32_t> parse_count(std::string_view text);
 // "K=V"; the value may hold '='.
 Result<std::map<std::string, std::string>> parse_pairs(const std::vector<std::string>& texts, std::string_view what);
 // -e K=V, or -e K: the value of this environment.

@@ -31,6 +31,16 @@ TEST(ValuesTest, Cpus) {
   for (const char* bad : {"", "0", "0.0001", "-1", "two", "1e9"}) EXPECT_FALSE(parse_cpus(bad)) << bad;
 }
 
+TEST(ValuesTest, Counts) {
+  EXPECT_EQ(*parse_count("1"), 1u);
+  EXPECT_EQ(*parse_count("4294967295"), 4294967295u);
+  for (const char* bad : {"", "0", "-1", "1.5", "12x", "4294967296", "99999999999999999999"}) {
+    const auto got = parse_count(bad);
+    ASSERT_FALSE(got) << bad;
+    EXPECT_NE(got.error().message.find("write it like 200"), std::string::npos) << bad;
+  }
+}
+
 TEST(ValuesTest, CopyPaths) {
   auto inside = parse_copy_path("box:/app/x:y");
   ASSERT_TRUE(inside);

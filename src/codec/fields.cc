@@ -57,6 +57,9 @@ bool Fields::read(std::string_view name, std::int64_t& out, std::int64_t min, st
   } else if (found->is_double() && std::floor(found->get_double()) == found->get_double() &&
              std::abs(found->get_double()) < 9e15) {
     got = static_cast<std::int64_t>(found->get_double());  // 1e3 and 5.0 are integers in JSON
+  } else if (found->is_double() && std::abs(found->get_double()) >= 9e15) {  // an integer too, and never in range
+    complain(name, "must be from " + std::to_string(min) + " to " + std::to_string(max));
+    return false;
   } else {
     complain(name, "must be an integer");
     return false;

@@ -15,7 +15,6 @@ constexpr std::size_t kMaxUser = 256;
 constexpr std::size_t kMaxPath = 4095;                 // PATH_MAX less its NUL
 constexpr std::int64_t kMaxTtl = 10LL * 365 * 86'400;  // seconds
 constexpr std::int64_t kMaxTime = kMaxTtl * 1000;      // milliseconds
-constexpr Limits kMinimum{.cpu_millicores = 10, .memory_bytes = 16ull << 20, .disk_bytes = 16ull << 20, .pids = 16};
 constexpr int kMaxSignal = 64;
 
 bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
@@ -124,10 +123,10 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   if (limits.memory_bytes == 0) limits.memory_bytes = usual.memory_bytes;
   if (limits.disk_bytes == 0) limits.disk_bytes = usual.disk_bytes;
   if (limits.pids == 0) limits.pids = usual.pids;
-  CAY_CHECK(check_limit("cpu_millicores", limits.cpu_millicores, kMinimum.cpu_millicores, most.cpu_millicores));
-  CAY_CHECK(check_limit("memory_bytes", limits.memory_bytes, kMinimum.memory_bytes, most.memory_bytes));
-  CAY_CHECK(check_limit("disk_bytes", limits.disk_bytes, kMinimum.disk_bytes, most.disk_bytes));
-  CAY_CHECK(check_limit("pids", limits.pids, kMinimum.pids, most.pids));
+  CAY_CHECK(check_limit("cpu_millicores", limits.cpu_millicores, kLeastLimits.cpu_millicores, most.cpu_millicores));
+  CAY_CHECK(check_limit("memory_bytes", limits.memory_bytes, kLeastLimits.memory_bytes, most.memory_bytes));
+  CAY_CHECK(check_limit("disk_bytes", limits.disk_bytes, kLeastLimits.disk_bytes, most.disk_bytes));
+  CAY_CHECK(check_limit("pids", limits.pids, kLeastLimits.pids, most.pids));
   if (spec.policy.empty()) spec.policy = defaults.policy;
   CAY_CHECK(check_policy(spec.policy, defaults));
   if (!spec.idle_ttl_s) spec.idle_ttl_s = defaults.idle_ttl_s;
@@ -162,13 +161,13 @@ Result<void> check(const SandboxPatch& patch, const Defaults& defaults) {
     CAY_CHECK(check_ttl("lifetime_s", *patch.lifetime_s));
   }
   if (patch.cpu_millicores) {
-    CAY_CHECK(check_limit("cpu_millicores", *patch.cpu_millicores, kMinimum.cpu_millicores, most.cpu_millicores));
+    CAY_CHECK(check_limit("cpu_millicores", *patch.cpu_millicores, kLeastLimits.cpu_millicores, most.cpu_millicores));
   }
   if (patch.memory_bytes) {
-    CAY_CHECK(check_limit("memory_bytes", *patch.memory_bytes, kMinimum.memory_bytes, most.memory_bytes));
+    CAY_CHECK(check_limit("memory_bytes", *patch.memory_bytes, kLeastLimits.memory_bytes, most.memory_bytes));
   }
   if (patch.disk_bytes) {
-    CAY_CHECK(check_limit("disk_bytes", *patch.disk_bytes, kMinimum.disk_bytes, most.disk_bytes));
+    CAY_CHECK(check_limit("disk_bytes", *patch.disk_bytes, kLeastLimits.disk_bytes, most.disk_bytes));
   }
   return check_facade_data(patch.facade_data);
 }

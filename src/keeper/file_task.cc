@@ -57,6 +57,12 @@ bool is_own_proc_entry(int fd) {
   return path.empty() || (path + "/").find(own) != std::string::npos;
 }
 
+// The helper's own image: /proc/self/exe leads to it, though it lies nowhere in the sandbox.
+bool is_own_program(const struct stat& info) {
+  struct stat own{};
+  return ::stat("/proc/self/exe", &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino;
+}
+
 }  // namespace
 
 int run_file_task(int fd, void* data) {
@@ -112,7 +118,7 @@ Result<UniqueFd> open_regular(int dir, const char* name, const std::string& show
   if (::fstat(file.get(), &info) != 0) return file_error(errno, shown);
   if (S_ISDIR(info.st_mode)) return is_a_directory(shown);
   if (!S_ISREG(info.st_mode)) return not_a_regular_file(shown);
-  if (is_own_proc_entry(file.get())) return file_error(EACCES, shown);
+  if (is_own_program(info) || is_own_proc_entry(file.get())) return file_error(EACCES, shown);
   return file;
 }
 

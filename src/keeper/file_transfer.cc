@@ -31,8 +31,17 @@ Result<std::string> final_target(const std::string& path, const std::string& sho
     char target[PATH_MAX];
     const ssize_t length = ::readlink(at.c_str(), target, sizeof target);
     if (length <= 0) return file_error(length < 0 ? errno : EINVAL, shown);
-    const std::string next(target, static_cast<std::size_t>(length));
-    at = next.starts_with('/') ? next : parent_of(at) + "/" + next;
+    const std::string text(target, static_cast<std::size_t>(length));
+    const std::string next = text.starts_with('/') ? text : parent_of(at) + "/" + text;
+    // The text of some links of /proc is no path, as /proc/self/exe of a program that has been deleted: what they lead to
+    // has no name here, and a file of that text would be somebody's surprise.
+    struct stat led{};
+    struct stat named{};
+    if (::stat(at.c_str(), &led) == 0 &&
+        (::stat(next.c_str(), &named) != 0 || led.st_dev != named.st_dev || led.st_ino != named.st_ino)) {
+      return Error{Code::kInvalidArgument, "bad_path", shown + ": leads to what has no name in the sandbox: write to another path", 0};
+    }
+    at = next;
   }
   return file_error(ELOOP, shown);
 }

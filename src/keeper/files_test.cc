@@ -165,6 +165,11 @@ TEST_P(FilesTest, OnlyRegularFilesAreReadOrWritten) {
   // Its own memory is a copy of the keeper's.
   EXPECT_EQ(perform(op(FileVerb::kRead, "/proc/self/mem")).error.reason, "permission_denied");
   EXPECT_EQ(perform(op(FileVerb::kRead, "/proc/thread-self/environ")).error.reason, "permission_denied");
+  // Nor is its program one of the sandbox's; what other programs are, is (positive control).
+  EXPECT_EQ(perform(op(FileVerb::kRead, "/proc/self/exe")).error.reason, "permission_denied");
+  ASSERT_EQ(::symlink("/proc/self/exe", (root + "/exe").c_str()), 0);
+  EXPECT_EQ(perform(op(FileVerb::kRead, root + "/exe")).error.reason, "permission_denied");
+  EXPECT_GT(perform(op(FileVerb::kRead, "/bin/sh")).data.size(), 1000U);
   EXPECT_GT(perform(op(FileVerb::kRead, "/proc/version")).data.size(), 10U);
 }
 

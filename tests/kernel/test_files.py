@@ -135,6 +135,22 @@ def test_special_files_are_refused_at_once(sandbox, tmp_path):
         assert time.monotonic() - begun < slow(5), path
 
 
+def test_the_program_of_a_file_operation_is_not_read_or_written(sandbox, tmp_path):
+    """/proc/self/exe of whoever does a file operation is Cay's, which lies outside the sandbox and has no name in it."""
+    (tmp_path / "in").write_text("new")
+    sandbox.sh("ln -sf /proc/self/exe /exe; ln -sf /etc/hostname /plain; cp /bin/true /mine; ln -sf /mine /to-mine")
+    before = sandbox.sh("ls -A /").text
+    for path in ("/proc/self/exe", "/exe"):
+        got = sandbox.get(path, tmp_path / "out")
+        assert got.code != 0 and b"permission denied" in got.err and not (tmp_path / "out").exists(), got
+        got = sandbox.daemon.cli("cp", tmp_path / "in", f"{sandbox.name}:{path}")
+        assert got.code != 0 and b"no name in the sandbox" in got.err, got
+    assert sandbox.sh("ls -A /").text == before
+    # Positive controls: links, and programs of the sandbox's own.
+    assert sandbox.get("/plain", tmp_path / "plain").code == 0 and sandbox.get("/to-mine", tmp_path / "mine").code == 0
+    assert sandbox.daemon.cli("cp", tmp_path / "in", f"{sandbox.name}:/to-mine").code == 0 and sandbox.sh("cat /mine").text == "new"
+
+
 def test_hanging_files_delay_no_command(sandbox, daemon):
     """Helpers in the middle of their work (uploads that stall), and asks for a FIFO that nobody writes, leave the
     latency of commands alone."""

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "codec/time.h"
+#include "core/validate.h"
 
 namespace cay::api::langsmith {
 namespace {
@@ -81,9 +82,10 @@ void read_ttl(codec::Fields& fields, std::string_view name, std::optional<std::i
 
 // The clients look for words in the message to tell which quota it is: 'sandbox' beside 'limit' or 'count' is the number
 // of sandboxes, whatever else is said.
-Error quota(const char* resource, std::int64_t asked, std::uint64_t most) {
+Error quota(const char* resource, const char* unit, std::int64_t asked, std::uint64_t most) {
   return {Code::kExhausted, std::string("quota_") + resource,
-          std::string(resource) + ": " + std::to_string(asked) + " was asked for, this host gives at most " + std::to_string(most),
+          std::string(resource) + ": " + std::to_string(asked) + " " + unit + " were asked for, this host gives at most " +
+              std::to_string(most) + ": ask for less",
           0};
 }
 
@@ -99,14 +101,14 @@ Result<Sizes> read_sizes(codec::Fields& fields, const Limits& maximum) {
   std::int64_t millicores = 0;
   if (fields.read("vcpus", number, 1, kMaxInt / kMilli)) millicores = number * kMilli;
   if (fields.read("cpu_millicores", number, 50, kMaxInt)) millicores = number;
-  if (millicores > maximum.cpu_millicores) return quota("cpu", millicores, maximum.cpu_millicores);
+  if (millicores > maximum.cpu_millicores) return quota("cpu", "millicores", millicores, maximum.cpu_millicores);
   if (millicores > 0) sizes.millicores = static_cast<std::uint32_t>(millicores);
-  if (fields.read("mem_bytes", number, 1, kMaxInt)) {
-    if (static_cast<std::uint64_t>(number) > maximum.memory_bytes) return quota("memory", number, maximum.memory_bytes);
+  if (fields.read("mem_bytes", number, core::kLeastLimits.memory_bytes, kMaxInt)) {
+    if (static_cast<std::uint64_t>(number) > maximum.memory_bytes) return quota("memory", "bytes", number, maximum.memory_bytes);
     sizes.memory = static_cast<std::uint64_t>(number);
   }
-  if (fields.read("fs_capacity_bytes", number, 1, kMaxInt)) {
-    if (static_cast<std::uint64_t>(number) > maximum.disk_bytes) return quota("storage", number, maximum.disk_bytes);
+  if (fields.read("fs_capacity_bytes", number, core::kLeastLimits.disk_bytes, kMaxInt)) {
+    if (static_cast<std::uint64_t>(number) > maximum.disk_bytes) return quota("storage", "bytes", number, maximum.disk_bytes);
     sizes.disk = static_cast<std::uint64_t>(number);
   }
   return sizes;

@@ -79,6 +79,9 @@ TEST_F(LangsmithTest, StopStartStatusDelete) {
 TEST_F(LangsmithTest, RefusalsAtCreation) {
   const auto create = [this](const std::string& body) { return call("POST", kBoxes, body); };
   EXPECT_EQ(field_of(create(R"({"vcpus":0})")), "vcpus");
+  EXPECT_EQ(field_of(create(R"({"mem_bytes":1})")), "mem_bytes");
+  EXPECT_EQ(field_of(create(R"({"fs_capacity_bytes":1})")), "fs_capacity_bytes");
+  EXPECT_EQ(create(R"({"mem_bytes":1180591620717411303424})")->answer_body.find("integer"), std::string::npos);
   EXPECT_EQ(field_of(create(R"({"idle_ttl_seconds":61})")), "idle_ttl_seconds");
   EXPECT_EQ(field_of(create(R"({"name":"-bad-"})")), "name");
   EXPECT_EQ(field_of(create(R"({"run_config":{"work_dir":"relative"}})")), "work_dir");
@@ -91,7 +94,8 @@ TEST_F(LangsmithTest, RefusalsAtCreation) {
   EXPECT_EQ(create(R"({"snapshot_name":"a","snapshot_id":"b"})")->status, 400);
   const auto quota = create(R"({"mem_bytes":10995116277760})");
   EXPECT_EQ(quota->status, 429);
-  EXPECT_NE(quota->answer_body.find("memory"), std::string::npos);
+  EXPECT_NE(quota->answer_body.find("memory: 10995116277760 bytes were asked for"), std::string::npos);
+  EXPECT_NE(quota->answer_body.find("ask for less"), std::string::npos);
   EXPECT_TRUE(store.rows.empty());
   EXPECT_EQ(create(R"({"unknown_member":1,"proxy_config":{},"mount_config":null})")->status, 201);
   make_box();
