@@ -99,7 +99,9 @@ class Parser {
   }
 
   void create_options(CLI::App* sub, sdk::CreateOptions& to) {
-    sub->add_option("--name", to.name, "Name it (default: one is made up)");
+    sub->add_option("--name", to.name, "Name it (default: one is made up)")->check([](const std::string& text) {
+      return text.empty() ? std::string("must not be empty: leave it out, and a name is made up") : std::string();
+    });
     sub->add_option("--snapshot", to.snapshot, "What to boot from (default: default)");
     sub->add_option("--label", texts_.labels, "KEY=VALUE; repeatable")->take_all()->allow_extra_args(false);
     sub->add_option("--cpus", texts_.cpus, "CPUs, as 2 or 0.5");
@@ -325,6 +327,7 @@ class Parser {
     sub->add_option("FROM", cp->from, "Local path, '-' for stdin, or SANDBOX:/path")->required();
     sub->add_option("TO", cp->to, "Local path, '-' for stdout, or SANDBOX:/path")->required();
     sub->add_option("-u,--user", cp->user, "Who reads or writes inside (default: root)");
+    sub->add_flag_function("-r,-R,--recursive", [](std::int64_t) {}, "As cp(1) has it; directories are copied whole without it, too");
     sub->add_flag("--keep-links", cp->keep_links, "Make links that lead out of the tree, too");
   }
 

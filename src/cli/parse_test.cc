@@ -133,6 +133,17 @@ TEST(ParseTest, NumbersThatAreNoneAreExplained) {
   EXPECT_EQ(got.err.find("cay: --offset: must be a whole number"), 0u) << got.err;
 }
 
+TEST(ParseTest, AnEmptyNameIsNoNameMadeUp) {
+  for (const char* verb : {"create", "run"}) {
+    const auto got = parsed({verb, "--name", "", "--", "true"});
+    EXPECT_NE(got.err.find("leave it out, and a name is made up"), std::string::npos) << got.err;
+  }
+}
+
+TEST(ParseTest, CopyTakesTheHabitsOfCp) {
+  for (const char* flag : {"-r", "-R", "--recursive"}) EXPECT_EQ(args_of<CpArgs>({"cp", flag, "a", "box:/a"}).from, "a") << flag;
+}
+
 TEST(ParseTest, CompletionKnowsTheCommands) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const auto script = args_of<CompletionArgs>({"completion", shell}).script;

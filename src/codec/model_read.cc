@@ -121,7 +121,7 @@ StreamExtent extent_at(const json::object& in, std::string_view name) {
 Result<CreateRequest> read_create(const json::object& in) {
   CreateRequest out;
   Fields fields(in);
-  fields.read("name", out.spec.name);
+  if (fields.read("name", out.spec.name) && out.spec.name.empty()) fields.complain("name", "must not be empty: leave it out, and one is made up");
   fields.read("snapshot", out.spec.snapshot);
   fields.read("labels", out.spec.labels, kMaxMap);
   read_limits(fields, out.spec.limits);

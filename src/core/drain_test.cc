@@ -6,7 +6,7 @@ namespace {
 
 class DrainTest : public CoreTest {
  protected:
-  Principal operator_key{TenantId("default"), "default"};
+  Principal operator_key{.tenant = TenantId("default"), .key_name = "default", .scope = KeyScope::kAdmin};
   Result<DrainStatus> set(bool on) { return run(core->drain().set(operator_key, on)); }
   std::vector<Cay::Check> unready() {
     auto checks = core->readiness();

@@ -109,6 +109,10 @@ void Router::add(std::string method, std::string pattern, Handler handler, Auth 
   routes_.push_back({std::move(method), std::move(pattern), auth, std::move(handler)});
 }
 
+void Router::each(const std::function<void(Route&)>& change) {
+  for (Route& route : routes_) change(route);
+}
+
 void Router::fall_back(std::function<bool(const RequestHead&)> takes, Handler handler) {
   takes_ = std::move(takes);
   fallback_.handler = std::move(handler);

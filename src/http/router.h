@@ -29,6 +29,8 @@ class Router {
  public:
   void add(std::string method, std::string pattern, Handler handler, Right right = Right::kManage);
   void add(std::string method, std::string pattern, Handler handler, Auth auth);
+  // Every route so far, to be looked at or wrapped.
+  void each(const std::function<void(Route&)>& change);
   // For paths that no route has, whatever the method, where `takes` says so.
   void fall_back(std::function<bool(const RequestHead&)> takes, Handler handler);
   // Errors of requests whose path starts with `prefix` are shaped by it (longest prefix wins).

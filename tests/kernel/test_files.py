@@ -194,6 +194,8 @@ def test_device_nodes_cannot_be_made(sandbox):
     for kind in ("b 7 0", "c 1 1", "c 10 229"):
         assert sandbox.sh(f"mknod /node {kind}").code != 0, kind
     assert sandbox.sh("rm -f /node; mknod /node p && test -p /node").code == 0  # positive control
+    # So there is no FUSE inside, and no mount of it that could hang a file helper.
+    assert sandbox.sh("mkdir -p /fuse && mount -t fuse none /fuse -o fd=0,rootmode=40000,user_id=0,group_id=0 </dev/null").code != 0
     nodes = sandbox.sh("find / -xdev \\( -type b -o -type c \\) 2>/dev/null").text
     assert nodes == "", nodes
     listed = sandbox.sh("ls /dev").text.split()

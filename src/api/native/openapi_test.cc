@@ -63,6 +63,21 @@ TEST_F(NativeTest, DocumentTellsTheScopesOfEveryRoute) {
   }
 }
 
+TEST_F(NativeTest, QueryParametersThatNobodyKnowsAreRefused) {
+  const auto wrong = call("GET", "/api/v1/sandboxes?limt=1");
+  EXPECT_EQ(wrong->status, 400);
+  EXPECT_EQ(reason_of(wrong), "invalid_query");
+  EXPECT_NE(wrong->answer_body.find("it takes created_by, cursor, label"), std::string::npos) << wrong->answer_body;
+  EXPECT_EQ(call("GET", "/api/v1/sandboxes?limit=1&state=ready")->status, 200);
+  EXPECT_EQ(call("GET", "/api/v1/version?x=1")->status, 400);
+  EXPECT_EQ(call("GET", "/metrics?collect=all")->status, 200) << "Prometheus may send what it likes";
+}
+
+TEST_F(NativeTest, AnEmptyNameIsNoName) {
+  EXPECT_EQ(call("POST", "/api/v1/sandboxes", R"({"name":""})")->status, 400);
+  EXPECT_EQ(call("POST", "/api/v1/sandboxes", "{}")->status, 201);
+}
+
 TEST_F(NativeTest, ReadyTellsWhatIsInTheWay) {
   EXPECT_EQ(call("GET", "/readyz")->status, 200);
   store.write_error = Error{Code::kUnavailable, "store_failed", "the disk is full", 0};

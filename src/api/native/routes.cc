@@ -1,5 +1,6 @@
 // The table of the native API: every line is in openapi.json, and the other way round (a test).
 #include "api/native/handlers.h"
+#include "api/native/known_query.h"
 
 namespace cay::api {
 namespace {
@@ -127,6 +128,7 @@ void add_native_routes(http::Router& router, core::Cay& cay, NativeConfig config
   add_link_routes(router, cay, to, config.names);
   add_command_routes(router, cay, to, config.input);
   add_file_routes(to);
+  refuse_unknown_queries(router);
   router.shape_errors("/", shaped);
 }
 

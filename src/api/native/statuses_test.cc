@@ -40,7 +40,7 @@ class World : public NativeTest {
   core::testing::FakeStore& rows() { return store; }
 
   int ask(const Request& request) {
-    auto one = exchange(request.method, target_of(request.path), body_of(request));
+    auto one = exchange(request.method, target_of(request), body_of(request));
     one->request.wants_websocket = request.path.ends_with("/ws") || request.path.ends_with("/tunnel");
     one->socket->client_close();
     auto running = begin(one);
@@ -50,7 +50,8 @@ class World : public NativeTest {
   }
 
  private:
-  static std::string target_of(std::string path) {
+  static std::string target_of(const Request& request) {
+    std::string path = request.path;
     const bool files = path.ends_with("/files") || path.find("/files/") != std::string::npos;
     for (const auto& [from, to] : {std::pair<std::string, std::string>{"{ref}", "box"}, {"{id}", "c1"}}) {
       const auto at = path.find(from);
@@ -58,7 +59,7 @@ class World : public NativeTest {
     }
     if (path.ends_with("/output")) return path + "?stream=stdout";
     if (path.ends_with("/tunnel")) return path + "?port=80";
-    return files ? path + "?path=/x" : path;
+    return files && request.method != "POST" ? path + "?path=/x" : path;
   }
   static std::string body_of(const Request& request) {
     static const std::map<std::string, std::string> kBodies{
