@@ -81,14 +81,25 @@ def disks(data, launchers):
     return seen
 
 
+def _is_newer(proc, fd, data):
+    """What older builds' launchers do not have, so that a replaced one has more than its predecessor: the gate's directory, and
+    the kernel part that names who was killed for memory (its table alone is frozen)."""
+    what = os.readlink(proc / "fd" / fd)
+    if what == str(data / "gate"):
+        return True
+    if "bpf" not in what:
+        return False
+    told = (proc / "fdinfo" / fd).read_text()
+    return "mark_victim" in told or "frozen:\t1" in told
+
+
 def _held(launchers, data):
-    """Descriptors of the launcher: each may hold a namespace, a mount or a process that nobody else knows of. One of each is
-    the gate's directory, which builds of before the gate do not have (a replaced launcher has one more than its predecessor)."""
+    """Descriptors of the launcher: each may hold a namespace, a mount or a process that nobody else knows of."""
     total = 0
     for proc in launchers:
         for fd in os.listdir(proc / "fd") if (proc / "fd").exists() else []:
             with contextlib.suppress(OSError):
-                total += os.readlink(proc / "fd" / fd) != str(data / "gate")
+                total += not _is_newer(proc, fd, data)
     return total
 
 
@@ -97,7 +108,7 @@ def _files(path):
 
 
 # What the gate itself keeps there, once its process was started.
-GATES_OWN = {"lock", "gate.sock"}
+GATES_OWN = {"lock", "gate.sock", "landlock"}
 
 
 # Kept on purpose, and bounded, so that their rows may be more than before: what happened (the last 100,000 events of a

@@ -42,7 +42,7 @@ def test_drain_is_the_operators(own_daemon):
     other = subprocess.run([CAY, "key", "--data", daemon.data, "create", "ci", "--tenant", "ci"], capture_output=True, check=True, text=True)
     daemon.restart("terminate")
     refused = daemon.cli("drain", "--json", env={"CAY_API_KEY": other.stdout.strip()})
-    assert refused.code == 125 and json.loads(refused.out)["error"]["reason"] == "not_operator", refused
+    assert refused.code == 125 and json.loads(refused.out)["error"]["reason"] == "scope_too_small", refused
     assert daemon.cli("drain", "--timeout", "0").code == 0  # positive control
 
 
