@@ -20,7 +20,7 @@ constexpr std::size_t kFileBytes = 64 << 20;
 constexpr std::size_t kOlderFiles = 8;
 // Who has no key could else push out of the files what the others did.
 constexpr std::uint32_t kStrangersPerSecond = 20;
-constexpr std::size_t kMostTarget = 2048;
+constexpr std::size_t kMostTarget = 2048, kMostOfStrangers = 200;
 
 }  // namespace
 
@@ -30,12 +30,14 @@ std::string audit_line(const server::AccessRecord& record) {
                            {"tenant", record.tenant},
                            {"from", record.peer},
                            {"method", codec::sanitised_utf8(record.method.substr(0, kMostTarget))},
-                           {"target", codec::sanitised_utf8(record.target.substr(0, kMostTarget))},
+                           {"target", codec::sanitised_utf8(record.target.substr(0, record.principal.empty() ? kMostOfStrangers : kMostTarget))},
                            {"route", record.route},
                            {"status", record.status},
                            {"ms", std::round(record.milliseconds * 10) / 10},
                            {"request_id", record.request_id}};
+  if (!record.link.empty()) line["link"] = record.link;
   if (record.failed) line["failed"] = true;
+  if (record.cut) line["cut"] = "the key ended before the request";
   return codec::write(line);
 }
 
@@ -63,8 +65,7 @@ AuditLog::AuditLog(std::shared_ptr<spdlog::logger> to) : to_(std::move(to)) {}
 AuditLog::~AuditLog() = default;
 
 bool AuditLog::is_flood(const server::AccessRecord& record) {
-  constexpr int kUnauthenticated = 401, kMisdirected = 421;
-  if (record.status != kUnauthenticated && record.status != kMisdirected) return false;
+  if (!record.principal.empty() || !record.link.empty()) return false;
   const auto now = std::chrono::steady_clock::now();
   if (now - second_ >= std::chrono::seconds(1)) {
     second_ = now;

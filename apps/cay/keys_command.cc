@@ -99,6 +99,7 @@ int create(const std::string& dir, const NewKey& wanted) {
   if (!record) return say(record.error());
   const std::string key = server::new_key();
   record->hash = server::hash_key(key);
+  record->since = system_clock().wall();
   auto book = KeyBook::open(dir);
   if (!book) return say(book.error());
   if (auto added = book->add(*std::move(record)); !added) return say(added.error());
@@ -113,8 +114,15 @@ int rotate(const std::string& dir, const std::string& name, const std::string& g
   auto book = KeyBook::open(dir);
   if (!book) return say(book.error());
   const std::string key = server::new_key();
+  std::optional<Error> refused;
   const auto changed = book->change(name, [&](server::KeyRecord& record) {
+    if (!record.lives(system_clock().wall()) && !*over) {
+      refused = Error{Code::kInvalidArgument, "expired_key", "the time of '" + name + "' is over, and a new key would end with it: say --expires, as --expires 30d", 0};
+      return true;
+    }
     record.older.reset();
+    // Who had the old one has the links that it made, too; with a grace both go on until they are withdrawn.
+    if (!*until) record.since = system_clock().wall();
     // An older key never outlives what the key itself was given.
     if (*until) record.older = server::KeyRecord::Older{record.hash, record.expires ? std::min(**until, *record.expires) : **until};
     record.hash = server::hash_key(key);
@@ -122,6 +130,7 @@ int rotate(const std::string& dir, const std::string& name, const std::string& g
     return true;
   });
   if (!changed) return say(changed.error());
+  if (refused) return say(*refused);
   return show_new(key);
 }
 
@@ -161,6 +170,7 @@ int key_command(int argc, char** argv) {
       "  sudo cay key create prometheus --scope read\n"
       "  sudo cay key create bot --sandbox 6f1c2a0e-8d54-4a43-9a55-0f6a8f0f3b11\n"
       "  sudo cay key rotate ci --grace 1d                 a new key; the old one opens for a day\n"
+      "  sudo cay key rotate ci                            the old one, and its links, open nothing from now on\n"
       "  sudo cay key list\n"
       "  sudo cay key remove laptop");
   std::string config, dir, name, grace, renewed;

@@ -245,7 +245,7 @@ class Daemon {
       background_.spawn(tracer_->run());
     }
 
-    CAY_CO_TRY(auto outside, server::Outside::create(config_.public_url, config_.trusted_proxies));
+    CAY_CO_TRY(auto outside, server::Outside::create(config_.public_url, config_.trusted_proxies, config_.service_domain));
     http::ListenerConfig listening = listener_config();
     CAY_CO_TRY(listening.tls, server_tls(config_, data_.path));
     const char* scheme = listening.tls ? "https" : "http";
@@ -300,7 +300,7 @@ class Daemon {
       co_await sleep_for(kRightsLook);
       refresh_keys();
       open_.end_without_key(keys_);
-      core_->links().end_lapsed([this](const std::string& name, const TenantId& tenant) { return keys_.has(name, tenant.get()); });
+      core_->links().end_lapsed([this](const Link& link) { return keys_.stands_for(link); });
     }
   }
 
@@ -319,9 +319,9 @@ class Daemon {
     api::GatewayConfig out;
     out.names = std::move(names);
     out.is_key = [this](std::string_view key) { return static_cast<bool>(keys_.find(key)); };
-    out.key_lives = [this](const std::string& name, const TenantId& tenant) {
+    out.key_lives = [this](const Link& link) {
       refresh_keys();
-      return keys_.has(name, tenant.get());
+      return keys_.stands_for(link);
     };
     return out;
   }

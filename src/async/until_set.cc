@@ -53,8 +53,6 @@ asio::awaitable<void> pass_one(ByteStream& from, ByteStream& to, Splice& state) 
 
 }  // namespace
 
-namespace detail {
-
 asio::awaitable<void> first_of(asio::awaitable<void> body, Event& cut) {
   using namespace asio::experimental::awaitable_operators;  // NOLINT(google-build-using-namespace)
   auto failure = std::make_shared<std::exception_ptr>();
@@ -63,8 +61,6 @@ asio::awaitable<void> first_of(asio::awaitable<void> body, Event& cut) {
   co_await (std::move(work) || std::move(cutting));
   if (*failure && !is_cancellation(*failure)) std::rethrow_exception(*failure);
 }
-
-}  // namespace detail
 
 Task<void> pass_on(ByteStream& from, ByteStream& to) {
   bool unreadable = false;

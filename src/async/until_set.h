@@ -10,10 +10,8 @@
 
 namespace cay {
 
-namespace detail {
 // Ends when either does; the other is cancelled and unwound first. Throws what `body` threw.
 asio::awaitable<void> first_of(asio::awaitable<void> body, Event& cut);
-}  // namespace detail
 
 // What `work` gives; or, if `cut` is set first, `why`: work is then cancelled and unwound.
 template <class T>
@@ -21,7 +19,7 @@ Task<T> until_set(Task<T> work, Event& cut, Error why) {
   if (cut.is_set()) co_return why;
   auto out = std::make_shared<std::optional<Result<T>>>();
   auto body = detail::store_result<T>(std::move(work), out);
-  co_await detail::first_of(std::move(body), cut);
+  co_await first_of(std::move(body), cut);
   if (out->has_value()) co_return std::move(**out);
   co_return why;
 }

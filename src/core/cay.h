@@ -175,8 +175,8 @@ class Links {
   // What a token is good for at this sandbox and port (0: a file). kUnauthenticated (unknown_link): also one that is
   // good elsewhere; kPermissionDenied (link_expired).
   virtual Result<OpenLink> use(std::string_view token, const SandboxId& sandbox, std::uint16_t port) = 0;
-  // Looks at what is in use: called as often as an end may be late. `key_lives` as in OpenLink.link.created_by.
-  virtual void end_lapsed(const std::function<bool(const std::string& key_name, const TenantId& tenant)>& key_lives) = 0;
+  // Looks at what is in use: called as often as an end may be late. `key_lives`: whether the key that made it still could.
+  virtual void end_lapsed(const std::function<bool(const Link& link)>& key_lives) = 0;
 };
 
 struct DrainStatus {

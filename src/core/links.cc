@@ -164,7 +164,7 @@ Result<OpenLink> LinkVerbs::use(std::string_view token, const SandboxId& sandbox
   return OpenLink{kept.link, kept.ended};
 }
 
-void LinkVerbs::end_lapsed(const std::function<bool(const std::string& key_name, const TenantId& tenant)>& key_lives) {
+void LinkVerbs::end_lapsed(const std::function<bool(const Link& link)>& key_lives) {
   for (auto next = in_use_.begin(); next != in_use_.end();) {
     const auto at = next++;
     const auto of_one = links_.find(at->second);
@@ -177,10 +177,10 @@ void LinkVerbs::end_lapsed(const std::function<bool(const std::string& key_name,
     Kept& kept = found->second;
     std::optional<Error> why;
     if (kept.link.spec.is_service() && expired(kept.link)) why = Error{Code::kCancelled, "link_expired", "this link has expired: ask for a new one", 0};
-    if (!key_lives(kept.link.created_by, kept.link.tenant)) why = Error{Code::kCancelled, "link_withdrawn", "the key that made this link was removed", 0};
+    if (!key_lives(kept.link)) why = Error{Code::kCancelled, "link_withdrawn", "the key that made this link was removed", 0};
     if (!why) continue;
     in_use_.erase(at);
-    // A key of that name may come again, and the link with it.
+    // A file of keys may be put back, and the link with its key.
     std::exchange(kept.ended, std::make_shared<LinkEnd>(registry_->loop()))->end(*std::move(why));
   }
 }

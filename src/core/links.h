@@ -20,7 +20,7 @@ class LinkVerbs : public Links {
   Task<void> withdraw(Principal who, std::string ref, LinkId id) override;
   Task<std::uint32_t> withdraw_all(Principal who, std::string ref, std::optional<std::uint16_t> port) override;
   Result<OpenLink> use(std::string_view token, const SandboxId& sandbox, std::uint16_t port) override;
-  void end_lapsed(const std::function<bool(const std::string& key_name, const TenantId& tenant)>& key_lives) override;
+  void end_lapsed(const std::function<bool(const Link& link)>& key_lives) override;
   // A sandbox is gone: its rows went with it.
   void forget(const SandboxId& sandbox);
 

@@ -77,7 +77,7 @@ TEST_F(LinksTest, WhatIsOpenEndsWithItsTimeAndItsKey) {
   const auto one = issue(8080, 60), long_lived = issue(8080, 600);
   const auto file = run(core->links().issue(alice, "box", LinkSpec{.path = "/a", .lifetime_s = 60}));
   std::string dead_key;
-  const auto look = [&] { core->links().end_lapsed([&](const std::string& key, const TenantId&) { return key != dead_key; }); };
+  const auto look = [&] { core->links().end_lapsed([&](const Link& link) { return link.created_by != dead_key; }); };
   const auto brief = core->links().use(one.token, id, 8080);
   const auto stays = core->links().use(long_lived.token, id, 8080);
   const auto download = core->links().use(file->token, id, 0);
@@ -95,7 +95,7 @@ TEST_F(LinksTest, WhatIsOpenEndsWithItsTimeAndItsKey) {
   EXPECT_TRUE(stays->ended->is_set() && download->ended->is_set());
   EXPECT_EQ(stays->ended->why().message, "the key that made this link was removed");
   dead_key = "";
-  EXPECT_FALSE(core->links().use(long_lived.token, id, 8080)->ended->is_set()) << "a key of that name that came again";
+  EXPECT_FALSE(core->links().use(long_lived.token, id, 8080)->ended->is_set()) << "the key was put back";
 }
 
 TEST_F(LinksTest, WhatIsAskedForIsChecked) {

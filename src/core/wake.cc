@@ -6,14 +6,14 @@ namespace cay::core {
 
 Task<Held> Wake::live(Principal who, std::string ref) {
   CAY_CO_TRY(auto entry, registry_->find(who, ref));
-  auto held = co_await live(std::move(entry));
+  auto held = co_await live(std::move(entry), who.may_wake());
   co_return held;
 }
 
-Task<Held> Wake::live(std::shared_ptr<Entry> entry) {
+Task<Held> Wake::live(std::shared_ptr<Entry> entry, bool may_wake) {
   Held held;
   held.entry = entry;
-  held.hold = Hold(registry_, entry);
+  if (may_wake) held.hold = Hold(registry_, entry);
   const auto deadline = deadline_in(timing_.wake_wait);
   bool tried = false;
   for (;;) {
@@ -32,6 +32,9 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry) {
     }
     auto boot = entry->boot;
     if (!boot) {
+      if (!may_wake && entry->row.state == SandboxState::kStopped) {
+        co_return not_ready(entry->row.name, "it is stopped, and a key of the scope read starts nothing");
+      }
       if (entry->row.state != SandboxState::kStopped || tried) {
         co_return not_ready(entry->row.name, "it is " + std::string(to_string(entry->row.state)));
       }

@@ -23,8 +23,9 @@ class Wake {
   // kNotFound (sandbox_not_found); kNotReady (sandbox_not_ready) with the reason if it does not run
   // within Timing::wake_wait; kExhausted (quota_…) if the host has no room for it by then. A paused one is live and stays paused: its keeper refuses new commands.
   Task<Held> live(Principal who, std::string ref);
-  // The same for an entry found already.
-  Task<Held> live(std::shared_ptr<Entry> entry);
+  // The same for an entry found already. Whoever may not wake it (Principal::may_wake) is told so by one that is stopped, and
+  // does not keep awake one that runs.
+  Task<Held> live(std::shared_ptr<Entry> entry, bool may_wake);
 
   Registry& registry() { return *registry_; }
 

@@ -95,6 +95,7 @@ Result<void> LiveExchange::let_in(Caller caller) {
 asio::awaitable<bool> LiveExchange::break_off(std::string why) {
   broken_off_ = true;
   keep_alive_ = false;
+  broken_why_ = why;
   if (const auto socket = socket_.lock()) {
     co_await Socket::close_of(socket, kPolicyViolation, std::move(why));
   } else if (const auto raw = raw_.lock()) {
@@ -327,6 +328,8 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   // The listener's end began while we shook hands: it knew nothing of this socket.
   if (ending_) {
     co_await Socket::close_of(core, kGoingAway, "the daemon is ending; connect again");
+  } else if (broken_off_) {
+    co_await Socket::close_of(core, kPolicyViolation, broken_why_);
   }
   co_return std::unique_ptr<WebSocket>(std::make_unique<Socket>(std::move(core), std::move(on_close)));
 }
@@ -351,6 +354,7 @@ Task<std::unique_ptr<ByteStream>> LiveExchange::upgrade_raw(Headers headers) {
   auto channel = std::make_shared<Channel>(std::move(*channel_));
   channel_ = nullptr;
   raw_ = channel;
+  if (broken_off_) RawStream::reset(*channel);  // while the answer was written
   co_return std::unique_ptr<ByteStream>(std::make_unique<RawStream>(std::move(channel), beast::buffers_to_string(buffer_.data())));
 }
 

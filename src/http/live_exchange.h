@@ -71,6 +71,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   bool answered_ = false;
   bool upgraded_ = false;
   bool broken_off_ = false;
+  std::string broken_why_;
   std::weak_ptr<SocketCore> socket_;  // what it became, or
   std::weak_ptr<Channel> raw_;
   bool keep_alive_;

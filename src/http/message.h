@@ -43,6 +43,7 @@ struct RequestHead {
   std::string host;                         // checked Host
   std::string scheme = "http";              // as the client sees it
   std::string peer;                         // "127.0.0.1:51234"
+  bool retold = false;                      // scheme, host or peer are a proxy's word, or the operator's
   bool wants_websocket = false;
   bool wants_tunnel = false;                // Upgrade: cay-tunnel
   bool upgrades() const { return wants_websocket || wants_tunnel; }

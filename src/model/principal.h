@@ -41,6 +41,8 @@ struct Principal {
 
   // The key of the data directory (or CAY_API_KEY), and those made with --scope admin.
   bool is_operator() const { return scope == KeyScope::kAdmin; }
+  // Whether what they ask for may wake a sandbox, and keep it awake.
+  bool may_wake() const { return scope != KeyScope::kRead; }
 };
 
 }  // namespace cay

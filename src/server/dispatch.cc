@@ -5,7 +5,10 @@
 #include <map>
 #include <utility>
 
+#include <boost/asio/this_coro.hpp>
+
 #include "async/event.h"
+#include "async/until_set.h"
 #include "model/ids.h"
 
 namespace cay::server {
@@ -25,6 +28,14 @@ std::string request_id_of(const http::RequestHead& head) {
   const bool fits = given && !given->empty() && given->size() <= kMaxRequestId;
   if (fits && std::all_of(given->begin(), given->end(), harmless)) return std::string(*given);
   return new_uuid();
+}
+
+// The paths of links are their tokens, also those that no route has.
+std::string without_tokens(std::string target) {
+  for (const std::string_view kind : {"/dl/", "/svc/"}) {
+    if (target.starts_with(kind)) return std::string(kind) + "-";
+  }
+  return target;
 }
 
 Error too_little(const Principal& who, Right right) {
@@ -50,18 +61,21 @@ class RoutedExchange final : public http::Exchange {
   const http::RequestHead& head() const override { return seen_ ? *seen_ : inner_->head(); }
   const Principal& principal() const override { return principal_; }
   const std::map<std::string, std::string>& params() const override { return params_; }
-  Result<void> let_in(http::Caller caller) override { return inner_->let_in(std::move(caller)); }
+  Result<void> let_in(http::Caller caller) override {
+    if (caller.kind == http::Caller::Kind::kLink) link_ = caller.id;
+    return inner_->let_in(std::move(caller));
+  }
   asio::awaitable<bool> break_off(std::string why) override { return inner_->break_off(std::move(why)); }
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {
-    status_ = response.status;
+    say(response.status);
     response.headers.set("X-Request-Id", request_id_);
     return inner_->respond(std::move(response));
   }
   asio::awaitable<void> respond_stream(int status, http::Headers headers, std::optional<std::uint64_t> length,
                                        std::unique_ptr<ByteSource> bytes) override {
-    status_ = status;
+    say(status);
     headers.set("X-Request-Id", request_id_);
     return inner_->respond_stream(status, std::move(headers), length, std::move(bytes));
   }
@@ -77,14 +91,20 @@ class RoutedExchange final : public http::Exchange {
     co_return stream;
   }
   int status() const { return status_; }
+  const std::string& link() const { return link_; }
 
  private:
   static constexpr int kUpgraded = 101;
+  // What was answered first is what was sent.
+  void say(int status) {
+    if (status_ == 0) status_ = status;
+  }
   std::shared_ptr<http::Exchange> inner_;
   std::string request_id_;
   std::optional<http::RequestHead> seen_;  // the head as its sender has it, where a proxy stands in between
   Principal principal_;
   std::map<std::string, std::string> params_;
+  std::string link_;
   int status_ = 0;
 };
 
@@ -99,7 +119,7 @@ class Dispatcher {
     record.begin = system_clock().wall();
     record.request_id = request_id_of(exchange->head());
     record.method = exchange->head().method;
-    record.target = exchange->head().target.substr(0, exchange->head().target.find('?'));
+    record.target = without_tokens(exchange->head().target.substr(0, exchange->head().target.find('?')));
     auto seen = config_.outside.seen(exchange->head());
     record.peer = seen ? seen->peer : exchange->head().peer;
     auto routed = std::make_shared<RoutedExchange>(std::move(exchange), record.request_id, std::move(seen));
@@ -112,6 +132,7 @@ class Dispatcher {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     record.milliseconds = took.count();
     record.status = routed->status();
+    record.link = routed->link();
     record.failed = failure != nullptr && !is_cancellation(failure);
     if (config_.log) config_.log(record);
     if (failure) std::rethrow_exception(failure);
@@ -124,11 +145,11 @@ class Dispatcher {
     co_await exchange->respond(std::move(response));
   }
 
-  // The key that let it in is gone. A handler that has answered nothing yet ends when the client has left.
-  asio::awaitable<void> end(std::shared_ptr<RoutedExchange> exchange) {
+  // The key that let it in is gone. What was not answered yet is answered by its own coroutine: no two write on one connection.
+  static asio::awaitable<void> end(std::shared_ptr<RoutedExchange> exchange, std::shared_ptr<Event> lapsed) {
     const auto broken = co_await exchange->break_off(kKeyRemoved);
-    if (broken) co_return;
-    co_await refuse(exchange, 401, Error{Code::kUnauthenticated, "unknown_key", kKeyRemoved, 0});
+    static_cast<void>(broken);
+    lapsed->set();
   }
 
   asio::awaitable<void> route(std::shared_ptr<RoutedExchange> exchange, AccessRecord& record) {
@@ -136,6 +157,7 @@ class Dispatcher {
     auto match = router_.match(head);
     if (match.route != nullptr && match.route->auth == http::Auth::kOwn) record.target = match.route->pattern;
     if (auto wrong = check_host(head, config_.hosts)) {
+      record.target = "-";  // whatever this host has there, a token it may be
       co_await refuse(exchange, 421, std::move(*wrong));
       co_return;
     }
@@ -152,6 +174,8 @@ class Dispatcher {
       co_return;
     }
     Principal principal;
+    const auto executor = co_await asio::this_coro::executor;
+    const auto lapsed = std::make_shared<Event>(executor);
     OpenRequests::Place ends;
     // Without a key nobody learns which routes exist.
     if (match.route == nullptr || match.route->auth == http::Auth::kKey) {
@@ -172,7 +196,13 @@ class Dispatcher {
         co_await refuse(exchange, 429, std::move(in).error());
         co_return;
       }
-      if (config_.open != nullptr) ends = config_.open->add(hash_key(*key), [this, exchange] { return end(exchange); });
+      if (config_.open != nullptr) ends = config_.open->add(hash_key(*key), [exchange, lapsed] { return end(exchange, lapsed); });
+      if (!rate_.take(record.principal)) {
+        co_await refuse(exchange, 429,
+                        Error{Code::kExhausted, "too_many_requests",
+                              "this key has sent more than " + std::to_string(config_.per_second) + " requests a second: wait a second", 0});
+        co_return;
+      }
     }
     if (match.route != nullptr) record.route = match.route->pattern;
     if (match.route == nullptr) {
@@ -181,12 +211,6 @@ class Dispatcher {
     }
     if (match.route->auth == http::Auth::kKey && !allows(principal.scope, match.route->right)) {
       co_await refuse(exchange, 403, too_little(principal, match.route->right));
-      co_return;
-    }
-    if (!record.principal.empty() && !rate_.take(record.principal)) {
-      co_await refuse(exchange, 429,
-                      Error{Code::kExhausted, "too_many_requests",
-                            "this key has sent more than " + std::to_string(config_.per_second) + " requests a second: wait a second", 0});
       co_return;
     }
     const Busy busy(busy_[record.principal]);
@@ -207,19 +231,29 @@ class Dispatcher {
       }
     }
     exchange->set_caller(std::move(principal), std::move(match.params));
-    co_await run_handler(match.route->handler, exchange);
+    co_await run_handler(match.route->handler, exchange, lapsed);
+    record.cut = lapsed->is_set();
   }
 
-  asio::awaitable<void> run_handler(const http::Handler& handler, std::shared_ptr<RoutedExchange> exchange) {
+  // `lapsed`, if there is one: a handler that has answered nothing by then is given up, as if its client had left.
+  asio::awaitable<void> run_handler(const http::Handler& handler, std::shared_ptr<RoutedExchange> exchange, std::shared_ptr<Event> lapsed = nullptr) {
     std::exception_ptr failure;
     try {
-      co_await handler(exchange);
+      auto handled = handler(exchange);
+      if (lapsed) {
+        co_await first_of(std::move(handled), *lapsed);
+      } else {
+        co_await std::move(handled);
+      }
     } catch (...) {
       failure = std::current_exception();
     }
     if (failure && !is_cancellation(failure) && exchange->status() == 0) {
       co_await refuse(exchange, 500,
                       Error{Code::kInternal, "internal", "Cay failed at this request; the daemon's log says more", 0});
+    }
+    if (lapsed && lapsed->is_set() && exchange->status() == 0) {
+      co_await refuse(exchange, 401, Error{Code::kUnauthenticated, "unknown_key", kKeyRemoved, 0});
     }
     if (failure) std::rethrow_exception(failure);
   }

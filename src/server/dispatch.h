@@ -18,6 +18,7 @@ namespace cay::server {
 
 struct AccessRecord {
   std::string method, target, peer, principal, tenant;
+  std::string link;       // its id, if one let the caller in
   TraceContext trace;      // of this request: its own span, if it has one
   std::string trace_parent;  // the span that the caller gave
   UnixMillis begin = 0;
@@ -26,6 +27,7 @@ struct AccessRecord {
   std::string request_id;  // also in the answer, as X-Request-Id
   double milliseconds = 0;
   bool failed = false;  // the handler threw
+  bool cut = false;     // the key that let it in ended before it
 };
 
 struct DispatchConfig {

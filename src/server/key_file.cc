@@ -8,6 +8,7 @@
 #include <charconv>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <sstream>
 
 #include "base/unique_fd.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::size_t kMaxKeyFile = 1 << 20;
 constexpr UnixMillis kMillisPerSecond = 1000;
+constexpr std::string_view kSince = "#since";
 
 Result<std::string> read_file(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -99,7 +101,8 @@ std::string line_of(const KeyRecord& record) {
   if (record.only) say("sandbox=" + record.only->get());
   if (record.expires) say("expires=" + seconds(*record.expires));
   if (record.older) say("older=" + to_hex(record.older->hash) + ":" + seconds(record.older->until));
-  return record.name + " " + record.tenant + " " + (words.empty() ? "" : words + " ") + to_hex(record.hash) + "\n";
+  const std::string when = record.since == 0 ? "" : std::string(kSince) + " " + record.name + " " + std::to_string(record.since) + "\n";
+  return when + record.name + " " + record.tenant + " " + (words.empty() ? "" : words + " ") + to_hex(record.hash) + "\n";
 }
 
 // The file's owner stays; a new file is its directory's owner's, for root may have made it.
@@ -120,9 +123,16 @@ Result<KeyRing> load_keys(const std::string& path, Clock& clock) {
     return std::move(text).error();
   }
   std::istringstream lines(*text);
+  std::map<std::string, UnixMillis> since;
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     line = trimmed(line);
+    if (line.starts_with(kSince)) {
+      std::istringstream in(line.substr(kSince.size()));
+      std::string name;
+      UnixMillis at = 0;
+      if (in >> name >> at) since[name] = at;
+    }
     if (line.empty() || line.front() == '#') continue;
     std::istringstream in(line);
     const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
@@ -133,6 +143,7 @@ Result<KeyRing> load_keys(const std::string& path, Clock& clock) {
     const auto hash = hash_from_hex(words.back());
     if (!hash || (words.size() == 4 && !take_all(record, words[2]))) return wrong;
     record.hash = *hash;
+    if (const auto told = since.find(record.name); told != since.end()) record.since = told->second;
     auto added = ring.add(std::move(record));
     if (!added) return std::move(added).error().while_doing(where);
   }

@@ -11,7 +11,8 @@ namespace cay::server {
 
 // "name tenant [scope=use,sandbox=ID,expires=SECONDS,older=HASH:SECONDS] sha256-hex", '#' comments; what is usual (create, for
 // ever) is not written. A build from before scopes takes the third word for the hash and refuses the file: it cannot let a small
-// key do everything. Missing: no keys. kInvalidArgument (bad_key_file).
+// key do everything. "#since NAME MILLISECONDS" tells when a key was made, or made anew: a comment, so that they overlook it. Other
+// comments are read over, and gone when the file is written again. Missing: no keys. kInvalidArgument (bad_key_file).
 Result<KeyRing> load_keys(const std::string& path, Clock& clock = system_clock());
 // All of them, in place of what is there: whole or not at all, mode 0600, on the disk when it returns. The owner stays (for
 // root writes into what is the daemon's); of a new file it is the directory's. No keys: no file.

@@ -26,7 +26,7 @@ TEST_F(KeyFileTest, FileRoundTrip) {
   const SandboxId only("6f1c2a0e-8d54-4a43-9a55-0f6a8f0f3b11");
   ASSERT_TRUE(save_keys(path, {{"a", "t", hash_key("k1")},
                                {.name = "b", .tenant = "t", .hash = hash_key("k2"), .scope = KeyScope::kUse, .only = only,
-                                .expires = 7'000'000'000'000, .older = KeyRecord::Older{hash_key("k0"), 6'000'000'000'000}}}));
+                                .expires = 7'000'000'000'000, .older = KeyRecord::Older{hash_key("k0"), 6'000'000'000'000}, .since = 77}}));
   const auto ring = load_keys(path);
   ASSERT_TRUE(ring);
   EXPECT_EQ(ring->find("k2")->key_name, "b");
@@ -35,6 +35,8 @@ TEST_F(KeyFileTest, FileRoundTrip) {
   EXPECT_EQ(ring->records()[1].expires, 7'000'000'000'000);
   EXPECT_EQ(ring->records()[1].older->until, 6'000'000'000'000);
   EXPECT_EQ(ring->find("k1")->scope, KeyScope::kCreate);
+  EXPECT_EQ(ring->records()[0].since, 0);
+  EXPECT_EQ(ring->records()[1].since, 77);
   struct stat facts{};
   ASSERT_EQ(::stat(path.c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
@@ -64,7 +66,7 @@ TEST_F(KeyFileTest, WhatWouldNotHoldIsRefused) {
     std::ofstream(path) << "a t " << words << " " << hash << "\n";
     EXPECT_EQ(load_keys(path).error().code, Code::kInvalidArgument) << words;
   }
-  std::ofstream(path) << "a t scope=read " << hash << "\n";
+  std::ofstream(path) << "# a comment\n\na t scope=read " << hash << "\n";
   EXPECT_TRUE(load_keys(path)) << "the control";
 }
 

@@ -43,7 +43,7 @@ Result<Principal> KeyRing::find(std::string_view key) const {
   }
   if (!in_time) {
     return Error{Code::kUnauthenticated, "expired_key",
-                 "this API key's time is over: whoever runs the daemon makes another with `cay key rotate " + found->name + "`", 0};
+                 "this API key's time is over: whoever runs the daemon makes another with `cay key rotate " + found->name + " --expires 30d`", 0};
   }
   return Principal{.tenant = TenantId(found->tenant), .key_name = found->name, .scope = found->scope, .only = found->only};
 }
@@ -56,10 +56,12 @@ bool KeyRing::opens(const KeyHash& hash) const {
   });
 }
 
-bool KeyRing::has(const std::string& name, const std::string& tenant) const {
+bool KeyRing::stands_for(const Link& link) const {
   const UnixMillis now = clock_->wall();
   for (const auto& record : records_) {
-    if (record.name == name && record.tenant == tenant) return record.lives(now);
+    if (record.name != link.created_by || record.tenant != link.tenant.get()) continue;
+    const bool may = allows(record.scope, Right::kUseOne) && (!record.only || *record.only == link.sandbox);
+    return may && record.lives(now) && link.created_at >= record.since;
   }
   return false;
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "model/link.h"
 #include "model/principal.h"
 #include "model/secret.h"
 
@@ -33,6 +34,7 @@ struct KeyRecord {
   std::optional<SandboxId> only{};      // of KeyScope::kUse, and of no other
   std::optional<UnixMillis> expires{};  // nothing: never
   std::optional<Older> older{};
+  UnixMillis since = 0;  // links that were made before are of another key of this name, or of what it was before a rotation; 0: not known
 
   bool lives(UnixMillis now) const { return !expires || now < *expires; }
 };
@@ -48,8 +50,9 @@ class KeyRing {
   Result<Principal> find(std::string_view key) const;
   // Whether the key of this hash is let in now.
   bool opens(const KeyHash& hash) const;
-  // Whether the key of this name is.
-  bool has(const std::string& name, const std::string& tenant) const;
+  // Whether the key that made it could make it now: it is let in, it is not a later one of the same name, and its scope is
+  // not another one.
+  bool stands_for(const Link& link) const;
   const std::vector<KeyRecord>& records() const { return records_; }
 
  private:

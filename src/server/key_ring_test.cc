@@ -39,10 +39,8 @@ TEST(KeyRingTest, AKeyEndsAtItsTime) {
   ASSERT_TRUE(ring.add({.name = "a", .tenant = "t", .hash = hash_key("k"), .expires = clock.now + 10}));
   clock.now += 9;
   EXPECT_TRUE(ring.find("k"));
-  EXPECT_TRUE(ring.has("a", "t"));
   clock.now += 1;
   EXPECT_EQ(ring.find("k").error().reason, "expired_key");
-  EXPECT_FALSE(ring.has("a", "t"));
 }
 
 TEST(KeyRingTest, ARotatedKeyOpensUntilItsGraceIsOver) {
@@ -53,6 +51,25 @@ TEST(KeyRingTest, ARotatedKeyOpensUntilItsGraceIsOver) {
   clock.now += 10;
   EXPECT_EQ(ring.find("old").error().reason, "expired_key");
   EXPECT_TRUE(ring.find("new"));
+}
+
+TEST(KeyRingTest, ALinkEndsWithWhatItsKeyCouldDo) {
+  StandingClock clock;
+  const Link link{.id = LinkId("l"), .sandbox = SandboxId("s"), .tenant = TenantId("t"), .spec = {}, .created_by = "a", .created_at = clock.now};
+  const auto stands = [&](KeyRecord record) {
+    KeyRing ring(clock);
+    EXPECT_TRUE(ring.add(std::move(record)));
+    return ring.stands_for(link);
+  };
+  EXPECT_TRUE(stands({.name = "a", .tenant = "t"}));
+  EXPECT_TRUE(stands({.name = "a", .tenant = "t", .scope = KeyScope::kUse, .only = SandboxId("s")}));
+  EXPECT_TRUE(stands({.name = "a", .tenant = "t", .since = clock.now}));
+  EXPECT_FALSE(stands({.name = "b", .tenant = "t"}));
+  EXPECT_FALSE(stands({.name = "a", .tenant = "u"}));
+  EXPECT_FALSE(stands({.name = "a", .tenant = "t", .scope = KeyScope::kRead}));
+  EXPECT_FALSE(stands({.name = "a", .tenant = "t", .scope = KeyScope::kUse, .only = SandboxId("other")}));
+  EXPECT_FALSE(stands({.name = "a", .tenant = "t", .expires = clock.now}));
+  EXPECT_FALSE(stands({.name = "a", .tenant = "t", .since = clock.now + 1})) << "made by a key of before";
 }
 
 TEST(KeyRingTest, AKeyForOneSandboxNamesIt) {

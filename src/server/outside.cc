@@ -2,6 +2,7 @@
 
 #include <boost/asio/ip/address.hpp>
 
+#include "http/text.h"
 #include "server/guards.h"
 
 namespace cay::server {
@@ -15,6 +16,17 @@ std::string_view trimmed(std::string_view text) {
 
 // The proxy that speaks to us adds its own at the end of a list.
 std::string_view last_of(std::string_view list) { return trimmed(list.substr(list.rfind(',') + 1)); }
+
+// An address of IPv6 by itself looks as if its last part were a port.
+std::string as_peer(std::string_view client) {
+  boost::system::error_code wrong;
+  const auto address = asio::ip::make_address_v6(std::string(client), wrong);
+  return wrong ? std::string(client) : "[" + address.to_string() + "]";
+}
+
+bool ends_with_host(const std::string& host, const std::string& domain) {
+  return host.size() > domain.size() && equal_hosts(host.substr(host.size() - domain.size()), domain);
+}
 
 bool is_authority(std::string_view text) {
   constexpr std::string_view kTaken = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]";
@@ -33,8 +45,10 @@ Error bad_proxy(const std::string& text) {
 
 }  // namespace
 
-Result<Outside> Outside::create(const std::string& public_url, const std::vector<std::string>& trusted_proxies) {
+Result<Outside> Outside::create(const std::string& public_url, const std::vector<std::string>& trusted_proxies,
+                                const std::string& service_domain) {
   Outside out;
+  if (!public_url.empty() && !service_domain.empty()) out.domain_ = "." + service_domain;
   if (!public_url.empty()) {
     const auto end = public_url.find("://");
     out.scheme_ = public_url.substr(0, end);
@@ -80,21 +94,31 @@ bool Outside::trusts(std::string_view peer) const {
 std::optional<http::RequestHead> Outside::seen(const http::RequestHead& head) const {
   std::string scheme = head.scheme, host = head.host, peer = head.peer;
   if ((!v4_.empty() || !v6_.empty()) && trusts(head.peer)) {
-    const auto told = [&head](std::string_view name) { return last_of(head.headers.get(name).value_or("")); };
+    // A proxy adds to the end of the list, or a line of its own behind those of the client.
+    const auto told = [&head](std::string_view name) {
+      std::string_view last;
+      for (const auto& [known, value] : head.headers.items()) {
+        if (http::equals_ignoring_case(known, name)) last = last_of(value);
+      }
+      return last;
+    };
     if (const auto proto = told("X-Forwarded-Proto"); proto == "http" || proto == "https") scheme = proto;
     if (const auto name = told("X-Forwarded-Host"); is_authority(name)) host = name;
-    if (const auto client = told("X-Forwarded-For"); is_authority(client)) peer = client;
+    if (const auto client = told("X-Forwarded-For"); is_authority(client)) peer = as_peer(client);
   }
   // Asked by its public name, it answers with its public URL, whatever stands in between.
   if (!host_.empty() && equal_hosts(host_without_port(host), host_)) {
     scheme = scheme_;
     host = authority_;
+  } else if (!domain_.empty() && ends_with_host(host_without_port(host), domain_)) {
+    scheme = scheme_;  // services are behind the same proxy
   }
   if (scheme == head.scheme && host == head.host && peer == head.peer) return std::nullopt;
   http::RequestHead out = head;
   out.scheme = std::move(scheme);
   out.host = std::move(host);
   out.peer = std::move(peer);
+  out.retold = true;
   return out;
 }
 

@@ -53,6 +53,24 @@ TEST(OutsideTest, WhatAProxyPassesOnUncheckedIsNotTaken) {
   EXPECT_EQ(seen(outside, asked), "http h 10.0.0.1:5");
 }
 
+// A proxy may add a line of its own behind the client's (HAProxy does).
+TEST(OutsideTest, TheLastLineCounts) {
+  const Outside outside = *Outside::create("", {"10.0.0.1"});
+  const auto asked = head("h", "10.0.0.1:5", {{"X-Forwarded-For", "6.6.6.6"}, {"x-forwarded-for", "1.1.1.1, 9.9.9.9"}});
+  EXPECT_EQ(seen(outside, asked), "http h 9.9.9.9");
+  EXPECT_EQ(seen(outside, head("h", "10.0.0.1:5", {{"X-Forwarded-For", "2001:DB8::1"}})), "http h [2001:db8::1]");
+}
+
+TEST(OutsideTest, ServicesHaveThePublicUrlsScheme) {
+  const Outside outside = *Outside::create("https://cay.test", {}, "box.test");
+  EXPECT_EQ(seen(outside, head("id--80.box.test", "10.0.0.1:5")), "https id--80.box.test 10.0.0.1:5");
+  EXPECT_EQ(seen(outside, head("ID--80.BOX.test:8080", "10.0.0.1:5")), "https ID--80.BOX.test:8080 10.0.0.1:5");
+  for (const char* other : {"box.test", "xbox.test", "box.test.evil.test", "localhost"}) {
+    EXPECT_EQ(seen(outside, head(other, "10.0.0.1:5")), std::string("http ") + other + " 10.0.0.1:5") << other;
+  }
+  EXPECT_EQ(seen(*Outside::create("", {}, "box.test"), head("id--80.box.test", "10.0.0.1:5")), "http id--80.box.test 10.0.0.1:5");
+}
+
 TEST(OutsideTest, NonsenseIsRefused) {
   for (const char* url : {"cay.example", "ftp://cay.example", "https://", "https://cay.example/base", "https://u@cay.example", "https://a b"}) {
     const auto made = Outside::create(url, {});

@@ -127,6 +127,47 @@ def test_a_reader_reads_and_changes_nothing(host, keys):
     assert host.cli("exec", "mine", "--", "cat", "/tmp/f").text == "text\n"
 
 
+def test_a_reader_starts_nothing(host, boxes, keys):
+    """Nor does it keep awake what runs: src/core/wake.cc."""
+    box = f"/api/v1/sandboxes/{boxes['other']}"
+    assert host.cli("stop", "other").code == 0
+    assert ask(host, "GET", f"{box}/files?path=/etc/hostname", keys["read"])[0] == 409
+    assert ask(host, "GET", f"{box}/commands", keys["read"])[0] == 200  # what is kept can be read
+    with host.http() as http:
+        assert http.get(box).json()["state"] == "stopped"
+        assert http.get(f"{box}/files", params={"path": "/etc/hostname"}).status_code == 200  # the control: a greater key wakes it
+        assert http.get(box).json()["state"] == "ready"
+
+
+def test_links_end_with_what_their_key_could_do(host, boxes):
+    def link(with_key):
+        request = urllib.request.Request(f"{host.url}/api/v1/sandboxes/{boxes['mine']}/links", method="POST", data=b'{"path": "/etc/hostname"}',
+                                         headers={"X-Api-Key": with_key, "Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)["url"]
+
+    def opens(url):
+        try:
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    before = link(key(host, "create", "maker"))
+    assert opens(before) == 200
+    kept = link(key(host, "rotate", "maker", "--grace", "1h"))
+    assert opens(before) == opens(kept) == 200
+    turned = key(host, "rotate", "maker")
+    assert opens(before) == opens(kept) == 403
+    after = link(turned)
+    key(host, "remove", "maker")
+    assert opens(after) == 403
+    for words in (["--scope", "read"], ["--sandbox", boxes["other"]], []):
+        key(host, "create", "maker", *words)
+        assert opens(after) == 403, words
+        key(host, "remove", "maker")
+
+
 def test_time_and_rotation(host):
     first = key(host, "create", "turning", "--expires", "1h")
     assert ask(host, "GET", "/api/v1/sandboxes", first)[0] == 200
@@ -135,6 +176,10 @@ def test_time_and_rotation(host):
     third = key(host, "rotate", "turning")
     assert [ask(host, "GET", "/api/v1/sandboxes", one)[0] for one in (first, second, third)] == [401, 401, 200]
     key(host, "rotate", "turning", "--expires", "0")
+    refused = subprocess.run([host.program, "key", "--data", host.data, "rotate", "turning"], capture_output=True, text=True)
+    assert refused.returncode == 125 and "--expires 30d" in refused.stderr
+    fourth = key(host, "rotate", "turning", "--expires", "1h")
+    assert ask(host, "GET", "/api/v1/sandboxes", fourth)[0] == 200
     over = key(host, "create", "over", "--expires", "0")
     assert ask(host, "GET", "/api/v1/sandboxes", over) == (401, "expired_key")
     listed = subprocess.run([host.program, "key", "--data", host.data, "list"], capture_output=True, text=True).stdout
@@ -171,10 +216,12 @@ def test_what_was_asked_is_written_down(host, keys):
 def test_a_flood_of_strangers_is_counted_not_written(host, keys):
     path = audit(host)
     before = len(path.read_text().splitlines())
-    for _ in range(300):
-        ask(host, "GET", "/api/v1/sandboxes", "cay_wrong")
+    for number in range(300):
+        path_of = ("/api/v1/sandboxes", "/healthz", "/dl/none/cayl_token", "/svc/none/1/")[number % 4]
+        ask(host, "GET", path_of, "cay_wrong")
     ask(host, "GET", "/api/v1/version", keys["read"])
     lines = [json.loads(line) for line in path.read_text().splitlines()[before:]]
-    written = sum(line.get("status") == 401 for line in lines)
+    written = sum(line.get("key") == "" for line in lines)
+    assert "cayl_token" not in path.read_text()
     unwritten = sum(line.get("refused_and_not_written", 0) for line in lines)
     assert written + unwritten == 300 and lines[-1]["key"] == "k-read", (written, unwritten)

@@ -83,7 +83,7 @@ def test_sys_shows_no_hardware_of_the_host(sandbox):
 
 def test_cgroup_paths_hold_no_ids(sandbox, daemon, http):
     """On hybrid hosts too: the groups' names hold the instance's and the sandbox's ids, and the host's services."""
-    box = http.get("/api/v1/sandboxes", params={"name": sandbox.name}).json()["items"][0]["id"]
+    box = http.get(f"/api/v1/sandboxes/{sandbox.name}").json()["id"]
     instance = (daemon.data / "instance").read_text().strip()
     outside = [path.read_text() for path in pathlib.Path("/proc").glob("[0-9]*/cgroup")]
     assert any(instance in text and box in text for text in outside)  # positive control

@@ -70,7 +70,7 @@ def haunted_commands(sandbox, http, count, *how):
     haunter.start()
     wait_until(lambda: "haunt" in sandbox.sh("cat /proc/[0-9]*/cmdline | tr '\\0' ' '").text or not haunter.is_alive(),
                "the haunter has begun", 60)
-    box = http.get("/api/v1/sandboxes", params={"name": sandbox.name}).json()["items"][0]["id"]
+    box = http.get(f"/api/v1/sandboxes/{sandbox.name}").json()["id"]
     results, seconds = [], []
     for number in range(count):
         begun = time.monotonic()

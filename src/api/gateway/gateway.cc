@@ -83,7 +83,7 @@ const http::Handler* Gateway::handler_of(const http::RequestHead& head) const {
 
 Result<core::OpenLink> Gateway::use(std::string_view token, const ServicePlace& place) const {
   CAY_TRY(auto link, cay_.links().use(token, place.sandbox, place.port));
-  if (!config_.key_lives(link.link.created_by, link.link.tenant)) {
+  if (!config_.key_lives(link.link)) {
     return Error{Code::kUnauthenticated, "unknown_link", "the key that made this link is no longer let in", 0};
   }
   return link;

@@ -16,7 +16,7 @@ struct GatewayConfig {
   ServiceNames names;
   // Whether a text is one of Cay's API keys, and whether a key of that name is still let in: links end with it.
   std::function<bool(std::string_view key)> is_key;
-  std::function<bool(const std::string& key_name, const TenantId& tenant)> key_lives;
+  std::function<bool(const Link& link)> key_lives;
 };
 
 class Gateway {

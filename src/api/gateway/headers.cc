@@ -10,6 +10,12 @@ namespace {
 
 using http::equals_ignoring_case;
 
+// "127.0.0.1:51234", "::1:51234", or as a proxy names it, "127.0.0.1" or "[::1]": the address.
+std::string host_of_peer(const std::string& peer) {
+  if (peer.starts_with('[')) return peer.substr(1, peer.find(']') - 1);
+  return peer.substr(0, peer.rfind(':'));
+}
+
 constexpr std::string_view kPlainCookie = "cay_service";
 constexpr std::string_view kSecureCookie = "__Host-cay_service";
 
@@ -137,7 +143,7 @@ http::Headers request_headers(const http::RequestHead& head, ServiceForm form, c
       if (auto cookies = other_cookies(value); !cookies.empty()) out.add(name, std::move(cookies));
     }
   }
-  out.add("X-Forwarded-For", head.peer.substr(0, head.peer.rfind(':')));
+  out.add("X-Forwarded-For", host_of_peer(head.peer));
   out.add("X-Forwarded-Proto", head.scheme);
   out.add("X-Forwarded-Host", head.host);
   if (form == ServiceForm::kPath) out.add("X-Forwarded-Prefix", path_prefix(place));

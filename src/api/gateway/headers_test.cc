@@ -50,6 +50,10 @@ TEST_F(GatewayHeadersTest, ClaimsOfTheClientAreNotPassedOn) {
   head.peer = "10.1.1.1:99";
   const auto out = request_headers(head, ServiceForm::kPath, place, [](std::string_view) { return false; });
   EXPECT_EQ(out.get("X-Forwarded-For"), "10.1.1.1");
+  for (const auto& [peer, address] : {std::pair("2001:db8::1:99", "2001:db8::1"), {"[2001:db8::1]", "2001:db8::1"}, {"9.9.9.9", "9.9.9.9"}}) {
+    head.peer = peer;
+    EXPECT_EQ(request_headers(head, ServiceForm::kPath, place, [](std::string_view) { return false; }).get("X-Forwarded-For"), address);
+  }
   EXPECT_EQ(out.get("X-Forwarded-Proto"), "https");
   EXPECT_EQ(out.get("X-Forwarded-Host"), "h:1");
   EXPECT_EQ(out.get("X-Forwarded-Prefix"), "/svc/0b0e5b1c-7c2e-4c39-9d8f-1f2a3b4c5d6e/80");

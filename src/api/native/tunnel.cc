@@ -178,7 +178,7 @@ std::string_view plain(std::string_view address) {
 // client names the address that it speaks from, and it has to be the one that is seen here.
 Result<void> check_direct(const http::RequestHead& head) {
   const auto from = head.headers.get("Cay-Tunnel-From");
-  if (head.scheme == "http" && from && !from->empty() && plain(*from) == plain(head.peer)) return {};
+  if (!head.retold && head.scheme == "http" && from && !from->empty() && plain(*from) == plain(head.peer)) return {};
   return invalid("tunnel_not_direct", "a tunnel without frames needs a direct connection without TLS, whose own address is sent as "
                                       "Cay-Tunnel-From: connect with a WebSocket instead");
 }
