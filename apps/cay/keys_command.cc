@@ -117,7 +117,7 @@ int rotate(const std::string& dir, const std::string& name, const std::string& g
   std::optional<Error> refused;
   const auto changed = book->change(name, [&](server::KeyRecord& record) {
     if (!record.lives(system_clock().wall()) && !*over) {
-      refused = Error{Code::kInvalidArgument, "expired_key", "the time of '" + name + "' is over, and a new key would end with it: say --expires, as --expires 30d", 0};
+      refused = Error{Code::kInvalidArgument, "key_is_over", "the time of '" + name + "' is over, and a new key would end with it: say --expires, as --expires 30d", 0};
       return true;
     }
     record.older.reset();

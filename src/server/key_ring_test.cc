@@ -55,7 +55,11 @@ TEST(KeyRingTest, ARotatedKeyOpensUntilItsGraceIsOver) {
 
 TEST(KeyRingTest, ALinkEndsWithWhatItsKeyCouldDo) {
   StandingClock clock;
-  const Link link{.id = LinkId("l"), .sandbox = SandboxId("s"), .tenant = TenantId("t"), .spec = {}, .created_by = "a", .created_at = clock.now};
+  Link link;
+  link.sandbox = SandboxId("s");
+  link.tenant = TenantId("t");
+  link.created_by = "a";
+  link.created_at = clock.now;
   const auto stands = [&](KeyRecord record) {
     KeyRing ring(clock);
     EXPECT_TRUE(ring.add(std::move(record)));
