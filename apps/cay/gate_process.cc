@@ -77,7 +77,11 @@ bool wait_for(pid_t worker, int signals, UniqueFd asks, int& code) {
   for (;;) {
     pollfd waits[2] = {{signals, POLLIN, 0}, {asks.get(), POLLIN, 0}};
     if (::poll(waits, 2, -1) < 0) continue;
-    if (waits[1].revents != 0 && !gate::answer_dial(asks.get(), kDirectory)) asks = UniqueFd();  // its end follows
+    if (waits[1].revents != 0 && !gate::answer_dial(asks.get(), kDirectory)) {
+      // It ends, or would go on without reaching another keeper: then another one is to begin. What it ended with by itself stays.
+      ::kill(worker, SIGKILL);
+      asks = UniqueFd();
+    }
     signalfd_siginfo told{};
     if (waits[0].revents == 0 || ::read(signals, &told, sizeof told) != static_cast<ssize_t>(sizeof told)) continue;
     const int signal = static_cast<int>(told.ssi_signo);
@@ -231,6 +235,7 @@ int run_gate_guardian(gate::Life life) {
       ::_exit(gate::run_gate({*settings, kDirectory, life, dialling->theirs.release()}));
     }
     dialling->theirs = UniqueFd();
+    ::fcntl(dialling->ours.get(), F_SETFL, O_NONBLOCK);  // a worker that takes no answers must not hold us up
     int code = 0;
     if (!wait_for(worker, news.get(), std::move(dialling->ours), code)) return code;
     const bool healthy = std::chrono::steady_clock::now() - born > kHealthyLife;

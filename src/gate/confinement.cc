@@ -1,6 +1,7 @@
 #include "gate/confinement.h"
 
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -23,6 +24,7 @@ namespace cay::gate {
 namespace {
 
 constexpr std::uint32_t kTypeOfSocket = 0xf;  // the rest are SOCK_CLOEXEC and SOCK_NONBLOCK
+static_assert(sizeof(sockaddr_nl) < sizeof(sockaddr_in) && sizeof(sockaddr_nl) < sizeof(sockaddr_in6));
 constexpr std::uint32_t kNameMemory = 0x53564d41;  // PR_SET_VMA, which some headers lack
 
 // Everything else is ENOSYS: no program is started, no process made, looked into or signalled, nothing mounted, listened on,
@@ -44,20 +46,32 @@ constexpr auto kCalls = std::to_array<os::AllowedCall>({
     {SYS_lseek},
     {SYS_close},
     {SYS_pipe2},
-    {SYS_fcntl},
+    // Not the others: who owns a descriptor's signals (F_SETOWN, F_SETSIG, O_ASYNC) can have any of them sent to anybody of the same user.
+    {SYS_fcntl, {{{1, F_GETFD}}}},
+    {SYS_fcntl, {{{1, F_SETFD}}}},
+    {SYS_fcntl, {{{1, F_GETFL}}}},  // the C library looks at a directory's before it reads it
+    {SYS_fcntl, {{{1, F_SETFL}, {2, 0, O_ASYNC}}}},
+    {SYS_fcntl, {{{1, F_DUPFD_CLOEXEC}}}},
+    {SYS_fcntl, {{{1, F_SETPIPE_SZ}}}},
     {SYS_dup},
     {SYS_ioctl, {{{1, FIONBIO}}}},
     {SYS_ioctl, {{{1, FIONREAD}}}},
     {SYS_ioctl, {{{1, TIOCOUTQ}}}},  // SIOCOUTQ
     // sockets
     {SYS_accept4},
-    {SYS_socket, {{{0, AF_INET}, {1, SOCK_STREAM, kTypeOfSocket}}}},
-    {SYS_socket, {{{0, AF_INET}, {1, SOCK_DGRAM, kTypeOfSocket}}}},
-    {SYS_socket, {{{0, AF_INET6}, {1, SOCK_STREAM, kTypeOfSocket}}}},
-    {SYS_socket, {{{0, AF_INET6}, {1, SOCK_DGRAM, kTypeOfSocket}}}},
+    // TCP and UDP, by their number or as their type's own (0): the kernel has others of the same types (MPTCP, SCTP, SMC, ICMP, L2TP).
+    {SYS_socket, {{{0, AF_INET}, {1, SOCK_STREAM, kTypeOfSocket}, {2, 0}}}},
+    {SYS_socket, {{{0, AF_INET}, {1, SOCK_STREAM, kTypeOfSocket}, {2, IPPROTO_TCP}}}},
+    {SYS_socket, {{{0, AF_INET}, {1, SOCK_DGRAM, kTypeOfSocket}, {2, 0}}}},
+    {SYS_socket, {{{0, AF_INET}, {1, SOCK_DGRAM, kTypeOfSocket}, {2, IPPROTO_UDP}}}},
+    {SYS_socket, {{{0, AF_INET6}, {1, SOCK_STREAM, kTypeOfSocket}, {2, 0}}}},
+    {SYS_socket, {{{0, AF_INET6}, {1, SOCK_STREAM, kTypeOfSocket}, {2, IPPROTO_TCP}}}},
+    {SYS_socket, {{{0, AF_INET6}, {1, SOCK_DGRAM, kTypeOfSocket}, {2, 0}}}},
+    {SYS_socket, {{{0, AF_INET6}, {1, SOCK_DGRAM, kTypeOfSocket}, {2, IPPROTO_UDP}}}},
     {SYS_socket, {{{0, AF_NETLINK}, {2, 0}}}},  // routes: which address is the host's own
     {SYS_connect},
-    {SYS_bind},  // of netlink sockets, by the C library; nothing can listen
+    // Of netlink sockets, by the C library. TCP and UDP refuse an address as short as that: none of their ports can be chosen.
+    {SYS_bind, {{{2, sizeof(sockaddr_nl)}}}},
     {SYS_shutdown},
     {SYS_getsockopt},
     {SYS_setsockopt, {{{1, SOL_SOCKET}}}},
@@ -107,7 +121,7 @@ constexpr auto kCalls = std::to_array<os::AllowedCall>({
     {SYS_sched_getaffinity},
     {SYS_sched_getparam},
     {SYS_sched_getscheduler},
-    {SYS_prlimit64, {{{0, 0}, {2, 0}}}},  // its own are asked for, none is set
+    {SYS_prlimit64, {{{0, 0}, os::null_pointer(2)}}},  // its own are asked for, none is set
     {SYS_prctl, {{{0, PR_SET_NAME}}}},
     {SYS_prctl, {{{0, kNameMemory}}}},
     {SYS_rt_sigaction},

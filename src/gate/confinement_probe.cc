@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
@@ -32,6 +33,44 @@ void told(const char* name, bool ok) {
 }
 
 bool opens(const std::string& path, int flags) { return static_cast<bool>(UniqueFd(::open(path.c_str(), flags | O_CLOEXEC, 0600))); }
+
+// What a descriptor has sent when it can be read from is chosen by its owner; signal 0 would not do: it stands for SIGIO.
+bool signals_by_descriptor(pid_t process) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  const UniqueFd from(ends[0]);
+  const UniqueFd to(ends[1]);
+  return ::fcntl(from.get(), F_SETOWN, process) == 0 && ::fcntl(from.get(), F_SETSIG, SIGCONT) == 0 &&
+         ::fcntl(from.get(), F_SETFL, O_ASYNC) == 0 && ::write(to.get(), "x", 1) == 1;
+}
+
+// Sets what is so already, by a pointer of which the low word is 0.
+bool sets_limits() {
+  constexpr std::uintptr_t kAt = std::uintptr_t{1} << 45;
+  void* const page = ::mmap(reinterpret_cast<void*>(kAt), sizeof(rlimit), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (page == MAP_FAILED) return false;
+  auto* const limit = static_cast<rlimit*>(page);
+  return ::getrlimit(RLIMIT_CORE, limit) == 0 && ::syscall(SYS_prlimit64, 0, RLIMIT_CORE, limit, nullptr) == 0;
+}
+
+template <class Address>
+bool binds(int type, const Address& address, int family) {
+  const UniqueFd at(::socket(family, type | SOCK_CLOEXEC, 0));
+  return at && ::bind(at.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+bool binds_port(int type) {
+  sockaddr_in loopback{};  // any port of it
+  loopback.sin_family = AF_INET;
+  loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return binds(type, loopback, AF_INET);
+}
+
+bool asks_routes() {
+  sockaddr_nl kernel{};
+  kernel.nl_family = AF_NETLINK;
+  return binds(SOCK_RAW, kernel, AF_NETLINK);
+}
 
 bool has_socket(int family, int type, int protocol) { return static_cast<bool>(UniqueFd(::socket(family, type | SOCK_CLOEXEC, protocol))); }
 
@@ -80,7 +119,9 @@ Result<void> probe_confinement(const std::string& data, pid_t process, bool conf
   told("process-vm-readv", reads_memory_of(process));
   told("pidfd-getfd", takes_descriptor_of(process));
   told("signal", ::kill(process, 0) == 0);
+  told("signal-by-descriptor", signals_by_descriptor(process));
   told("limit", ::prlimit(process, RLIMIT_NOFILE, nullptr, nullptr) == 0);
+  told("own-limit", sets_limits());
   told("fork", forks());
   char* const none[] = {nullptr};
   told("execve", ::execve("/nonexistent/program", none, none) == 0 || errno == ENOENT);
@@ -91,12 +132,19 @@ Result<void> probe_confinement(const std::string& data, pid_t process, bool conf
   told("socket-netlink-diagnosis", has_socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG));
   told("socket-packet", has_socket(AF_PACKET, SOCK_RAW, 0) || errno == EPERM);  // as one who may not: it was let through
   told("socket-raw", has_socket(AF_INET, SOCK_RAW, IPPROTO_ICMP) || errno == EPERM);
+  // Not every kernel has these protocols: without them the answer is of one that was let through.
+  told("socket-mptcp", has_socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP) || errno == EPROTONOSUPPORT || errno == ENOPROTOOPT);
+  told("socket-sctp", has_socket(AF_INET6, SOCK_STREAM, IPPROTO_SCTP) || errno == EPROTONOSUPPORT || errno == EAFNOSUPPORT);
+  told("socket-ping", has_socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP) || errno == EACCES);
+  told("bind-tcp", binds_port(SOCK_STREAM));
+  told("bind-udp", binds_port(SOCK_DGRAM));
   told("listen", listens());
   told("memory-file", static_cast<bool>(UniqueFd(::memfd_create("probe", MFD_CLOEXEC))));
   // What it must still be able to do.
   told("may-open-hosts", opens("/etc/hosts", O_RDONLY));
   told("may-connect", has_socket(AF_INET6, SOCK_STREAM, IPPROTO_TCP) || errno == EAFNOSUPPORT);
-  told("may-ask-routes", has_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+  told("may-ask-names", has_socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0));
+  told("may-ask-routes", asks_routes());
   const UniqueFd own(::openat(directory.get(), "probe.tmp", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   told("may-write-decisions", own && ::renameat(directory.get(), "probe.tmp", directory.get(), "probe.new") == 0);
   ::unlinkat(directory.get(), "probe.new", 0);

@@ -32,7 +32,6 @@ namespace {
 constexpr const char* kControl = "gate.sock";
 constexpr const char* kConfinement = "landlock";  // its version, or 0: for `cay doctor`
 constexpr std::string_view kSuffix = ".sock";
-constexpr std::size_t kIdLength = 36;
 constexpr Millis kRetry{2};         // between a socket's name and its listening
 constexpr int kRetries = 500;
 constexpr Millis kLendLimit{5'000};
@@ -108,8 +107,9 @@ class Gate {
 
  private:
   void consider(const std::string& name) {
-    if (name.size() != kIdLength + kSuffix.size() || !name.ends_with(kSuffix)) return;
-    const std::string id = name.substr(0, kIdLength);
+    if (!name.ends_with(kSuffix)) return;
+    const std::string id = name.substr(0, name.size() - kSuffix.size());
+    if (!is_sandbox_id(id)) return;  // asking for it would be our end
     if (!attended_.insert(id).second) return;
     children_.spawn(attend(id));
   }

@@ -14,14 +14,15 @@ namespace cay::gate {
 namespace {
 
 constexpr std::size_t kIdLength = 36;
-constexpr timeval kAnswerLimit{5, 0};
-
-// It may come from a gate that was taken over: no path is made of anything else.
-bool is_id(const std::string& text) {
-  return text.size() == kIdLength && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-'; });
-}
+// The gate's one loop waits meanwhile, and so does what it moves for all sandboxes. Who answers does nothing else and never waits itself,
+// so it is a matter of microseconds unless it was stopped or the host is out of breath; then the loop goes on, and this is asked again.
+constexpr timeval kAnswerLimit{0, 250'000};
 
 }  // namespace
+
+bool is_sandbox_id(std::string_view text) {
+  return text.size() == kIdLength && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-'; });
+}
 
 Result<UniqueFd> KeeperDialer::dial(const std::string& sandbox_id) const {
   ::setsockopt(asks_.get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerLimit, sizeof kAnswerLimit);
@@ -39,9 +40,10 @@ Result<UniqueFd> KeeperDialer::dial(const std::string& sandbox_id) const {
 
 bool answer_dial(int asks, int gate_directory) {
   const auto asked = os::receive_message(asks);
+  if (!asked && asked.error().code == Code::kNotReady) return true;
   if (!asked || asked->bytes.empty()) return false;
   const std::string& id = asked->bytes;
-  if (!is_id(id)) return false;
+  if (!is_sandbox_id(id)) return false;  // it may come from a gate that was taken over
   const auto fd = os::connect_unix("/proc/self/fd/" + std::to_string(gate_directory) + "/" + id + ".sock", SOCK_NONBLOCK);
   if (fd) return os::send_message(asks, id, {fd->get()}).has_value();
   return os::send_message(asks, id + std::to_string(fd.error().os_errno)).has_value();

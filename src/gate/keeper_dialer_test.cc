@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <thread>
 
 #include "os/file.h"
@@ -44,6 +45,36 @@ TEST(KeeperDialerTest, ConnectsToKeepersByTheirIdAndToNothingElse) {
   answering.join();
   EXPECT_FALSE(went_on);
   EXPECT_TRUE(os::remove_tree(AT_FDCWD, name));
+}
+
+// The loop that asks moves what all sandboxes send: it does not wait for one that says nothing.
+TEST(KeeperDialerTest, WhoDoesNotAnswerIsNotWaitedForAndMayAnswerLate) {
+  const std::string id = "01234567-89ab-4def-8123-456789abcdef";
+  auto pair = os::socket_pair();
+  ASSERT_TRUE(pair);
+  const KeeperDialer dialer(std::move(pair->theirs));
+  const auto begun = std::chrono::steady_clock::now();
+  const auto silence = dialer.dial(id);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(3));
+  ASSERT_FALSE(silence);
+  EXPECT_EQ(silence.error().os_errno, EAGAIN) << "who asked asks again";
+  ASSERT_TRUE(os::send_message(pair->ours.get(), id, {pair->ours.get()}));
+  EXPECT_TRUE(dialer.dial(id));
+}
+
+// A gate that was taken over and takes no answers must not keep the one that starts it from its signals.
+TEST(KeeperDialerTest, WhoTakesNoAnswersIsGivenUp) {
+  auto pair = os::socket_pair();
+  ASSERT_TRUE(pair);
+  ASSERT_EQ(::fcntl(pair->ours.get(), F_SETFL, O_NONBLOCK), 0);
+  const UniqueFd nowhere(::open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  EXPECT_TRUE(answer_dial(pair->ours.get(), nowhere.get())) << "nothing was asked";
+  bool given_up = false;
+  for (int i = 0; i < 100'000 && !given_up; ++i) {
+    ASSERT_TRUE(os::send_message(pair->theirs.get(), "01234567-89ab-4def-8123-456789abcdef"));
+    given_up = !answer_dial(pair->ours.get(), nowhere.get());
+  }
+  EXPECT_TRUE(given_up);
 }
 
 }  // namespace

@@ -1,14 +1,17 @@
 """What a gate that somebody else has taken over could do on this host: nothing but what its work needs. `cay gate --probe PID` tries it from within the
 gate's own confinement, as the user that daemon and gate of one's own share; with --unconfined it is the control."""
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
 import shutil
+import socket
+import stat
 import subprocess
 
 import pytest
-from harness import CAY, new_daemon
+from harness import CAY, new_daemon, wait_until
 from test_gate import serving_pid
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root, to be somebody else")
@@ -17,13 +20,13 @@ UID = 61237
 TARGET = ["sh", "-c", "echo up; read line"]  # a process of the same user
 LOOKS = {"ptrace", "process-vm-readv", "pidfd-getfd"}
 BY_CALLS = {"ptrace", "process-vm-readv", "pidfd-getfd", "signal", "limit", "fork", "execve", "mode", "mount", "namespace", "socket-unix",
-            "socket-netlink-diagnosis", "socket-packet", "socket-raw", "listen", "memory-file"}
+            "socket-netlink-diagnosis", "socket-packet", "socket-raw", "socket-mptcp", "socket-sctp", "socket-ping", "bind-tcp", "bind-udp",
+            "signal-by-descriptor", "own-limit", "listen", "memory-file"}
 BY_FILES = {"open-store", "open-environment", "open-data", "write-data"}
-KEPT = {"may-open-hosts", "may-connect", "may-ask-routes", "may-write-decisions"}
+KEPT = {"may-open-hosts", "may-connect", "may-ask-names", "may-ask-routes", "may-write-decisions"}
 
 
 def landlock():
-    import ctypes
     return max(ctypes.CDLL(None).syscall(444, None, 0, 1), 0)
 
 
@@ -82,3 +85,46 @@ def test_the_part_that_serves_is_behind_it_and_doctor_says_so():
         assert "CapBnd:\t0000000000000000\n" in lines and "Seccomp:\t2\n" in lines, lines
     finally:
         root.close()
+
+
+def asking_end(pid):
+    """A copy of what the part that serves asks for keepers with: root takes it out of that process."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    handle = os.pidfd_open(pid)
+    try:
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            fd = libc.syscall(438, handle, int(number), 0)  # pidfd_getfd
+            if fd < 0:
+                continue
+            if stat.S_ISSOCK(os.fstat(fd).st_mode):
+                found = socket.socket(fileno=fd)
+                if (found.family, found.type & 0xf) == (socket.AF_UNIX, socket.SOCK_SEQPACKET):
+                    return found
+                found.close()
+            else:
+                os.close(fd)
+    finally:
+        os.close(handle)
+    raise AssertionError("it has none")
+
+
+def served_from_now_on(daemon, name):
+    """The gate writes ID.net when it begins with a sandbox: which takes a connection to its keeper."""
+    made = daemon.cli("create", "--json", "--name", name, "--policy", "packages")
+    assert made.code == 0, made
+    told = daemon.data / "gate" / f"{json.loads(made.text)['id']}.net"
+    wait_until(told.exists, f"the gate begins with {name}", 30)
+
+
+def test_a_gate_that_is_connected_to_keepers_no_more_is_started_again():
+    with own_gate() as daemon:
+        served_from_now_on(daemon, "before")
+        first = serving_pid(daemon)
+        # A name that is no sandbox's is not asked for at all.
+        (daemon.data / "gate" / f"{'z' * 36}.sock").touch()
+        served_from_now_on(daemon, "beside")
+        assert serving_pid(daemon) == first
+        with asking_end(first) as asks:
+            asks.send(b"../gate")
+        wait_until(lambda: serving_pid(daemon) not in (None, first), "another one serves", 30)
+        served_from_now_on(daemon, "after")

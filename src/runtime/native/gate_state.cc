@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "base/unique_fd.h"
 #include "os/unix_socket.h"
@@ -37,15 +38,22 @@ std::string confinement_of(const std::string& data) {
   return ", behind a filter of system calls and Landlock (ABI " + std::to_string(abi) + ")";
 }
 
+// Why it does not answer, if it does not. A full backlog (EAGAIN) is that of one who listens, and has many at once.
+std::optional<std::string> why_silent(const std::string& data) {
+  const auto fd = os::connect_unix(data + "/gate/gate.sock", SOCK_NONBLOCK);
+  if (fd || fd.error().os_errno == EAGAIN) return std::nullopt;
+  return fd.error().os_errno != 0 ? std::strerror(fd.error().os_errno) : fd.error().message;
+}
+
 }  // namespace
 
 std::string gate_goes_by(const std::string& data) { return read_its(data + "/gate/lock"); }
 
-bool gate_serves(const std::string& data) { return os::connect_unix(data + "/gate/gate.sock", SOCK_NONBLOCK).has_value(); }
+bool gate_serves(const std::string& data) { return !why_silent(data); }
 
 core::Feature gate_feature(const std::string& data, const std::string& wanted) {
-  if (const auto fd = os::connect_unix(data + "/gate/gate.sock", SOCK_NONBLOCK); !fd) {
-    return {"gate", false, std::string("does not answer (") + std::strerror(fd.error().os_errno) + ")", "what sandboxes send out waits for it",
+  if (const auto why = why_silent(data)) {
+    return {"gate", false, "does not answer (" + *why + ")", "what sandboxes send out waits for it",
             "see " + data + "/gate.log; cay serve starts it, or the unit cay-gate"};
   }
   const std::string told = gate_goes_by(data);
