@@ -88,7 +88,7 @@ class GatewayTest : public testing::ApiTest {
   GatewayTest() {
     GatewayConfig config;
     config.is_key = [](std::string_view key) { return key == "cay_k"; };
-    config.key_lives = [this](const Link& link) { return link.created_by != dead_key; };
+    config.key_lives = [this](const Link& one) { return one.created_by != dead_key; };
     gateway = std::make_unique<Gateway>(loop.get_executor(), *cay, std::move(config));
     gateway->add_routes(router);
     SandboxSpec spec;
