@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 
 
-def _processes(instance):
+def processes_of(instance):
     """Pids of this instance's processes: in its cgroups, or its launcher. Other people's come and go meanwhile."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -45,7 +45,7 @@ def _loops(data):
 def launchers_of(instance):
     """Pids of this instance's launcher: its mount namespace is where the store is, and what it holds open lives on."""
     found = []
-    for pid in _processes(instance):
+    for pid in processes_of(instance):
         try:
             words = (pathlib.Path("/proc") / pid / "cmdline").read_bytes()
         except OSError:
@@ -126,7 +126,7 @@ def census(daemon):
     tables = [row[0] for row in db.execute("select name from sqlite_master where type='table' and name not like 'sqlite%'")]
     rows = {table: db.execute(f"select count(*) from {table}").fetchone()[0] for table in tables if table not in REMEMBERED}
     db.close()
-    pids, launchers = _processes(instance), launchers_of(instance)
+    pids, launchers = processes_of(instance), launchers_of(instance)
     return {
         "processes": len(pids),
         "cgroups": _cgroups(instance),

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from census import processes_of
 from harness import CAY, keeper_of, kill_keeper, needs_root, wait_until
 from inside import Sandbox
 
@@ -287,10 +288,11 @@ def test_the_daemon_killed_in_the_middle_loses_nothing(own_daemon):
     assert "life" in [one["kind"] for one in items]
 
 
-def bpf_holders():
-    """Who holds BPF links and maps now: (pid, kind) -> how many."""
+def bpf_holders(daemon):
+    """Which of its processes hold BPF links and maps now: (pid, kind) -> how many. Other daemons' come and go beside it."""
     found = collections.Counter()
-    for info in pathlib.Path("/proc").glob("[0-9]*/fdinfo/*"):
+    own = processes_of((daemon.data / "instance").read_text().strip())
+    for info in (file for pid in own for file in pathlib.Path(f"/proc/{pid}/fdinfo").glob("*")):
         try:
             text = info.read_text()
         except OSError:
@@ -324,8 +326,8 @@ def test_a_keeper_that_was_killed_is_told_by_the_next_life(daemon):
 
 def test_nothing_is_attached_without_it_and_nothing_is_left(own_daemon):
     daemon = own_daemon()
-    before = bpf_holders()
-    new = lambda: bpf_holders() - before
+    before = bpf_holders(daemon)
+    new = lambda: bpf_holders(daemon) - before
 
     def keeper(sandbox):
         with daemon.http() as http:
@@ -335,7 +337,7 @@ def test_nothing_is_attached_without_it_and_nothing_is_left(own_daemon):
     with_plain.run("/bin/true")
     # Each keeper holds what names the victims of the memory killer: one program that runs for each of these.
     assert new() == {(keeper(with_plain), kind): 1 for kind in ("link_id:", "map_id:", "prog_tag:")}, "without the option there is no other"
-    before = bpf_holders()
+    before = bpf_holders(daemon)
     box = Sandbox(daemon, "--record-programs")
     assert new()[(keeper(box), "link_id:")] == 1 + 3, "positive control: the keeper holds the tracepoints"
     box.close()
