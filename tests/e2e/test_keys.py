@@ -10,6 +10,7 @@ import urllib.request
 import pytest
 
 from documented import DOCUMENT
+from harness import wait_until
 
 SCOPES = ("admin", "create", "read", "use")
 TOO_SMALL = "scope_too_small"
@@ -22,6 +23,11 @@ def host(daemon):
 
 def audit(daemon):
     return daemon.data / "audit.log"
+
+
+def last_line_is(daemon, target):
+    """A line is written just after its answer was sent."""
+    wait_until(lambda: json.loads(audit(daemon).read_text().splitlines()[-1]).get("target") == target, "the last request is written down")
 
 
 def key(daemon, *words):
@@ -204,6 +210,7 @@ def test_what_was_asked_is_written_down(host, keys):
     ask(host, "GET", "/api/v1/sandboxes", "cay_wrong")
     assert ask(host, "GET", "/metrics?token=secret-in-query", keys["read"])[0] == 200
     path = audit(host)
+    last_line_is(host, "/metrics")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     text = path.read_text()
     lines = [json.loads(line) for line in text.splitlines()]
@@ -220,6 +227,7 @@ def test_a_flood_of_strangers_is_counted_not_written(host, keys):
         path_of = ("/api/v1/sandboxes", "/healthz", "/dl/none/cayl_token", "/svc/none/1/")[number % 4]
         ask(host, "GET", path_of, "cay_wrong")
     ask(host, "GET", "/api/v1/version", keys["read"])
+    last_line_is(host, "/api/v1/version")
     lines = [json.loads(line) for line in path.read_text().splitlines()[before:]]
     written = sum(line.get("key") == "" for line in lines)
     assert "cayl_token" not in path.read_text()
