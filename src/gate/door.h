@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "async/scope.h"
+#include "base/token_bucket.h"
 #include "gate/counted.h"
 #include "gate/decisions.h"
 #include "gate/names.h"
 #include "gate/policy.h"
 #include "gate/pump.h"
-#include "gate/rate_limit.h"
 #include "gate/resolver.h"
 #include "gate/socket_memory.h"
 #include "gate/sockets.h"
@@ -126,7 +126,7 @@ class Door {
   std::size_t connections_ = 0;
   std::uint64_t held_ = 0;  // of the sockets' memory
   std::optional<Buffers> listening_;  // what the listeners have
-  RateLimit new_ones_{kMostConnections, kNewPerSecond};
+  TokenBucket new_ones_{kMostConnections, kNewPerSecond};
   std::size_t questions_ = 0;
 };
 

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "gate/rate_limit.h"
 
 namespace cay::gate {
 namespace {
@@ -54,19 +53,6 @@ TEST(SocketMemoryTest, AHostThatLetsBuffersGrowFarIsAskedForLessOrGivesFewerWide
   const Got few = take_all(cannot, 0, 1);
   EXPECT_LE(few.wide, 5U);
   EXPECT_LE(few.held, cannot.each());
-}
-
-TEST(RateLimitTest, SoManyAtOnceAndThenSoManyASecond) {
-  RateLimit limit(10, 5);
-  auto now = RateLimit::Time{} + std::chrono::hours(1);
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(limit.take(now));
-  EXPECT_FALSE(limit.take(now));
-  now += std::chrono::seconds(1);
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(limit.take(now)) << i;
-  EXPECT_FALSE(limit.take(now));
-  now += std::chrono::hours(1);
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(limit.take(now)) << i;
-  EXPECT_FALSE(limit.take(now)) << "nothing is saved up beyond the first";
 }
 
 }  // namespace

@@ -9,10 +9,7 @@
 
 namespace cay::launcher {
 
-Error bpf_error(int err, std::string_view step) {
-  const int number = err < 0 ? -err : err;
-  return Error{Code::kUnsupported, "programs_unsupported", std::string(step) + ": " + std::strerror(number), number};
-}
+namespace {
 
 Result<BpfObject> open_bpf_object(std::string_view blob) {
   libbpf_set_print(nullptr);  // the error is all that is to be said
@@ -38,6 +35,21 @@ Result<void> tell_namespace(bpf_object* object) {
     return {};
   }
   return bpf_error(EINVAL, "tell the pid namespace");
+}
+
+}  // namespace
+
+Error bpf_error(int err, std::string_view step) {
+  const int number = err < 0 ? -err : err;
+  return Error{Code::kUnsupported, "programs_unsupported", std::string(step) + ": " + std::strerror(number), number};
+}
+
+Result<BpfObject> load_bpf_object(std::string_view blob) {
+  CAY_TRY(BpfObject object, open_bpf_object(blob));
+  CAY_CHECK(tell_namespace(object.get()));
+  const int loaded = bpf_object__load(object.get());
+  if (loaded != 0) return bpf_error(loaded, "load the kernel part");
+  return object;
 }
 
 Result<UniqueFd> keep_descriptor(int fd, std::string_view what) {

@@ -1,5 +1,5 @@
-// What the launcher's kernel parts have in common: opening one that is carried inside, telling it our pid namespace,
-// attaching its programs. Loading reads the kernel's type information, which takes tens of milliseconds and as many
+// What the launcher's kernel parts have in common: loading one that is carried inside, telling it our pid
+// namespace, attaching its programs. Loading reads the kernel's type information, which takes tens of milliseconds and as many
 // megabytes: all of it is for a forked child that hands the descriptors on.
 #pragma once
 #include <bpf/libbpf.h>
@@ -20,9 +20,8 @@ using BpfObject = std::unique_ptr<bpf_object, CloseBpfObject>;
 // What a step of loading answered. kUnsupported (programs_unsupported): "STEP: ERRNO".
 Error bpf_error(int err, std::string_view step);
 
-Result<BpfObject> open_bpf_object(std::string_view blob);
-// Its constant `outer_namespace` (its only one): a sandbox's pid namespace is a child of ours.
-Result<void> tell_namespace(bpf_object* object);
+// In the kernel, not attached yet; its constant `outer_namespace` (its only one) is our pid namespace: a sandbox's is its child.
+Result<BpfObject> load_bpf_object(std::string_view blob);
 // A descriptor that outlives the object it is of.
 Result<UniqueFd> keep_descriptor(int fd, std::string_view what);
 // Attached as long as one process holds the descriptor.

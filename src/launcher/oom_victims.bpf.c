@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "launcher/kernel_pid.bpf.h"
 #include "wire/oom_victims.h"
 
 /* As in programs.bpf.c: this file may also be used under the GNU General Public License, version 2. */
@@ -21,23 +22,6 @@ char cay_license[] SEC("license") = "GPL";
 
 /* Of the kernel's structures, what is read here; libbpf puts in the offsets of the kernel that runs. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct ns_common {
-  unsigned int inum;
-};
-struct pid_namespace {
-  struct ns_common ns;
-};
-struct upid {
-  int nr;
-  struct pid_namespace *ns;
-};
-struct pid {
-  unsigned int level;
-  struct upid numbers[1];
-};
-typedef struct {
-  int counter;
-} atomic_t;
 typedef struct {
   long long counter;
 } atomic64_t;
@@ -76,9 +60,6 @@ struct task_struct {
 /* Their values are the running kernel's too. */
 enum cgroup_subsys_id { memory_cgrp_id = 4 };
 enum memcg_memory_event { MEMCG_OOM_KILL = 4 };
-
-/* The launcher's own pid namespace. */
-const volatile unsigned int outer_namespace = 0;
 
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);

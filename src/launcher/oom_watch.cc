@@ -29,10 +29,7 @@ struct Part {
 };
 
 Result<Part> load() {
-  CAY_TRY(const BpfObject object, open_bpf_object({cay_oom_victims_blob, cay_oom_victims_blob_end}));
-  CAY_CHECK(tell_namespace(object.get()));
-  const int loaded = bpf_object__load(object.get());
-  if (loaded != 0) return bpf_error(loaded, "load the kernel part");
+  CAY_TRY(const BpfObject object, load_bpf_object({cay_oom_victims_blob, cay_oom_victims_blob_end}));
   Part part;
   CAY_TRY(part.victims, keep_descriptor(bpf_object__find_map_fd_by_name(object.get(), "cay_victims"), "a map"));
   // Only the kernel part writes from here on, whoever holds a descriptor.

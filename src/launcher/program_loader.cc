@@ -14,10 +14,7 @@ namespace cay::launcher {
 namespace {
 
 Result<ProgramPart> load() {
-  CAY_TRY(const BpfObject object, open_bpf_object({cay_programs_blob, cay_programs_blob_end}));
-  CAY_CHECK(tell_namespace(object.get()));
-  const int loaded = bpf_object__load(object.get());
-  if (loaded != 0) return bpf_error(loaded, "load the kernel part");
+  CAY_TRY(const BpfObject object, load_bpf_object({cay_programs_blob, cay_programs_blob_end}));
   ProgramPart part;
   CAY_TRY(part.rings, keep_descriptor(bpf_object__find_map_fd_by_name(object.get(), "cay_rings"), "a map"));
   CAY_TRY(part.states, keep_descriptor(bpf_object__find_map_fd_by_name(object.get(), "cay_states"), "a map"));

@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "launcher/kernel_pid.bpf.h"
 #include "wire/program_event.h"
 
 /* The kernel gives some helpers to programs of a GPL-compatible licence only: this file, and no other of Cay,
@@ -24,29 +25,12 @@ char cay_license[] SEC("license") = "GPL";
 
 /* Of the kernel's structures, what is read here; libbpf puts in the offsets of the kernel that runs. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct ns_common {
-  unsigned int inum;
-};
-struct pid_namespace {
-  struct ns_common ns;
-};
-struct upid {
-  int nr;
-  struct pid_namespace *ns;
-};
-struct pid {
-  unsigned int level;
-  struct upid numbers[1];
-};
 struct cgroup {
   int level;
 };
 struct css_set {
   struct cgroup *dfl_cgrp;
 };
-typedef struct {
-  int counter;
-} atomic_t;
 typedef struct {
   unsigned int val;
 } kuid_t;
@@ -80,9 +64,6 @@ struct linux_binprm {
   const char *filename;
 };
 #pragma clang attribute pop
-
-/* The launcher's own pid namespace: a sandbox's is its child. */
-const volatile unsigned int outer_namespace = 0;
 
 struct ring {
   __uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -174,8 +174,7 @@ class Dispatcher {
       co_return;
     }
     Principal principal;
-    const auto executor = co_await asio::this_coro::executor;
-    const auto lapsed = std::make_shared<Event>(executor);
+    std::shared_ptr<Event> lapsed;  // set when the key that let it in ends
     OpenRequests::Place ends;
     // Without a key nobody learns which routes exist.
     if (match.route == nullptr || match.route->auth == http::Auth::kKey) {
@@ -196,7 +195,11 @@ class Dispatcher {
         co_await refuse(exchange, 429, std::move(in).error());
         co_return;
       }
-      if (config_.open != nullptr) ends = config_.open->add(hash_key(*key), [exchange, lapsed] { return end(exchange, lapsed); });
+      if (config_.open != nullptr) {
+        const auto executor = co_await asio::this_coro::executor;
+        lapsed = std::make_shared<Event>(executor);
+        ends = config_.open->add(hash_key(*key), [exchange, lapsed] { return end(exchange, lapsed); });
+      }
       if (!rate_.take(record.principal)) {
         co_await refuse(exchange, 429,
                         Error{Code::kExhausted, "too_many_requests",
@@ -232,7 +235,7 @@ class Dispatcher {
     }
     exchange->set_caller(std::move(principal), std::move(match.params));
     co_await run_handler(match.route->handler, exchange, lapsed);
-    record.cut = lapsed->is_set();
+    record.cut = lapsed && lapsed->is_set();
   }
 
   // `lapsed`, if there is one: a handler that has answered nothing by then is given up, as if its client had left.

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "base/unique_fd.h"
 #include "model/ids.h"
@@ -49,6 +50,31 @@ std::string trimmed(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
   return text;
 }
+
+// A file of mode 0600, written and synced beside the one that it is to be; what is left of it goes with this.
+class Draft {
+ public:
+  // `prepare` is called with its descriptor first.
+  template <class Prepare>
+  static Result<Draft> write(const std::string& path, std::string_view text, Prepare prepare) {
+    Draft out(path + "." + new_uuid());
+    const UniqueFd fd(::open(out.name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) return Error::from_errno(errno, "write " + out.name_);
+    CAY_CHECK(prepare(fd.get()));
+    CAY_CHECK(write_all(fd.get(), text, out.name_));
+    return out;
+  }
+  Draft(Draft&& other) noexcept : name_(std::exchange(other.name_, {})) {}
+  Draft& operator=(Draft&&) = delete;
+  ~Draft() {
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  explicit Draft(std::string name) : name_(std::move(name)) {}
+  std::string name_;
+};
 
 // "1790000000" -> that moment. Nothing: not one.
 std::optional<UnixMillis> seconds_of(std::string_view text) {
@@ -158,16 +184,8 @@ Result<void> save_keys(const std::string& path, const std::vector<KeyRecord>& re
   } else {
     std::string text;
     for (const auto& record : records) text += line_of(record);
-    const std::string draft = path + "." + new_uuid();
-    const UniqueFd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd) return Error::from_errno(errno, "write " + draft);
-    auto done = keep_owner(fd.get(), path, directory);
-    if (done) done = write_all(fd.get(), text, draft);
-    if (done && ::rename(draft.c_str(), path.c_str()) != 0) done = Error::from_errno(errno, "write " + path);
-    if (!done) {
-      ::unlink(draft.c_str());
-      return done;
-    }
+    CAY_TRY(const Draft draft, Draft::write(path, text, [&](int fd) { return keep_owner(fd, path, directory); }));
+    if (::rename(draft.name().c_str(), path.c_str()) != 0) return Error::from_errno(errno, "write " + path);
   }
   // A key that was taken away must not come back with the power.
   const UniqueFd names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -192,21 +210,9 @@ Result<std::string> ensure_key_file(const std::string& path) {
   if (found.error().os_errno != ENOENT) return std::move(found).error();
   // Written beside and linked: a crash leaves no half key, and two starts agree on one.
   std::string key = new_key();
-  const std::string draft = path + "." + new_uuid();
-  {
-    const UniqueFd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd) return Error::from_errno(errno, "write " + draft);
-    auto written = write_all(fd.get(), key + "\n", draft);
-    if (!written) {
-      ::unlink(draft.c_str());
-      return std::move(written).error();
-    }
-  }
-  const int linked = ::link(draft.c_str(), path.c_str());
-  const int reason = errno;
-  ::unlink(draft.c_str());
-  if (linked == 0) return key;
-  if (reason != EEXIST) return Error::from_errno(reason, "write " + path);
+  CAY_TRY(const Draft draft, Draft::write(path, key + "\n", [](int) { return Result<void>(); }));
+  if (::link(draft.name().c_str(), path.c_str()) == 0) return key;
+  if (errno != EEXIST) return Error::from_errno(errno, "write " + path);
   CAY_TRY(auto other, read_file(path));
   return trimmed(other);
 }

@@ -1,10 +1,11 @@
-// RateLimit: so many of something a second for each name, and a few seconds' worth at once (a token bucket).
+// RateLimit: so many of something a second for each name, and a few seconds' worth at once.
 #pragma once
 #include <cstdint>
 #include <map>
 #include <string>
 
 #include "base/clock.h"
+#include "base/token_bucket.h"
 
 namespace cay::server {
 
@@ -14,18 +15,16 @@ class RateLimit {
   RateLimit(std::uint32_t per_second, std::uint32_t at_once, Clock& clock) : per_second_(per_second), most_(static_cast<double>(per_second) * at_once), clock_(&clock) {}
 
   // Takes one of `name`'s; false: there is none now.
-  bool take(const std::string& name);
-  std::uint32_t per_second() const { return per_second_; }
+  bool take(const std::string& name) {
+    if (per_second_ == 0) return true;
+    return buckets_.try_emplace(name, most_, per_second_).first->second.take(clock_->steady());
+  }
 
  private:
-  struct Bucket {
-    double left = 0;
-    std::chrono::steady_clock::time_point at;
-  };
   std::uint32_t per_second_;
   double most_;
   Clock* clock_;
-  std::map<std::string, Bucket> buckets_;  // names of keys: few
+  std::map<std::string, TokenBucket> buckets_;  // names of keys: few
 };
 
 }  // namespace cay::server

@@ -11,7 +11,7 @@ import subprocess
 import chromium
 import pytest
 from harness import wait_until
-from test_services import PORT, client, issue, start_web
+from service_links import PORT, client, issue, start_web
 
 pytestmark = pytest.mark.skipif(not chromium.THERE, reason="Chromium is neither installed nor unpacked: tests/long browser")
 

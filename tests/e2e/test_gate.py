@@ -1,4 +1,5 @@
 """The way out: what sandboxes reach and what they do not, by name, address and first bytes; what happens when daemon or gate die."""
+import contextlib
 import json
 import os
 import pathlib
@@ -48,15 +49,21 @@ print(json.dumps([attempt(one) for one in json.loads(sys.argv[1])]))
 """
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    made = World(tmp_path_factory.mktemp("world"))
+@contextlib.contextmanager
+def standing_world(directory):
+    made = World(directory)
     os.chmod(made.directory, 0o755)
     try:
         made.start()
         yield made
     finally:
         made.stop()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    with standing_world(tmp_path_factory.mktemp("world")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import threading
 import outside_world as world_of
 import pytest
 from harness import new_daemon, processes_of, slow, wait_until
-from outside_world import SETTINGS, V4, World
-from test_gate import Box
+from outside_world import SETTINGS, V4
+from test_gate import Box, standing_world
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
@@ -65,15 +65,12 @@ class Pouring:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    made = World(tmp_path_factory.mktemp("world"))
-    os.chmod(made.directory, 0o755)
-    try:
-        made.start()
+    with standing_world(tmp_path_factory.mktemp("world")) as made:
         pouring = Pouring()
-        yield made
-        pouring.stop()
-    finally:
-        made.stop()
+        try:
+            yield made
+        finally:
+            pouring.stop()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 // Starts and ends of commands as notes, through a real keeper: all of them, in order, over cut links.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -63,11 +64,12 @@ TEST_P(NotesTest, OverCutLinksNoneIsMissing) {
   });
   EXPECT_LT(cutter.cuts_left(), 8) << "it was hardly cut";
   std::map<std::uint64_t, Command> by_number;
-  std::uint64_t before = 0;
+  std::uint64_t known = 0;
   for (const auto& [mark, command] : told_) {
     EXPECT_EQ(mark.life, told_.front().first.life);
-    EXPECT_LE(mark.number, before + 1) << "one was left out";
-    before = mark.number;
+    // A repetition after a cut stops short where the acknowledgement of what follows arrives meanwhile.
+    EXPECT_LE(mark.number, known + 1) << "one was left out";
+    known = std::max(known, mark.number);
     const auto [at, fresh] = by_number.try_emplace(mark.number, command);
     EXPECT_EQ(at->second.id, command.id) << "another one under the same number";
   }
