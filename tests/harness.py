@@ -191,6 +191,7 @@ def kill_keeper(daemon, box_id):
         subprocess.run([*AS_ROOT, "kill", "-KILL", str(keeper)], check=True)
     else:
         os.kill(keeper, signal.SIGKILL)
+    return keeper
 
 
 def _stat(pid):

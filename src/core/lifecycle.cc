@@ -24,6 +24,7 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool(
   if (entry->row.state == SandboxState::kStopped) co_return Result<void>();
   if (still && !still()) co_return Result<void>();
   entry->stopping = true;
+  entry->death.reset();
   if (registry_->last_look) {
     auto looking = registry_->last_look(entry);
     auto looked = co_await std::move(looking);
@@ -31,6 +32,8 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool(
   }
   auto stopped = co_await runtime_.stop(entry->row.id);
   entry->stopping = false;
+  // What has ended without being stopped is no longer ready, whatever the stop could not do.
+  if (!stopped && entry->death) fall(entry, "it ended while it was being stopped: " + *entry->death);
   if (!stopped) co_return std::move(stopped).error().while_doing("stop sandbox " + entry->row.name);
   entry->live.reset();
   entry->room.reset();
@@ -87,16 +90,21 @@ Task<void> Lifecycle::remove_job(std::shared_ptr<Entry> entry) {
 void Lifecycle::died(const SandboxDeath& death) {
   const auto entry = registry_->by_id(death.id);
   if (!entry) return;
-  if (entry->boot) {
-    entry->death = death.reason;  // the boot looks at it when the runtime returns
+  if (entry->boot || entry->stopping) {
+    entry->death = death.reason;  // the boot or the stop looks at it when the runtime returns
     return;
   }
-  if (entry->stopping || entry->removing() || !entry->runs()) return;
+  if (entry->removing() || !entry->runs()) return;
+  fall(entry, death.reason);
+}
+
+void Lifecycle::fall(const std::shared_ptr<Entry>& entry, std::string reason) {
+  if (!entry->runs()) return;
   entry->live.reset();
   entry->room.reset();
   Sandbox next = entry->row;
   next.state = SandboxState::kFailed;
-  next.reason = death.reason;
+  next.reason = std::move(reason);
   registry_->note_stop(next);
   registry_->record(*entry, std::move(next));
   jobs_.spawn(sweep_up_job(entry));

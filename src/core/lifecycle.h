@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "core/boot.h"
 #include "core/registry.h"
@@ -27,6 +28,7 @@ class Lifecycle {
  private:
   Task<void> stop_job(std::shared_ptr<Entry> entry, std::function<bool()> still);
   Task<void> remove_job(std::shared_ptr<Entry> entry);
+  void fall(const std::shared_ptr<Entry>& entry, std::string reason);
   Task<void> sweep_up_job(std::shared_ptr<Entry> entry);
 
   std::shared_ptr<Registry> registry_;

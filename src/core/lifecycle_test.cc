@@ -45,6 +45,22 @@ TEST_F(LifecycleTest, StopThatFailsLeavesItReady) {
   EXPECT_TRUE(run(core->commands().start(alice, "box", command("c"))));
 }
 
+TEST_F(LifecycleTest, StopThatFailsAfterItEndedLeavesItFailed) {
+  runtime.hold_stops = true;
+  auto stopping = begin(core->sandboxes().stop(alice, "box"));
+  runtime.die(id, "sandbox ended");
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+  runtime.stop_error = Error{Code::kUnavailable, "launcher_unavailable", "no launcher"};
+  runtime.release_stops();
+  EXPECT_EQ(finish(stopping).error().reason, "launcher_unavailable");
+  EXPECT_EQ(state("box"), SandboxState::kFailed);
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, "it ended while it was being stopped: sandbox ended");
+  runtime.stop_error.reset();
+  EXPECT_TRUE(run(core->sandboxes().start(alice, "box")));
+  drain();
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+}
+
 TEST_F(LifecycleTest, CallerThatGoesAwayDoesNotLeaveAStopHalfDone) {
   runtime.hold_stops = true;
   auto stopping = begin(core->sandboxes().stop(alice, "box"));

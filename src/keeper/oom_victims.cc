@@ -4,25 +4,14 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
+
+#include "wire/oom_victim_read.h"
 
 namespace cay::keeper {
 namespace {
 
 // A kill is counted a few microseconds before it is named.
 constexpr int kLooks = 100;
-
-// The victim of that number; false: it has made room for another.
-bool read_victim(const cay_oom_victims& all, std::uint64_t number, cay_oom_victim& out) {
-  const cay_oom_victim& at = all.last[(number - 1) % CAY_OOM_VICTIMS];
-  if (__atomic_load_n(&at.number, __ATOMIC_ACQUIRE) != number) return false;
-  out.group = __atomic_load_n(&at.group, __ATOMIC_RELAXED);
-  out.kills = __atomic_load_n(&at.kills, __ATOMIC_RELAXED);
-  out.pid = __atomic_load_n(&at.pid, __ATOMIC_RELAXED);
-  out.shares = __atomic_load_n(&at.shares, __ATOMIC_RELAXED);
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return __atomic_load_n(&at.number, __ATOMIC_RELAXED) == number;
-}
 
 }  // namespace
 
@@ -48,10 +37,9 @@ OomVictims::Told OomVictims::told(const Question& question) const {
   out.all = true;
   std::uint64_t kills = question.kills_before;
   const std::uint64_t last = count();
-  const std::uint64_t kept = last > CAY_OOM_VICTIMS ? last - CAY_OOM_VICTIMS : 0;
-  for (std::uint64_t number = std::max(question.since, kept) + 1; number <= last; ++number) {
+  for (std::uint64_t number = std::max(question.since, wire::oom_victims_gone(last)) + 1; number <= last; ++number) {
     cay_oom_victim victim{};
-    if (!read_victim(*victims_, number, victim) || victim.group != question.group) continue;
+    if (!wire::read_oom_victim(*victims_, number, victim) || victim.group != question.group) continue;
     if (victim.kills == kills) continue;
     // More than one since the last: the others were not named. All of its memory's users go, and only one is named.
     if (victim.kills != kills + 1 || victim.shares != 0) out.all = false;

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -33,6 +34,10 @@ struct Config {
   std::size_t arguments_size = 0;
   PrepareDefault prepare_default;
   std::function<void()> on_ready;  // called once in the guardian, when the socket listens
+
+  // How often the guardian asks its worker whether it goes on; one that hangs is replaced (pulse.h). Below the time for
+  // which a daemon waits for its launcher (20 s) in all.
+  std::chrono::milliseconds beat{3000};
 
   // Tests: the creation step of this name fails with EIO. Empty in the program.
   std::string fail_step;

@@ -261,6 +261,11 @@ void Groups::remove_tops() {
   for (const Tree* tree : trees()) ::unlinkat(tree->root.get(), name_.c_str(), AT_REMOVEDIR);
 }
 
+std::uint64_t Groups::keeper_group(const std::string& id) const {
+  struct stat info{};
+  return ::fstatat(v2_.top.get(), (id + "/keeper").c_str(), &info, 0) == 0 ? info.st_ino : 0;
+}
+
 bool Groups::can_kill() const { return ::faccessat(v2_.top.get(), "cgroup.kill", F_OK, 0) == 0; }
 
 bool Groups::limits_swap() const {

@@ -44,6 +44,8 @@ class Groups {
   void kill(const std::string& id);
   // True when nothing of it is left; false while the kernel says busy.
   Result<bool> remove(const std::string& id);
+  // The id of the group that its keeper is in, in the unified hierarchy; 0: there is none.
+  std::uint64_t keeper_group(const std::string& id) const;
   // Every id that has a group in any hierarchy.
   Result<std::vector<std::string>> ids() const;
   // Moves the calling process into the top groups of v1 hierarchies, and so all that it will fork: what a

@@ -12,10 +12,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "launcher/host.h"
+#include "launcher/pulse.h"
 #include "launcher/worker.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
@@ -61,31 +61,45 @@ bool reap(pid_t worker) {
   return worker_ended;
 }
 
+// The signal that came first; -1: none until then.
+int wait_for_signal(const sigset_t& signals, std::chrono::steady_clock::time_point until) {
+  const auto left = std::max(std::chrono::nanoseconds(until - std::chrono::steady_clock::now()), std::chrono::nanoseconds(0));
+  const timespec pause{static_cast<time_t>(left.count() / 1'000'000'000), static_cast<long>(left.count() % 1'000'000'000)};
+  return ::sigtimedwait(&signals, nullptr, &pause);
+}
+
 int guard(Host& host, int listen_fd) {
   const sigset_t signals = guarded_signals();
   const pid_t guardian = ::getpid();
   int pause_ms = 0;
   for (;;) {
     const auto born = std::chrono::steady_clock::now();
-    int ends[2];  // the worker sees ours close
-    if (::pipe2(ends, O_CLOEXEC) != 0) {
-      std::fprintf(stderr, "cay-launcher: no pipe for the worker: %s\n", std::strerror(errno));
+    auto ends = os::socket_pair();  // the worker sees ours close
+    if (!ends) {
+      std::fprintf(stderr, "cay-launcher: no socket for the worker: %s\n", ends.error().message.c_str());
       return kFailed;
     }
-    UniqueFd theirs(ends[0]);
-    UniqueFd ours(ends[1]);
     auto worker = os::clone_process(0);
     if (!worker) {
       std::fprintf(stderr, "cay-launcher: %s\n", worker.error().message.c_str());
       return kFailed;
     }
     if (worker->pid == 0) {
-      ours.reset();
-      be_worker(host, listen_fd, guardian, theirs.get());
+      ends->ours.reset();
+      be_worker(host, listen_fd, guardian, ends->theirs.get());
     }
-    theirs.reset();
+    ends->theirs.reset();
+    Pulse pulse(std::move(ends->ours));
+    auto next_beat = std::chrono::steady_clock::now() + host.config.beat;
     for (bool alive = true; alive;) {
-      const int signal = ::sigwaitinfo(&signals, nullptr);
+      const int signal = wait_for_signal(signals, next_beat);
+      if (std::chrono::steady_clock::now() >= next_beat) {
+        next_beat = std::chrono::steady_clock::now() + host.config.beat;
+        if (!pulse.beat()) {
+          std::fprintf(stderr, "cay-launcher: the worker hangs: it is killed\n");
+          os::kill_process(worker->pidfd.get());
+        }
+      }
       if (signal == SIGTERM || signal == SIGINT) {
         os::kill_process(worker->pidfd.get());
         ::waitpid(worker->pid, nullptr, 0);

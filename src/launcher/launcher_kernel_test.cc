@@ -174,6 +174,27 @@ TEST_F(LauncherTest, AKilledWorkerFindsItsSandboxesAgain) {
   expect_nothing_left(launcher);
 }
 
+TEST_F(LauncherTest, AWorkerThatHangsIsReplaced) {
+  Config quick;
+  quick.beat = std::chrono::milliseconds(500);
+  RunningLauncher launcher(quick);
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::string id = test_uuid(7);
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
+  const pid_t hung = launcher.worker();
+  ASSERT_GT(hung, 0);
+  ASSERT_EQ(::kill(hung, SIGSTOP), 0);
+  EXPECT_FALSE(client->next()) << "the connection ended with it";
+  client = launcher.connect();
+  ASSERT_TRUE(client);
+  ASSERT_EQ(RunningLauncher::list(*client).size(), 1U);
+  EXPECT_TRUE(RunningLauncher::list(*client)[0].alive);
+  EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos) << "it noticed nothing";
+  ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
+  expect_nothing_left(launcher);
+}
+
 TEST_F(LauncherTest, ALauncherThatEndedFindsItsSandboxesAgain) {
   RunningLauncher launcher;
   auto client = launcher.connect();

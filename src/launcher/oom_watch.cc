@@ -2,6 +2,7 @@
 
 #include <bpf/bpf.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "launcher/bpf_object.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
+#include "wire/oom_victim_read.h"
 
 extern "C" {
 extern const char cay_oom_victims_blob[];
@@ -105,6 +107,21 @@ void OomWatch::finish() {
   child_pid_ = 0;
   child_.reset();
   from_child_.reset();
+}
+
+bool OomWatch::chose(pid_t pid, std::uint64_t group) const {
+  if (!victims_ || group == 0) return false;
+  void* at = ::mmap(nullptr, sizeof(cay_oom_victims), PROT_READ, MAP_SHARED, victims_.get(), 0);
+  if (at == MAP_FAILED) return false;
+  const auto& all = *static_cast<const cay_oom_victims*>(at);
+  const std::uint64_t last = __atomic_load_n(&all.count, __ATOMIC_ACQUIRE);
+  bool found = false;
+  for (std::uint64_t number = wire::oom_victims_gone(last) + 1; number <= last && !found; ++number) {
+    cay_oom_victim victim{};
+    found = wire::read_oom_victim(all, number, victim) && victim.group == group && victim.pid == static_cast<std::uint32_t>(pid);
+  }
+  ::munmap(at, sizeof(cay_oom_victims));
+  return found;
 }
 
 }  // namespace cay::launcher

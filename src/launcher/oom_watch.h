@@ -4,6 +4,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 #include "base/unique_fd.h"
@@ -24,6 +25,8 @@ class OomWatch {
 
   // A map of one cay_oom_victims (wire/oom_victims.h), that can only be read; -1: victims are not named.
   int victims() const { return victims_.get(); }
+  // Whether the kernel's killer chose that process of that cgroup (its id in the unified hierarchy). Only once finished.
+  bool chose(pid_t pid, std::uint64_t group) const;
   int link() const { return link_.get(); }    // held, never used
   const std::string& how() const { return how_; }  // what tells; where nothing does, why not
 

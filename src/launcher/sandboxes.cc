@@ -19,6 +19,7 @@
 namespace cay::launcher {
 namespace {
 
+constexpr const char* kStarved = "keeper killed by the kernel's out-of-memory killer: no memory was left on the host, or in the group that Cay runs in";
 constexpr auto kBirthLimit = std::chrono::seconds(20);
 constexpr int kQuietTries = 2000;          // then the log hears of an end that does not end
 constexpr std::size_t kQuickEntries = 64;  // more in a spool are removed by a child
@@ -203,7 +204,8 @@ void Sandboxes::on_keeper_end(const std::string& id) {
   int status = 0;
   const bool known = sandbox.child != 0 && ::waitpid(sandbox.child, &status, WNOHANG) == sandbox.child;
   if (known) sandbox.child = 0;
-  const std::string reason = end_reason(status, known);
+  const bool starved = host_.oom.chose(static_cast<pid_t>(sandbox.record.keeper_pid), host_.groups.keeper_group(id));
+  const std::string reason = starved ? kStarved : end_reason(status, known);
   end(sandbox, Keep::kDisk);
   wire::SandboxEntry entry;
   entry.sandbox_id = id;

@@ -14,6 +14,7 @@
 
 #include "launcher/child_job.h"
 #include "launcher/probe.h"
+#include "launcher/pulse.h"
 #include "launcher/sandboxes.h"
 #include "launcher/validate.h"
 #include "os/file.h"
@@ -35,7 +36,10 @@ class Worker final : public Outbox {
     if (!adopted) return std::move(adopted).error();
     poller_.watch(listen_fd_, EPOLLIN, [this](std::uint32_t) { accept_all(); });
     // The kernel's own signal for this (PR_SET_PDEATHSIG) goes with every change of the effective uid.
-    poller_.watch(guardian_fd_, EPOLLIN, [](std::uint32_t) { ::_exit(1); });
+    poller_.watch(guardian_fd_, EPOLLIN, [this](std::uint32_t) {
+      if (!answer_pulse(guardian_fd_)) ::_exit(1);
+    });
+    (void)::send(guardian_fd_, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL);  // up
     for (;;) {
       poller_.run_once(sandboxes_.tick());
       dying_.clear();

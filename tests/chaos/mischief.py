@@ -40,8 +40,13 @@ class Mischief(threading.Thread):
     def wait_until(self, condition, what):
         end = time.monotonic() + LIMIT
         while not condition():
-            assert time.monotonic() < end, f"not within {LIMIT} s: {what}; it is {self.state()}"
+            assert time.monotonic() < end, f"not within {LIMIT} s: {what}; it is {self.state()}; told of it: {self.told()}"
             time.sleep(0.02)
+
+    def told(self):
+        """The daemon's own record of its last changes, for whoever looks for the cause."""
+        journal = self.native.call("GET", f"/api/v1/events?limit=1000&type=sandbox.&sandbox={self.box.name}")["items"]
+        return [" ".join(str(event.get(name)) for name in ("time", "type", "state", "reason")) for event in journal[-12:]]
 
     # ---- the deeds ----
 
@@ -90,7 +95,7 @@ class Mischief(threading.Thread):
         state, _, box_id = self.state()
         if state not in ("ready", "paused"):
             return  # on its way up the death of a keeper is a failed start: the request says so
-        kill_keeper(None, box_id)
+        keeper = kill_keeper(None, box_id)
         self.box.faults.keepers_killed.append(milliseconds_now())
         self.client.count("keepers killed")
         told = {}
@@ -99,7 +104,7 @@ class Mischief(threading.Thread):
             told["state"], told["reason"], _ = self.state()
             return told["state"] == "failed"
 
-        self.wait_until(failed, "a killed keeper makes its sandbox failed")
+        self.wait_until(failed, f"a killed keeper ({keeper}) makes its sandbox failed")
         assert told["reason"], "the sandbox failed without a reason"
         self.wait_until(lambda: not processes_of(box_id), "the processes of a killed keeper's sandbox end")
         self.verb("start")

@@ -27,6 +27,7 @@ namespace {
 constexpr Millis kGreetLimit{10'000};
 // At the daemon's start, for all keepers together: one that is silent must not keep clients from the others.
 constexpr Millis kAdoptLimit{300};
+constexpr Millis kLaunchersWord{500};  // for the launcher to say why a keeper that is gone ended
 constexpr Millis kPoliteLimit{2000};  // for a keeper to record the ends of its commands
 
 std::string host_boot_id() {
@@ -102,6 +103,11 @@ struct NativeRuntime::Live {
     return node ? node.mapped() : nullptr;
   }
 
+  bool holds(const SandboxId& id, const std::shared_ptr<PersistentLink>& line) const {
+    const auto found = lines.find(id);
+    return found != lines.end() && found->second == line;
+  }
+
   void died(const SandboxId& id, const std::string& reason) {
     const auto line = take(id);
     if (!line) return;
@@ -130,12 +136,25 @@ NativeRuntime::~NativeRuntime() {
   for (const auto& [id, line] : lines) line->close(Error{Code::kUnavailable, "daemon_ending", "this daemon is ending", 0});
 }
 
+void NativeRuntime::tell_later(std::weak_ptr<Live> weak, SandboxId id, std::shared_ptr<PersistentLink> line, std::string reason) {
+  auto timer = std::make_shared<asio::steady_timer>(loop_, kLaunchersWord);
+  timer->async_wait([timer, weak = std::move(weak), id = std::move(id), line = std::move(line), reason = std::move(reason)](
+                        boost::system::error_code failed) {
+    const auto live = failed ? nullptr : weak.lock();
+    if (live && live->holds(id, line)) live->died(id, reason);
+  });
+}
+
 std::shared_ptr<PersistentLink> NativeRuntime::connect(const SandboxId& id) {
   auto line = keeper_line(loop_, unix_dialer(config_.data + "/run/" + id.get() + ".sock"), hello_, id.get(),
                           config_.instance);
-  line->on_death([weak = std::weak_ptr<Live>(live_), id](std::string reason) {
+  line->on_death([this, weak = std::weak_ptr<Live>(live_), id, self = std::weak_ptr<PersistentLink>(line)](std::string reason) {
     const auto live = weak.lock();
-    if (live) live->died(id, reason);
+    const auto gone = self.lock();
+    if (!live || !gone || !live->holds(id, gone)) return;
+    // The launcher knows why, and is about to say it.
+    if (launcher_.connected()) return tell_later(weak, id, gone, std::move(reason));
+    live->died(id, reason);
   });
   line->start();
   return line;
@@ -195,20 +214,18 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   co_return std::move(box).error();
 }
 
-Task<void> NativeRuntime::end_politely(SandboxId id) {
-  auto line = live_->take(id);
-  if (!line) co_return Result<void>{};
-  const CloseUnlessKept closing(line);
-  auto polite = co_await polite_shutdown(line, kPoliteLimit);
-  static_cast<void>(polite);  // the launcher ends what does not end by itself
-  line->close(Error{Code::kLost, "keeper_lost", "the sandbox was stopped", 0});
-  co_return Result<void>{};
-}
-
 Task<void> NativeRuntime::stop(SandboxId id) {
-  CAY_CO_CHECK(co_await end_politely(id));
-  auto stopped = co_await launcher_.stop(id.get());
-  co_return stopped;
+  const auto found = live_->lines.find(id);
+  const auto line = found == live_->lines.end() ? nullptr : found->second;
+  if (line) {
+    auto polite = co_await polite_shutdown(line, kPoliteLimit);
+    static_cast<void>(polite);  // the launcher ends what does not end by itself
+  }
+  // Until the launcher has done it the link stays, and tells of the keeper's end if the launcher does not.
+  CAY_CO_CHECK(co_await launcher_.stop(id.get()));
+  if (line && live_->holds(id, line)) live_->lines.erase(id);
+  if (line) line->close(Error{Code::kLost, "keeper_lost", "the sandbox was stopped", 0});
+  co_return Result<void>{};
 }
 
 Task<void> NativeRuntime::destroy(SandboxId id) {

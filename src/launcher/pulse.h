@@ -1,0 +1,31 @@
+// Pulse: how the guardian knows that its worker still goes round its loop, and the worker that its guardian lives:
+// a byte each way over a pair of sockets, begun by the worker when it is up.
+#pragma once
+#include <cstdint>
+
+#include "base/unique_fd.h"
+
+namespace cay::launcher {
+
+// The guardian's end.
+class Pulse {
+ public:
+  static constexpr int kPatience = 5;  // beats without an answer
+
+  explicit Pulse(UniqueFd socket) : socket_(std::move(socket)) {}
+
+  // At each beat: asks again if what was asked is answered. False: too many beats went by without an answer. It counts
+  // beats and no time, so that a host that was asleep, which beats once, does not find its worker hung.
+  bool beat();
+
+ private:
+  UniqueFd socket_;
+  bool up_ = false;     // it has spoken once: until then it adopts what it finds, however long that takes
+  bool asked_ = false;
+  int missed_ = 0;
+};
+
+// The worker's end: answers what is asked; false: the guardian is gone.
+bool answer_pulse(int socket);
+
+}  // namespace cay::launcher
