@@ -77,8 +77,11 @@ class Daemon:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, limit - time.monotonic()))
             chunk = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not chunk:
+                where = _where(self.process.pid)
                 self.process.kill()
-                raise RuntimeError(f"the daemon did not come up: {seen!r}\n{self.log.read_text(errors='replace')[-4000:]}")
+                self.process.wait()
+                raise RuntimeError(f"the daemon did not come up: {seen!r}; it was {where}\n"
+                                   f"{self.log.read_text(errors='replace')[-4000:]}")
             seen += chunk
         self.url = found.group(1).decode()
         self.port = int(self.url.rsplit(":", 1)[1])
@@ -192,6 +195,18 @@ def kill_keeper(daemon, box_id):
     else:
         os.kill(keeper, signal.SIGKILL)
     return keeper
+
+
+def _where(pid):
+    """What each thread of a process that hangs does, as the kernel tells it."""
+    told = {}
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
+        for name in ("wchan", "syscall", "stack"):
+            try:
+                told[f"{task.name} {name}"] = (task / name).read_text().strip()
+            except OSError as error:
+                told[f"{task.name} {name}"] = str(error)
+    return told or "gone"
 
 
 def _stat(pid):
