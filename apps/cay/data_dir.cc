@@ -167,6 +167,41 @@ Result<DataDir> open_data_dir(const std::string& wanted, const DaemonUser& user)
   return DataDir{path, instance};
 }
 
+namespace {
+
+constexpr const char* kUnfinished = "restore.unfinished";
+
+Result<UniqueFd> open_whole(const std::string& path) {
+  UniqueFd dir(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!dir) return Error::from_errno(errno, "open " + path);
+  return dir;
+}
+
+}  // namespace
+
+Result<void> begin_restore(const std::string& path) {
+  CAY_TRY(const UniqueFd dir, open_whole(path));
+  const UniqueFd mark(::openat(dir.get(), kUnfinished, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!mark || ::fsync(mark.get()) != 0 || ::fsync(dir.get()) != 0) return Error::from_errno(errno, "mark " + path);
+  return {};
+}
+
+Result<void> end_restore(const std::string& path) {
+  CAY_TRY(const UniqueFd dir, open_whole(path));
+  // What was restored first: after a power cut it must not be whole by its name alone.
+  if (::syncfs(dir.get()) != 0) return Error::from_errno(errno, "bring what was restored to the disk");
+  if (::unlinkat(dir.get(), kUnfinished, 0) != 0 || ::fsync(dir.get()) != 0) return Error::from_errno(errno, "unmark " + path);
+  return {};
+}
+
+Result<void> check_restored(const std::string& path) {
+  if (::faccessat(AT_FDCWD, (path + "/" + kUnfinished).c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) return {};
+  return Error{Code::kConflict, "restore_unfinished",
+               "a restore into " + path + " was broken off, and a part of it is missing: remove it (sudo cay uninstall --purge --data " +
+                   path + ") and restore the backup again",
+               0};
+}
+
 Result<void> become(const DaemonUser& user) {
   if (::geteuid() == 0 && user.uid != 0) {
     if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||

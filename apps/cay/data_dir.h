@@ -36,6 +36,12 @@ std::optional<DaemonUser> owner_of_data_dir(const std::string& path);
 Result<DataDir> open_data_dir(const std::string& path, const DaemonUser& user);
 
 // Gives up root for good: groups, gids, uids, capabilities. No-op if we are `user` already.
+// A restore that was killed leaves a directory that looks like a new one: until it is whole a file says so.
+Result<void> begin_restore(const std::string& path);
+Result<void> end_restore(const std::string& path);
+// kConflict (restore_unfinished): nothing may serve it.
+Result<void> check_restored(const std::string& path);
+
 Result<void> become(const DaemonUser& user);
 
 }  // namespace cay::app

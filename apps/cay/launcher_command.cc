@@ -74,6 +74,7 @@ int launcher_command(int argc, char** argv) {
     if (!named) return say(named.error());
     daemon = *named;
   }
+  if (auto whole = check_restored(dir); !whole) return say(whole.error());
   auto data = open_data_dir(dir, daemon);
   if (!data) return say(data.error());
   uid_t gate = daemon.uid;  // a daemon of a user's own starts the gate as that user

@@ -88,6 +88,7 @@ class Target {
     CAY_TRY(const UniqueFd dir, os::open_dir(AT_FDCWD, path));
     CAY_TRY(const auto names, os::list_dir(dir.get()));
     if (names.empty()) return Target(path, found);
+    CAY_CHECK(check_restored(path));
     const bool state = std::find(names.begin(), names.end(), "state.db") != names.end();
     return Error{Code::kAlreadyExists, "data_dir_in_use",
                  path + (state ? " holds state already" : " is not empty") + ": move it away, or choose another --data", 0};
@@ -295,6 +296,7 @@ int restore_command(int argc, char** argv) {
   auto data = open_data_dir(dir, *user);
   if (!data) return say(data.error());
   if (launcher_answers(data->path)) return say({Code::kConflict, "launcher_runs", "a launcher serves " + data->path + ": end it first", 0});
+  if (auto marked = begin_restore(data->path); !marked) return say(marked.error());
   // Makes the pool and the directories, as at any start.
   auto gate = gate_user("");
   if (!gate) return say(gate.error());
@@ -302,6 +304,7 @@ int restore_command(int argc, char** argv) {
   Restore restore(*data, *user);
   auto done = await_adoption(data->path);  // or what is restored meanwhile would be swept away
   if (done) done = restore.run(in.get());
+  if (done) done = end_restore(data->path);
   auto stopped = stop_launcher(data->path);
   if (!done) return say(done.error());
   target->keep();

@@ -389,6 +389,7 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   const bool root = ::geteuid() == 0;
   CAY_TRY(const DaemonUser user, daemon_user(config.run_as));
   const std::string wanted = config.data.empty() ? default_data_dir() : config.data;
+  CAY_CHECK(check_restored(wanted));
   CAY_TRY(DataDir data, open_data_dir(wanted, user));
   CAY_TRY(const DaemonUser gate, gate_user_of(data.path));
   if (root) {

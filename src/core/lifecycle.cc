@@ -1,8 +1,26 @@
 #include "core/lifecycle.h"
 
+#include <algorithm>
+
+#include "async/deadline.h"
 #include "core/errors.h"
 
 namespace cay::core {
+namespace {
+
+Task<void> turn_comes(std::shared_ptr<Entry> entry) {
+  const auto turn = co_await entry->turn.lock();
+  co_return Result<void>();
+}
+
+}  // namespace
+
+asio::awaitable<bool> stop_ends(std::shared_ptr<Entry> entry, Event::Deadline deadline) {
+  const auto left = std::chrono::ceil<Millis>(std::max(deadline - std::chrono::steady_clock::now(), Event::Deadline::duration{}));
+  auto turn = turn_comes(std::move(entry));
+  const auto come = co_await with_deadline(std::move(turn), left, "a stop");
+  co_return come.has_value();
+}
 
 Task<void> Lifecycle::stop(std::shared_ptr<Entry> entry, std::function<bool()> still) {
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
@@ -24,7 +42,6 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool(
   if (entry->row.state == SandboxState::kStopped) co_return Result<void>();
   if (still && !still()) co_return Result<void>();
   entry->stopping = true;
-  entry->death.reset();
   if (registry_->last_look) {
     auto looking = registry_->last_look(entry);
     auto looked = co_await std::move(looking);
@@ -32,18 +49,26 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool(
   }
   auto stopped = co_await runtime_.stop(entry->row.id);
   entry->stopping = false;
-  // What has ended without being stopped is no longer ready, whatever the stop could not do.
-  if (!stopped && entry->death) fall(entry, "it ended while it was being stopped: " + *entry->death);
-  if (!stopped) co_return std::move(stopped).error().while_doing("stop sandbox " + entry->row.name);
-  entry->live.reset();
-  entry->room.reset();
-  Sandbox next = entry->row;
+  if (!stopped && entry->runs()) co_return std::move(stopped).error().while_doing("stop sandbox " + entry->row.name);
+  if (!stopped) {
+    // It has ended, which was all that was asked for; what it left goes when the launcher can be reached.
+    jobs_.warn("sandbox " + entry->row.name + " is stopped, and not yet cleared away: " + stopped.error().message);
+    jobs_.spawn(sweep_up_job(entry));
+  }
+  rest(*entry);
+  co_return Result<void>();
+}
+
+void Lifecycle::rest(Entry& entry) {
+  if (entry.row.state == SandboxState::kStopped) return;
+  entry.live.reset();
+  entry.room.reset();
+  Sandbox next = entry.row;
   // A failed one stopped running when it failed: its time counts from then.
-  if (entry->runs() || !next.stopped_at) registry_->note_stop(next);
+  if (entry.runs() || !next.stopped_at) registry_->note_stop(next);
   next.state = SandboxState::kStopped;
   next.reason.clear();
-  registry_->record(*entry, std::move(next));
-  co_return Result<void>();
+  registry_->record(entry, std::move(next));
 }
 
 Task<void> Lifecycle::remove(std::shared_ptr<Entry> entry) {
@@ -90,21 +115,17 @@ Task<void> Lifecycle::remove_job(std::shared_ptr<Entry> entry) {
 void Lifecycle::died(const SandboxDeath& death) {
   const auto entry = registry_->by_id(death.id);
   if (!entry) return;
-  if (entry->boot || entry->stopping) {
-    entry->death = death.reason;  // the boot or the stop looks at it when the runtime returns
+  if (entry->boot) {
+    entry->death = death.reason;  // the boot looks at it when the runtime returns
     return;
   }
   if (entry->removing() || !entry->runs()) return;
-  fall(entry, death.reason);
-}
-
-void Lifecycle::fall(const std::shared_ptr<Entry>& entry, std::string reason) {
-  if (!entry->runs()) return;
+  if (entry->stopping) return rest(*entry);  // whatever else is still to be done: nothing of it runs
   entry->live.reset();
   entry->room.reset();
   Sandbox next = entry->row;
   next.state = SandboxState::kFailed;
-  next.reason = std::move(reason);
+  next.reason = death.reason;
   registry_->note_stop(next);
   registry_->record(*entry, std::move(next));
   jobs_.spawn(sweep_up_job(entry));
@@ -113,7 +134,7 @@ void Lifecycle::fall(const std::shared_ptr<Entry>& entry, std::string reason) {
 // What a dead sandbox left (groups, mounts) goes; its disk stays.
 Task<void> Lifecycle::sweep_up_job(std::shared_ptr<Entry> entry) {
   auto turn = co_await entry->turn.lock();
-  if (entry->erased || entry->removing() || entry->row.state != SandboxState::kFailed) co_return Result<void>();
+  if (entry->erased || entry->removing() || !entry->rests()) co_return Result<void>();
   auto stopped = co_await runtime_.stop(entry->row.id);
   co_return stopped;
 }

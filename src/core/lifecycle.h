@@ -3,12 +3,14 @@
 #pragma once
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "core/boot.h"
 #include "core/registry.h"
 
 namespace cay::core {
+
+// Waits for the end of a stop that is under way; false: `deadline` came first.
+asio::awaitable<bool> stop_ends(std::shared_ptr<Entry> entry, Event::Deadline deadline);
 
 class Lifecycle {
  public:
@@ -28,7 +30,7 @@ class Lifecycle {
  private:
   Task<void> stop_job(std::shared_ptr<Entry> entry, std::function<bool()> still);
   Task<void> remove_job(std::shared_ptr<Entry> entry);
-  void fall(const std::shared_ptr<Entry>& entry, std::string reason);
+  void rest(Entry& entry);
   Task<void> sweep_up_job(std::shared_ptr<Entry> entry);
 
   std::shared_ptr<Registry> registry_;

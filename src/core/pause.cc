@@ -1,8 +1,15 @@
 #include "core/pause.h"
 
+#include "async/deadline.h"
 #include "core/errors.h"
 
 namespace cay::core {
+namespace {
+
+constexpr Millis kAnswerLimit{2'000};  // of one question; till it is answered what the row says stands
+constexpr Millis kAskAgain{1'000};
+
+}  // namespace
 
 Task<void> Pauses::pause(std::shared_ptr<Entry> entry) {
   auto done = co_await jobs_.finish<void>(change(std::move(entry), To::kPaused));
@@ -29,15 +36,40 @@ Task<void> Pauses::change(std::shared_ptr<Entry> entry, To to) {
   } else {
     done = co_await live->resume();
   }
+  if (!done) jobs_.spawn(learn(entry, live));  // it may yet happen, or have happened
   if (!done) co_return std::move(done).error().while_doing(to == To::kPaused ? "pause sandbox " + entry->row.name
                                                                              : "resume sandbox " + entry->row.name);
   // It may have died meanwhile: what was told of that stands.
   if (!entry->runs()) co_return not_ready(entry->row.name, "it ended meanwhile: " + entry->row.reason);
+  record(*entry, to);
+  co_return Result<void>();
+}
+
+void Pauses::record(Entry& entry, To to) {
   // Its idle time begins anew; while it was paused none passed.
-  if (to == To::kReady) registry_->touch(*entry);
-  Sandbox next = entry->row;
+  if (to == To::kReady) registry_->touch(entry);
+  Sandbox next = entry.row;
   next.state = to == To::kPaused ? SandboxState::kPaused : SandboxState::kReady;
-  if (next.state != entry->row.state) registry_->record(*entry, std::move(next));
+  if (next.state != entry.row.state) registry_->record(entry, std::move(next));
+}
+
+Task<void> Pauses::learn(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live) {
+  for (bool told = false; !jobs_.closing;) {
+    {
+      const auto turn = co_await entry->turn.lock();  // nobody pauses or resumes it meanwhile
+      if (entry->live != live || !entry->runs() || entry->removing()) co_return Result<void>();
+      auto asking = live->stats();
+      const auto now = co_await with_deadline(std::move(asking), kAnswerLimit, "asking whether it is paused");
+      if (entry->live != live || !entry->runs()) co_return Result<void>();
+      if (now) {
+        if (now->paused != (entry->row.state == SandboxState::kPaused)) record(*entry, now->paused ? To::kPaused : To::kReady);
+        co_return Result<void>();
+      }
+      if (!told) jobs_.warn("sandbox " + entry->row.name + ": ask whether it is paused: " + now.error().message);
+      told = true;
+    }
+    co_await sleep_for(kAskAgain);
+  }
   co_return Result<void>();
 }
 

@@ -15,8 +15,13 @@ class Pauses {
   Task<void> pause(std::shared_ptr<Entry> entry);
   Task<void> resume(std::shared_ptr<Entry> entry);
 
+  // Sets right whether it is paused, by what its keeper says; asks until that answers. For those whose deed and record may
+  // differ: adopted by a daemon that starts, or paused with no answer.
+  Task<void> learn(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
+
  private:
   enum class To { kPaused, kReady };
+  void record(Entry& entry, To to);
   Task<void> change(std::shared_ptr<Entry> entry, To to);
 
   std::shared_ptr<Registry> registry_;

@@ -23,6 +23,13 @@ class PauseTest : public CoreTest {
     core->timers().sweep();
     drain();
   }
+  void wait_for_state(SandboxState wanted) {
+    for (int i = 0; i < 1000 && state("box") != wanted; ++i) {
+      loop.restart();
+      loop.run_for(milliseconds(10));
+    }
+    EXPECT_EQ(state("box"), wanted);
+  }
   SandboxId id;
 };
 
@@ -52,6 +59,20 @@ TEST_F(PauseTest, NothingNewRunsInItButWhatIsThereCanBeReadAndKilled) {
   EXPECT_TRUE(run(core->files().stat(alice, "box", "/a", {}, true)));
   EXPECT_TRUE(run(core->commands().kill(alice, "box", CommandId("old"), 0)));
   EXPECT_EQ(state("box"), SandboxState::kPaused);
+}
+
+TEST_F(PauseTest, AnAnswerThatDoesNotComeIsAskedFor) {
+  runtime.box(id).fault = Error{Code::kUnavailable, "no_answer", "the keeper did not answer in time"};
+  EXPECT_EQ(pause().error().reason, "no_answer");
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+  runtime.box(id).numbers.paused = true;  // it happened all the same
+  runtime.box(id).fault.reset();
+  wait_for_state(SandboxState::kPaused);
+  runtime.box(id).fault = Error{Code::kUnavailable, "no_answer", "the keeper did not answer in time"};
+  EXPECT_EQ(resume().error().reason, "no_answer");
+  runtime.box(id).numbers.paused = false;
+  runtime.box(id).fault.reset();
+  wait_for_state(SandboxState::kReady);
 }
 
 TEST_F(PauseTest, StartResumesIt) {

@@ -26,7 +26,7 @@ struct Entry {
   std::shared_ptr<LiveSandbox> live;       // while kReady or kPaused
   Mutex turn;                              // held by what changes its state: one boot, stop or removal at a time
   std::shared_ptr<Boot> boot;              // under way
-  std::optional<std::string> death;        // reported while it booted or was stopped
+  std::optional<std::string> death;        // reported while it booted
   std::shared_ptr<Outcome<void>> removal;  // under way
   bool stopping = false;
   bool ended_unseen = false;               // while no daemon was there

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "async/deadline.h"
-
 namespace cay::core {
 namespace {
 
 constexpr const char* kBootId = "boot_id";  // of the host when a daemon last started
 constexpr Millis kSilenceLimit{300};   // keepers that have not said by then whether they are paused: callers wait no longer
-constexpr Millis kAnswerLimit{2'000};  // of one question; till it is answered what the row says stands
-constexpr Millis kAskAgain{1'000};
 constexpr LifeMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
 
 Error store_is_new(const std::vector<SandboxId>& disks) {
@@ -158,28 +154,8 @@ void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<L
   const LifeMillis graced = registry_->time().now() + kGrace - entry->row.idle_ttl_s * 1000;
   entry->active_mark = std::max(entry->active_mark, graced);
   adopted(*entry, entry->row.state == SandboxState::kPaused);
-  asked_.push_back(jobs_.begin<void>(ask_paused(entry, live)));
-}
-
-// Whether it is held still is the kernel's to say: the daemon may have ended between deed and record.
-Task<void> Restart::ask_paused(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live) {
-  for (bool told = false; !jobs_.closing;) {
-    {
-      const auto turn = co_await entry->turn.lock();  // nobody pauses or resumes it meanwhile
-      if (entry->live != live || !entry->runs() || entry->removing()) co_return Result<void>();
-      auto asking = live->stats();
-      const auto now = co_await with_deadline(std::move(asking), kAnswerLimit, "asking whether it is paused");
-      if (entry->live != live || !entry->runs()) co_return Result<void>();
-      if (now) {
-        adopted(*entry, now->paused);
-        co_return Result<void>();
-      }
-      if (!told) jobs_.warn("sandbox " + entry->row.name + ": ask whether it is paused: " + now.error().message);
-      told = true;
-    }
-    co_await sleep_for(kAskAgain);
-  }
-  co_return Result<void>();
+  // Whether it is held still is the kernel's to say: the daemon may have ended between deed and record.
+  asked_.push_back(jobs_.begin<void>(pauses_.learn(entry, live)));
 }
 
 void Restart::adopted(Entry& entry, bool paused) {

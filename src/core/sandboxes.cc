@@ -43,8 +43,10 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
 
 Task<Sandbox> SandboxVerbs::start(Principal who, std::string ref) {
   CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  const auto patience = deadline_in(timing_.wake_wait);
   while (entry->stopping) {
-    auto turn = co_await entry->turn.lock();
+    const bool ended = co_await stop_ends(entry, patience);
+    if (!ended) co_return not_ready(entry->row.name, "it is being stopped: try again");
   }
   if (entry->erased) co_return sandbox_not_found(ref);
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");

@@ -1,6 +1,7 @@
 #include "core/wake.h"
 
 #include "core/errors.h"
+#include "core/lifecycle.h"
 
 namespace cay::core {
 
@@ -20,7 +21,8 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry, bool may_wake) {
     if (entry->erased) co_return sandbox_not_found(entry->row.name);
     if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
     if (entry->stopping) {
-      auto turn = co_await entry->turn.lock();
+      const bool ended = co_await stop_ends(entry, deadline);
+      if (!ended) co_return not_ready(entry->row.name, "it is being stopped: try again");
       continue;
     }
     if (entry->runs() && entry->live) {

@@ -17,6 +17,7 @@
 #include "launcher/host.h"
 #include "launcher/pulse.h"
 #include "launcher/worker.h"
+#include "os/file.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
 
@@ -68,6 +69,13 @@ int wait_for_signal(const sigset_t& signals, std::chrono::steady_clock::time_poi
   return ::sigtimedwait(&signals, nullptr, &pause);
 }
 
+// What the kernel holds cannot be killed, and goes on when its disk does.
+bool waits_for_disk(pid_t pid) {
+  const auto stat = os::read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096);
+  const std::size_t name_end = stat ? stat->rfind(')') : std::string::npos;
+  return name_end != std::string::npos && name_end + 2 < stat->size() && (*stat)[name_end + 2] == 'D';
+}
+
 int guard(Host& host, int listen_fd) {
   const sigset_t signals = guarded_signals();
   const pid_t guardian = ::getpid();
@@ -95,7 +103,7 @@ int guard(Host& host, int listen_fd) {
       const int signal = wait_for_signal(signals, next_beat);
       if (std::chrono::steady_clock::now() >= next_beat) {
         next_beat = std::chrono::steady_clock::now() + host.config.beat;
-        if (!pulse.beat()) {
+        if (!pulse.beat() && !waits_for_disk(worker->pid)) {
           std::fprintf(stderr, "cay-launcher: the worker hangs: it is killed\n");
           os::kill_process(worker->pidfd.get());
         }

@@ -13,7 +13,7 @@ bool Pulse::beat() {
     asked_ = false;
     missed_ = 0;
   }
-  if (!up_) return true;
+  if (!up_) return ++missed_ < kPatienceAtFirst;
   if (asked_) return ++missed_ < kPatience;
   asked_ = ::send(socket_.get(), "?", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
   return true;

@@ -10,7 +10,8 @@ namespace cay::launcher {
 // The guardian's end.
 class Pulse {
  public:
-  static constexpr int kPatience = 5;  // beats without an answer
+  static constexpr int kPatience = 4;         // beats without an answer
+  static constexpr int kPatienceAtFirst = 20;  // before its first word: it adopts all that it finds
 
   explicit Pulse(UniqueFd socket) : socket_(std::move(socket)) {}
 
@@ -20,7 +21,7 @@ class Pulse {
 
  private:
   UniqueFd socket_;
-  bool up_ = false;     // it has spoken once: until then it adopts what it finds, however long that takes
+  bool up_ = false;     // it has spoken once
   bool asked_ = false;
   int missed_ = 0;
 };

@@ -83,6 +83,33 @@ def test_a_restore_that_breaks_off_leaves_what_it_found(own_daemon, directory):
     assert refused.returncode == 125 and not (directory / "new").exists(), refused
 
 
+def test_what_a_killed_restore_leaves_serves_nobody(own_daemon, directory):
+    """It looks like a new directory, and its sandboxes' disks would be swept away."""
+    daemon = own_daemon()
+    assert daemon.cli("create", "--name", "box").code == 0
+    assert daemon.cli("exec", "box", "--", "sh", "-c", "head -c 3000000 /dev/urandom >/root/big; sync").code == 0
+    file, data, pipe = directory / "whole", directory / "data", directory / "pipe"
+    assert backup(daemon, file).returncode == 0
+    os.mkfifo(pipe)
+    first = subprocess.Popen([CAY, "restore", "--data", data, pipe], stdout=subprocess.DEVNULL)
+    with open(pipe, "wb") as into:
+        into.write(file.read_bytes()[:-1_000_000])
+        into.flush()
+        wait_until(lambda: (data / "state.db.incoming").exists(), "it is under way")
+        first.kill()
+        first.wait()
+    for words in (("serve", "--listen", "127.0.0.1:0"), ("launcher", "--detach"), ("restore", file)):
+        refused = cay(words[0], "--data", data, *words[1:])
+        assert refused.returncode == 125 and "broken off" in refused.stderr, refused
+    done = cay("uninstall", "--purge", "--data", data)
+    assert done.returncode == 0 and not (data / "state.db.incoming").exists(), done
+    copy, _ = restored(daemon, file, directory / "again")
+    copy.start()
+    with copy.http() as http:
+        assert states(http) == {"box": "stopped"}
+    copy.close()
+
+
 def test_backups_while_commands_expire(own_daemon, directory):
     daemon = own_daemon()
     assert daemon.cli("create", "--name", "box").code == 0

@@ -217,14 +217,16 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
 Task<void> NativeRuntime::stop(SandboxId id) {
   const auto found = live_->lines.find(id);
   const auto line = found == live_->lines.end() ? nullptr : found->second;
+  const Error why{Code::kLost, "keeper_lost", "the sandbox was stopped", 0};
   if (line) {
+    line->expect_end(why);
     auto polite = co_await polite_shutdown(line, kPoliteLimit);
     static_cast<void>(polite);  // the launcher ends what does not end by itself
   }
   // Until the launcher has done it the link stays, and tells of the keeper's end if the launcher does not.
   CAY_CO_CHECK(co_await launcher_.stop(id.get()));
   if (line && live_->holds(id, line)) live_->lines.erase(id);
-  if (line) line->close(Error{Code::kLost, "keeper_lost", "the sandbox was stopped", 0});
+  if (line) line->close(why);
   co_return Result<void>{};
 }
 

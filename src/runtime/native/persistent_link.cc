@@ -143,7 +143,7 @@ bool PersistentLink::too_many_breaches() {
 
 void PersistentLink::die(std::string reason) {
   if (ended_) return;
-  end(Error{Code::kLost, "keeper_lost", config_.peer + " is gone: " + reason, 0});
+  end(expected_ ? *expected_ : Error{Code::kLost, "keeper_lost", config_.peer + " is gone: " + reason, 0});
   if (on_death_) on_death_(std::move(reason));
 }
 

@@ -58,6 +58,8 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   // Ours to end: everything that waits fails with `why`.
   void close(Error why);
   bool ended() const { return ended_; }
+  // It is about to end by a deed of ours: `why` is what all are told then, however its end is found out.
+  void expect_end(Error why) { expected_ = std::move(why); }
 
   bool connected() const { return link_ != nullptr && link_->alive(); }
   // How often there was a link.
@@ -83,6 +85,7 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   bool met_ = false;  // there was a link once
   bool ended_ = false;
   Error why_;                       // once ended
+  std::optional<Error> expected_;   // why it is about to end
   std::optional<Error> refusal_;    // why nobody is reached now, if it is no matter of waiting
   std::uint64_t connections_ = 0;
   int breaches_ = 0;                // of the protocol, within a minute
