@@ -7,10 +7,12 @@ import struct
 import threading
 import time
 
+import httpx
 import pytest
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from harness import slow
+from harness import slow, wait_until
 
 SERVER = (pathlib.Path(__file__).resolve().parents[2] / "inside_server.py").read_text()
 FIRST = 7000
@@ -99,6 +101,22 @@ def test_a_refused_port_closes_the_connection_and_not_the_tunnel(served):
         for _ in range(3):
             with dial(tunnel) as sock:
                 assert sock.recv(1) == b""
+
+
+def test_into_a_paused_sandbox_a_connection_ends_at_once(daemon, served, caplog):
+    ref = f"{daemon.url}/api/v1/sandboxes/{served.name}"
+    with served.tunnel(remote_port=ECHO, local_port=free_port()) as tunnel:
+        assert exchange(tunnel, 1)
+        httpx.post(f"{ref}/pause", headers={"X-Api-Key": daemon.key}).raise_for_status()
+        with dial(tunnel) as sock:
+            assert sock.recv(1) == b""
+        wait_until(lambda: "tunnel: nothing listening" in caplog.text, "the client's words for the status")
+        with pytest.raises(InvalidStatus) as refused, served.tunnel(remote_port=ECHO, local_port=free_port()):
+            pass
+        assert refused.value.response.status_code == 503 and b"is paused: resume it" in refused.value.response.body
+        httpx.post(f"{ref}/resume", headers={"X-Api-Key": daemon.key}).raise_for_status()
+        sent, got = exchange(tunnel, 1)  # the same tunnel goes on
+        assert sent == got
 
 
 def test_a_stuck_connection_holds_up_no_other(served):
