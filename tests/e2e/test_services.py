@@ -7,6 +7,7 @@ import pathlib
 import re
 import socket
 import time
+import urllib.parse
 
 import httpx
 import pytest
@@ -65,6 +66,16 @@ def test_requests_pass_as_they_are_and_nothing_of_cays_goes_in(daemon, service, 
         assert service.request(method, "/headers").json()["method"] == method
     assert service.head("/bytes?1000").headers["content-length"] == "1000"
     assert service.get("/nowhere").status_code == 404
+
+
+def test_a_services_own_request_id_comes_out(daemon, service, link):
+    named = "/answer?" + urllib.parse.quote("HTTP/1.1 200 OK\r\nX-Request-Id: its-own\r\nContent-Length: 2\r\n\r\nok")
+    by_path = httpx.get(f"{daemon.url}/svc/{link['sandbox_id']}/{PORT}{named}", headers={TOKEN: link["token"]}, timeout=slow(60))
+    for got in (service.get(named), by_path):
+        assert (got.text, got.headers["x-request-id"]) == ("ok", "its-own")
+        assert got.headers["x-cay-request-id"] not in ("", "its-own")
+    plain = service.get("/headers")  # the control: one that names nothing
+    assert plain.headers["x-request-id"] and "x-cay-request-id" not in plain.headers
 
 
 def test_the_path_form_keeps_cays_own_origin_clean(http, daemon, link):
