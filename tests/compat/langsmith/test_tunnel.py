@@ -86,6 +86,31 @@ def test_two_tunnels_at_once_with_several_connections_each(served):
     assert len(results) == 6 and all(sent == got for sent, got in results)
 
 
+def test_connections_whose_first_frames_cross(served):
+    """The client numbers a stream under a lock, and sends its first frame after it: of two threads the later may be first."""
+    with served.tunnel(remote_port=ECHO, local_port=free_port()) as tunnel:
+        assert exchange(tunnel, 1)
+        session, crossed, results = tunnel._yamux, threading.Event(), []
+        first, send = session._next_stream_id, session._send_frame
+
+        def send_frame(kind, flags, stream, length):
+            opens = kind == 1 and flags & 1
+            if opens and stream == first:
+                assert crossed.wait(slow(60))
+            send(kind, flags, stream, length)
+            if opens and stream == first + 2:
+                crossed.set()
+
+        session._send_frame = send_frame
+        threads = [threading.Thread(target=lambda: results.append(exchange(tunnel, 4))) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert crossed.is_set() and len(results) == 2 and all(sent == got for sent, got in results)
+        assert tunnel._yamux is session  # and it was not broken off and made again
+
+
 def test_all_that_was_sent_before_the_end_arrives(served):
     with served.tunnel(remote_port=GREET, local_port=free_port()) as tunnel:
         for _ in range(20):
