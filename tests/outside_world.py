@@ -27,7 +27,7 @@ networks = ["198.18.7.0/24", "fdca:7e57::/32"]
 hosts = ["allowed.gate.test", "bulk.gate.test:7001", "bulk.gate.test:7002", "{V4}:7003", "private.gate.test", "loop.gate.test",
          "own.gate.test", "metadata.gate.test"]
 """
-BULK = 192 << 20
+BULK = 1 << 30
 CHUNK = hashlib.sha256(b"cay").digest() * 2048  # 64 KiB
 
 
@@ -80,7 +80,7 @@ class World:
         for number in range(BULK // len(CHUNK)):
             if number == BULK // len(CHUNK) // 2:
                 self.half.set()
-                self.release.wait(120)
+                self.release.wait(300)
             stream.sendall(CHUNK)
 
     def start(self):

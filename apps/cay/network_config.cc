@@ -11,6 +11,7 @@
 #include "gate/policy.h"
 #include "launcher/default_snapshot_apt.h"
 #include "os/file.h"
+#include "wire/guest_network.h"
 
 namespace cay::app {
 namespace {
@@ -80,6 +81,22 @@ std::vector<std::string> apt_archives() {
   return out;
 }
 
+struct Never {
+  Network network;
+  const char* what;
+};
+
+// What a sandbox could not mean, or would mean this host by. The gate dials from the host: there 0.0.0.0 and :: are its loopback, too.
+std::vector<Never> never_opened() {
+  constexpr const char* kLoopback = "loopback, which inside a sandbox is its own";
+  constexpr const char* kNowhere = "which means this host itself";
+  constexpr const char* kOwn = "each sandbox's own address";
+  return {{*Network::parse("127.0.0.0/8"), kLoopback}, {*Network::parse("::1"), kLoopback},
+          {*Network::parse("0.0.0.0/8"), kNowhere},    {*Network::parse("::"), kNowhere},
+          {*Network::parse(wire::kGuestV4), kOwn},     {*Network::parse(wire::kGuestV6), kOwn},
+          {*Network::parse(wire::kGuestResolver), "the sandboxes' name server, which is the gate"}};
+}
+
 }  // namespace
 
 Result<NetworkConfig> settle_network(NetworkConfig config) {
@@ -91,9 +108,10 @@ Result<NetworkConfig> settle_network(NetworkConfig config) {
   for (const std::string& text : config.networks) {
     const auto network = Network::parse(text);
     if (!network || network->prefix == 0) return bad("network.networks: '" + text + "' is no network, as 10.1.0.0/16");
-    // Inside they are the sandbox's own loopback: no rule could make them mean the host's.
-    if (Network::parse("127.0.0.0/8")->contains(network->address) || network->address == IpAddress::parse("::1")) {
-      return bad("network.networks: '" + text + "' is loopback, which inside a sandbox is its own");
+    for (const auto& never : never_opened()) {
+      if (network->overlaps(never.network)) {
+        return bad("network.networks: '" + text + "' holds " + never.network.text() + ", " + never.what + ": list narrower networks, without it");
+      }
     }
   }
   for (const auto* mirror : {&config.pip, &config.npm, &config.apt, &config.cargo, &config.go}) {

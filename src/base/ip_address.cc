@@ -20,6 +20,26 @@ constexpr const char* kSpecial[] = {
     "2001::/23",    "2001:db8::/32",   "2002::/16",        "3fff::/20",
 };
 
+// AWS (instances, tasks, pods; name server, clock), Azure and others, Google, Alibaba, Oracle.
+constexpr const char* kMetadata[] = {"169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.169.253", "169.254.169.123", "168.63.129.16",
+                                     "100.100.100.200", "192.0.0.192",   "fd00:ec2::254",  "fd00:ec2::23",    "fd00:ec2::253",   "fd00:ec2::123",
+                                     "fd20:ce::254"};
+
+struct Kind {
+  const char* network;
+  std::string_view name;
+};
+// The first that holds it.
+constexpr Kind kKinds[] = {
+    {"127.0.0.0/8", "loopback"},          {"::1", "loopback"},
+    {"0.0.0.0/8", "no address of a host"}, {"::", "no address of a host"},
+    {"10.0.0.0/8", "a private address"},  {"172.16.0.0/12", "a private address"},  {"192.168.0.0/16", "a private address"},
+    {"100.64.0.0/10", "a provider's shared address"},
+    {"169.254.0.0/16", "a link-local address"}, {"fe80::/10", "a link-local address"},
+    {"fc00::/7", "a private address"},
+    {"224.0.0.0/4", "a multicast address"}, {"ff00::/8", "a multicast address"},
+};
+
 bool has_bit(const std::array<std::uint8_t, 16>& bytes, unsigned bit) { return (bytes[bit / 8] >> (7 - bit % 8) & 1) != 0; }
 
 }  // namespace
@@ -85,6 +105,15 @@ bool Network::contains(const IpAddress& other) const {
   return true;
 }
 
+bool Network::overlaps(const Network& other) const {
+  const auto bits = [](const Network& one) { return one.prefix + (one.address.is_v4() ? kV4Offset : 0); };
+  const unsigned least = std::min(bits(*this), bits(other));
+  for (unsigned bit = 0; bit < least; ++bit) {
+    if (has_bit(address.bytes(), bit) != has_bit(other.address.bytes(), bit)) return false;
+  }
+  return true;
+}
+
 std::string Network::text() const { return address.text() + "/" + std::to_string(prefix); }
 
 std::span<const Network> special_networks() {
@@ -100,6 +129,23 @@ std::span<const Network> special_networks() {
 
 bool is_special(const IpAddress& address) {
   return std::ranges::any_of(special_networks(), [&](const Network& network) { return network.contains(address); });
+}
+
+bool is_metadata(const IpAddress& address) {
+  static const std::vector<IpAddress> all = [] {
+    std::vector<IpAddress> out;
+    for (const char* text : kMetadata) out.push_back(IpAddress::parse(text).value_or(IpAddress()));
+    return out;
+  }();
+  return std::ranges::find(all, address) != all.end();
+}
+
+std::string_view kind_of(const IpAddress& address) {
+  if (is_metadata(address)) return "a cloud's metadata service";
+  for (const Kind& kind : kKinds) {
+    if (Network::parse(kind.network)->contains(address)) return kind.name;
+  }
+  return is_special(address) ? "a reserved address" : std::string_view();
 }
 
 }  // namespace cay

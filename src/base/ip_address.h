@@ -36,6 +36,9 @@ struct Network {
   // ADDRESS or ADDRESS/PREFIX. Bits after the prefix must be zero.
   static std::optional<Network> parse(std::string_view text);
   bool contains(const IpAddress& other) const;
+  // Whether they have an address in common, by the bits: of one that holds ::ffff:0:0/96, IPv4's are its own too.
+  bool overlaps(const Network& other) const;
+  bool is_one_address() const { return prefix == (address.is_v4() ? 32U : 128U); }
   std::string text() const;
 };
 
@@ -45,5 +48,9 @@ struct Network {
 // where one cloud serves its machines' settings.
 std::span<const Network> special_networks();
 bool is_special(const IpAddress& address);
+// Where clouds serve their machines' settings and credentials. All are special.
+bool is_metadata(const IpAddress& address);
+// What an address is, for people: "a private address", "a link-local address", ... Of one that is not special: empty.
+std::string_view kind_of(const IpAddress& address);
 
 }  // namespace cay

@@ -37,6 +37,37 @@ TEST(NetworkTest, RefusesWhatIsNoNetwork) {
   }
 }
 
+TEST(NetworkTest, OverlapsByBits) {
+  const auto overlap = [](const char* a, const char* b) {
+    const bool one = Network::parse(a)->overlaps(*Network::parse(b));
+    EXPECT_EQ(one, Network::parse(b)->overlaps(*Network::parse(a))) << a << b;
+    return one;
+  };
+  for (const char* text : {"127.0.0.0/8", "127.1.2.3", "::ffff:127.0.0.1", "126.0.0.0/7", "0.0.0.0/1", "0.0.0.0/0", "::fffe:0:0/95", "::/1"}) {
+    EXPECT_TRUE(overlap(text, "127.0.0.0/8")) << text;
+  }
+  for (const char* text : {"126.0.0.0/8", "128.0.0.0/1", "10.0.0.0/8", "::1", "fd00::/8"}) EXPECT_FALSE(overlap(text, "127.0.0.0/8")) << text;
+  EXPECT_TRUE(Network::parse("10.0.0.1")->is_one_address());
+  EXPECT_FALSE(Network::parse("10.0.0.0/31")->is_one_address());
+  EXPECT_TRUE(Network::parse("fd00::1")->is_one_address());
+}
+
+TEST(SpecialNetworksTest, KindsHaveNames) {
+  for (const auto& [text, kind] : {std::pair("10.0.0.1", "a private address"), std::pair("::ffff:172.16.0.1", "a private address"),
+                                   std::pair("fd12::1", "a private address"), std::pair("169.254.1.1", "a link-local address"),
+                                   std::pair("fe80::1", "a link-local address"), std::pair("127.8.8.8", "loopback"), std::pair("::1", "loopback"),
+                                   std::pair("224.0.0.1", "a multicast address"), std::pair("ff02::1", "a multicast address"),
+                                   std::pair("240.0.0.1", "a reserved address"), std::pair("64:ff9b::a00:1", "a reserved address"),
+                                   std::pair("0.0.0.0", "no address of a host"), std::pair("8.8.8.8", ""), std::pair("2a00::1", "")}) {
+    EXPECT_EQ(kind_of(ip(text)), kind) << text;
+  }
+  for (const char* text : {"169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254", "168.63.129.16", "100.100.100.200", "192.0.0.192", "fd20:ce::254"}) {
+    EXPECT_TRUE(is_metadata(ip(text)) && is_special(ip(text))) << text;
+    EXPECT_EQ(kind_of(ip(text)), "a cloud's metadata service");
+  }
+  EXPECT_FALSE(is_metadata(ip("169.254.169.1")));
+}
+
 TEST(SpecialNetworksTest, AllOfThemAreRead) {
   EXPECT_EQ(special_networks().size(), 23U);
   for (const char* text : {"127.0.0.1", "10.1.2.3", "169.254.169.254", "100.100.100.200", "168.63.129.16", "192.168.1.1", "172.31.0.1",

@@ -2,6 +2,7 @@
 #include <set>
 #include <string>
 
+#include "base/ip_address.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -15,7 +16,12 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "not_in_policy") return "not in the sandbox's policy";
   if (line.reason == "port_not_in_policy") return "its policy has that host at other ports";
   if (line.reason == "policy_not_allowed") return "the operator allows its policy no more (network.policies)";
-  if (line.reason == "private_address") return "a private, local or reserved address";
+  if (line.reason == "private_address") {
+    const auto address = IpAddress::parse(line.address);
+    if (!address) return "a private, local or reserved address";
+    const std::string_view kind = kind_of(*address);
+    return kind.empty() ? "an address of this host itself" : std::string(kind);
+  }
   if (line.reason == "names_no_host" || line.reason == "not_tls" || line.reason == "not_http") return "its first bytes name no host";
   if (line.reason == "said_too_little") return "it ended, or 10 s passed, before its first bytes named a host";
   if (line.reason == "lookup_failed") return "this host's resolver failed";
@@ -30,7 +36,11 @@ std::string words_for(const sdk::NetworkDecision& line) {
 }
 
 // Of the way out itself, where the policy's name does not say it all.
-std::string state_of(const sdk::NetworkReport& report) {
+std::string state_of(const sdk::NetworkReport& report, const std::string& sandbox) {
+  if (report.policy == "off" && (report.running_policy.empty() || report.running_policy == "off")) {
+    return "nothing outside is reached, and nothing that is tried is listed: `cay net " + printable(sandbox) + " --policy packages` (or open) changes that "
+           "from its next start\n";
+  }
   if (report.network == "unavailable") return "no way out: " + printable(report.network_reason) + "\n";
   std::string out;
   if (!report.running_policy.empty() && report.running_policy != report.policy) {
@@ -67,7 +77,7 @@ int net_command(Context& at, const NetArgs& args) {
                     human_size(line.received_bytes), words_for(line)});
     if (!line.remedy.empty()) remedies.insert(printable(line.host) + ": " + printable(line.remedy));
   }
-  print("policy " + report.policy + "\n" + state_of(report));
+  print("policy " + report.policy + "\n" + state_of(report, args.sandbox));
   if (running) print_error("it runs as it was started: the policy counts from its next start (cay stop " + args.sandbox + ", then use it)");
   if (!rows.empty()) print(table({"LAST", "HOST", "PORT", "VERDICT", "COUNT", "OUT", "IN", "WHY"}, rows));
   if (report.forgotten > 0) print(std::to_string(report.forgotten) + " older lines made room\n");

@@ -1,5 +1,6 @@
 #include "codec/network_json.h"
 
+#include "base/ip_address.h"
 #include "codec/model_json.h"
 #include "codec/time.h"
 #include "codec/utf8.h"
@@ -28,7 +29,10 @@ std::string remedy_for(const NetworkDecision& decision) {
     return "cay net SANDBOX --policy open, from its next start; or, for every sandbox, add \"" + at + "\" to network.hosts in the daemon's settings";
   }
   if (why == "private_address") {
-    return "add \"" + shown(decision.address.empty() ? "ADDRESS" : decision.address) + "\" to network.networks in the daemon's settings";
+    const auto address = IpAddress::parse(decision.address);
+    if (address && kind_of(*address) == "loopback") return "";  // network.networks takes none: inside it is the sandbox's own
+    const std::string add = "add \"" + shown(decision.address.empty() ? "ADDRESS" : decision.address) + "\" to network.networks in the daemon's settings";
+    return address && is_metadata(*address) ? add + ", which gives every sandbox what it tells of this machine: its credentials, often" : add;
   }
   return "";
 }

@@ -129,9 +129,11 @@ class Tunnels {
  public:
   virtual ~Tunnels() = default;
   // One connection; it wakes the sandbox, and keeps it awake while it lives. kInvalidArgument
-  // (invalid_port); else as LiveSandbox::open_tunnel.
+  // (invalid_port); kNotReady (sandbox_paused); else as LiveSandbox::open_tunnel. A connection that is open when its
+  // sandbox is paused waits for the resume.
   virtual Task<std::unique_ptr<Tunnel>> open(Principal who, std::string ref, std::uint16_t port) = 0;
-  // Wakes it, and keeps it awake for as long as the answer lives: for a session of many connections.
+  // Wakes it, and keeps it awake for as long as the answer lives: for a session of many connections. Of a paused one
+  // kNotReady (sandbox_paused).
   virtual Task<std::shared_ptr<void>> hold(Principal who, std::string ref) = 0;
 };
 

@@ -21,6 +21,10 @@ inline Error name_in_use(const std::string& name) {
 inline Error not_ready(const std::string& name, const std::string& why) {
   return {Code::kNotReady, "sandbox_not_ready", "sandbox '" + name + "' is not ready: " + why, 0};
 }
+// What somebody holds still is not let go on by what somebody else wants of it.
+inline Error sandbox_paused(const std::string& name) {
+  return {Code::kNotReady, "sandbox_paused", "sandbox '" + name + "' is paused: resume it to reach what runs in it", 0};
+}
 inline Error shutting_down() {
   return {Code::kUnavailable, "shutting_down", "the daemon is ending: try again when it is back", 0};
 }

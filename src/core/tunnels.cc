@@ -37,7 +37,8 @@ class HeldTunnel : public Tunnel, public PipedStream {
     if (written) held_.entry->bytes_in += size;
     co_return written;
   }
-  bool is_quiet() override { return piped_ != nullptr && piped_->is_quiet(); }
+  // Of a paused sandbox none is: whoever would ask again over it must hear that, and not wait.
+  bool is_quiet() override { return piped_ != nullptr && !held_.paused() && piped_->is_quiet(); }
 
  private:
   Held held_;
@@ -50,6 +51,7 @@ class HeldTunnel : public Tunnel, public PipedStream {
 Task<std::unique_ptr<Tunnel>> TunnelVerbs::open(Principal who, std::string ref, std::uint16_t port) {
   if (port == 0) co_return invalid("invalid_port", "a port is 1 to 65535");
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  if (held.paused()) co_return sandbox_paused(held.entry->row.name);  // the kernel would connect, and nobody would answer
   auto live = held.live;
   CAY_CO_TRY(auto inner, co_await live->open_tunnel(port));
   co_return std::unique_ptr<Tunnel>(std::make_unique<HeldTunnel>(std::move(inner), std::move(held)));
@@ -57,6 +59,7 @@ Task<std::unique_ptr<Tunnel>> TunnelVerbs::open(Principal who, std::string ref, 
 
 Task<std::shared_ptr<void>> TunnelVerbs::hold(Principal who, std::string ref) {
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  if (held.paused()) co_return sandbox_paused(held.entry->row.name);
   held.live.reset();  // awake is all that is asked for: a stop lets its keeper go
   co_return std::shared_ptr<void>(std::make_shared<Held>(std::move(held)));
 }

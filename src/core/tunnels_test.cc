@@ -38,6 +38,21 @@ TEST_F(TunnelsTest, AStoppedSandboxIsWoken) {
   EXPECT_EQ(state("box"), SandboxState::kReady);
 }
 
+TEST_F(TunnelsTest, IntoAPausedSandboxNothingIsOpenedAndWhatIsOpenWaits) {
+  auto before = run(core->tunnels().open(alice, "box", 5432));
+  ASSERT_TRUE(before);
+  ASSERT_TRUE(run(core->sandboxes().pause(alice, "box")));
+  const auto refused = run(core->tunnels().open(alice, "box", 5432));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kNotReady);
+  EXPECT_EQ(refused.error().reason, "sandbox_paused");
+  EXPECT_EQ(run(core->tunnels().hold(alice, "box")).error().reason, "sandbox_paused");
+  EXPECT_EQ(core->registry().by_id(id)->holds, 1) << "of the open connection";
+  EXPECT_EQ(state("box"), SandboxState::kPaused);
+  ASSERT_TRUE(run(core->sandboxes().resume(alice, "box")));
+  EXPECT_TRUE(run(core->tunnels().open(alice, "box", 5432)));
+}
+
 TEST_F(TunnelsTest, AConnectionKeepsItAwakeAndAHoldDoesToo) {
   const auto entry = core->registry().by_id(id);
   auto tunnel = run(core->tunnels().open(alice, "box", 5432));

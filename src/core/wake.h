@@ -13,6 +13,8 @@ struct Held {
   std::shared_ptr<Entry> entry;
   std::shared_ptr<LiveSandbox> live;
   Hold hold;
+
+  bool paused() const { return entry->row.state == SandboxState::kPaused; }
 };
 
 class Wake {

@@ -95,9 +95,9 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
   if (room == 0) room = question->room;
   DnsAnswer out;
   const bool address = question->type == kDnsA || question->type == kDnsAaaa;
-  const auto refuse = [&](const char* reason) {
+  const auto refuse = [&](const char* reason, const std::string& found_at = {}) {
     // Other types (apt asks for SRV) go with the addresses of the same name, or mean nothing.
-    if (address) note({.host = question->name.empty() ? "." : question->name, .address = {}, .port = 0, .allowed = false, .reason = reason});
+    if (address) note({.host = question->name.empty() ? "." : question->name, .address = found_at, .port = 0, .allowed = false, .reason = reason});
     // A name that is not there ends a lookup at once; REFUSED would be asked again and again.
     out.code = DnsCode::kNoName;
     out.blocked = "policy " + policy_name_ + ": " + reason;
@@ -125,7 +125,7 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
     out.code = DnsCode::kServer;
     co_return encode_answer(*question, out, room);
   }
-  if (out.addresses.empty()) co_return refuse("private_address");
+  if (out.addresses.empty()) co_return refuse("private_address", found.addresses.empty() ? std::string() : found.addresses.front().text());
   // What this host cannot reach is no help inside: an IPv6 address on a host without IPv6.
   std::vector<IpAddress> near;
   for (const IpAddress& one : out.addresses) {

@@ -156,6 +156,10 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
     out.refuse("policy_not_allowed");
     co_return out;
   }
+  if (house_.reachable.is_closed(meant.address)) {  // no first bytes would help
+    out.refuse("private_address");
+    co_return out;
+  }
   if (policy_.reaches_everything()) {
     if (!names.empty()) out.host = names.front();
     look_at(out);

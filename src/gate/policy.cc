@@ -117,12 +117,13 @@ std::vector<Rule> package_rules() {
 }
 
 bool Reachable::listed(const IpAddress& address) const {
-  return std::ranges::any_of(networks_, [&](const Network& network) { return network.contains(address); });
+  const bool alone = is_metadata(address);
+  return std::ranges::any_of(networks_, [&](const Network& network) { return network.contains(address) && (!alone || network.is_one_address()); });
 }
 
 Reachable::May Reachable::look_at(const IpAddress& address) const {
   if (listed(address)) return May::kDial;
-  if (is_special(address)) return May::kNot;
+  if (is_closed(address)) return May::kNot;
   const auto kind = os::route_kind(address);
   if (!kind) return May::kUnknown;
   // No route: the dial itself will say so.

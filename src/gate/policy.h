@@ -56,7 +56,11 @@ std::vector<Rule> package_rules();
 class Reachable {
  public:
   explicit Reachable(std::vector<Network> networks) : networks_(std::move(networks)) {}
+  // A metadata service counts as listed by its own address alone: who opens a range that it happens to lie in does not
+  // mean to give out the host's credentials.
   bool listed(const IpAddress& address) const;
+  // By what it is, without asking the kernel: special, and not listed.
+  bool is_closed(const IpAddress& address) const { return is_special(address) && !listed(address); }
   enum class May : std::uint8_t {
     kDial,     // not special, and not this host's own; or listed
     kNot,

@@ -82,6 +82,20 @@ TEST(ReachableTest, SpecialRangesAreRefusedUnlessListed) {
   }
 }
 
+TEST(ReachableTest, AMetadataServiceIsOpenedByItsOwnAddressAlone) {
+  const IpAddress service = *IpAddress::parse("169.254.169.254"), beside = *IpAddress::parse("169.254.169.1");
+  const Reachable by_range({*Network::parse("169.254.0.0/16"), *Network::parse("fd00::/8"), *Network::parse("100.64.0.0/10")});
+  EXPECT_EQ(by_range.look_at(beside), Reachable::May::kDial);
+  for (const char* text : {"169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254", "100.100.100.200"}) {
+    EXPECT_EQ(by_range.look_at(*IpAddress::parse(text)), Reachable::May::kNot) << text;
+    EXPECT_TRUE(by_range.is_closed(*IpAddress::parse(text))) << text;
+  }
+  const Reachable exactly({*Network::parse("169.254.169.254")});
+  EXPECT_EQ(exactly.look_at(service), Reachable::May::kDial);
+  EXPECT_FALSE(exactly.is_closed(service));
+  EXPECT_TRUE(exactly.is_closed(beside));
+}
+
 TEST(ReachableTest, WhatTheKernelCannotBeAskedIsNoRefusal) {
   const Reachable reachable({});
   const IpAddress address = *IpAddress::parse("8.8.8.8");

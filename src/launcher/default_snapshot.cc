@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/random.h>
 #include <sys/statvfs.h>
 #include <sys/stat.h>
@@ -169,7 +170,7 @@ void run_ldconfig(int root, const Progress& progress) {
     char* const arguments[] = {program, no_cache, chroot_flag, here, nullptr};
     char* const no_environment[] = {nullptr};
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (::fchdir(root) != 0 || null < 0) ::_exit(127);
+    if (::fchdir(root) != 0 || null < 0 || ::unshare(CLONE_NEWNET) != 0) ::_exit(127);  // nothing that makes a snapshot has a network
     for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
     ::close_range(3, ~0U, 0);
     ::execve(program, arguments, no_environment);

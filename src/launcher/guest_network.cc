@@ -1,6 +1,7 @@
 #include "launcher/guest_network.h"
 
 #include <arpa/inet.h>
+#include <linux/fib_rules.h>
 #include <linux/if_addr.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -23,6 +24,10 @@ namespace {
 constexpr std::uint32_t kLoopback = 1;  // lo is the first link of every network namespace
 constexpr std::uint16_t kMake = NLM_F_CREATE | NLM_F_EXCL;
 constexpr int kBacklog = 1024;
+// After the table `main`: programs inside have their own networks there.
+constexpr std::uint8_t kToldTable = 100;
+constexpr std::uint32_t kToldPriority = 32'800;
+constexpr std::uint32_t kRestPriority = 32'801;
 
 std::string_view bytes_of(const IpAddress& address) {
   const auto* at = address.is_v4() ? address.v4_bytes().data() : address.bytes().data();
@@ -44,12 +49,13 @@ void add_address(os::NetlinkBatch& batch, const IpAddress& address) {
   batch.attribute(IFA_ADDRESS, bytes_of(address));
 }
 
-// RTN_LOCAL: delivered here, whatever the address; RTN_PROHIBIT: refused at once (EACCES).
-void add_route(os::NetlinkBatch& batch, const Network& to, std::uint8_t type, const IpAddress& own) {
+// RTN_LOCAL: delivered here, whatever the address; RTN_PROHIBIT: refused at once (EACCES); RTN_THROW: as the rules after
+// this table say.
+void add_route(os::NetlinkBatch& batch, const Network& to, std::uint8_t type, const IpAddress& own, std::uint8_t table = RT_TABLE_MAIN) {
   rtmsg head{};
   head.rtm_family = family_of(to.address);
   head.rtm_dst_len = static_cast<std::uint8_t>(to.prefix);
-  head.rtm_table = RT_TABLE_MAIN;
+  head.rtm_table = table;
   head.rtm_protocol = RTPROT_STATIC;
   head.rtm_scope = type == RTN_LOCAL && to.address.is_v4() ? RT_SCOPE_HOST : RT_SCOPE_UNIVERSE;
   head.rtm_type = type;
@@ -75,17 +81,42 @@ std::string own_addresses(bool v4) {
   return std::string(batch.bytes());
 }
 
-std::string routes_of(bool v4, const std::vector<Network>& allowed) {
+Network everything(bool v4) { return {known(v4 ? "0.0.0.0" : "::"), 0}; }
+
+void add_rule(os::NetlinkBatch& batch, bool v4, std::uint32_t priority, std::uint8_t action) {
+  fib_rule_hdr head{};
+  head.family = v4 ? AF_INET : AF_INET6;
+  head.action = action;
+  if (action == FR_ACT_TO_TBL) head.table = kToldTable;
+  batch.message(RTM_NEWRULE, kMake, head);
+  batch.host32(FRA_PRIORITY, priority);
+  if (action != FR_ACT_TO_TBL) return;
+  batch.text(FRA_IIFNAME, "lo");  // what is sent here, and not what a network namespace inside sends through
+  const auto tcp = static_cast<char>(IPPROTO_TCP);
+  batch.attribute(FRA_IP_PROTO, std::string_view(&tcp, 1));
+}
+
+// Of what `main` throws, TCP that begins here is local, and so redirected to the gate; the rest is refused.
+std::string rules_of(bool v4) {
+  os::NetlinkBatch batch;
+  add_rule(batch, v4, kToldPriority, FR_ACT_TO_TBL);
+  add_rule(batch, v4, kRestPriority, FR_ACT_PROHIBIT);
+  add_route(batch, everything(v4), RTN_LOCAL, known(v4 ? wire::kGuestV4 : wire::kGuestV6), kToldTable);
+  batch.ask_for_answer();
+  return std::string(batch.bytes());
+}
+
+std::string routes_of(bool v4, const std::vector<Network>& allowed, std::uint8_t special) {
   os::NetlinkBatch batch;
   const IpAddress own = known(v4 ? wire::kGuestV4 : wire::kGuestV6);
   for (const Network& network : special_networks()) {
-    if (network.address.is_v4() == v4) add_route(batch, network, RTN_PROHIBIT, own);
+    if (network.address.is_v4() == v4) add_route(batch, network, special, own);
   }
   if (v4) add_route(batch, {known(wire::kGuestResolver), 32}, RTN_LOCAL, own);
   for (const Network& network : allowed) {
     if (network.address.is_v4() == v4 && network.prefix > 0) add_route(batch, network, RTN_LOCAL, own);
   }
-  add_route(batch, {known(v4 ? "0.0.0.0" : "::"), 0}, RTN_LOCAL, own);
+  add_route(batch, everything(v4), RTN_LOCAL, own);
   batch.ask_for_answer();
   return std::string(batch.bytes());
 }
@@ -125,13 +156,22 @@ Error unsupported(const Error& why) {
                std::string(kNoNetwork) + " (" + why.message + "): `cay doctor` tells what is missing", why.os_errno};
 }
 
-// Rules before routes: without them a connection to any address would end at the sandbox's own servers.
+GuestNetwork::Routes all_routes(bool v4, const std::vector<Network>& allowed) {
+  return {rules_of(v4), routes_of(v4, allowed, RTN_THROW), routes_of(v4, allowed, RTN_PROHIBIT)};
+}
+
+Result<void> make_routes(int fd, const GuestNetwork::Routes& routes, std::string_view what) {
+  const auto ruled = os::send_netlink(fd, routes.rules, "make the rules of routes");
+  return os::send_netlink(fd, ruled ? routes.told : routes.silent, what);
+}
+
+// Rules of nf_tables before routes: without them a connection to any address would end at the sandbox's own servers.
 Result<std::vector<UniqueFd>> redirect(const GuestNetwork& plan) {
   CAY_TRY(const UniqueFd filters, os::open_netlink(NETLINK_NETFILTER));
   CAY_CHECK(os::send_netlink(filters.get(), plan.filter, "make the nf_tables rules"));
   CAY_TRY(const UniqueFd routes, os::open_netlink(NETLINK_ROUTE));
-  CAY_CHECK(os::send_netlink(routes.get(), plan.routes, "make the routes"));
-  const auto six = os::send_netlink(routes.get(), plan.routes_v6, "make the routes of IPv6");
+  CAY_CHECK(make_routes(routes.get(), plan.v4, "make the routes"));
+  const auto six = make_routes(routes.get(), plan.v6, "make the routes of IPv6");
   std::vector<UniqueFd> out;
   CAY_CHECK(listen_on(wire::kGuestV4, out));
   // A kernel without IPv6: its addresses are then unreachable inside, as they are outside.
@@ -150,7 +190,7 @@ Result<GuestNetwork> plan_guest_network(const std::vector<std::string>& allowed)
     if (!network) return Error{Code::kInvalidArgument, "bad_request", "'" + text.substr(0, 64) + "' is no network", 0};
     networks.push_back(*network);
   }
-  return GuestNetwork{routes_of(true, networks), routes_of(false, networks), guest_filter()};
+  return GuestNetwork{all_routes(true, networks), all_routes(false, networks), guest_filter()};
 }
 
 Result<void> set_up_loopback() {

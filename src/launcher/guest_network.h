@@ -15,9 +15,13 @@ inline constexpr const char* kNoNetwork = "this host's kernel cannot give a sand
 
 // Netlink messages, the same for every sandbox with the same `allowed`: built once.
 struct GuestNetwork {
-  std::string routes;     // rtnetlink, IPv4
-  std::string routes_v6;  // the same of IPv6
-  std::string filter;     // nf_tables
+  struct Routes {
+    std::string rules;     // rtnetlink: lets what the sandbox connects to in a special range come to the gate, which tells of it
+    std::string told;      // the routes, after `rules`
+    std::string silent;    // the routes for a kernel without such rules: it refuses by itself
+  };
+  Routes v4, v6;
+  std::string filter;  // nf_tables
 };
 
 // `allowed`: networks in special ranges that the operator opens ("10.1.0.0/16"). kInvalidArgument: one is none.

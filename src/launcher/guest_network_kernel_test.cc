@@ -1,15 +1,30 @@
 // The way out as the launcher makes it, on this machine's kernel; and what is said where a kernel cannot make it.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <functional>
 
 #include "launcher/gate_directory.h"
+#include "launcher/guest_network.h"
 #include "launcher/testing/running_launcher.h"
 
 namespace cay::launcher::testing {
 namespace {
 
 using wire::Type;
+
+int exit_status_of(const std::function<int()>& work) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(work());
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
 
 class WayOutTest : public ::testing::Test {
  protected:
@@ -101,6 +116,34 @@ TEST_F(WayOutTest, WhoInsistsIsRefusedAndNothingIsLeft) {
   EXPECT_NE(error_of(answer).find("way out"), std::string::npos) << error_of(answer);
   for (const auto& [kind, names] : launcher.traces()) EXPECT_TRUE(names.empty()) << kind;
   EXPECT_FALSE(lends(launcher, insisting.sandbox_id));
+}
+
+// What a connection to 10.0.0.1 comes to in a network namespace made by `plan`: the errno, 0: it is taken.
+int connect_to_special(const GuestNetwork& plan, int protocol) {
+  return exit_status_of([&] {
+    if (::unshare(CLONE_NEWNET) != 0 || !set_up_loopback()) return 255;
+    const auto sockets = set_up_guest_network(plan);
+    if (!sockets) return 254;
+    const UniqueFd fd(::socket(AF_INET, protocol == IPPROTO_TCP ? SOCK_STREAM : SOCK_DGRAM, 0));
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(80);
+    to.sin_addr.s_addr = htonl(0x0a000001);
+    return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 ? 0 : errno;
+  });
+}
+
+TEST_F(WayOutTest, OfASpecialRangeTcpComesToTheGateAndTheRestIsRefused) {
+  auto plan = plan_guest_network({});
+  ASSERT_TRUE(plan);
+  const int taken = connect_to_special(*plan, IPPROTO_TCP);
+  if (taken == 254) GTEST_SKIP() << "SKIPPED: this kernel gives no way out";
+  EXPECT_EQ(taken, 0);
+  EXPECT_EQ(connect_to_special(*plan, IPPROTO_UDP), EACCES);
+  // A kernel that has no such rules refuses by itself, as it is told first.
+  plan->v4.rules.resize(plan->v4.rules.size() / 2);
+  EXPECT_EQ(connect_to_special(*plan, IPPROTO_TCP), EACCES);
+  EXPECT_EQ(connect_to_special(*plan, IPPROTO_UDP), EACCES);
 }
 
 TEST_F(WayOutTest, TheGatesDirectoryGoesToWhoeverIsTheGateNow) {

@@ -12,7 +12,7 @@ namespace cay {
 // Connections, or lookups of a name, of the same kind, counted together.
 struct NetworkDecision {
   std::string host;         // the name meant, or an address that no name was asked for
-  std::string address;      // dialled last; empty: none was
+  std::string address;      // dialled last, or refused; empty: none was meant
   std::uint16_t port = 0;   // 0: the name alone was asked for
   bool allowed = false;
   std::string reason;       // why it was refused; of an allowed one, why it failed all the same

@@ -70,13 +70,13 @@ class RoutedExchange final : public http::Exchange {
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {
     say(response.status);
-    response.headers.set("X-Request-Id", request_id_);
+    sign(response.headers);
     return inner_->respond(std::move(response));
   }
   asio::awaitable<void> respond_stream(int status, http::Headers headers, std::optional<std::uint64_t> length,
                                        std::unique_ptr<ByteSource> bytes) override {
     say(status);
-    headers.set("X-Request-Id", request_id_);
+    sign(headers);
     return inner_->respond_stream(status, std::move(headers), length, std::move(bytes));
   }
   // A refused upgrade leaves the answer to the handler.
@@ -95,6 +95,8 @@ class RoutedExchange final : public http::Exchange {
 
  private:
   static constexpr int kUpgraded = 101;
+  // A service of a sandbox names its requests itself.
+  void sign(http::Headers& headers) const { headers.set(headers.get("X-Request-Id") ? "X-Cay-Request-Id" : "X-Request-Id", request_id_); }
   // What was answered first is what was sent.
   void say(int status) {
     if (status_ == 0) status_ = status;

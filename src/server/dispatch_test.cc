@@ -55,6 +55,11 @@ struct DispatchTest : ::testing::Test {
     ASSERT_TRUE(keys.add({.name = "root", .tenant = "t1", .hash = hash_key("cay_admin"), .scope = KeyScope::kAdmin}));
     router.add("GET", "/healthz", who, http::Auth::kNone);
     router.add("GET", "/throw", [](SharedExchange) -> asio::awaitable<void> { throw std::runtime_error("inside"); co_return; });
+    router.add("GET", "/named", [](SharedExchange exchange) -> asio::awaitable<void> {
+      http::Response named;
+      named.headers.add("X-Request-Id", "its-own");
+      co_await exchange->respond(std::move(named));
+    });
     router.add("GET", "/wait", [this](SharedExchange exchange) -> asio::awaitable<void> {
       begun.set_value();
       co_await release->wait();
@@ -188,6 +193,15 @@ TEST_F(DispatchTest, AThrowingHandlerIsShapedAndToldInTheRecord) {
   EXPECT_EQ(record.target, "/throw");
   EXPECT_EQ(record.principal, "alice");
   EXPECT_EQ(record.request_id, "my-id.1");
+}
+
+TEST_F(DispatchTest, AServicesOwnRequestIdIsKept) {
+  start();
+  const auto answer = ask("GET /named", std::string(kKey) + "X-Request-Id: my-id.1\r\n");
+  EXPECT_NE(answer.find("\r\nX-Request-Id: its-own\r\n"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("\r\nX-Cay-Request-Id: my-id.1\r\n"), std::string::npos) << answer;
+  EXPECT_EQ(last().request_id, "my-id.1");
+  EXPECT_EQ(ask("GET /boxes/b", kKey).find("X-Cay-Request-Id"), std::string::npos) << "the control";
 }
 
 TEST_F(DispatchTest, RequestIdsThatCouldHarmAreReplaced) {

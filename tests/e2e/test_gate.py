@@ -11,8 +11,8 @@ import time
 
 import outside_world as world_of
 import pytest
-from harness import CAY, new_daemon, processes_of, slow, wait_until
-from outside_world import BULK, OWN, SETTINGS, UNLISTED, V4, V6, World, bulk_digest
+from harness import CAY, SANITIZED, new_daemon, processes_of, slow, wait_until
+from outside_world import BULK, SETTINGS, V4, V6, World, bulk_digest
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
@@ -158,23 +158,6 @@ def test_an_allowed_address_is_no_way_to_a_refused_name(packages, everything):
 def test_an_address_that_the_operator_lists_needs_no_name(packages):
     words, _ = packages.attempt({"host": V4, "port": 7003}, {"host": V6, "port": 7003})
     assert words == ["ping", "reset"]
-
-
-@pytest.mark.parametrize("policy", ["packages", "everything"])
-def test_special_and_own_addresses_are_refused_whatever_a_rule_says(policy, request):
-    box = request.getfixturevalue(policy)
-    for address in (UNLISTED, OWN):  # the control: they answer
-        with socket.create_connection((address, 80), timeout=5):
-            pass
-    named = [{"host": name, "port": 80, "kind": "http"} for name in ("private.gate.test", "loop.gate.test", "metadata.gate.test", "own.gate.test")]
-    words, seconds = box.attempt(*named)
-    assert words == ["no name"] * 4 and max(seconds) < slow(1)
-    assert box.line(host="metadata.gate.test")["reason"] == "private_address"
-    literal = [{"host": host, "port": 80, "kind": "http", "says": "own.gate.test"} for host in
-               (UNLISTED, "169.254.169.254", "::ffff:169.254.169.254", "10.0.0.1", "fd00:ec2::254", "64:ff9b::a00:1", "168.63.129.16", OWN)]
-    words, seconds = box.attempt(*literal)
-    assert set(words[:-1]) <= {"prohibited", "OSError [Errno 101] Network is unreachable"} and words[-1] == "reset"
-    assert max(seconds) < slow(1)
 
 
 def test_open_connections_tell_what_they_moved_and_early_ends_are_no_refusals_by_a_rule(packages):
@@ -502,9 +485,16 @@ def test_killing_the_daemon_interrupts_no_transfer(gated, packages, world):
         gated.start(listen=f"127.0.0.1:{gated.port}")
     finally:
         world.release.set()
-    got = wait_until(lambda: gated.cli("logs", packages.name, command).text.split(), "the end of the transfer", 60)
+    got = wait_until(lambda: gated.cli("logs", packages.name, command).text.split(), "the end of the transfer", 120)
     assert got == [str(BULK), bulk_digest()]
     assert packages.line(host="bulk.gate.test", port=7002)["received_bytes"] >= BULK
+    if not SANITIZED:  # it passes by, and is not kept
+        assert resident_peak(serving_pid(gated)) < 64 << 20
+
+
+def resident_peak(pid):
+    line = next(line for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
 
 
 def test_a_sandbox_leaves_nothing_with_the_gate(gated):

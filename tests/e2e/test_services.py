@@ -1,11 +1,13 @@
 """Services and files of a sandbox by their links: bytes both ways, rights and their ends, and who must not get in."""
 import contextlib
+import functools
 import hashlib
 import json
 import pathlib
 import re
 import socket
 import time
+import urllib.parse
 
 import httpx
 import pytest
@@ -64,6 +66,16 @@ def test_requests_pass_as_they_are_and_nothing_of_cays_goes_in(daemon, service, 
         assert service.request(method, "/headers").json()["method"] == method
     assert service.head("/bytes?1000").headers["content-length"] == "1000"
     assert service.get("/nowhere").status_code == 404
+
+
+def test_a_services_own_request_id_comes_out(daemon, service, link):
+    named = "/answer?" + urllib.parse.quote("HTTP/1.1 200 OK\r\nX-Request-Id: its-own\r\nContent-Length: 2\r\n\r\nok")
+    by_path = httpx.get(f"{daemon.url}/svc/{link['sandbox_id']}/{PORT}{named}", headers={TOKEN: link["token"]}, timeout=slow(60))
+    for got in (service.get(named), by_path):
+        assert (got.text, got.headers["x-request-id"]) == ("ok", "its-own")
+        assert got.headers["x-cay-request-id"] not in ("", "its-own")
+    plain = service.get("/headers")  # the control: one that names nothing
+    assert plain.headers["x-request-id"] and "x-cay-request-id" not in plain.headers
 
 
 def test_the_path_form_keeps_cays_own_origin_clean(http, daemon, link):
@@ -132,6 +144,27 @@ def test_an_answer_comes_as_it_is_sent(service):
 def test_an_early_answer_reaches_a_client_that_still_sends(service):
     got = service.post("/early", content=blocks(64))
     assert (got.status_code, got.text) == (413, "no")
+
+
+def test_a_paused_sandbox_answers_for_its_services_at_once(daemon, http, link, service):
+    ref = f"/api/v1/sandboxes/{link['sandbox_id']}"
+    assert service.get("/headers").status_code == 200  # and this connection is kept for the next request
+    with websocket(daemon, link) as before:
+        http.post(f"{ref}/pause").raise_for_status()
+        by_path = functools.partial(httpx.get, f"{daemon.url}/svc/{link['sandbox_id']}/{PORT}/headers", headers={TOKEN: link["token"]}, timeout=slow(60))
+        for ask in (lambda: service.get("/headers"), by_path, lambda: service.post("/digest", content=blocks(2))):
+            got = ask()
+            assert (got.status_code, got.headers["x-cay-error"]) == (503, "sandbox_paused"), got.text
+            assert "is paused: resume it" in got.text and "retry-after" not in got.headers
+            assert got.headers["content-type"].startswith("text/plain")
+        with pytest.raises(InvalidStatus) as refused:
+            websocket(daemon, link)
+        assert refused.value.response.status_code == 503 and refused.value.response.headers["X-Cay-Error"] == "sandbox_paused"
+        assert http.get(ref).json()["state"] == "paused"
+        before.send("waits")
+        http.post(f"{ref}/resume").raise_for_status()
+        assert before.recv(timeout=slow(60)) == "waits"
+    assert service.get("/headers").status_code == 200
 
 
 def test_a_websocket_passes_both_ways(daemon, link):

@@ -126,14 +126,14 @@ def test_each_side_ends_for_itself(daemon, served):
 
 def test_a_refused_port_is_a_reset_here_and_a_sentence(daemon, served):
     with tunnel(daemon, served["name"], f"0:{NOBODY}") as (ports, process):
-        with dial(ports[0]) as sock, pytest.raises(ConnectionResetError):
+        with pytest.raises(ConnectionResetError), dial(ports[0]) as sock:
             sock.recv(1)
         assert f"nothing listens on port {NOBODY}" in process.stderr.readline().decode()
 
 
 def test_a_connection_broken_inside_is_a_reset_here(daemon, served):
     with tunnel(daemon, served["name"], f"0:{BROKEN}") as (ports, process):
-        with dial(ports[0]) as sock, pytest.raises(ConnectionResetError):
+        with pytest.raises(ConnectionResetError), dial(ports[0]) as sock:
             sock.sendall(b"x")
             sock.recv(1)
         assert "broke the connection" in process.stderr.readline().decode()
@@ -178,7 +178,7 @@ def test_only_the_sandboxs_own_loopback(daemon, served):
         host.settimeout(0.2)
         port = host.getsockname()[1]
         with tunnel(daemon, served["name"], f"0:{port}", f"0:{PEER}") as (ports, _):
-            with dial(ports[0]) as sock, pytest.raises(ConnectionResetError):
+            with pytest.raises(ConnectionResetError), dial(ports[0]) as sock:
                 sock.recv(1)
             with dial(ports[1]) as sock:
                 assert read_all(sock) == b"127.0.0.1"
@@ -209,11 +209,31 @@ def test_a_connection_wakes_a_stopped_sandbox(daemon, http, served):
     ref = f"/api/v1/sandboxes/{served['id']}"
     with tunnel(daemon, served["name"], f"0:{ECHO}") as (ports, process):
         assert http.post(f"{ref}/stop").status_code < 300
-        with dial(ports[0]) as sock, pytest.raises(ConnectionResetError):
+        with pytest.raises(ConnectionResetError), dial(ports[0]) as sock:
             sock.recv(1)  # awake, but its programs ended with the stop
         assert "nothing listens" in process.stderr.readline().decode()
         assert http.get(ref).json()["state"] == "ready"
         start_server(http, served["id"])
+        with dial(ports[0]) as sock:
+            sock.sendall(b"again")
+            sock.shutdown(socket.SHUT_WR)
+            assert read_all(sock) == b"again"
+
+
+def test_into_a_paused_sandbox_a_connection_is_refused_at_once(daemon, http, served):
+    ref = f"/api/v1/sandboxes/{served['id']}"
+    with tunnel(daemon, served["name"], f"0:{ECHO}") as (ports, process), dial(ports[0]) as before:
+        before.sendall(b"a")
+        assert before.recv(1) == b"a"
+        assert http.post(f"{ref}/pause").json()["state"] == "paused"
+        with pytest.raises(ConnectionResetError), dial(ports[0]) as sock:
+            sock.recv(1)
+        sentence = process.stderr.readline().decode()
+        assert "is paused: resume it" in sentence, sentence
+        assert refusal(daemon, served["id"], ECHO) == (409, "sandbox_paused")
+        before.sendall(b"b")  # waits with its program
+        assert http.post(f"{ref}/resume").json()["state"] == "ready"
+        assert before.recv(1) == b"b"
         with dial(ports[0]) as sock:
             sock.sendall(b"again")
             sock.shutdown(socket.SHUT_WR)

@@ -188,3 +188,28 @@ def test_a_tool_call_costs_one_round_trip(direct):
         wire.close()
     print(f"with 40 ms of round trip a tool call takes {statistics.median(took) * 1000:.1f} ms (p50 of {len(took)})")
     assert min(took) >= 0.040  # the control: the wire is slow
+
+
+# What the vendor's client adds to the one round trip of a tool call: it opens a connection for each run() (TCP's own round trip is not
+# counted here). Over a WebSocket TLS's, the upgrade's and the closing's; over Server-Sent Events TLS's.
+ROUND_TRIPS = {"websocket": 4, "sse": 2}
+
+
+@pytest.mark.parametrize("transport", ROUND_TRIPS)
+def test_a_run_of_the_langsmith_client_costs_one_more_than_its_connection(direct, monkeypatch, transport):
+    from langsmith.sandbox import SandboxClient, _sandbox
+    monkeypatch.setattr(_sandbox, "sse_transport_selected", lambda: transport == "sse")
+    wire = SlowWire((DAEMON, direct.port), delay=0.020)
+    counts = []
+    try:
+        with SandboxClient(api_endpoint=f"https://127.0.0.1:{wire.port}/v2/sandboxes", api_key=direct.key) as client, client.sandbox() as box:
+            assert box.run("echo warm").exit_code == 0
+            for _ in range(10):
+                before, connected = wire.round_trips, wire.connections
+                assert box.run("echo hello").stdout == "hello\n"
+                counts.append(wire.round_trips - before)
+                assert wire.connections - connected <= 1
+    finally:
+        wire.close()
+    print(f"a run of the Python client over {transport}: {min(counts)} round trips, of {counts}")
+    assert 1 <= min(counts) <= ROUND_TRIPS[transport], counts  # the least: on a busy machine a handshake may come in two pieces

@@ -23,7 +23,7 @@ http::Response told(int status, const std::string& reason, const std::string& se
   out.headers.add("Referrer-Policy", "no-referrer");
   if (!reason.empty()) out.headers.add("X-Cay-Error", reason);
   if (status == 401) out.headers.add("WWW-Authenticate", "Cay-Service-Token");
-  if (status == 503 || status == 429) out.headers.add("Retry-After", "1");
+  if ((status == 503 && reason != "sandbox_paused") || status == 429) out.headers.add("Retry-After", "1");
   out.body = sentence + "\n";
   return out;
 }

@@ -97,9 +97,9 @@ std::string own_cookie(std::string_view value) {
 
 // What would count for more than the service's own pages, or is a word to a proxy that stands in front of Cay.
 bool reaches_further(std::string_view name) {
-  static constexpr std::array<std::string_view, 11> kFurther = {
+  static constexpr std::array<std::string_view, 10> kFurther = {
       "Alt-Svc", "Clear-Site-Data", "Strict-Transport-Security", "Public-Key-Pins", "NEL", "Report-To", "Set-Cookie2",
-      "X-Sendfile", "X-Lighttpd-Send-File", "X-Reproxy-URL", "X-Request-Id"};
+      "X-Sendfile", "X-Lighttpd-Send-File", "X-Reproxy-URL"};
   return is_one_of(name, kFurther) || begins_with(name, "X-Accel-") || begins_with(name, "X-Cay-");
 }
 

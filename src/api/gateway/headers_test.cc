@@ -73,8 +73,8 @@ TEST_F(GatewayHeadersTest, AnAnswerCountsForItsOwnHostAlone) {
   EXPECT_EQ(told({{"Set-Cookie", "a=1; Domain=.localhost; Path=/; HttpOnly"}, {"Set-Cookie", "cay_service=x"}, {"Set-Cookie", "__Host-cay_service=x; Secure"},
                   {"Clear-Site-Data", "\"*\""}, {"Alt-Svc", "h3=\":443\""}, {"X-Accel-Redirect", "/etc/passwd"}, {"X-Sendfile", "/x"},
                   {"Connection", "close"}, {"Strict-Transport-Security", "max-age=1; includeSubDomains"}, {"X-Cay-Error", "no"}, {"ETag", "e"},
-                  {"Location", "/next"}}),
-            (Items{{"Set-Cookie", "a=1; Path=/; HttpOnly"}, {"ETag", "e"}, {"Location", "/next"}}));
+                  {"Location", "/next"}, {"X-Request-Id", "its-own"}, {"X-Cay-Request-Id", "no"}}),
+            (Items{{"Set-Cookie", "a=1; Path=/; HttpOnly"}, {"ETag", "e"}, {"Location", "/next"}, {"X-Request-Id", "its-own"}}));
 }
 
 TEST_F(GatewayHeadersTest, ByAPathNothingCountsForCaysOrigin) {

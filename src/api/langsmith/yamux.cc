@@ -88,7 +88,7 @@ void Yamux::on_header(const Header& header) {
   if (header.stream == 0) return broke();
   if ((header.flags & kSyn) != 0) {
     // The peer's are odd, and never used again.
-    if (header.stream % 2 == 0 || header.stream <= highest_) return broke();
+    if (header.stream % 2 == 0 || !is_fresh(header.stream)) return broke();
     open(header.stream);
   }
   if (header.type == kWindowUpdate) {
@@ -116,7 +116,14 @@ void Yamux::on_payload(std::string_view bytes) {
 }
 
 void Yamux::open(Id id) {
-  highest_ = id;
+  // Clients number a stream and send its first frame in two steps: of two that are opened at once the later may come first.
+  skipped_.erase(id);
+  if (id > highest_) {
+    std::size_t more = kMostSkipped;
+    for (Id before = id; before - highest_ > 2 && more > 0; before -= 2, --more) skipped_.insert(before - 2);
+    while (skipped_.size() > kMostSkipped) skipped_.erase(skipped_.begin());
+    highest_ = id;
+  }
   if (streams_.size() >= kMostStreams) return put_header(kWindowUpdate, kRst, id, 0);
   streams_.emplace(id, Stream{});
   put_header(kWindowUpdate, kAck, id, 0);

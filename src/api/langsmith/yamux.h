@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@ class Yamux {
  public:
   static constexpr std::uint32_t kWindow = 256 * 1024;   // the protocol's own, for each stream and direction
   static constexpr std::size_t kMostStreams = 256;       // more are reset
+  static constexpr std::size_t kMostSkipped = 256;       // streams that were numbered before others and are opened after them
   static constexpr std::size_t kMostPayload = 64 * 1024; // of one frame that we send
 
   using Id = std::uint32_t;
@@ -68,6 +70,7 @@ class Yamux {
   void on_header(const Header& header);
   void on_payload(std::string_view bytes);
   void open(Id id);
+  bool is_fresh(Id id) const { return id > highest_ || skipped_.contains(id); }
   void on_flags(const Header& header);
   void on_window(const Header& header);
   void broke();
@@ -78,7 +81,8 @@ class Yamux {
   std::optional<Header> frame_;  // a data frame whose payload is coming
   std::uint32_t left_ = 0;       // of its payload
   std::map<Id, Stream> streams_;
-  Id highest_ = 0;               // ids rise
+  Id highest_ = 0;               // of all that were opened
+  std::set<Id> skipped_;         // below it, and not opened yet: the highest kMostSkipped of them
   std::deque<Event> events_;
   std::string out_;
   bool broken_ = false;

@@ -151,12 +151,29 @@ TEST_F(YamuxTest, AGoAwayIsTold) {
 TEST_F(YamuxTest, NonsenseIsAnsweredByAGoAway) {
   const std::string version("\x01\0\0\0\0\0\0\x01\0\0\0\0", 12);
   for (const std::string& bytes : {version, frame(4, 0, 1, 0), frame(1, 1, 2, 0), frame(1, 1, 0, 0), frame(2, 1, 5, 0),
-                                   frame(1, 1, 7, 0) + frame(1, 1, 7, 0), frame(1, 1, 7, 0) + frame(1, 1, 5, 0)}) {
+                                   frame(1, 1, 7, 0) + frame(1, 1, 7, 0),
+                                   frame(1, 1, 7, 0) + frame(1, 1, 5, 0) + frame(1, 1, 5, 0), frame(1, 1, 1, 0) + frame(1, 1, 3, 0) + frame(1, 1, 1, 0)}) {
     Yamux one;
     EXPECT_FALSE(one.feed(bytes));
     EXPECT_TRUE(one.broken());
     EXPECT_EQ(frames_of(one.out()).back(), (Frame{3, 0, 0, 1, ""}));
   }
+}
+
+TEST_F(YamuxTest, OfStreamsThatAreOpenedAtOnceTheLaterMayComeFirst) {
+  for (const Yamux::Id id : {5U, 1U, 3U, 9U, 7U}) {
+    ASSERT_TRUE(feed(frame(1, 1, id, 0))) << id;
+    EXPECT_EQ(said(), (std::vector<Frame>{{1, 2, id, 0, ""}}));
+  }
+  EXPECT_EQ(yamux.streams(), 5U);
+  EXPECT_FALSE(feed(frame(1, 1, 3, 0))) << "none is opened twice";
+}
+
+TEST_F(YamuxTest, HowManyMayComeLateIsBounded) {
+  ASSERT_TRUE(feed(frame(1, 1, 0xffffffff, 0)));  // skips two thousand million
+  ASSERT_TRUE(feed(frame(1, 1, 0xfffffffd, 0)));
+  ASSERT_TRUE(feed(frame(1, 1, 0xffffffff - 2 * Yamux::kMostSkipped, 0)));
+  EXPECT_FALSE(feed(frame(1, 1, 0xffffffff - 2 * Yamux::kMostSkipped - 2, 0)));
 }
 
 TEST_F(YamuxTest, StreamsAreBounded) {

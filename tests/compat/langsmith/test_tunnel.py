@@ -7,10 +7,12 @@ import struct
 import threading
 import time
 
+import httpx
 import pytest
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from harness import slow
+from harness import slow, wait_until
 
 SERVER = (pathlib.Path(__file__).resolve().parents[2] / "inside_server.py").read_text()
 FIRST = 7000
@@ -84,6 +86,31 @@ def test_two_tunnels_at_once_with_several_connections_each(served):
     assert len(results) == 6 and all(sent == got for sent, got in results)
 
 
+def test_connections_whose_first_frames_cross(served):
+    """The client numbers a stream under a lock, and sends its first frame after it: of two threads the later may be first."""
+    with served.tunnel(remote_port=ECHO, local_port=free_port()) as tunnel:
+        assert exchange(tunnel, 1)
+        session, crossed, results = tunnel._yamux, threading.Event(), []
+        first, send = session._next_stream_id, session._send_frame
+
+        def send_frame(kind, flags, stream, length):
+            opens = kind == 1 and flags & 1
+            if opens and stream == first:
+                assert crossed.wait(slow(60))
+            send(kind, flags, stream, length)
+            if opens and stream == first + 2:
+                crossed.set()
+
+        session._send_frame = send_frame
+        threads = [threading.Thread(target=lambda: results.append(exchange(tunnel, 4))) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert crossed.is_set() and len(results) == 2 and all(sent == got for sent, got in results)
+        assert tunnel._yamux is session  # and it was not broken off and made again
+
+
 def test_all_that_was_sent_before_the_end_arrives(served):
     with served.tunnel(remote_port=GREET, local_port=free_port()) as tunnel:
         for _ in range(20):
@@ -99,6 +126,22 @@ def test_a_refused_port_closes_the_connection_and_not_the_tunnel(served):
         for _ in range(3):
             with dial(tunnel) as sock:
                 assert sock.recv(1) == b""
+
+
+def test_into_a_paused_sandbox_a_connection_ends_at_once(daemon, served, caplog):
+    ref = f"{daemon.url}/api/v1/sandboxes/{served.name}"
+    with served.tunnel(remote_port=ECHO, local_port=free_port()) as tunnel:
+        assert exchange(tunnel, 1)
+        httpx.post(f"{ref}/pause", headers={"X-Api-Key": daemon.key}).raise_for_status()
+        with dial(tunnel) as sock:
+            assert sock.recv(1) == b""
+        wait_until(lambda: "tunnel: nothing listening" in caplog.text, "the client's words for the status")
+        with pytest.raises(InvalidStatus) as refused, served.tunnel(remote_port=ECHO, local_port=free_port()):
+            pass
+        assert refused.value.response.status_code == 503 and b"is paused: resume it" in refused.value.response.body
+        httpx.post(f"{ref}/resume", headers={"X-Api-Key": daemon.key}).raise_for_status()
+        sent, got = exchange(tunnel, 1)  # the same tunnel goes on
+        assert sent == got
 
 
 def test_a_stuck_connection_holds_up_no_other(served):

@@ -1,0 +1,88 @@
+"""What is refused because of what an address is: by name and by address, told in words; what an operator can open, and what not."""
+import json
+import socket
+import subprocess
+
+import pytest
+from harness import CAY, slow, wait_until
+from outside_world import OWN, UNLISTED, V4
+from test_gate import Box, everything, gated, packages, pytestmark, world  # noqa: F401 (fixtures)
+
+
+def daemon_net(box):
+    """What `cay net` shows to people."""
+    return box.daemon.cli("net", box.name).text
+
+
+@pytest.mark.parametrize("policy", ["packages", "everything"])
+def test_special_and_own_addresses_are_refused_whatever_a_rule_says(policy, request):
+    box = request.getfixturevalue(policy)
+    for address in (UNLISTED, OWN):  # the control: they answer
+        with socket.create_connection((address, 80), timeout=5):
+            pass
+    named = [{"host": name, "port": 80, "kind": "http"} for name in ("private.gate.test", "loop.gate.test", "metadata.gate.test", "own.gate.test")]
+    words, seconds = box.attempt(*named)
+    assert words == ["no name"] * 4 and max(seconds) < slow(1)
+    assert box.line(host="metadata.gate.test")["reason"] == "private_address"
+    literal = [{"host": host, "port": 80, "kind": "http", "says": "own.gate.test"} for host in
+               (UNLISTED, "169.254.169.254", "::ffff:169.254.169.254", "10.0.0.1", "fd00:ec2::254", "64:ff9b::a00:1", "168.63.129.16", OWN)]
+    words, seconds = box.attempt(*literal)
+    assert set(words) <= {"reset", "OSError [Errno 101] Network is unreachable"} and words[0] == words[1] == "reset", words
+    assert max(seconds) < slow(1)
+    wait_until(lambda: len([item for item in box.net()["items"] if item["reason"] == "private_address" and item["port"] == 80]) >= 4, "their lines")
+    told = daemon_net(box)
+    for address, kind in ((UNLISTED, "a reserved address"), ("10.0.0.1", "a private address"), ("169.254.169.254", "a cloud's metadata service")):
+        line = box.line(host=address, port=80, verdict="refused")
+        assert (line["reason"], line["address"]) == ("private_address", address)
+        assert f'add "{address}" to network.networks' in line["remedy"]
+        shown = next(row for row in told.splitlines() if row.split()[1:4] == [address, "80", "refused"])
+        assert shown.endswith(kind), shown
+    assert box.line(host="169.254.169.254", port=80)["count"] == 2  # the mapped form is the same address
+    assert "credentials" in box.line(host="169.254.169.254", port=80)["remedy"]
+    assert box.line(host="loop.gate.test")["remedy"] == ""  # nothing opens the host's loopback
+
+
+def test_of_a_special_range_only_tcp_is_taken_to_be_refused_and_a_flood_is_bounded(packages):
+    program = """
+import errno, json, socket
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+try: out.sendto(b"x", ("10.0.0.9", 8081)); sent = "sent"
+except OSError as error: sent = errno.errorcode[error.errno]
+words = set()
+for n in range(600):
+    s = socket.socket(); s.settimeout(20)
+    try: s.connect(("10.9.%d.%d" % (n >> 8, n & 255), 22)); words.add(s.recv(1).decode() or "end")
+    except OSError as error: words.add(errno.errorcode[error.errno])
+    s.close()
+print(json.dumps([sent, sorted(words)]))
+"""
+    assert packages.attempt({"host": V4, "port": 7003})[0] == ["ping"]  # which moved bytes: its line stays
+    sent, words = json.loads(packages.python(program, timeout=120).text)
+    assert sent == "EACCES" and words == ["ECONNRESET"]
+    report = wait_until(lambda: (got := packages.net())["forgotten"] > 0 and got, "lines that made room")
+    assert len(report["items"]) <= 256
+    assert next(item for item in report["items"] if item["received_bytes"])["verdict"] == "allowed"
+
+
+def test_off_says_that_it_is_off(gated):
+    box = Box(gated, "off")
+    try:
+        words, _ = box.attempt({"host": V4, "port": 7003})
+        assert words[0].startswith("OSError") or words == ["prohibited"], words
+        told = daemon_net(box)
+        assert told.startswith("policy off\n") and f"cay net {box.name} --policy packages" in told and "nothing outside is reached" in told, told
+    finally:
+        box.close()
+
+
+REFUSED = {"127.0.0.0/8": "loopback", "127.0.0.1": "loopback", "::1": "loopback", "::ffff:127.0.0.1": "loopback", "0.0.0.0/1": "loopback",
+           "126.0.0.0/7": "loopback", "::fffe:0:0/95": "loopback", "::/1": "loopback", "0.0.0.0": "this host itself", "::": "this host itself",
+           "192.0.0.0/24": "own address", "192.0.0.2": "own address", "fd63:6179:6761:7465::/64": "own address", "192.0.0.1": "name server",
+           "0.0.0.0/0": "is no network", "::ffff:0.0.0.0/96": "is no network", "10.0.0.1/8": "is no network"}
+
+
+@pytest.mark.parametrize("network", REFUSED)
+def test_networks_that_hold_what_is_nobodys_to_open_are_refused_at_the_start(tmp_path, network):
+    (tmp_path / "net.toml").write_text(f'[network]\nnetworks = ["10.1.0.0/16", "{network}"]\n')
+    got = subprocess.run([CAY, "serve", "--data", tmp_path / "data", "--config", tmp_path / "net.toml"], capture_output=True, text=True, timeout=slow(60))
+    assert got.returncode == 125 and f"network.networks: '{network}'" in got.stderr and REFUSED[network] in got.stderr, got
