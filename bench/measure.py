@@ -23,12 +23,12 @@ PROMISES = [
     ("L22", "wake of a stopped sandbox (/bin/true)", "p50", "at most", 40),
     ("L31", "  through its link: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
     ("L31", "  through its link: GET of 256 MiB", "share", "at least", 0.6),
-    ("L36", "  through its link: PUT of 256 MiB", "share", "at least", 0.6),
     ("L37", "  through cay tunnel: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
     ("L38", "  through yamux, a compiled client: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
 ]
 # What is aimed at and not promised yet: told, and never a failure.
 AIMS = [
+    ("uploads", "  through its link: PUT of 256 MiB", "share", "at least", 0.6),
     ("cay tunnel", "  through cay tunnel: GET of 256 MiB", "share", "at least", 0.6),
     ("cay tunnel", "  through cay tunnel: PUT of 256 MiB", "share", "at least", 0.6),
     ("yamux", "  through yamux, a compiled client: GET of 256 MiB", "share", "at least", 0.6),
