@@ -11,13 +11,14 @@ import http.client
 import json
 import os
 import platform
-import shutil
 import socket
 import statistics
 import subprocess
 import sys
 import time
 import urllib.parse
+
+from ways import services
 
 
 class Api:
@@ -134,103 +135,6 @@ def program_record(api, count):
     names = {"without": "fork+exec+exit inside (no record on the host)", "with": "  with a program record",
              "beside": "  beside a sandbox with one"}
     return [summary(names[key], times[key]) for key in names]
-
-
-# A server of the least that HTTP needs: GET /N answers with N bytes. The same program here and in a sandbox.
-SERVER = """
-import socket, sys, threading
-block = bytes(1 << 18)
-def serve(c):
-    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    asked = b''
-    while True:
-        while b'\\r\\n\\r\\n' not in asked:
-            more = c.recv(65536)
-            if not more:
-                return
-            asked += more
-        head, asked = asked.split(b'\\r\\n\\r\\n', 1)
-        left = int(head.split(b' ')[1][1:])
-        c.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n' % left)
-        while left > 0:
-            left -= c.send(block[:left])
-        if b'Connection: close' in head:
-            c.shutdown(socket.SHUT_WR)
-            return
-listener = socket.create_server(('127.0.0.1', int(sys.argv[1])), backlog=128)
-print(listener.getsockname()[1], flush=True)
-while True:
-    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
-"""
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
-
-
-def services(api, count):
-    """A web service through its link and through `cay tunnel`, against the same program asked directly over loopback.
-
-    In turns and in short runs, so that what else the machine does falls on all; the share of the plain copy is the
-    median of the runs' own."""
-    size, port, rounds = 256 << 20, 8080, 7
-    box = api.json("POST", "/api/v1/sandboxes", {})["id"]
-    started = [subprocess.Popen([sys.executable, "-c", SERVER, "0"], stdout=subprocess.PIPE, text=True)]
-    try:
-        ways = {"plain": http.client.HTTPConnection("127.0.0.1", int(started[0].stdout.readline())),
-                "link": http.client.HTTPConnection(api.connection.host, api.connection.port)}
-        api.json("POST", f"/api/v1/sandboxes/{box}/commands",
-                 {"argv": ["python3", "-c", SERVER, str(port)], "wait": False, "timeout_s": 0, "idle_timeout_s": -1})
-        link = api.json("POST", f"/api/v1/sandboxes/{box}/links", {"port": port})
-        headers = {"Host": f"{box}--{port}.localhost", "X-Cay-Service-Token": link["token"]}
-
-        def ask(way, size):
-            ways[way].request("GET", f"/{size}", headers=headers if way == "link" else {})
-            answer = ways[way].getresponse()
-            buffer, got = bytearray(1 << 18), 0
-            while n := answer.readinto(buffer):
-                got += n
-            if answer.status not in (200, 502) or (answer.status == 200 and got != size):
-                sys.exit(f"bench: service: {answer.status}, {got} bytes")
-            return answer.status
-
-        while ask("link", 1) != 200:  # until it listens
-            time.sleep(0.05)
-        cay = os.environ.get("CAY_PROGRAM") or shutil.which("cay")
-        if cay:
-            local = free_port()
-            url = f"http://{api.connection.host}:{api.connection.port}"
-            started.append(subprocess.Popen([cay, "tunnel", box, f"{local}:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                            env={**os.environ, "CAY_URL": url, "CAY_API_KEY": api.key}))
-            ways["tunnel"] = http.client.HTTPConnection("127.0.0.1", local)
-            for _ in range(200):
-                try:
-                    ask("tunnel", 1)
-                    break
-                except OSError:
-                    ways["tunnel"].close()
-                    time.sleep(0.05)
-        small, large = {way: [] for way in ways}, {way: [] for way in ways}
-        for _ in range(rounds):
-            for way in ways:
-                small[way] += timed(lambda _: ask(way, 2), count, warm=10)
-            for way in ways:
-                large[way] += timed(lambda _: ask(way, size), 1, warm=0)
-        names = {"plain": "web service, plain loopback", "link": "  through its link", "tunnel": "  through cay tunnel"}
-        rows = [summary(f"{names[way]}: GET of 2 bytes", small[way]) for way in ways]
-        for way in ways:
-            rate = size / statistics.median(large[way]) / (1 << 20)
-            share = statistics.median(plain / this for plain, this in zip(large["plain"], large[way]))
-            added = (statistics.median(small[way]) - statistics.median(small["plain"])) * 1e3
-            print(f"{names[way] + ': GET of 256 MiB':<44} {rate:9.0f} MiB/s, {100 * share:.0f} % of the plain copy; added p50 {added:.3f} ms")
-            rows.append({"name": f"{names[way]}: GET of 256 MiB", "unit": "MiB/s", "value": rate, "share": share, "added_p50_ms": added})
-        return rows
-    finally:
-        for one in started:
-            one.kill()
-            one.wait()
-        api.call("DELETE", f"/api/v1/sandboxes/{box}")
 
 
 def sandboxes(api, count):

@@ -21,20 +21,39 @@ from measured import commit, head  # noqa: E402
 # Of SPEC.md: number, the figure's name, what of it, and the promise.
 PROMISES = [
     ("L22", "wake of a stopped sandbox (/bin/true)", "p50", "at most", 40),
-    ("L31", "  through its link: GET of 256 MiB", "added_p50_ms", "at most", 0.3),
+    ("L31", "  through its link: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
     ("L31", "  through its link: GET of 256 MiB", "share", "at least", 0.6),
+    ("L37", "  through cay tunnel: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
+    ("L38", "  through yamux, a compiled client: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
+]
+# What is aimed at and not promised yet: told, and never a failure.
+AIMS = [
+    ("uploads", "  through its link: PUT of 256 MiB", "share", "at least", 0.6),
+    ("cay tunnel", "  through cay tunnel: GET of 256 MiB", "share", "at least", 0.6),
+    ("cay tunnel", "  through cay tunnel: PUT of 256 MiB", "share", "at least", 0.6),
+    ("yamux", "  through yamux, a compiled client: GET of 256 MiB", "share", "at least", 0.6),
+    ("yamux", "  through yamux, a compiled client: PUT of 256 MiB", "share", "at least", 0.6),
+    ("yamux", "  through yamux, LangSmith's Python: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
+    ("yamux", "  through yamux, LangSmith's Python: GET of 256 MiB", "share", "at least", 0.6),
+    ("yamux", "  through yamux, LangSmith's Python: PUT of 256 MiB", "share", "at least", 0.6),
 ]
 
 
 def judged(rows):
     """(a line for each promise that was measured, whether all are kept)."""
     by_name, lines, kept = {row["name"]: row for row in rows}, [], True
-    for number, name, what, how, limit in PROMISES:
-        if name in by_name:
-            value = by_name[name][what]
-            holds = value <= limit if how == "at most" else value >= limit
+    for promise in PROMISES + AIMS:
+        number, name, what, how, limit = promise
+        if name not in by_name:
+            continue
+        value = by_name[name][what]
+        holds = value <= limit if how == "at most" else value >= limit
+        told = f"{name.strip()}, {what} {value:.3f}, {how} {limit}"
+        if promise in PROMISES:
             kept = kept and holds
-            lines.append(f"{number}: {name.strip()}, {what} {value:.3f}, {how} {limit}: {'kept' if holds else 'NOT KEPT'}")
+            lines.append(f"{number}: {told}: {'kept' if holds else 'NOT KEPT'}")
+        else:
+            lines.append(f"aim of {number}: {told}: {'reached' if holds else 'not reached'}")
     return lines, kept
 
 

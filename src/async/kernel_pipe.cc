@@ -9,7 +9,7 @@ namespace cay {
 namespace {
 
 constexpr std::size_t kSpare = 16;
-constexpr int kSlots = 256 * 1024;  // as F_SETPIPE_SZ counts: a slot for each page, and a slot holds one buffer of a socket
+constexpr int kSlots = 1024 * 1024;  // as F_SETPIPE_SZ counts: a slot for each page, and a slot holds one buffer of a socket: fewer, and a pipe is full before it holds kMost
 
 struct Spare {
   UniqueFd out, in;

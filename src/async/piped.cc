@@ -14,7 +14,6 @@ namespace {
 using ErrorCode = boost::system::error_code;
 
 ErrorCode last() { return {errno, boost::system::system_category()}; }
-bool would_block(const ErrorCode& error) { return error == asio::error::would_block || error == asio::error::try_again; }
 
 asio::awaitable<void> ready(KernelSocket& socket, KernelSocket::wait_type what, ErrorCode& failed) {
   co_await socket.async_wait(what, asio::redirect_error(asio::use_awaitable, failed));
@@ -23,14 +22,23 @@ asio::awaitable<void> ready(KernelSocket& socket, KernelSocket::wait_type what, 
 
 }  // namespace
 
-Task<KernelPipe> take_from(KernelSocket& socket, std::size_t most, ErrorCode& failed) {
+bool would_block(const ErrorCode& error) { return error == asio::error::would_block || error == asio::error::try_again; }
+
+Result<KernelPipe> take_now(KernelSocket& socket, std::size_t most, ErrorCode& failed) {
   if (!socket.native_non_blocking()) socket.native_non_blocking(true, failed);
-  for (;;) {
-    // One is taken for as long as there are bytes: what waits holds none.
-    CAY_CO_TRY(KernelPipe pipe, KernelPipe::make());
+  CAY_TRY(KernelPipe pipe, KernelPipe::make());
+  do {
     failed = pipe.take(socket.native_handle(), most) < 0 ? last() : ErrorCode();
-    if (!would_block(failed) && failed != asio::error::interrupted) co_return pipe;
-    pipe = KernelPipe();
+  } while (failed == asio::error::interrupted);
+  return pipe;
+}
+
+Task<KernelPipe> take_from(KernelSocket& socket, std::size_t most, ErrorCode& failed) {
+  for (;;) {
+    {  // One is taken for as long as there are bytes: what waits holds none.
+      CAY_CO_TRY(KernelPipe pipe, take_now(socket, most, failed));
+      if (!would_block(failed)) co_return pipe;
+    }
     co_await ready(socket, KernelSocket::wait_read, failed);
     if (failed) co_return KernelPipe();
   }

@@ -34,6 +34,9 @@ class PipedSource : public ByteSource {
 
 using KernelSocket = asio::generic::stream_protocol::socket;
 
+// At most `most` bytes that are here. An error of `would block`: none are; without one, an empty pipe is the end.
+Result<KernelPipe> take_now(KernelSocket& socket, std::size_t most, boost::system::error_code& failed);
+bool would_block(const boost::system::error_code& error);
 // Waits until there is something to read, and takes at most `most` bytes. Without an error, an empty pipe is the end.
 Task<KernelPipe> take_from(KernelSocket& socket, std::size_t most, boost::system::error_code& failed);
 // As much as goes now. False: not all; `failed` says whether more may go later.

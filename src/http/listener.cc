@@ -288,7 +288,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         co_return;
       }
       auto exchange = make_exchange(channel, buffer, parser, std::get<RequestHead>(std::move(head)), guest);
-      co_await handle(channel, parser, exchange);
+      co_await handle(channel, exchange);
       if (exchange->upgraded() || !exchange->answered()) co_return;
       auto fit = co_await exchange->drain();
       exchange->detach();
@@ -375,13 +375,13 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   // Runs the handler; a peer that goes away meanwhile cancels it.
-  asio::awaitable<void> handle(Channel& channel, RequestParser& parser, std::shared_ptr<LiveExchange> exchange) {
+  asio::awaitable<void> handle(Channel& channel, std::shared_ptr<LiveExchange> exchange) {
     auto failure = std::make_shared<std::exception_ptr>();
     auto work = guarded(exchange, failure);
     if (exchange->head().upgrades()) {
       co_await std::move(work);
     } else {
-      auto watch = until_gone(channel, parser);
+      auto watch = until_gone(channel, exchange);
       co_await (std::move(work) || std::move(watch));
     }
     co_await answer_failure(std::move(exchange), *failure);
@@ -406,10 +406,10 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   // Ends when the peer has closed its side and nothing of a body can come any more.
-  asio::awaitable<void> until_gone(Channel& channel, RequestParser& parser) {
+  asio::awaitable<void> until_gone(Channel& channel, std::shared_ptr<LiveExchange> exchange) {
     asio::steady_timer never(loop, asio::steady_timer::time_point::max());
     constexpr Millis kLook{200};
-    while (!parser.is_done()) {  // while the handler reads the body it sees the end itself
+    while (!exchange->is_body_over()) {  // while the handler reads the body it sees the end itself
       co_await sleep_for(kLook);
     }
     auto& socket = channel.next_layer().socket();

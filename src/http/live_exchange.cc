@@ -9,6 +9,8 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 
+#include <algorithm>
+
 #include "async/deadline.h"
 #include "async/piped.h"
 #include "http/raw_stream.h"
@@ -24,10 +26,13 @@ constexpr std::size_t kMostWithHead = 256 * 1024;
 constexpr int kGoingAway = 1001;
 constexpr int kPolicyViolation = 1008;
 
-class BodySource final : public ByteSource {
+class BodySource final : public PipedSource {
  public:
   explicit BodySource(std::shared_ptr<LiveExchange> exchange) : exchange_(std::move(exchange)) {}
   Task<Bytes> next() override { return exchange_->next_piece(); }
+  std::optional<Bytes> come() override { return std::nullopt; }
+  bool can_splice() const override { return exchange_->can_splice_body(); }
+  Task<KernelPipe> next_piped() override { return exchange_->next_piped_piece(); }
 
  private:
   std::shared_ptr<LiveExchange> exchange_;
@@ -67,7 +72,7 @@ void LiveExchange::fill(Message& message, const Headers& headers) {
     if (!is_ours(name)) message.insert(name, value);
   }
   // A body that was not read to its end makes the connection unfit, unless little is left of it.
-  if ((expects_continue_ && !parser_.is_done()) || ending_) keep_alive_ = false;
+  if ((expects_continue_ && !is_body_over()) || ending_) keep_alive_ = false;
   message.keep_alive(keep_alive_);
 }
 
@@ -116,8 +121,12 @@ void LiveExchange::reset_connection() {
 
 Task<Bytes> LiveExchange::next_piece() {
   if (channel_ == nullptr || broken_off_) co_return gone();
-  if (expects_continue_ && !parser_.is_done()) {
+  if (expects_continue_ && !is_body_over()) {
     CAY_CO_CHECK(co_await send_continue());
+  }
+  if (knows_left()) {
+    auto got = co_await next_known();
+    co_return got;
   }
   std::string piece(kPiece, '\0');
   while (!parser_.is_done()) {
@@ -127,10 +136,7 @@ Task<Bytes> LiveExchange::next_piece() {
     transport().expires_never();
     auto reading = read_piece();
     auto done = co_await with_deadline<ErrorCode>(std::move(reading), config_.body_limit, "the request's body");
-    if (!done || *done == asio::error::operation_aborted) {
-      keep_alive_ = false;
-      co_return Error{Code::kDeadlineExceeded, "body_timeout", "the request's body did not arrive in time", 0};
-    }
+    if (!done || *done == asio::error::operation_aborted) co_return body_late();
     ErrorCode error = *done;
     if (error == bhttp::error::need_buffer) error = {};
     if (error) {
@@ -150,6 +156,82 @@ Task<Bytes> LiveExchange::next_piece() {
   co_return Bytes();
 }
 
+Error LiveExchange::body_late() {
+  keep_alive_ = false;
+  return Error{Code::kDeadlineExceeded, "body_timeout", "the request's body did not arrive in time", 0};
+}
+
+// Beast's parser takes a body through a buffer of its own, some kilobytes at a time. A body of known length needs no parser.
+bool LiveExchange::knows_left() {
+  if (!left_) {
+    const auto left = parser_.content_length_remaining();
+    if (left && !parser_.chunked()) left_ = parser_.is_done() ? 0 : *left;
+  }
+  return left_.has_value();
+}
+
+Task<Bytes> LiveExchange::next_known() {
+  if (*left_ == 0) co_return Bytes();
+  Bytes piece;
+  if (buffer_.size() > 0) {  // came with the head
+    const auto take = static_cast<std::size_t>(std::min<std::uint64_t>(*left_, buffer_.size()));
+    piece.assign(static_cast<const char*>(buffer_.data().data()), take);
+    buffer_.consume(take);
+  } else {
+    piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(*left_, kPiece)));
+    transport().expires_never();
+    auto reading = read_known(piece);
+    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config_.body_limit, "the request's body");
+    if (!done || *done == asio::error::operation_aborted) co_return body_late();
+    if (*done) {
+      keep_alive_ = false;
+      co_return broken(*done, "read the request's body");
+    }
+  }
+  *left_ -= piece.size();
+  co_return piece;
+}
+
+Task<ErrorCode> LiveExchange::read_known(Bytes& piece) {
+  ErrorCode error;
+  const std::size_t got = co_await channel_->async_read_some(asio::buffer(piece), to(error));
+  piece.resize(got);
+  co_return error;
+}
+
+bool LiveExchange::can_splice_body() {
+  return channel_ != nullptr && !broken_off_ && channel_->secured() == nullptr && !expects_continue_ && buffer_.size() == 0 &&
+         knows_left() && *left_ > 0;
+}
+
+Task<KernelPipe> LiveExchange::next_piped_piece() {
+  if (channel_ == nullptr || broken_off_) co_return gone();
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(*left_, KernelPipe::kMost));
+  transport().expires_never();
+  ErrorCode error;
+  CAY_CO_TRY(KernelPipe pipe, take_now(transport().socket(), most, error));
+  if (would_block(error)) {
+    pipe = KernelPipe();
+    auto taking = take_slowly(error);
+    auto done = co_await with_deadline<KernelPipe>(std::move(taking), config_.body_limit, "the request's body");
+    if (!done || error == asio::error::operation_aborted) co_return body_late();
+    pipe = *std::move(done);
+  }
+  if (!error && pipe.empty()) error = asio::error::eof;
+  if (error) {
+    keep_alive_ = false;
+    co_return broken(error, "read the request's body");
+  }
+  *left_ -= pipe.size();
+  co_return pipe;
+}
+
+Task<KernelPipe> LiveExchange::take_slowly(ErrorCode& error) {
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(*left_, KernelPipe::kMost));
+  auto taken = co_await take_from(transport().socket(), most, error);
+  co_return taken;
+}
+
 std::unique_ptr<ByteSource> LiveExchange::body() { return std::make_unique<BodySource>(shared_from_this()); }
 
 Task<std::string> LiveExchange::read_body(std::size_t limit) {
@@ -167,9 +249,10 @@ Task<std::string> LiveExchange::read_body(std::size_t limit) {
 }
 
 asio::awaitable<bool> LiveExchange::drain() {
-  if (parser_.is_done()) co_return true;
+  if (is_body_over()) co_return true;
   if (expects_continue_) co_return false;
-  const auto left = parser_.content_length_remaining();
+  auto left = left_;
+  if (const auto told = parser_.content_length_remaining(); !left && told) left = *told;
   if (left && *left > config_.max_drain) co_return false;
   std::size_t seen = 0;
   while (true) {
@@ -337,7 +420,7 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
 Task<std::unique_ptr<ByteStream>> LiveExchange::upgrade_raw(Headers headers) {
   if (channel_ == nullptr || answered_) co_return gone();
   // Somebody may be reading the body: the channel must not go from under them.
-  if (!parser_.is_done()) co_return Error{Code::kInvalidArgument, "bad_upgrade", "a request with a body cannot change its protocol", 0};
+  if (!is_body_over()) co_return Error{Code::kInvalidArgument, "bad_upgrade", "a request with a body cannot change its protocol", 0};
   answered_ = true;
   upgraded_ = true;
   keep_alive_ = false;

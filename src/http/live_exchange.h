@@ -4,6 +4,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "async/kernel_pipe.h"
 #include "http/socket.h"
@@ -37,6 +38,10 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   Task<std::unique_ptr<ByteStream>> upgrade_raw(Headers headers) override;
 
   Task<Bytes> next_piece();  // of the body; empty: the end
+  bool is_body_over() const { return left_ ? *left_ == 0 : parser_.is_done(); }
+  // Whether the next piece of it can stay in the kernel: of a known length, not under TLS, and nothing of it was read yet.
+  bool can_splice_body();
+  Task<KernelPipe> next_piped_piece();
   bool answered() const { return answered_; }
   bool upgraded() const { return upgraded_; }
   bool keep_alive() const { return keep_alive_; }
@@ -51,6 +56,11 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   void fill(Message& message, const Headers& headers);
   Task<void> send_continue();
   Task<ErrorCode> read_piece();
+  bool knows_left();
+  Task<Bytes> next_known();
+  Task<ErrorCode> read_known(Bytes& piece);
+  Task<KernelPipe> take_slowly(ErrorCode& error);
+  Error body_late();
   void reset_connection();
   asio::awaitable<ErrorCode> write_piped(KernelPipe pipe);
   Task<ErrorCode> write_slowly(KernelPipe& pipe);
@@ -75,6 +85,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   std::weak_ptr<SocketCore> socket_;  // what it became, or
   std::weak_ptr<Channel> raw_;
   bool keep_alive_;
+  std::optional<std::uint64_t> left_;  // of a body of known length, once it is read: the parser then sees no more of it
 };
 
 }  // namespace cay::http

@@ -126,6 +126,17 @@ Task<void> Upstream::send(Bytes piece) {
   co_return sent;
 }
 
+bool Upstream::can_send_piped() const {
+  return !wire_->chunked_out && wire_->left_out.value_or(0) > 0 && piped_ != nullptr && piped_->can_splice();
+}
+
+Task<void> Upstream::send_piped(KernelPipe pipe) {
+  if (pipe.size() > wire_->left_out.value_or(0)) co_return Error{Code::kInternal, "internal", "a body longer than its length", 0};
+  *wire_->left_out -= pipe.size();
+  auto sent = co_await piped_->write_piped(std::move(pipe));
+  co_return sent;
+}
+
 // More of what the service sends, behind what was not parsed yet.
 Task<void> Upstream::feed() {
   if (wire_->in.size() >= kMostUnparsed) co_return bad_answer("a line of it has no end");

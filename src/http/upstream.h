@@ -37,6 +37,9 @@ class Upstream {
   Task<void> send_head(UpstreamRequest request);
   // A piece of the body; none: its end. May overlap the reading of the answer.
   Task<void> send(Bytes piece);
+  // The same as it is in the kernel; where can_send_piped(): the body has a length, and the stream takes it so.
+  Task<void> send_piped(KernelPipe pipe);
+  bool can_send_piped() const;
 
   // Interim answers are passed over. Errors: kUnavailable bad_answer (not HTTP, or framed in two ways), connection_lost
   // (it ended before an answer), and the stream's own.

@@ -351,6 +351,10 @@ def test_what_passes_in_the_kernel_is_counted_and_whole(daemon, http, web, servi
     after = http.get(f"{ref}/usage").json()
     assert size + len(message) <= after["bytes_out"] - before["bytes_out"] < size + len(message) + (1 << 20), (before, after)
     assert len(message) <= after["bytes_in"] - before["bytes_in"] < len(message) + (1 << 20), (before, after)
+    up = service.post("/digest", content=blocks(size >> 16), headers={"Content-Length": str(size)})
+    assert up.json() == {"size": size, "sha256": digest_of(size >> 16)}
+    last = http.get(f"{ref}/usage").json()
+    assert size <= last["bytes_in"] - after["bytes_in"] < size + (1 << 20), (after, last)
 
 
 def test_tokens_are_neither_logged_nor_stored(daemon, http, link, service):

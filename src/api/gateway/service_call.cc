@@ -98,22 +98,32 @@ class ServiceCall {
 
   asio::awaitable<void> upload() {
     if (!body_) body_ = exchange_->body();
+    auto* piped = dynamic_cast<PipedSource*>(body_.get());
     for (;;) {
+      if (piped != nullptr && !began_ && piped->can_splice() && upstream_.can_send_piped()) {
+        auto pipe = co_await piped->next_piped();
+        if (!pipe) co_return lose_client(std::move(pipe).error());
+        auto sent = co_await upstream_.send_piped(*std::move(pipe));
+        if (!sent) co_return;
+        continue;
+      }
       Result<Bytes> piece = Bytes();
       if (std::exchange(began_, false)) {
         piece = std::move(first_);
       } else {
         piece = co_await body_->next();
       }
-      if (!piece) {  // the client's fault, or it went: the service must not take a part for the whole
-        why_ = std::move(piece).error();
-        cut(*why_);
-        co_return;
-      }
+      if (!piece) co_return lose_client(std::move(piece).error());
       const bool last = piece->empty();
       auto sent = co_await upstream_.send(*std::move(piece));
       if (!sent || last) co_return;  // a service that wants no more may still answer
     }
+  }
+
+  // The client's fault, or it went: the service must not take a part for the whole.
+  void lose_client(Error why) {
+    why_ = std::move(why);
+    cut(*why_);
   }
 
   asio::awaitable<void> answer() {

@@ -96,11 +96,14 @@ asio::awaitable<void> TunnelSession::write_out() {
     while (yamux_.out().empty()) {
       co_await out_changed_.wait();
     }
-    const std::string bytes = std::exchange(yamux_.out(), {});
+    std::string bytes = std::exchange(yamux_.out(), {});
     writing_ = true;
-    for (std::size_t at = 0; at < bytes.size(); at += kMostMessage) {
-      auto sent = co_await socket_->send_binary(bytes.substr(at, kMostMessage));
+    while (!bytes.empty()) {
+      std::string rest = bytes.size() > kMostMessage ? bytes.substr(kMostMessage) : std::string();
+      bytes.resize(bytes.size() - rest.size());
+      auto sent = co_await socket_->send_binary(std::move(bytes));
       if (!sent) co_return;  // the reading side sees the end
+      bytes = std::move(rest);
     }
     writing_ = false;
     out_changed_.notify();

@@ -67,7 +67,7 @@ struct PassedTunnels::Desk {
 
 class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream {
  public:
-  Tunnel(std::shared_ptr<PassedTunnels> group, StreamSocket socket) : group_(std::move(group)), socket_(std::move(socket)) {
+  Tunnel(std::shared_ptr<PassedTunnels> group, StreamSocket socket) : group_(std::move(group)), socket_(std::move(socket)), buffers_(group_->wide_, socket_.native_handle()) {
     group_->open_.insert(this);
   }
   // Reset by the kernel, as it was made, unless both sides have ended: then the kernel delivers what is left.
@@ -90,7 +90,10 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream {
       co_await throw_if_cancelled();
       if (!failed) got = socket_.read_some(asio::buffer(scratch), failed);
     }
-    if (!failed) co_return Bytes(scratch.data(), got);
+    if (!failed) {
+      buffers_.moved(got);
+      co_return Bytes(scratch.data(), got);
+    }
     if (failed != asio::error::eof) co_return fail(broke_off(failed.value()));
     CAY_CO_CHECK(end());
     co_return Bytes();
@@ -102,7 +105,10 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream {
     ErrorCode failed;
     co_await asio::async_write(socket_, asio::buffer(bytes), to(failed));
     if (broken_) co_return *broken_;
-    if (!failed) co_return Result<void>();
+    if (!failed) {
+      buffers_.moved(bytes.size());
+      co_return Result<void>();
+    }
     co_await throw_if_cancelled();
     write_failed_ = failed;
     co_return broke_off(failed.value());
@@ -116,6 +122,7 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream {
     CAY_CO_TRY(KernelPipe pipe, co_await take_from(socket_, most, failed));
     if (broken_) co_return *broken_;
     if (failed) co_return fail(broke_off(failed.value()));
+    buffers_.moved(pipe.size());
     if (pipe.empty()) {
       CAY_CO_CHECK(end());
     }
@@ -124,10 +131,14 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream {
   Task<void> write_piped(KernelPipe pipe) override {
     if (broken_) co_return *broken_;
     if (shut_) co_return Error{Code::kInvalidArgument, "tunnel_shut", "this side of the tunnel was ended already", 0};
+    const std::size_t size = pipe.size();
     ErrorCode failed;
     co_await give_to(socket_, pipe, failed);
     if (broken_) co_return *broken_;
-    if (!failed) co_return Result<void>();
+    if (!failed) {
+      buffers_.moved(size);
+      co_return Result<void>();
+    }
     write_failed_ = failed;
     co_return broke_off(failed.value());
   }
@@ -146,6 +157,7 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream {
 
   void break_off(Error why) override {
     broken_ = std::move(why);
+    buffers_.leave();
     ErrorCode ignored;
     socket_.close(ignored);
   }
@@ -165,6 +177,7 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream {
 
   std::shared_ptr<PassedTunnels> group_;
   StreamSocket socket_;
+  WideBuffers::Place buffers_;
   bool ended_ = false, shut_ = false;
   ErrorCode write_failed_;
   std::optional<Error> broken_;

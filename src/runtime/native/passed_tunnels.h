@@ -9,6 +9,7 @@
 #include "base/unique_fd.h"
 #include "core/ports/tunnel.h"
 #include "runtime/native/persistent_link.h"
+#include "runtime/native/wide_buffers.h"
 
 namespace cay::runtime {
 
@@ -35,6 +36,7 @@ class PassedTunnels : public std::enable_shared_from_this<PassedTunnels> {
   std::shared_ptr<PersistentLink> line_;
   std::vector<std::unique_ptr<Desk>> idle_;
   std::set<Tunnel*> open_;
+  WideBuffers wide_;
   std::size_t opening_ = 0;
   std::optional<Error> closed_;
 };
