@@ -1,0 +1,107 @@
+"""Runs the rows and prints the table. See `run`, which makes the namespaces that it runs in."""
+import argparse
+import collections
+import fnmatch
+import importlib
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import frame  # noqa: E402
+import places  # noqa: E402
+from harness import new_daemon, slow  # noqa: E402
+
+for rows in sorted(HERE.glob("rows_*.py")):
+    importlib.import_module(rows.stem)
+
+COMPILER = next(filter(shutil.which, ("clang-19", "clang", "gcc", "cc")), None)
+BOXES = {"main": {}, "other": {}, "open": {"policy": "open"}, "off": {"policy": "off"},
+         "small": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 64 << 20}}}
+
+
+class Host:
+    """The daemon under test and its sandboxes, made when a row asks for them."""
+
+    def __init__(self, seeded):
+        self.seeded, self.boxes, self.daemon = frozenset(seeded), {}, None
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-escape-", dir="/var/tmp"))
+        self.directory.chmod(0o755)
+        self.stand_in = self.directory / "stand_in"
+        subprocess.run([COMPILER, "-O1", "-o", self.stand_in, HERE / "stand_in.c"], check=True)
+
+    def start(self):
+        self.daemon = new_daemon().start()
+        self.http = self.daemon.http()
+        return self
+
+    def box(self, name):
+        if name not in self.boxes:
+            self.boxes[name] = places.Sandbox(self, f"escape-{name}", **BOXES[name])
+        return self.boxes[name]
+
+    def close(self):
+        if self.daemon:
+            self.daemon.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def table(results):
+    """Lines: attack, class, attackers, protection, what came of it, the control."""
+    for one, word, how in results:
+        control = {"HELD": "succeeds without it", "NO CONTROL": how}.get(word, "-")
+        result = {"HELD": f"held: {how}", "NO CONTROL": "held"}.get(word, f"{word}: {how}")
+        yield f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | {control} |".replace("\n", " ")
+
+
+def main():
+    asked = argparse.ArgumentParser(prog="tests/escape/run", description=__doc__)
+    asked.add_argument("rows", nargs="*", metavar="ROW", help="names or patterns, also of classes; absent: all")
+    asked.add_argument("--short", action="store_true", help="leave out what takes long")
+    asked.add_argument("--list", action="store_true")
+    asked.add_argument("--report", type=pathlib.Path, help="write the table there too")
+    asked.add_argument("--seed", action="append", default=[], metavar="WALL", help="test of the suite: as if the product lacked this wall")
+    asked.add_argument("--damage", action="append", default=[], metavar="WALL", help="test of the suite: take it away in the sandbox itself")
+    options = asked.parse_args()
+    chosen = [one for one in frame.ROWS.values() if not (options.short and not one.short) and
+              (not options.rows or any(fnmatch.fnmatch(one.name, pattern) or one.kind == pattern for pattern in options.rows))]
+    if options.list:
+        print(*(f"{one.name}: {one.attack} [{one.kind}]" for one in chosen), f"{len(chosen)} rows", sep="\n")
+        return 0
+    if not chosen:
+        print("escape: no such row", file=sys.stderr)
+        return 2
+    host, results, begun = Host(options.seed), [], time.monotonic()
+    try:
+        host.start()
+        for wall in options.damage:
+            places.damage(host.box("main"), wall)
+        for one in chosen:
+            at = time.monotonic()
+            word, how = frame.verdict(host, one)
+            how = re.sub(r"[^ -~]+", " ", how)
+            results.append((one, word, how))
+            print(f"{word:10} {one.name:34} {how[:300]}  [{time.monotonic() - at:.1f} s]", flush=True)
+    finally:
+        host.close()
+    text = ["| Name | Attack | Class | By | Protection | Result | Control |", "|---|---|---|---|---|---|---|", *table(results)]
+    counts = collections.Counter(word for _, word, _ in results)
+    kinds = collections.Counter(one.kind for one, word, _ in results if word == "HELD")
+    summary = [f"escape: {len(results)} attacks: " + ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) +
+               f" [{time.monotonic() - begun:.0f} s]", "held, with a control, of each class: " +
+               ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))]
+    print(*text, "", *summary, sep="\n")
+    if options.report:
+        options.report.write_text("\n".join([*text, "", *summary]) + "\n")
+    return 1 if counts["ESCAPED"] or counts["DEFECT"] else 0
+
+
+if __name__ == "__main__":
+    slow(1)
+    sys.exit(main())
