@@ -1,11 +1,22 @@
 """System calls that the filter refuses, each seen to have its effect without the filter."""
 import os
 import pathlib
+import socket
 
 from frame import Bait, inside
 
 S = "system calls"
+TTY = pathlib.Path("/proc/sys/dev/tty/legacy_tiocsti")
+LEGACY = not TTY.exists() or TTY.read_text().strip() == "1"
 X86 = os.uname().machine == "x86_64"
+
+
+def has_family(number):
+    try:
+        socket.socket(number, socket.SOCK_SEQPACKET, 0).close()
+    except OSError:
+        return False
+    return True
 
 
 def counted(name, attack, act, lift=("filter",), **more):
@@ -113,6 +124,10 @@ def packets():
     return socket.socket(17, socket.SOCK_RAW, 0).fileno() >= 0
 
 
+def crypto():
+    return socket.socket(38, socket.SOCK_SEQPACKET, 0).fileno() >= 0
+
+
 def vsock():
     return socket.socket(40, socket.SOCK_STREAM, 0).fileno() >= 0
 
@@ -161,11 +176,13 @@ def segments():
 
 
 def type_into_terminal():
-    main, other = os.openpty()
-    os.setsid()
-    fcntl.ioctl(other, 0x540E, 0)
-    fcntl.ioctl(other, 0x5412, b"x")
-    return True
+    def work():
+        main, other = os.openpty()
+        os.setsid()
+        fcntl.ioctl(other, 0x540E, 0)  # TIOCSCTTY
+        fcntl.ioctl(other, 0x5412, b"x")
+        return True
+    return in_child(work)
 
 
 def line_discipline():
@@ -213,10 +230,6 @@ def ask_for_the_clock():
     return call(159, ctypes.byref(ctypes.create_string_buffer(208))) >= 0
 
 
-def use_ports():
-    return call(172, 3) == 0
-
-
 counted("unshare-users", "make a user namespace by unshare", new_users)
 counted("clone-users", "make a user namespace by clone", clone_users)
 counted("clone-network", "make a network namespace by clone", clone_network, ("filter", "caps"))
@@ -239,6 +252,8 @@ counted("name-to-handle", "name a file by a handle", file_handle)
 counted("read-implies-exec", "make all memory executable", read_implies_exec)
 counted("page-zero", "map page zero by personality", map_page_zero)
 counted("af-packet", "open a packet socket", packets)
+counted("af-alg", "open a socket of the kernel's ciphers", crypto, known=("CVE-2026-31431",), needs=lambda: "" if has_family(38) else
+        "this kernel has no AF_ALG")
 counted("af-vsock", "open a socket to the hypervisor", vsock)
 counted("af-xdp", "open an XDP socket", xdp)
 counted("netlink-netfilter", "talk to netfilter", netfilter)
@@ -250,8 +265,7 @@ if X86:
     counted("socketcall", "open a packet socket by the 32-bit socketcall, whose arguments no filter sees", old_socketcall, may_die=True,
             known=("CVE-2026-31431",))
     counted("modify-ldt", "make a segment of its own", segments)
-    counted("iopl", "use the machine's ports", use_ports, ("filter", "caps", "user"))
-counted("tiocsti", "type into its own terminal, which another may read", type_into_terminal)
+counted("tiocsti", "type into its own terminal, which another may read", type_into_terminal, ("filter",) if LEGACY else ("filter", "user", "caps"))
 counted("line-discipline", "have the kernel load a line discipline", line_discipline)
 counted("listmount", "list mounts", mount_facts)
 counted("security-modules", "list the host's security modules", security_modules)

@@ -112,18 +112,6 @@ def real_time():
     return os.sched_getscheduler(0) == os.SCHED_FIFO
 
 
-def raise_limit(name):
-    import resource
-    which = getattr(resource, name)
-    soft, hard = resource.getrlimit(which)
-    resource.setrlimit(which, (soft, hard + 1))
-    return resource.getrlimit(which)[1] == hard + 1
-
-
-def of_limit(name):
-    return type("Limit", (Bait,), {"__enter__": lambda self: self.arguments.update(name=name) or self})
-
-
 def dump_core():
     os.makedirs("/var/tmp/core", exist_ok=True)
     os.chdir("/var/tmp/core")
@@ -140,22 +128,6 @@ def dump_core():
     return os.WCOREDUMP(status) or bool(os.listdir("."))
 
 
-def lock_memory():
-    size = 256 << 20
-    page = mmap.mmap(-1, size)
-    at = ctypes.addressof(ctypes.c_char.from_buffer(page))
-    if libc.mlock(ctypes.c_void_p(at), ctypes.c_size_t(size)):
-        raise OSError(ctypes.get_errno(), "mlock")
-    return True
-
-
-def descriptors():
-    held = []
-    while len(held) < 70000:
-        held.append(os.dup(1))
-    return True
-
-
 inside("raise-capabilities", "take a capability that was dropped", G, ["caps"], all_capabilities)
 inside("file-capability", "take a capability from a file that carries it", G, ["caps"], file_capability)
 inside("foreign-user", "become a user of the host's that is not the sandbox's", G, ["user"], become, Foreign)
@@ -168,17 +140,7 @@ inside("roots-file-read", "read a private file of the host's root", G, [AT, "use
 inside("roots-file-mode", "make a file of the host's root writable", G, [AT, "user"], own_it, RootsFile,
        wall="no host file inside; root is nobody outside", known=("CVE-2024-28189",))
 inside("better-priority", "go before the host's processes", G, ["user", "caps"], better_priority)
-inside("real-time", "run in real time", G, ["user", "caps"], real_time)
-for name in ("CORE", "NICE", "RTPRIO", "MEMLOCK", "MSGQUEUE"):
-    inside(f"raise-{name.lower()}", f"raise RLIMIT_{name}", G, ["user", "caps"], raise_limit, of_limit(f"RLIMIT_{name}"),
-           needs=lambda: "" if int(pathlib.Path("/proc/self/status").read_text().split("CapEff:")[1].split()[0], 16) >> 24 & 1 else
-           "this host's root has no CAP_SYS_RESOURCE either")
-inside("lock-memory", "lock 256 MiB in memory", G, ["limits"], lock_memory,
-       needs=lambda: "" if "unlimited" in next(line for line in pathlib.Path("/proc/self/limits").read_text().splitlines() if "locked" in line)
-       else "the host's own limit is low")
-inside("many-descriptors", "open 70,000 descriptors", G, ["limits"], descriptors,
-       needs=lambda: "" if int(next(line for line in pathlib.Path("/proc/self/limits").read_text().splitlines() if "open files" in line).split()[3]) > 70100
-       else "the host's own limit is low")
+inside("real-time", "run in real time", G, ["user", "caps", "cgroup"], real_time)
 inside("core-dump", "have the host's kernel dump a core", G, ["limits"], dump_core, known=("CVE-2025-52881",),
        needs=lambda: "" if "unlimited" in next(line for line in pathlib.Path("/proc/self/limits").read_text().splitlines() if "core file" in line).split()[4:6]
        and not pathlib.Path("/proc/sys/kernel/core_pattern").read_text().startswith("|") else "the host dumps no cores into files")
@@ -377,8 +339,7 @@ def stop_it(pid):
 
 
 def trace_it(pid):
-    call(101, 0x4206, pid, 0, 0)
-    return call(101, 17, pid, 0, 0) is not None or True
+    return call(101, 0x4206, pid, 0, 0) == 0
 
 
 def read_it_all(pid):
