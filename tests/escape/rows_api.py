@@ -248,7 +248,7 @@ odd("name-with-option", "a name that begins with a dash and a space", "checked n
     known=("CVE-2026-44210",))
 odd("name-with-newline", "a name with a line end", "checked names", {"name": "a\nb"}, {"name": "a-fair-name"}, always)
 odd("snapshot-of-dots", "a snapshot named ../../..", "checked names", {"snapshot": "../../../../etc"}, {"snapshot": "default"}, always,
-    known=("CVE-2026-24054", "GHSA-fjv8-j4p5-cr9m"))
+    known=("CVE-2026-24054", "GHSA-fjv8-j4p5-cr9m", "CubeSandbox#756"))
 odd("too-much-memory", "a sandbox of a petabyte of memory", "bounds of limits", {"limits": {"memory_bytes": 1 << 50}}, {"limits": {"memory_bytes": 1 << 28}}, always)
 odd("negative-limit", "a negative number of processes", "bounds of limits", {"limits": {"pids": -1}}, {"limits": {"pids": 100}}, always)
 odd("too-many-processes", "a sandbox of four billion processes", "bounds of limits", {"limits": {"pids": 1 << 32}}, {"limits": {"pids": 100}}, always)

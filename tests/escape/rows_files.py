@@ -87,7 +87,7 @@ inside("host-file-upwards", "read it through twenty '..'", F, ["mount"], upwards
 inside("host-file-by-link", "read it through a symbolic link of many '..'", F, ["mount"], by_a_link, baits.Secret, known=("CVE-2026-39861", "CVE-2026-25724"))
 inside("host-file-by-openat2", "read it with openat2 below a descriptor of /", F, ["mount"], by_openat2, baits.Secret)
 inside("host-file-by-machine-code", "read it with machine code written at run time", F, ["mount"], machine_code, baits.Secret,
-       known=("language sandboxes",), needs=lambda: "" if os.uname().machine == "x86_64" else "x86-64 code")
+       known=("CVE-2026-81096", "CVE-2026-41900", "CVE-2026-27952", "CVE-2026-5752", "vm2"), needs=lambda: "" if os.uname().machine == "x86_64" else "x86-64 code")
 inside("leaked-directory", "look for a descriptor of the host in /proc/self/fd", F, ["leak:/"], by_descriptors, baits.Secret, known=("CVE-2024-21626",))
 inside("leaked-directory-at", "use every descriptor as a directory", F, ["leak:/"], by_descriptor_at, baits.Secret, known=("CVE-2024-21626",))
 inside("working-directory", "go up from the working directory", F, ["mount"], by_working_directory, baits.Secret, known=("CVE-2024-21626",))
@@ -169,7 +169,8 @@ def append(path):
         file.write("changed")
 
 
-inside("host-program-append", "append to a program that the snapshot shares with the host", F, [OVER], append, Fixed, wall="overlay: writes reach a copy")
+inside("host-program-append", "append to a program that the snapshot shares with the host", F, [OVER], append, Fixed, wall="overlay: writes reach a copy",
+       known=("CVE-2026-24834",))
 inside("host-program-mapped", "write into it through a shared mapping", F, [OVER], map_and_write, Fixed, wall="overlay: writes reach a copy",
        known=("CVE-2026-31431",))
 inside("host-program-spliced", "write into it through a pipe", F, [OVER], splice_over, Fixed, wall="overlay: writes reach a copy")

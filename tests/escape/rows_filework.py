@@ -14,6 +14,7 @@ import urllib.parse
 import baits
 from asking import ask, with_key
 from frame import Outcome, row
+from harness import slow
 
 F, R = "file work", "archives"
 WALL = "done inside, with the sandbox's own root and rights"
@@ -55,7 +56,7 @@ def read_naive(path):
     return lambda host, bait: pathlib.Path(naive(host, path.format(path=bait.arguments["path"]))).read_text()
 
 
-LINK = ("CVE-2026-39861", "CVE-2024-28185", "CVE-2026-14891", "CVE-2026-41326")
+LINK = ("CVE-2026-47243", "CVE-2026-39861", "CVE-2024-28185", "CVE-2026-14891", "CVE-2026-41326")
 LINKS = {"link": ("ln -s {path} /srv/trap/x", "/srv/trap/x", "a link to a file of the host's"),
          "directory-link": ("ln -s / /srv/trap/x", "/srv/trap/x{path}", "a link to the root directory"),
          "chain": ("ln -s {path} /srv/trap/c; ln -s c /srv/trap/b; ln -s b /srv/trap/x", "/srv/trap/x", "links to links"),
@@ -118,7 +119,7 @@ WRITE = ("CVE-2026-32055", "CVE-2026-41397", "CVE-2026-31990", "CVE-2026-41326")
 trap("upload-link", "upload over a link to a file of the host's", "ln -s {path} /srv/trap/x", upload("/srv/trap/x"), careless_write("/srv/trap/x"), Writable,
      known=WRITE)
 trap("upload-dangling", "upload over a link to a file that is not there yet", "ln -s {place}/new /srv/trap/x", upload("/srv/trap/x"),
-     careless_write("/srv/trap/x"), Writable, known=WRITE)
+     careless_write("/srv/trap/x"), Writable, known=(*WRITE, "CVE-2026-50549"))
 trap("upload-below-link", "upload below a link to a directory of the host's", "ln -s {place} /srv/trap/x", upload("/srv/trap/x/marker"),
      careless_write("/srv/trap/x/marker"), Writable, known=WRITE)
 trap("settings-later", "create a file of Cay's own settings where there is none", "ln -s {place} /srv/trap/x", upload("/srv/trap/x/new"),
@@ -196,9 +197,9 @@ def write_race(host, lifted):
         pid = box.start(["python3", "-c", SWAP, str(bait.place)])
         try:
             baits.wait_until(lambda: verb(host, "GET", "", path="/srv/race/d/secret")[0] == 200, "the race is on", 20)
-            for _ in range(200):
+            for _ in range(200) if not lifted else iter(lambda: "changed" in (bait.place / "secret").read_text(), True):
                 if lifted:
-                    with contextlib.suppress(OSError), open(naive(host, "/srv/race/d/secret"), "w") as file:
+                    with contextlib.suppress(OSError), open(naive(host, "/srv/race/d/secret"), "r+") as file:
                         file.write("changed")
                 else:
                     verb(host, "PUT", "", b"changed", path="/srv/race/d/secret")
@@ -210,8 +211,8 @@ def write_race(host, lifted):
 
 # ---- what is not a file ----
 
-def hung(work):
-    """Whether work() has not ended after a while."""
+def hung(work, limit):
+    """Whether work() has not ended after `limit` seconds."""
     done = threading.Event()
 
     def run():
@@ -219,7 +220,7 @@ def hung(work):
             work()
         done.set()
     threading.Thread(target=run, daemon=True).start()
-    return not done.wait(8), done
+    return not done.wait(limit), done
 
 
 @row("fifo-hangs", "download a FIFO that nobody writes", F, "opened without waiting, regular files only", by="A1 A7", known=("hostile helper files",))
@@ -227,10 +228,10 @@ def fifo_hangs(host, lifted):
     box = host.box("main")
     box.sh("rm -rf /srv/trap; mkdir -p /srv/trap; mkfifo /srv/trap/x")
     if not lifted:
-        got, _ = hung(lambda: verb(host, "GET", "", path="/srv/trap/x"))
-        return Outcome(got, "answered at once")
+        got, _ = hung(lambda: verb(host, "GET", "", path="/srv/trap/x"), slow(30))
+        return Outcome(got, "answered")
     path = naive(host, "/srv/trap/x")
-    got, done = hung(lambda: open(path, "rb").read())
+    got, done = hung(lambda: open(path, "rb").read(), 2)
     with contextlib.suppress(OSError):
         os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))  # lets the reader go
     done.wait(10)
@@ -242,10 +243,10 @@ def fifo_swallows(host, lifted):
     box = host.box("main")
     box.sh("rm -rf /srv/trap; mkdir -p /srv/trap; mkfifo /srv/trap/x")
     if not lifted:
-        got, _ = hung(lambda: verb(host, "PUT", "", b"x", path="/srv/trap/x"))
-        return Outcome(got, "answered at once")
+        got, _ = hung(lambda: verb(host, "PUT", "", b"x", path="/srv/trap/x"), slow(30))
+        return Outcome(got, "answered")
     path = naive(host, "/srv/trap/x")
-    got, done = hung(lambda: open(path, "wb").close())
+    got, done = hung(lambda: open(path, "wb").close(), 2)
     with contextlib.suppress(OSError):
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
     done.wait(10)
@@ -263,7 +264,7 @@ def endless_device(host, lifted):
 
 
 @row("own-program", "download /proc/self/exe: Cay's own program", F, "Cay's program has no name inside and cannot be traced", by="A1 A7",
-     known=("CVE-2019-5736", "CVE-2026-47243"))
+     known=("CVE-2019-5736",))
 def own_program(host, lifted):
     host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap; ln -s /proc/self/exe /srv/trap/x; cp /usr/bin/true /srv/trap/own")
     status, text = verb(host, "GET", "", path="/srv/trap/own" if lifted else "/srv/trap/x")  # the control: a program that is the guest's to read

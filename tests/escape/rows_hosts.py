@@ -1,14 +1,11 @@
 """Ordinary users of the host: the data directory, and the sockets of launcher, keepers and gate. The control makes the mode that
 stands in the way what it must not be, or comes as the user that may."""
 import contextlib
-import os
-import pathlib
 import stat
 import subprocess
 import sys
 
 from frame import Outcome, row
-from harness import wait_until
 
 U = "host users"
 STRANGER = 65534
@@ -66,7 +63,6 @@ data_file("read-the-key", "read the first API key", data("api-key"))
 data_file("read-the-state", "read the database", data("state.db"))
 data_file("write-the-state", "write the database", data("state.db"), WRITE)
 data_file("read-the-audit", "read the audit log", data("audit.log"))
-data_file("read-the-keys", "read the file of keys", lambda host: next(path for path in host.daemon.data.iterdir() if path.name in ("keys", "api-keys", "keys.txt")))
 data_file("list-sockets", "list the sockets' directory", data("run"))
 data_file("list-spools", "read what commands printed", spool_of)
 data_file("list-layers", "list the snapshots' trees", data("layers"))
@@ -78,35 +74,39 @@ data_file("plant-a-layer", "plant a snapshot's tree", data("layers"), MAKE, know
 SPEAK = """
 import socket, sys
 client = socket.socket(socket.AF_UNIX)
-client.settimeout(5)
+client.settimeout(1.5)
 client.connect(sys.argv[1])
-client.sendall(b'x' * 16)  # no frame: whoever is let in is told so, or cut off after it was read
-try: client.recv(4096)
-except OSError: pass
-print('got')
-"""
-HELLO = """
-import socket, sys
-client = socket.socket(socket.AF_UNIX)
-client.settimeout(5)
-client.connect(sys.argv[1])
-first = client.recv(4096)  # an endpoint says HELLO to whom it serves
-print('got' if first else 'closed')
+try: kept = bool(client.recv(4096))
+except TimeoutError: kept = True  # it waits for our words
+except OSError: kept = False
+print('got' if kept else 'cut off')
 """
 
 
-def keeper_socket(host):
-    return host.daemon.data / "run" / f"{host.box('main').id}.sock"
+def socket_row(name, attack, find, owner):
+    """Two walls: the directory's mode, and the uid that the kernel tells of the peer. With modes open the stranger must still be cut off;
+    `owner(host)`, whom the socket is for, is not."""
+    @row(name, attack, U, "modes of the data directory; uid of the peer", by="A2")
+    def run(host, lifted):
+        path = find(host)
+        tries = [as_stranger(SPEAK, path)]
+        with opened(path, host.daemon.data):
+            tries.append(as_stranger(SPEAK, path, uid=owner(host) if lifted else STRANGER))
+        return Outcome(any(out.startswith("got") for out, _ in tries), " ".join(tries[0][1]))
 
 
-def launcher_socket(host):
-    return host.daemon.data / "run" / "launcher.sock"
+def daemons_user(host):
+    return host.daemon.data.stat().st_uid
 
 
-def gate_socket(host):
-    return next(path for path in (host.daemon.data / "gate").iterdir() if path.name.startswith(host.box("main").id) and path.suffix == ".sock")
+def gates_user(host):
+    return (host.daemon.data / "gate").stat().st_uid
 
 
-data_file("reach-the-launcher", "connect to the launcher's socket", launcher_socket, SPEAK)
-data_file("reach-a-keeper", "connect to a keeper's socket", keeper_socket, SPEAK)
-data_file("reach-the-gates-side", "connect to the socket that lends a sandbox's way out", gate_socket, SPEAK)
+def in_gate(host):
+    return next(path for path in (host.daemon.data / "gate").iterdir() if path.name == f"{host.box('main').id}.sock")
+
+
+socket_row("reach-the-launcher", "connect to the launcher's socket", lambda host: host.daemon.data / "run" / "launcher.sock", daemons_user)
+socket_row("reach-a-keeper", "connect to a keeper's socket", lambda host: host.daemon.data / "run" / f"{host.box('main').id}.sock", daemons_user)
+socket_row("reach-the-gates-side", "connect to the socket that lends a sandbox's way out", in_gate, gates_user)

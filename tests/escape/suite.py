@@ -16,7 +16,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import frame  # noqa: E402
 import places  # noqa: E402
-from harness import new_daemon, slow  # noqa: E402
+import world  # noqa: E402
+import harness  # noqa: E402
+from harness import new_daemon  # noqa: E402
 
 for rows in sorted(HERE.glob("rows_*.py")):
     importlib.import_module(rows.stem)
@@ -33,11 +35,16 @@ class Host:
         self.seeded, self.boxes, self.daemon = frozenset(seeded), {}, None
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-escape-", dir="/var/tmp"))
         self.directory.chmod(0o755)
+        tempfile.tempdir = str(self.directory)
+        self.world = world.World(self.directory)
         self.stand_in = self.directory / "stand_in"
         subprocess.run([COMPILER, "-O1", "-o", self.stand_in, HERE / "stand_in.c"], check=True)
 
     def start(self):
-        self.daemon = new_daemon().start()
+        self.world.start()
+        self.daemon = new_daemon(*self.world.settings)
+        self.daemon.prefix = self.world.prefix
+        self.daemon.start()
         self.http = self.daemon.http()
         return self
 
@@ -49,6 +56,8 @@ class Host:
     def close(self):
         if self.daemon:
             self.daemon.close()
+        self.world.stop()
+        harness.remove_spare_snapshots()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -103,5 +112,4 @@ def main():
 
 
 if __name__ == "__main__":
-    slow(1)
     sys.exit(main())

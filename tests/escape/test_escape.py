@@ -1,0 +1,117 @@
+"""The escape suite's short form, what it covers, and that it can fail."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import frame  # noqa: E402
+import places  # noqa: E402
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0 or any(shutil.which(tool) is None for tool in ("unshare", "setpriv", "ip")),
+                                reason="controls take walls away: needs root, unshare, setpriv and ip")
+# Lines of the threat model's table of known escapes, each by its identifiers.
+KNOWN = [line.split() for line in """
+CVE-2024-21626
+CVE-2025-31133 CVE-2025-52565 CVE-2025-52881
+CVE-2026-31431
+CVE-2026-96812
+CVE-2026-47243
+CVE-2026-44210
+CVE-2026-41326 CVE-2026-24834 CVE-2026-24054
+CVE-2026-1386
+CVE-2026-41163
+CVE-2026-13201
+CVE-2026-14891
+CVE-2026-39861 CVE-2026-25725 CVE-2026-25724
+CVE-2026-50549
+CVE-2026-32055 CVE-2026-41397 CVE-2026-31990
+CVE-2024-28185 CVE-2024-28189 CVE-2024-29021
+OpenSandbox#750
+CubeSandbox#838 CubeSandbox#841 CubeSandbox#842 CubeSandbox#756
+GHSA-fjv8-j4p5-cr9m
+microsandbox#675
+claude-code#78608
+CVE-2026-81096 CVE-2026-41900 CVE-2026-27952 CVE-2026-5752 vm2
+crawl4ai ToolUniverse
+""".strip().splitlines()] + [["AgentCore: DNS"], ["AgentCore (Sonrai)"], ["the proxy as the way out"]]
+
+
+def run(*words):
+    return subprocess.run([HERE / "run", *words], capture_output=True, text=True, errors="replace")
+
+
+@pytest.fixture(scope="module")
+def listed():
+    done = subprocess.run([sys.executable, HERE / "suite.py", "--list"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stdout.splitlines() if line.endswith("]")]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    import suite
+    return suite.frame.ROWS
+
+
+def test_every_class_attacker_and_known_escape_has_its_attacks(rows):
+    assert len(rows) >= 200
+    assert {one.kind for one in rows.values()} == set(frame.CLASSES)
+    assert {name for one in rows.values() for name in one.by.split()} == set(frame.ATTACKERS)
+    assert sum(one.kind == "system calls" for one in rows.values()) <= 40
+    covered = {name for one in rows.values() for name in one.known}
+    assert [name for line in KNOWN for name in line if name not in covered] == []
+    assert len({one.attack for one in rows.values()}) == len(rows)
+
+
+def test_nothing_gets_out():
+    done = run("--short")
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("words, red", [
+    # The product itself is broken: what covers a file is taken off in the sandbox, a file of the host's is attached.
+    (["--damage", "mask:/proc/cmdline", "proc-cmdline", "proc-partitions"], "proc-cmdline"),
+    (["--damage", "ro:/proc/sys", "--seed", "user", "panic-on-oops", "proc-partitions"], "panic-on-oops"),
+    # As if it had the hole: in place of the sandbox, a stand-in without that wall.
+    (["--seed", "pid", "kill-a-guests-uid", "proc-partitions"], "kill-a-guests-uid"),
+    (["--seed", "filter", "io-uring", "proc-partitions"], "io-uring"),
+    (["--seed", "net", "loopback", "proc-partitions"], "loopback"),
+])
+def test_a_hole_makes_it_red(words, red):
+    done = run(*words)
+    said = [line for line in done.stdout.splitlines() if line.startswith(("ESCAPED", "HELD", "DEFECT"))]
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert any(line.startswith("ESCAPED") and red in line for line in said), said
+    assert any(line.startswith("HELD") and "proc-partitions" in line for line in said), said
+
+
+def made(won, control=None):
+    def fail(host):
+        raise places.Defect("it fails too")
+    return frame.Row("a", "an attack", "files", "A1", "a wall", lambda host: frame.Outcome(won, "EPERM"), control or fail)
+
+
+def test_verdicts():
+    assert frame.verdict(None, made(True))[0] == "ESCAPED"
+    assert frame.verdict(None, made(False))[0] == "DEFECT"  # a control that fails proves nothing
+    assert frame.verdict(None, made(False, lambda host: None))[0] == "HELD"
+    broken = made(False, lambda host: None)
+    broken.attempt = lambda host: {}["no such file"]
+    assert frame.verdict(None, broken)[0] == "DEFECT"  # nor does an attack that breaks
+    without = made(False)
+    without.needs = lambda: "not on this kernel"
+    assert frame.verdict(None, without) == ("NO CONTROL", "not on this kernel")
+
+
+def test_an_act_that_tells_nothing_is_a_defect():
+    assert places.told_by(0, "x\n@@{\"done\": 1}\n", "", False) == {"done": 1}
+    assert places.told_by(128 + 31, "", "", True) == {"refused": "SIGSYS"}
+    for code, may_die in ((1, False), (1, True), (128 + 31, False), (0, True)):
+        with pytest.raises(places.Defect):
+            places.told_by(code, "nothing", "", may_die)
