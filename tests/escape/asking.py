@@ -7,8 +7,8 @@ import subprocess
 from harness import slow
 
 
-def talk(host, data, limit=5.0):
-    """All that the daemon answers to these bytes, until it closes or is silent for `limit`."""
+def talk(host, data, limit=10.0, until=None):
+    """All that the daemon answers to these bytes, until it closes, has said `until`, or is silent for `limit`."""
     got = b""
     with socket.create_connection(("127.0.0.1", host.daemon.port), timeout=slow(30)) as sock:
         try:
@@ -16,6 +16,8 @@ def talk(host, data, limit=5.0):
             sock.settimeout(slow(limit))
             while part := sock.recv(65536):
                 got += part
+                if until and until in got:
+                    break
         except (TimeoutError, ConnectionError):
             pass
     return got.decode("latin-1")

@@ -96,7 +96,7 @@ class Process(Bait):
 class Killed(Process):
     def won(self, told):
         try:
-            return self.process.wait(timeout=0.2) == -signal.SIGKILL
+            return self.process.wait(timeout=self.patience) == -signal.SIGKILL
         except subprocess.TimeoutExpired:
             return False
 
@@ -107,7 +107,7 @@ class Signalled(Process):
 
     def won(self, told):
         try:
-            return self.process.wait(timeout=0.2) == 77
+            return self.process.wait(timeout=self.patience) == 77
         except subprocess.TimeoutExpired:
             return False
 
@@ -188,7 +188,7 @@ class Datagram(Listener):
     type = socket.SOCK_DGRAM
 
     def won(self, told):
-        return self.came.wait(0.3)
+        return self.came.wait(self.patience)
 
 
 class Abstract(Listener):

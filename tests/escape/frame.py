@@ -5,6 +5,7 @@ protection gone, where it must succeed: else nothing is known of the protection.
 that was read, a host file that was written, a process that was signalled, a request that was served."""
 import dataclasses
 
+from harness import slow
 from places import Defect, StandIn
 
 CLASSES = ("kernel view", "host processes", "shared names", "files", "mounts", "devices", "privileges", "our processes", "system calls",
@@ -16,6 +17,13 @@ WALLS = {"filter": "filter of system calls", "caps": "capability set", "limits":
          "cgroupns": "cgroup namespace", "pivot": "pivoted root"}
 WORDS = {"mask": "cover over {}", "ro": "{} read-only", "nodev": "nodev on {}", "nosuid": "nosuid on {}", "noexec": "noexec on {}",
          "leak": "no descriptor of the host's"}
+
+
+# What the control of a row without walls of the kernel's is.
+PROOFS = {"file work": "a careless helper is taken in", "archives": "a careless unpacker is taken in", "guest answers": "the same bytes, not through Cay, do it",
+          "api": "succeeds where the check is met", "web pages": "succeeds where the check is met", "service links": "succeeds where the check is met",
+          "tenants": "succeeds where the check is met", "host users": "succeeds with the modes open", "network": "succeeds where the policy allows it",
+          "our processes": "succeeds against a process with the guest's ids"}
 
 
 def told_of(wall):
@@ -43,6 +51,7 @@ class Row:
     wall: str        # the protection, for the report
     attempt: object  # attempt(host) -> Outcome, against the product
     control: object  # control(host) -> None; raises Defect where the attack does not succeed without the protection
+    proof: str = "succeeds without it"  # what the control is
     known: tuple = ()   # known escapes of the same mechanism
     short: bool = True  # in the short form too
     needs: object = None  # needs() -> "" or why this machine cannot show the control
@@ -59,6 +68,8 @@ def add(row):
 
 def row(name, attack, kind, wall, by="A1 A8", **more):
     """Decorator for a row whose one function does both: act(host, lifted) -> Outcome, in which `lifted` changes that one thing."""
+    more.setdefault("proof", PROOFS.get(kind, "succeeds without it"))
+
     def wrap(act):
         def control(host):
             got = act(host, True)
@@ -70,7 +81,9 @@ def row(name, attack, kind, wall, by="A1 A8", **more):
 
 
 class Bait:
-    """What an act is after. A context: entering gives it to the act as arguments; won() tells from outside or from the answer."""
+    """What an act is after. A context: entering gives it to the act as arguments; won() tells from outside or from the answer, and
+    waits for what comes late: long where the act should succeed."""
+    patience = 0.3
 
     def __init__(self, **arguments):
         self.arguments = arguments
@@ -97,6 +110,8 @@ def inside(name, attack, kind, lift, act, bait=Bait, by="A1 A8", user=None, box=
     def tried(host, place, lifted):
         made = bait(host) if getattr(bait, "of_host", False) else bait()
         with made as one:
+            if lifted and set(lifted) == set(walls(host)):
+                one.patience = slow(20)
             told = place.run(act, one.given(host, lifted), user=user, may_die=may_die)
             won = one.won(told.get("done"))
         return Outcome(won, told["refused"] if "refused" in told else "refused" if not won and told["done"] is None else str(told["done"])[:60])

@@ -56,7 +56,7 @@ class Sandbox:
         return got.get("stdout", "")
 
     def run(self, act, arguments, user=None, may_die=False):
-        got = self.command(["python3", "-c", source_of(act, arguments)], user)
+        got = self.command(["python3", "-SE", "-c", source_of(act, arguments)], user)
         return told_by(got["shell_exit_code"], got.get("stdout", ""), got.get("stderr", ""), may_die)
 
     def start(self, argv, user=None):
@@ -112,7 +112,7 @@ class StandIn:
         return [*words, *self.options, "--"]
 
     def run(self, act, arguments, user=None, may_die=False):
-        done = subprocess.run([*self.words(user), "python3", "-c", source_of(act, arguments)], capture_output=True,
+        done = subprocess.run([*self.words(user), "python3", "-SE", "-c", source_of(act, arguments)], capture_output=True,
                               stdin=subprocess.DEVNULL, timeout=slow(2 * ACT_LIMIT))
         if done.returncode == 120:
             raise Defect(f"no stand-in: {done.stderr.decode(errors='replace')}")

@@ -210,7 +210,7 @@ def socket_row(name, attack, evil, path, wall="API key of WebSockets", **more):
         target = path.format(host.box("main").id).replace("PORT", "8765")
         lines = ["Host: 127.0.0.1", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " +
                  base64.b64encode(os.urandom(16)).decode(), *extra, "", ""]
-        got = talk(host, f"GET {target} HTTP/1.1\r\n".encode() + "\r\n".join(lines).encode(), 1.0)
+        got = talk(host, f"GET {target} HTTP/1.1\r\n".encode() + "\r\n".join(lines).encode(), until=b"\r\n\r\n")
         return Outcome(got.startswith("HTTP/1.1 101"), got.split("\r\n")[0])
 
 
@@ -275,7 +275,7 @@ def smuggled(name, framing):
                   "Content-Length: 7\r\nConnection: close\r\n\r\nchanged")
         body = "0\r\n\r\n"
         frame = f"Content-Length: {len(body)}" if lifted else framing
-        talk(host, (f"POST /api/v1/sandboxes/none/start HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {host.daemon.key}\r\n{frame}\r\n\r\n{body}{second}").encode(), 2.0)
+        talk(host, (f"POST /api/v1/sandboxes/none/start HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {host.daemon.key}\r\n{frame}\r\n\r\n{body}{second}").encode())
         return Outcome("changed" in box.sh(f"cat {mark} 2>&1"), "refused")
 
 

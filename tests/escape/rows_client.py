@@ -31,7 +31,8 @@ def copy_twice(host, lifted):
             second = 0  # a careless client goes by names
         else:
             second = copied(host, box, to)
-            assert second != 0 or (to / "l" / "marker").read_text() == "changed\n", "nothing was copied: the attack would prove nothing"
+            fresh = to / "fresh"
+            assert copied(host, box, fresh) == 0 and (fresh / "l" / "marker").read_text() == "changed\n", "the tree is not copied anywhere"
         return Outcome(bait.won(None), f"{first}, then {second}")
 
 

@@ -9,6 +9,7 @@ import pathlib
 import tarfile
 import tempfile
 import threading
+import time
 import urllib.parse
 
 import baits
@@ -165,6 +166,17 @@ while True: libc.syscall(316, -100, b"/srv/race/d", -100, b"/srv/race/l", 2)
 """
 
 
+def tries(count, lifted, won):
+    """So many against the product; as many as it takes without the protection."""
+    end = time.monotonic() + slow(60)
+    number = 0
+    while time.monotonic() < end if lifted else number < count:
+        yield number
+        number += 1
+        if lifted and won():
+            return
+
+
 @row("swap-race", "exchange a directory and a link to the host's while files are read", F, WALL, by="A1 A7", known=("CVE-2026-14891", "CVE-2026-13201"))
 def swap_race(host, lifted):
     box = host.box("main")
@@ -174,7 +186,7 @@ def swap_race(host, lifted):
         seen = set()
         try:
             baits.wait_until(lambda: "inside" in verb(host, "GET", "", path="/srv/race/d/secret")[1] or None, "the race is on", 20)
-            for _ in range(300):
+            for _ in tries(300, lifted, lambda: bait.secret in seen):
                 if lifted:
                     careless = pathlib.Path(naive(host, "/srv/race/d"))
                     with contextlib.suppress(OSError):  # looks first, and goes by what it saw
@@ -197,7 +209,7 @@ def write_race(host, lifted):
         pid = box.start(["python3", "-c", SWAP, str(bait.place)])
         try:
             baits.wait_until(lambda: verb(host, "GET", "", path="/srv/race/d/secret")[0] == 200, "the race is on", 20)
-            for _ in range(200) if not lifted else iter(lambda: "changed" in (bait.place / "secret").read_text(), True):
+            for _ in tries(200, lifted, lambda: "changed" in (bait.place / "secret").read_text()):
                 if lifted:
                     with contextlib.suppress(OSError), open(naive(host, "/srv/race/d/secret"), "r+") as file:
                         file.write("changed")
@@ -357,7 +369,7 @@ def tar_long_name(host, lifted):
     return Outcome(got.startswith("2"), got[:60])
 
 
-@row("tar-bomb", "more than the disk holds", R, "disk limit", by="A3 A7", known=("archives: bombs",))
+@row("tar-bomb", "more than the disk holds", R, "disk limit", by="A3 A7", known=("archives: bombs",), short=False)
 def tar_bomb(host, lifted):
     box = host.box("main" if lifted else "small")
     box.sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")

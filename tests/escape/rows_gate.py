@@ -36,7 +36,7 @@ def probed(host):
 
 
 def taken_over(name, what, wall, **more):
-    @row(f"gate-{name}", f"a gate that was taken over: {what}", "our processes", wall, by="A4 A8", known=("the proxy as the way out",), short=False, **more)
+    @row(f"gate-{name}", f"a gate that was taken over: {what}", "our processes", wall, by="A4 A8", known=("the proxy as the way out",), short=False, proof="succeeds unconfined", **more)
     def run(host, lifted):
         free, confined = probed(host)
         word = (free if lifted else confined)[name]

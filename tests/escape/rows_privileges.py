@@ -213,11 +213,7 @@ inside("node-in-a-tree", "open a device node that lies in a tree attached from o
 def watch_null():
     watch = libc.inotify_init1(os.O_NONBLOCK)
     assert libc.inotify_add_watch(watch, b"/dev/null", 0x20) > 0
-    time.sleep(0.2)
-    try:
-        return len(os.read(watch, 65536)) > 0
-    except BlockingIOError:
-        return False
+    return bool(select.select([watch], [], [], 2)[0])
 
 
 class Using(Bait):
@@ -332,10 +328,11 @@ class Ours(Bait):
 
 def stop_it(pid):
     os.kill(pid, signal.SIGSTOP)
-    time.sleep(0.05)
-    state = read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0]
+    end = time.monotonic() + 2
+    while (stopped := read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] in "Tt") is False and time.monotonic() < end:
+        time.sleep(0.01)
     os.kill(pid, signal.SIGCONT)
-    return state in "Tt"
+    return stopped
 
 
 def trace_it(pid):
@@ -379,8 +376,12 @@ def its_priority(pid):
 
 def end_it(pid):
     os.kill(pid, signal.SIGKILL)
-    time.sleep(0.2)
-    return not os.path.exists(f"/proc/{pid}/cmdline") or not read(f"/proc/{pid}/cmdline")
+    end = time.monotonic() + 2
+    while (ended := not os.path.exists(f"/proc/{pid}/stat") or read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] in "ZX") is False:
+        if time.monotonic() > end:
+            break
+        time.sleep(0.01)
+    return ended
 
 
 def its_memory_by_call(pid):

@@ -3,7 +3,9 @@ import os
 import pathlib
 import subprocess
 
+from baits import wait_won
 from frame import Bait, Outcome, inside, row
+from harness import processes_of
 from places import Sandbox
 
 R = "resources"
@@ -123,10 +125,10 @@ def terminals():
 inside("many-processes", "make 100 processes", R, ["cgroup"], many_processes, Bait, box="small")
 inside("many-threads", "make 100 threads", R, ["cgroup"], many_threads, Bait, box="small")
 inside("much-memory", "fill 160 MiB of memory", R, ["cgroup"], much_memory, Bait, box="small", may_die=True)
-inside("much-mapped", "fill 160 MiB of a mapping", R, ["cgroup"], much_mapped, Bait, box="small", may_die=True)
+inside("much-mapped", "fill 160 MiB of a mapping", R, ["cgroup"], much_mapped, Bait, box="small", may_die=True, short=False)
 inside("much-of-memfd", "fill 160 MiB of a file in memory", R, ["cgroup"], much_of_memfd, Bait, box="small", may_die=True)
-inside("much-of-system-v", "fill 160 MiB of System V memory", R, ["cgroup"], much_of_system_v, Bait, box="small", may_die=True)
-inside("much-of-sockets", "fill UNIX sockets with 160 MiB", R, ["cgroup"], fill_sockets, Bait, box="small", may_die=True)
+inside("much-of-system-v", "fill 160 MiB of System V memory", R, ["cgroup"], much_of_system_v, Bait, box="small", may_die=True, short=False)
+inside("much-of-sockets", "fill UNIX sockets with 160 MiB", R, ["cgroup"], fill_sockets, Bait, box="small", may_die=True, short=False)
 
 
 def at(path):
@@ -151,7 +153,7 @@ class Room(Bait):
 
 for place, over in (("/tmp", "/var/tmp"), ("/dev/shm", "/var/tmp"), ("/run", "/var/tmp")):
     inside(f"fill{place.replace('/', '-')}", f"write 160 MiB to {place}", R, [f"host:/var/tmp={place}"], fill, at(f"{place}/full"), box="small",
-           wall=f"{place} has a size of its own")
+           wall=f"{place} has a size of its own", short=place == "/tmp")
 inside("fill-the-disk", "write 160 MiB to a disk of 64", R, ["host:/var/tmp/cay-escape-room=/srv"], fill, Room, box="small", wall="disk limit",
        needs=lambda: "" if btrfs() else "no btrfs here, so no limit on disks")
 inside("many-files", "make 4,000 files in /run", R, ["host:/var/tmp=/run"], files_of_tmp, Bait, box="small", wall="/run has inodes of its own")
@@ -180,7 +182,7 @@ def output_flood(host, fields):
     return Outcome(kept > 20_000_000, f"{kept} bytes kept")
 
 
-@limited("endless-command", "run for ever", "time limit", {"timeout_s": 1})
+@limited("endless-command", "run for ever", "time limit", {"timeout_s": 1}, short=False)
 def endless_command(host, fields):
     """Outlives a second: told by what it left."""
     box = host.box("main")
@@ -189,13 +191,12 @@ def endless_command(host, fields):
     return Outcome("yes" in box.sh("[ -e /tmp/outlived ] && echo yes"), got["state"])
 
 
-@limited("left-behind", "leave a process behind that no time limit reaches", "the whole tree is killed", {"timeout_s": 1})
+@limited("left-behind", "leave a process behind that no time limit reaches", "the whole tree is killed", {"timeout_s": 1}, short=False)
 def left_behind(host, fields):
     box = host.box("main")
     box.sh("rm -f /tmp/left")
     box.command(["sh", "-c", "setsid sh -c 'sleep 2.5; touch /tmp/left' & sleep 2"], **{"timeout_s": 60, **fields})
-    box.sh("sleep 2.5")
-    return Outcome("yes" in box.sh("[ -e /tmp/left ] && echo yes"), "nothing was left")
+    return Outcome(wait_won(lambda: "yes" in box.sh("[ -e /tmp/left ] && echo yes"), 20 if not fields else 3), "nothing was left")
 
 
 @limited("more-than-asked", "take more processes than the limit by running commands side by side", "one limit for all commands",
@@ -205,9 +206,7 @@ def more_than_asked(host, fields):
     try:
         for _ in range(2):
             box.host.http.post(f"{box.url}/commands", json={"command": "for i in $(seq 30); do sleep 60 & done; wait", "wait": False})
-        count = "ls -d /proc/[0-9]* | wc -l"
-        from baits import wait_won
-        return Outcome(wait_won(lambda: int(box.sh(count) or 0) > 55, 4), "fewer than 55")
+        return Outcome(wait_won(lambda: len(processes_of(box.id)) > 55, 3), f"{len(processes_of(box.id))} processes")
     finally:
         box.close()
 

@@ -199,7 +199,7 @@ def smuggled(name, framing, body):
         if lifted:
             got = direct(host, f"POST /digest HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n{rest}")
         else:
-            got = talk(host, (f"POST /digest HTTP/1.1\r\nHost: {host_of(host)}\r\n{TOKEN}: {link['token']}\r\n{framing}\r\n\r\n{rest}").encode(), 2)
+            got = talk(host, (f"POST /digest HTTP/1.1\r\nHost: {host_of(host)}\r\n{TOKEN}: {link['token']}\r\n{framing}\r\n\r\n{rest}").encode())
         return Outcome(got.endswith(mark), got.split("\r\n")[0])
 
 
@@ -281,7 +281,7 @@ def forged_name(host, lifted):
 
 def hostile_accounts(name, attack, line):
     """In a sandbox of its own, whose accounts are broken. The control is a lookup by the C library's rule: read the file."""
-    @row(name, attack, G, "accounts are read without waiting, and bounded", by="A1 A7")
+    @row(name, attack, G, "accounts are read without waiting, and bounded", by="A1 A7", short=False)
     def run(host, lifted):
         box = Sandbox(host, "escape-" + os.urandom(4).hex())
         try:

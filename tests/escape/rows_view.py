@@ -22,6 +22,7 @@ def proc_file(name, what, **more):
            needs=lambda: "" if pathlib.Path(path).exists() and pathlib.Path(path).read_bytes() else f"this kernel shows nothing in {path}", **more)
 
 
+COMMON = ("cmdline", "partitions", "interrupts", "kallsyms")  # of the short form
 for name, what in {"cmdline": "the host's boot line", "kallsyms": "names of the kernel's symbols", "partitions": "the host's disks",
                    "diskstats": "what is done on the host's disks", "interrupts": "the host's devices", "iomem": "the host's address map",
                    "locks": "who locks files on the host", "buddyinfo": "free pages of the host",
@@ -31,7 +32,7 @@ for name, what in {"cmdline": "the host's boot line", "kallsyms": "names of the 
                    "schedstat": "what processors do", "vmallocinfo": "kernel allocations", "execdomains": "kinds of programs",
                    "consoles": "consoles", "fb": "screens", "mdstat": "disk arrays", "pressure": "load", "dma": "channels"}.items():
     if os.path.isfile(f"/proc/{name}") and os.stat(f"/proc/{name}").st_mode & 0o004 and open(f"/proc/{name}", "rb").read(1):
-        proc_file(name, what)
+        proc_file(name, what, short=name in COMMON)
 
 
 def names_below(path):
@@ -64,7 +65,8 @@ for path, what in {"/sys/block": "the host's disks", "/sys/module": "modules and
                    "/sys/devices/virtual": "virtual devices", "/sys/dev/block": "disks by number", "/sys/fs": "file systems in use",
                    "/sys/kernel/slab": "kernel objects", "/sys/bus/virtio/devices": "devices of a virtual machine"}.items():
     if os.path.isdir(path) and os.listdir(path):
-        inside("list" + path.replace("/", "-"), f"list {path}: {what}", V, ["host:/sys=/sys"], names_below, below(path), wall="allow-list of /sys")
+        inside("list" + path.replace("/", "-"), f"list {path}: {what}", V, ["host:/sys=/sys"], names_below, below(path), wall="allow-list of /sys",
+               short=path in ("/sys/block", "/sys/module", "/sys/firmware"))
 
 
 # ---- changed through it: the same value is written back, so that a control changes nothing ----

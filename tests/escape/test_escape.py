@@ -12,6 +12,7 @@ sys.path.insert(0, str(HERE))
 
 import frame  # noqa: E402
 import places  # noqa: E402
+import suite  # noqa: E402
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or any(shutil.which(tool) is None for tool in ("unshare", "setpriv", "ip")),
                                 reason="controls take walls away: needs root, unshare, setpriv and ip")
@@ -42,53 +43,28 @@ crawl4ai ToolUniverse
 """.strip().splitlines()] + [["AgentCore: DNS"], ["AgentCore (Sonrai)"], ["the proxy as the way out"]]
 
 
-def run(*words):
-    return subprocess.run([HERE / "run", *words], capture_output=True, text=True, errors="replace")
-
-
-@pytest.fixture(scope="module")
-def listed():
-    done = subprocess.run([sys.executable, HERE / "suite.py", "--list"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return [line for line in done.stdout.splitlines() if line.endswith("]")]
-
-
-@pytest.fixture(scope="module")
-def rows():
-    import suite
-    return suite.frame.ROWS
-
-
-def test_every_class_attacker_and_known_escape_has_its_attacks(rows):
+def test_every_class_attacker_and_known_escape_has_its_attacks():
+    rows = frame.ROWS
     assert len(rows) >= 200
     assert {one.kind for one in rows.values()} == set(frame.CLASSES)
     assert {name for one in rows.values() for name in one.by.split()} == set(frame.ATTACKERS)
     assert sum(one.kind == "system calls" for one in rows.values()) <= 40
     covered = {name for one in rows.values() for name in one.known}
     assert [name for line in KNOWN for name in line if name not in covered] == []
-    assert len({one.attack for one in rows.values()}) == len(rows)
 
 
-def test_nothing_gets_out():
-    done = run("--short")
+def test_nothing_gets_out_and_holes_are_seen():
+    """One daemon for both: first every attack of the short form, then products with holes, each of which must be seen."""
+    done = subprocess.run([HERE / "run", "--short", "--prove"], capture_output=True, text=True, errors="replace")
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+    red = [line for line in done.stdout.splitlines() if line.startswith("red ")]
+    assert len(red) == len(suite.DAMAGED) + len(suite.SEEDED), red
+    assert "ESCAPED" not in done.stdout and "DEFECT" not in done.stdout
 
 
-@pytest.mark.parametrize("words, red", [
-    # The product itself is broken: what covers a file is taken off in the sandbox, a file of the host's is attached.
-    (["--damage", "mask:/proc/cmdline", "proc-cmdline", "proc-partitions"], "proc-cmdline"),
-    (["--damage", "ro:/proc/sys", "--seed", "user", "panic-on-oops", "proc-partitions"], "panic-on-oops"),
-    # As if it had the hole: in place of the sandbox, a stand-in without that wall.
-    (["--seed", "pid", "kill-a-guests-uid", "proc-partitions"], "kill-a-guests-uid"),
-    (["--seed", "filter", "io-uring", "proc-partitions"], "io-uring"),
-    (["--seed", "net", "loopback", "proc-partitions"], "loopback"),
-])
-def test_a_hole_makes_it_red(words, red):
-    done = run(*words)
-    said = [line for line in done.stdout.splitlines() if line.startswith(("ESCAPED", "HELD", "DEFECT"))]
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert any(line.startswith("ESCAPED") and red in line for line in said), said
-    assert any(line.startswith("HELD") and "proc-partitions" in line for line in said), said
+def test_what_is_not_held_ends_with_an_error():
+    assert suite.exit_code(["HELD", "NO CONTROL"]) == 0
+    assert suite.exit_code(["HELD", "ESCAPED"]) == suite.exit_code(["DEFECT"]) == 1
 
 
 def made(won, control=None):
