@@ -19,9 +19,12 @@ def upwards(path):
 
 
 def by_a_link(path):
-    place = f"/tmp/link-{os.getpid()}"
+    place = f"/tmp/cay-escape-link-{os.urandom(6).hex()}"  # the control makes it on the host
     os.symlink("../" * 20 + path.lstrip("/"), place)
-    return read(place)
+    try:
+        return read(place)
+    finally:
+        os.unlink(place)
 
 
 def by_descriptors(path):
@@ -46,7 +49,7 @@ def by_working_directory(path):
 
 
 def by_chroot(path):
-    place = f"/tmp/chroot-{os.getpid()}"
+    place = f"/tmp/chroot-{os.urandom(6).hex()}"
     os.mkdir(place)
     above = os.open("/", os.O_RDONLY)
     os.chroot(place)
@@ -58,7 +61,7 @@ def by_chroot(path):
 
 
 def by_chroot_and_parents(path):
-    place = f"/tmp/chroot-{os.getpid()}"
+    place = f"/tmp/chroot-{os.urandom(6).hex()}"
     os.mkdir(place)
     os.chdir("/")
     os.chroot(place)
