@@ -144,7 +144,7 @@ def main():
                ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))]
     print(*text, "", *summary, sep="\n")
     if options.report:
-        options.report.write_text("\n".join([*text, "", *summary]) + "\n")
+        options.report.write_text("\n".join(["# The escape suite's last long run (`tests/long escape`)", "", *summary, "", *text]) + "\n")
     print(*unproved, sep="\n")
     return exit_code(word for _, word, _ in results) or (1 if unproved else 0)
 
