@@ -104,7 +104,7 @@ def table(results):
     for one, word, how in results:
         control = {"HELD": one.proof, "NO CONTROL": f"none: {how}"}.get(word, "-")
         result = {"HELD": f"held: {how}", "NO CONTROL": "held"}.get(word, f"{word}: {how}")
-        yield f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | {control} |".replace("\n", " ")
+        yield f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | {control} |".replace("\r", "").replace("\n", "; ")
 
 
 def main():
