@@ -1,0 +1,229 @@
+"""What one sandbox can take of the host: its limits hold, each seen to be passed without it. All in a sandbox of 64 MiB and 64 processes."""
+import os
+import pathlib
+import subprocess
+
+from baits import wait_won
+from frame import Bait, Outcome, inside, row
+from harness import processes_of
+from places import Sandbox
+
+R = "resources"
+
+
+def many_processes():
+    pids = []
+    try:
+        for _ in range(100):
+            pid = os.fork()
+            if pid == 0:
+                time.sleep(60)
+                os._exit(0)
+            pids.append(pid)
+        return True
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        for pid in pids:
+            os.waitpid(pid, 0)
+
+
+def many_threads():
+    import threading
+    stop = threading.Event()
+    try:
+        for _ in range(100):
+            threading.Thread(target=stop.wait, daemon=True).start()
+        return True
+    except RuntimeError:
+        raise OSError(errno.EAGAIN, "threads")
+    finally:
+        stop.set()
+
+
+def much_memory():
+    return in_child(lambda: len(bytearray(b"x" * (160 << 20))) == 160 << 20)
+
+
+def much_mapped():
+    def work():
+        page = mmap.mmap(-1, 160 << 20)
+        for at in range(0, 160 << 20, 4096):
+            page[at] = 1
+        return True
+    return in_child(work)
+
+
+def much_of_memfd():
+    def work():
+        fd = os.memfd_create("much")
+        for _ in range(160):
+            os.write(fd, bytes(1 << 20))
+        return True
+    return in_child(work)
+
+
+def much_of_system_v():
+    def work():
+        handle = call(29, 0, 160 << 20, 0o1600)
+        libc.shmat.restype = ctypes.c_void_p
+        at = libc.shmat(handle, None, 0)
+        call(31, handle, 0, 0)
+        for place in range(0, 160 << 20, 4096):
+            ctypes.memset(at + place, 1, 1)
+        return True
+    return in_child(work)
+
+
+def fill(path):
+    def work():
+        with open(path, "wb") as file:
+            for _ in range(160):
+                file.write(bytes(1 << 20))
+        return True
+    try:
+        return in_child(work)
+    finally:
+        if os.path.exists(path):
+            os.unlink(path)
+
+
+def fill_sockets():
+    def work():
+        held, sent = [], 0
+        while sent < 160 << 20:
+            one, other = socket.socketpair(socket.AF_UNIX)
+            one.setblocking(False)
+            held += [one, other]
+            try:
+                while True:
+                    sent += one.send(bytes(65536))
+            except BlockingIOError:
+                pass
+        return True
+    return in_child(work)
+
+
+def files_of_tmp():
+    os.makedirs("/run/many", exist_ok=True)
+    try:
+        for number in range(4000):
+            os.close(os.open(f"/run/many/{number}", os.O_CREAT | os.O_WRONLY))
+        return True
+    finally:
+        import shutil
+        shutil.rmtree("/run/many")
+
+
+def terminals():
+    held = []
+    while len(held) < 200:
+        held.append(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY))
+    return True
+
+
+inside("many-processes", "make 100 processes", R, ["cgroup"], many_processes, Bait, box="small")
+inside("many-threads", "make 100 threads", R, ["cgroup"], many_threads, Bait, box="small")
+inside("much-memory", "fill 160 MiB of memory", R, ["cgroup"], much_memory, Bait, box="small", may_die=True)
+inside("much-mapped", "fill 160 MiB of a mapping", R, ["cgroup"], much_mapped, Bait, box="small", may_die=True, short=False)
+inside("much-of-memfd", "fill 160 MiB of a file in memory", R, ["cgroup"], much_of_memfd, Bait, box="small", may_die=True)
+inside("much-of-system-v", "fill 160 MiB of System V memory", R, ["cgroup"], much_of_system_v, Bait, box="small", may_die=True, short=False)
+inside("much-of-sockets", "fill UNIX sockets with 160 MiB", R, ["cgroup"], fill_sockets, Bait, box="small", may_die=True, short=False)
+
+
+def at(path):
+    return type("At", (Bait,), {"__enter__": lambda self: self.arguments.update(path=path) or self})
+
+
+class Room(Bait):
+    """A place of the host's without a limit."""
+    place = pathlib.Path("/var/tmp/cay-escape-room")
+
+    def __enter__(self):
+        self.place.mkdir(exist_ok=True)
+        self.place.chmod(0o777)
+        self.arguments = {"path": "/srv/full"}
+        return self
+
+    def __exit__(self, *_):
+        import shutil
+        shutil.rmtree(self.place, ignore_errors=True)
+        return False
+
+
+for place, over in (("/tmp", "/var/tmp"), ("/dev/shm", "/var/tmp"), ("/run", "/var/tmp")):
+    inside(f"fill{place.replace('/', '-')}", f"write 160 MiB to {place}", R, [f"host:/var/tmp={place}"], fill, at(f"{place}/full"), box="small",
+           wall=f"{place} has a size of its own", short=place == "/tmp")
+inside("fill-the-disk", "write 160 MiB to a disk of 64", R, ["host:/var/tmp/cay-escape-room=/srv"], fill, Room, box="small", wall="disk limit",
+       needs=lambda: "" if btrfs() else "no btrfs here, so no limit on disks")
+inside("many-files", "make 4,000 files in /run", R, ["host:/var/tmp=/run"], files_of_tmp, Bait, box="small", wall="/run has inodes of its own")
+
+
+def btrfs():
+    return "btrfs" in pathlib.Path("/proc/filesystems").read_text()
+
+
+def limited(name, attack, wall, fields, **more):
+    """The limit is what is asked of the product: a sandbox, or a command, with and without it."""
+    def wrap(act):
+        @row(name, attack, R, wall, **more)
+        def run(host, lifted):
+            return act(host, {} if lifted else fields)
+        return run
+    return wrap
+
+
+@limited("output-flood", "print 40 MB and have the host keep it", "output limit", {"output_limit_bytes": 1 << 20})
+def output_flood(host, fields):
+    box = host.box("main")
+    got = box.command(["sh", "-c", "yes cay-escape-flood | head -c 40000000"], max_output_bytes=4096, **fields)
+    spool = host.daemon.data / "spool" / box.id
+    kept = sum(path.stat().st_blocks * 512 for path in spool.rglob("*") if got["command_id"] in str(path))
+    return Outcome(kept > 20_000_000, f"{kept} bytes kept")
+
+
+@limited("endless-command", "run for ever", "time limit", {"timeout_s": 1}, short=False)
+def endless_command(host, fields):
+    """Outlives a second: told by what it left."""
+    box = host.box("main")
+    box.sh("rm -f /tmp/outlived")
+    got = box.command(["sh", "-c", "sleep 2.5; touch /tmp/outlived"], **{"timeout_s": 60, **fields})
+    return Outcome("yes" in box.sh("[ -e /tmp/outlived ] && echo yes"), got["state"])
+
+
+@limited("left-behind", "leave a process behind that no time limit reaches", "the whole tree is killed", {"timeout_s": 1}, short=False)
+def left_behind(host, fields):
+    box = host.box("main")
+    box.sh("rm -f /tmp/left")
+    box.command(["sh", "-c", "setsid sh -c 'sleep 2.5; touch /tmp/left' & sleep 2"], **{"timeout_s": 60, **fields})
+    return Outcome(wait_won(lambda: "yes" in box.sh("[ -e /tmp/left ] && echo yes"), 20 if not fields else 3), "nothing was left")
+
+
+@limited("more-than-asked", "take more processes than the limit by running commands side by side", "one limit for all commands",
+         {"limits": {"pids": 40}})
+def more_than_asked(host, fields):
+    box = Sandbox(host, "escape-" + os.urandom(4).hex(), **fields)
+    try:
+        for _ in range(2):
+            box.host.http.post(f"{box.url}/commands", json={"command": "for i in $(seq 30); do sleep 60 & done; wait", "wait": False})
+        return Outcome(wait_won(lambda: len(processes_of(box.id)) > 55, 3), f"{len(processes_of(box.id))} processes")
+    finally:
+        box.close()
+
+
+class Terminals(Bait):
+    """Terminals without a limit."""
+    place = pathlib.Path("/var/tmp/cay-escape-pts")
+
+    def __enter__(self):
+        self.place.mkdir(exist_ok=True)
+        subprocess.run(["mount", "-t", "devpts", "-o", "newinstance,ptmxmode=0666", "none", self.place], check=True)
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-l", self.place], check=True)
+        self.place.rmdir()
+        return False
+
+
+inside("many-terminals", "take 200 of the host's terminals", R, ["host:/var/tmp/cay-escape-pts=/dev/pts"], terminals, Terminals, wall="128 terminals each")

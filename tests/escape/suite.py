@@ -1,0 +1,153 @@
+"""Runs the rows and prints the table. See `run`, which makes the namespaces that it runs in."""
+import argparse
+import collections
+import fnmatch
+import importlib
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import frame  # noqa: E402
+import places  # noqa: E402
+import world  # noqa: E402
+import harness  # noqa: E402
+from harness import new_daemon  # noqa: E402
+
+for rows in sorted(HERE.glob("rows_*.py")):
+    importlib.import_module(rows.stem)
+
+COMPILER = next(filter(shutil.which, ("clang-19", "clang", "gcc", "cc")), None)
+BOXES = {"main": {}, "other": {}, "open": {"policy": "open"}, "off": {"policy": "off"},
+         "small": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 64 << 20}}}
+
+
+class Host:
+    """The daemon under test and its sandboxes, made when a row asks for them."""
+
+    def __init__(self):
+        self.seeded, self.boxes, self.daemon = frozenset(), {}, None
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-escape-", dir="/var/tmp"))
+        self.directory.chmod(0o755)
+        tempfile.tempdir = str(self.directory)
+        self.world = world.World(self.directory)
+        self.stand_in = self.directory / "stand_in"
+        subprocess.run([COMPILER, "-O1", "-o", self.stand_in, HERE / "stand_in.c"], check=True)
+
+    def start(self):
+        self.world.start()
+        self.daemon = new_daemon(*self.world.settings)
+        self.daemon.prefix = self.world.prefix
+        self.daemon.start()
+        self.http = self.daemon.http()
+        return self
+
+    def box(self, name):
+        if name not in self.boxes:
+            self.boxes[name] = places.Sandbox(self, f"escape-{name}", **BOXES[name])
+        return self.boxes[name]
+
+    def close(self):
+        if self.daemon:
+            self.daemon.close()
+        self.world.stop()
+        harness.remove_spare_snapshots()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+# Walls taken away in a sandbox itself, and rows that must find it; then what a product without one wall would be like.
+DAMAGED = (("mask:/proc/cmdline", "proc-cmdline"), ("mask:/proc/partitions", "proc-partitions"), ("nosuid:/tmp", "set-id-in-tmp"),
+           ("noexec:/dev", "program-in-dev"), ("host:/var/tmp=/var/tmp", "host-file"))
+SEEDED = (("pid", "kill-a-guests-uid"), ("filter", "io-uring"), ("net", "loopback"), ("ipc", "system-v-memory"), ("caps", "raise-capabilities"),
+          ("cgroup", "many-processes"))
+
+
+def prove(host):
+    """Complaints where a hole stays unseen, or one is seen that is not there."""
+    whole = host.boxes.get("main")
+    for number, (wall, name) in enumerate(DAMAGED):
+        host.boxes["main"] = places.Sandbox(host, f"escape-damaged-{number}")
+        host.boxes["main"].sh("mkdir -p /var/tmp")
+        places.damage(host.boxes["main"], wall)
+        yield from complaints(host, name, f"a sandbox without '{frame.told_of(wall)}'")
+        host.boxes["main"].close()
+    host.boxes["main"] = whole
+    for wall, name in SEEDED:
+        host.seeded = frozenset([wall])
+        yield from complaints(host, name, f"a product without '{frame.told_of(wall)}'")
+    host.seeded = frozenset()
+
+
+def complaints(host, name, what):
+    seen, untouched = frame.verdict(host, frame.ROWS[name])[0], frame.verdict(host, frame.ROWS["no-key"])[0]
+    red = exit_code([seen]) == 1
+    print(f"{'red' if red and seen == 'ESCAPED' else 'UNSEEN':10} {name}: {what}", flush=True)
+    if seen != "ESCAPED" or not red:
+        yield f"escape: {what} goes unseen: {name} says {seen}"
+    if untouched != "HELD":
+        yield f"escape: {what} disturbs others"
+
+
+def exit_code(words):
+    """0: every attack was held, and each control that this machine can show succeeded."""
+    return 1 if {"ESCAPED", "DEFECT"} & set(words) else 0
+
+
+def table(results):
+    """Lines: attack, class, attackers, protection, what came of it, the control."""
+    for one, word, how in results:
+        control = {"HELD": one.proof, "NO CONTROL": f"none: {how}"}.get(word, "-")
+        result = {"HELD": f"held: {how}", "NO CONTROL": "held"}.get(word, f"{word}: {how}")
+        yield f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | {control} |".replace("\r", "").replace("\n", "; ")
+
+
+def main():
+    asked = argparse.ArgumentParser(prog="tests/escape/run", description=__doc__)
+    asked.add_argument("rows", nargs="*", metavar="ROW", help="names or patterns, also of classes; absent: all")
+    asked.add_argument("--short", action="store_true", help="leave out what takes long")
+    asked.add_argument("--list", action="store_true")
+    asked.add_argument("--report", type=pathlib.Path, help="write the table there too")
+    asked.add_argument("--prove", action="store_true", help="then break the product in several ways and see that the suite turns red")
+    options = asked.parse_args()
+    chosen = [one for one in frame.ROWS.values() if not (options.short and not one.short) and
+              (not options.rows or any(fnmatch.fnmatch(one.name, pattern) or one.kind == pattern for pattern in options.rows))]
+    if options.list:
+        print(*(f"{one.name}: {one.attack} [{one.kind}]" for one in chosen), f"{len(chosen)} rows", sep="\n")
+        return 0
+    if not chosen:
+        print("escape: no such row", file=sys.stderr)
+        return 2
+    host, results, unproved, begun = Host(), [], [], time.monotonic()
+    try:
+        host.start()
+        for one in chosen:
+            at = time.monotonic()
+            word, how = frame.verdict(host, one)
+            how = how.replace(str(host.daemon.data), "DATA").replace(str(host.directory), "DIRECTORY")
+            how = re.sub(r"[^ -~]+", " ", how)
+            results.append((one, word, how))
+            print(f"{word:10} {one.name:34} {how[:300]}  [{time.monotonic() - at:.1f} s]", flush=True)
+        unproved = list(prove(host)) if options.prove else []
+    finally:
+        host.close()
+    text = ["| Name | Attack | Class | By | Protection | Result | Control |", "|---|---|---|---|---|---|---|", *table(results)]
+    counts = collections.Counter(word for _, word, _ in results)
+    kinds = collections.Counter(one.kind for one, word, _ in results if word == "HELD")
+    summary = [f"escape: {len(results)} attacks: " + ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) +
+               f" [{time.monotonic() - begun:.0f} s]", "held, with a control, of each class: " +
+               ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))]
+    print(*text, "", *summary, sep="\n")
+    if options.report:
+        options.report.write_text("\n".join(["# The escape suite's last long run (`tests/long escape`)", "", *summary, "", *text]) + "\n")
+    print(*unproved, sep="\n")
+    return exit_code(word for _, word, _ in results) or (1 if unproved else 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""The escape suite's short form, what it covers, and that it can fail."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import frame  # noqa: E402
+import places  # noqa: E402
+import suite  # noqa: E402
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0 or any(shutil.which(tool) is None for tool in ("unshare", "setpriv", "ip")),
+                                reason="controls take walls away: needs root, unshare, setpriv and ip")
+# Lines of the threat model's table of known escapes, each by its identifiers.
+KNOWN = [line.split() for line in """
+CVE-2024-21626
+CVE-2025-31133 CVE-2025-52565 CVE-2025-52881
+CVE-2026-31431
+CVE-2026-96812
+CVE-2026-47243
+CVE-2026-44210
+CVE-2026-41326 CVE-2026-24834 CVE-2026-24054
+CVE-2026-1386
+CVE-2026-41163
+CVE-2026-13201
+CVE-2026-14891
+CVE-2026-39861 CVE-2026-25725 CVE-2026-25724
+CVE-2026-50549
+CVE-2026-32055 CVE-2026-41397 CVE-2026-31990
+CVE-2024-28185 CVE-2024-28189 CVE-2024-29021
+OpenSandbox#750
+CubeSandbox#838 CubeSandbox#841 CubeSandbox#842 CubeSandbox#756
+GHSA-fjv8-j4p5-cr9m
+microsandbox#675
+claude-code#78608
+CVE-2026-81096 CVE-2026-41900 CVE-2026-27952 CVE-2026-5752 vm2
+crawl4ai ToolUniverse
+""".strip().splitlines()] + [["AgentCore: DNS"], ["AgentCore (Sonrai)"], ["the proxy as the way out"]]
+
+
+def test_every_class_attacker_and_known_escape_has_its_attacks():
+    rows = frame.ROWS
+    assert len(rows) >= 200
+    assert {one.kind for one in rows.values()} == set(frame.CLASSES)
+    assert {name for one in rows.values() for name in one.by.split()} == set(frame.ATTACKERS)
+    assert sum(one.kind == "system calls" for one in rows.values()) <= 40
+    covered = {name for one in rows.values() for name in one.known}
+    assert [name for line in KNOWN for name in line if name not in covered] == []
+
+
+def test_nothing_gets_out_and_holes_are_seen():
+    """One daemon for both: first every attack of the short form, then products with holes, each of which must be seen."""
+    done = subprocess.run([HERE / "run", "--short", "--prove"], capture_output=True, text=True, errors="replace")
+    wrong = [line for line in done.stdout.splitlines() if not line.startswith(("HELD ", "| ", "red "))]
+    assert done.returncode == 0, "\n".join(wrong) + done.stderr[-3000:]
+    red = [line for line in done.stdout.splitlines() if line.startswith("red ")]
+    assert len(red) == len(suite.DAMAGED) + len(suite.SEEDED), red
+    assert "ESCAPED" not in done.stdout and "DEFECT" not in done.stdout
+
+
+def test_what_is_not_held_ends_with_an_error():
+    assert suite.exit_code(["HELD", "NO CONTROL"]) == 0
+    assert suite.exit_code(["HELD", "ESCAPED"]) == suite.exit_code(["DEFECT"]) == 1
+
+
+def made(won, control=None):
+    def fail(host):
+        raise places.Defect("it fails too")
+    return frame.Row("a", "an attack", "files", "A1", "a wall", lambda host: frame.Outcome(won, "EPERM"), control or fail)
+
+
+def test_verdicts():
+    assert frame.verdict(None, made(True))[0] == "ESCAPED"
+    assert frame.verdict(None, made(False))[0] == "DEFECT"  # a control that fails proves nothing
+    assert frame.verdict(None, made(False, lambda host: None))[0] == "HELD"
+    broken = made(False, lambda host: None)
+    broken.attempt = lambda host: {}["no such file"]
+    assert frame.verdict(None, broken)[0] == "DEFECT"  # nor does an attack that breaks
+    without = made(False)
+    without.needs = lambda: "not on this kernel"
+    assert frame.verdict(None, without) == ("NO CONTROL", "not on this kernel")
+
+
+def test_an_act_that_tells_nothing_is_a_defect():
+    assert places.told_by(0, "x\n@@{\"done\": 1}\n", "", False) == {"done": 1}
+    assert places.told_by(128 + 31, "", "", True) == {"refused": "SIGSYS"}
+    for code, may_die in ((1, False), (1, True), (128 + 31, False), (0, True)):
+        with pytest.raises(places.Defect):
+            places.told_by(code, "nothing", "", may_die)

@@ -1,0 +1,73 @@
+"""The world outside for the suite: servers in its own network namespace, on addresses that sandboxes may reach and that they may not."""
+import fcntl
+import socket
+import threading
+
+import outside_world
+from outside_world import OWN, UNLISTED, V4, V6
+
+METADATA, METADATA_6, PRIVATE = "169.254.169.254", "fd00:ec2::254", ("10.9.8.7", "172.20.7.7", "192.168.77.7", "100.100.100.200")
+FORMS = ("64:ff9b::a9fe:a9fe", "fe80::7:7", "2002:a9fe:a9fe::1")
+HOSTS = f"""127.0.0.1 localhost loop.gate.test
+{V4} allowed.gate.test other.gate.test
+{V6} allowed.gate.test other.gate.test
+{UNLISTED} private.gate.test
+{OWN} own.gate.test
+{METADATA} metadata.gate.test
+{PRIVATE[0]} inner.gate.test
+"""
+SETTINGS = f"""[network]
+networks = ["198.18.7.0/24", "fdca:7e57::/32"]
+hosts = ["allowed.gate.test", "private.gate.test", "loop.gate.test", "own.gate.test", "metadata.gate.test", "inner.gate.test"]
+"""
+
+
+def heads(stream):
+    """Answers each request with all that it said, so that it shows who was meant."""
+    got = b""
+    while b"\r\n\r\n" not in got:
+        part = stream.recv(65536)
+        if not part:
+            break
+        got += part
+    if b"/redirect/" in got.split(b"\r\n")[0]:
+        to = got.split(b"/redirect/")[1].split(b" ")[0]
+        stream.sendall(b"HTTP/1.1 302 Found\r\nLocation: http://" + to + b"/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        return
+    body = b"reached " + got
+    stream.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+
+class World(outside_world.World):
+    def start(self):
+        self.lock = (self.directory / "lock").open("w")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)  # of this directory alone: the addresses are this namespace's
+        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, *PRIVATE, *FORMS):
+            self.address(address)
+        context = self.certificate()
+        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, *PRIVATE, "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1"):
+            self.serve(address, 80, heads)
+        for address in (V4, V6):
+            self.serve(address, 443, heads, context)
+            for port in (22, 53, 853, 8080):
+                self.serve(address, port, heads)
+            for port in (53, 443, 9999):
+                self.listen_udp(address, port)
+        (self.directory / "hosts").write_text(HOSTS)
+        (self.directory / "net.toml").write_text(SETTINGS)
+
+    def listen_udp(self, address, port):
+        server = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+        server.bind((address, port))
+        self.servers.append(server)
+
+        def loop():
+            try:
+                while True:
+                    data, peer = server.recvfrom(65536)
+                    if peer is None:  # it was shut down
+                        return
+                    server.sendto(b"reached " + data, peer)
+            except OSError:
+                pass
+        threading.Thread(target=loop, daemon=True).start()
