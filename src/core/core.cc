@@ -17,7 +17,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       pauses_(registry_, jobs_),
       wake_(registry_, boots_, config.timing),
       timers_(registry_, lifecycle_, jobs_),
-      restart_(registry_, runtime, admission_, pauses_, jobs_),
+      restart_(registry_, runtime, admission_, lifecycle_, pauses_, jobs_),
       command_log_(registry_, runtime, jobs_),
       events_(registry_),
       meter_(registry_, jobs_),

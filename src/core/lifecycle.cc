@@ -53,7 +53,7 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool(
   if (!stopped) {
     // It has ended, which was all that was asked for; what it left goes when the launcher can be reached.
     jobs_.warn("sandbox " + entry->row.name + " is stopped, and not yet cleared away: " + stopped.error().message);
-    jobs_.spawn(sweep_up_job(entry));
+    jobs_.spawn(sweep_up(entry));
   }
   rest(*entry);
   co_return Result<void>();
@@ -128,11 +128,11 @@ void Lifecycle::died(const SandboxDeath& death) {
   next.reason = death.reason;
   registry_->note_stop(next);
   registry_->record(*entry, std::move(next));
-  jobs_.spawn(sweep_up_job(entry));
+  jobs_.spawn(sweep_up(entry));
 }
 
 // What a dead sandbox left (groups, mounts) goes; its disk stays.
-Task<void> Lifecycle::sweep_up_job(std::shared_ptr<Entry> entry) {
+Task<void> Lifecycle::sweep_up(std::shared_ptr<Entry> entry) {
   auto turn = co_await entry->turn.lock();
   if (entry->erased || entry->removing() || !entry->rests()) co_return Result<void>();
   auto stopped = co_await runtime_.stop(entry->row.id);

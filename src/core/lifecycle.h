@@ -24,6 +24,9 @@ class Lifecycle {
   // From any state. Any number may ask at once: the first removes, all are told how it went.
   Task<void> remove(std::shared_ptr<Entry> entry);
 
+  // Ends what is left of one that is stopped or failed; its disk stays. Waits for its turn.
+  Task<void> sweep_up(std::shared_ptr<Entry> entry);
+
   // The runtime says that it ended unasked.
   void died(const SandboxDeath& death);
 
@@ -31,7 +34,6 @@ class Lifecycle {
   Task<void> stop_job(std::shared_ptr<Entry> entry, std::function<bool()> still);
   Task<void> remove_job(std::shared_ptr<Entry> entry);
   void rest(Entry& entry);
-  Task<void> sweep_up_job(std::shared_ptr<Entry> entry);
 
   std::shared_ptr<Registry> registry_;
   Runtime& runtime_;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "async/deadline.h"
+
 namespace cay::core {
 namespace {
 
 constexpr const char* kBootId = "boot_id";  // of the host when a daemon last started
-constexpr Millis kSilenceLimit{300};   // keepers that have not said by then whether they are paused: callers wait no longer
+constexpr Millis kSilenceLimit{300};   // keepers that have not said by then whether they are paused, ends that are not over: callers wait no longer
 constexpr LifeMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
 
 Error store_is_new(const std::vector<SandboxId>& disks) {
@@ -53,14 +55,13 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto entry = entries[i];
     auto live = std::exchange(alive[entry->row.id], nullptr);
-    const auto settled = co_await settle(entry, std::move(live));
-    if (!settled) jobs_.warn("sandbox " + entry->row.name + ": " + settled.error().message);
+    settle(entry, std::move(live));
   }
   const auto patience = deadline_in(kSilenceLimit);
   for (std::size_t i = 0; i < asked_.size(); ++i) {
     const auto outcome = asked_[i];
-    const bool answered = co_await outcome->done.wait_until(patience);
-    static_cast<void>(answered);
+    const bool over = co_await outcome->done.wait_until(patience);
+    if (over && !outcome->result) jobs_.warn(outcome->result.error().message);
   }
   asked_.clear();
   std::vector<SandboxId> unowned;
@@ -68,7 +69,8 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
     if (live) unowned.push_back(id);
   }
   for (std::size_t i = 0; i < unowned.size(); ++i) {
-    const auto destroyed = co_await runtime_.destroy(unowned[i]);
+    auto ending = runtime_.destroy(unowned[i]);
+    const auto destroyed = co_await with_deadline(std::move(ending), kSilenceLimit, "its removal");
     if (!destroyed) jobs_.warn("sandbox " + unowned[i].get() + " has no row and stays: " + destroyed.error().message);
   }
   // Last: until every row is settled, a daemon that is killed here must find the same difference.
@@ -80,13 +82,13 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   co_return Result<void>();
 }
 
-Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live) {
-  const SandboxId id = entry->row.id;
-  Result<void> done;
+// What takes long is begun, under the sandbox's turn: one that does not end holds up neither the others nor the start.
+void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {
+  const auto sweep_up = [&] { asked_.push_back(jobs_.begin<void>(lifecycle_.sweep_up(entry))); };
+  const auto remove = [&] { asked_.push_back(jobs_.begin<void>(lifecycle_.remove(entry))); };
   if (!live && lost_its_disk(entry->row)) {
     fail(*entry, "the host went down before its disk was written: what was in it is lost");
-    done = co_await runtime_.stop(id);
-    co_return done;
+    return sweep_up();
   }
   switch (entry->row.state) {
     case SandboxState::kReady:
@@ -99,29 +101,26 @@ Task<void> Restart::settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSan
         } else {
           fail(*entry, "its keeper was lost while the daemon was away");
         }
-        done = co_await runtime_.stop(id);
+        sweep_up();
       }
       break;
     case SandboxState::kProvisioning:
       if (live) {
         adopt(entry, live);
+      } else if (entry->row.stopped_at) {  // it had run before: its disk is somebody's work, and a request wakes it
+        rest(*entry);
+        sweep_up();
       } else {
-        done = co_await settle_provisioning(entry);
+        remove();
       }
       break;
     case SandboxState::kStopped:
     case SandboxState::kFailed:
       // The daemon ended between the deed and its record: the record is what callers were told.
-      if (live) {
-        done = co_await runtime_.stop(id);
-      }
+      if (live) sweep_up();
       break;
-    case SandboxState::kDeleting:
-      done = co_await runtime_.destroy(id);
-      if (done) done = registry_->erase(*entry);
-      break;
+    case SandboxState::kDeleting: remove(); break;
   }
-  co_return done;
 }
 
 // A host that loses its power may keep the row and forget the disk, which is written later.
@@ -129,22 +128,6 @@ bool Restart::lost_its_disk(const Sandbox& row) const {
   if (!host_restarted_ || disks_.contains(row.id)) return false;
   const bool never_ran = row.state == SandboxState::kProvisioning && !row.stopped_at;
   return !never_ran && row.state != SandboxState::kFailed && row.state != SandboxState::kDeleting;
-}
-
-Task<void> Restart::settle_provisioning(std::shared_ptr<Entry> entry) {
-  const SandboxId id = entry->row.id;
-  Result<void> done;
-  if (entry->row.stopped_at) {  // it had run before: its disk is somebody's work, and a request wakes it
-    rest(*entry);
-    done = co_await runtime_.stop(id);
-    co_return done;
-  }
-  done = co_await runtime_.destroy(id);
-  if (done) co_return registry_->erase(*entry);
-  Sandbox next = entry->row;
-  next.state = SandboxState::kDeleting;  // the timers go on trying
-  registry_->record(*entry, std::move(next));
-  co_return done;
 }
 
 void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/jobs.h"
+#include "core/lifecycle.h"
 #include "core/pause.h"
 #include "core/registry.h"
 
@@ -14,17 +15,16 @@ namespace cay::core {
 
 class Restart {
  public:
-  Restart(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Pauses& pauses, Jobs& jobs)
-      : registry_(std::move(registry)), runtime_(runtime), admission_(admission), pauses_(pauses), jobs_(jobs) {}
+  Restart(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Lifecycle& lifecycle, Pauses& pauses, Jobs& jobs)
+      : registry_(std::move(registry)), runtime_(runtime), admission_(admission), lifecycle_(lifecycle), pauses_(pauses), jobs_(jobs) {}
 
   // Loads every row, adopts what lives, marks what died with the reason, removes what nobody owns.
   // Fails if the store cannot be read or the runtime not asked; one sandbox's trouble is warned of.
   Task<void> run(std::function<void(std::string)> progress);
 
  private:
-  Task<void> settle(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
+  void settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live);
   bool lost_its_disk(const Sandbox& row) const;
-  Task<void> settle_provisioning(std::shared_ptr<Entry> entry);
   void adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live);
   void adopted(Entry& entry, bool paused);
   void fail(Entry& entry, std::string reason);
@@ -33,6 +33,7 @@ class Restart {
   std::shared_ptr<Registry> registry_;
   Runtime& runtime_;
   Admission& admission_;
+  Lifecycle& lifecycle_;
   Pauses& pauses_;
   Jobs& jobs_;
   std::vector<std::shared_ptr<Outcome<void>>> asked_;  // all at once: one that is silent holds up none

@@ -167,6 +167,27 @@ TEST_F(RestartTest, DeletingThatCannotBeFinishedIsTriedAgain) {
   expect_nothing_left();
 }
 
+TEST_F(RestartTest, EndsThatTakeLongHoldUpNobody) {
+  std::vector<SandboxId> ids;
+  for (const auto& [state, alive] : {std::pair(SandboxState::kStopped, true), {SandboxState::kReady, false}, {SandboxState::kDeleting, true}}) {
+    ids.push_back(put(state, alive));
+    store.rows[ids.back()].name = "box-" + std::to_string(ids.size());
+  }
+  runtime.hold_stops = true;
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box-1"), SandboxState::kStopped);
+  EXPECT_EQ(state("box-2"), SandboxState::kFailed);
+  EXPECT_EQ(state("box-3"), SandboxState::kDeleting);
+  // What is still being ended is not started beside that.
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "box-1")));
+  drain();
+  EXPECT_TRUE(runtime.boots.empty());
+  runtime.release_stops();
+  drain();
+  EXPECT_EQ(state("box-1"), SandboxState::kReady);
+  EXPECT_FALSE(store.rows.contains(ids[2]));
+}
+
 // The store was moved away or lost, and the disks are somebody's work.
 TEST_F(RestartTest, ANewStoreBesideDisksDestroysNothing) {
   const SandboxId id = put(SandboxState::kStopped, false, true);

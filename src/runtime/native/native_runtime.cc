@@ -14,6 +14,7 @@
 #include <set>
 #include <utility>
 
+#include "async/deadline.h"
 #include "runtime/native/convert.h"
 #include "runtime/native/decision_reader.h"
 #include "runtime/native/gate_state.h"
@@ -27,6 +28,7 @@ namespace {
 constexpr Millis kGreetLimit{10'000};
 // At the daemon's start, for all keepers together: one that is silent must not keep clients from the others.
 constexpr Millis kAdoptLimit{300};
+constexpr Millis kLeftoversLimit{500};  // for the ends of what does not live, all together
 constexpr Millis kLaunchersWord{500};  // for the launcher to say why a keeper that is gone ended
 constexpr Millis kPoliteLimit{2000};  // for a keeper to record the ends of its commands
 
@@ -281,11 +283,13 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
     connected.insert(id);
     alive.emplace_back(id, *std::move(box));
   }
+  const Deadline patience = after(kLeftoversLimit);  // the launcher goes on with what it was told to end
   for (const auto& entry : entries) {
     SandboxId id(entry.sandbox_id);
     if (connected.contains(id)) continue;
     auto ending = wanted.contains(id) ? launcher_.stop(entry.sandbox_id) : launcher_.destroy(entry.sandbox_id);
-    auto ended = co_await std::move(ending);
+    const auto left = std::chrono::ceil<Millis>(std::max(patience - std::chrono::steady_clock::now(), Deadline::duration{}));
+    auto ended = co_await with_deadline(std::move(ending), left + Millis{10}, "its end");
     // What does not go now must not keep the daemon from serving the others; the next start tries again.
     if (!ended) spdlog::warn("leftovers of sandbox {}: {}", entry.sandbox_id, ended.error().message);
   }
