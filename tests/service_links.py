@@ -13,13 +13,19 @@ PORT = 8080
 TOKEN = "X-Cay-Service-Token"
 
 
-def start_web(http, ref):
+def start_server(http, ref, source, port):
+    """Runs a Python server inside, and returns when it says that it is up."""
     base = f"/api/v1/sandboxes/{ref}"
-    http.put(f"{base}/files", params={"path": "/tmp/web.py"}, content=WEB).raise_for_status()
-    body = {"argv": ["python3", "/tmp/web.py", str(PORT)], "wait": False, "timeout_s": 0, "idle_timeout_s": -1}
+    http.put(f"{base}/files", params={"path": "/tmp/server.py"}, content=source).raise_for_status()
+    body = {"argv": ["python3", "/tmp/server.py", str(port)], "wait": False, "timeout_s": 0, "idle_timeout_s": -1}
     command = http.post(f"{base}/commands", json=body).json()
     with http.stream("GET", f"{base}/commands/{command['id']}/output", params={"stream": "stdout", "follow": "true"}) as out:
         assert next(out.iter_bytes()) == b"up\n"
+    return command["id"]
+
+
+def start_web(http, ref):
+    start_server(http, ref, WEB, PORT)
 
 
 def issue(http, ref, **spec):

@@ -1,5 +1,7 @@
 // with_deadline: gives a Task a time limit; the loser is cancelled and unwound before it returns.
 #pragma once
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +22,11 @@ asio::awaitable<void> store_result(Task<T> work, std::shared_ptr<std::optional<R
   out->emplace(std::move(got));
 }
 }  // namespace detail
+
+// What is left until then, rounded up; 0 once it has passed.
+inline Millis left_until(std::chrono::steady_clock::time_point deadline) {
+  return std::chrono::ceil<Millis>(std::max(deadline - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration{}));
+}
 
 // kDeadlineExceeded "deadline_exceeded" after `limit`; `what` names the work in the message.
 template <class T>

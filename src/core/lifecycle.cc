@@ -16,9 +16,8 @@ Task<void> turn_comes(std::shared_ptr<Entry> entry) {
 }  // namespace
 
 asio::awaitable<bool> stop_ends(std::shared_ptr<Entry> entry, Event::Deadline deadline) {
-  const auto left = std::chrono::ceil<Millis>(std::max(deadline - std::chrono::steady_clock::now(), Event::Deadline::duration{}));
   auto turn = turn_comes(std::move(entry));
-  const auto come = co_await with_deadline(std::move(turn), left, "a stop");
+  const auto come = co_await with_deadline(std::move(turn), left_until(deadline), "a stop");
   co_return come.has_value();
 }
 

@@ -7,21 +7,17 @@
 #include "async/piped.h"
 #include "http/listener.h"
 #include "http/testing/loop_thread.h"
+#include "http/testing/pattern.h"
 #include "http/testing/raw_client.h"
 
 namespace cay::http {
 namespace {
 
+using testing::pattern;
 using testing::RawClient;
 using testing::TestServer;
 
 constexpr std::size_t kTotal = 8 << 20;
-
-std::string pattern(std::size_t size) {
-  std::string out(size, '\0');
-  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<char>(i * 7 + i / 251);
-  return out;
-}
 
 struct Seen {
   std::string bytes;

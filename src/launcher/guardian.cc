@@ -69,13 +69,6 @@ int wait_for_signal(const sigset_t& signals, std::chrono::steady_clock::time_poi
   return ::sigtimedwait(&signals, nullptr, &pause);
 }
 
-// What the kernel holds cannot be killed, and goes on when its disk does.
-bool waits_for_disk(pid_t pid) {
-  const auto stat = os::read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096);
-  const std::size_t name_end = stat ? stat->rfind(')') : std::string::npos;
-  return name_end != std::string::npos && name_end + 2 < stat->size() && (*stat)[name_end + 2] == 'D';
-}
-
 int guard(Host& host, int listen_fd) {
   const sigset_t signals = guarded_signals();
   const pid_t guardian = ::getpid();
@@ -103,7 +96,8 @@ int guard(Host& host, int listen_fd) {
       const int signal = wait_for_signal(signals, next_beat);
       if (std::chrono::steady_clock::now() >= next_beat) {
         next_beat = std::chrono::steady_clock::now() + host.config.beat;
-        if (!pulse.beat() && !waits_for_disk(worker->pid)) {
+        // What waits for its disk cannot be killed, and goes on when that does.
+        if (!pulse.beat() && os::state_of(worker->pid) != 'D') {
           std::fprintf(stderr, "cay-launcher: the worker hangs: it is killed\n");
           os::kill_process(worker->pidfd.get());
         }

@@ -139,11 +139,13 @@ TEST(ProcessTest, APidIsNotEnough) {
   }
   const auto started = start_time_of(cloned->pid);
   EXPECT_GT(started, 0U);
+  EXPECT_NE(state_of(cloned->pid), '\0');
   EXPECT_TRUE(open_process(cloned->pid, started));
   EXPECT_FALSE(open_process(cloned->pid, started + 1)) << "another process of the same pid";
   EXPECT_FALSE(has_ended(cloned->pidfd.get()));
   kill_process(cloned->pidfd.get());
   ASSERT_EQ(::waitpid(cloned->pid, nullptr, 0), cloned->pid);
+  EXPECT_EQ(state_of(cloned->pid), '\0');
   EXPECT_TRUE(has_ended(cloned->pidfd.get()));
   EXPECT_FALSE(open_process(cloned->pid, started));
 }

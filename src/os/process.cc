@@ -36,18 +36,30 @@ Result<Cloned> clone_process(std::uint64_t flags, int cgroup_fd) {
   return cloned;
 }
 
-std::uint64_t start_time_of(pid_t pid) {
+namespace {
+
+// Fields 3 and on of proc_pid_stat(5), after a space each; empty if gone. The name (field 2) may hold anything, so from its last ')'.
+std::string stat_of(pid_t pid) {
   auto text = read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096);
-  if (!text) return 0;
-  // Field 22; the name (field 2) may hold anything, so count from its last ')'.
-  const std::size_t paren = text->rfind(')');
-  if (paren == std::string::npos) return 0;
-  std::size_t at = paren + 1;
+  const std::size_t name_end = text ? text->rfind(')') : std::string::npos;
+  return name_end == std::string::npos ? std::string() : text->substr(name_end + 1);
+}
+
+}  // namespace
+
+std::uint64_t start_time_of(pid_t pid) {
+  const std::string fields = stat_of(pid);
+  std::size_t at = 0;
   for (int field = 2; field < 22 && at != std::string::npos; ++field) {
-    at = text->find(' ', at);
+    at = fields.find(' ', at);
     if (at != std::string::npos) ++at;
   }
-  return at == std::string::npos ? 0 : std::strtoull(text->c_str() + at, nullptr, 10);
+  return at == std::string::npos ? 0 : std::strtoull(fields.c_str() + at, nullptr, 10);
+}
+
+char state_of(pid_t pid) {
+  const std::string fields = stat_of(pid);
+  return fields.size() < 2 ? '\0' : fields[1];
 }
 
 Result<UniqueFd> open_process(pid_t pid, std::uint64_t start_time) {

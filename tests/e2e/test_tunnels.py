@@ -14,6 +14,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from harness import CAY, SANITIZED, keeper_of, slow, wait_until
+from service_links import start_server
 
 SERVER = (pathlib.Path(__file__).resolve().parent.parent / "inside_server.py").read_text()
 FIRST = 7000
@@ -21,19 +22,9 @@ ECHO, DIGEST, GREET, STUCK, BROKEN, FLOOD, ACCEPTS_NOBODY, PEER = range(FIRST, F
 NOBODY = FIRST + 99
 
 
-def start_server(http, ref):
-    base = f"/api/v1/sandboxes/{ref}"
-    http.put(f"{base}/files", params={"path": "/tmp/server.py"}, content=SERVER).raise_for_status()
-    body = {"argv": ["python3", "/tmp/server.py", str(FIRST)], "wait": False, "timeout_s": 0, "idle_timeout_s": -1}
-    command = http.post(f"{base}/commands", json=body).json()
-    with http.stream("GET", f"{base}/commands/{command['id']}/output", params={"stream": "stdout", "follow": "true"}) as out:
-        assert next(out.iter_bytes()) == b"up\n"
-    return command["id"]
-
-
 @pytest.fixture
 def served(http, box):
-    start_server(http, box["id"])
+    start_server(http, box["id"], SERVER, FIRST)
     return box
 
 
@@ -190,7 +181,7 @@ def test_a_restarted_daemon_breaks_what_is_open_and_serves_what_comes(own_daemon
     daemon = own_daemon()
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={}).json()
-        start_server(http, box["id"])
+        start_server(http, box["id"], SERVER, FIRST)
         with tunnel(daemon, box["name"], f"0:{ECHO}") as (ports, _):
             old = dial(ports[0])
             old.sendall(b"x")
@@ -213,7 +204,7 @@ def test_a_connection_wakes_a_stopped_sandbox(daemon, http, served):
             sock.recv(1)  # awake, but its programs ended with the stop
         assert "nothing listens" in process.stderr.readline().decode()
         assert http.get(ref).json()["state"] == "ready"
-        start_server(http, served["id"])
+        start_server(http, served["id"], SERVER, FIRST)
         with dial(ports[0]) as sock:
             sock.sendall(b"again")
             sock.shutdown(socket.SHUT_WR)
@@ -254,7 +245,7 @@ def test_a_connection_is_use(daemon, http):
     box = http.post("/api/v1/sandboxes", json={"idle_ttl_s": 2}).json()
     ref = f"/api/v1/sandboxes/{box['id']}"
     try:
-        start_server(http, box["id"])
+        start_server(http, box["id"], SERVER, FIRST)
         with tunnel(daemon, box["name"], f"0:{ECHO}") as (ports, _):
             with dial(ports[0]) as sock:
                 began = time.monotonic()

@@ -224,62 +224,65 @@ class Marker(Bait):
         return self.file.exists() and "changed" in self.file.read_text()
 
 
-class SharedMemory(Bait):
-    """A System V segment of the host's for everybody, with a secret in it."""
+class SystemV(Bait):
+    """An object of the host's System V IPC, for everybody. make() gives its id, end() takes it away."""
 
     def __enter__(self):
         self.secret = new_secret()
         self.key = int.from_bytes(os.urandom(3), "big") | 0x40000000
-        self.id = libc.shmget(self.key, 4096, 0o1666)
+        self.id = self.make()
         assert self.id >= 0
+        self.fill()
+        self.arguments = {"key": self.key}
+        return self
+
+    def fill(self):
+        pass
+
+    def __exit__(self, *_):
+        self.end()
+        return False
+
+    def won(self, told):
+        return self.secret in str(told)
+
+
+class SharedMemory(SystemV):
+    """A segment with a secret in it."""
+
+    def make(self):
+        return libc.shmget(self.key, 4096, 0o1666)
+
+    def fill(self):
         libc.shmat.restype = ctypes.c_void_p
         at = libc.shmat(self.id, None, 0)
         ctypes.memmove(at, self.secret.encode(), len(self.secret))
         libc.shmdt(ctypes.c_void_p(at))
-        self.arguments = {"key": self.key}
-        return self
 
-    def __exit__(self, *_):
+    def end(self):
         libc.shmctl(self.id, 0, None)
-        return False
-
-    def won(self, told):
-        return self.secret in str(told)
 
 
-class MessageQueue(Bait):
-    """A System V queue of the host's for everybody, with a message in it."""
+class MessageQueue(SystemV):
+    """A queue with a secret in it."""
 
-    def __enter__(self):
-        self.secret = new_secret()
-        self.key = int.from_bytes(os.urandom(3), "big") | 0x40000000
-        self.id = libc.msgget(self.key, 0o1666)
+    def make(self):
+        return libc.msgget(self.key, 0o1666)
+
+    def fill(self):
         message = (1).to_bytes(8, "little") + self.secret.encode()
-        assert self.id >= 0 and libc.msgsnd(self.id, message, len(self.secret), 0) == 0
-        self.arguments = {"key": self.key}
-        return self
+        assert libc.msgsnd(self.id, message, len(self.secret), 0) == 0
 
-    def __exit__(self, *_):
+    def end(self):
         libc.msgctl(self.id, 0, None)
-        return False
-
-    def won(self, told):
-        return self.secret in str(told)
 
 
-class Semaphore(Bait):
-    """A System V semaphore of the host's for everybody."""
+class Semaphore(SystemV):
+    def make(self):
+        return libc.semget(self.key, 1, 0o1666)
 
-    def __enter__(self):
-        self.key = int.from_bytes(os.urandom(3), "big") | 0x40000000
-        self.id = libc.semget(self.key, 1, 0o1666)
-        assert self.id >= 0
-        self.arguments = {"key": self.key}
-        return self
-
-    def __exit__(self, *_):
+    def end(self):
         libc.semctl(self.id, 0, 0)
-        return False
 
     def won(self, told):
         return libc.semctl(self.id, 0, 12) == 4711  # GETVAL

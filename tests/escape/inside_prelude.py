@@ -18,6 +18,11 @@ def read(path, size=65536):
         return file.read(size).decode("latin-1")
 
 
+def answer_at(host, port):
+    with socket.create_connection((host, port), timeout=5) as client:
+        return client.recv(100).decode()
+
+
 def first(*ways):
     """What the first way that is not refused gives; else the last refusal."""
     refused = None

@@ -174,23 +174,19 @@ def connect_abstract(name):
 
 
 def connect_loopback(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
-        return client.recv(100).decode()
+    return answer_at("127.0.0.1", port)
 
 
 def connect_own_name(port):
-    with socket.create_connection(("::ffff:127.0.0.1", port), timeout=5) as client:
-        return client.recv(100).decode()
+    return answer_at("::ffff:127.0.0.1", port)
 
 
 def connect_zero(port):
-    with socket.create_connection(("0.0.0.0", port), timeout=5) as client:
-        return client.recv(100).decode()
+    return answer_at("0.0.0.0", port)
 
 
 def connect_loopback_6(port):
-    with socket.create_connection(("::1", port), timeout=5) as client:
-        return client.recv(100).decode()
+    return answer_at("::1", port)
 
 
 def send_datagram(port):

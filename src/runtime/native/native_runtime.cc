@@ -226,7 +226,11 @@ Task<void> NativeRuntime::stop(SandboxId id) {
     static_cast<void>(polite);  // the launcher ends what does not end by itself
   }
   // Until the launcher has done it the link stays, and tells of the keeper's end if the launcher does not.
-  CAY_CO_CHECK(co_await launcher_.stop(id.get()));
+  auto stopped = co_await launcher_.stop(id.get());
+  if (!stopped) {
+    if (line) line->expect_end(std::nullopt);  // if it lives on, its end will be none of our making
+    co_return std::move(stopped);
+  }
   if (line && live_->holds(id, line)) live_->lines.erase(id);
   if (line) line->close(why);
   co_return Result<void>{};
@@ -267,8 +271,7 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
   for (const auto& [id, line] : lines) {
     const auto network = networks.find(id);
     auto way_out = network == networks.end() ? std::nullopt : std::optional(network->second);
-    const auto left = std::chrono::ceil<Millis>(std::max(limit - std::chrono::steady_clock::now(), Deadline::duration{}));
-    auto box = co_await greet(id, line, way_out, left);
+    auto box = co_await greet(id, line, way_out, left_until(limit));
     if (!box && !line->ended() && box.error().code == Code::kUnavailable) {
       // It lives and does not answer now: what it holds is not for us to end. Its link goes on trying.
       spdlog::warn("sandbox {} lives and its keeper does not answer: {}", id.get(), box.error().message);
@@ -288,8 +291,7 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
     SandboxId id(entry.sandbox_id);
     if (connected.contains(id)) continue;
     auto ending = wanted.contains(id) ? launcher_.stop(entry.sandbox_id) : launcher_.destroy(entry.sandbox_id);
-    const auto left = std::chrono::ceil<Millis>(std::max(patience - std::chrono::steady_clock::now(), Deadline::duration{}));
-    auto ended = co_await with_deadline(std::move(ending), left + Millis{10}, "its end");
+    auto ended = co_await with_deadline(std::move(ending), left_until(patience) + Millis{10}, "its end");
     // What does not go now must not keep the daemon from serving the others; the next start tries again.
     if (!ended) spdlog::warn("leftovers of sandbox {}: {}", entry.sandbox_id, ended.error().message);
   }

@@ -58,8 +58,8 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   // Ours to end: everything that waits fails with `why`.
   void close(Error why);
   bool ended() const { return ended_; }
-  // It is about to end by a deed of ours: `why` is what all are told then, however its end is found out.
-  void expect_end(Error why) { expected_ = std::move(why); }
+  // It is about to end by a deed of ours: `why` is what all are told then, however its end is found out. Nothing: it is not.
+  void expect_end(std::optional<Error> why) { expected_ = std::move(why); }
 
   bool connected() const { return link_ != nullptr && link_->alive(); }
   // How often there was a link.
