@@ -70,11 +70,7 @@ int wait_for_signal(const sigset_t& signals, std::chrono::steady_clock::time_poi
 }
 
 // What the kernel holds cannot be killed, and goes on when its disk does.
-bool waits_for_disk(pid_t pid) {
-  const auto stat = os::read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096);
-  const std::size_t name_end = stat ? stat->rfind(')') : std::string::npos;
-  return name_end != std::string::npos && name_end + 2 < stat->size() && (*stat)[name_end + 2] == 'D';
-}
+bool waits_for_disk(pid_t pid) { return os::state_of(pid) == 'D'; }
 
 int guard(Host& host, int listen_fd) {
   const sigset_t signals = guarded_signals();

@@ -36,6 +36,18 @@ Result<Cloned> clone_process(std::uint64_t flags, int cgroup_fd) {
   return cloned;
 }
 
+char state_of(pid_t pid) {
+  const auto text = read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096);
+  const std::size_t name_end = text ? text->rfind(')') : std::string::npos;
+  return name_end != std::string::npos && name_end + 2 < text->size() ? (*text)[name_end + 2] : '\0';
+}
+
+bool continue_if_stopped(pid_t pid) {
+  // The descriptor first, then the look: whoever is looked at is whoever is told.
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  return process && state_of(pid) == 'T' && ::syscall(SYS_pidfd_send_signal, process.get(), SIGCONT, nullptr, 0) == 0;
+}
+
 std::uint64_t start_time_of(pid_t pid) {
   auto text = read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096);
   if (!text) return 0;

@@ -26,6 +26,12 @@ std::uint64_t start_time_of(pid_t pid);
 // A pidfd of `pid` if it is still the process that started at `start_time`.
 Result<UniqueFd> open_process(pid_t pid, std::uint64_t start_time);
 
+// What the kernel says it does: 'R', 'S', 'D' (waits for a disk), 'T' (stopped by a signal), 't' (by a tracer), 'Z' … 0: it is gone.
+char state_of(pid_t pid);
+
+// Lets go on what a signal has stopped; true if that was so.
+bool continue_if_stopped(pid_t pid);
+
 // True once the process has ended (it may still be a zombie).
 bool has_ended(int pidfd);
 
