@@ -11,10 +11,12 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "os/process.h"
 #include "os/unix_socket.h"
 
 extern "C" const char cay_launcher_blob[];
@@ -25,7 +27,9 @@ namespace {
 
 // The first start makes the disk pool's file system: seconds on a slow disk or an emulated machine.
 constexpr auto kStartLimit = std::chrono::seconds(60);
+constexpr auto kGreetLimit = std::chrono::seconds(65);  // its guardian has seen to a worker that hangs in 60 (launcher/pulse.h)
 constexpr int kStopMs = 10'000;
+constexpr int kKillMs = 2'000;
 constexpr int kPollMs = 5;
 
 std::string socket_path(const std::string& data) { return data + "/run/launcher.sock"; }
@@ -80,6 +84,32 @@ Result<void> become(const std::vector<std::string>& args) {
   std::vector<char*> argv = c_array(args);
   ::fexecve(image.get(), argv.data(), environ);
   return Error::from_errno(errno, "start the launcher");
+}
+
+// Whether the process has ended, or does within `ms`.
+bool ends_within(const UniqueFd& process, int ms) {
+  pollfd ended{process.get(), POLLIN, 0};
+  while (::poll(&ended, 1, ms) < 0 && errno == EINTR) {
+  }
+  return ended.revents != 0;
+}
+
+Result<void> await_greeting(const std::string& data, std::chrono::seconds limit) {
+  CAY_TRY(const UniqueFd fd, os::connect_unix(socket_path(data)));
+  const auto end = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    pollfd greeted{fd.get(), POLLIN, 0};
+    const int ready = left <= 0 ? 0 : ::poll(&greeted, 1, static_cast<int>(left));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) return Error::from_errno(errno, "wait for the launcher");
+    char byte = 0;
+    if (ready > 0 && ::recv(fd.get(), &byte, 1, MSG_PEEK) == 1) return {};
+    return Error{ready == 0 ? Code::kDeadlineExceeded : Code::kUnavailable, "launcher_failed",
+                 "the launcher " + (ready == 0 ? "did not look through its records in " + std::to_string(limit.count()) + " s" : "ended") +
+                     "; its last words (" + log_path(data) + "): " + last_words(log_path(data)),
+                 0};
+  }
 }
 
 }  // namespace
@@ -141,22 +171,22 @@ Result<void> start_launcher(const LauncherOptions& options) {
   return {};
 }
 
-Result<void> await_adoption(const std::string& data) {
-  CAY_TRY(const UniqueFd fd, os::connect_unix(socket_path(data)));
-  const auto end = std::chrono::steady_clock::now() + kStartLimit;
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-    pollfd greeted{fd.get(), POLLIN, 0};
-    const int ready = left <= 0 ? 0 : ::poll(&greeted, 1, static_cast<int>(left));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready < 0) return Error::from_errno(errno, "wait for the launcher");
-    char byte = 0;
-    if (ready > 0 && ::recv(fd.get(), &byte, 1, MSG_PEEK) == 1) return {};
-    return Error{ready == 0 ? Code::kDeadlineExceeded : Code::kUnavailable, "launcher_failed",
-                 std::string("the launcher ") + (ready == 0 ? "did not look through its records in 60 s" : "ended") + "; its last words (" +
-                     log_path(data) + "): " + last_words(log_path(data)),
-                 0};
+Result<void> await_adoption(const std::string& data) { return await_greeting(data, kStartLimit); }
+
+Result<void> start_or_mend_launcher(const LauncherOptions& options) {
+  if (launcher_answers(options.data)) {
+    const auto pid = launcher_pid(options.data);
+    if (pid && os::continue_if_stopped(*pid)) std::fprintf(stderr, "cay: the launcher was stopped by a signal: it goes on\n");
+    const auto greeted = await_greeting(options.data, kGreetLimit);
+    if (greeted) return {};
+    // It ended just now: another one is started. It is there and says nothing: it is of no use to anybody.
+    if (greeted.error().code == Code::kDeadlineExceeded) {
+      std::fprintf(stderr, "cay: the launcher does not greet: it is replaced; sandboxes live on\n");
+      const auto stopped = stop_launcher(options.data);
+      if (!stopped && stopped.error().code != Code::kNotFound) return stopped;
+    }
   }
+  return start_launcher(options);
 }
 
 std::optional<pid_t> launcher_pid(const std::string& data) {
@@ -180,11 +210,13 @@ Result<void> stop_launcher(const std::string& data) {
   if (!process && errno != ESRCH) return Error::from_errno(errno, "open the launcher's process");
   if (!process) return {};
   if (::kill(*pid, SIGTERM) != 0) return Error::from_errno(errno, "end the launcher");
-  pollfd ended{process.get(), POLLIN, 0};  // its end, not its socket's: what it holds is let go then
-  while (::poll(&ended, 1, kStopMs) < 0 && errno == EINTR) {
-  }
-  if (ended.revents != 0) return {};
-  return Error{Code::kDeadlineExceeded, "launcher_stays", "the launcher did not end in 10 s", 0};
+  ::kill(*pid, SIGCONT);  // one that is stopped takes no other signal
+  if (ends_within(process, kStopMs)) return {};  // its end, not its socket's: what it holds is let go then
+  // Without its socket it is not missed: whoever watches would start another one.
+  ::unlink(socket_path(data).c_str());
+  ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+  if (ends_within(process, kKillMs)) return {};
+  return Error{Code::kDeadlineExceeded, "launcher_stays", "the launcher did not end in 12 s, though it was killed: the kernel holds it", 0};
 }
 
 Result<void> become_launcher(const LauncherOptions& options) { return become(arguments_of(options)); }

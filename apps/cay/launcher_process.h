@@ -25,14 +25,18 @@ bool launcher_answers(const std::string& data);
 std::optional<pid_t> launcher_pid(const std::string& data);
 
 // Starts it detached from us (it outlives the daemon), and returns once it answers.
-// Needs root. kDeadlineExceeded with its last words if it does not come up in 10 s.
+// Needs root. kDeadlineExceeded with its last words if it does not come up in 60 s.
 Result<void> start_launcher(const LauncherOptions& options);
+
+// The same; a launcher that answers there already goes on if a signal has stopped it, and is replaced if it does not greet for
+// longer than its guardian takes to see to a worker that hangs.
+Result<void> start_or_mend_launcher(const LauncherOptions& options);
 
 // Returns once the launcher that answers there has looked through DATA: what it does not know it removes until then. It greets
 // nobody sooner (launcher/worker.cc). launcher_failed with its last words if that takes longer than a minute.
 Result<void> await_adoption(const std::string& data);
 
-// Ends a running launcher; sandboxes live on. kNotFound if none answers.
+// Ends a running launcher; sandboxes live on. kNotFound if none answers. One that does not end by itself in 10 s is killed.
 Result<void> stop_launcher(const std::string& data);
 
 // Replaces this process by the launcher (`cay launcher`, under a supervisor). Returns only an error.

@@ -11,12 +11,14 @@
 #include <cstdio>
 #include <utility>
 
+#include "os/process.h"
 #include "watcher.h"
 
 namespace cay::app {
 namespace {
 
 constexpr int kRetryMs = 1000;
+constexpr int kLookMs = 2000;  // between looks at whether somebody has stopped what is watched
 constexpr int kTwinPauseMs = 20;  // what kills it at once again must not cost a CPU
 
 bool has_ended(int fd) {
@@ -31,6 +33,11 @@ void wait_for(int first, int second, int third, int ms) {
   }
 }
 
+// What is stopped by a signal neither ends nor does anything: nobody would replace it.
+void let_go_on(pid_t pid, const char* what) {
+  if (os::continue_if_stopped(pid)) std::fprintf(stderr, "cay: %s was stopped by a signal: it goes on\n", what);
+}
+
 // Its socket stays behind when it is killed; one that is ended politely takes it away.
 bool was_killed(const LauncherOptions& options) {
   return ::access((options.data + "/run/launcher.sock").c_str(), F_OK) == 0;
@@ -42,9 +49,12 @@ void watch(const LauncherOptions& options, int twin) {
     if (has_ended(kDaemonPipe)) ::_exit(0);
     const auto pid = launcher_pid(options.data);
     const UniqueFd launcher(pid ? static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)) : -1);
-    if (launcher) {
-      wait_for(kDaemonPipe, twin, launcher.get(), -1);
-      if (!has_ended(launcher.get())) continue;
+    while (launcher && !has_ended(launcher.get())) {
+      wait_for(kDaemonPipe, twin, launcher.get(), kLookMs);
+      if (has_ended(kDaemonPipe)) ::_exit(0);
+      if (has_ended(twin)) return;
+      let_go_on(*pid, "the launcher");
+      let_go_on(::getppid(), "cay-watch");
     }
     if (was_killed(options) && !launcher_answers(options.data)) {
       const auto started = start_launcher(options);
@@ -72,7 +82,10 @@ void watch(const LauncherOptions& options, int twin) {
     if (made) ::close(ends[0]);
     if (twin > 0) {
       const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, twin, 0)));
-      wait_for(kDaemonPipe, process.get(), -1, process ? -1 : kRetryMs);
+      do {
+        wait_for(kDaemonPipe, process.get(), -1, process ? kLookMs : kRetryMs);
+        let_go_on(twin, "cay-watch");
+      } while (process && !has_ended(process.get()) && !has_ended(kDaemonPipe));
       if (has_ended(kDaemonPipe)) break;  // the twin sees it, too
       if (!process) ::kill(twin, SIGKILL);
       ::waitpid(twin, nullptr, 0);

@@ -393,7 +393,7 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   CAY_TRY(DataDir data, open_data_dir(wanted, user));
   CAY_TRY(const DaemonUser gate, gate_user_of(data.path));
   if (root) {
-    CAY_CHECK(start_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
+    CAY_CHECK(start_or_mend_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
   } else if (!launcher_answers(data.path)) {
     return Error{Code::kUnavailable, "launcher_not_running",
                  "no launcher runs for " + data.path + ". Start it once, as root:\n  sudo cay launcher --data " + data.path +

@@ -146,6 +146,12 @@ Result<void> Boots::succeed(Entry& entry, std::shared_ptr<LiveSandbox> live) {
 
 asio::awaitable<void> Boots::clean(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Error why) {
   const bool never_ran = is_first(boot->kind);
+  // That may take as long as a launcher that hangs: meanwhile the row does not look as if it were still coming up.
+  if (!entry->removal) {
+    Sandbox unmade = entry->row;
+    unmade.reason = why.message + "; what was made of it is being ended";
+    registry_->record(*entry, std::move(unmade));
+  }
   Result<void> cleaned;
   if (never_ran) {
     cleaned = co_await runtime_.destroy(entry->row.id);

@@ -184,6 +184,21 @@ TEST_F(CreateTest, CallerThatGoesAwayLeavesNothing) {
   expect_nothing_left();
 }
 
+// What unmakes it may hang: then it is seen, and not as one that is still coming up.
+TEST_F(CreateTest, OneThatWasGivenUpSaysSoWhileItIsUnmade) {
+  runtime.hold_boots = runtime.hold_stops = true;
+  auto pending = begin(core->sandboxes().create(alice, named("box"), CreateOptions{}));
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, "");
+  pending->cancel();
+  drain();
+  const auto seen = run(core->sandboxes().get(alice, "box"));
+  ASSERT_TRUE(seen);
+  EXPECT_NE(seen->reason.find("being ended"), std::string::npos) << seen->reason;
+  runtime.release_stops();
+  drain();
+  expect_nothing_left();
+}
+
 TEST_F(CreateTest, StoreThatFailsAtEachWriteLeavesNothing) {
   for (int writes = 0; writes < 2; ++writes) {
     store.writes_before_error = writes;

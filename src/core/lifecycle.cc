@@ -41,6 +41,7 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool(
   if (entry->row.state == SandboxState::kStopped) co_return Result<void>();
   if (still && !still()) co_return Result<void>();
   entry->stopping = true;
+  note(begun_stops_.begin(entry->row.id));
   if (registry_->last_look) {
     auto looking = registry_->last_look(entry);
     auto looked = co_await std::move(looking);
@@ -48,14 +49,23 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool(
   }
   auto stopped = co_await runtime_.stop(entry->row.id);
   entry->stopping = false;
-  if (!stopped && entry->runs()) co_return std::move(stopped).error().while_doing("stop sandbox " + entry->row.name);
+  if (!stopped && entry->runs()) {
+    note(begun_stops_.over(entry->row.id));
+    co_return std::move(stopped).error().while_doing("stop sandbox " + entry->row.name);
+  }
   if (!stopped) {
     // It has ended, which was all that was asked for; what it left goes when the launcher can be reached.
     jobs_.warn("sandbox " + entry->row.name + " is stopped, and not yet cleared away: " + stopped.error().message);
     jobs_.spawn(sweep_up(entry));
   }
   rest(*entry);
+  note(begun_stops_.over(entry->row.id));
   co_return Result<void>();
+}
+
+// A stop that could not be written down is no worse: a daemon that is killed in its middle leaves it half done.
+void Lifecycle::note(Result<void> written) {
+  if (!written) jobs_.warn("a stop is not on record: " + written.error().message);
 }
 
 void Lifecycle::rest(Entry& entry) {

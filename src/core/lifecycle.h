@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "core/begun_stops.h"
 #include "core/boot.h"
 #include "core/registry.h"
 
@@ -15,11 +16,15 @@ asio::awaitable<bool> stop_ends(std::shared_ptr<Entry> entry, Event::Deadline de
 class Lifecycle {
  public:
   Lifecycle(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs)
-      : registry_(std::move(registry)), runtime_(runtime), jobs_(jobs) {}
+      : registry_(std::move(registry)), runtime_(runtime), jobs_(jobs), begun_stops_(registry_->store()) {}
 
   // Nothing of it runs when this ends; the disk stays. A start under way is given up. `still` is
   // asked once its turn has come: false leaves it as it is (an idle stop that is no longer due).
   Task<void> stop(std::shared_ptr<Entry> entry, std::function<bool()> still = nullptr);
+
+  // Stops that the last daemon had begun; each is to be taken up again or said to be over.
+  BegunStops& begun_stops() { return begun_stops_; }
+  Task<void> take_up_stop(std::shared_ptr<Entry> entry) { return stop_job(std::move(entry), nullptr); }
 
   // From any state. Any number may ask at once: the first removes, all are told how it went.
   Task<void> remove(std::shared_ptr<Entry> entry);
@@ -33,11 +38,13 @@ class Lifecycle {
  private:
   Task<void> stop_job(std::shared_ptr<Entry> entry, std::function<bool()> still);
   Task<void> remove_job(std::shared_ptr<Entry> entry);
+  void note(Result<void> written);
   void rest(Entry& entry);
 
   std::shared_ptr<Registry> registry_;
   Runtime& runtime_;
   Jobs& jobs_;
+  BegunStops begun_stops_;
 };
 
 }  // namespace cay::core

@@ -62,6 +62,19 @@ TEST_F(LifecycleTest, WhatEndsInAStopIsStoppedAtOnceWhateverTheStopCannotDo) {
   EXPECT_EQ(state("box"), SandboxState::kReady);
 }
 
+TEST_F(LifecycleTest, AStopIsOnRecordWhileItIsUnderWay) {
+  runtime.hold_stops = true;
+  auto stopping = begin(core->sandboxes().stop(alice, "box"));
+  EXPECT_EQ(**store.get_meta("stopping"), id.get());
+  runtime.stop_error = Error{Code::kUnavailable, "launcher_unavailable", "no launcher"};
+  runtime.release_stops();
+  EXPECT_FALSE(finish(stopping));
+  EXPECT_EQ(**store.get_meta("stopping"), "") << "a stop that failed is none";
+  runtime.stop_error.reset();
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  EXPECT_EQ(**store.get_meta("stopping"), "");
+}
+
 TEST_F(LifecycleTest, WhoNeedsWhatIsBeingStoppedWaitsNoLongerThanForAWake) {
   config.timing.wake_wait = milliseconds(20);
   ASSERT_TRUE(open());

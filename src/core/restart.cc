@@ -12,6 +12,13 @@ constexpr const char* kBootId = "boot_id";  // of the host when a daemon last st
 constexpr Millis kSilenceLimit{300};   // keepers that have not said by then whether they are paused, ends that are not over: callers wait no longer
 constexpr LifeMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
 
+// Its keeper is asked politely, over the line that `live` keeps.
+Task<void> with_line(std::shared_ptr<LiveSandbox> live, Task<void> work) {
+  auto done = co_await std::move(work);
+  live.reset();
+  co_return done;
+}
+
 Error store_is_new(const std::vector<SandboxId>& disks) {
   return {Code::kConflict, "store_is_new",
           "the store (state.db) is new, and " + std::to_string(disks.size()) + " sandboxes' disks are here (" + disks.front().get() +
@@ -38,6 +45,7 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
     latest = std::max({latest, row.marks.created, row.marks.active, row.marks.stopped.value_or(0)});
   }
   CAY_CO_CHECK(registry_->time().open(latest));
+  CAY_CO_TRY(stopping_, lifecycle_.begun_stops().open());
   CAY_CO_TRY(auto found, co_await runtime_.adopt(known));
   std::map<SandboxId, std::shared_ptr<LiveSandbox>> alive;
   for (auto& [id, live] : found) alive[id] = std::move(live);
@@ -47,6 +55,10 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
     disks_.insert(disks.begin(), disks.end());
   }
   std::vector<std::shared_ptr<Entry>> entries;
+  for (const auto& id : stopping_) {
+    const bool is_row = std::ranges::any_of(rows, [&](const Sandbox& row) { return row.id == id; });
+    if (!is_row) { CAY_CO_CHECK(lifecycle_.begun_stops().over(id)); }
+  }
   for (auto& row : rows) {
     auto entry = registry_->load(std::move(row));
     entry->slot = admission_.slot_of_existing(entry->row.tenant);
@@ -86,6 +98,11 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
 void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {
   const auto sweep_up = [&] { asked_.push_back(jobs_.begin<void>(lifecycle_.sweep_up(entry))); };
   const auto remove = [&] { asked_.push_back(jobs_.begin<void>(lifecycle_.remove(entry))); };
+  const bool stopping = stopping_.contains(entry->row.id);
+  if (stopping && !(live && entry->runs())) {
+    const auto told = lifecycle_.begun_stops().over(entry->row.id);
+    if (!told) jobs_.warn("a stop that is over is still on record: " + told.error().message);
+  }
   if (!live && lost_its_disk(entry->row)) {
     fail(*entry, "the host went down before its disk was written: what was in it is lost");
     return sweep_up();
@@ -95,9 +112,10 @@ void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<
     case SandboxState::kPaused:
       if (live) {
         adopt(entry, live);
+        if (stopping) return asked_.push_back(jobs_.begin<void>(lifecycle_.take_up_stop(entry)));
       } else {
-        if (host_restarted_) {
-          rest(*entry);  // it did not fail: the host was turned off below it
+        if (host_restarted_ || stopping) {
+          rest(*entry);  // it did not fail: the host was turned off below it, or it was stopped
         } else {
           fail(*entry, "its keeper was lost while the daemon was away");
         }
@@ -117,7 +135,7 @@ void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<
     case SandboxState::kStopped:
     case SandboxState::kFailed:
       // The daemon ended between the deed and its record: the record is what callers were told.
-      if (live) sweep_up();
+      if (live) asked_.push_back(jobs_.begin<void>(with_line(live, lifecycle_.sweep_up(entry))));
       break;
     case SandboxState::kDeleting: remove(); break;
   }

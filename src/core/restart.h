@@ -38,6 +38,7 @@ class Restart {
   Jobs& jobs_;
   std::vector<std::shared_ptr<Outcome<void>>> asked_;  // all at once: one that is silent holds up none
   bool host_restarted_ = false;
+  std::set<SandboxId> stopping_;  // by the last daemon, which did not see their end
   std::set<SandboxId> disks_;  // after a restart of the host: those that outlived it
 };
 

@@ -134,6 +134,31 @@ TEST_F(RestartTest, StoppedButAliveIsStopped) {
   EXPECT_TRUE(runtime.alive.empty());
 }
 
+TEST_F(RestartTest, AStopThatAKilledDaemonHadBegunGoesOn) {
+  const SandboxId id = put(SandboxState::kReady, true);
+  const SandboxId other = put(SandboxState::kPaused, true);
+  store.rows[other].name = "other";
+  ASSERT_TRUE(store.put_meta("stopping", id.get() + " " + new_uuid()));
+  runtime.hold_stops = true;
+  ASSERT_TRUE(open());
+  EXPECT_EQ(runtime.stops, std::vector<SandboxId>{id});
+  EXPECT_EQ(**store.get_meta("stopping"), id.get());
+  runtime.release_stops();
+  drain();
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  EXPECT_TRUE(runtime.alive.contains(other));
+  EXPECT_EQ(**store.get_meta("stopping"), "");
+}
+
+TEST_F(RestartTest, WhatEndedInAStopThatNobodySawIsStopped) {
+  const SandboxId id = put(SandboxState::kReady, false);
+  ASSERT_TRUE(store.put_meta("stopping", id.get()));
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  EXPECT_TRUE(run(core->sandboxes().get(alice, "box"))->stopped_at);
+  EXPECT_EQ(**store.get_meta("stopping"), "");
+}
+
 TEST_F(RestartTest, StoppedStaysStopped) {
   put(SandboxState::kStopped, false, true);
   ASSERT_TRUE(open());

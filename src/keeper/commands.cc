@@ -116,6 +116,7 @@ void Commands::start(ReplyTo to, wire::StartCommand request) {
   entry.awaits_reader = request.reader_follows;
   entry.live = std::make_unique<Command>(shop_, *this);
   ++live_;
+  ++unsettled_;
   starting_[id].push_back([this, to, id](Entry* started, const Error* error) {
     if (started != nullptr) return answer_command(to, id, *started, false);
     shop_.outbox.fail(to, *error);
@@ -136,6 +137,7 @@ void Commands::on_started(Command& command, Result<void> result) {
     return;
   }
   --live_;
+  --unsettled_;
   bury(std::move(found->second.live));
   entries_.erase(found);
   for (auto& action : waiting.mapped()) action(nullptr, &result.error());
@@ -322,10 +324,11 @@ void Commands::on_ended(Command& command) {
   readers_.on_ended(command);
   const auto found = entries_.find(command.id());
   if (found != entries_.end()) expire_later(found->first, found->second, 0);
-  check_shut_down();
 }
 
 void Commands::on_settled(Command& command) {
+  --unsettled_;
+  check_shut_down();
   readers_.on_settled(command);
   if (auto drained = draining_.extract(&command); !drained.empty()) return bury(std::move(drained.mapped()));
   Entry& entry = entries_.find(command.id())->second;
@@ -402,7 +405,7 @@ void Commands::shut_down(std::int64_t patience_ms, std::function<void()> done) {
 }
 
 void Commands::check_shut_down() {
-  if (!shutting_down_ || live_ > 0) return;
+  if (!shutting_down_ || unsettled_ > 0) return;
   shop_.loop.defer([this] {
     if (auto callback = std::exchange(shut_down_done_, nullptr)) callback();
   });

@@ -46,7 +46,7 @@ class Commands : public CommandEvents {
   // have time to come back.
   void daemon_left();
   void daemon_returned();
-  // Kills everything; `done` once all ends are recorded, or after `patience_ms`.
+  // Kills everything; `done` once all ends are recorded with the last byte of their output, or after `patience_ms`.
   void shut_down(std::int64_t patience_ms, std::function<void()> done);
 
   void on_started(Command& command, Result<void> result) override;
@@ -95,6 +95,7 @@ class Commands : public CommandEvents {
   std::unordered_map<std::string, std::vector<WhenStarted>> starting_;
   std::unordered_map<const Command*, std::unique_ptr<Command>> draining_;  // forgotten, not settled
   std::uint32_t live_ = 0;  // starting or running
+  std::uint32_t unsettled_ = 0;  // these, and those of which more may come
   std::set<std::pair<std::int64_t, std::string>> expiry_;
   Timer expiry_timer_;
   bool daemon_here_ = false;

@@ -64,6 +64,8 @@ void OutputPipe::drain() {
     if (got == 0) return;
     left -= std::min(left, static_cast<std::size_t>(got));
   }
+  // Mostly nobody is left who could write, which only a further read tells.
+  if (read_some(kChunk) < 0) at_eof();
 }
 
 void OutputPipe::at_eof() {

@@ -113,6 +113,36 @@ TEST_F(RecallTest, ARingThatWasBeingWrittenIsNoLie) {
   EXPECT_TRUE(again.substr(0, kept.size()) == kept) << "the tail is the sequence itself";
 }
 
+// A child that was left behind writes on when the keeper is killed: past the limit (stdout) and within it (stderr).
+TEST_F(RecallTest, WhatCameAfterTheEndIsThereThoughItsKeeperWasKilled) {
+  std::string whole;
+  for (int n = 1; n <= 30'000; ++n) whole += std::to_string(n) + "\n";
+  const std::uint64_t first_part = whole.size();
+  for (int n = 1; n <= 300; ++n) whole += std::to_string(n) + "\n";
+  {
+    Client client = first.client();
+    const std::string gate = first.home() + "/gate";
+    wire::StartCommand request = shell("a", "seq 1 30000; (while [ ! -e " + gate +
+                                                " ]; do sleep 0.01; done; echo late >&2; seq 1 300; exec sleep 600) & exit 3");
+    request.spool_limit = 8192;
+    client.start(request);
+    EXPECT_EQ(client.attach("a").end.exit_code, 3);
+    client.run(shell("open", "touch " + gate));
+    for (wire::CommandMsg now = get(client, "a"); now.out.bytes < whole.size(); now = get(client, "a")) continue;
+  }
+  end_first();
+  Client client = next_life();
+  const Output got = client.attach("a");
+  EXPECT_EQ(state(got.end), CommandState::kExited);
+  EXPECT_EQ(got.end.exit_code, 3);
+  EXPECT_EQ(got.end.out.end_offset, first_part);
+  EXPECT_EQ(got.end.out.bytes, whole.size());
+  EXPECT_EQ(got.end.out.gap_end, whole.size() - 4096);
+  EXPECT_EQ(got.out, whole.substr(0, 4096) + whole.substr(whole.size() - 4096));
+  EXPECT_EQ(got.err, "late\n");
+  EXPECT_EQ(got.end.err.end_offset, 0U);
+}
+
 TEST_F(RecallTest, EndsOutputAndIdsAreKnownInTheNextLife) {
   {
     Client client = first.client();
@@ -217,6 +247,26 @@ TEST_F(RecallTest, ASettingOfTheClockEndsNoKeepingTime) {
   Client client = next_life();
   EXPECT_EQ(state(get(client, "past")), CommandState::kExited);
   EXPECT_EQ(state(get(client, "future")), CommandState::kExited);
+}
+
+// Who had it end kills the keeper at its answer. What was left behind takes its time to die: it has much to give back.
+TEST(ShutdownTest, ItsAnswerComesAfterTheLastByteIsOnRecord) {
+  LocalKeeper keeper;
+  Client client = keeper.client();
+  wire::StartCommand request = shell("a", "seq 1 30000; dd if=/dev/zero of=/dev/null bs=200M & exec sleep 0.5");
+  request.spool_limit = 8192;
+  client.start(request);
+  const wire::ExtentMsg told = client.attach("a").end.out;
+  const std::uint32_t ending = client.ask(Type::kShutdown, wire::Empty{});
+  EXPECT_EQ(type_of(client.next(ending)), Type::kOk);
+  ::kill(keeper.pid(), SIGKILL);
+  std::ifstream file(keeper.spool() + "/a/record", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  const auto record = wire::read_record(bytes);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(state(record->message), CommandState::kExited);
+  EXPECT_FALSE(record->message.unsettled);
+  EXPECT_EQ(record->message.out.gap_end, told.bytes - 4096);
 }
 
 // A start that was answered with an error must not have run: the client will start it again.

@@ -66,6 +66,7 @@ bool SpoolStream::start_ring(std::uint64_t size_on_disk) {
   extent_.ring_begin = size_on_disk / 2;
   extent_.ring_size = size_on_disk - extent_.ring_begin;
   all_lost_ = extent_.ring_size == 0;
+  if (before_ring_) before_ring_();
   return true;
 }
 

@@ -3,8 +3,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/unique_fd.h"
 #include "keeper/spool_budget.h"
@@ -22,6 +24,9 @@ class SpoolStream {
               SpoolBudget* budget = nullptr);
   // A finished stream, as its record tells it.
   SpoolStream(int dir, const char* name, const wire::ExtentMsg& extent);
+
+  // Called before the first write into a ring, when extent() tells of it: the record is to be saved first.
+  void before_ring(std::function<void()> save) { before_ring_ = std::move(save); }
 
   // True when the layout changed in a way that a reader of the directory must know (the record is
   // then to be saved again).
@@ -62,6 +67,7 @@ class SpoolStream {
   bool abandoned_ = false;
   bool all_lost_ = false;
   bool marked_ = false;
+  std::function<void()> before_ring_;
   wire::ExtentMsg extent_;
   UniqueFd file_;
 };

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kArgvInMemory = 2048;      // longer ones are read back from the record
 constexpr std::size_t kRecordLimit = 1024 * 1024;
-constexpr std::uint8_t kStateRunning = 1;          // cay::CommandState
 
 // Appends, in one write. What a full disk let through only in part is taken back. An old record's last
 // words (spool_record.h) are of its own form.
@@ -95,7 +94,10 @@ Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uin
     : about(std::move(message)),
       out(dir.get(), wire::kSpoolOut, limit, reserve, budget),
       err(dir.get(), wire::kSpoolErr, limit, reserve, budget),
-      dir_(std::move(dir)) {}
+      dir_(std::move(dir)) {
+  // On record before the first byte goes there: a file that is a ring must not be taken for one that is not.
+  for (SpoolStream* stream : {&out, &err}) stream->before_ring([this] { save(); });
+}
 
 Tape::Tape(UniqueFd dir, wire::CommandMsg message)
     : about(std::move(message)),
@@ -150,7 +152,7 @@ std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id, c
     return damaged;
   }
   wire::CommandMsg& message = record->message;
-  if (message.state != kStateRunning) return std::move(message);
+  if (!wire::is_open(message)) return std::move(message);
   wire::settle(message, look_at(dir.get(), wire::kSpoolOut, message.out), look_at(dir.get(), wire::kSpoolErr, message.err), boot_id);
   wire::CommandMsg news = message;
   news.argv = {};
@@ -207,13 +209,14 @@ bool Tape::save() {
   if (abandoned_) return true;
   wire::CommandMsg news = about;
   news.argv = {};  // said once; a vector's items add up
+  news.unsettled = writers_;
   news.out = extent_for_record(out);
   news.err = extent_for_record(err);
   return append_record(dir_.get(), news, false, true);
 }
 
 // A ring that is written on after this record would hold other bytes than it tells, if we were killed before the next one:
-// until nobody can, its part is told as dropped.
+// until nobody can, its part is told as dropped. Who knows `unsettled` looks at the ring's mark instead.
 wire::ExtentMsg Tape::extent_for_record(const SpoolStream& stream) const {
   wire::ExtentMsg extent = stream.extent();
   if (!writers_ || extent.ring_size == 0) return extent;
@@ -229,11 +232,7 @@ void Tape::mark_ended(bool writers) {
   writers_ = writers;
 }
 
-bool Tape::mark_settled() {
-  const bool had_writers = std::exchange(writers_, false);
-  const bool grew = out.bytes() != out.end_offset() || err.bytes() != err.end_offset();
-  return grew || (had_writers && (out.extent().ring_size > 0 || err.extent().ring_size > 0));
-}
+bool Tape::mark_settled() { return std::exchange(writers_, false); }
 
 void Tape::abandon() {
   abandoned_ = true;

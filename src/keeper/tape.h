@@ -41,7 +41,7 @@ class Tape {
   bool ended() const { return ended_; }
   // `writers`: whether somebody may still write (a child that was left behind).
   void mark_ended(bool writers = false);
-  // Nobody can any more. True if the record on disk is to be saved again, for it told less than is known now.
+  // Nobody can any more. True if the record on disk is to be saved again, for it tells that somebody could.
   bool mark_settled();
   // The directory is removed by the caller; from now on output is only counted.
   void abandon();

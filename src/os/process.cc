@@ -62,6 +62,12 @@ char state_of(pid_t pid) {
   return fields.size() < 2 ? '\0' : fields[1];
 }
 
+bool continue_if_stopped(pid_t pid) {
+  // The descriptor first, then the look: whoever is looked at is whoever is told.
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  return process && state_of(pid) == 'T' && ::syscall(SYS_pidfd_send_signal, process.get(), SIGCONT, nullptr, 0) == 0;
+}
+
 Result<UniqueFd> open_process(pid_t pid, std::uint64_t start_time) {
   // By number: glibc 2.36 declares these without C linkage.
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));

@@ -23,11 +23,15 @@ Result<Cloned> clone_process(std::uint64_t flags, int cgroup_fd = -1);
 // Start time of a process in clock ticks since boot: with the pid it names a process for ever. 0 if gone.
 std::uint64_t start_time_of(pid_t pid);
 
-// 'R', 'S', 'D', 'T', 'Z' …, as proc_pid_stat(5) has it; 0 if gone.
+// What the kernel says it does (proc_pid_stat(5)): 'R', 'S', 'D' (waits for a disk), 'T' (stopped by a signal), 't' (by a tracer), 'Z' …
+// 0: it is gone.
 char state_of(pid_t pid);
 
 // A pidfd of `pid` if it is still the process that started at `start_time`.
 Result<UniqueFd> open_process(pid_t pid, std::uint64_t start_time);
+
+// Lets go on what a signal has stopped; true if that was so.
+bool continue_if_stopped(pid_t pid);
 
 // True once the process has ended (it may still be a zombie).
 bool has_ended(int pidfd);

@@ -187,13 +187,14 @@ struct CommandMsg {
   std::string boot_id;             // of the host when it ran: in the record
   bool argv_truncated = false;  // argv is shortened: a record holds at most 16 KiB of it
   std::int64_t ended_boot_ms = 0;  // its end by CLOCK_BOOTTIME of boot_id's boot; 0: not known
+  bool unsettled = false;  // it has ended, and its output may still have grown after this record was made
   template <class V> void fields(V& v) {
     v(1, command_id); v(2, digest); v(3, argv); v(4, pid); v(5, pty); v(6, known); v(7, started_at);
     v(8, cwd); v(9, user); v(10, timeout_ms); v(11, state); v(12, exit_code); v(13, signal); v(14, by);
     v(15, reason); v(16, oom_kills); v(17, tmpfs_bytes); v(18, witness); v(19, ended_at);
     v(20, cpu_usec); v(21, max_rss_bytes); v(22, out); v(23, err);
     v(24, ttl_ms); v(25, boot_id); v(26, argv_truncated);
-    v(27, ended_boot_ms);
+    v(27, ended_boot_ms); v(28, unsettled);
   }
 };
 

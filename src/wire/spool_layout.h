@@ -60,4 +60,7 @@ SpoolFile look_at(int fd, const ExtentMsg& stream);
 // the host was not restarted since; what it wrote last of file and mark need not go together otherwise.
 ExtentMsg settled(const ExtentMsg& stream, const SpoolFile& file, bool same_boot);
 
+// The same of a stream whose record saw the end of its command, but not of those who could still write to it.
+ExtentMsg settled_after_end(const ExtentMsg& stream, const SpoolFile& file, bool same_boot);
+
 }  // namespace cay::wire

@@ -1,5 +1,7 @@
 #include "wire/spool_record.h"
 
+#include <utility>
+
 #include "wire/checked_frame.h"
 
 namespace cay::wire {
@@ -40,9 +42,16 @@ std::optional<SpoolRecord> read_record(std::string_view file) {
   return record;
 }
 
+bool is_open(const CommandMsg& record) { return record.state == kRunning || record.unsettled; }
+
 void settle(CommandMsg& record, const SpoolFile& out, const SpoolFile& err, std::string_view boot_id) {
-  if (record.state != kRunning) return;
   const bool restarted = !record.boot_id.empty() && !boot_id.empty() && record.boot_id != boot_id;
+  if (record.state != kRunning) {
+    if (!std::exchange(record.unsettled, false)) return;
+    record.out = settled_after_end(record.out, out, !restarted);
+    record.err = settled_after_end(record.err, err, !restarted);
+    return;
+  }
   record.out = settled(record.out, out, !restarted);
   record.err = settled(record.err, err, !restarted);
   record.state = kLost;

@@ -27,8 +27,11 @@ struct SpoolRecord {
 // nullopt: not even the first frame is whole.
 std::optional<SpoolRecord> read_record(std::string_view file);
 
-// What becomes of a command that its record shows running, though its keeper is gone: lost, for the
-// reason that the host's boot ids tell. Others stay as they are.
+// Whether a record tells less than there may be, its keeper being gone: look at the streams' files, and settle().
+bool is_open(const CommandMsg& record);
+
+// What becomes of a command whose record is open, though its keeper is gone. One that ran is lost, for the reason that
+// the host's boot ids tell; of one that had ended the output is what its files hold. Others stay as they are.
 void settle(CommandMsg& record, const SpoolFile& out, const SpoolFile& err, std::string_view boot_id);
 
 // What is told of a command whose record cannot be read at all: lost. It may have run, so its id stays taken.

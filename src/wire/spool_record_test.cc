@@ -106,5 +106,23 @@ TEST(SpoolRecordTest, WhatRanIsLostAndTheBootIdSaysWhy) {
   EXPECT_EQ(ended.out.bytes, 10U);
 }
 
+TEST(SpoolRecordTest, WhatEndedStaysEndedAndItsOutputIsLookedAtWhereMoreCouldCome) {
+  CommandMsg open = exited();
+  EXPECT_FALSE(is_open(open));
+  open.unsettled = true;
+  ASSERT_TRUE(is_open(open));
+  settle(open, {.size = 99, .mark = {}}, {}, "boot-a");
+  EXPECT_FALSE(is_open(open));
+  EXPECT_EQ(open.state, 2);
+  EXPECT_EQ(open.exit_code, 3);
+  EXPECT_EQ(open.out.bytes, 99U);
+  EXPECT_EQ(open.out.end_offset, 10U);
+  CommandMsg other = exited();
+  other.unsettled = true;
+  settle(other, {.size = 99, .mark = {}}, {}, "boot-b");
+  EXPECT_FALSE(is_open(other));
+  EXPECT_EQ(other.out.bytes, 10U);
+}
+
 }  // namespace
 }  // namespace cay::wire

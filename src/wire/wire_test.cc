@@ -163,6 +163,28 @@ TEST(SpoolLayoutTest, ALostKeepersStreamIsWhatItsFileHolds) {
   EXPECT_EQ(ring.gap_end, 200U);
 }
 
+TEST(SpoolLayoutTest, AfterTheEndAStreamIsWhatItsFileHoldsAndTheEndStays) {
+  ExtentMsg stream;
+  stream.bytes = stream.end_offset = 60;
+  EXPECT_EQ(settled_after_end(stream, {.size = 77, .mark = {}}, true).bytes, 77U);
+  EXPECT_EQ(settled_after_end(stream, {.size = 77, .mark = {}}, true).end_offset, 60U);
+  EXPECT_EQ(settled_after_end(stream, {.size = 77, .mark = {}}, false).bytes, 60U) << "another boot";
+  EXPECT_EQ(settled_after_end(stream, {.size = 10, .mark = {}}, true).bytes, 60U) << "a damaged file";
+  stream.bytes = stream.end_offset = 200;
+  stream.ring_begin = stream.gap_begin = 50;
+  stream.ring_size = 50;
+  stream.gap_end = 200;  // as recorded: nobody knew whether it would be written on
+  const RingMark still{.bytes = 200, .until = 200};
+  EXPECT_EQ(settled_after_end(stream, {.size = 138, .mark = still}, true).gap_end, 150U);
+  const RingMark later{.bytes = 220, .until = 230};
+  const ExtentMsg grown = settled_after_end(stream, {.size = 138, .mark = later}, true);
+  EXPECT_EQ(grown.bytes, 220U);
+  EXPECT_EQ(grown.gap_end, 180U);
+  EXPECT_EQ(grown.end_offset, 200U);
+  EXPECT_EQ(settled_after_end(stream, {.size = 138, .mark = later}, false).gap_end, 200U);
+  EXPECT_EQ(settled_after_end(stream, {.size = 100, .mark = {}}, true).gap_end, 200U) << "no mark, no place";
+}
+
 TEST(SpoolLayoutTest, ALostKeepersRingIsWhatItsMarkTells) {
   ExtentMsg stream;
   stream.bytes = 100;

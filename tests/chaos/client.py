@@ -85,7 +85,9 @@ class Client:
         rng = kinds.seeded(self.seed, self.number, number)
         self.box_trouble, self.trouble_ended = False, 0.0
         native = Native(self.wire(rng))
+        limits = bool(self.shared.limits.value)  # before it is made
         box = Box(native, f"chaos-{self.seed}-{self.number}-{number}", self.config.payload, rng)
+        box.limits = limits
         left = [rng.randrange(self.config.life // 2, self.config.life + 1)]
         over = threading.Event()
         threads = [threading.Thread(target=self.use, args=(box, left, kinds.seeded(self.seed, self.number, number, t), t))
@@ -142,7 +144,7 @@ class Client:
         elif self.langsmith is not None:
             way = "langsmith"
         asked.way = way
-        if way != "langsmith" and not self.config.old:  # a build of then knows less of it
+        if way != "langsmith" and box.limits:
             kinds.limit_more(asked, rng)
             if asked.ttl_ms >= 0:
                 self.count("commands with a short ttl")

@@ -48,6 +48,7 @@ class Shared:
     done: object
     lives: object         # of the daemon
     pauses: object        # whether this daemon can pause
+    limits: object        # whether keepers that are made now know of short ttls and of limits of output
 
 
 class Lives:
@@ -134,7 +135,7 @@ class Run:
         self.old_launcher = bool(config.old)
         self.shared = Shared(
             port=daemon.port, url=daemon.url, key=daemon.key, commands=fork.Value("q", config.commands), done=fork.Event(),
-            lives=Lives(fork), pauses=fork.Value("i", not config.old))
+            lives=Lives(fork), pauses=fork.Value("i", not config.old), limits=fork.Value("i", not config.old))
 
     # ---- what is done to the daemon ----
 
@@ -172,6 +173,7 @@ class Run:
         self.daemon.process.wait()
         self.start()
         self.old_launcher = False
+        self.shared.limits.value = 1
         self.figures["launcher replaced by today's build"] += 1
 
     # ---- the run ----

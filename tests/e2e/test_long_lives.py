@@ -5,12 +5,15 @@ import os
 import pathlib
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+import harness
 from census import disks, launchers_of
 from harness import ROOT, keeper_of, slow, wait_until
 from host_restart import guardian, tops, turn_off, turn_on
@@ -119,6 +122,86 @@ def test_watcher_and_launcher_are_killed_in_each_order(own_daemon):
             assert http.delete(f"/api/v1/sandboxes/{name}").status_code == 204
     daemon.terminate()
     wait_until(lambda: not watchers(daemon), "they end with the daemon")
+
+
+def has_stopped(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+
+
+def test_what_a_signal_has_stopped_goes_on(own_daemon):
+    """The launcher's guardian and each watcher: neither dead nor alive, and so replaced by nobody."""
+    daemon = own_daemon()
+    pair = wait_until(lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers")
+    for pid in (guardian(daemon), *pair):
+        os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda of=pid: has_stopped(of) or "goes on" in daemon.log.read_text(), "it has stopped")
+        wait_until(lambda of=pid: not has_stopped(of), "it goes on")
+    assert watchers(daemon) == pair
+    text = daemon.log.read_text()
+    assert "the launcher was stopped by a signal" in text and "cay-watch was stopped by a signal" in text
+
+
+def test_a_guardian_that_is_stopped_ends_when_told(own_daemon):
+    daemon = own_daemon()
+    daemon.kill()
+    wait_until(lambda: not watchers(daemon), "nobody watches")
+    launcher = guardian(daemon)
+    os.kill(launcher, signal.SIGSTOP)
+    wait_until(lambda: has_stopped(launcher), "it has stopped")
+    assert daemon.cli("launcher", "--data", daemon.data, "--stop").code == 0
+    # Ended; whoever has adopted it may not have seen to that yet.
+    stat = pathlib.Path(f"/proc/{launcher}/stat")
+    assert not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    assert not (daemon.data / "run/launcher.sock").exists()
+    daemon.start()
+
+
+def test_a_daemon_finds_a_stopped_launcher_whose_worker_is_gone(own_daemon):
+    """It accepts connections, for its guardian holds the socket, and greets nobody."""
+    daemon = own_daemon()
+    with daemon.http() as http:
+        assert http.post("/api/v1/sandboxes", json={"name": "before"}).status_code == 201
+    daemon.kill()
+    wait_until(lambda: not watchers(daemon), "nobody watches")
+    launcher = guardian(daemon)
+    instance = (daemon.data / "instance").read_text().strip()
+    worker = next(int(proc.name) for proc in launchers_of(instance) if int(proc.name) != launcher)
+    os.kill(launcher, signal.SIGSTOP)
+    wait_until(lambda: has_stopped(launcher), "it has stopped")
+    os.kill(worker, signal.SIGKILL)
+    begun = time.monotonic()
+    daemon.start()
+    assert time.monotonic() - begun < slow(20)
+    assert guardian(daemon) == launcher
+    with daemon.http() as http:
+        assert http.get("/api/v1/sandboxes/before").json()["state"] == "ready"
+        assert http.post("/api/v1/sandboxes", json={"name": "after"}).status_code == 201
+
+
+@pytest.mark.skipif("CAY_LONG" not in os.environ, reason="waits for 65 s: a step of the long form")
+def test_a_launcher_that_greets_nobody_is_replaced(own_daemon):
+    """What holds the socket answers no signal either: a tracer's, here a program that ignores what it is told."""
+    daemon = own_daemon()
+    with daemon.http() as http:
+        assert http.post("/api/v1/sandboxes", json={"name": "before"}).status_code == 201
+    daemon.kill()
+    wait_until(lambda: not watchers(daemon), "nobody watches")
+    assert daemon.cli("launcher", "--data", daemon.data, "--stop").code == 0
+    mute = subprocess.Popen([sys.executable, "-c", "import signal, socket, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+                             "s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print(flush=True); time.sleep(1000)",
+                             str(daemon.data / "run/launcher.sock")], stdout=subprocess.PIPE)
+    try:
+        mute.stdout.readline()
+        harness_limit, harness.START_LIMIT = harness.START_LIMIT, 150
+        daemon.start()
+        harness.START_LIMIT = harness_limit
+        assert mute.wait(10) == -signal.SIGKILL
+    finally:
+        mute.kill()
+        mute.wait()
+    with daemon.http() as http:
+        assert http.get("/api/v1/sandboxes/before").json()["state"] == "ready"
+    assert "does not greet" in daemon.log.read_text()
 
 
 def test_a_host_restart_stops_sandboxes_and_loses_what_ran(own_daemon, tmp_path):

@@ -97,7 +97,7 @@ Task<void> StdinFeed::run(core::Cay& cay, Principal who, std::string sandbox, Co
       }
       if (!done) {
         forget();
-        co_return done;
+        co_return of_one_that_began(std::move(done).error());
       }
       if (held_ >= size) {  // less: it was forgotten meanwhile
         held_ -= size;

@@ -47,6 +47,11 @@ Task<void> end_stdin(core::Cay& cay, Principal who, std::string ref, CommandId i
   co_return judged;
 }
 
+Error of_one_that_began(Error refused) {
+  if (refused.reason != "unknown_command") return refused;
+  return {Code::kNotReady, "stdin_closed", "the command has ended, and its keeping time is over", 0};
+}
+
 Task<void> kill_for_lost_input(core::Cay& cay, Principal who, std::string ref, CommandId id, Error why) {
   auto killed = co_await cay.commands().kill(std::move(who), std::move(ref), std::move(id), 0);
   static_cast<void>(killed);  // one that is gone already read no wrong end

@@ -12,6 +12,9 @@ Task<void> write_whole_stdin(core::Cay& cay, Principal who, std::string ref, Com
 // The same for the end of input.
 Task<void> end_stdin(core::Cay& cay, Principal who, std::string ref, CommandId id);
 
+// The same of a command that the caller saw start: one that nobody knows any more has ended, and its keeping time is over.
+Error of_one_that_began(Error refused);
+
 // Nobody will read more: as with a pipe, what is left is of no use, and that is no failure.
 bool stdin_is_over(const Error& error);
 

@@ -81,6 +81,30 @@ TEST_F(NativeTest, StdinIsWrittenAndClosed) {
   EXPECT_EQ(json(got).at("stdout").as_string(), "hello");
 }
 
+// Its sandbox was stopped below it, and its keeping time was over before the input came: who waits has its end all the same.
+TEST_F(NativeTest, AWaitOutlivesTheKeepingTimeOfACommandThatTakesNoInputAnyMore) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) {
+    FakeProgram program = prints("out", "", exited(3));
+    program.stdin_error = Error{Code::kNotFound, "unknown_command", "no command with that id", 0};
+    return program;
+  };
+  const std::string body = R"({"argv":["cat"],"ttl_s":0,"stdin":")" + codec::base64("hello") + R"("})";
+  const auto got = call("POST", box + "/commands", body);
+  ASSERT_EQ(got->status, 200) << got->answer_body;
+  EXPECT_EQ(json(got).at("exit_code").as_int64(), 3);
+  EXPECT_EQ(json(got).at("stdout").as_string(), "out");
+  // Any other failure may have cut its input short.
+  commands().program = [](const CommandSpec&) {
+    FakeProgram program = runs_on();
+    program.stdin_error = Error{Code::kUnavailable, "no_answer", "no answer", 0};
+    return program;
+  };
+  const auto cut = call("POST", box + "/commands", body);
+  EXPECT_EQ(cut->status, 503);
+  EXPECT_NE(cut->answer_body.find("could not all be written"), std::string::npos) << cut->answer_body;
+}
+
 TEST_F(NativeTest, ARepeatWithTheSameIdRunsOnce) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) { return prints("once\n", "", exited(0)); };

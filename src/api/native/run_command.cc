@@ -26,6 +26,7 @@ Task<Collected> run_to_end(core::Cay& cay, Principal who, std::string ref, codec
   // A repeat with a known id attaches: its stdin was the first request's to write.
   if (request.stdin_bytes && !command.known) {
     auto written = co_await write_all(cay, who, sandbox, command.id, *std::move(request.stdin_bytes));
+    if (!written) written = of_one_that_began(std::move(written).error());
     // A command that ends before it has read all is nothing to complain of: its end tells.
     if (!written && !stdin_is_over(written.error())) {
       auto killed = co_await kill_for_lost_input(cay, who, sandbox, command.id, std::move(written).error());

@@ -242,6 +242,7 @@ Result<std::unique_ptr<CommandReader>> FakeCommands::attach(const CommandId& id,
 
 Result<void> FakeCommands::write_stdin(const CommandId& id, Bytes data) {
   CAY_TRY(FakeCommand * command, find(id));
+  if (command->program.stdin_error) return *command->program.stdin_error;
   if (command->stdin_closed || command->state.end.state != CommandState::kRunning) {
     return Error{Code::kNotReady, "stdin_closed", "the command's standard input is closed"};
   }

@@ -28,6 +28,7 @@ struct FakeProgram {
   std::optional<Error> refuse;     // start() fails with it
   bool echo_stdin = false;         // like cat: stdin comes back on stdout; exits 0 at its end
   bool ignores_signals = false;    // only kill(0) ends it
+  std::optional<Error> stdin_error{};  // what is written to it fails with it
 };
 
 // One command, open to tests.

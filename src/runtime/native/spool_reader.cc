@@ -56,7 +56,7 @@ Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::
     return wire::damaged_record(id, size_of(dir, wire::kSpoolOut), size_of(dir, wire::kSpoolErr));
   }
   wire::CommandMsg& message = record->message;
-  if (message.state == static_cast<std::uint8_t>(CommandState::kRunning)) {
+  if (wire::is_open(message)) {
     wire::settle(message, look_at(dir, wire::kSpoolOut, message.out), look_at(dir, wire::kSpoolErr, message.err), boot_id);
   }
   return std::move(message);
