@@ -1,0 +1,147 @@
+"""Each system call that a guest may make is needed by somebody: a program of this system makes it while it is watched in a sandbox, or
+imports the C library's function of that call, or the reason stands here. A line that nobody needs is a wall with a hole in it."""
+import pathlib
+import platform
+import re
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+from harness import ROOT
+from inside import COMPILER, HERE, sandbox  # noqa: F401 (a fixture)
+
+RULES = ROOT / "src/keeper/seccomp_rules.h"
+RULE = re.compile(r'\{"(\w+)", (-?\d+), (-?\d+), k(\w+)\}')
+REFUSED = {"Eperm", "Enosys"}
+
+# What an agent's sandbox is used for, each watched with all that it starts.
+WORK = (
+    "for i in a b c; do echo $i; done | sort | uniq -c | tail -1; ls -lR /etc >/dev/null 2>&1; (sleep 0.01 & wait); ulimit -n; umask; cd /tmp && pwd -P",
+    "cd /tmp && mkdir -p w/d && cp -a /etc/passwd w/d/p && ln -s p w/d/l && ln w/d/p w/d/h && tar czf w.tgz w && rm -r w && tar xzf w.tgz && mv w v && touch v/n "
+    "&& chmod 600 v/n && chown 1:1 v/n && mkfifo v/f && find v -type f | xargs sha256sum && df . && du -s v && stat v && truncate -s 9 v/n && dd if=/dev/zero of=v/z "
+    "bs=4k count=9 conv=fsync status=none && sync v/z && fallocate -l 4096 v/z; rm -r v w.tgz",
+    "cd /tmp && git init -q g && cd g && git config user.email a@b && git config user.name a && echo x >f && git add f && git commit -qm m && git log --oneline; rm -rf /tmp/g",
+    "dpkg -l | wc -l; apt-get --version | head -1; apt-config dump | wc -l",
+    "timeout 5 nice -n 3 taskset -c 0 chrt -o 0 true; setarch -R true; nproc; ps -ef | wc -l; uname -a; free; date; id; kill -0 $$; script -qc true /dev/null",
+    "su user -c 'id -u'; setpriv --reuid 1000 --regid 1000 --clear-groups true; capsh --print | head -1; ping -c1 127.0.0.1 | head -1; chroot / true",
+    "python3 -c 'import subprocess,threading,multiprocessing,sqlite3,asyncio,tempfile,socket,ssl,hashlib,mmap,select,shutil,os,signal,time,json\n"
+    "asyncio.run(asyncio.create_subprocess_exec(\"true\"))\n"
+    "t=[threading.Thread(target=time.sleep,args=(.01,)) for _ in range(3)]; [x.start() for x in t]; [x.join() for x in t]\n"
+    "c=sqlite3.connect(\"/tmp/d.sqlite\"); c.execute(\"pragma journal_mode=wal\"); c.execute(\"create table if not exists t(a)\"); c.commit(); c.close(); os.unlink(\"/tmp/d.sqlite\")\n"
+    "s=socket.create_server((\"127.0.0.1\",0)); k=socket.create_connection(s.getsockname()); p,_=s.accept(); k.sendall(b\"x\"); p.recv(1); k.shutdown(1); p.close(); k.close()\n"
+    "multiprocessing.get_context(\"spawn\"); multiprocessing.Pool(2).map(abs,[1]); shutil.copyfile(\"/etc/passwd\",\"/tmp/p\"); os.unlink(\"/tmp/p\")'",
+    "perl -e 'alarm 9; select undef,undef,undef,0.01; my @p=getpwnam(\"root\"); fork or exit; wait; print times'",
+    "echo 'int main(void){return 0;}' >/tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m; rm -f /tmp/m /tmp/m.c",
+    "strace -o /dev/null true; ssh-keygen -q -t ed25519 -N '' -f /tmp/k; rm -f /tmp/k /tmp/k.pub; xz -T2 </etc/passwd | xz -d | tail -1",
+    "node -e 'require(\"fs\").readFile(\"/etc/passwd\",()=>{}); require(\"child_process\").execSync(\"true\")'; timeout 1 tail -n1 -f /etc/passwd",
+)
+# The C library's function, where it is not named as the call is; or where many functions come down to one call.
+FUNCTIONS = {"pread64": ("pread", "pread64"), "pwrite64": ("pwrite", "pwrite64"), "fadvise64": ("posix_fadvise", "posix_fadvise64"), "newfstatat": ("fstatat", "fstatat64"),
+             "fallocate": ("fallocate", "fallocate64", "posix_fallocate"), "sendfile": ("sendfile", "sendfile64"), "epoll_create": ("epoll_create",),
+             "eventfd2": ("eventfd",), "signalfd4": ("signalfd",), "inotify_init1": ("inotify_init1", "inotify_init"), "preadv": ("preadv", "preadv64"),
+             "pwritev": ("pwritev", "pwritev64"), "preadv2": ("preadv2", "preadv64v2"), "pwritev2": ("pwritev2", "pwritev64v2"), "ftruncate": ("ftruncate", "ftruncate64"),
+             "truncate": ("truncate", "truncate64"), "rt_sigqueueinfo": ("sigqueue",), "rt_sigpending": ("sigpending",), "rt_sigsuspend": ("sigsuspend",),
+             "rt_sigtimedwait": ("sigtimedwait", "sigwait", "sigwaitinfo"), "tkill": ("pthread_kill",), "tgkill": ("pthread_kill", "tgkill"), "getcpu": ("sched_getcpu", "getcpu"),
+             "faccessat": ("faccessat", "euidaccess"), "faccessat2": ("faccessat", "euidaccess"), "pselect6": ("pselect",), "semtimedop": ("semtimedop",), "select": ("select",),
+             "sched_getscheduler": ("sched_getscheduler", "pthread_getschedparam"), "sched_setscheduler": ("sched_setscheduler", "pthread_setschedparam"),
+             "sched_getparam": ("sched_getparam",), "sched_setparam": ("sched_setparam", "pthread_setschedprio"), "mknod": ("mknod", "mkfifo"), "mknodat": ("mknodat", "mkfifoat", "mkfifo"),
+             "getdents64": ("readdir", "readdir64"), "statfs": ("statfs", "statfs64", "statvfs"), "fstatfs": ("fstatfs", "fstatfs64"), "times": ("times",), "timer_getoverrun": ("timer_getoverrun",),
+             "setrlimit": ("setrlimit", "setrlimit64"), "getrlimit": ("getrlimit", "getrlimit64"), "utimes": ("utimes",), "waitid": ("waitid",), "pause": ("pause",)}
+# What the C library has no function for, or no program on this host has: who makes it then.
+WITHOUT_A_WITNESS = {
+    "openat2": "tar (GNU 1.35 on), Rust's cap-std: by syscall()", "fchmodat2": "fchmodat() with AT_SYMLINK_NOFOLLOW from glibc 2.39 on",
+    "pidfd_open": "Python's os.pidfd_open (asyncio's child watcher) by syscall()", "pidfd_send_signal": "Python's signal.pidfd_send_signal, Go's os.Process, by syscall()",
+    "seccomp": "libseccomp by syscall(): sshd, file, man, Chromium", "landlock_create_ruleset": "xz and coding agents by syscall()", "landlock_add_rule": "likewise",
+    "landlock_restrict_self": "likewise", "membarrier": ".NET, Java, liburcu by syscall()", "execveat": "fexecve() of glibc", "restart_syscall": "the kernel itself, after a stop",
+    "process_vm_readv": "gdb, py-spy, MPI", "process_vm_writev": "gdb, MPI", "creat": "static programs built long ago", "time": "static programs: the vdso answers others",
+    "clock_gettime": "static programs: the vdso answers others", "gettimeofday": "static programs: the vdso answers others", "getcpu": "the vdso answers most",
+    "timer_gettime": "profilers", "timerfd_gettime": "event loops", "epoll_pwait": "libuv, and epoll_pwait2 falls back to it", "recvmmsg": "DNS servers, QUIC", "preadv2": "databases",
+    "pwritev2": "databases", "epoll_create": "Redis; programs built long ago", "syncfs": "dpkg --force-unsafe-io's opposite, sync -f", "mlockall": "gpg-agent, chrony",
+    "sched_setparam": "chrt", "msync": "databases", "msgget": "fakeroot", "msgsnd": "fakeroot", "msgrcv": "fakeroot", "msgctl": "fakeroot", "semtimedop": "PostgreSQL",
+    "semget": "PostgreSQL, fakeroot", "semop": "PostgreSQL, fakeroot", "semctl": "PostgreSQL, fakeroot", "arch_prctl": "thread-local storage at every program's start",
+    "rt_sigqueueinfo": "sigqueue()", "memfd_create": "Wayland, JITs", "sync_file_range": "dpkg", "utimes": "static programs built long ago", "setfsuid": "NFS and Samba servers, pam",
+    "setfsgid": "likewise", "timer_getoverrun": "profilers", "sendmmsg": "the C library's resolver", "munlockall": "with mlockall", "capget": "libcap by syscall() in static programs"}
+
+
+def allowed_rules():
+    column = 1 if platform.machine() == "x86_64" else 2
+    rules = {name: (int(x86), int(arm)) for name, x86, arm, action in RULE.findall(RULES.read_text()) if action not in REFUSED}
+    assert 150 < len(rules) <= 250
+    return {name: numbers[column - 1] for name, numbers in rules.items() if numbers[column - 1] >= 0}
+
+
+def imported(path):
+    """Names that an ELF file's dynamic symbols leave to others to define."""
+    try:
+        data = path.read_bytes()
+        if data[:5] != b"\x7fELF\2":
+            return set()
+        offset, size, count = struct.unpack_from("<Q", data, 0x28)[0], *struct.unpack_from("<HH", data, 0x3a)
+        sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + i * size) for i in range(count)]
+        found = set()
+        for one in sections:
+            if one[1] != 11:  # SHT_DYNSYM
+                continue
+            names = sections[one[6]][4]
+            for at in range(one[4], one[4] + one[5], 24):
+                name, _, _, where = struct.unpack_from("<IBBH", data, at)
+                if where == 0 and name:
+                    found.add(data[names + name:data.index(b"\0", names + name)].decode())
+        return found
+    except (OSError, struct.error, IndexError, ValueError, UnicodeDecodeError):
+        return set()
+
+
+def all_imported():
+    found = set()
+    library = pathlib.Path(f"/usr/lib/{platform.machine()}-linux-gnu")
+    for directory in (pathlib.Path("/usr/bin"), pathlib.Path("/usr/sbin"), library):
+        for path in directory.iterdir():
+            if path.is_file() and not path.name.startswith(("libc.so", "ld-linux", "libpthread", "librt")):
+                found |= imported(path)
+    return found
+
+
+def unneeded(names, made, functions):
+    """Those that nobody makes, imports or gives a reason for."""
+    return sorted(name for name in names if name not in made and not set(FUNCTIONS.get(name, (name,))) & functions and name not in WITHOUT_A_WITNESS)
+
+
+@pytest.fixture(scope="module")
+def made(sandbox, tmp_path_factory):  # noqa: F811
+    """The numbers of all calls that the work made in a sandbox."""
+    program = tmp_path_factory.mktemp("called") / "called"
+    subprocess.run([COMPILER, "-O1", "-static", "-o", program, HERE / "payloads/called.c"], check=True)
+    sandbox.put(program, "/usr/local/bin/called")
+    for number, line in enumerate(WORK):
+        sandbox.put_text(line, f"/tmp/work-{number}")
+        sandbox.run("sh", "-c", f"timeout -k 1 60 called sh /tmp/work-{number} 9>/tmp/calls-{number} >/dev/null 2>&1 </dev/null", timeout=180)
+    return {int(number) for number in sandbox.sh("cat /tmp/calls-*").text.split()}
+
+
+def test_every_call_that_is_allowed_is_needed(made):
+    rules, functions = allowed_rules(), all_imported()
+    by_name = {name for name, number in rules.items() if number in made}
+    assert len(by_name) > 100, "the watcher watches"
+    wrong = unneeded(rules, by_name, functions)
+    print(f"{len(rules)} calls allowed: {len(by_name)} seen in a sandbox, {len(unneeded(rules, by_name, set())) - len(wrong)} more imported by programs")
+    assert not wrong, f"nobody needs {wrong}: take their lines out of {RULES.name}, or say here who does"
+
+
+def test_a_call_that_nobody_needs_is_seen():
+    """The control: lines that no filter should have."""
+    nobodys = {"lookup_dcookie", "nfsservctl", "vserver"}
+    assert set(unneeded([*allowed_rules(), *nobodys], set(allowed_rules()), all_imported())) >= nobodys
+
+
+def test_the_reasons_are_of_lines_that_are_there():
+    named = {name for name, *_ in RULE.findall(RULES.read_text())}
+    assert set(WITHOUT_A_WITNESS) <= named and set(FUNCTIONS) <= named
+
+
+def test_the_work_is_done_here():
+    """A host without these programs would call too little needed."""
+    missing = [one for one in ("git", "python3", "perl", "tar", "apt-get", "ps") if not shutil.which(one)]
+    assert not missing, f"install {missing}: what they call is part of what is needed"
