@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "keeper/file_wall.h"
 #include "keeper/seccomp_filter.h"
 
 namespace cay::keeper {
@@ -37,6 +38,9 @@ constexpr std::uint64_t kKept =
                            // namespace holds only loopback, and packet sockets are refused by the filter
     | bit(CAP_SYS_CHROOT)  // sshd, postfix, debootstrap
     | bit(CAP_AUDIT_WRITE);  // sudo and login ask for it; the audit socket itself is refused
+
+// And a file helper of root's: its way with files alone.
+constexpr std::uint64_t kFileWork = bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_FSETID);
 
 struct Limit {
   int resource;
@@ -100,9 +104,9 @@ bool reset_signals() {
   return syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, sizeof none) == 0;
 }
 
-bool drop_bounding_set() {
+bool drop_bounding_set(std::uint64_t kept) {
   for (int cap = 0; cap < 64; ++cap) {
-    if ((kKept & bit(cap)) != 0) continue;
+    if ((kept & bit(cap)) != 0) continue;
     if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) continue;
     if (errno == EINVAL) return true;  // past the kernel's last
     return false;
@@ -137,16 +141,19 @@ const char* confine(const Confinement& to) {
   if (!reset_limits()) return "set limits";
   if (!reset_scheduling(to.scheduling)) return "reset priority";
   if (!reset_signals()) return "reset signals";
-  if (!drop_bounding_set()) return "drop capabilities";  // needs SETPCAP: before the ids change
+  const std::uint64_t kept = to.file_helper ? kFileWork : kKept;
+  const bool no_new_privs = to.no_new_privs || to.file_helper;
+  if (!drop_bounding_set(kept)) return "drop capabilities";  // needs SETPCAP: before the ids change
   // Raw calls from here: the C library's wrappers change all threads by signals and take locks.
   auto group_count = static_cast<std::size_t>(to.group_count);
   if (syscall(SYS_setgroups, group_count, to.groups) != 0) return "set groups";
   if (syscall(SYS_setresgid, to.gid, to.gid, to.gid) != 0) return "set gid";
-  if (to.no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "set no_new_privs";
+  if (no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "set no_new_privs";
   if (load_guest_filter() != 0) return "load seccomp";  // without no_new_privs it needs SYS_ADMIN: before setuid
   if (syscall(SYS_setresuid, to.uid, to.uid, to.uid) != 0) return "set uid";
   // Explicitly: the kernel clears the sets on a change away from uid 0, and the keeper's uid is not 0.
-  if (!set_capabilities(to.uid == 0 ? kKept : 0)) return "set capabilities";
+  if (!set_capabilities(to.uid == 0 ? kept : 0)) return "set capabilities";
+  if (to.file_helper && build_file_wall() != 0) return "load Landlock";
   return nullptr;
 }
 

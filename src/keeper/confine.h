@@ -18,7 +18,10 @@ struct Confinement {
   gid_t gid = 0;
   const gid_t* groups = nullptr;
   int group_count = 0;
-  bool no_new_privs = false;  // file helpers and profile strict
+  bool no_new_privs = false;  // profile strict
+  // It does file work and runs nothing of the guest's: no_new_privs, the capabilities of file work alone, and the wall of
+  // file_wall.h.
+  bool file_helper = false;
   Scheduling scheduling = {};
 };
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <linux/landlock.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -20,6 +21,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -240,6 +242,24 @@ TEST_F(ConfineTest, RootKeepsAShortListAndNothingElse) {
   EXPECT_NE(status.find("Uid:\t0\t0\t0\t0"), status.npos) << status;
   EXPECT_NE(status.find("NoNewPrivs:\t0"), status.npos);
   EXPECT_NE(status.find("Seccomp:\t2"), status.npos);
+}
+
+TEST_F(ConfineTest, AFileHelperOfRootsHasTheCapabilitiesOfFileWorkAlone) {
+  const std::string status = inside({.uid = 0, .gid = 0, .file_helper = true}, copy_status);
+  for (const char* set : {"CapPrm:\t", "CapEff:\t", "CapBnd:\t"})
+    EXPECT_NE(status.find(set + std::string("000000000000001b")), status.npos) << status;  // CHOWN, DAC_OVERRIDE, FOWNER, FSETID
+  EXPECT_NE(status.find("NoNewPrivs:\t1"), status.npos) << status;
+  EXPECT_NE(status.find("Seccomp:\t2"), status.npos) << status;
+}
+
+TEST_F(ConfineTest, AFileHelperRunsNothing) {
+  if (syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1) GTEST_SKIP() << "this kernel has no Landlock";
+  const auto run = [](int out) {
+    execl("/bin/true", "true", nullptr);
+    dprintf(out, "%s", strerrorname_np(errno));
+  };
+  EXPECT_EQ(inside({.uid = 0, .gid = 0, .file_helper = true}, run), "EACCES");
+  EXPECT_EQ(inside({.uid = 0, .gid = 0}, run), "");  // positive control: a command does
 }
 
 TEST_F(ConfineTest, OrdinaryUsersHaveNone) {
