@@ -36,20 +36,27 @@ function(cay_module name)
   endif()
 endfunction()
 
-# cay_fuzz(NAME SRCS … DEPS …): a libFuzzer target, fuzz_NAME, built only by the fuzz preset into
-# fuzzers/ there. tests/fuzz/run runs every one of them, with the seeds of tests/fuzz/corpus/NAME.
+# cay_fuzz(NAME SRCS … DEPS … DECODES … [LENGTH n] [RUNS n]): a libFuzzer target, fuzz_NAME, built only by the fuzz presets into
+# fuzzers/ there. The first of SRCS is the target itself, the others what it needs of its room. DECODES are the files whose lines
+# it is to reach (under src/, or the end of an include path); LENGTH the most bytes of an input; RUNS how many executions make
+# the long form, where 10,000,000 take too long. tests/fuzz/run runs them; the unit tests replay what it found (tests/fuzz).
 if(CAY_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
   add_custom_target(fuzzers)
 endif()
 function(cay_fuzz name)
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LENGTH;RUNS" "SRCS;DEPS;DECODES" ${ARGN})
+  list(GET ARG_SRCS 0 target)
+  set_property(GLOBAL APPEND PROPERTY CAY_FUZZ_NAMES ${name})
+  set_property(GLOBAL PROPERTY CAY_FUZZ_OF_${name} ${CMAKE_CURRENT_SOURCE_DIR}/${target})
   if(CAY_FUZZ)
     add_executable(fuzz_${name} ${ARG_SRCS})
     cay_target_options(fuzz_${name})
+    target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(fuzz_${name} PRIVATE ${ARG_DEPS})
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzzers)
     add_dependencies(fuzzers fuzz_${name})
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/fuzzers/${name}.about CONTENT "length ${ARG_LENGTH}\nruns ${ARG_RUNS}\ndecodes ${ARG_DECODES}\n")
   endif()
 endfunction()

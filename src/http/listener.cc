@@ -21,9 +21,8 @@
 #include "base/hang_up.h"
 #include "http/live_exchange.h"
 #include "http/raw_stream.h"
+#include "http/request_head.h"
 #include "http/server_tls.h"
-#include "http/target.h"
-#include "http/text.h"
 
 namespace cay::http {
 namespace {
@@ -33,80 +32,6 @@ using namespace asio::experimental::awaitable_operators;  // NOLINT(google-build
 
 constexpr int kGoingAway = 1001;
 constexpr std::size_t kMaxBuffer = 128 * 1024;
-
-constexpr int kMaxFields = 128;
-
-// Empty is for HTTP/1.0.
-bool is_host(std::string_view text) {
-  return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == std::string_view::npos;
-}
-
-struct BadRequest {
-  int status;
-  Error error;
-};
-
-BadRequest bad(int status, const char* reason, std::string message) {
-  return {status, Error{Code::kInvalidArgument, reason, std::move(message), 0}};
-}
-
-// The head as facades see it. An error: what to answer.
-std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer_body>& request, std::string peer, bool secured) {
-  RequestHead head;
-  if (secured) head.scheme = "https";
-  head.method = std::string(request.method_string());
-  head.target = std::string(request.target());
-  head.peer = std::move(peer);
-  int hosts = 0, lengths = 0, codings = 0, fields = 0;
-  for (const auto& field : request) {
-    if (++fields > kMaxFields) return bad(431, "head_too_large", "the request has more than 128 headers");
-    // A repeated or folded framing field is how requests are smuggled past a proxy.
-    const std::string_view name(field.name_string().data(), field.name_string().size());
-    const std::string_view value(field.value().data(), field.value().size());
-    if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) {
-      return bad(400, "bad_header", "a header has a line break in its value");
-    }
-    hosts += equals_ignoring_case(name, "Host") ? 1 : 0;
-    lengths += equals_ignoring_case(name, "Content-Length") ? 1 : 0;
-    codings += equals_ignoring_case(name, "Transfer-Encoding") ? 1 : 0;
-    head.headers.add(std::string(name), std::string(value));
-  }
-  head.host = std::string(head.headers.get("Host").value_or(""));
-  if (hosts > 1 || (hosts == 0 && request.version() >= 11) || !is_host(head.host)) {
-    return bad(400, "bad_host", "the request needs one Host header, with a host in it");
-  }
-  // Two parsers that disagree about a body's length are how requests are smuggled.
-  const auto coding = head.headers.get("Transfer-Encoding");
-  const bool repeated = lengths > 1 || codings > 1 || (lengths > 0 && codings > 0);
-  if (repeated || (lengths > 0 && head.headers.get("Content-Length")->find(',') != std::string_view::npos)) {
-    return bad(400, "bad_framing", "the request tells its body's length in two ways");
-  }
-  if (coding && request.version() < 11) return bad(400, "bad_framing", "HTTP/1.0 has no transfer codings");
-  if (coding && !equals_ignoring_case(*coding, "chunked")) return bad(501, "bad_framing", "chunked is the only transfer coding taken");
-  const auto expect = head.headers.get("Expect");
-  if (expect && !equals_ignoring_case(*expect, "100-continue")) return bad(417, "bad_expectation", "only 100-continue may be expected");
-  const auto parts = split_target(head.target);
-  if (!parts) return bad(400, "bad_target", "the request's target is not a path");
-  // The host of an absolute-form target is the one that counts (RFC 9112, section 3.2.2): it is checked as Host is.
-  if (!parts->authority.empty()) head.host = std::string(parts->authority);
-  if (!is_host(head.host)) return bad(400, "bad_target", "the request's target has no proper host in it");
-  auto segments = split_path(parts->path);
-  if (!segments) return bad(400, "bad_target", "the request's path has a malformed escape or a NUL");
-  head.segments = *std::move(segments);
-  auto query = Query::parse(parts->query);
-  if (!query) return bad(400, "bad_query", "the request's query has a malformed escape or a NUL");
-  head.query = *std::move(query);
-  if (!parts->authority.empty()) {
-    head.target = std::string(parts->path) + (parts->query.empty() ? "" : "?") + std::string(parts->query);
-  }
-  // RFC 6455, section 4.1: a GET; and what follows its head is the new protocol's, not a body's.
-  const bool bare = head.method == "GET" && request.version() >= 11 && !coding && head.headers.get("Content-Length").value_or("0") == "0";
-  const bool upgrade = bare && list_has(head.headers.get("Connection").value_or(""), "upgrade");
-  const auto wanted = head.headers.get("Upgrade").value_or("");
-  head.wants_websocket = upgrade && equals_ignoring_case(wanted, "websocket");
-  head.wants_tunnel = upgrade && equals_ignoring_case(wanted, "cay-tunnel");
-  return head;
-}
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 // LiveExchange: one request on one connection, and its answer.
 #pragma once
-#include <boost/beast/http/buffer_body.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,10 +7,9 @@
 #include "async/kernel_pipe.h"
 #include "http/socket.h"
 #include "http/listener.h"
+#include "http/request_head.h"
 
 namespace cay::http {
-
-using RequestParser = beast::http::request_parser<beast::http::buffer_body>;
 
 class LiveExchange final : public Exchange, public std::enable_shared_from_this<LiveExchange> {
  public:

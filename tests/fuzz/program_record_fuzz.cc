@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
+#include "wire/checked_frame.h"
 #include "wire/program_record.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -16,5 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const auto read = cay::wire::read_programs(bytes, 100);
   if (read.good > size || read.records.size() > 100) std::abort();
+  // Sums are not for a fuzzer to find: the same bytes with a sum of their own.
+  std::string framed;
+  cay::wire::append_checked(framed, bytes);
+  if (program) cay::wire::append_program(framed, *program);
+  const auto whole = cay::wire::read_programs(framed, 100);
+  if (whole.good > framed.size() || (whole.damaged && whole.good == framed.size())) std::abort();
+  if (program && whole.good > 0 && (whole.good != framed.size() || whole.records.size() != 2)) std::abort();
   return 0;
 }

@@ -1,13 +1,7 @@
-#!/usr/bin/env python3
-"""Writes the first inputs of every fuzz target: seeds.py DIRECTORY makes DIRECTORY/TARGET/NUMBER.
-
-What once broke a target is kept beside it, in tests/fuzz/corpus/TARGET, and runs with these.
-"""
+"""The first inputs of every fuzz target."""
 import io
 import json
-import pathlib
 import struct
-import sys
 import tarfile
 
 ID = "0b4c1c2e-5f7a-4d53-9d0e-6a1f2b3c4d5e"
@@ -27,18 +21,88 @@ def wire_messages():
     yield bytes([0, 1, 1]) + number + b"bytes of a DATA frame"
 
 
-def gate_bytes():
-    """What a sandbox sends first: DNS questions, a ClientHello, request heads."""
+def dns():
     name = b"\3www\7example\3com\0"
     yield struct.pack(">HHHHHH", 1, 0x100, 1, 0, 0, 0) + name + struct.pack(">HH", 1, 1)
     yield struct.pack(">HHHHHH", 2, 0x100, 1, 0, 0, 1) + name + struct.pack(">HH", 28, 1) + b"\0" + struct.pack(">HHIH", 41, 4096, 0, 0)
+    yield struct.pack(">HHHHHH", 3, 0, 1, 0, 0, 0) + b"\x3f" + b"a" * 63 + b"\5A.\"\n\xff\0" + struct.pack(">HH", 1, 1)
+
+
+def client_hello():
     entry = b"\0" + struct.pack(">H", 11) + b"example.com"
     extension = struct.pack(">HHH", 0, len(entry) + 2, len(entry)) + entry
-    body = b"\3\3" + b"r" * 32 + b"\0" + struct.pack(">H", 2) + b"\x13\1\1\0" + struct.pack(">H", len(extension)) + extension
-    hello = b"\1\0" + struct.pack(">H", len(body)) + body
-    yield b"\x16\3\1" + struct.pack(">H", len(hello)) + hello
-    yield b"\x16\3\1" + struct.pack(">H", 9) + hello[:9] + b"\x16\3\3" + struct.pack(">H", len(hello) - 9) + hello[9:]
+    other = struct.pack(">HH", 16, 5) + b"\0\3\2h2"
+    for extensions in (extension, other + extension, extension + other, extension + extension, other, b""):
+        body = b"\3\3" + b"r" * 32 + b"\0" + struct.pack(">H", 2) + b"\x13\1\1\0" + struct.pack(">H", len(extensions)) + extensions
+        hello = b"\1\0" + struct.pack(">H", len(body)) + body
+        yield b"\x16\3\1" + struct.pack(">H", len(hello)) + hello
+        yield b"\x16\3\1" + struct.pack(">H", 9) + hello[:9] + b"\x16\3\3" + struct.pack(">H", len(hello) - 9) + hello[9:]
+
+
+def first_request():
     yield b"GET /a HTTP/1.1\r\nAccept: */*\r\nHost: example.com:80\r\n\r\nmore"
+    yield b"POST / HTTP/1.0\r\nhost: Example.com.\r\nContent-Length: 1\r\n\r\nx"
+    yield b"OPTIONS * HTTP/1.1\r\nHost:\t example.com \r\nHost: other\r\n\r\n"
+    yield b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n"
+    yield b"GET http://other/ HTTP/1.1\r\nHost: example.com\r\n folded\r\nX\r\n\r\n"
+
+
+def http_request():
+    """The first byte: how the bytes are cut."""
+    for request in (b"GET /v1/a%2Fb?x=1&y=%20 HTTP/1.1\r\nHost: localhost:8080\r\nAuthorization: Bearer x\r\n\r\n",
+                    b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+                    b"PUT /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n5;e=\"q\"\r\nhello\r\n0\r\nT: v\r\n\r\n",
+                    b"GET http://b:1?q HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n\x81\0",
+                    b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+                    b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+                    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\nProxy-Connection: close\r\n X: folded\r\n\r\n"):
+        yield b"\0" + request
+        yield b"\x3f" + request
+
+
+def http_answer():
+    """The first byte: the request's kind (1 HEAD, 2 WebSocket), and how the bytes are cut."""
+    for first, answer in ((0, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: y\r\n\r\nhello"),
+                          (0x10, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nT: v\r\n\r\n"),
+                          (4, b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.0 404 No\r\n\r\nuntil the end"),
+                          (1, b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nConnection: close\r\n\r\n"),
+                          (2, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\2hi"),
+                          (0, b"HTTP/1.1 204 No Content\r\n\r\n"), (0, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"),
+                          (0, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"),
+                          (0xfc, b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort")):
+        yield bytes([first]) + answer
+
+
+def ws_frame(opcode, payload, final=True, mask=b"\1\2\3\4"):
+    size = len(payload)
+    length = bytes([0x80 | size]) if size < 126 else b"\xfe" + struct.pack(">H", size)
+    return bytes([opcode | (0x80 if final else 0)]) + length + mask + bytes(one ^ mask[at % 4] for at, one in enumerate(payload))
+
+
+def websocket():
+    none = b"\0\0\0\0"
+    yield ws_frame(1, "naïve €".encode()) + ws_frame(2, bytes(range(200))) + ws_frame(8, struct.pack(">H", 1000) + b"bye")
+    yield ws_frame(1, b"a\xe2", False, none) + ws_frame(9, b"ping", mask=none) + ws_frame(0, b"\x82\xac", mask=none) + ws_frame(10, b"", mask=none)
+    yield ws_frame(1, b"\xff", mask=none) + ws_frame(8, b"", mask=none)
+    yield ws_frame(2, b"x" * 300, mask=none) + ws_frame(8, b"\1", mask=none)
+    yield b"\x82\xff" + struct.pack(">Q", 1 << 40) + none
+    yield b"\x81\5hello" + ws_frame(0x43, b"", mask=none)
+
+
+def socket_frames():
+    """The first byte: where the bytes are cut."""
+    plain = b"\x81\5hello" + b"\x82\x7e\0\xc8" + b"x" * 200 + b"\x88\2\3\xe8"
+    yield from (bytes([cut]) + plain for cut in (0, 9, 100, 250))
+    yield b"\x20" + ws_frame(1, b"masked") + b"\x82\x7f" + struct.pack(">Q", 1 << 33) + b"begins"
+
+
+def service_head():
+    sandbox = "0b4c1c2e-5f7a-4d53-9d0e-6a1f2b3c4d5e"
+    for host in (f"{sandbox}--8080.box.example", f"{sandbox}--dl.box.example:8443", "box.example", "s.example", ""):
+        yield (f"{host}\nConnection: close, X-Own\nX-Own: 1\nCookie: a=b; cay_service=t; __Host-cay_service = u\nX-Api-Key: key\n"
+               f"Authorization: Bearer key\nX-Forwarded-For: 1.2.3.4\nOrigin: https://{host}\nSec-Fetch-Site: cross-site\n").encode()
+        yield (f"{host}\nSet-Cookie: a=b; Domain=example; Path=/\nSet-Cookie: cay_service=x\nLocation: /a\nAlt-Svc: h3\nX-Accel-Redirect: /\n"
+               "Access-Control-Allow-Origin: *\nTransfer-Encoding: chunked\nSec-Fetch-Site: none\nSec-Fetch-Mode: navigate\nSec-Fetch-Dest: document\n").encode()
 
 
 def frame(kind, channel, payload):
@@ -72,20 +136,25 @@ def spool_layout():
         yield struct.pack("<8I", *words)
 
 
-def guest_text():
+def guest_user():
     users = "root:x:0:0::/root:/bin/sh\nuser:x:1000:1000:,,,:/home/user:/bin/bash\ngroup:x:27:user,root\n"
-    for first in ("user", "**/*.py", "src/[a-z]?/**", "1000", "{a,b}*", "no such"):
-        yield f"{first}\n{users}".encode()
+    for asked in ("user", "1000", "root", "", "user:group", "1:27", "0", "no such", "user:no such"):
+        yield f"{asked}\n{users}".encode()
+
+
+def guest_names():
+    for pattern in ("**/*.py", "src/[a-z]?/**", "a/b[!x-z]/*", "{a,b}*", "**", "[]a]*", ".*"):
+        yield f"{pattern}\nsome name".encode()
     yield b"*\n" + "naïve \u2028 ends in half".encode() + b"\xe2\x82"
 
 
-def http():
+def http_target():
     for target in ("/api/v1/sandboxes/%2e%2e/x?limit=5&name=a%20b&flag", "/%c0%af", "http://host:80/a//b/./c?x=1#y", "*",
                    "/a%00b", "/files?path=%2Ftmp%2Fa+b&start=0&end=", "/boxes?labels%5Ba%5D=b&labels%5Bc%5D=d"):
         yield target.encode()
 
 
-def codec():
+def json_():
     create = {"name": "box", "snapshot": "default", "labels": {"a": "b"}, "memory_bytes": 1 << 28, "disk_bytes": 1 << 30,
               "cpu_millicores": 500, "pids": 64, "idle_ttl_s": 60, "env": {"A": "1"}, "wait_for_ready": True, "timeout_s": 5}
     command = {"id": ID, "command": "exit 7", "argv": ["sh", "-c", "true"], "env": {"A": "1"}, "cwd": "/", "user": "user",
@@ -95,33 +164,78 @@ def codec():
     error = {"error": {"code": "not_found", "reason": "no_such_sandbox", "message": "none", "remedy": "create it"}}
     file = {"path": "/a", "size": 3, "mode": "0644", "type": "file", "mtime": "2026-01-02T03:04:05Z"}
     yield from (json.dumps(value).encode() for value in (create, command, end, error, file, [1, None, -2.5e300, "\ud83d\ude00"]))
-    yield from (b"2026-01-02T03:04:05.678901Z", b"aGVsbG8=", b'{"a":"\\ud800"}', b"\xf0\x9f\x98\x80\xff")
+    yield b'{"a":"\\ud800"}'
+    yield json.dumps({"memory_bytes": "1", "labels": {"a": 1}, "pids": 0, "argv": "x", "unknown": {}, "timeout_s": "soon"}).encode()
 
 
-def body():
-    """The first byte chooses: odd for tar, even for multipart; the rest of it, how the bytes are cut."""
+def text():
+    yield from (b"2026-01-02T03:04:05.678901Z", b"2026-02-29T23:59:60+01:30", b"aGVsbG8=", b"AA==", b"a", b"\xf0\x9f\x98\x80\xff",
+                "naïve € \U0001f600".encode(), b"\xed\xa0\x80\xc0\x80\xf4\x90\x80\x80")
+
+
+def archives():
     for form in (tarfile.USTAR_FORMAT, tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
         out = io.BytesIO()
-        with tarfile.open(fileobj=out, mode="w", format=form) as tar:
+        with tarfile.open(fileobj=out, mode="w", format=form) as archive:
             for name, kind, data in (("d", tarfile.DIRTYPE, b""), ("d/f", tarfile.REGTYPE, b"text"), ("l", tarfile.SYMTYPE, b""),
-                                     ("d/" + "n" * (120 if form != tarfile.USTAR_FORMAT else 80), tarfile.REGTYPE, b"x" * 700), ("../up", tarfile.REGTYPE, b"no")):
+                                     ("d/" + "n" * (120 if form != tarfile.USTAR_FORMAT else 80), tarfile.REGTYPE, b"x" * 700)):
                 info = tarfile.TarInfo(name)
                 info.type, info.size, info.linkname = kind, len(data), "d/f" if kind == tarfile.SYMTYPE else ""
-                tar.addfile(info, io.BytesIO(data))
-        yield from (bytes([first]) + out.getvalue() for first in (1, 0x41, 0xFF))
+                archive.addfile(info, io.BytesIO(data))
+        yield out.getvalue()
+    for name, kind, link in (("../up", tarfile.REGTYPE, ""), ("/etc/x", tarfile.REGTYPE, ""), ("h", tarfile.LNKTYPE, "d/f"), ("c", tarfile.CHRTYPE, ""),
+                             ("out", tarfile.SYMTYPE, "/etc"), ("p", tarfile.FIFOTYPE, "")):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as archive:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname, info.mode = kind, link, 0o4755
+            archive.addfile(info)
+        yield out.getvalue()[:1536]
+
+
+def tar():
+    """The first byte: how the bytes are cut."""
+    yield from (bytes([first]) + one for one in archives() for first in (0, 0x40, 0xFF))
+
+
+def unpack():
+    yield from (b"\xff" + one for one in archives())
+
+
+def multipart():
+    """The first byte: how the bytes are cut."""
     part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: text/plain\r\n\r\nhello\r\n--b--\r\n'
-    yield from (bytes([first]) + part for first in (0, 2, 0xFE))
-    yield b"\0multipart/form-data; boundary=\"b\""
-    yield b"\0bytes=5-10"
+    yield from (bytes([first]) + part for first in (0, 3, 0xFE))
+    for text_ in (b'multipart/form-data; boundary="b"', b"multipart/form-data; charset=x; boundary=b", b"bytes=5-10", b"bytes=-5", b"bytes=5-",
+                  b'W/"tag", "other"', b"*", b"Thu, 01 Jan 1970 00:00:00 GMT"):
+        yield b"\1" + text_
+        yield b"\2" + text_
 
 
-def main():
-    for make in (wire_messages, wire_frames, gate_bytes, yamux, spool_layout, guest_text, http, codec, body):
-        place = pathlib.Path(sys.argv[1]) / make.__name__
-        place.mkdir(parents=True, exist_ok=True)
-        for number, data in enumerate(make()):
-            (place / f"{number:03}").write_bytes(data)
+def spool_record():
+    head = b"cayrec\0\2"
+    members = b"".join(tlv(tag, ID.encode()) for tag in (1, 2, 3, 8, 9, 14, 15)) + b"".join(tlv(tag, struct.pack("<Q", 1)) for tag in (4, 7, 11, 12, 13, 19))
+    yield members
+    yield head + checked(members) + checked(tlv(11, struct.pack("<Q", 2)))
+    yield head + checked(members)[:-1]
+    yield checked(members)
 
 
-if __name__ == "__main__":
-    main()
+def checked(payload):
+    total = 0xcbf29ce484222325
+    for one in payload:
+        total = (total ^ one) * 0x100000001b3 % (1 << 64)
+    return struct.pack("<IQ", len(payload), total) + payload
+
+
+def program_record():
+    text_ = b"/bin/sh\0sh\0-c\0true\0"
+    for kind, status in ((1, 0), (2, 0), (3, 0x700), (3, 9)):
+        yield struct.pack("<4I3QIiII", kind, 9, 7, 1, 4_000_000_000, 5_000_000_000, 0, 0, status, 8, len(text_)) + text_
+    yield checked(tlv(1, struct.pack("<Q", 2)) + tlv(7, b"/bin/sh") + tlv(8, b"sh"))
+
+
+# What every target begins with; what once broke one, and what was kept of what it found, lies beside it in corpus/.
+ALL = {make.__name__.rstrip("_"): make for make in (
+    dns, client_hello, first_request, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
+    json_, text, wire_frames, wire_messages, spool_layout, spool_record, program_record, guest_user, guest_names)}

@@ -1,5 +1,5 @@
 // TarHandover: what lies between the loop, which suspends, and the thread of a tar parser, which
-// blocks. One chunk goes in at a time; few events wait to come out.
+// blocks. One chunk goes in at a time; few events wait to come out. The parser ends soon after it is closed.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -8,12 +8,13 @@
 #include <mutex>
 #include <optional>
 
+#include "api/common/tar_parser.h"
 #include "async/event.h"
 #include "core/ports/runtime.h"
 
 namespace cay::api {
 
-class TarHandover {
+class TarHandover final : public ParserSide {
  public:
   // What the loop has to do next.
   enum class Turn : std::uint8_t {
@@ -34,8 +35,8 @@ class TarHandover {
   void close();                    // pull and push fail from now on
 
   // The parser's side; these wait.
-  std::optional<Bytes> pull();     // nullopt: closed
-  bool push(core::TreeEvent event);  // false: closed
+  std::optional<Bytes> pull() override;       // nullopt: closed
+  bool push(core::TreeEvent event) override;  // false: closed
   void finish(Result<void> result);
 
  private:

@@ -40,7 +40,7 @@ class PlainLocale {
 
 class Parser {
  public:
-  Parser(TarHandover& handover, TarLimits limits) : handover_(handover), limits_(limits), tar_(archive_read_new()) {}
+  Parser(ParserSide& side, TarLimits limits) : side_(side), limits_(limits), tar_(archive_read_new()) {}
 
   Result<void> run() {
     archive* tar = tar_.get();
@@ -60,7 +60,7 @@ class Parser {
       CAY_TRY(FileInfo info, info_of(entry));
       const bool is_file = info.kind == FileKind::kFile;
       const std::uint64_t size = info.size;
-      if (!handover_.push(core::TreeEntry{std::move(info)})) return closed();
+      if (!side_.push(core::TreeEntry{std::move(info)})) return closed();
       if (is_file) {
         CAY_CHECK(contents(size));
       } else if (archive_read_data_skip(tar) != ARCHIVE_OK) {
@@ -81,7 +81,7 @@ class Parser {
     }
     std::optional<Bytes> input;
     if (!parser.failure_ && !parser.input_ended_) {
-      input = parser.handover_.pull();
+      input = parser.side_.pull();
       if (!input) parser.failure_ = closed();
     }
     if (parser.failure_) {
@@ -185,7 +185,7 @@ class Parser {
       const char* bytes = static_cast<const char*>(block);
       while (left > 0) {
         const std::size_t take = std::min(left, kChunk);
-        if (!handover_.push(Bytes(bytes, take))) return closed();
+        if (!side_.push(Bytes(bytes, take))) return closed();
         bytes += take;
         left -= take;
         sent += take;
@@ -195,7 +195,7 @@ class Parser {
     return {};
   }
 
-  TarHandover& handover_;
+  ParserSide& side_;
   TarLimits limits_;
   std::unique_ptr<archive, ArchiveFree> tar_;
   Bytes input_;
@@ -211,9 +211,9 @@ class Parser {
 
 }  // namespace
 
-Result<void> parse_tar(TarHandover& handover, TarLimits limits) {
+Result<void> parse_tar(ParserSide& side, TarLimits limits) {
   const PlainLocale locale;
-  Parser parser(handover, limits);
+  Parser parser(side, limits);
   return parser.run();
 }
 

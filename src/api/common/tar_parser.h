@@ -1,12 +1,21 @@
-// parse_tar: libarchive's tar reader between the two sides of a TarHandover. It blocks: it runs on a
-// thread of its own, and ends soon after the handover is closed.
+// parse_tar: libarchive's tar reader between a source of bytes and a taker of what they say. It blocks as its
+// side does.
 #pragma once
+#include <optional>
+
 #include "api/common/tar.h"
-#include "api/common/tar_handover.h"
 
 namespace cay::api {
 
+// Where the parser has its bytes from, and to whom it tells what is in them.
+class ParserSide {
+ public:
+  virtual ~ParserSide() = default;
+  virtual std::optional<Bytes> pull() = 0;       // empty: the end; nullopt: nobody reads any more
+  virtual bool push(core::TreeEvent event) = 0;  // false: likewise
+};
+
 // Up to the end mark; what follows it is left in the source.
-Result<void> parse_tar(TarHandover& handover, TarLimits limits);
+Result<void> parse_tar(ParserSide& side, TarLimits limits);
 
 }  // namespace cay::api

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""What containment costs, in one run: bytes and connections through the gate, and the filter of system calls on a build.
+
+    bench/walls.py docs/measured/walls [--rounds N] [--mib N]      root; starts a daemon of its own; writes walls.txt and walls.json there
+
+The gate: the same client inside a sandbox and outside of it, asking one server of this process on 198.18.7.1, in turns. Bytes for each
+core are those that the gate moved for each second of CPU that it took, the kernel's work on its behalf included; so another load
+changes them little. The filter: a build (compile, archive, link, and a shell that starts programs) in processes that are as a
+command in a sandbox is, but for the filter in every other one (tests/escape/stand_in.c, which reads that very filter from the
+kernel), in turns; what is compared is the CPU time of both. It runs in a network and mount namespace of its own.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import resource
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/escape")]
+
+import places  # noqa: E402
+from harness import new_daemon  # noqa: E402
+from measured import commit, head, machine  # noqa: E402
+
+ADDRESS = "198.18.7.1"
+# Name, the figure, how, and what is aimed at. Of the first two one is enough.
+AIMS = [("gate", "gbit_per_core", "at least", 5.0), ("gate", "share", "at least", 0.5),
+        ("gate", "added_p50_ms", "at most", 0.2), ("filter", "overhead", "at most", 0.05)]
+CLIENT = r"""
+import json, socket, sys, time
+address, bulk, echo, size, count = sys.argv[1], *map(int, sys.argv[2:])
+times = []
+for _ in range(count):
+    begun = time.perf_counter(); s = socket.create_connection((address, echo)); s.sendall(b"x"); s.recv(1)
+    times.append(time.perf_counter() - begun); s.close()
+seconds = 0
+if size:
+    s = socket.create_connection((address, bulk)); s.sendall(b"%d\n" % size); got = 0; buffer = bytearray(1 << 20); begun = time.perf_counter()
+    while got < size:
+        n = s.recv_into(buffer)
+        if not n: sys.exit("short")
+        got += n
+    seconds = time.perf_counter() - begun
+print(json.dumps([times, seconds]))
+"""
+# About two seconds of a compiler, a linker and a shell; all its system calls are its own.
+BUILD = r"""
+set -e
+where=$(mktemp -d /tmp/build-XXXXXX); cd $where
+for i in 1 2 3 4 5 6; do
+  printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/socket.h>\nint f%d(int a){char b[64];snprintf(b,64,"%%d",a);return (int)strlen(b);}\n' $i >f$i.c
+  gcc -O1 -c f$i.c -o f$i.o
+done
+ar rcs libf.a f*.o
+printf 'int f1(int);int main(void){return f1(7)==1?0:1;}\n' >main.c
+gcc main.c -L. -lf -o main && ./main
+for i in $(seq 150); do cat f1.c >/dev/null; done
+find /usr/include -name '*.h' | xargs grep -l socket >/dev/null || true
+tar cf - /usr/include/linux 2>/dev/null | tar tf - >/dev/null
+cd /; rm -rf $where
+"""
+
+
+class Servers:
+    def __init__(self):
+        self.bulk, self.echo = self.serve(self.send), self.serve(self.answer)
+
+    @staticmethod
+    def serve(handle):
+        server = socket.create_server((ADDRESS, 0), backlog=512)
+
+        def loop():
+            while True:
+                peer, _ = server.accept()
+                threading.Thread(target=handle, args=(peer,), daemon=True).start()
+        threading.Thread(target=loop, daemon=True).start()
+        return server.getsockname()[1]
+
+    @staticmethod
+    def send(peer):
+        chunk, left = bytes(1 << 20), int(peer.makefile().readline())
+        while left > 0:
+            left -= peer.send(chunk[:left])
+
+    @staticmethod
+    def answer(peer):
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while got := peer.recv(4096):
+            peer.sendall(got)
+
+
+def cpu_of(pids):
+    """Seconds of CPU that these processes took so far."""
+    ticks = 0
+    for pid in pids:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def gates_of(daemon):
+    """The processes of the gate that serves this data directory."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"gate" in words[1:2] and str(daemon.data).encode() in path.read_bytes():
+            found.append(int(path.parent.name))
+    return found
+
+
+def gate_figures(host, rounds, size):
+    servers, box = Servers(), places.Sandbox(host, "bench-gate", policy="open")
+    plain, through, shares, cpu, moved = [], [], [], 0.0, 0
+    for turn in range(rounds + 1):
+        words = [ADDRESS, str(servers.bulk), str(servers.echo), str(size), "200"]
+        direct = json.loads(subprocess.run([sys.executable, "-c", CLIENT, *words], check=True, capture_output=True).stdout)
+        pids = gates_of(host.daemon)
+        if not pids:
+            sys.exit("bench: no gate of this daemon's is found")
+        box.command(["true"])
+        only_bytes = [*words[:4], "0"]
+        before = cpu_of(pids)
+        alone = box.command(["python3", "-c", CLIENT, *only_bytes])
+        took = cpu_of(pids) - before
+        connecting = box.command(["python3", "-c", CLIENT, *words[:3], "0", "200"])
+        if alone["exit_code"] != 0 or connecting["exit_code"] != 0:
+            sys.exit(f"bench: {alone} {connecting}")
+        if turn == 0:
+            continue
+        cpu, moved = cpu + took, moved + size
+        plain += direct[0]
+        through += json.loads(connecting["stdout"])[0]
+        shares.append(direct[1] / json.loads(alone["stdout"])[1])
+    box.close()
+    return {"bytes": moved, "gate_cpu_s": cpu, "gbit_per_core": moved * 8 / max(cpu, 0.01) / 1e9, "share": statistics.median(shares),
+            "plain_p50_ms": statistics.median(plain) * 1e3, "gate_p50_ms": statistics.median(through) * 1e3,
+            "added_p50_ms": (statistics.median(through) - statistics.median(plain)) * 1e3, "connections": len(through)}
+
+
+def build_once(box, lifted):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([*places.StandIn(box, lifted).words(), "sh", "-c", BUILD], capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        sys.exit(f"bench: the build ended with {done.returncode}: {done.stderr[-500:]!r}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def filter_figures(host, rounds):
+    box = places.Sandbox(host, "bench-filter", limits={"memory_bytes": 1 << 30})
+    took = {(): [], ("filter",): []}
+    for turn in range(rounds + 1):
+        for lifted in random.sample(list(took), 2):
+            seconds = build_once(box, lifted)
+            if turn:
+                took[lifted].append(seconds)
+    # The control: that the filter is there, and that it is gone.
+    seccomp = {lifted: subprocess.run([*places.StandIn(box, lifted).words(), "grep", "^Seccomp:", "/proc/self/status"], capture_output=True, text=True,
+                                      check=True).stdout.split()[1] for lifted in took}
+    if seccomp != {(): "2", ("filter",): "0"}:
+        sys.exit(f"bench: the two are not what they should be: {seccomp}")
+    box.close()
+    ratios = [one / other for one, other in zip(took[()], took[("filter",)])]
+    return {"with_s": statistics.median(took[()]), "without_s": statistics.median(took[("filter",)]),
+            "overhead": statistics.median(took[()]) / statistics.median(took[("filter",)]) - 1, "overhead_paired": statistics.median(ratios) - 1,
+            "rounds": rounds}
+
+
+def judged(found):
+    """A line for each aim."""
+    lines = []
+    for which, what, how, limit in AIMS:
+        value = found[which][what]
+        reached = value <= limit if how == "at most" else value >= limit
+        lines.append(f"aim: {which}, {what} {value:.3f}, {how} {limit}: {'reached' if reached else 'not reached'}")
+    return lines
+
+
+def told(found):
+    gate, call = found["gate"], found["filter"]
+    return [f"gate, {gate['bytes'] >> 20} MiB in one connection at a time: {gate['gbit_per_core']:.2f} Gbit/s for each core of the gate's "
+            f"({gate['gate_cpu_s']:.2f} s of CPU), {gate['share'] * 100:.0f} % of plain loopback",
+            f"connect, one byte and back, {gate['connections']} times: plain p50 {gate['plain_p50_ms']:.3f} ms, through the gate p50 {gate['gate_p50_ms']:.3f} ms",
+            f"a build, {call['rounds']} rounds each: CPU with the filter {call['with_s']:.3f} s, without {call['without_s']:.3f} s: "
+            f"{call['overhead'] * 100:+.1f} % (pair by pair {call['overhead_paired'] * 100:+.1f} %)"]
+
+
+class Host:
+    """What tests/escape/places.py asks of one."""
+
+    def __init__(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-bench-", dir="/var/tmp"))
+        self.directory.chmod(0o755)
+        tempfile.tempdir = str(self.directory)
+        self.stand_in = self.directory / "stand_in"
+        compiler = next(filter(shutil.which, ("clang-19", "clang", "gcc", "cc")))
+        subprocess.run([compiler, "-O1", "-o", self.stand_in, ROOT / "tests/escape/stand_in.c"], check=True)
+        settings = self.directory / "cay.toml"
+        settings.write_text('[network]\nnetworks = ["198.18.7.0/24"]\n')
+        self.daemon = new_daemon("--config", str(settings))
+        self.daemon.start()
+        self.http = self.daemon.http()
+
+    def close(self):
+        self.daemon.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("target", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--mib", type=int, default=1024)
+    arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("bench: needs root: an address on lo, and processes without the filter")
+    if "CAY_BENCH_WALLS" not in os.environ:
+        os.environ["CAY_BENCH_WALLS"] = "1"
+        os.execvp("unshare", ["unshare", "--net", "--mount", "sh", "-c", 'ip link set lo up && ip address add 198.18.7.1/32 dev lo && exec "$@"', "sh",
+                              sys.executable, *sys.argv])
+    before = machine()
+    host = Host()
+    try:
+        found = {"gate": gate_figures(host, arguments.rounds, arguments.mib << 20), "filter": filter_figures(host, arguments.rounds)}
+    finally:
+        host.close()
+    text = head() + before + "\n" + "\n".join([*told(found), *judged(found)]) + f"\nload after: {' '.join(f'{one:.2f}' for one in os.getloadavg())}\n"
+    print(text, end="")
+    arguments.target.with_suffix(".txt").write_text(text)
+    arguments.target.with_suffix(".json").write_text(json.dumps({"commit": commit(), **found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

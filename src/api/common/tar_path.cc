@@ -1,0 +1,29 @@
+#include "api/common/tar.h"
+
+namespace cay::api {
+
+Result<std::string> safe_entry_path(std::string_view name, std::size_t most) {
+  const auto unsafe = [&](const char* why) {
+    constexpr std::size_t kShown = 200;
+    return Error{Code::kInvalidArgument, "unsafe_path",
+                 "the archive's entry '" + std::string(name.substr(0, kShown)) + "' " + why, 0};
+  };
+  if (name.starts_with('/')) return unsafe("has an absolute path");
+  if (name.size() > most) return unsafe("has too long a path");
+  if (name.find('\0') != std::string_view::npos) return unsafe("holds a NUL");
+  std::string out;
+  while (!name.empty()) {
+    const auto slash = name.find('/');
+    const std::string_view part = name.substr(0, slash);
+    if (part == "..") return unsafe("leaves the directory by '..'");
+    if (!part.empty() && part != ".") {
+      if (!out.empty()) out += '/';
+      out += part;
+    }
+    if (slash == std::string_view::npos) break;
+    name.remove_prefix(slash + 1);
+  }
+  return out;
+}
+
+}  // namespace cay::api

@@ -1,0 +1,73 @@
+// An upload's multipart body, its boundary, and ranges. However the body is cut, the same file or a refusal.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "api/common/ranges.h"
+#include "api/langsmith/multipart.h"
+#include "base/assert.h"
+
+namespace {
+
+class Chunks final : public cay::ByteSource {
+ public:
+  Chunks(std::string_view bytes, std::size_t chunk) : bytes_(bytes), chunk_(chunk) {}
+  cay::Task<cay::Bytes> next() override {
+    cay::Bytes out(bytes_.substr(0, chunk_));
+    bytes_.remove_prefix(out.size());
+    co_return out;
+  }
+
+ private:
+  std::string_view bytes_;
+  std::size_t chunk_;
+};
+
+struct File {
+  bool whole = false;
+  std::string bytes;
+};
+
+boost::asio::awaitable<void> read(std::string_view body, std::size_t chunk, File& out) {
+  auto file = cay::api::langsmith::multipart_file("b", std::make_unique<Chunks>(body, chunk));
+  for (;;) {
+    auto bytes = co_await file->next();
+    if (!bytes) co_return;
+    if (bytes->empty()) break;
+    out.bytes += *bytes;
+  }
+  out.whole = true;
+}
+
+File file_of(std::string_view body, std::size_t chunk) {
+  static boost::asio::io_context loop(1);
+  File out;
+  loop.restart();
+  boost::asio::co_spawn(loop, read(body, chunk, out), [](const std::exception_ptr& failure) { CAY_ASSERT(failure == nullptr); });
+  loop.run();
+  return out;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view in(reinterpret_cast<const char*>(data) + 1, size - 1);
+  constexpr std::uint64_t kSize = 1000;
+  const auto range = cay::api::range_of(in, kSize);
+  if (range.kind == cay::api::RangeKind::kPart) CAY_ASSERT(range.range.first <= range.range.last && range.range.last < kSize);
+  static_cast<void>(cay::api::none_match_hits(in, "\"tag\""));
+  cay::http::Headers headers;
+  headers.add("Range", std::string(in));
+  headers.add((data[0] & 1) != 0 ? "If-None-Match" : "If-Range", std::string(in));
+  static_cast<void>(cay::api::wanted_of(headers, "\"tag\"", "Thu, 01 Jan 1970 00:00:00 GMT", kSize));
+  if (const auto boundary = cay::api::langsmith::boundary_of(in)) CAY_ASSERT(!boundary->empty() && boundary->size() <= 70);
+  const File whole = file_of(in, size);
+  const File cut = file_of(in, data[0] % 64 + std::size_t{1});
+  CAY_ASSERT(whole.whole == cut.whole);
+  if (whole.whole) CAY_ASSERT(whole.bytes == cut.bytes);
+  return 0;
+}
