@@ -5,6 +5,7 @@ from harness import ROOT
 
 sys.path.insert(0, str(ROOT / "bench"))
 import measure  # noqa: E402
+import walls  # noqa: E402
 
 LINK = "  through its link: GET of 256 MiB"
 SMALL = "  through its link: GET of 2 bytes"
@@ -41,3 +42,8 @@ def test_the_figures_have_those_names():
         way, _, figure = name.partition(": ")
         assert f'"{way}"' in ways and figure in ("GET of 2 bytes", "GET of 256 MiB", "PUT of 256 MiB"), name
     assert "GET of 2 bytes" in ways and "{verb} of 256 MiB" in ways
+
+
+def test_the_aims_of_the_walls():
+    found = {"gate": {"gbit_per_core": 6.0, "share": 0.4, "added_p50_ms": 0.21}, "filter": {"overhead": 0.049}}
+    assert [line.rsplit(": ", 1)[1] for line in walls.judged(found)] == ["reached", "not reached", "not reached", "reached"]
