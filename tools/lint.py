@@ -25,6 +25,7 @@ ARROWS = {
     "runtime": "core wire os http model async base",
     "image": "core http model os async base",
     "gate": "wire core http model os async base",  # wire: keepers lend it sockets, the daemon reads what it decided
+    "vault": "gate wire core codec http model os async base",  # gate: who may be reached, and how it is dialled
     "store": "core model base",
     "server": "core http model async base",
     "api": "core codec http model async base",
@@ -34,7 +35,7 @@ ARROWS = {
     "providers": "client http model async base",
 }
 # These include core only for the ports they implement.
-PORTS_ONLY = {"runtime", "image", "gate", "store"}
+PORTS_ONLY = {"runtime", "image", "gate", "vault", "store"}
 TEST_ROOMS = re.compile(r"(_test\.cc|/testing/)")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_]+)/([^"]+)"')
 

@@ -26,7 +26,7 @@
 namespace cay::app {
 namespace {
 
-constexpr int kFormat = 2;  // 2: with DATA/tls
+constexpr int kFormat = 3;  // 2: with DATA/tls; 3: with the vault's keyring, sealed
 constexpr std::size_t kMaxFile = 1u << 30;
 
 // Removes a file when it goes, unless told to keep it.
@@ -99,9 +99,10 @@ class Backup {
     CAY_CHECK(look_again());
     CAY_CHECK(add_manifest());
     CAY_CHECK(add_file(copy, "state.db"));
-    for (const char* name : {"keys", "api-key", "tls/cert.pem", "tls/key.pem"}) {
+    for (const char* name : {"keys", "api-key", "tls/cert.pem", "tls/key.pem", "vault/keyring"}) {
       CAY_CHECK(add_file(options_.data + "/" + name, name));
     }
+    tell_of_secrets();
     if (!options_.config.empty()) {
       CAY_CHECK(add_file(options_.config, "cay.toml"));
     }
@@ -119,6 +120,14 @@ class Backup {
     if (::link(part.c_str(), options_.file.c_str()) != 0) return Error::from_errno(errno, "make " + options_.file);
     for (const std::string& warning : tar_->warnings()) std::fprintf(stderr, "cay backup: %s\n", warning.c_str());
     return {};
+  }
+
+  // The keyring is sealed. What opens it is left out: a backup alone must open nothing.
+  void tell_of_secrets() const {
+    if (::faccessat(data_.get(), "vault/keyring", F_OK, AT_SYMLINK_NOFOLLOW) != 0) return;
+    const bool file = ::faccessat(data_.get(), "vault/key", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    std::printf("%-24s sealed. To open them a restore needs %s, which is not in the backup: keep a copy elsewhere\n", "secrets",
+                file ? (options_.data + "/vault/key").c_str() : "the vault's passphrase");
   }
 
  private:

@@ -7,6 +7,7 @@
 #include "api/outbound/webhooks.h"
 #include "core/make_core.h"
 #include "network_config.h"
+#include "vault_config.h"
 
 namespace cay::app {
 
@@ -39,6 +40,7 @@ struct Config {
   LangsmithUpstream langsmith;
   std::vector<api::WebhookConfig> webhooks;
   NetworkConfig network;
+  VaultConfig vault;
   std::string otlp_endpoint;  // empty: no traces
   std::string otlp_ca_file;   // https: trust the authorities in it alone; empty: the system's
 };

@@ -1,16 +1,13 @@
 #include "gate_process.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,52 +21,22 @@
 #include "gate/keeper_dialer.h"
 #include "launcher/gate_directory.h"
 #include "launcher_process.h"
-#include "os/caps.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
+#include "role_process.h"
 #include "wire/tlv.h"
 
 namespace cay::app {
 namespace {
 
 constexpr uid_t kGateUid = 0x70000002;  // beside the daemon's own (data_dir.cc)
-// What become_gate() leaves open for run_gate_guardian().
-constexpr int kSettings = 3;
-constexpr int kDirectory = 4;
+constexpr int kDirectory = kRoleDirectory;
 constexpr const char* kLock = "lock";
 constexpr auto kStopLimit = std::chrono::seconds(10);
 constexpr auto kHealthyLife = std::chrono::seconds(5);
 constexpr int kMostPauseMs = 2000;
 constexpr int kPollMs = 5;
-constexpr off_t kMostSettings = 1 << 20;
-
-Result<UniqueFd> settings_file(const gate::Settings& settings) {
-  UniqueFd fd(::memfd_create("cay-gate-settings", MFD_CLOEXEC));
-  if (!fd) return Error::from_errno(errno, "memfd_create");
-  const std::string bytes = wire::encode(settings);
-  if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return Error::from_errno(errno, "write the gate's settings");
-  return fd;
-}
-
-Result<void> drop_to(const DaemonUser& user) {
-  if (::geteuid() == 0 && user.uid != 0) {
-    // Where it was not given the right to do that (a container), it has nothing to lose by it either: no_new_privs.
-    if (!os::drop_bounding_set() && errno != EPERM) return Error::from_errno(errno, "empty the bounding set");
-    if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 || ::setresuid(user.uid, user.uid, user.uid) != 0) {
-      return Error::from_errno(errno, "drop root's privileges");
-    }
-  }
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "no_new_privs");
-  return {};
-}
-
-struct flock whole_file(short type) {
-  struct flock lock{};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  return lock;
-}
 
 // Until a signal that ends us, or the end of `worker`; true: go on with another one. Meanwhile it is connected to the
 // keepers that it asks for.
@@ -134,23 +101,10 @@ std::optional<pid_t> gate_pid(const std::string& data) {
 Error become_gate(const GateOptions& options, gate::Life life) {
   const auto go = [&]() -> Result<void> {
     CAY_TRY(const UniqueFd data, os::open_dir(AT_FDCWD, options.settings.data));
-    CAY_TRY(UniqueFd directory, launcher::open_gate_directory(data.get(), options.user.uid, options.daemon_gid));
-    CAY_TRY(UniqueFd settings, settings_file(options.settings));
-    const UniqueFd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-    if (!self) return Error::from_errno(errno, "open this program");
-    CAY_CHECK(drop_to(options.user));
-    const std::string always = life == gate::Life::kAlways ? "always" : "while-needed";
-    std::string words[] = {"cay", "gate", "--data", options.settings.data, "--serve", always};
-    char* argv[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), words[5].data(), nullptr};
-    std::string path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-    char* envp[] = {path.data(), nullptr};
-    // Above both numbers first, so that neither overwrites the other.
-    const int high_settings = ::fcntl(settings.get(), F_DUPFD_CLOEXEC, 10);
-    const int high_directory = ::fcntl(directory.get(), F_DUPFD_CLOEXEC, 10);
-    const int high_self = ::fcntl(self.get(), F_DUPFD_CLOEXEC, 10);
-    if (high_self < 0 || ::dup2(high_settings, kSettings) < 0 || ::dup2(high_directory, kDirectory) < 0) return Error::from_errno(errno, "dup2");
-    ::syscall(SYS_execveat, high_self, "", argv, envp, AT_EMPTY_PATH);
-    return Error::from_errno(errno, "start the gate");
+    CAY_TRY(const UniqueFd directory, launcher::open_gate_directory(data.get(), options.user.uid, options.daemon_gid));
+    CAY_TRY(const UniqueFd settings, settings_file("cay-gate-settings", wire::encode(options.settings)));
+    return exec_role({"cay", "gate", "--data", options.settings.data, "--serve", life == gate::Life::kAlways ? "always" : "while-needed"}, settings, directory,
+                     options.user);
   };
   return go().error();
 }
@@ -199,13 +153,9 @@ int run_gate_guardian(gate::Life life) {
   const UniqueFd lock(::openat(kDirectory, kLock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
   struct flock all = whole_file(F_WRLCK);
   if (!lock || ::fcntl(lock.get(), F_SETLK, &all) != 0) return complain("another gate serves this data directory");
-  struct stat info{};
-  std::string bytes;
-  if (::fstat(kSettings, &info) == 0 && info.st_size <= kMostSettings) bytes.resize(static_cast<std::size_t>(info.st_size));
-  if (::pread(kSettings, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return complain("its settings cannot be read");
-  auto settings = wire::decode<gate::Settings>(bytes);
+  const auto bytes = take_settings();
+  auto settings = bytes ? wire::decode<gate::Settings>(*bytes) : std::nullopt;
   if (!settings) return complain("its settings cannot be read");
-  ::close(kSettings);
   // Where it cannot be written, the next `cay serve` takes this gate for another and replaces it: no harm but to what is open.
   const std::string identity = gate_identity(*settings);
   ::fchmod(lock.get(), 0640);  // of a former release it was 0600, and the daemon's group is to read it

@@ -101,9 +101,11 @@ Result<void> put_files(const Where& to) {
 }
 
 Result<void> make_user() {
-  if (::getpwnam("cay") != nullptr && ::getpwnam("cay-gate") != nullptr) return {};
+  if (::getpwnam("cay") != nullptr && ::getpwnam("cay-gate") != nullptr && ::getpwnam("cay-broker") != nullptr) return {};
   if (run({"systemd-sysusers", "cay.conf"}) == 0) return {};
-  (void)run({"useradd", "--system", "--user-group", "--home-dir", "/nonexistent", "--no-create-home", "--shell", "/usr/sbin/nologin", "cay-gate"});
+  for (const char* user : {"cay-gate", "cay-broker"}) {
+    (void)run({"useradd", "--system", "--user-group", "--home-dir", "/nonexistent", "--no-create-home", "--shell", "/usr/sbin/nologin", user});
+  }
   if (::getpwnam("cay") != nullptr) return {};
   if (run({"useradd", "--system", "--user-group", "--home-dir", kDefaultData, "--no-create-home", "--shell", "/usr/sbin/nologin", "cay"}) == 0) return {};
   return Error{Code::kInternal, "no_user", "the user 'cay' could not be made: make it (useradd --system cay), then try again", 0};
@@ -114,8 +116,8 @@ Result<void> start_units() {
   if (const group* cay = ::getgrnam("cay"); cay != nullptr) (void)!::chown("/etc/cay/cay.toml", 0, cay->gr_gid);
   (void)run({"modprobe", "-qa", "overlay", "btrfs", "loop", "nf_tables", "nft_chain_nat", "nft_nat", "nft_reject_inet", "nf_conntrack"});
   (void)run({"systemd-tmpfiles", "--create", "cay.conf"});
-  if (run({"systemctl", "daemon-reload"}) != 0 || run({"systemctl", "enable", "--quiet", "cay-launcher.service", "cay-gate.service", "cay.service"}) != 0 ||
-      run({"systemctl", "restart", "cay-launcher.service", "cay-gate.service", "cay.service"}) != 0) {
+  if (run({"systemctl", "daemon-reload"}) != 0 || run({"systemctl", "enable", "--quiet", "cay-launcher.service", "cay-broker.service", "cay-gate.service", "cay.service"}) != 0 ||
+      run({"systemctl", "restart", "cay-launcher.service", "cay-broker.service", "cay-gate.service", "cay.service"}) != 0) {
     return Error{Code::kInternal, "units_failed", "the units did not start: see `systemctl status cay cay-launcher` and `journalctl -u cay -u cay-launcher`", 0};
   }
   return {};
@@ -142,15 +144,15 @@ Result<void> uninstall(const Where& from, bool purged, std::string data) {
   }
   if (live) {
     if (run({"systemctl", "is-active", "--quiet", "cay.service"}) == 0) (void)run({from.program(), "drain", "--timeout", "0", "--stop"});
-    (void)run({"systemctl", "disable", "--quiet", "cay.service", "cay-gate.service", "cay-launcher.service"});
-    (void)run({"systemctl", "stop", "cay.service", "cay-gate.service", "cay-launcher.service", "cay-sandboxes.service", "cay.slice"});
+    (void)run({"systemctl", "disable", "--quiet", "cay.service", "cay-gate.service", "cay-broker.service", "cay-launcher.service"});
+    (void)run({"systemctl", "stop", "cay.service", "cay-gate.service", "cay-broker.service", "cay-launcher.service", "cay-sandboxes.service", "cay.slice"});
   }
   if (purged && !data.empty()) {
     CAY_CHECK(purge(data));
   }
   remove_files(from, purged);
   if (live) (void)run({"systemctl", "daemon-reload"});
-  for (const char* user : {"cay", "cay-gate"}) {
+  for (const char* user : {"cay", "cay-gate", "cay-broker"}) {
     if (purged && from.root.empty() && ::getpwnam(user) != nullptr) (void)run({"userdel", user});
   }
   return {};

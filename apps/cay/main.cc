@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backup_command.h"
+#include "broker_command.h"
 #include "cli/cli.h"
 #include "client_settings.h"
 #include "command_line.h"
@@ -77,6 +78,7 @@ int main(int argc, char** argv) {
   const std::vector<cay::cli::Hook> ours = {{"serve", "run the daemon", serve_command},
                                             {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
                                             {"gate", "the way out of sandboxes", cay::app::gate_command},
+                                            {"broker", "keeps the key to secrets", cay::app::broker_command},
                                             {"backup", "everything of a data directory in one file", cay::app::backup_command},
                                             {"restore", "a backup into a new data directory", cay::app::restore_command},
                                             {"install", "this program as a service of the machine", cay::app::install_command},

@@ -13,6 +13,7 @@
 #include <set>
 #include <vector>
 
+#include "broker_process.h"
 #include "gate_process.h"
 #include "launcher_process.h"
 #include "os/cgroup_layout.h"
@@ -124,6 +125,7 @@ Result<void> purge(const std::string& wanted) {
   auto stopped = stop_launcher(data);
   if (!stopped && stopped.error().code != Code::kNotFound) return std::move(stopped).error();
   CAY_CHECK(stop_gate(data));
+  CAY_CHECK(stop_broker(data));
   CAY_CHECK(end_sandboxes(instance));
   // The pool's mount was in the namespace of those that just ended; its loop device went with it.
   CAY_CHECK(os::remove_tree(AT_FDCWD, data));

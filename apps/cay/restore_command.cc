@@ -15,6 +15,7 @@
 
 #include "backup_command.h"
 #include "base/clock.h"
+#include "broker_process.h"
 #include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
@@ -31,7 +32,7 @@
 namespace cay::app {
 namespace {
 
-constexpr std::int64_t kFormat = 2;
+constexpr std::int64_t kFormat = 3;
 constexpr const char* kIncoming = "state.db.incoming";
 
 Error not_a_backup(const std::string& why) {
@@ -169,7 +170,17 @@ class Restore {
     return {};
   }
 
+  // What opens the restored keyring.
+  Result<void> put_in_vault(const std::string& name, const std::string& bytes) {
+    CAY_TRY(const DaemonUser broker, broker_user_of(where_.path));
+    CAY_TRY(const UniqueFd vault, os::ensure_dir(data_.get(), "vault", broker.uid, broker.gid, 0711));
+    CAY_CHECK(os::replace_file(vault.get(), name, bytes, 0600));
+    if (::fchownat(vault.get(), name.c_str(), broker.uid, broker.gid, AT_SYMLINK_NOFOLLOW) != 0) return Error::from_errno(errno, "own vault/" + name);
+    return {};
+  }
+
   std::size_t sandboxes() const { return count_; }
+  bool has_secrets() const { return secrets_; }
   const std::vector<std::string>& without_disk() const { return without_disk_; }
   bool has_settings() const { return settings_; }
 
@@ -220,6 +231,11 @@ class Restore {
       CAY_TRY(const UniqueFd tls, os::ensure_dir(data_.get(), "tls", user_.uid, user_.gid, 0700));
       return os::replace_file(tls.get(), name.substr(4), bytes, name == "tls/key.pem" ? 0600 : 0644);
     }
+    if (name == "vault/keyring") {
+      CAY_CHECK(put_in_vault("keyring", bytes));
+      secrets_ = true;
+      return {};
+    }
     if (name == "keys" || name == "api-key") return os::replace_file(data_.get(), name, bytes, 0600);
     if (name == "cay.toml") {
       settings_ = true;
@@ -249,7 +265,7 @@ class Restore {
   DiskStore disks_;
   std::map<std::string, UniqueFd> open_;
   std::optional<Manifest> manifest_;
-  bool settings_ = false;
+  bool settings_ = false, secrets_ = false;
   std::size_t count_ = 0;
   std::set<std::string> restored_disks_;
   std::vector<std::string> without_disk_;
@@ -267,10 +283,11 @@ int restore_command(int argc, char** argv) {
       "Examples:\n"
       "  cay drain --stop && systemctl stop cay cay-launcher; mv /var/lib/cay ELSEWHERE; sudo cay restore FILE && systemctl start cay\n"
       "  sudo cay restore --data ./state --run-as alice FILE");
-  std::string file, dir, run_as, config;
+  std::string file, dir, run_as, config, vault_key;
   app.add_option("--config", config, "the daemon's settings; server.data is read (default /etc/cay/cay.toml if it is there)");
   app.add_option("--data", dir, "the data directory to make (default: that of the settings, else " + default_data_dir() + ")");
   app.add_option("--run-as", run_as, "the daemon's user (default cay, if there is one)");
+  app.add_option("--vault-key", vault_key, "the file that opens the secrets: a copy of DATA/vault/key as it was then")->check(CLI::ExistingFile);
   app.add_option("FILE", file, "what `cay backup` made")->required();
   if (const auto over = parse_words(app, argc, argv)) return *over;
   if (::geteuid() != 0) return say({Code::kPermissionDenied, "needs_root", "disks hold files of every user: run it with sudo", 0});
@@ -304,6 +321,10 @@ int restore_command(int argc, char** argv) {
   Restore restore(*data, *user);
   auto done = await_adoption(data->path);  // or what is restored meanwhile would be swept away
   if (done) done = restore.run(in.get());
+  if (done && !vault_key.empty()) {
+    auto key = os::read_file(AT_FDCWD, vault_key, 4096);
+    done = key ? restore.put_in_vault("key", *key) : Result<void>(std::move(key).error());
+  }
   if (done) done = end_restore(data->path);
   auto stopped = stop_launcher(data->path);
   if (!done) return say(done.error());
@@ -313,6 +334,10 @@ int restore_command(int argc, char** argv) {
   }
   if (!stopped) return say(stopped.error());
   std::printf("%zu sandboxes restored to %s, all stopped.\n", restore.sandboxes(), data->path.c_str());
+  if (restore.has_secrets() && vault_key.empty()) {
+    std::printf("Secrets are sealed: they open by the passphrase of the settings, or by the file that was DATA/vault/key (--vault-key FILE, or put it to\n"
+                "%s/vault/key, mode 0600, with the owner of that directory).\n", data->path.c_str());
+  }
   if (restore.has_settings()) std::printf("The settings of then are in %s/cay.toml.restored.\n", data->path.c_str());
   return 0;
 }

@@ -26,6 +26,7 @@
 #include "async/scope.h"
 #include "async/spawn.h"
 #include "audit_log.h"
+#include "broker_process.h"
 #include "command_line.h"
 #include "core/validate.h"
 #include "data_dir.h"
@@ -41,6 +42,7 @@
 #include "server/route_class.h"
 #include "store/store.h"
 #include "tls_config.h"
+#include "vault/broker_client.h"
 
 namespace cay::app {
 namespace {
@@ -174,6 +176,7 @@ class Daemon {
                                                              .gate_goes_by = gate_identity(gate_settings(config.network, data_.path)),
                                                              .networks = config_.network.networks,
                                                              .prepare = prepare_default(config.network)}),
+        vault_(loop.get_executor(), data_.path),
         core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}
 
   asio::awaitable<void> run() {
@@ -203,9 +206,10 @@ class Daemon {
   int exit_code() const { return exit_code_; }
 
  private:
-  core::CoreConfig core_config() const {
+  core::CoreConfig core_config() {
     core::CoreConfig core = config_.core;
     core.capacity = capacity_of_host(data_.path);
+    core.vault = &vault_;
     core.warn = [](std::string text) { spdlog::warn("{}", text); };
     return core;
   }
@@ -366,6 +370,7 @@ class Daemon {
   server::KeyRing keys_;
   server::FileState keys_seen_;
   runtime::NativeRuntime runtime_;
+  vault::BrokerClient vault_;
   std::unique_ptr<core::Cay> core_;
   http::Router router_;
   std::unique_ptr<AuditLog> audit_;  // null: the operator wants none
@@ -378,7 +383,7 @@ class Daemon {
 };
 
 struct Watchers {
-  UniqueFd launcher, gate;
+  UniqueFd launcher, broker, gate;
 };
 
 Result<DataDir> prepare(const Config& config, Watchers& watch) {
@@ -402,6 +407,11 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   }
   if (root) {
     CAY_TRY(watch.launcher, watch_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
+  }
+  if (broker_is_ours(data.path, user)) {
+    CAY_TRY(const DaemonUser broker, broker_user_of(data.path));
+    CAY_TRY(vault::Settings settings, broker_settings(config.vault, config.network, data.path, user.uid, gate.uid));
+    CAY_TRY(watch.broker, watch_broker({std::move(settings), broker}));
   }
   if (gate_is_ours(data.path, user)) {
     CAY_TRY(watch.gate, watch_gate({gate_settings(config.network, data.path), gate, user.gid}));

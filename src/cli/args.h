@@ -106,6 +106,16 @@ struct ProgramsArgs {
 struct NetArgs {
   std::string sandbox, policy;  // policy: to set; empty: as it is
 };
+struct SecretArgs {
+  std::string action;  // set, ls, rm, rotate-key
+  std::string name, file;
+  std::vector<std::string> hosts;
+};
+struct ProxyArgs {  // nothing but the sandbox: as it is
+  std::string sandbox, rules;
+  std::vector<std::string> uses;
+  bool clear = false;
+};
 struct TopArgs {
   double every_s = 2;
   bool once = false;
@@ -120,7 +130,7 @@ struct CompletionArgs {
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, UrlArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
                           StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs,
-                          EventsArgs, UsageArgs, ProgramsArgs, NetArgs, TopArgs, SnapshotsArgs, DoctorArgs,
+                          EventsArgs, UsageArgs, ProgramsArgs, NetArgs, SecretArgs, ProxyArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, EnvArgs, CompletionArgs>;
 
 struct Invocation {

@@ -39,6 +39,8 @@ struct Dispatch {
   int operator()(const UsageArgs& args) const { return usage_command(at, args); }
   int operator()(const ProgramsArgs& args) const { return programs_command(at, args); }
   int operator()(const NetArgs& args) const { return net_command(at, args); }
+  int operator()(const SecretArgs& args) const { return secret_command(at, args); }
+  int operator()(const ProxyArgs& args) const { return proxy_command(at, args); }
   int operator()(const TopArgs& args) const { return top_command(at, args); }
   int operator()(const EventsArgs& args) const { return events_command(at, args); }
   int operator()(const TunnelArgs& args) const { return tunnel_command(at, args); }

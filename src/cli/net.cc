@@ -30,6 +30,15 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "unreachable") return "no way there from this host";
   if (line.reason == "refused_by_host") return "nothing listens there";
   if (line.reason == "no_answer") return "no answer";
+  if (line.reason == "token_unknown") return "without the token that its proxy rule gives";
+  if (line.reason == "no_such_rule") return "no proxy rule is for it";
+  if (line.reason == "path_not_in_rule") return "its proxy rule does not have that path";
+  if (line.reason == "host_mismatch") return "the request named another host than the connection";
+  if (line.reason == "secret_reflected") return "cut: the answer held the secret";
+  if (line.reason == "answer_unreadable") return "the answer was packed, and a secret could be in it";
+  if (line.reason == "authority_not_trusted") return "the client does not trust the sandbox's authority, or spoke no TLS";
+  if (line.reason == "tls_untrusted") return "its certificate is not trusted";
+  if (line.reason == "vault_unavailable") return "the broker, which keeps secrets, is away";
   if (line.reason == "too_many_connections") return "too many connections at once";
   if (line.reason == "too_many_new_connections") return "too many new connections a second";
   return line.reason;

@@ -382,6 +382,45 @@ class Parser {
     sub->add_option("-u,--user", args->user, "With --file: who reads it inside (default: root)");
   }
 
+  void add_secrets() {
+    auto secret = std::make_shared<SecretArgs>();
+    auto* sub = add<SecretArgs>("secret", "Secrets that sandboxes use and never see: set, ls, rm, rotate-key",
+        "  cay secret set openai --host api.openai.com < key.txt\n"
+        "  cay secret set openai --from-file new.txt     another value; hosts stay, sandboxes use it at once\n"
+        "  cay secret ls\n  cay secret rm openai\n"
+        "  cay secret rotate-key                         seals all by new keys\n\n"
+        "A value can be replaced and removed, never read back. It is sent to the hosts given here alone.\n",
+        [secret](Texts&) {
+          const bool named = secret->action == "set" || secret->action == "rm";
+          if (named && secret->name.empty()) throw CLI::RequiredError("NAME");
+          if (!named && !secret->name.empty()) throw CLI::ValidationError("NAME", "does not go with " + secret->action);
+          if (secret->action != "set" && (!secret->file.empty() || !secret->hosts.empty())) throw CLI::ValidationError("--host and --from-file", "go with set");
+          return *secret;
+        });
+    sub->add_option("ACTION", secret->action, "set, ls, rm or rotate-key")->required()->check(CLI::IsMember({"set", "ls", "rm", "rotate-key"}));
+    sub->add_option("NAME", secret->name, "The secret");
+    sub->add_option("--host", secret->hosts, "Where it may be sent, as api.example.com, *.example.com or host:8443; repeatable")->take_all()->allow_extra_args(false);
+    sub->add_option("--from-file", secret->file, "Read the value from this file (default: stdin)");
+
+    auto proxy = std::make_shared<ProxyArgs>();
+    sub = add<ProxyArgs>("proxy", "What a sandbox may do with secrets: shown, or replaced",
+        "  cay proxy box                                 the rules that it has\n"
+        "  cay proxy box --use openai=base_url           OPENAI_BASE_URL and OPENAI_API_KEY in its commands\n"
+        "  cay proxy box --use gh=headers --use npm=placeholder\n"
+        "  cay proxy box --rules rules.json              all that a rule can say (docs/api.md)\n"
+        "  cay proxy box --clear\n\n"
+        "It counts at once. base_url: a client is told another URL; headers: requests to the secret's hosts get\n"
+        "Authorization; placeholder: what stands in for the value becomes the value on its way out.\n",
+        [proxy](Texts&) {
+          if (proxy->clear && (!proxy->rules.empty() || !proxy->uses.empty())) throw CLI::ValidationError("--clear", "goes with neither --use nor --rules");
+          return *proxy;
+        });
+    sub->add_option("SANDBOX", proxy->sandbox, "Id or name")->required();
+    sub->add_option("--use", proxy->uses, "SECRET or SECRET=WAY; repeatable")->take_all()->allow_extra_args(false);
+    sub->add_option("--rules", proxy->rules, "A file with a JSON list of rules, '-' for stdin");
+    sub->add_flag("--clear", proxy->clear, "No secrets any more");
+  }
+
   void add_watching() {
     auto usage = std::make_shared<UsageArgs>();
     auto* sub = add<UsageArgs>("usage", "What sandboxes used: CPU, memory over time, running time, bytes",
@@ -416,6 +455,8 @@ class Parser {
         [net](Texts&) { return *net; });
     sub->add_option("--policy", net->policy, "Change what it may reach: off, packages or open, from its next start");
     sub->add_option("SANDBOX", net->sandbox, "Id or name")->required();
+
+    add_secrets();
 
     auto top = std::make_shared<TopArgs>();
     sub = add<TopArgs>("top", "What running sandboxes use, live",

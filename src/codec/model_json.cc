@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "codec/base64.h"
+#include "codec/proxy_json.h"
 #include "codec/time.h"
 #include "codec/utf8.h"
 
@@ -126,6 +127,7 @@ json::object to_json(const Sandbox& sandbox) {
           {"workdir", text_or_null(sandbox.run.workdir)},
           {"env", map_json(sandbox.run.env)},
           {"policy", text(sandbox.policy)},
+          {"proxy", to_json(sandbox.proxy)},
           {"network", to_json(sandbox.network)},
           {"idle_ttl_s", sandbox.idle_ttl_s},
           {"delete_after_stop_s", sandbox.delete_after_stop_s},
@@ -235,6 +237,7 @@ json::object to_json(const SandboxSpec& spec) {
   if (spec.run.workdir) out["workdir"] = text(*spec.run.workdir);
   if (!spec.run.env.empty()) out["env"] = map_json(spec.run.env);
   if (!spec.policy.empty()) out["policy"] = text(spec.policy);
+  if (!spec.proxy.empty()) out["proxy"] = to_json(spec.proxy);
   if (spec.idle_ttl_s) out["idle_ttl_s"] = *spec.idle_ttl_s;
   if (spec.delete_after_stop_s) out["delete_after_stop_s"] = *spec.delete_after_stop_s;
   if (spec.lifetime_s != 0) out["lifetime_s"] = spec.lifetime_s;
@@ -251,6 +254,7 @@ json::object to_json(const SandboxPatch& patch) {
   if (patch.delete_after_stop_s) out["delete_after_stop_s"] = *patch.delete_after_stop_s;
   if (patch.lifetime_s) out["lifetime_s"] = *patch.lifetime_s;
   if (patch.commands_keep_awake) out["commands_keep_awake"] = *patch.commands_keep_awake;
+  if (patch.proxy) out["proxy"] = to_json(*patch.proxy);
   if (patch.run) {
     if (patch.run->user) out["user"] = text(*patch.run->user);
     if (patch.run->workdir) out["workdir"] = text(*patch.run->workdir);

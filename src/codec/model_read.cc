@@ -6,6 +6,7 @@
 
 #include "base/saturate.h"
 #include "codec/base64.h"
+#include "codec/proxy_json.h"
 #include "codec/time.h"
 
 namespace cay::codec {
@@ -127,6 +128,7 @@ Result<CreateRequest> read_create(const json::object& in) {
   read_limits(fields, out.spec.limits);
   read_run(fields, out.spec.run, "workdir");
   fields.read("policy", out.spec.policy);
+  if (auto rules = read_proxy(fields)) out.spec.proxy = *std::move(rules);
   std::optional<std::int64_t> life;
   read_times(fields, out.spec.idle_ttl_s, out.spec.delete_after_stop_s, life);
   out.spec.lifetime_s = life.value_or(0);
@@ -156,6 +158,7 @@ Result<SandboxPatch> read_patch(const json::object& in) {
   if (run != RunConfig{}) out.run = std::move(run);
   std::string policy;
   if (fields.read("policy", policy)) out.policy = policy;
+  out.proxy = read_proxy(fields);
   if (const json::object* inner = fields.object("limits")) {
     Fields limits(*inner, fields.path("limits"));
     std::uint32_t cpu = 0;

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "core/errors.h"
+#include "core/proxies.h"
 #include "core/registry.h"
 
 namespace cay::core {
@@ -128,7 +129,14 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   spec.policy = entry->row.policy;
   // What was made once must not be locked up by a host that lost a module since.
   spec.network_required = entry->network_required && is_first(boot->kind);
+  std::string authority;
+  if (!entry->row.proxy.empty()) {
+    CAY_CO_TRY(authority, co_await proxies_.grant(entry->row.id, entry->row.tenant, entry->row.proxy));
+  }
   auto live = co_await runtime_.boot(std::move(spec));
+  if (live && !authority.empty()) {
+    CAY_CO_CHECK(co_await Proxies::trust(*live, std::move(authority)));
+  }
   co_return live;
 }
 

@@ -13,6 +13,7 @@
 
 namespace cay::core {
 
+class Proxies;
 class Registry;
 struct Entry;
 
@@ -44,8 +45,8 @@ struct Boot {
 
 class Boots {
  public:
-  Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Jobs& jobs)
-      : registry_(std::move(registry)), runtime_(runtime), admission_(admission), jobs_(jobs) {}
+  Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Proxies& proxies, Jobs& jobs)
+      : registry_(std::move(registry)), runtime_(runtime), admission_(admission), proxies_(proxies), jobs_(jobs) {}
 
   // The row is (or becomes) kProvisioning and a job boots it. The entry must have no boot, stop or
   // removal under way.
@@ -66,6 +67,7 @@ class Boots {
   std::shared_ptr<Registry> registry_;
   Runtime& runtime_;
   Admission& admission_;
+  Proxies& proxies_;
   Jobs& jobs_;
 };
 

@@ -181,6 +181,23 @@ class Links {
   virtual void end_lapsed(const std::function<bool(const Link& link)>& key_lives) = 0;
 };
 
+// What users keep with Cay without anybody's seeing it again (docs/decisions/0023-the-vault.md). Values come closed
+// (model/sealed_box.h) for public_key(), about the secret's name.
+class Secrets {
+ public:
+  virtual ~Secrets() = default;
+  // kUnsupported (vault_unsupported), kUnavailable (vault_unavailable): as all of these.
+  virtual Task<std::string> public_key(Principal who) = 0;
+  // A new one, or another value of one that is there; without `hosts` it keeps those it has. Sandboxes with rules for it use it
+  // from then on. kInvalidArgument (invalid_secret, bad_envelope), kExhausted (too_many_secrets).
+  virtual Task<SecretInfo> set(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box) = 0;
+  virtual Task<std::vector<SecretInfo>> list(Principal who) = 0;
+  // What uses it fails from then on. kNotFound (secret_not_found).
+  virtual Task<void> remove(Principal who, std::string name) = 0;
+  // Seals all tenants' by new keys, and forgets the old ones. How many there were.
+  virtual Task<std::uint32_t> rotate_key(Principal who) = 0;
+};
+
 struct DrainStatus {
   bool draining = false;
   std::uint32_t running_sandboxes = 0;
@@ -239,6 +256,7 @@ class Cay {
   virtual Files& files() = 0;
   virtual Tunnels& tunnels() = 0;
   virtual Links& links() = 0;
+  virtual Secrets& secrets() = 0;
   virtual Drain& drain() = 0;
   virtual Events& events() = 0;
   virtual Usage& usage() = 0;

@@ -15,6 +15,13 @@ bool at_rest(const Entry& entry) {
   return !entry.removing() && entry.rests();
 }
 
+// What tells clients inside how secrets are used; what the sandbox or the command says itself counts more.
+RunConfig of_rules(const Sandbox& row) {
+  RunConfig out;
+  if (!row.proxy.empty()) out.env = proxy_env(row.proxy);
+  return out;
+}
+
 Error unknown_command(const CommandId& id) {
   return {Code::kNotFound, "unknown_command",
           "no command '" + id.get() + "': it never ran here, or its keeping time is over", 0};
@@ -32,7 +39,7 @@ Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec as
   auto trace = tracer_.command(who);
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   CAY_CO_CHECK(co_await admitted(held.live, spec.id));
-  spec.run = layered(held.entry->row.run, spec.run);
+  spec.run = layered(layered(of_rules(held.entry->row), held.entry->row.run), spec.run);
   CAY_CO_CHECK(check_size(spec));
   spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away meanwhile leaves a command that the journal knows of.
@@ -66,7 +73,7 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
   auto trace = tracer_.command(who);
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   CAY_CO_CHECK(co_await admitted(held.live, spec.id));
-  spec.run = layered(held.entry->row.run, spec.run);
+  spec.run = layered(layered(of_rules(held.entry->row), held.entry->row.run), spec.run);
   CAY_CO_CHECK(check_size(spec));
   spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away between start and attach leaves a command that had a reader

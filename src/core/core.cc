@@ -12,7 +12,8 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       jobs_(loop, std::move(config.warn)),
       room_{config.capacity.free_disk_bytes, config.host.disk_reserve_bytes},
       admission_(loop, config.host, std::move(config.capacity)),
-      boots_(registry_, runtime, admission_, jobs_),
+      proxies_(registry_, config.vault, jobs_),
+      boots_(registry_, runtime, admission_, proxies_, jobs_),
       lifecycle_(registry_, runtime, jobs_),
       pauses_(registry_, jobs_),
       wake_(registry_, boots_, config.timing),
@@ -21,11 +22,12 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       command_log_(registry_, runtime, jobs_),
       events_(registry_),
       meter_(registry_, jobs_),
-      sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, runtime, std::move(config.defaults), config.timing),
+      sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, proxies_, runtime, std::move(config.defaults), config.timing),
       commands_(wake_, runtime, jobs_, command_log_, tracer_),
       files_(wake_, room_),
       tunnels_(wake_),
       links_(registry_),
+      secrets_(registry_, proxies_, jobs_),
       drain_(registry_, lifecycle_, jobs_) {
   measure();
 }
@@ -45,9 +47,12 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   };
   registry_->last_look = [this](std::shared_ptr<Entry> entry) { return meter_.last_look(std::move(entry)); };
   registry_->on_erased = [this, alive = std::weak_ptr<bool>(alive_)](const SandboxId& id) {
-    if (!alive.expired()) links_.forget(id);
+    if (alive.expired()) return;
+    links_.forget(id);
+    proxies_.revoke(id);
   };
   CAY_CO_CHECK(links_.open());
+  CAY_CO_CHECK(proxies_.open());
   CAY_CO_CHECK(command_log_.open());
   CAY_CO_CHECK(meter_.open());
   runtime_.watch([this, alive = std::weak_ptr<bool>(alive_)](SandboxDeath death) {
@@ -56,6 +61,7 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   registry_->on_change = [this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) timers_.poke();
   };
+  jobs_.spawn(proxies_.tell_all());  // nobody waits for it: what was told before counts meanwhile
   jobs_.spawn(timers_.run());
   jobs_.spawn(command_log_.run());
   jobs_.spawn(meter_.run());

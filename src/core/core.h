@@ -13,6 +13,7 @@
 #include "core/pause.h"
 #include "core/restart.h"
 #include "core/sandboxes.h"
+#include "core/secrets.h"
 #include "core/timers.h"
 #include "core/tunnels.h"
 
@@ -27,6 +28,7 @@ class Core : public Cay {
   Files& files() override { return files_; }
   Tunnels& tunnels() override { return tunnels_; }
   Links& links() override { return links_; }
+  Secrets& secrets() override { return secrets_; }
   Drain& drain() override { return drain_; }
   Events& events() override { return events_; }
   Usage& usage() override { return meter_; }
@@ -54,6 +56,7 @@ class Core : public Cay {
   Jobs jobs_;
   DiskRoom room_;
   Admission admission_;
+  Proxies proxies_;
   Boots boots_;
   Lifecycle lifecycle_;
   Pauses pauses_;
@@ -68,6 +71,7 @@ class Core : public Cay {
   FileVerbs files_;
   TunnelVerbs tunnels_;
   LinkVerbs links_;
+  SecretVerbs secrets_;
   DrainVerbs drain_;
   // The runtime may report deaths for longer than the core lives.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

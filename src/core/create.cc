@@ -52,6 +52,7 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   if (jobs_.draining) co_return host_draining();
   const bool named_policy = !asked.policy.empty();
   CAY_CO_TRY(SandboxSpec spec, checked(std::move(asked), defaults_));
+  CAY_CO_TRY(spec.proxy, proxies_.checked(who.tenant, std::move(spec.proxy), {}));
   CAY_CO_TRY(const SnapshotInfo snapshot, snapshot_of(spec.snapshot));
   if (spec.name.empty()) {
     CAY_CO_TRY(spec.name, free_name(who.tenant));
@@ -127,6 +128,7 @@ Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec, const Snaps
   row.limits = spec.limits;
   row.run = std::move(spec.run);
   row.policy = std::move(spec.policy);
+  row.proxy = std::move(spec.proxy);
   row.idle_ttl_s = *spec.idle_ttl_s;
   row.delete_after_stop_s = *spec.delete_after_stop_s;
   row.lifetime_s = spec.lifetime_s;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/cay.h"
+#include "core/ports/vault.h"
 
 namespace cay::core {
 
@@ -26,6 +27,7 @@ struct Timing {
 };
 
 struct CoreConfig {
+  Vault* vault = nullptr;  // outlives the core; null: no secrets are kept
   HostLimits host;
   Defaults defaults;
   HostCapacity capacity;

@@ -32,12 +32,17 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   if (patch.lifetime_s) next.lifetime_s = *patch.lifetime_s;
   if (patch.commands_keep_awake) next.commands_keep_awake = *patch.commands_keep_awake;
   if (patch.policy) next.policy = *patch.policy;
+  if (patch.proxy) { CAY_CO_TRY(next.proxy, proxies_.checked(next.tenant, *std::move(patch.proxy), entry->row.proxy)); }
+  const bool rules_change = next.proxy != entry->row.proxy;
   if (patch.run) next.run = layered(next.run, *patch.run);
   if (patch.cpu_millicores) next.limits.cpu_millicores = *patch.cpu_millicores;
   if (patch.memory_bytes) next.limits.memory_bytes = *patch.memory_bytes;
   if (patch.disk_bytes) next.limits.disk_bytes = *patch.disk_bytes;
   for (auto& [key, value] : patch.facade_data) next.facade_data[key] = std::move(value);
   CAY_CO_CHECK(registry_->save(*entry, std::move(next)));
+  if (rules_change) {
+    CAY_CO_CHECK(co_await jobs_.finish<void>(proxies_.equip(entry)));
+  }
   co_return registry_->shown(*entry);
 }
 

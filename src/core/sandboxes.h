@@ -7,6 +7,7 @@
 #include "core/cay.h"
 #include "core/lifecycle.h"
 #include "core/pause.h"
+#include "core/proxies.h"
 #include "core/registry.h"
 #include "core/tracer.h"
 
@@ -15,13 +16,14 @@ namespace cay::core {
 class SandboxVerbs : public Sandboxes {
  public:
   SandboxVerbs(std::shared_ptr<Registry> registry, Boots& boots, Lifecycle& lifecycle, Pauses& pauses,
-               Admission& admission, Jobs& jobs, Runtime& runtime, Defaults defaults, Timing timing)
+               Admission& admission, Jobs& jobs, Proxies& proxies, Runtime& runtime, Defaults defaults, Timing timing)
       : registry_(std::move(registry)),
         boots_(boots),
         lifecycle_(lifecycle),
         pauses_(pauses),
         admission_(admission),
         jobs_(jobs),
+        proxies_(proxies),
         runtime_(runtime),
         defaults_(std::move(defaults)),
         timing_(timing) {}
@@ -58,6 +60,7 @@ class SandboxVerbs : public Sandboxes {
   Pauses& pauses_;
   Admission& admission_;
   Jobs& jobs_;
+  Proxies& proxies_;
   Runtime& runtime_;
   Defaults defaults_;
   Timing timing_;

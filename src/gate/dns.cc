@@ -7,6 +7,7 @@
 #include "async/deadline.h"
 #include "gate/dns_message.h"
 #include "gate/door.h"
+#include "gate/handover.h"
 #include "os/route.h"
 
 namespace cay::gate {
@@ -104,7 +105,8 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
     return encode_answer(*question, out, room);
   };
   if (!allowed_) co_return refuse("policy_not_allowed");
-  if (!question->plain || !policy_.may_resolve(question->name)) co_return refuse("not_in_policy");
+  const bool of_rule = house_.handover != nullptr && house_.handover->resolves(id_, question->name);
+  if (!question->plain || !(of_rule || policy_.may_resolve(question->name))) co_return refuse("not_in_policy");
   if (question->klass != kDnsInternet || !address) co_return encode_answer(*question, out, room);  // there is nothing of that type
   auto found = co_await house_.resolver.resolve(question->name, this);
   if (found.outcome == Resolved::Outcome::kFailed) {

@@ -22,6 +22,8 @@
 
 namespace cay::gate {
 
+class Handover;
+
 // What all sandboxes' doors share.
 struct House {
   asio::any_io_executor loop;
@@ -35,6 +37,7 @@ struct House {
   std::vector<std::string> policies{};  // that the operator allows; empty: all
   std::size_t connections = 0, doors = 0;
   std::uint64_t held = 0;  // of `memory`, by all doors
+  const Handover* handover = nullptr;  // null: there is no broker
 };
 
 class Door {
@@ -102,6 +105,12 @@ class Door {
   asio::awaitable<Verdict> by_first_bytes(Descriptor& guest, Endpoint meant, Proof proof, std::string& first);
   asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers);
 
+  // Whether the connection is the broker's; `host` is then what it showed, empty at the broker's own address.
+  asio::awaitable<bool> is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host);
+
+  // handed.cc
+  asio::awaitable<void> hand_over(Descriptor guest, Endpoint meant, std::string host, std::string first);
+
   // dns.cc
   struct Asker {
     sockaddr_storage at{};
@@ -113,6 +122,7 @@ class Door {
   asio::awaitable<std::string> answer(std::string message, std::size_t room);
 
   House& house_;
+  std::string id_;
   Policy policy_;
   std::string policy_name_;
   bool allowed_;  // the policy itself, by the operator

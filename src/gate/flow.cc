@@ -9,6 +9,7 @@
 #include "async/deadline.h"
 #include "gate/door.h"
 #include "gate/first_bytes.h"
+#include "gate/handover.h"
 #include "wire/guest_network.h"
 
 namespace cay::gate {
@@ -18,6 +19,7 @@ constexpr Millis kDialLimit{10'000};
 constexpr Millis kTellEvery{1'000};
 constexpr Millis kFirstBytesLimit{10'000};
 constexpr std::uint16_t kDnsPort = 53;
+constexpr std::uint16_t kHttpPort = 80;
 constexpr const char* kOurFailure = "gate_failed";
 
 Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
@@ -140,13 +142,33 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
     co_await answer_stream(guest);
     co_return;
   }
-  std::string first;
+  std::string first, host;
+  const bool brokers = co_await is_brokers(guest, *meant, first, host);
+  if (brokers) {
+    co_await hand_over(std::move(guest), *meant, std::move(host), std::move(first));
+    co_return;
+  }
   auto verdict = co_await decide(guest, *meant, first);
   if (!verdict.reason.empty()) {
     note({.host = verdict.host, .address = verdict.to.address.text(), .port = meant->port, .allowed = !verdict.refused, .reason = verdict.reason});
     co_return;
   }
   co_await connect(std::move(guest), std::move(verdict), std::move(first), place->buffers);
+}
+
+// Only where the address may be a rule's host is anything read: a server that speaks first is not kept waiting for it.
+asio::awaitable<bool> Door::is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host) {
+  if (house_.handover == nullptr || !allowed_) co_return false;
+  if (meant.address == IpAddress::parse(kBrokerV4)) co_return meant.port == kHttpPort && house_.handover->base_url(id_);
+  if (!house_.handover->any_at(id_, meant.port)) co_return false;
+  const auto names = names_.of(meant.address);
+  const bool may_be = names.empty() || std::ranges::any_of(names, [&](const std::string& name) { return house_.handover->takes(id_, name, meant.port); });
+  if (!may_be) co_return false;
+  auto reading = first_bytes_of(guest, Proof::kTls, first);
+  auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
+  if (!shown || shown->state != Shown::State::kName || !house_.handover->takes(id_, shown->host, meant.port)) co_return false;
+  host = shown->host;
+  co_return true;
 }
 
 asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, std::string& first) {

@@ -21,6 +21,7 @@
 #include "async/spawn.h"
 #include "gate/confinement.h"
 #include "gate/door.h"
+#include "gate/handover.h"
 #include "gate/keeper_dialer.h"
 #include "os/file.h"
 #include "os/unix_socket.h"
@@ -93,13 +94,17 @@ class Gate {
         house_{loop.get_executor(), config.directory, std::make_shared<const std::vector<Rule>>(std::move(rules)),
                Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool(), openings.most_connections,
                SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers), config.settings.policies},
-        children_(loop.get_executor()) {}
+        handover_(loop.get_executor(), keepers_),
+        children_(loop.get_executor()) {
+    house_.handover = &handover_;
+  }
 
   Result<void> begin(Openings openings) {
     // What is there already, after the watch: nothing falls between.
     CAY_TRY(const auto names, os::list_dir(config_.directory));
     for (const std::string& name : names) consider(name);
     children_.spawn(watch(std::move(openings.news)));
+    children_.spawn(handover_.run());
     children_.spawn(accept_daemons(std::move(openings.control)));
     if (config_.life == Life::kWhileNeeded) children_.spawn(end_when_idle());
     return {};
@@ -229,6 +234,7 @@ class Gate {
   const GateConfig& config_;
   const KeeperDialer keepers_;
   House house_;
+  Handover handover_;
   std::set<std::string> attended_;
   std::size_t doors_ = 0, daemons_ = 0;
   Scope children_;

@@ -10,6 +10,9 @@
 
 namespace cay::gate {
 
+// What is asked for instead of a sandbox, to be connected to the broker (DATA/vault/gate.sock).
+inline constexpr const char* kBrokerWord = "vault";
+
 // Whether it is what sandboxes are called by: no path is made of anything else.
 bool is_sandbox_id(std::string_view text);
 

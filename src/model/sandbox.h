@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "model/ids.h"
 #include "model/limits.h"
+#include "model/proxy.h"
 
 namespace cay {
 
@@ -60,6 +61,7 @@ struct SandboxSpec {
   std::int64_t lifetime_s = 0;                      // deleted so long after its creation; 0: never
   bool commands_keep_awake = false;                 // a running command is use, though nobody reads it
   bool record_programs = false;                     // keep a program record (model/program.h)
+  std::vector<ProxyRule> proxy;                     // secrets that it may use
   // Members that a facade must store and give back, though the core does not act on them
   // (facade -> JSON text).
   std::map<std::string, std::string> facade_data;
@@ -93,6 +95,7 @@ struct Sandbox {
   std::int64_t lifetime_s = 0;
   bool commands_keep_awake = false;
   bool record_programs = false;
+  std::vector<ProxyRule> proxy;
   LifeMarks marks;
   UnixMillis created_at = 0;
   UnixMillis updated_at = 0;
@@ -112,6 +115,7 @@ struct SandboxPatch {
   std::optional<bool> commands_keep_awake;
   std::optional<RunConfig> run;          // merged: see layered()
   std::optional<std::string> policy;     // takes effect at the next start
+  std::optional<std::vector<ProxyRule>> proxy;  // replaces all; at once
   std::optional<std::uint32_t> cpu_millicores;   // limits take effect at the next start
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint64_t> disk_bytes;

@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 8> kSteps = {
+constexpr std::array<const char*, 9> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -171,6 +171,21 @@ CREATE TABLE note_mark (
 ALTER TABLE event_count ADD COLUMN pruned_at INTEGER NOT NULL DEFAULT 0;
 UPDATE event_count SET pruned_at = coalesce((SELECT max(at) FROM event WHERE event.tenant = event_count.tenant), 0)
   WHERE pruned_through > 0;
+)sql",
+    // Secrets (hosts: a JSON array; sealed: hex, which the broker alone can open), and what sandboxes may do with them.
+    R"sql(
+CREATE TABLE secret (
+  tenant     TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  hosts      TEXT NOT NULL,
+  version    INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  sealed     TEXT NOT NULL,
+  PRIMARY KEY (tenant, name)
+) STRICT, WITHOUT ROWID;
+ALTER TABLE sandbox ADD COLUMN proxy TEXT NOT NULL DEFAULT '[]';
 )sql",
 };
 

@@ -10,6 +10,7 @@
 #include "store/power_cut.h"
 #include "store/rows.h"
 #include "store/schema.h"
+#include "store/secret_table.h"
 #include "store/sqlite.h"
 #include "store/usage_table.h"
 
@@ -51,7 +52,7 @@ const char* column_of(SandboxSort sort) {
 class SqliteStore : public core::Store {
  public:
   SqliteStore(DataLock lock, std::unique_ptr<Database> db, std::unique_ptr<WalSync> sync, const StoreOptions& options)
-      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events), usage_(*db_), links_(*db_), sync_(std::move(sync)) {}
+      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events), usage_(*db_), links_(*db_), secrets_(*db_), sync_(std::move(sync)) {}
   SqliteStore(const SqliteStore&) = delete;
   SqliteStore& operator=(const SqliteStore&) = delete;
   ~SqliteStore() override {
@@ -225,6 +226,15 @@ class SqliteStore : public core::Store {
   }
   Result<std::vector<Link>> links() override { return links_.rows(); }
 
+  // An answer that it is kept, or gone, is true after a power cut.
+  Result<void> put_secret(const StoredSecret& secret) override {
+    return durably(*db_, [&] { return secrets_.put(secret); });
+  }
+  Result<void> erase_secret(const TenantId& tenant, const std::string& name) override {
+    return durably(*db_, [&] { return secrets_.erase(tenant, name); });
+  }
+  Result<std::vector<StoredSecret>> secrets() override { return secrets_.rows(); }
+
   Result<void> check() override { return put_meta("checked_at", std::to_string(system_clock().wall())); }
   std::uint64_t failures() const override { return sqlite_failures(); }
 
@@ -279,6 +289,7 @@ class SqliteStore : public core::Store {
   EventTable journal_;
   UsageTable usage_;
   LinkTable links_;
+  SecretTable secrets_;
   std::unique_ptr<WalSync> sync_;
   std::function<void()> on_events_;
 };

@@ -66,6 +66,13 @@ Task<http::Response> list_links(core::Cay& cay, ServiceNames names, ExchangePtr 
 Task<http::Response> withdraw_link(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> withdraw_links(core::Cay& cay, ExchangePtr exchange);
 
+// secrets.cc
+Task<http::Response> secret_key(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> put_secret(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> list_secrets(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> delete_secret(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> rotate_vault(core::Cay& cay, ExchangePtr exchange);
+
 // files.cc
 Task<void> read_file(core::Cay& cay, ExchangePtr exchange);
 Task<void> head_file(core::Cay& cay, ExchangePtr exchange);

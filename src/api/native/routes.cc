@@ -54,6 +54,11 @@ void add_daemon_routes(http::Router& router, core::Cay& cay, Adder& to, const Na
   to.add("GET", "/stats", all_stats, Right::kRead);
   to.add("GET", "/snapshots", snapshots, Right::kRead);
   to.add("GET", "/events", events, Right::kRead);
+  to.add("GET", "/vault/key", secret_key, Right::kRead);
+  to.add("POST", "/vault/rotate", rotate_vault, Right::kHost);
+  to.add("GET", "/secrets", list_secrets, Right::kRead);
+  to.add("PUT", "/secrets/{name}", put_secret, Right::kHost);
+  to.add("DELETE", "/secrets/{name}", delete_secret, Right::kHost);
 }
 
 void add_sandbox_routes(Adder& to) {

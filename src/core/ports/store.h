@@ -8,13 +8,14 @@
 #include "base/result.h"
 #include "core/ports/journal.h"
 #include "core/ports/link_store.h"
+#include "core/ports/secret_store.h"
 #include "core/ports/usage_store.h"
 #include "model/sandbox.h"
 
 namespace cay::core {
 
 // insert, update and erase write the events of what they change (model/event.h).
-class Store : public Journal, public UsageStore, public LinkStore {
+class Store : public Journal, public UsageStore, public LinkStore, public SecretStore {
  public:
   // Fails kAlreadyExists (reason name_in_use) if the tenant has that name.
   virtual Result<void> insert(const Sandbox& sandbox) = 0;

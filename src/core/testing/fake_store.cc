@@ -165,6 +165,25 @@ Result<std::vector<Link>> FakeStore::links() {
   return out;
 }
 
+Result<void> FakeStore::put_secret(const StoredSecret& secret) {
+  CAY_CHECK(writable());
+  secret_rows[{secret.info.tenant, secret.info.name}] = secret;
+  return {};
+}
+
+Result<void> FakeStore::erase_secret(const TenantId& tenant, const std::string& name) {
+  CAY_CHECK(writable());
+  secret_rows.erase({tenant, name});
+  return {};
+}
+
+Result<std::vector<StoredSecret>> FakeStore::secrets() {
+  CAY_CHECK(readable());
+  std::vector<StoredSecret> out;
+  for (const auto& [key, row] : secret_rows) out.push_back(row);
+  return out;
+}
+
 Result<std::optional<std::string>> FakeStore::get_meta(const std::string& key) {
   CAY_CHECK(readable());
   const auto found = meta.find(key);

@@ -39,6 +39,10 @@ class FakeStore : public Store {
   Result<void> erase_links(const std::vector<LinkId>& ids) override;
   Result<std::vector<Link>> links() override;
 
+  Result<void> put_secret(const StoredSecret& secret) override;
+  Result<void> erase_secret(const TenantId& tenant, const std::string& name) override;
+  Result<std::vector<StoredSecret>> secrets() override;
+
   void note_event(EventRecord event) override;
   Result<void> flush_events() override;
   Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override;
@@ -53,6 +57,7 @@ class FakeStore : public Store {
   std::map<SandboxId, UsageRow> usage;
   std::vector<UsageRow> retired;
   std::map<LinkId, Link> link_rows;
+  std::map<std::pair<TenantId, std::string>, StoredSecret> secret_rows;
   std::vector<EventRecord> journal;                        // of all tenants, in order
   std::map<TenantId, std::uint64_t> pruned_through;        // tests set it; the fake prunes nothing itself
   // "sandbox.created box", "command.ended box c1 exited" …: for comparing in one line.

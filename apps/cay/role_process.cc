@@ -1,0 +1,74 @@
+#include "role_process.h"
+
+#include <grp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "os/caps.h"
+
+namespace cay::app {
+namespace {
+
+constexpr off_t kMostSettings = 1 << 20;
+
+}  // namespace
+
+Result<void> drop_to(const DaemonUser& user) {
+  if (::geteuid() == 0 && user.uid != 0) {
+    // Where it was not given the right to do that (a container), it has nothing to lose by it either: no_new_privs.
+    if (!os::drop_bounding_set() && errno != EPERM) return Error::from_errno(errno, "empty the bounding set");
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 || ::setresuid(user.uid, user.uid, user.uid) != 0) {
+      return Error::from_errno(errno, "drop root's privileges");
+    }
+  }
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "no_new_privs");
+  return {};
+}
+
+struct flock whole_file(short type) {
+  struct flock lock{};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+Result<UniqueFd> settings_file(const char* name, const std::string& bytes) {
+  UniqueFd fd(::memfd_create(name, MFD_CLOEXEC));
+  if (!fd) return Error::from_errno(errno, "memfd_create");
+  if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return Error::from_errno(errno, "write the settings");
+  return fd;
+}
+
+std::optional<std::string> take_settings() {
+  struct stat info{};
+  std::string bytes;
+  if (::fstat(kRoleSettings, &info) == 0 && info.st_size <= kMostSettings) bytes.resize(static_cast<std::size_t>(info.st_size));
+  if (::pread(kRoleSettings, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return std::nullopt;
+  ::close(kRoleSettings);
+  return bytes;
+}
+
+Error exec_role(std::vector<std::string> words, const UniqueFd& settings, const UniqueFd& directory, const DaemonUser& user) {
+  const UniqueFd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  if (!self) return Error::from_errno(errno, "open this program");
+  if (auto dropped = drop_to(user); !dropped) return std::move(dropped).error();
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  std::string path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+  char* envp[] = {path.data(), nullptr};
+  // Above both numbers first, so that neither overwrites the other.
+  const int high_settings = ::fcntl(settings.get(), F_DUPFD_CLOEXEC, 10);
+  const int high_directory = ::fcntl(directory.get(), F_DUPFD_CLOEXEC, 10);
+  const int high_self = ::fcntl(self.get(), F_DUPFD_CLOEXEC, 10);
+  if (high_self < 0 || ::dup2(high_settings, kRoleSettings) < 0 || ::dup2(high_directory, kRoleDirectory) < 0) return Error::from_errno(errno, "dup2");
+  ::syscall(SYS_execveat, high_self, "", argv.data(), envp, AT_EMPTY_PATH);
+  return Error::from_errno(errno, "start " + words[1]);
+}
+
+}  // namespace cay::app

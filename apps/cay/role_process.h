@@ -1,0 +1,33 @@
+// What becoming one of the daemon's helpers (gate, broker) has in common: root is dropped, and this program is started again with
+// nothing but its settings and its directory.
+#pragma once
+#include <fcntl.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "data_dir.h"
+
+namespace cay::app {
+
+// Where they find what become_role() left open.
+inline constexpr int kRoleSettings = 3;
+inline constexpr int kRoleDirectory = 4;
+
+// For good; with no_new_privs.
+Result<void> drop_to(const DaemonUser& user);
+
+struct flock whole_file(short type);
+
+// `settings` in a file that is memory alone.
+Result<UniqueFd> settings_file(const char* name, const std::string& bytes);
+// What settings_file() left at kRoleSettings, which is closed; nothing: it cannot be read.
+std::optional<std::string> take_settings();
+
+// Replaces this process by `words` of this program. Returns only an error.
+Error exec_role(std::vector<std::string> words, const UniqueFd& settings, const UniqueFd& directory, const DaemonUser& user);
+
+}  // namespace cay::app

@@ -1,0 +1,181 @@
+// cay secret, cay proxy: secrets that are kept, and what sandboxes may do with them.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "codec/base64.h"
+#include "codec/json.h"
+#include "http/client.h"
+#include "model/proxy.h"
+#include "model/sealed_box.h"
+
+namespace cay::cli {
+namespace {
+
+namespace json = codec::json;
+
+constexpr const char* kSecrets = "/api/v1/secrets";
+
+json::object parsed(const std::string& body) {
+  auto got = codec::parse_object(body);
+  if (!got) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + got.error().message);
+  return *std::move(got);
+}
+
+std::string text_of(const json::object& from, const char* name) {
+  const auto* value = from.if_contains(name);
+  if (value == nullptr || value->is_null()) return {};
+  return value->is_string() ? std::string(value->get_string()) : codec::write(*value);
+}
+
+std::string joined(const json::object& from, const char* name) {
+  std::string out;
+  const auto* list = from.if_contains(name);
+  if (list == nullptr || !list->is_array()) return out;
+  for (const auto& one : list->get_array()) out += (out.empty() ? "" : " ") + std::string(one.as_string());
+  return out;
+}
+
+[[noreturn]] void fail_with(const Error& error) { throw ApiError(ErrorCode::kInvalidArgument, error.reason, error.message); }
+
+// From a file or stdin; one line break at its end is not a part of it.
+Wiped read_value(const std::string& file) {
+  Wiped out;
+  std::string& bytes = out.bytes();
+  bytes.reserve(2 * kMostSecretBytes);  // not moved while it grows
+  if (file.empty() || file == "-") {
+    if (::isatty(0) == 1) print_error("the value is read from stdin, and shown as you type it: --from-file FILE reads a file");
+    char piece[4096];
+    ssize_t got = 0;
+    while (bytes.size() <= kMostSecretBytes && (got = ::read(0, piece, sizeof piece)) > 0) bytes.append(piece, static_cast<std::size_t>(got));
+    std::memset(piece, 0, sizeof piece);
+  } else {
+    std::ifstream in(file, std::ios::binary);
+    if (!in) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", file + ": " + std::strerror(errno));
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  if (bytes.ends_with('\n')) bytes.pop_back();
+  if (bytes.ends_with('\r')) bytes.pop_back();
+  if (auto fine = check_secret_value(out.view()); !fine) fail_with(fine.error());
+  return out;
+}
+
+// The value leaves this program closed: the daemon passes it on unread.
+int set(Context& at, const SecretArgs& args) {
+  const Wiped value = read_value(args.file);
+  const auto key = codec::from_base64(text_of(parsed(at.client.request("GET", "/api/v1/vault/key")), "public_key"));
+  auto box = close_box(key.value_or(""), args.name, value.view());
+  if (!box) fail_with(box.error());
+  json::object ask{{"sealed", codec::base64(*box)}};
+  if (!args.hosts.empty()) {
+    json::array hosts;
+    for (const std::string& host : args.hosts) hosts.emplace_back(host);
+    ask["hosts"] = std::move(hosts);
+  }
+  const std::string answer = at.client.request("PUT", std::string(kSecrets) + "/" + http::encode_segment(args.name), codec::write(ask));
+  if (at.json) {
+    print(answer + "\n");
+    return kOk;
+  }
+  const auto info = parsed(answer);
+  print(args.name + ": version " + text_of(info, "version") + ", for " + joined(info, "hosts") + "\n");
+  return kOk;
+}
+
+int list(Context& at) {
+  const std::string answer = at.client.request("GET", kSecrets);
+  const auto body = parsed(answer);
+  if (at.json) {
+    std::vector<std::string> texts;
+    for (const auto& item : body.at("items").as_array()) texts.push_back(codec::write(item));
+    print(json_array(texts));
+    return kOk;
+  }
+  std::vector<Row> rows;
+  for (const auto& item : body.at("items").as_array()) {
+    const auto& one = item.as_object();
+    rows.push_back({text_of(one, "name"), text_of(one, "version"), joined(one, "hosts"), text_of(one, "updated_at"), text_of(one, "created_by")});
+  }
+  print(table({"NAME", "VERSION", "HOSTS", "SINCE", "BY"}, rows));
+  return kOk;
+}
+
+// "SECRET" or "SECRET=WAY".
+json::object rule_of(const std::string& use) {
+  const std::size_t equals = use.find('=');
+  json::object rule{{"secret", use.substr(0, equals)}};
+  if (equals != std::string::npos) rule["way"] = use.substr(equals + 1);
+  return rule;
+}
+
+json::array rules_in(const std::string& file) {
+  std::string text;
+  if (file == "-") {
+    char piece[4096];
+    ssize_t got = 0;
+    while ((got = ::read(0, piece, sizeof piece)) > 0) text.append(piece, static_cast<std::size_t>(got));
+  } else {
+    std::ifstream in(file, std::ios::binary);
+    if (!in) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", file + ": " + std::strerror(errno));
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  auto value = codec::parse(text);
+  if (!value) fail_with(value.error());
+  if (!value->is_array()) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", file + ": must be a list of rules (docs/api.md)");
+  return std::move(value->get_array());
+}
+
+}  // namespace
+
+int secret_command(Context& at, const SecretArgs& args) {
+  if (args.action == "set") return set(at, args);
+  if (args.action == "ls") return list(at);
+  std::string answer;
+  if (args.action == "rm") {
+    at.client.request("DELETE", std::string(kSecrets) + "/" + http::encode_segment(args.name));
+    answer = "{}";
+  } else {
+    answer = at.client.request("POST", "/api/v1/vault/rotate", "{}");
+    if (!at.json) print(text_of(parsed(answer), "secrets") + " secrets are sealed by new keys; the old ones are forgotten\n");
+  }
+  if (at.json) print(answer + "\n");
+  return kOk;
+}
+
+int proxy_command(Context& at, const ProxyArgs& args) {
+  const std::string path = "/api/v1/sandboxes/" + http::encode_segment(args.sandbox);
+  std::string answer;
+  if (args.clear || !args.rules.empty() || !args.uses.empty()) {
+    json::array rules;
+    if (!args.rules.empty()) rules = rules_in(args.rules);
+    for (const std::string& use : args.uses) rules.emplace_back(rule_of(use));
+    answer = at.client.request("PATCH", path, codec::write(json::object{{"proxy", std::move(rules)}}));
+  } else {
+    answer = at.client.request("GET", path);
+  }
+  const auto body = parsed(answer);
+  const auto& rules = body.at("proxy").as_array();
+  if (at.json) {
+    print(codec::write(rules) + "\n");
+    return kOk;
+  }
+  std::vector<Row> rows;
+  for (const auto& item : rules) {
+    const auto& one = item.as_object();
+    const std::string hosts = joined(one, "hosts"), paths = joined(one, "paths");
+    rows.push_back({text_of(one, "name"), text_of(one, "secret"), text_of(one, "way"), hosts.empty() ? "the secret's" : hosts, paths.empty() ? "all" : paths});
+  }
+  print(table({"NAME", "SECRET", "WAY", "HOSTS", "PATHS"}, rows));
+  return kOk;
+}
+
+}  // namespace cay::cli

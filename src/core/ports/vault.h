@@ -1,0 +1,42 @@
+// The vault port: who keeps the key to secrets, and uses them for sandboxes. Implemented by src/vault, by asking the broker. Nothing
+// here gives a value back.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "async/task.h"
+#include "model/proxy.h"
+
+namespace cay::core {
+
+// What one sandbox may use.
+struct ProxyGrant {
+  SandboxId sandbox;
+  TenantId tenant;
+  std::vector<std::pair<ProxyRule, StoredSecret>> rules;
+};
+
+// All fail with kUnavailable (vault_unavailable) while no broker answers.
+class Vault {
+ public:
+  virtual ~Vault() = default;
+
+  // What a value is to be closed for (model/sealed_box.h), about the secret's name.
+  virtual Task<std::string> public_key() = 0;
+  // The closed value as it is kept: for this secret, version and hosts alone. kInvalidArgument (bad_envelope, invalid_secret).
+  virtual Task<std::string> seal(SecretInfo about, std::string box) = 0;
+  // From now on the sandbox may use these and no others. The certificate (PEM) of the authority that it is to trust; empty: of none.
+  virtual Task<std::string> grant(ProxyGrant grant) = 0;
+  virtual Task<void> revoke(SandboxId sandbox) = 0;
+  // Grants of every other sandbox are removed: at the daemon's start.
+  virtual Task<void> keep_only(std::vector<SandboxId> sandboxes) = 0;
+
+  // A new key; then each secret by reseal() and into the store; then the old key is forgotten. One that is broken off loses
+  // nothing, and is begun again.
+  virtual Task<void> begin_rotation() = 0;
+  virtual Task<std::string> reseal(StoredSecret secret) = 0;
+  virtual Task<void> end_rotation() = 0;
+};
+
+}  // namespace cay::core

@@ -1,0 +1,170 @@
+#include "core/proxies.h"
+
+#include <algorithm>
+#include <set>
+
+#include "async/bytes.h"
+#include "core/errors.h"
+#include "core/registry.h"
+#include "model/secret.h"
+
+namespace cay::core {
+namespace {
+
+constexpr const char* kBundle = "/etc/ssl/certs/ca-certificates.crt";
+constexpr const char* kAlone = "/etc/ssl/certs/cay-sandbox.pem";
+constexpr const char* kForUpdates = "/usr/local/share/ca-certificates/cay-sandbox.crt";  // update-ca-certificates puts it in the bundle again
+constexpr const char* kBegin = "# Cay: the authority of this sandbox, which ends TLS for the hosts of its proxy rules\n";
+constexpr const char* kEnd = "# Cay: end\n";
+constexpr std::size_t kMostBundle = 16u << 20;
+
+FileAs as_root() {
+  FileAs as;
+  as.user = "root";
+  return as;
+}
+
+Task<void> write_text(std::shared_ptr<LiveSandbox> live, std::string path, std::string text) {
+  WriteOptions options;
+  options.as = as_root();
+  auto written = co_await live->write(std::move(path), options, source_of(std::move(text)));
+  if (!written) co_return std::move(written).error().while_doing("tell the sandbox whom to trust");
+  co_return Result<void>();
+}
+
+Error unsupported() {
+  return {Code::kUnsupported, "vault_unsupported", "this daemon was started without a vault: it keeps no secrets", 0};
+}
+
+}  // namespace
+
+Result<Vault*> Proxies::vault() {
+  if (vault_ == nullptr) return unsupported();
+  return vault_;
+}
+
+Result<void> Proxies::open() {
+  CAY_TRY(auto rows, registry_->store().secrets());
+  for (StoredSecret& row : rows) secrets_[{row.info.tenant, row.info.name}] = std::move(row);
+  return {};
+}
+
+Task<void> Proxies::tell_all() {
+  if (vault_ == nullptr) co_return Result<void>();
+  std::vector<SandboxId> with_rules;
+  const auto entries = registry_->entries();
+  for (const auto& entry : entries) {
+    if (!entry->row.proxy.empty() && !entry->removing()) with_rules.push_back(entry->row.id);
+  }
+  if (secrets_.empty() && with_rules.empty()) co_return Result<void>();
+  CAY_CO_CHECK(co_await vault_->keep_only(with_rules));
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto entry = entries[i];
+    if (entry->row.proxy.empty() || entry->removing()) continue;
+    auto told = co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy);
+    if (!told) jobs_.warn("secrets of sandbox " + entry->row.name + ": " + told.error().message);
+  }
+  co_return Result<void>();
+}
+
+Result<std::vector<ProxyRule>> Proxies::checked(const TenantId& tenant, std::vector<ProxyRule> rules, const std::vector<ProxyRule>& before) {
+  CAY_CHECK(check_proxy_rules(rules));
+  if (!rules.empty() && vault_ == nullptr) return unsupported();
+  for (ProxyRule& rule : rules) {
+    const auto secret = secrets_.find({tenant, rule.secret});
+    if (secret == secrets_.end()) {
+      return Error{Code::kNotFound, "secret_not_found", "proxy rule '" + rule.name + "': there is no secret '" + rule.secret + "': cay secret set " + rule.secret, 0};
+    }
+    const auto& allowed = secret->second.info.hosts;
+    for (const std::string& text : rule.hosts) {
+      const auto wanted = parse_proxy_host(text);
+      const bool within = wanted && std::ranges::any_of(allowed, [&](const std::string& one) {
+        const auto own = parse_proxy_host(one);
+        return own && own->covers(*wanted);
+      });
+      if (!within) {
+        return Error{Code::kPermissionDenied, "host_not_allowed",
+                     "proxy rule '" + rule.name + "': secret '" + rule.secret + "' may not be sent to " + text + ": its own hosts are what `cay secret set` gave it", 0};
+      }
+    }
+    const auto& hosts = rule.hosts.empty() ? allowed : rule.hosts;
+    if (rule.way == ProxyWay::kBaseUrl && (hosts.empty() || parse_proxy_host(hosts.front())->wildcard())) {
+      return invalid("invalid_proxy_rule", "proxy rule '" + rule.name + "': of way base_url the first host is the one that is asked: it must be an exact one");
+    }
+    const auto old = std::ranges::find_if(before, [&](const ProxyRule& one) { return one.name == rule.name && one.secret == rule.secret && one.way == rule.way; });
+    rule.token = old != before.end() ? old->token : "cay-token-" + new_secret();
+  }
+  return rules;
+}
+
+Task<std::string> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector<ProxyRule> rules) {
+  CAY_CO_TRY(Vault* const at, vault());
+  if (rules.empty()) {
+    CAY_CO_CHECK(co_await at->revoke(std::move(sandbox)));
+    co_return std::string();
+  }
+  granted_.insert(sandbox);
+  ProxyGrant all{std::move(sandbox), tenant, {}};
+  for (ProxyRule& rule : rules) {
+    const auto secret = secrets_.find({tenant, rule.secret});
+    // One whose secret was removed meanwhile is of no use, and the others are.
+    if (secret != secrets_.end()) all.rules.emplace_back(std::move(rule), secret->second);
+  }
+  auto certificate = co_await at->grant(std::move(all));
+  co_return certificate;
+}
+
+Task<void> Proxies::trust(std::shared_ptr<LiveSandbox> live, std::string certificate) {
+  if (certificate.empty()) co_return Result<void>();
+  const ReadRange whole;
+  std::string bundle;
+  auto file = co_await live->read(kBundle, as_root(), whole);
+  if (file) {
+    auto source = std::move(file->bytes);
+    CAY_CO_TRY(bundle, co_await read_all(std::move(source), kMostBundle));
+  } else if (file.error().code != Code::kNotFound) {
+    co_return std::move(file).error();
+  }
+  const std::string part = kBegin + certificate + kEnd;
+  const std::size_t begin = bundle.find(kBegin);
+  const std::size_t end = begin == std::string::npos ? begin : bundle.find(kEnd, begin);
+  const bool there = bundle.find(part) != std::string::npos;
+  if (!there) {
+    if (end != std::string::npos) bundle.erase(begin, end + std::string_view(kEnd).size() - begin);
+    if (!bundle.empty() && !bundle.ends_with('\n')) bundle += '\n';
+    CAY_CO_CHECK(co_await write_text(live, kBundle, bundle + part));
+  }
+  CAY_CO_CHECK(co_await write_text(live, kAlone, certificate));
+  auto written = co_await write_text(live, kForUpdates, certificate);
+  co_return written;
+}
+
+Task<void> Proxies::equip(std::shared_ptr<Entry> entry) {
+  CAY_CO_TRY(std::string certificate, co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy));
+  const auto live = entry->live;
+  if (!live || entry->row.state != SandboxState::kReady) co_return Result<void>();  // its next start does it
+  auto trusted = co_await trust(live, std::move(certificate));
+  co_return trusted;
+}
+
+Task<void> Proxies::revoke_job(SandboxId sandbox) {
+  auto done = co_await vault_->revoke(sandbox);
+  if (!done) jobs_.warn("the secrets of sandbox " + sandbox.get() + ", which is gone, are taken back at the next start: " + done.error().message);
+  co_return Result<void>();
+}
+
+void Proxies::revoke(const SandboxId& sandbox) {
+  if (granted_.erase(sandbox) > 0) jobs_.spawn(revoke_job(sandbox));
+}
+
+std::vector<std::shared_ptr<Entry>> Proxies::users_of(const TenantId& tenant, const std::string& secret) const {
+  std::vector<std::shared_ptr<Entry>> out;
+  for (const auto& entry : registry_->entries()) {
+    const bool uses = entry->row.tenant == tenant && !entry->removing() &&
+                      std::ranges::any_of(entry->row.proxy, [&](const ProxyRule& rule) { return rule.secret == secret; });
+    if (uses) out.push_back(entry);
+  }
+  return out;
+}
+
+}  // namespace cay::core

@@ -1,0 +1,57 @@
+// Proxies: the rules by which sandboxes use secrets: checked against the secrets that there are, told to whoever keeps the key, and
+// made ready inside: a sandbox trusts the authority that ends TLS for its rules, and for nobody else's.
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/jobs.h"
+#include "core/ports/runtime.h"
+#include "core/ports/store.h"
+#include "core/ports/vault.h"
+
+namespace cay::core {
+
+class Registry;
+struct Entry;
+
+class Proxies {
+ public:
+  // `vault` may be null: then there are no secrets (kUnsupported, vault_unsupported).
+  Proxies(std::shared_ptr<Registry> registry, Vault* vault, Jobs& jobs) : registry_(std::move(registry)), vault_(vault), jobs_(jobs) {}
+
+  // Reads the store.
+  Result<void> open();
+  // After the registry has its rows: every sandbox's rules are told, and those of sandboxes that are gone are taken back.
+  Task<void> tell_all();
+
+  // Rules as they are to be kept: checked, and with a token each; `before` are the sandbox's so far, whose tokens stay.
+  Result<std::vector<ProxyRule>> checked(const TenantId& tenant, std::vector<ProxyRule> rules, const std::vector<ProxyRule>& before);
+
+  // From now on it may use what `rules` say. The certificate that it is to trust; empty: of none.
+  Task<std::string> grant(SandboxId sandbox, TenantId tenant, std::vector<ProxyRule> rules);
+  // Of a sandbox that is gone; nobody waits for it.
+  void revoke(const SandboxId& sandbox);
+  // Puts the certificate where programs inside look for it. Again is no harm.
+  static Task<void> trust(std::shared_ptr<LiveSandbox> live, std::string certificate);
+  // Both, of one that runs.
+  Task<void> equip(std::shared_ptr<Entry> entry);
+
+  Result<Vault*> vault();
+  std::map<std::pair<TenantId, std::string>, StoredSecret>& secrets() { return secrets_; }
+  // Sandboxes of the tenant that have a rule for this secret.
+  std::vector<std::shared_ptr<Entry>> users_of(const TenantId& tenant, const std::string& secret) const;
+
+ private:
+  Task<void> revoke_job(SandboxId sandbox);
+  std::shared_ptr<Registry> registry_;
+  Vault* vault_;
+  Jobs& jobs_;
+  std::map<std::pair<TenantId, std::string>, StoredSecret> secrets_;
+  std::set<SandboxId> granted_;
+};
+
+}  // namespace cay::core

@@ -1,0 +1,35 @@
+// SecretVerbs: core::Secrets. The core sees names, hosts and sealed bytes, and no value.
+#pragma once
+#include "async/mutex.h"
+#include "core/cay.h"
+#include "core/proxies.h"
+#include "core/registry.h"
+
+namespace cay::core {
+
+class SecretVerbs : public Secrets {
+ public:
+  SecretVerbs(std::shared_ptr<Registry> registry, Proxies& proxies, Jobs& jobs)
+      : registry_(std::move(registry)), proxies_(proxies), jobs_(jobs), changing_(jobs.loop()) {}
+
+  Task<std::string> public_key(Principal who) override;
+  Task<SecretInfo> set(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box) override;
+  Task<std::vector<SecretInfo>> list(Principal who) override;
+  Task<void> remove(Principal who, std::string name) override;
+  Task<std::uint32_t> rotate_key(Principal who) override;
+
+ private:
+  Task<SecretInfo> set_job(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box);
+  Task<void> remove_job(Principal who, std::string name);
+  Task<std::uint32_t> rotate_job();
+  // Sandboxes with rules for it use what it is now.
+  Task<void> tell_users(TenantId tenant, std::string name);
+
+  static constexpr std::size_t kMost = 1000;  // of a tenant
+  std::shared_ptr<Registry> registry_;
+  Proxies& proxies_;
+  Jobs& jobs_;
+  Mutex changing_;  // one change at a time
+};
+
+}  // namespace cay::core

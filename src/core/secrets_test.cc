@@ -1,0 +1,200 @@
+#include "core/core_fixture.h"
+
+namespace cay::core {
+namespace {
+
+// Seals by writing down what it was asked, and remembers what was granted.
+class FakeVault : public Vault {
+ public:
+  Task<std::string> public_key() override { co_return std::string("key"); }
+  Task<std::string> seal(SecretInfo about, std::string box) override {
+    if (down) co_return Error{Code::kUnavailable, "vault_unavailable", "down", 0};
+    co_return "sealed " + about.name + " v" + std::to_string(about.version) + " " + box;
+  }
+  Task<std::string> grant(ProxyGrant grant) override {
+    if (down) co_return Error{Code::kUnavailable, "vault_unavailable", "down", 0};
+    const bool tls = std::any_of(grant.rules.begin(), grant.rules.end(), [](const auto& one) { return one.first.way != ProxyWay::kBaseUrl; });
+    granted[grant.sandbox] = std::move(grant);
+    co_return std::string(tls ? "CERTIFICATE\n" : "");
+  }
+  Task<void> revoke(SandboxId sandbox) override {
+    granted.erase(sandbox);
+    co_return Result<void>();
+  }
+  Task<void> keep_only(std::vector<SandboxId> sandboxes) override {
+    std::erase_if(granted, [&](const auto& one) { return std::find(sandboxes.begin(), sandboxes.end(), one.first) == sandboxes.end(); });
+    co_return Result<void>();
+  }
+  Task<void> begin_rotation() override {
+    ++rotations;
+    co_return Result<void>();
+  }
+  Task<std::string> reseal(StoredSecret secret) override { co_return secret.sealed + " again"; }
+  Task<void> end_rotation() override {
+    ended = rotations;
+    co_return Result<void>();
+  }
+
+  std::map<SandboxId, ProxyGrant> granted;
+  bool down = false;
+  int rotations = 0, ended = 0;
+};
+
+class SecretsTest : public CoreTest {
+ protected:
+  SecretsTest() {
+    config.vault = &vault;
+    EXPECT_TRUE(open());
+  }
+  Result<SecretInfo> set(const std::string& name, std::optional<std::vector<std::string>> hosts, const std::string& box = "box") {
+    return run(core->secrets().set(alice, name, std::move(hosts), box));
+  }
+  static ProxyRule rule(const std::string& secret, ProxyWay way = ProxyWay::kBaseUrl) {
+    ProxyRule out;
+    out.name = out.secret = secret;
+    out.way = way;
+    return out;
+  }
+  Result<Sandbox> use(const std::string& box, std::vector<ProxyRule> rules) {
+    SandboxPatch patch;
+    patch.proxy = std::move(rules);
+    return run(core->sandboxes().update(alice, box, std::move(patch)));
+  }
+  FakeVault vault;
+};
+
+TEST_F(SecretsTest, ASecretIsKeptSealedReplacedAndRemoved) {
+  auto made = set("openai", {{"API.openai.com"}});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->version, 1U);
+  EXPECT_EQ(made->hosts, std::vector<std::string>{"api.openai.com"});
+  EXPECT_EQ(store.secret_rows.begin()->second.sealed, "sealed openai v1 box");
+  made = set("openai", std::nullopt, "other");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->version, 2U);
+  EXPECT_EQ(made->hosts, std::vector<std::string>{"api.openai.com"});
+  EXPECT_EQ(store.secret_rows.size(), 1U);
+  EXPECT_EQ(set("new", std::nullopt).error().reason, "invalid_secret") << "a secret without a host could go anywhere";
+  EXPECT_EQ(set("new", {{}}).error().reason, "invalid_secret");
+  EXPECT_EQ(set("new", {{"1.2.3.4"}}).error().reason, "invalid_secret");
+  EXPECT_EQ(set("a/b", {{"a.test"}}).error().reason, "invalid_secret");
+  EXPECT_TRUE(run(core->secrets().remove(alice, "openai")));
+  EXPECT_EQ(run(core->secrets().remove(alice, "openai")).error().reason, "secret_not_found");
+  EXPECT_TRUE(store.secret_rows.empty());
+}
+
+TEST_F(SecretsTest, ATenantSeesAndUsesItsOwnAlone) {
+  ASSERT_TRUE(set("openai", {{"a.test"}}));
+  const Principal other{TenantId("other"), "k"};
+  EXPECT_TRUE(run(core->secrets().list(other))->empty());
+  EXPECT_EQ(run(core->secrets().list(alice))->size(), 1U);
+  EXPECT_EQ(run(core->secrets().remove(other, "openai")).error().reason, "secret_not_found");
+  SandboxSpec spec = named("theirs");
+  spec.proxy = {rule("openai")};
+  EXPECT_EQ(run(core->sandboxes().create(other, spec, {})).error().reason, "secret_not_found");
+}
+
+TEST_F(SecretsTest, RulesGoNoFurtherThanTheirSecret) {
+  ASSERT_TRUE(set("openai", {{"api.test", "*.wild.test"}}));
+  ASSERT_TRUE(create("box"));
+  ProxyRule wide = rule("openai");
+  wide.hosts = {"evil.test"};
+  EXPECT_EQ(use("box", {wide}).error().reason, "host_not_allowed");
+  wide.hosts = {"*.test"};
+  EXPECT_EQ(use("box", {wide}).error().reason, "invalid_proxy_rule");
+  wide.hosts = {"a.wild.test"};
+  EXPECT_TRUE(use("box", {wide}));
+  EXPECT_EQ(use("box", {rule("nobody")}).error().reason, "secret_not_found");
+  ProxyRule open_end = rule("openai");
+  open_end.hosts = {"*.wild.test"};
+  EXPECT_EQ(use("box", {open_end}).error().reason, "invalid_proxy_rule") << "a base URL is one host's";
+}
+
+TEST_F(SecretsTest, ASandboxIsGrantedWhatItMayAndNoMoreWhenItIsGone) {
+  ASSERT_TRUE(set("openai", {{"api.test"}}));
+  ASSERT_TRUE(set("other", {{"api.test"}}));
+  SandboxSpec spec = named("box");
+  spec.proxy = {rule("openai")};
+  const auto made = run(core->sandboxes().create(alice, spec, {}));
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_TRUE(vault.granted.contains(made->id));
+  EXPECT_EQ(vault.granted[made->id].rules.at(0).second.sealed, "sealed openai v1 box");
+  const std::string token = made->proxy.at(0).token;
+  EXPECT_TRUE(token.starts_with("cay-token-"));
+  ASSERT_TRUE(set("openai", std::nullopt, "second"));
+  EXPECT_EQ(vault.granted[made->id].rules.at(0).second.sealed, "sealed openai v2 second") << "a new value counts at once";
+  auto changed = use("box", {rule("openai"), rule("other")});
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(changed->proxy.at(0).token, token) << "the same rule keeps its token";
+  EXPECT_NE(changed->proxy.at(1).token, token);
+  ASSERT_TRUE(run(core->secrets().remove(alice, "openai")));
+  EXPECT_EQ(vault.granted[made->id].rules.size(), 1U);
+  ASSERT_TRUE(use("box", {}));
+  EXPECT_FALSE(vault.granted.contains(made->id));
+  ASSERT_TRUE(use("box", {rule("other")}));
+  ASSERT_TRUE(run(core->sandboxes().remove(alice, "box")));
+  drain();
+  EXPECT_FALSE(vault.granted.contains(made->id));
+}
+
+TEST_F(SecretsTest, CommandsAreToldTheirTokensAndMayOverrideThem) {
+  ASSERT_TRUE(set("openai", {{"api.test"}}));
+  SandboxSpec spec = named("box");
+  spec.proxy = {rule("openai")};
+  spec.run.env["KEPT"] = "yes";
+  const auto made = run(core->sandboxes().create(alice, spec, {}));
+  ASSERT_TRUE(made);
+  CommandSpec command;
+  command.argv = {"true"};
+  command.run.env["OPENAI_BASE_URL"] = "mine";
+  const auto started = run(core->commands().start(alice, "box", command));
+  ASSERT_TRUE(started);
+  const auto& env = runtime.only_box().fake_commands().started.back().run.env;
+  EXPECT_EQ(env.at("OPENAI_API_KEY"), made->proxy.at(0).token);
+  EXPECT_EQ(env.at("OPENAI_BASE_URL"), "mine");
+  EXPECT_EQ(env.at("KEPT"), "yes");
+}
+
+TEST_F(SecretsTest, ADaemonsStartTellsAllAgainAndTakesBackWhatIsGone) {
+  ASSERT_TRUE(set("openai", {{"api.test"}}));
+  SandboxSpec spec = named("box");
+  spec.proxy = {rule("openai")};
+  const auto made = run(core->sandboxes().create(alice, spec, {}));
+  ASSERT_TRUE(made);
+  vault.granted.clear();
+  vault.granted[SandboxId("gone")] = {};
+  ASSERT_TRUE(open());
+  drain();
+  EXPECT_TRUE(vault.granted.contains(made->id));
+  EXPECT_FALSE(vault.granted.contains(SandboxId("gone")));
+}
+
+TEST_F(SecretsTest, WithoutABrokerASandboxWithRulesDoesNotStartAndOthersDo) {
+  ASSERT_TRUE(set("openai", {{"api.test"}}));
+  vault.down = true;
+  SandboxSpec spec = named("box");
+  spec.proxy = {rule("openai")};
+  EXPECT_EQ(run(core->sandboxes().create(alice, spec, {})).error().reason, "vault_unavailable");
+  EXPECT_FALSE(run(core->sandboxes().get(alice, "box"))) << "nothing is left";
+  EXPECT_TRUE(create("plain"));
+  EXPECT_EQ(set("openai", std::nullopt).error().reason, "vault_unavailable");
+  EXPECT_EQ(store.secret_rows.begin()->second.info.version, 1U);
+}
+
+TEST_F(SecretsTest, ARotationSealsAllAnewBeforeTheOldKeyGoes) {
+  ASSERT_TRUE(set("one", {{"api.test"}}));
+  ASSERT_TRUE(set("two", {{"api.test"}}));
+  const auto rotated = run(core->secrets().rotate_key(alice));
+  ASSERT_TRUE(rotated);
+  EXPECT_EQ(*rotated, 2U);
+  for (const auto& [key, row] : store.secret_rows) EXPECT_TRUE(row.sealed.ends_with(" again"));
+  EXPECT_EQ(vault.ended, 1);
+  store.write_error = Error{Code::kUnavailable, "store_broken", "full", 0};
+  EXPECT_FALSE(run(core->secrets().rotate_key(alice)));
+  EXPECT_EQ(vault.rotations, 2);
+  EXPECT_EQ(vault.ended, 1) << "what the store could not take still needs the old key";
+  store.write_error.reset();
+}
+
+}  // namespace
+}  // namespace cay::core

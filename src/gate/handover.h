@@ -1,0 +1,54 @@
+// Handover: which connections are the broker's: those to hosts that a sandbox has a proxy rule for, and those to the broker's own
+// address inside. The broker says which; the gate holds no secret, and reads no further than the name.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "async/task.h"
+#include "base/unique_fd.h"
+#include "gate/keeper_dialer.h"
+#include "model/proxy.h"
+#include "wire/vault.h"
+
+namespace cay::gate {
+
+class Handover {
+ public:
+  Handover(asio::any_io_executor loop, const KeeperDialer& dialer) : loop_(std::move(loop)), dialer_(dialer) {}
+
+  // Learns from the broker until it is cancelled. While there is none, what the last one said counts: such a connection then
+  // fails, and does not go past it.
+  asio::awaitable<void> run();
+
+  bool base_url(const std::string& sandbox_id) const;
+  // Whether any of its rules is for a host at that port.
+  bool any_at(const std::string& sandbox_id, std::uint16_t port) const;
+  bool takes(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const;
+  bool resolves(const std::string& sandbox_id, std::string_view host) const;
+
+  // A connection to the broker, for one that is handed over.
+  Result<UniqueFd> dial() const { return dialer_.dial(kBrokerWord); }
+
+ private:
+  struct Routes {
+    bool base_url = false;
+    std::vector<ProxyHost> hosts;
+  };
+  using All = std::map<std::string, Routes>;
+  Task<void> learn(UniqueFd fd);
+  const Routes* of(const std::string& sandbox_id) const;
+
+  asio::any_io_executor loop_;
+  const KeeperDialer& dialer_;
+  All all_;
+};
+
+// A frame of wire/vault.h.
+std::string framed(std::string_view message);
+// Takes a whole frame from the front of `have`; nothing: it is not all here. An error: it can be none.
+Result<std::optional<std::string>> take_frame(std::string& have);
+
+}  // namespace cay::gate

@@ -1,0 +1,352 @@
+#include "vault/broker.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "async/deadline.h"
+#include "async/event.h"
+#include "async/scope.h"
+#include "gate/counted.h"
+#include "gate/sockets.h"
+#include "os/file.h"
+#include "os/unix_socket.h"
+#include "vault/confinement.h"
+#include "vault/frames.h"
+#include "vault/relay.h"
+#include "vault/rules.h"
+
+namespace cay::vault {
+namespace {
+
+constexpr const char* kConfinement = "landlock";  // its version, or 0: for `cay doctor`
+constexpr Millis kLookEvery{250};
+constexpr Millis kGrace{1'500};
+constexpr Millis kFirstGrace{15'000};
+constexpr Millis kHelloLimit{5'000};
+constexpr Millis kOutOfDescriptors{20};
+
+struct Openings {
+  UniqueFd daemon, gate;
+};
+
+Result<UniqueFd> listen_for_others(int directory, const char* name) {
+  CAY_TRY(UniqueFd fd, os::listen_unix(directory, name, ::geteuid(), ::getegid()));
+  // Who may speak is decided by who connects (SO_PEERCRED), not by the file.
+  if (::fchmodat(directory, name, 0666, 0) != 0) return Error::from_errno(errno, "open the broker's socket");
+  return fd;
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::uint8_t number_of(Code code) { return static_cast<std::uint8_t>(code); }
+
+class Broker {
+ public:
+  Broker(asio::io_context& loop, const BrokerConfig& config, Keyring keys, std::vector<Network> networks, std::unique_ptr<http::Tls> tls)
+      : loop_(loop),
+        config_(config),
+        keys_(std::move(keys)),
+        grants_(config.directory, keys_),
+        reachable_(std::move(networks)),
+        resolver_(loop.get_executor()),
+        tls_(std::move(tls)),
+        house_{loop.get_executor(), keys_, grants_, reachable_, resolver_, *tls_},
+        children_(loop.get_executor()) {}
+
+  void begin(Openings openings) {
+    grants_.open();
+    grants_.on_change = [this](const wire::BrokerRoutes& routes) { tell_gates(routes); };
+    children_.spawn(accept(std::move(openings.daemon), static_cast<uid_t>(config_.settings.daemon_uid), &Broker::serve_daemon));
+    children_.spawn(accept(std::move(openings.gate), static_cast<uid_t>(config_.settings.gate_uid), &Broker::serve_gate));
+    if (config_.life == Life::kWhileNeeded) children_.spawn(end_when_idle());
+  }
+
+ private:
+  using Serving = asio::awaitable<void> (Broker::*)(UniqueFd fd);
+
+  asio::awaitable<void> accept(UniqueFd fd, uid_t whose, Serving serving) {
+    Descriptor at(loop_, fd.release());
+    for (;;) {
+      UniqueFd one(::accept4(at.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!one) {
+        if (errno != EAGAIN && errno != EINTR) {
+          co_await sleep_for(kOutOfDescriptors);
+        }
+        co_await gate::readable(at);
+        continue;
+      }
+      if (!os::peer_is(one.get(), whose)) continue;
+      children_.spawn(guarded((this->*serving)(std::move(one))));
+    }
+  }
+
+  // What one connection does wrong is its own end alone.
+  static asio::awaitable<void> guarded(asio::awaitable<void> work) {
+    try {
+      co_await std::move(work);
+    } catch (const std::bad_alloc&) {
+      std::fprintf(stderr, "cay broker: out of memory: a connection ends\n");
+    }
+  }
+
+  // --- the daemon ---
+
+  asio::awaitable<void> serve_daemon(UniqueFd fd) {
+    Descriptor daemon(loop_, fd.release());
+    const gate::Counted counted(connected_);
+    FrameReader reader;
+    for (;;) {
+      auto bytes = co_await reader.next(daemon);
+      if (!bytes) co_return;
+      auto ask = wire::decode<wire::VaultAsk>(*bytes);
+      wipe(*bytes);
+      if (!ask) co_return;
+      wire::VaultAnswer answer;
+      auto done = answer_to(*std::move(ask));
+      if (done) {
+        answer.bytes = *std::move(done);
+      } else {
+        answer.code = number_of(done.error().code);
+        answer.reason = done.error().reason;
+        answer.message = done.error().message;
+      }
+      auto sent = co_await send_frame(daemon, wire::encode(answer));
+      if (!sent) co_return;
+    }
+  }
+
+  Result<std::string> answer_to(wire::VaultAsk ask) {
+    const auto nothing = [](Result<void> done) -> Result<std::string> {
+      if (!done) return std::move(done).error();
+      return std::string();
+    };
+    switch (ask.verb) {
+      case wire::VaultVerb::kPublicKey: return keys_.public_key();
+      case wire::VaultVerb::kSeal: return seal(ask.secret, ask.bytes);
+      case wire::VaultVerb::kGrant: return grants_.grant(std::move(ask.grant));
+      case wire::VaultVerb::kRevoke:
+        for (const std::string& id : ask.names) grants_.revoke(id);
+        return std::string();
+      case wire::VaultVerb::kKeepOnly: grants_.keep_only(ask.names); return std::string();
+      case wire::VaultVerb::kBeginRotation: return nothing(keys_.begin_rotation());
+      case wire::VaultVerb::kReseal: return reseal(ask.secret);
+      case wire::VaultVerb::kEndRotation: {
+        CAY_CHECK(grants_.reseal());
+        return nothing(keys_.end_rotation());
+      }
+      case wire::VaultVerb::kHold: return std::string();
+    }
+    return Error{Code::kUnsupported, "unknown_verb", "this broker does not know that verb: it is of another release", 0};
+  }
+
+  Result<std::string> seal(const wire::VaultSecret& about, const std::string& box) {
+    CAY_TRY(const Wiped value, keys_.open_box(about.name, box));
+    CAY_CHECK(check_secret_value(value.view()));
+    return keys_.seal(about_secret(about), value.view());
+  }
+
+  Result<std::string> reseal(const wire::VaultSecret& secret) {
+    CAY_TRY(const Wiped value, keys_.unseal(about_secret(secret), secret.sealed));
+    return keys_.seal(about_secret(secret), value.view());
+  }
+
+  // --- the gate ---
+
+  asio::awaitable<void> serve_gate(UniqueFd fd) {
+    Descriptor gate(loop_, fd.release());
+    const gate::Counted counted(connected_);
+    FrameReader reader;
+    UniqueFd guest;
+    auto reading = reader.next(gate, &guest);
+    auto bytes = co_await with_deadline(std::move(reading), kHelloLimit, "the gate's first word");
+    if (!bytes) co_return;
+    auto hello = wire::decode<wire::BrokerHello>(*bytes);
+    if (!hello) co_return;
+    if (!hello->flow) {
+      co_await tell_routes(gate);
+      co_return;
+    }
+    if (!guest) co_return;
+    const Tell tell = [&gate](const wire::BrokerWord& word) {
+      const std::string frame = framed(wire::encode(word));
+      // A gate that does not read loses what it is told, and nothing else.
+      (void)!::send(gate.native_handle(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    };
+    Scope serving(loop_.get_executor());
+    serving.spawn(relay(house_, *std::move(hello), std::move(guest), tell));
+    auto all = serving.join();
+    // A gate that is gone, or lets the connection go, ends it.
+    Scope watching(loop_.get_executor());
+    watching.spawn(end_with(gate, serving));
+    co_await watching.until(std::move(all));
+  }
+
+  static asio::awaitable<void> end_with(Descriptor& gate, Scope& serving) {
+    for (;;) {
+      co_await gate::readable(gate);
+      char byte = 0;
+      const ssize_t got = ::recv(gate.native_handle(), &byte, 1, MSG_DONTWAIT);
+      if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) continue;
+      serving.cancel();
+      co_return;
+    }
+  }
+
+  struct Listening {
+    explicit Listening(asio::any_io_executor loop) : news(std::move(loop)) {}
+    std::map<std::string, wire::BrokerRoutes> waiting;
+    Event news;
+  };
+
+  asio::awaitable<void> tell_routes(Descriptor& gate) {
+    const auto mine = std::make_shared<Listening>(loop_.get_executor());
+    for (wire::BrokerRoutes& one : grants_.routes()) mine->waiting[one.sandbox_id] = std::move(one);
+    struct Entered {
+      std::set<std::shared_ptr<Listening>>& all;
+      const std::shared_ptr<Listening>& one;
+      Entered(std::set<std::shared_ptr<Listening>>& in, const std::shared_ptr<Listening>& who) : all(in), one(who) { all.insert(one); }
+      Entered(const Entered&) = delete;
+      Entered& operator=(const Entered&) = delete;
+      ~Entered() { all.erase(one); }
+    };
+    const Entered entered(listening_, mine);
+    Scope watching(loop_.get_executor());
+    watching.spawn(end_telling(gate, *mine));
+    auto telling = tell_all(gate, *mine);
+    auto told = co_await watching.until(std::move(telling));
+    static_cast<void>(told);
+  }
+
+  static Task<void> tell_all(Descriptor& gate, Listening& mine) {
+    bool first = true;
+    for (;;) {
+      while (!mine.waiting.empty()) {
+        const auto next = mine.waiting.begin();
+        std::string frame = wire::encode(next->second);
+        mine.waiting.erase(next);
+        CAY_CO_CHECK(co_await send_frame(gate, std::move(frame)));
+      }
+      if (std::exchange(first, false)) {
+        wire::BrokerRoutes end;
+        end.all_told = true;
+        CAY_CO_CHECK(co_await send_frame(gate, wire::encode(end)));
+      }
+      mine.news.reset();
+      if (!mine.waiting.empty()) continue;
+      co_await mine.news.wait();
+      if (mine.waiting.contains("")) co_return Result<void>();
+    }
+  }
+
+  // The gate says nothing: what can be read is its end.
+  static asio::awaitable<void> end_telling(Descriptor& gate, Listening& mine) {
+    for (;;) {
+      co_await gate::readable(gate);
+      char byte = 0;
+      const ssize_t got = ::recv(gate.native_handle(), &byte, 1, MSG_DONTWAIT);
+      if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) continue;
+      mine.waiting[""] = {};
+      mine.news.set();
+      co_return;
+    }
+  }
+
+  void tell_gates(const wire::BrokerRoutes& routes) {
+    for (const auto& one : listening_) {
+      one->waiting[routes.sandbox_id] = routes;
+      one->news.set();
+    }
+  }
+
+  asio::awaitable<void> end_when_idle() {
+    Millis idle{0};
+    Millis grace = kFirstGrace;
+    for (;;) {
+      co_await sleep_for(kLookEvery);
+      const bool needed = connected_ > 0;
+      if (needed) grace = kGrace;
+      idle = needed ? Millis{0} : idle + kLookEvery;
+      if (idle < grace) continue;
+      ::unlinkat(config_.directory, kDaemonSocket, 0);
+      ::_exit(0);
+    }
+  }
+
+  asio::io_context& loop_;
+  const BrokerConfig& config_;
+  Keyring keys_;
+  Grants grants_;
+  gate::Reachable reachable_;
+  gate::Resolver resolver_;
+  std::unique_ptr<http::Tls> tls_;
+  RelayHouse house_;
+  std::set<std::shared_ptr<Listening>> listening_;
+  std::size_t connected_ = 0;
+  Scope children_;
+};
+
+Result<std::unique_ptr<http::Tls>> trust(const std::string& authorities) {
+  CAY_TRY(auto tls, http::Tls::create(""));
+  if (authorities.empty()) return tls;
+  boost::system::error_code error;
+  tls->context().add_certificate_authority(asio::buffer(authorities), error);
+  if (error) return Error{Code::kInvalidArgument, "bad_config", "vault.authorities: no certificates (PEM): " + error.message(), 0};
+  return tls;
+}
+
+}  // namespace
+
+int run_broker(BrokerConfig config) {
+  const auto complain = [](const Error& error) {
+    std::fprintf(stderr, "cay broker: %s\n", error.message.c_str());
+    return 125;
+  };
+  std::vector<Network> networks;
+  for (const std::string& text : config.settings.networks) {
+    const auto network = Network::parse(text);
+    if (!network) return complain({Code::kInvalidArgument, "bad_config", "'" + text + "' is no network", 0});
+    networks.push_back(*network);
+  }
+  raise_descriptor_limit();
+  Master master;
+  master.passphrase = Wiped(std::exchange(config.settings.passphrase, {}));
+  master.previous = Wiped(std::exchange(config.settings.previous_passphrase, {}));
+  auto keys = Keyring::open(config.directory, std::move(master));
+  if (!keys) return complain(keys.error());
+  auto tls = trust(config.settings.authorities);
+  if (!tls) return complain(tls.error());
+  Openings openings;
+  for (const auto& [name, fd] : {std::pair{kDaemonSocket, &openings.daemon}, std::pair{kGateSocket, &openings.gate}}) {
+    auto made = listen_for_others(config.directory, name);
+    if (!made) return complain(made.error());
+    *fd = *std::move(made);
+  }
+  const auto confined = confine(config.directory);
+  if (!confined) return complain(confined.error());
+  if (const auto told = os::replace_file(config.directory, kConfinement, std::to_string(*confined) + "\n", 0644); !told) return complain(told.error());
+  asio::io_context loop(1);
+  Broker broker(loop, config, *std::move(keys), std::move(networks), *std::move(tls));
+  broker.begin(std::move(openings));
+  loop.run();
+  return 125;
+}
+
+}  // namespace cay::vault

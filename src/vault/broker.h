@@ -1,0 +1,25 @@
+// Broker: the process that alone holds the key to secrets. It takes them closed, keeps what sandboxes may use, and is handed the
+// connections whose requests need one. Nothing that it is asked gives a value back.
+#pragma once
+#include "vault/settings.h"
+
+namespace cay::vault {
+
+enum class Life : std::uint8_t {
+  kAlways,       // under a supervisor of its own
+  kWhileNeeded,  // while a daemon or a gate is connected
+};
+
+struct BrokerConfig {
+  Settings settings;
+  int directory = -1;  // DATA/vault, open
+  Life life = Life::kAlways;
+};
+
+inline constexpr const char* kDaemonSocket = "daemon.sock";
+inline constexpr const char* kGateSocket = "gate.sock";
+
+// Serves until it is not needed any more (then 0) or cannot go on; the exit code.
+int run_broker(BrokerConfig config);
+
+}  // namespace cay::vault

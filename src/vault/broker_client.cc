@@ -1,0 +1,129 @@
+#include "vault/broker_client.h"
+
+#include <sys/socket.h>
+
+#include "async/deadline.h"
+#include "os/unix_socket.h"
+#include "vault/frames.h"
+
+namespace cay::vault {
+namespace {
+
+constexpr Millis kAnswerLimit{10'000};
+constexpr Millis kRetry{50};
+constexpr int kRetries = 60;  // a broker that died is back within a moment
+
+Error unavailable(const std::string& why) {
+  return {Code::kUnavailable, "vault_unavailable", "the broker, which keeps secrets, does not answer (" + why + "): see DATA/broker.log and `cay doctor`", 0};
+}
+
+wire::VaultSecret secret_of(const SecretInfo& info, std::string sealed) {
+  return {info.tenant.get(), info.name, info.version, info.hosts, std::move(sealed)};
+}
+
+wire::VaultRule rule_of(const ProxyRule& rule, const StoredSecret& secret) {
+  wire::VaultRule out;
+  out.name = rule.name;
+  out.token = rule.token;
+  out.way = static_cast<std::uint8_t>(rule.way);
+  out.hosts = rule.hosts;
+  out.paths = rule.paths;
+  for (const ProxyHeader& header : rule.headers) out.headers.push_back({header.name, header.value, header.basic_user});
+  out.secret = secret_of(secret.info, secret.sealed);
+  return out;
+}
+
+}  // namespace
+
+Task<std::string> BrokerClient::ask_once(std::string question) {
+  auto fd = os::connect_unix(path_, SOCK_NONBLOCK);
+  if (!fd) co_return unavailable(fd.error().message);
+  Descriptor broker(loop_, fd->release());
+  CAY_CO_CHECK(co_await send_frame(broker, std::move(question)));
+  FrameReader reader;
+  auto answer = co_await reader.next(broker);
+  co_return answer;
+}
+
+Task<std::string> BrokerClient::ask(wire::VaultAsk question) {
+  const std::string bytes = wire::encode(question);
+  Result<std::string> answer;
+  for (int i = 0; i < kRetries; ++i) {
+    auto asking = ask_once(bytes);
+    answer = co_await with_deadline(std::move(asking), kAnswerLimit, "the broker's answer");
+    if (answer || (answer.error().reason != "vault_unavailable" && answer.error().reason != "peer_gone")) break;
+    co_await sleep_for(kRetry);
+  }
+  if (!answer) co_return unavailable(answer.error().message);
+  auto read = wire::decode<wire::VaultAnswer>(*answer);
+  if (!read) co_return unavailable("its answer cannot be read");
+  if (read->code != 0) {
+    const bool known = read->code <= static_cast<std::uint8_t>(Code::kInternal);
+    co_return Error{known ? static_cast<Code>(read->code) : Code::kInternal, std::move(read->reason), std::move(read->message), 0};
+  }
+  co_return std::move(read->bytes);
+}
+
+Task<void> BrokerClient::tell(wire::VaultAsk question) {
+  auto done = co_await ask(std::move(question));
+  if (!done) co_return std::move(done).error();
+  co_return Result<void>();
+}
+
+Task<std::string> BrokerClient::public_key() {
+  wire::VaultAsk question;
+  question.verb = wire::VaultVerb::kPublicKey;
+  return ask(std::move(question));
+}
+
+Task<std::string> BrokerClient::seal(SecretInfo about, std::string box) {
+  wire::VaultAsk question;
+  question.verb = wire::VaultVerb::kSeal;
+  question.secret = secret_of(about, "");
+  question.bytes = std::move(box);
+  return ask(std::move(question));
+}
+
+Task<std::string> BrokerClient::grant(core::ProxyGrant grant) {
+  wire::VaultAsk question;
+  question.verb = wire::VaultVerb::kGrant;
+  question.grant.sandbox_id = grant.sandbox.get();
+  question.grant.tenant = grant.tenant.get();
+  for (const auto& [rule, secret] : grant.rules) question.grant.rules.push_back(rule_of(rule, secret));
+  return ask(std::move(question));
+}
+
+Task<void> BrokerClient::revoke(SandboxId sandbox) {
+  wire::VaultAsk question;
+  question.verb = wire::VaultVerb::kRevoke;
+  question.names.push_back(sandbox.get());
+  return tell(std::move(question));
+}
+
+Task<void> BrokerClient::keep_only(std::vector<SandboxId> sandboxes) {
+  wire::VaultAsk question;
+  question.verb = wire::VaultVerb::kKeepOnly;
+  for (const SandboxId& id : sandboxes) question.names.push_back(id.get());
+  return tell(std::move(question));
+}
+
+Task<void> BrokerClient::begin_rotation() {
+  wire::VaultAsk question;
+  question.verb = wire::VaultVerb::kBeginRotation;
+  return tell(std::move(question));
+}
+
+Task<std::string> BrokerClient::reseal(StoredSecret secret) {
+  wire::VaultAsk question;
+  question.verb = wire::VaultVerb::kReseal;
+  question.secret = secret_of(secret.info, std::move(secret.sealed));
+  return ask(std::move(question));
+}
+
+Task<void> BrokerClient::end_rotation() {
+  wire::VaultAsk question;
+  question.verb = wire::VaultVerb::kEndRotation;
+  return tell(std::move(question));
+}
+
+}  // namespace cay::vault

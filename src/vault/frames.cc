@@ -1,0 +1,48 @@
+#include "vault/frames.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+
+#include "os/unix_socket.h"
+
+namespace cay::vault {
+namespace {
+
+Error gone() { return {Code::kCancelled, "peer_gone", "the other side of the socket is gone", 0}; }
+
+}  // namespace
+
+Task<std::string> FrameReader::next(Descriptor& from, UniqueFd* fd) {
+  for (;;) {
+    CAY_CO_TRY(auto frame, gate::take_frame(have_));
+    if (frame) co_return *std::move(frame);
+    auto message = os::receive_message(from.native_handle());
+    if (!message && message.error().code == Code::kNotReady) {
+      co_await from.async_wait(Descriptor::wait_read, asio::use_awaitable);
+      continue;
+    }
+    if (!message || message->bytes.empty()) co_return gone();
+    if (fd != nullptr && !message->fds.empty()) *fd = std::move(message->fds.front());
+    have_ += message->bytes;
+  }
+}
+
+Task<void> send_frame(Descriptor& to, std::string message) {
+  const std::string bytes = framed(message);
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t sent = ::send(to.native_handle(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) {
+      co_await to.async_wait(Descriptor::wait_write, asio::use_awaitable);
+      continue;
+    }
+    if (sent < 0) co_return gone();
+    done += static_cast<std::size_t>(sent);
+  }
+  co_return Result<void>();
+}
+
+}  // namespace cay::vault

@@ -1,0 +1,121 @@
+#include "vault/grants.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "gate/keeper_dialer.h"
+#include "os/file.h"
+#include "vault/rules.h"
+
+namespace cay::vault {
+namespace {
+
+constexpr std::string_view kSuffix = ".grant";
+constexpr mode_t kMode = 0600;
+
+std::string about_authority(const std::string& sandbox_id) { return "cay authority 1\n" + sandbox_id; }
+
+bool ends_tls(const wire::VaultGrant& grant) {
+  return std::ranges::any_of(grant.rules, [](const wire::VaultRule& rule) { return static_cast<ProxyWay>(rule.way) != ProxyWay::kBaseUrl; });
+}
+
+}  // namespace
+
+void Grants::open() {
+  const auto names = os::list_dir(directory_);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(kSuffix)) continue;
+    const auto bytes = os::read_file(directory_, name, wire::kMostVaultFrame);
+    auto grant = bytes ? wire::decode<wire::VaultGrant>(*bytes) : std::nullopt;
+    if (!grant || grant->sandbox_id + std::string(kSuffix) != name) continue;
+    auto made = std::make_shared<Granted>();
+    made->grant = *std::move(grant);
+    if (ends_tls(made->grant)) {
+      const auto key = keys_.unseal(about_authority(made->grant.sandbox_id), made->grant.authority_key);
+      auto authority = key ? Authority::load(made->grant.authority_cert, *key) : Result<Authority>(key.error());
+      if (!authority) continue;
+      made->authority = std::make_unique<Authority>(*std::move(authority));
+    }
+    const std::string id = made->grant.sandbox_id;
+    all_[id] = std::move(made);
+  }
+}
+
+Result<void> Grants::keep(const wire::VaultGrant& grant) const {
+  return os::replace_file(directory_, grant.sandbox_id + std::string(kSuffix), wire::encode(grant), kMode);
+}
+
+Result<std::string> Grants::grant(wire::VaultGrant grant) {
+  if (!gate::is_sandbox_id(grant.sandbox_id)) return Error{Code::kInvalidArgument, "bad_request", "a grant names its sandbox by id", 0};
+  const std::string id = grant.sandbox_id;
+  for (const wire::VaultRule& rule : grant.rules) {
+    if (rule.secret.tenant != grant.tenant) return Error{Code::kInvalidArgument, "bad_request", "a secret of another tenant", 0};
+    CAY_TRY(const Wiped value, keys_.unseal(about_secret(rule.secret), rule.secret.sealed));
+  }
+  const auto old = all_.find(id);
+  auto made = std::make_shared<Granted>();
+  if (ends_tls(grant)) {
+    if (old != all_.end() && old->second->authority && old->second->authority->is_fresh()) {
+      CAY_TRY(const Wiped key, old->second->authority->key());
+      CAY_TRY(Authority again, Authority::load(old->second->grant.authority_cert, key));
+      made->authority = std::make_unique<Authority>(std::move(again));
+    } else {
+      CAY_TRY(Authority fresh, Authority::make(id));
+      made->authority = std::make_unique<Authority>(std::move(fresh));
+    }
+    grant.authority_cert = made->authority->certificate();
+    CAY_TRY(const Wiped key, made->authority->key());
+    CAY_TRY(grant.authority_key, keys_.seal(about_authority(id), key.view()));
+  } else {
+    grant.authority_cert.clear();
+    grant.authority_key.clear();
+  }
+  CAY_CHECK(keep(grant));
+  made->grant = std::move(grant);
+  const std::string certificate = made->grant.authority_cert;
+  all_[id] = made;
+  if (on_change) on_change(routes_of(made->grant));
+  return certificate;
+}
+
+void Grants::revoke(const std::string& sandbox_id) {
+  if (!gate::is_sandbox_id(sandbox_id)) return;
+  ::unlinkat(directory_, (sandbox_id + std::string(kSuffix)).c_str(), 0);
+  if (all_.erase(sandbox_id) == 0 || !on_change) return;
+  wire::BrokerRoutes none;
+  none.sandbox_id = sandbox_id;
+  on_change(none);
+}
+
+void Grants::keep_only(const std::vector<std::string>& sandbox_ids) {
+  std::vector<std::string> gone;
+  for (const auto& [id, one] : all_) {
+    if (std::ranges::find(sandbox_ids, id) == sandbox_ids.end()) gone.push_back(id);
+  }
+  for (const std::string& id : gone) revoke(id);
+}
+
+Result<void> Grants::reseal() {
+  for (const auto& [id, one] : all_) {
+    if (!one->authority) continue;
+    CAY_TRY(const Wiped key, one->authority->key());
+    CAY_TRY(one->grant.authority_key, keys_.seal(about_authority(id), key.view()));
+    CAY_CHECK(keep(one->grant));
+  }
+  return {};
+}
+
+std::shared_ptr<const Granted> Grants::of(const std::string& sandbox_id) const {
+  const auto found = all_.find(sandbox_id);
+  return found == all_.end() ? nullptr : found->second;
+}
+
+std::vector<wire::BrokerRoutes> Grants::routes() const {
+  std::vector<wire::BrokerRoutes> out;
+  for (const auto& [id, one] : all_) out.push_back(routes_of(one->grant));
+  return out;
+}
+
+}  // namespace cay::vault

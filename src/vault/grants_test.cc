@@ -1,0 +1,116 @@
+#include "vault/grants.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/unique_fd.h"
+#include "vault/rules.h"
+
+namespace cay::vault {
+namespace {
+
+constexpr const char* kId = "0b0e5b1c-7c2e-4c39-9d8f-1f2a3b4c5d6e";
+constexpr const char* kOther = "0b0e5b1c-7c2e-4c39-9d8f-1f2a3b4c5d6f";
+
+class GrantsTest : public ::testing::Test {
+ protected:
+  GrantsTest() {
+    char text[] = "/tmp/cay-grants-XXXXXX";
+    path = ::mkdtemp(text);
+    directory = UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    auto opened = Keyring::open(directory.get(), {});
+    EXPECT_TRUE(opened);
+    keys = std::make_unique<Keyring>(*std::move(opened));
+    grants = std::make_unique<Grants>(directory.get(), *keys);
+  }
+  ~GrantsTest() override { std::filesystem::remove_all(path); }
+
+  wire::VaultGrant grant(const std::string& id, ProxyWay way) const {
+    wire::VaultGrant out;
+    out.sandbox_id = id;
+    out.tenant = "t";
+    wire::VaultRule rule;
+    rule.name = "r";
+    rule.way = static_cast<std::uint8_t>(way);
+    rule.secret = {"t", "key", 1, {"api.test"}, ""};
+    rule.secret.sealed = *keys->seal(about_secret(rule.secret), "sk-live-0123456789");
+    out.rules.push_back(rule);
+    return out;
+  }
+  void reopen() {
+    grants = std::make_unique<Grants>(directory.get(), *keys);
+    grants->open();
+  }
+
+  std::string path;
+  UniqueFd directory;
+  std::unique_ptr<Keyring> keys;
+  std::unique_ptr<Grants> grants;
+};
+
+TEST_F(GrantsTest, WhatIsGrantedOutlivesTheBrokerWithItsAuthority) {
+  const auto made = grants->grant(grant(kId, ProxyWay::kHeaders));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_NE(made->find("BEGIN CERTIFICATE"), std::string::npos);
+  EXPECT_TRUE(grants->grant(grant(kOther, ProxyWay::kBaseUrl))->empty()) << "no TLS is ended for it";
+  reopen();
+  ASSERT_TRUE(grants->of(kId));
+  EXPECT_EQ(grants->of(kId)->authority->certificate(), *made);
+  EXPECT_TRUE(grants->of(kOther));
+  EXPECT_EQ(*grants->grant(grant(kId, ProxyWay::kPlaceholder)), *made) << "other rules, the same authority";
+  grants->keep_only({kId});
+  EXPECT_FALSE(grants->of(kOther));
+  grants->revoke(kId);
+  reopen();
+  EXPECT_FALSE(grants->of(kId));
+}
+
+TEST_F(GrantsTest, NoSecretAndNoKeyLiesOnTheDiskInClear) {
+  ASSERT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders)));
+  std::ifstream in(path + "/" + kId + ".grant", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(bytes.find("api.test"), std::string::npos) << "the control";
+  EXPECT_EQ(bytes.find("sk-live"), std::string::npos);
+  EXPECT_EQ(bytes.find("PRIVATE"), std::string::npos);
+}
+
+TEST_F(GrantsTest, ASecretThatWasMadeWiderIsNotTaken) {
+  auto wider = grant(kId, ProxyWay::kHeaders);
+  wider.rules[0].secret.hosts.push_back("evil.test");
+  EXPECT_EQ(grants->grant(wider).error().reason, "bad_envelope");
+  auto theirs = grant(kId, ProxyWay::kHeaders);
+  theirs.tenant = "u";
+  EXPECT_FALSE(grants->grant(theirs)) << "of another tenant";
+  theirs.rules[0].secret.tenant = "u";
+  EXPECT_FALSE(grants->grant(theirs));
+  auto outside = grant("../keyring", ProxyWay::kHeaders);
+  EXPECT_FALSE(grants->grant(outside)) << "no path is made of anything but an id";
+  EXPECT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders))) << "the control";
+}
+
+TEST_F(GrantsTest, ARotationKeepsAuthorities) {
+  const auto made = grants->grant(grant(kId, ProxyWay::kHeaders));
+  ASSERT_TRUE(keys->begin_rotation());
+  ASSERT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders)));
+  ASSERT_TRUE(grants->reseal());
+  ASSERT_TRUE(keys->end_rotation());
+  reopen();
+  ASSERT_TRUE(grants->of(kId));
+  EXPECT_EQ(grants->of(kId)->authority->certificate(), *made);
+}
+
+TEST_F(GrantsTest, TheGateIsToldOfEveryChange) {
+  std::vector<std::string> told;
+  grants->on_change = [&](const wire::BrokerRoutes& routes) { told.push_back(routes.sandbox_id + (routes.hosts.empty() ? " none" : " " + routes.hosts[0])); };
+  ASSERT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders)));
+  grants->revoke(kId);
+  grants->revoke(kId);
+  EXPECT_EQ(told, (std::vector<std::string>{std::string(kId) + " api.test", std::string(kId) + " none"}));
+}
+
+}  // namespace
+}  // namespace cay::vault

@@ -1,0 +1,35 @@
+// Relay: one connection of a sandbox that was handed over: its requests go on, with what the rules add, to a server whose certificate was
+// checked; the answers come back, unless a secret is in them. Both sides are hostile: the guest, and whoever answers.
+#pragma once
+#include <boost/asio/ssl/context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "async/task.h"
+#include "base/unique_fd.h"
+#include "gate/policy.h"
+#include "gate/resolver.h"
+#include "http/tls.h"
+#include "vault/grants.h"
+#include "wire/vault.h"
+
+namespace cay::vault {
+
+// What all relays share.
+struct RelayHouse {
+  asio::any_io_executor loop;
+  Keyring& keys;
+  Grants& grants;
+  gate::Reachable& reachable;
+  gate::Resolver& resolver;
+  http::Tls& tls;
+};
+
+// What becomes of it, for `cay net`.
+using Tell = std::function<void(const wire::BrokerWord& word)>;
+
+// Until the connection is over. `guest` is reset on close until an end was proper.
+asio::awaitable<void> relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell);
+
+}  // namespace cay::vault

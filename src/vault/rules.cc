@@ -1,0 +1,249 @@
+#include "vault/rules.h"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+
+#include "codec/base64.h"
+#include "http/text.h"
+
+namespace cay::vault {
+namespace {
+
+using http::equals_ignoring_case;
+
+constexpr std::string_view kBasic = "Basic ";
+// Where clients write a key, of way placeholder, unless the rule names others.
+constexpr const char* kUsualHeaders[] = {"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"};
+
+Error denied(const char* reason, const std::string& message) { return {Code::kPermissionDenied, reason, message, 0}; }
+Error bad(const std::string& message) { return {Code::kInvalidArgument, "bad_request", message, 0}; }
+
+ProxyWay way_of(const wire::VaultRule& rule) { return static_cast<ProxyWay>(rule.way); }
+
+const std::vector<std::string>& hosts_of(const wire::VaultRule& rule) { return rule.hosts.empty() ? rule.secret.hosts : rule.hosts; }
+
+bool any_matches(const std::vector<std::string>& hosts, std::string_view host, std::uint16_t port) {
+  return std::ranges::any_of(hosts, [&](const std::string& text) {
+    const auto pattern = parse_proxy_host(text);
+    return pattern && pattern->matches(host, port);
+  });
+}
+
+// The secret's own hosts were sealed in with it, and count whatever the rule says.
+bool reaches(const wire::VaultRule& rule, std::string_view host, std::uint16_t port) {
+  return any_matches(hosts_of(rule), host, port) && any_matches(rule.secret.hosts, host, port);
+}
+
+bool same(std::string_view one, std::string_view other) {
+  return one.size() == other.size() && ::CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
+}
+
+std::optional<std::string> basic_of(std::string_view value) {
+  if (value.size() < kBasic.size() || !equals_ignoring_case(value.substr(0, kBasic.size()), kBasic)) return std::nullopt;
+  return codec::from_base64(value.substr(kBasic.size()));
+}
+
+// Whether a client writes the token there: alone, behind a scheme, or as Basic's user or password.
+bool carries(std::string_view value, std::string_view token) {
+  if (same(value, token)) return true;
+  const std::size_t blank = value.rfind(' ');
+  if (blank != std::string_view::npos && same(value.substr(blank + 1), token)) return true;
+  const auto basic = basic_of(value);
+  if (!basic) return false;
+  const std::size_t colon = std::min(basic->find(':'), basic->size());
+  return same(std::string_view(*basic).substr(0, colon), token) ||
+         (colon < basic->size() && same(std::string_view(*basic).substr(colon + 1), token));
+}
+
+std::string replaced(std::string text, std::string_view word, std::string_view by) {
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size())) text.replace(at, word.size(), by);
+  return text;
+}
+
+// A path that a server may read as another one fits no list of paths.
+bool is_plain_path(std::string_view path) {
+  std::string lower(path);
+  std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  for (const char* part : {"/./", "/../", "//", "%2e", "%2f", "%5c", "%00", "\\", "/.;", "/..;"}) {
+    if (lower.find(part) != std::string::npos) return false;
+  }
+  return !lower.ends_with("/.") && !lower.ends_with("/..");
+}
+
+Result<void> check_path(const wire::VaultRule& rule, std::string_view target) {
+  if (rule.paths.empty()) return {};
+  const std::string_view path = target.substr(0, std::min(target.find('?'), target.size()));
+  const bool fits = is_plain_path(path) && std::ranges::any_of(rule.paths, [&](const std::string& glob) { return glob_matches(glob, path); });
+  if (fits) return {};
+  return denied("path_not_in_rule", "rule '" + rule.name + "' does not have the path " + std::string(path.substr(0, 200)));
+}
+
+// What concerns the connection alone, or is ours to say. Answers must come as they are, or nobody could look for a secret in them.
+bool is_own_header(std::string_view name, const http::Headers& headers) {
+  for (const char* own : {"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length",
+                          "Expect", "Host", "Accept-Encoding", "Sec-WebSocket-Extensions"}) {
+    if (equals_ignoring_case(name, own)) return true;
+  }
+  // What the client says is of the connection.
+  for (const auto& [key, value] : headers.items()) {
+    if (!equals_ignoring_case(key, "Connection")) continue;
+    for (std::size_t at = 0; at < value.size();) {
+      const std::size_t end = std::min(value.find(',', at), value.size());
+      std::string_view one = std::string_view(value).substr(at, end - at);
+      while (one.starts_with(' ') || one.starts_with('\t')) one.remove_prefix(1);
+      while (one.ends_with(' ') || one.ends_with('\t')) one.remove_suffix(1);
+      if (equals_ignoring_case(one, name)) return true;
+      at = end + 1;
+    }
+  }
+  return false;
+}
+
+http::Headers passed_on(const Asked& asked, const ProxyHost& to) {
+  http::Headers out;
+  out.add("Host", to.text());
+  for (const auto& [name, value] : asked.headers.items()) {
+    if (!is_own_header(name, asked.headers)) out.add(name, value);
+  }
+  out.add("Accept-Encoding", "identity");
+  return out;
+}
+
+http::Headers without(const http::Headers& from, const std::function<bool(std::string_view name, std::string_view value)>& goes) {
+  http::Headers out;
+  for (const auto& [name, value] : from.items()) {
+    if (!goes(name, value)) out.add(name, value);
+  }
+  return out;
+}
+
+void set_headers(const wire::VaultRule& rule, std::string_view secret, http::Headers& headers) {
+  std::vector<wire::VaultHeader> wanted = rule.headers;
+  if (wanted.empty()) wanted.push_back({"Authorization", std::string("Bearer ") + kSecretWord, ""});
+  for (const wire::VaultHeader& one : wanted) {
+    headers = without(headers, [&](std::string_view name, std::string_view) { return equals_ignoring_case(name, one.name); });
+    if (one.basic_user.empty()) {
+      headers.add(one.name, replaced(one.value, kSecretWord, secret));
+    } else {
+      Wiped pair(one.basic_user + ":");
+      pair.bytes() += secret;
+      headers.add(one.name, std::string(kBasic) + codec::base64(pair.view()));
+    }
+  }
+}
+
+// In the named headers, and inside Basic; elsewhere the stand-in stays what it is. Whether it was there.
+bool swap_placeholder(const wire::VaultRule& rule, std::string_view secret, http::Headers& headers) {
+  bool swapped = false;
+  http::Headers out;
+  for (const auto& [name, value] : headers.items()) {
+    const bool named = rule.headers.empty() ? std::ranges::any_of(kUsualHeaders, [&](const char* one) { return equals_ignoring_case(name, one); })
+                                            : std::ranges::any_of(rule.headers, [&](const auto& one) { return equals_ignoring_case(name, one.name); });
+    std::string next = value;
+    if (named) {
+      if (auto basic = basic_of(value); basic && basic->find(rule.token) != std::string::npos) {
+        Wiped pair(replaced(*basic, rule.token, secret));
+        next = std::string(kBasic) + codec::base64(pair.view());
+      } else {
+        next = replaced(value, rule.token, secret);
+      }
+    }
+    swapped = swapped || next != value;
+    out.add(name, std::move(next));
+  }
+  headers = std::move(out);
+  return swapped;
+}
+
+Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal) {
+  const std::size_t end = std::min(asked.target.find_first_of("/?", 1), asked.target.size());
+  const std::string name = asked.target.substr(1, end - 1);
+  const auto rule = std::ranges::find_if(grant.rules, [&](const wire::VaultRule& one) { return way_of(one) == ProxyWay::kBaseUrl && one.name == name; });
+  if (rule == grant.rules.end()) return denied("no_such_rule", "this sandbox has no rule '" + name.substr(0, 63) + "' of way base_url");
+  const auto& items = asked.headers.items();
+  const bool known = std::ranges::any_of(items, [&](const auto& one) { return carries(one.second, rule->token); });
+  if (!known) return denied("token_unknown", "rule '" + name + "' wants the token that this sandbox was given for it, as key or Bearer");
+  const auto to = parse_proxy_host(hosts_of(*rule).empty() ? "" : hosts_of(*rule).front());
+  if (!to || to->wildcard()) return denied("no_such_rule", "rule '" + name + "' has no host to send to: its first host must be an exact one");
+  if (!reaches(*rule, to->host, to->port)) return denied("host_not_allowed", "the secret of rule '" + name + "' may not be sent to " + to->text());
+  Rewritten out;
+  out.to = *to;
+  out.target = asked.target.substr(end);
+  if (!out.target.starts_with('/')) out.target.insert(0, "/");
+  CAY_CHECK(check_path(*rule, out.target));
+  out.headers = without(passed_on(asked, *to), [&](std::string_view, std::string_view value) { return carries(value, rule->token); });
+  CAY_TRY(Wiped secret, unseal(rule->secret));
+  set_headers(*rule, secret.view(), out.headers);
+  out.secrets.push_back(std::move(secret));
+  return out;
+}
+
+}  // namespace
+
+std::string about_secret(const wire::VaultSecret& secret) {
+  wire::VaultSecret about = secret;
+  about.sealed.clear();
+  return "cay secret 1\n" + wire::encode(about);
+}
+
+bool intercepts(const wire::VaultGrant& grant, std::string_view host, std::uint16_t port) {
+  return std::ranges::any_of(grant.rules, [&](const wire::VaultRule& rule) { return way_of(rule) != ProxyWay::kBaseUrl && reaches(rule, host, port); });
+}
+
+wire::BrokerRoutes routes_of(const wire::VaultGrant& grant) {
+  wire::BrokerRoutes out;
+  out.sandbox_id = grant.sandbox_id;
+  for (const wire::VaultRule& rule : grant.rules) {
+    if (way_of(rule) == ProxyWay::kBaseUrl) {
+      out.base_url = true;
+    } else {
+      out.hosts.insert(out.hosts.end(), hosts_of(rule).begin(), hosts_of(rule).end());
+    }
+  }
+  return out;
+}
+
+Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal) {
+  if (!asked.target.starts_with('/')) return bad("a request's target begins with '/'");
+  if (asked.host.empty()) return rewrite_base_url(grant, asked, unseal);
+  // What the connection was let through for is what the request must name, and once.
+  std::size_t hosts = 0;
+  for (const auto& [name, value] : asked.headers.items()) {
+    if (!equals_ignoring_case(name, "Host")) continue;
+    ++hosts;
+    const auto named = parse_proxy_host(value);
+    if (!named || named->host != asked.host || (value.find(':') != std::string::npos && named->port != asked.port)) {
+      return denied("host_mismatch", "the connection is for " + asked.host + ", and its request names another host");
+    }
+  }
+  if (hosts != 1) return bad("a request names its host once");
+  Rewritten out;
+  out.to = {asked.host, asked.port};
+  out.target = asked.target;
+  out.headers = passed_on(asked, out.to);
+  bool any = false, headers_set = false;
+  Error last = denied("no_such_rule", "no rule of this sandbox is for " + asked.host);
+  for (const wire::VaultRule& rule : grant.rules) {
+    const bool sets = way_of(rule) == ProxyWay::kHeaders;
+    if (way_of(rule) == ProxyWay::kBaseUrl || (sets && headers_set) || !reaches(rule, asked.host, asked.port)) continue;
+    if (auto fits = check_path(rule, asked.target); !fits) {
+      last = std::move(fits).error();
+      continue;
+    }
+    any = true;
+    CAY_TRY(Wiped secret, unseal(rule.secret));
+    if (sets) {
+      set_headers(rule, secret.view(), out.headers);
+      headers_set = true;
+      out.secrets.push_back(std::move(secret));
+    } else {
+      static_cast<void>(swap_placeholder(rule, secret.view(), out.headers));
+      out.secrets.push_back(std::move(secret));  // a host that knows it by other means must not tell it either
+    }
+  }
+  if (!any) return last;
+  return out;
+}
+
+}  // namespace cay::vault

@@ -1,0 +1,46 @@
+// What a rule does to a request: which rule is meant, and the headers that go out instead of those that came. No sockets here.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/message.h"
+#include "model/proxy.h"
+#include "model/sealed_box.h"
+#include "wire/vault.h"
+
+namespace cay::vault {
+
+// Opens the secret of a rule.
+using Unseal = std::function<Result<Wiped>(const wire::VaultSecret& secret)>;
+
+// A request as it came from a sandbox.
+struct Asked {
+  std::string host;  // way base_url: empty
+  std::uint16_t port = 443;
+  std::string target;
+  http::Headers headers;
+};
+
+// As it goes on.
+struct Rewritten {
+  ProxyHost to;
+  std::string target;
+  http::Headers headers;         // Host among them; without what only concerns a connection
+  std::vector<Wiped> secrets;    // that are in it, or could be
+};
+
+// kPermissionDenied: no_such_rule, token_unknown, path_not_in_rule, host_mismatch; kInvalidArgument: bad_request.
+Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal);
+
+// What seals a secret beside its value: nothing else can be made of it.
+std::string about_secret(const wire::VaultSecret& secret);
+
+// Whether the rules of `grant` end TLS for this name.
+bool intercepts(const wire::VaultGrant& grant, std::string_view host, std::uint16_t port);
+// As the gate is told.
+wire::BrokerRoutes routes_of(const wire::VaultGrant& grant);
+
+}  // namespace cay::vault

@@ -1,0 +1,199 @@
+#include "vault/rules.h"
+
+#include <gtest/gtest.h>
+
+#include "codec/base64.h"
+
+namespace cay::vault {
+namespace {
+
+constexpr const char* kSecret = "sk-live-0123456789";
+
+wire::VaultRule rule(ProxyWay way) {
+  wire::VaultRule out;
+  out.name = "api";
+  out.token = "cay-token-AAAA";
+  out.way = static_cast<std::uint8_t>(way);
+  out.secret = {"t", "key", 1, {"api.test", "*.wild.test", "ports.test:8443"}, "sealed"};
+  return out;
+}
+
+class RulesTest : public ::testing::Test {
+ protected:
+  Result<Rewritten> rewritten(const wire::VaultRule& one, Asked asked) {
+    grant.sandbox_id = "s";
+    grant.rules = {one};
+    return rewrite(grant, asked, [](const wire::VaultSecret&) -> Result<Wiped> { return Wiped(kSecret); });
+  }
+  static Asked asked(const std::string& host, const std::string& target = "/v1/x") {
+    Asked out;
+    out.host = host;
+    out.target = target;
+    if (!host.empty()) out.headers.add("Host", host);
+    return out;
+  }
+  static std::string header(const Result<Rewritten>& from, const char* name) { return std::string(from->headers.get(name).value_or("")); }
+  wire::VaultGrant grant;
+};
+
+TEST_F(RulesTest, HeadersReplaceWhatTheGuestSent) {
+  Asked one = asked("api.test");
+  one.headers.add("authorization", "Bearer of the guest");
+  one.headers.add("AUTHORIZATION", "Bearer again");
+  one.headers.add("X-Other", "stays");
+  const auto got = rewritten(rule(ProxyWay::kHeaders), one);
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(header(got, "Authorization"), "Bearer sk-live-0123456789");
+  std::size_t count = 0;
+  for (const auto& [name, value] : got->headers.items()) count += value.find("guest") != std::string::npos || value == "Bearer again" ? 1U : 0U;
+  EXPECT_EQ(count, 0U);
+  EXPECT_EQ(header(got, "X-Other"), "stays");
+  EXPECT_EQ(header(got, "Host"), "api.test");
+  EXPECT_EQ(header(got, "Accept-Encoding"), "identity");
+  EXPECT_EQ(got->secrets.size(), 1U);
+}
+
+TEST_F(RulesTest, OwnHeadersAndBasic) {
+  auto one = rule(ProxyWay::kHeaders);
+  one.headers = {{"X-Api-Key", "key=${SECRET};", ""}, {"Authorization", "", "bot"}};
+  const auto got = rewritten(one, asked("a.wild.test"));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(header(got, "X-Api-Key"), "key=sk-live-0123456789;");
+  EXPECT_EQ(header(got, "Authorization"), "Basic " + codec::base64(std::string("bot:") + kSecret));
+}
+
+TEST_F(RulesTest, TheSecretsOwnHostsCountWhateverTheRuleSays) {
+  auto one = rule(ProxyWay::kHeaders);
+  one.hosts = {"evil.test", "api.test"};
+  EXPECT_FALSE(rewritten(one, asked("evil.test")));
+  EXPECT_FALSE(intercepts(grant, "evil.test", 443));
+  EXPECT_TRUE(rewritten(one, asked("api.test"))) << "the control";
+  EXPECT_TRUE(intercepts(grant, "api.test", 443));
+  EXPECT_FALSE(intercepts(grant, "api.test", 8443));
+  EXPECT_FALSE(rewritten(one, asked("a.wild.test"))) << "the rule is narrower";
+}
+
+TEST_F(RulesTest, ARequestNamesTheHostThatItsConnectionIsFor) {
+  Asked other = asked("api.test");
+  other.headers = {};
+  other.headers.add("Host", "evil.test");
+  EXPECT_EQ(rewritten(rule(ProxyWay::kHeaders), other).error().reason, "host_mismatch");
+  other.headers.add("Host", "api.test");
+  EXPECT_FALSE(rewritten(rule(ProxyWay::kHeaders), other));
+  Asked twice = asked("api.test");
+  twice.headers.add("Host", "api.test");
+  EXPECT_FALSE(rewritten(rule(ProxyWay::kHeaders), twice));
+  Asked none = asked("api.test");
+  none.headers = {};
+  EXPECT_FALSE(rewritten(rule(ProxyWay::kHeaders), none));
+  Asked port = asked("api.test");
+  port.headers = {};
+  port.headers.add("Host", "API.test:443");
+  EXPECT_TRUE(rewritten(rule(ProxyWay::kHeaders), port));
+  EXPECT_FALSE(rewritten(rule(ProxyWay::kHeaders), asked("api.test", "https://evil.test/"))) << "a target with a host of its own";
+}
+
+TEST_F(RulesTest, PathsAreFencesThatNoSpellingGoesAround) {
+  auto one = rule(ProxyWay::kHeaders);
+  one.paths = {"/v1/*"};
+  EXPECT_TRUE(rewritten(one, asked("api.test", "/v1/chat?x=/../y")));
+  for (const char* target : {"/v2/x", "/v1", "/v1/../admin", "/v1/%2e%2e/admin", "/v1/..%2fadmin", "/v1/./x", "/v1//x", "/v1/..", "/v1/a\\..\\b", "/v1/..;/x"}) {
+    const auto got = rewritten(one, asked("api.test", target));
+    ASSERT_FALSE(got) << target;
+    EXPECT_EQ(got.error().reason, "path_not_in_rule") << target;
+  }
+}
+
+TEST_F(RulesTest, WhatConcernsTheConnectionIsNotPassedOn) {
+  Asked one = asked("api.test");
+  for (const char* name : {"Connection", "X-Hop"}) one.headers.add(name, "X-Hop, keep-alive");
+  one.headers.add("Transfer-Encoding", "chunked");
+  one.headers.add("Content-Length", "5");
+  one.headers.add("Accept-Encoding", "gzip, br");
+  one.headers.add("Sec-WebSocket-Extensions", "permessage-deflate");
+  const auto got = rewritten(rule(ProxyWay::kHeaders), one);
+  for (const char* name : {"Connection", "X-Hop", "Transfer-Encoding", "Content-Length", "Sec-WebSocket-Extensions"}) EXPECT_EQ(header(got, name), "") << name;
+  EXPECT_EQ(header(got, "Accept-Encoding"), "identity");
+}
+
+TEST_F(RulesTest, AConnectionHeaderCannotTakeAwayWhatARuleSets) {
+  Asked one = asked("api.test");
+  one.headers.add("Connection", "authorization");
+  EXPECT_EQ(header(rewritten(rule(ProxyWay::kHeaders), one), "Authorization"), "Bearer sk-live-0123456789");
+}
+
+TEST_F(RulesTest, APlaceholderCountsInNamedHeadersAndBasicAlone) {
+  const auto one = rule(ProxyWay::kPlaceholder);
+  Asked ask = asked("api.test", "/v1/x?key=cay-token-AAAA");
+  ask.headers.add("Authorization", "Bearer cay-token-AAAA");
+  ask.headers.add("X-Api-Key", "cay-token-AAAA");
+  ask.headers.add("X-Note", "cay-token-AAAA");
+  auto got = rewritten(one, ask);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(header(got, "Authorization"), "Bearer sk-live-0123456789");
+  EXPECT_EQ(header(got, "X-Api-Key"), kSecret);
+  EXPECT_EQ(header(got, "X-Note"), "cay-token-AAAA") << "inert";
+  EXPECT_EQ(got->target, "/v1/x?key=cay-token-AAAA") << "inert";
+  ask = asked("api.test");
+  ask.headers.add("Authorization", "Basic " + codec::base64("me:cay-token-AAAA"));
+  got = rewritten(one, ask);
+  EXPECT_EQ(header(got, "Authorization"), "Basic " + codec::base64(std::string("me:") + kSecret));
+  auto named = one;
+  named.headers = {{"X-Key", "", ""}};
+  ask.headers.add("X-Key", "cay-token-AAAA");
+  got = rewritten(named, ask);
+  EXPECT_EQ(header(got, "X-Key"), kSecret);
+  EXPECT_EQ(header(got, "Authorization"), "Basic " + codec::base64("me:cay-token-AAAA")) << "another header than the named";
+}
+
+TEST_F(RulesTest, ABaseUrlWantsTheTokenOfThisSandbox) {
+  const auto one = rule(ProxyWay::kBaseUrl);
+  Asked ask = asked("", "/api/v1/chat?x=y");
+  ask.headers.add("Host", "192.0.0.3");
+  EXPECT_EQ(rewritten(one, ask).error().reason, "token_unknown");
+  ask.headers.add("Authorization", "Bearer cay-token-AAAB");
+  EXPECT_EQ(rewritten(one, ask).error().reason, "token_unknown");
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"Authorization", "Bearer cay-token-AAAA"},
+                                                                                     {"x-api-key", "cay-token-AAAA"},
+                                                                                     {"Authorization", "Basic " + codec::base64("cay-token-AAAA:")}}) {
+    Asked good = asked("", "/api/v1/chat?x=y");
+    good.headers.add("Host", "192.0.0.3");
+    good.headers.add(name, value);
+    const auto got = rewritten(one, good);
+    ASSERT_TRUE(got) << value;
+    EXPECT_EQ(got->to.host, "api.test");
+    EXPECT_EQ(got->target, "/v1/chat?x=y");
+    EXPECT_EQ(header(got, "Host"), "api.test");
+    EXPECT_EQ(header(got, "Authorization"), "Bearer sk-live-0123456789");
+    for (const auto& [key, text] : got->headers.items()) EXPECT_EQ(text.find("cay-token"), std::string::npos) << key;
+  }
+  ask.target = "/nobody/v1";
+  EXPECT_EQ(rewritten(one, ask).error().reason, "no_such_rule");
+  EXPECT_FALSE(intercepts(grant, "api.test", 443)) << "no TLS is ended for it";
+}
+
+TEST_F(RulesTest, TheGateIsToldHostsAndNoMore) {
+  auto two = rule(ProxyWay::kPlaceholder);
+  two.hosts = {"api.test"};
+  grant.sandbox_id = "s";
+  grant.rules = {rule(ProxyWay::kBaseUrl), two};
+  const auto routes = routes_of(grant);
+  EXPECT_TRUE(routes.base_url);
+  EXPECT_EQ(routes.hosts, std::vector<std::string>{"api.test"});
+}
+
+TEST(AboutSecretTest, EveryMemberButTheSealedBytesCounts) {
+  const wire::VaultSecret one{"t", "key", 1, {"a.test"}, "sealed"};
+  auto other = one;
+  other.sealed = "other";
+  EXPECT_EQ(about_secret(one), about_secret(other));
+  for (const auto& change : std::vector<void (*)(wire::VaultSecret&)>{[](auto& s) { s.tenant = "u"; }, [](auto& s) { s.name = "k"; }, [](auto& s) { s.version = 2; },
+                                                                      [](auto& s) { s.hosts = {"b.test"}; }, [](auto& s) { s.hosts.push_back("b.test"); }}) {
+    other = one;
+    change(other);
+    EXPECT_NE(about_secret(one), about_secret(other));
+  }
+}
+
+}  // namespace
+}  // namespace cay::vault

@@ -1,0 +1,105 @@
+// What daemon and gate say to the broker, and what it answers: frames of a length (u32, little-endian) and a message. A new kind of
+// question is a new number; members are only added. The broker believes neither: whatever a daemon asks, no value comes back.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "wire/tlv.h"
+
+namespace cay::wire {
+
+inline constexpr std::size_t kMostVaultFrame = 4u << 20;
+
+// A secret as the store keeps it. All but `sealed` is sealed in with it, so that no other can be made of it.
+struct VaultSecret {
+  std::string tenant, name;
+  std::uint64_t version = 0;
+  std::vector<std::string> hosts;
+  std::string sealed;
+  template <class V> void fields(V& v) { v(1, tenant); v(2, name); v(3, version); v(4, hosts); v(5, sealed); }
+};
+
+struct VaultHeader {
+  std::string name, value, basic_user;
+  template <class V> void fields(V& v) { v(1, name); v(2, value); v(3, basic_user); }
+};
+
+// model/proxy.h's ProxyRule, with its secret.
+struct VaultRule {
+  std::string name, token;
+  std::uint8_t way = 0;
+  std::vector<std::string> hosts, paths;
+  std::vector<VaultHeader> headers;
+  VaultSecret secret;
+  template <class V> void fields(V& v) { v(1, name); v(2, token); v(3, way); v(4, hosts); v(5, paths); v(6, headers); v(7, secret); }
+};
+
+// What one sandbox may use. The broker keeps it, with the authority that it makes for it, in DATA/vault.
+struct VaultGrant {
+  std::string sandbox_id, tenant;
+  std::vector<VaultRule> rules;
+  std::string authority_cert, authority_key;  // the broker's own: PEM, and sealed
+  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, tenant); v(3, rules); v(4, authority_cert); v(5, authority_key); }
+};
+
+enum class VaultVerb : std::uint8_t {
+  kPublicKey = 1,
+  kSeal = 2,         // `secret` without `sealed`, and `bytes`: the box that a client closed
+  kGrant = 3,        // `grant`; answered with the certificate that the sandbox is to trust
+  kRevoke = 4,       // `names`: ids of sandboxes
+  kKeepOnly = 5,     // `names`: every other one's grant is removed
+  kBeginRotation = 6,  // a new data key, and a new master key where that is a file of the broker's
+  kReseal = 7,       // `secret`; answered with it, sealed by the newest data key
+  kEndRotation = 8,  // older data keys are forgotten
+  kHold = 9,         // nothing: whoever is connected wants a broker
+};
+
+struct VaultAsk {
+  VaultVerb verb{};
+  VaultSecret secret;
+  std::string bytes;
+  VaultGrant grant;
+  std::vector<std::string> names;
+  template <class V> void fields(V& v) { v(1, verb); v(2, secret); v(3, bytes); v(4, grant); v(5, names); }
+};
+
+struct VaultAnswer {
+  std::uint8_t code = 0;  // of base/error.h; 0: done
+  std::string reason, message, bytes;
+  template <class V> void fields(V& v) { v(1, code); v(2, reason); v(3, message); v(4, bytes); }
+};
+
+// --- the gate's side ---
+
+// The first frame of each of the gate's connections.
+struct BrokerHello {
+  bool flow = false;  // with the guest's socket: it is the broker's from now on. Else: what is to be handed over is to be told
+  std::string sandbox_id;
+  std::string host;   // the name that the guest's first bytes showed; empty: way base_url
+  std::uint16_t port = 0;
+  std::string first;  // what was read of it already
+  template <class V> void fields(V& v) { v(1, flow); v(2, sandbox_id); v(3, host); v(4, port); v(5, first); }
+};
+
+// Of one sandbox; without hosts and base_url: of none any more.
+struct BrokerRoutes {
+  std::string sandbox_id;
+  bool base_url = false;
+  std::vector<std::string> hosts;  // as model/proxy.h's ProxyHost
+  bool all_told = false;           // no sandbox: what there was at the connection's begin has been told
+  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, base_url); v(3, hosts); v(4, all_told); }
+};
+
+// About a connection that was handed over. It is over when the broker's end is closed.
+struct BrokerWord {
+  std::string host, address;
+  std::uint16_t port = 0;
+  bool refused = false;  // by a rule; else `reason` is why it failed
+  std::string reason;    // empty: it was passed on
+  bool opened = false;   // a request began, or was refused; else only bytes are told
+  std::uint64_t sent = 0, received = 0;  // since the last word
+  template <class V> void fields(V& v) { v(1, host); v(2, address); v(3, port); v(4, refused); v(5, reason); v(6, sent); v(7, received); v(8, opened); }
+};
+
+}  // namespace cay::wire
