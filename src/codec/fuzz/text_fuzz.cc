@@ -30,6 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto time = from_rfc3339(in)) {
     const auto again = from_rfc3339(rfc3339(*time));
     CAY_ASSERT(again && *again == *time);
+    CAY_ASSERT(http_date(*time / 1000).size() == 29);
   }
   return 0;
 }
