@@ -1,7 +1,8 @@
 """The ways into a sandbox, each direction: a web service through its link, through `cay tunnel`, and through LangSmith's tunnel.
 
 Beside each: the same program asked directly over loopback (the plain copy), and through relays that are as little as a relay
-can be (bench_splice_relay), once and twice, because a link is one process in between and `cay tunnel` is two. In turns and in
+can be (bench_splice_relay), once and twice, because a link is one process in between and `cay tunnel` is two; and through yamux
+between two programs that do nothing else (bench_yamux_client, bench_yamux_peer): what that protocol leaves here. In turns and in
 short runs, so that what else the machine does falls on all; a share is the median of the runs' own."""
 import http.client
 import importlib.util
@@ -142,6 +143,9 @@ def ways_of(api, box, programs):
     if (own / "bench_splice_relay").exists():
         out.append(local("  through one bare splice relay", own / "bench_splice_relay", str(out[0].connection.port)))
         out.append(local("  through two bare splice relays", own / "bench_splice_relay", str(out[1].connection.port)))
+    if (own / "bench_yamux_peer").exists():
+        peer = programs.start(own / "bench_yamux_peer", str(out[0].connection.port))
+        out.append(local("  through yamux alone", own / "bench_yamux_client", str(peer), "/", "none", str(PORT)))
     api.json("POST", f"/api/v1/sandboxes/{box}/commands",
              {"argv": ["python3", "-c", SERVER, str(PORT)], "wait": False, "timeout_s": 0, "idle_timeout_s": -1})
     link = api.json("POST", f"/api/v1/sandboxes/{box}/links", {"port": PORT})

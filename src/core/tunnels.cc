@@ -1,5 +1,6 @@
 #include "core/tunnels.h"
 
+#include "async/direct_write.h"
 #include "async/piped.h"
 #include "core/errors.h"
 
@@ -7,10 +8,11 @@ namespace cay::core {
 namespace {
 
 // Members are destroyed in reverse: the connection before the hold.
-class HeldTunnel : public Tunnel, public PipedStream {
+class HeldTunnel : public Tunnel, public PipedStream, public DirectWrite {
  public:
   HeldTunnel(std::unique_ptr<Tunnel> inner, Held held)
-      : held_(std::move(held)), inner_(std::move(inner)), piped_(dynamic_cast<PipedStream*>(inner_.get())) {}
+      : held_(std::move(held)), inner_(std::move(inner)), piped_(dynamic_cast<PipedStream*>(inner_.get())),
+        direct_(dynamic_cast<DirectWrite*>(inner_.get())) {}
   Task<Bytes> read() override {
     auto bytes = co_await inner_->read();
     if (bytes) held_.entry->bytes_out += bytes->size();
@@ -37,6 +39,11 @@ class HeldTunnel : public Tunnel, public PipedStream {
     if (written) held_.entry->bytes_in += size;
     co_return written;
   }
+  std::size_t write_now(std::string_view bytes) override {
+    const std::size_t sent = direct_ != nullptr ? direct_->write_now(bytes) : 0;
+    held_.entry->bytes_in += sent;
+    return sent;
+  }
   // Of a paused sandbox none is: whoever would ask again over it must hear that, and not wait.
   bool is_quiet() override { return piped_ != nullptr && !held_.paused() && piped_->is_quiet(); }
 
@@ -44,6 +51,7 @@ class HeldTunnel : public Tunnel, public PipedStream {
   Held held_;
   std::unique_ptr<Tunnel> inner_;
   PipedStream* piped_;  // the same; null: it is none
+  DirectWrite* direct_;
 };
 
 }  // namespace

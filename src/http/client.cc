@@ -219,7 +219,7 @@ class BeastClient final : public Client {
     co_await stream.async_handshake(refusal, origin_.authority, origin_.prefix + target, to(error));
     ClientUpgrade out;
     if (!error) {
-      out.socket = std::make_unique<Socket>(std::make_shared<SocketCore>(std::move(stream)), nullptr);
+      out.socket = std::make_unique<Socket>(std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kClient), nullptr);
       co_return out;
     }
     if (error != beast::websocket::error::upgrade_declined) co_return broken(error, "open the WebSocket");

@@ -38,10 +38,11 @@ constexpr std::size_t kMaxBuffer = 128 * 1024;
 // What the pool knows of one connection.
 struct Guest {
   Transport* transport = nullptr;  // where it is now: it moves into a channel. Null: not yet, or already gone
-  bool stranger = true;            // nobody was let in on it so far: it is in the list, at `place`
-  bool refused = false;            // the pool is full
-  std::optional<Caller> caller;    // who was let in on it last
-  std::list<Guest*>::iterator place;
+  enum class In { kStrangers, kKnown, kNone } list = In::kNone;  // strangers: nobody was let in on it so far
+  std::list<Guest*>::iterator place;                             // in that list
+  bool refused = false;                // the pool is full
+  std::optional<Caller> caller;        // who was let in on it last
+  std::weak_ptr<LiveExchange> at_work;  // its request; none: it waits for the next
 };
 
 struct Listener::State : std::enable_shared_from_this<Listener::State> {
@@ -57,7 +58,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   std::set<std::shared_ptr<SocketCore>> sockets;
   std::size_t connections = 0;
   ConnectionShares shares;
-  std::list<Guest*> strangers;     // the oldest first
+  std::list<Guest*> strangers, known;  // the oldest first
   bool ending = false;
   std::chrono::steady_clock::time_point complain_again{};  // of accept()
   Event idle;                      // notified when a connection ends
@@ -101,7 +102,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     } catch (...) {
       failure = std::current_exception();
     }
-    self->know(guest);
+    self->leave(guest);
     self->shares.give_back(guest.caller);
     --self->connections;
     self->idle.notify();
@@ -119,14 +120,44 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       }
     }
     guest.place = strangers.insert(strangers.end(), &guest);
+    guest.list = Guest::In::kStrangers;
   }
-  void know(Guest& guest) {
-    if (std::exchange(guest.stranger, false)) strangers.erase(guest.place);
+  void leave(Guest& guest) {
+    const auto list = std::exchange(guest.list, Guest::In::kNone);
+    if (list == Guest::In::kStrangers) strangers.erase(guest.place);
+    if (list == Guest::In::kKnown) known.erase(guest.place);
   }
   void give_way(Guest& guest) {
-    know(guest);
+    leave(guest);
     ErrorCode ignored;  // its coroutine sees the end, and closes it
     if (guest.transport != nullptr) guest.transport->socket().shutdown(asio::socket_base::shutdown_both, ignored);
+  }
+
+  Result<void> let_in(Guest& guest, Caller caller) {
+    CAY_TRY(const auto gives_up, shares.take(guest.caller, std::move(caller)));
+    if (guest.list == Guest::In::kStrangers) {
+      known.splice(known.end(), strangers, guest.place);
+      guest.list = Guest::In::kKnown;
+    }
+    if (gives_up) take_from(*gives_up, guest);
+    return {};
+  }
+  // One of `caller`'s connections ends: the oldest that waits for a request, or else the newest. It counts no more from now on.
+  void take_from(const Caller& caller, const Guest& newcomer) {
+    Guest* chosen = nullptr;
+    for (Guest* one : known) {
+      if (one == &newcomer || one->caller != caller) continue;
+      chosen = one;
+      if (one->at_work.expired()) break;
+    }
+    if (chosen == nullptr) return;
+    shares.give_back(chosen->caller);
+    if (const auto exchange = chosen->at_work.lock()) {
+      leave(*chosen);
+      children.spawn(LiveExchange::give_way(exchange, "others need connections, and this caller has the most of them"));
+    } else {
+      give_way(*chosen);
+    }
   }
 
   void log_failure(const std::exception_ptr& failure) {
@@ -213,7 +244,9 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         co_return;
       }
       auto exchange = make_exchange(channel, buffer, parser, std::get<RequestHead>(std::move(head)), guest);
+      guest.at_work = exchange;
       co_await handle(channel, exchange);
+      guest.at_work.reset();
       if (exchange->upgraded() || !exchange->answered()) co_return;
       auto fit = co_await exchange->drain();
       exchange->detach();
@@ -231,11 +264,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       return [self, socket] { self->sockets.erase(socket); };
     };
     return std::make_shared<LiveExchange>(channel, buffer, parser, std::move(head), config, ending, std::move(on_socket),
-                                          [self, &guest](Caller caller) -> Result<void> {
-                                            CAY_CHECK(self->shares.take(guest.caller, std::move(caller)));
-                                            self->know(guest);
-                                            return {};
-                                          });
+                                          [self, &guest](Caller caller) { return self->let_in(guest, std::move(caller)); });
   }
 
   Task<ErrorCode> read_rest(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser) {

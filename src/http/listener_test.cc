@@ -280,52 +280,6 @@ TEST(ListenerTest, InAFullPoolTheOldestOnWhichNobodyWasLetInGivesWay) {
   EXPECT_EQ(ask_on(known, "/in"), "HTTP/1.1 200 OK");  // it stayed all the while
 }
 
-// Lets in whom the path names: /key/NAME or /link/NAME.
-asio::awaitable<void> let_in_as(SharedExchange exchange) {
-  const auto& path = exchange->head().segments;
-  auto in = exchange->let_in({path[0] == "link" ? Caller::Kind::kLink : Caller::Kind::kKey, path[1]});
-  if (!in) {
-    co_await exchange->respond(text(429, in.error().message));
-    co_return;
-  }
-  co_await echo(std::move(exchange));
-}
-
-TEST(ListenerTest, NobodyTakesMoreThanAShareOfTheConnections) {
-  ListenerConfig options;
-  options.shares = {.per_link = 2, .all_links = 3, .per_key = 2};
-  TestServer server(let_in_as, options);
-  std::vector<std::unique_ptr<RawClient>> open;
-  const auto ask_on = [](RawClient& client, const std::string& target) {
-    client.send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
-    return client.read_answer();
-  };
-  const auto dial = [&](const std::string& target) {
-    open.push_back(std::make_unique<RawClient>(server.port()));
-    return status_line(ask_on(*open.back(), target)).substr(9, 3);
-  };
-  EXPECT_EQ(dial("/link/a"), "200");
-  EXPECT_EQ(dial("/link/a"), "200");
-  EXPECT_EQ(dial("/link/a"), "429");
-  EXPECT_EQ(open.back()->read_to_end(), "") << "a refused connection ends";
-  EXPECT_EQ(dial("/link/b"), "200");
-  EXPECT_EQ(dial("/link/b"), "429") << "all links together";
-  EXPECT_EQ(dial("/link/c"), "429");
-  for (const char* key : {"a", "b"}) {
-    EXPECT_EQ(dial(std::string("/key/") + key), "200");
-    EXPECT_EQ(dial(std::string("/key/") + key), "200");
-    EXPECT_EQ(dial(std::string("/key/") + key), "429");
-  }
-  // What one has goes on, and counts for whom it was used last.
-  EXPECT_EQ(status_line(ask_on(*open[0], "/link/a")), "HTTP/1.1 200 OK");
-  EXPECT_EQ(status_line(ask_on(*open[0], "/key/c")), "HTTP/1.1 200 OK");
-  EXPECT_EQ(dial("/link/c"), "200");
-  open.clear();
-  const auto deadline = std::chrono::steady_clock::now() + 10s;
-  while (dial("/link/a") != "200" && std::chrono::steady_clock::now() < deadline) open.clear();
-  EXPECT_EQ(open.empty() ? "" : dial("/link/b"), "200") << "a closed connection is room for another";
-}
-
 TEST(ListenerTest, TheFirstRequestHasToComeSoon) {
   ListenerConfig options;
   options.head_limit = 50ms;

@@ -25,6 +25,7 @@ constexpr std::size_t kPiece = 64 * 1024;
 constexpr std::size_t kMostWithHead = 256 * 1024;
 constexpr int kGoingAway = 1001;
 constexpr int kPolicyViolation = 1008;
+constexpr int kTryAgainLater = 1013;
 
 class BodySource final : public PipedSource {
  public:
@@ -109,6 +110,17 @@ asio::awaitable<bool> LiveExchange::break_off(std::string why) {
     reset_connection();
   }
   co_return answered_;
+}
+
+asio::awaitable<void> LiveExchange::give_way(std::shared_ptr<LiveExchange> self, std::string why) {
+  self->keep_alive_ = false;
+  if (const auto socket = self->socket_.lock()) {
+    co_await Socket::close_of(socket, kTryAgainLater, std::move(why));
+  } else if (const auto raw = self->raw_.lock()) {
+    RawStream::reset(*raw);
+  } else {
+    self->reset_connection();
+  }
 }
 
 // The peer sees a reset, so that a short answer cannot pass for a whole one.
@@ -405,7 +417,7 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   ErrorCode error;
   co_await stream.async_accept(request, to(error));
   if (error) co_return Error{Code::kInvalidArgument, "bad_upgrade", "the WebSocket handshake failed: " + error.message(), 0};
-  auto core = std::make_shared<SocketCore>(std::move(stream), config_.socket_idle);
+  auto core = std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kServer, config_.socket_idle);
   socket_ = core;
   auto on_close = on_socket_(core);
   // The listener's end began while we shook hands: it knew nothing of this socket.

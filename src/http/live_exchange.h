@@ -39,6 +39,8 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   // Whether the next piece of it can stay in the kernel: of a known length, not under TLS, and nothing of it was read yet.
   bool can_splice_body();
   Task<KernelPipe> next_piped_piece();
+  // The connection is needed for another's: it ends now, whatever was begun; a WebSocket with 1013 and `why`.
+  static asio::awaitable<void> give_way(std::shared_ptr<LiveExchange> self, std::string why);
   bool answered() const { return answered_; }
   bool upgraded() const { return upgraded_; }
   bool keep_alive() const { return keep_alive_; }

@@ -23,6 +23,17 @@ Task<void> close_task(BeastSocket& stream, websocket::close_reason reason) {
   co_return Result<void>();
 }
 
+// Of a whole message in one frame, as a server sends it: without a mask (RFC 6455, section 5.2). Beast writes heads only
+// together with payloads in memory.
+std::string head_of_binary(std::uint64_t size) {
+  constexpr std::uint64_t kShort = 125, kMedium = 0xffff;
+  std::string out = "\x82";
+  const int bytes = size <= kShort ? 0 : size <= kMedium ? 2 : 8;
+  out.push_back(static_cast<char>(bytes == 0 ? size : bytes == 2 ? 126 : 127));
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out.push_back(static_cast<char>((size >> shift) & 0xff));
+  return out;
+}
+
 }  // namespace
 
 void prepare(BeastSocket& stream, std::size_t max_message) {
@@ -32,8 +43,8 @@ void prepare(BeastSocket& stream, std::size_t max_message) {
   stream.auto_fragment(false);
 }
 
-SocketCore::SocketCore(BeastSocket stream, Millis idle)
-    : stream_(std::move(stream)), idle_(idle), writing_(stream_.get_executor()) {}
+SocketCore::SocketCore(BeastSocket stream, Side side, Millis idle)
+    : stream_(std::move(stream)), side_(side), idle_(idle), writing_(stream_.get_executor()) {}
 
 // Beast sets its timer anew at each read; one that fires meanwhile does nothing.
 void SocketCore::judge_silence(bool reading) {
@@ -54,23 +65,41 @@ asio::awaitable<WsMessage> SocketCore::read() {
       message.data = beast::buffers_to_string(buffer.data());
       co_return message;
     }
-    const bool closed_by_us = std::exchange(closed_, true) && close_code_ != kAbnormal;
-    if (closed_by_us) {
-      // The code that we sent stands.
-    } else if (error == websocket::error::closed) {
-      const auto& reason = stream_.reason();
-      close_code_ = reason.code == websocket::close_code::none ? kNoCode : static_cast<int>(reason.code);
-      close_reason_.assign(reason.reason.data(), reason.reason.size());
-    } else if (error == websocket::error::message_too_big) {
-      close_code_ = static_cast<int>(websocket::close_code::too_big);
-    } else {
-      close_code_ = kAbnormal;
-    }
+    note_end(error);
   }
   message.kind = WsMessage::Kind::kClosed;
   message.close_code = close_code_;
   message.data = close_reason_;
   co_return message;
+}
+
+void SocketCore::note_end(const ErrorCode& error) {
+  const bool closed_by_us = std::exchange(closed_, true) && close_code_ != kAbnormal;
+  if (closed_by_us) return;  // the code that we sent stands
+  if (error == websocket::error::closed) {
+    const auto& reason = stream_.reason();
+    close_code_ = reason.code == websocket::close_code::none ? kNoCode : static_cast<int>(reason.code);
+    close_reason_.assign(reason.reason.data(), reason.reason.size());
+  } else if (error == websocket::error::message_too_big) {
+    close_code_ = static_cast<int>(websocket::close_code::too_big);
+  } else {
+    close_code_ = kAbnormal;
+  }
+}
+
+asio::awaitable<std::optional<std::size_t>> SocketCore::read_some(std::span<char> into) {
+  while (!closed_) {
+    ErrorCode error;
+    judge_silence(true);
+    const std::size_t got = co_await stream_.async_read_some(asio::buffer(into.data(), into.size()), to(error));
+    if (error || closed_) {
+      note_end(error);
+      break;
+    }
+    judge_silence(false);
+    if (got > 0) co_return got;  // a message may be empty
+  }
+  co_return std::nullopt;
 }
 
 Task<void> SocketCore::send(std::string data, bool text) {
@@ -81,6 +110,22 @@ Task<void> SocketCore::send(std::string data, bool text) {
   co_await stream_.async_write(asio::buffer(data), to(error));
   if (error) co_return broken(error, "send on the WebSocket");
   if (stream_.next_layer().broken()) co_return Error{Code::kCancelled, "socket_closed", "the WebSocket's peer is gone", 0};
+  co_return Result<void>();
+}
+
+Task<void> SocketCore::send_piped(std::string head, KernelPipe payload) {
+  auto turn = co_await writing_.lock();
+  auto& transport = stream_.next_layer();
+  co_await transport.until_written();
+  // What Beast has sent may be its answer to a close, behind which there is nothing more.
+  if (closed_ || !stream_.is_open()) co_return Error{Code::kCancelled, "socket_closed", "the WebSocket is closed", 0};
+  std::string bytes = head_of_binary(head.size() + payload.size());
+  bytes += head;
+  const TolerantTransport::Past past(transport);
+  if (!transport.broken()) {
+    co_await transport.write_past(std::move(bytes), std::move(payload));
+  }
+  if (transport.broken()) co_return Error{Code::kCancelled, "socket_closed", "the WebSocket's peer is gone", 0};
   co_return Result<void>();
 }
 
@@ -107,6 +152,16 @@ asio::awaitable<WsMessage> Socket::read_from(std::shared_ptr<SocketCore> core) {
 
 Task<void> Socket::send_to(std::shared_ptr<SocketCore> core, std::string data, bool text) {
   auto sent = co_await core->send(std::move(data), text);
+  co_return sent;
+}
+
+asio::awaitable<std::optional<std::size_t>> Socket::read_some_of(std::shared_ptr<SocketCore> core, std::span<char> into) {
+  auto got = co_await core->read_some(into);
+  co_return got;
+}
+
+Task<void> Socket::send_piped_to(std::shared_ptr<SocketCore> core, std::string head, KernelPipe payload) {
+  auto sent = co_await core->send_piped(std::move(head), std::move(payload));
   co_return sent;
 }
 

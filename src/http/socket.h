@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "http/tolerant_transport.h"
 #include "http/exchange.h"
+#include "http/piped_socket.h"
 
 namespace cay::http {
 
@@ -19,11 +20,16 @@ using BeastSocket = beast::websocket::stream<TolerantTransport>;
 class SocketCore {
  public:
   static constexpr Millis kIdle{60'000};
+  enum class Side { kServer, kClient };
   // A peer that sends nothing for `idle` while it is read has gone; it is pinged at half of it.
-  explicit SocketCore(BeastSocket stream, Millis idle = kIdle);
+  explicit SocketCore(BeastSocket stream, Side side, Millis idle = kIdle);
 
   asio::awaitable<WsMessage> read();
+  asio::awaitable<std::optional<std::size_t>> read_some(std::span<char> into);
   Task<void> send(std::string data, bool text);
+  // Only a server's frames are plain: a client's are masked.
+  bool can_splice() const { return side_ == Side::kServer && stream_.next_layer().next_layer().secured() == nullptr; }
+  Task<void> send_piped(std::string head, KernelPipe payload);
   asio::awaitable<void> close(int code, std::string reason);
   // Breaks the connection at once (the peer sees 1006).
   void abort();
@@ -31,8 +37,10 @@ class SocketCore {
  private:
   // Only while we read can a peer be silent: else what it says, and its pongs, wait unread.
   void judge_silence(bool reading);
+  void note_end(const ErrorCode& error);
 
   BeastSocket stream_;
+  const Side side_;
   const Millis idle_;
   Mutex writing_;
   bool closed_ = false;  // a close frame was sent or seen, or the connection broke
@@ -41,7 +49,7 @@ class SocketCore {
 };
 
 // What a handler holds. Each call keeps the core alive until it ends.
-class Socket final : public WebSocket {
+class Socket final : public WebSocket, public PipedSocket {
  public:
   // `on_close` is called once, when it goes.
   Socket(std::shared_ptr<SocketCore> core, std::function<void()> on_close)
@@ -55,11 +63,17 @@ class Socket final : public WebSocket {
   Task<void> send_binary(Bytes data) override { return send_to(core_, std::move(data), false); }
   asio::awaitable<void> close(int code, std::string reason) override { return close_of(core_, code, std::move(reason)); }
 
+  asio::awaitable<std::optional<std::size_t>> read_some(std::span<char> into) override { return read_some_of(core_, into); }
+  bool can_splice() const override { return core_->can_splice(); }
+  Task<void> send_piped(Bytes head, KernelPipe payload) override { return send_piped_to(core_, std::move(head), std::move(payload)); }
+
   static asio::awaitable<void> close_of(std::shared_ptr<SocketCore> core, int code, std::string reason);
 
  private:
   static asio::awaitable<WsMessage> read_from(std::shared_ptr<SocketCore> core);
   static Task<void> send_to(std::shared_ptr<SocketCore> core, std::string data, bool text);
+  static asio::awaitable<std::optional<std::size_t>> read_some_of(std::shared_ptr<SocketCore> core, std::span<char> into);
+  static Task<void> send_piped_to(std::shared_ptr<SocketCore> core, std::string head, KernelPipe payload);
 
   std::shared_ptr<SocketCore> core_;
   std::function<void()> on_close_;

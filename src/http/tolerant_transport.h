@@ -1,12 +1,18 @@
 // TolerantTransport: a transport on which writing never fails, it only goes nowhere. Beast gives a
 // WebSocket up at the first failed write; but a client that sends `kill` and drops the connection
 // while output is under way must still be read to its last frame.
+// Besides, a frame may be written past Beast, whose pings, pongs and closes then come before or behind it: one that Beast
+// writes is one write here as far as it is no longer than a control frame, and is written whole.
 #pragma once
 #include <boost/asio/compose.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/buffers_suffix.hpp>
 #include <boost/beast/websocket/teardown.hpp>
+#include <string>
 #include <utility>
 
+#include "async/kernel_pipe.h"
 #include "http/channel.h"
 
 namespace cay::http {
@@ -14,7 +20,8 @@ namespace cay::http {
 class TolerantTransport {
  public:
   using executor_type = Transport::executor_type;
-  explicit TolerantTransport(Channel next) : next_(std::move(next)) {}
+  explicit TolerantTransport(Channel next)
+      : next_(std::move(next)), past_over_(next_.get_executor(), kNever), write_over_(next_.get_executor(), kNever) {}
 
   executor_type get_executor() { return next_.get_executor(); }
   Channel& next_layer() { return next_; }
@@ -32,35 +39,72 @@ class TolerantTransport {
     return asio::async_compose<Token, void(ErrorCode, std::size_t)>(Write<Buffers>{this, buffers}, token, next_.next_layer());
   }
 
+  // Until Beast writes nothing; what it wants to write from then on waits until the guard goes. Of one caller at a time.
+  class Past {
+   public:
+    explicit Past(TolerantTransport& to) : to_(&to) { to.past_ = true; }
+    Past(const Past&) = delete;
+    Past& operator=(const Past&) = delete;
+    ~Past() {
+      to_->past_ = false;
+      to_->past_over_.cancel();
+    }
+
+   private:
+    TolerantTransport* to_;
+  };
+  asio::awaitable<void> until_written();
+  // A frame: `head`, and what the pipe holds. Of a plain connection, under a Past. One that is not written to its end, because
+  // its caller was cancelled, leaves a connection on which nothing more is sent.
+  asio::awaitable<void> write_past(std::string head, KernelPipe payload);
+
  private:
+  static constexpr auto kNever = asio::steady_timer::time_point::max();
+  static constexpr std::size_t kWhole = 256;  // bytes, at most, of a write that is written to its end: more than a control frame
+
   template <class Buffers>
   struct Write {
     TolerantTransport* to;
     Buffers buffers;
-    bool started = false;
+    enum { kWaiting, kWriting, kNowhere } state = kWaiting;
+    std::size_t done = 0;
 
     template <class Self>
     void operator()(Self& self, ErrorCode error = {}, std::size_t written = 0) {
-      if (!started) {
-        started = true;
+      if (state == kWaiting) {
         if (to->broken_) {
-          asio::post(to->get_executor(), std::move(self));
-        } else {
-          to->next_.async_write_some(buffers, std::move(self));
+          state = kNowhere;
+          return asio::post(to->get_executor(), std::move(self));
         }
-        return;
+        if (to->past_) return to->past_over_.async_wait(std::move(self));
+        state = kWriting;
+        to->writing_ = true;
+        return to->next_.async_write_some(buffers, std::move(self));
       }
+      const std::size_t size = beast::buffer_bytes(buffers);
+      done += written;
       if (error && error != asio::error::operation_aborted) to->broken_ = true;
       if (to->broken_) {
         error = {};
-        written = beast::buffer_bytes(buffers);
+        done = size;
+      } else if (!error && done < size && size <= kWhole) {
+        beast::buffers_suffix<Buffers> rest(buffers);
+        rest.consume(done);
+        return to->next_.async_write_some(rest, std::move(self));
       }
-      self.complete(error, written);
+      if (state == kWriting) {
+        to->writing_ = false;
+        to->write_over_.cancel();
+      }
+      self.complete(error, done);
     }
   };
 
   Channel next_;
   bool broken_ = false;
+  bool writing_ = false;  // Beast's bytes are on their way
+  bool past_ = false;     // ours are
+  asio::steady_timer past_over_, write_over_;  // waited on, and cancelled
 };
 
 template <class Handler>

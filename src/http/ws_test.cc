@@ -1,7 +1,11 @@
 // WebSockets: raw frames against the server's side, and our client against our server.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <atomic>
 #include <future>
+#include <thread>
 #include <vector>
 
 #include "async/deadline.h"
@@ -9,6 +13,7 @@
 #include "async/scope.h"
 #include "http/client.h"
 #include "http/listener.h"
+#include "http/piped_socket.h"
 #include "http/testing/loop_thread.h"
 #include "http/testing/raw_client.h"
 #include "http/testing/ws_frames.h"
@@ -294,6 +299,170 @@ TEST(WsTest, ASlowReaderHoldsTheSenderBack) {
   EXPECT_LT(sent_bytes.load(), 16u << 20);
   std::size_t got = 0;
   while (got < kTotal - (1 << 20)) got += client.read_some(1 << 20).size();
+}
+
+// Bytes in a pipe, as splice(2) leaves them there.
+KernelPipe pipe_of(const std::string& bytes) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) throw std::runtime_error("socketpair");
+  const UniqueFd near(ends[0]), far(ends[1]);
+  auto pipe = KernelPipe::make();
+  for (std::size_t at = 0; at < bytes.size();) {
+    const ssize_t put = ::send(near.get(), bytes.data() + at, std::min<std::size_t>(bytes.size() - at, 32 * 1024), 0);
+    if (put <= 0) throw std::runtime_error("send");
+    at += static_cast<std::size_t>(put);
+    for (ssize_t moved = 0; moved < put;) {
+      const ssize_t took = pipe->take(far.get(), static_cast<std::size_t>(put - moved));
+      if (took <= 0) throw std::runtime_error("splice");
+      moved += took;
+    }
+  }
+  return *std::move(pipe);
+}
+
+std::string pattern(int number, std::size_t size) {
+  std::string out(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<char>(number + static_cast<int>(i % 251));
+  return out;
+}
+
+struct ServerFrame {
+  unsigned char code = 0;  // 0: the connection ended before the frame was whole
+  std::string payload;
+};
+ServerFrame next_frame(RawClient& client) {
+  const auto number = [](const std::string& bytes) {
+    std::size_t out = 0;
+    for (const char byte : bytes) out = out << 8 | static_cast<unsigned char>(byte);
+    return out;
+  };
+  const auto head = client.read_exactly(2);
+  if (head.size() < 2) return {};
+  std::size_t size = static_cast<unsigned char>(head[1]);
+  if (size >= 126) size = number(client.read_exactly(size == 126 ? 2 : 8));
+  auto payload = client.read_exactly(size);
+  if (payload.size() < size) return {};
+  return {static_cast<unsigned char>(head[0]), std::move(payload)};
+}
+
+// Sends `count` frames that stay in the kernel, of sizes that need each kind of head, while it answers pings.
+struct PipedSender {
+  int count = 0;
+  std::size_t size = 0;
+  std::atomic<int> sent = 0;
+  std::promise<WsMessage> end;
+
+  asio::awaitable<void> send_all(PipedSocket& socket) {
+    for (int i = 0; i < count; ++i) {
+      auto pipe = pipe_of(pattern(i, i % 3 == 0 ? size : i % 3 == 1 ? 1000 : 10));
+      auto done = co_await socket.send_piped("head", std::move(pipe));
+      if (!done) co_return;
+      ++sent;
+    }
+  }
+  asio::awaitable<void> operator()(SharedExchange exchange) {
+    auto socket = co_await exchange->upgrade(1 << 20);
+    auto* piped = dynamic_cast<PipedSocket*>(socket->get());
+    if (piped == nullptr || !piped->can_splice()) throw std::runtime_error("not piped");
+    auto executor = co_await asio::this_coro::executor;
+    Scope sending(executor);
+    sending.spawn(send_all(*piped));
+    auto message = co_await (*socket)->read();  // one from the client breaks the sending off
+    sending.cancel();
+    co_await sending.join();
+    co_await (*socket)->close(1000, "");
+    end.set_value(message);
+  }
+};
+
+TEST(WsPipedTest, FramesThatStayInTheKernelAreWholeAndPongsComeBetweenThem) {
+  constexpr int kFrames = 60, kPings = 200;
+  PipedSender sender{.count = kFrames, .size = 700'000, .sent = {}, .end = {}};
+  auto ended = sender.end.get_future();
+  TestServer server([&sender](SharedExchange exchange) { return sender(std::move(exchange)); });
+  RawClient client(server.port(), 4096);
+  client.send(kUpgrade);
+  client.read_until("\r\n\r\n");
+  int pongs = 0, frames = 0, pinged = 0;
+  while (frames < kFrames || pongs < kPings) {
+    for (int i = 0; i < 5 && pinged < kPings; ++i, ++pinged) ASSERT_TRUE(client.send(frame(WsOpcode::kPing, "ping")));
+    const auto got = next_frame(client);
+    if (got.code == 0x8a) {
+      EXPECT_EQ(got.payload, "ping");
+      ++pongs;
+      continue;
+    }
+    ASSERT_EQ(got.code, 0x82);
+    const std::size_t size = frames % 3 == 0 ? 700'000 : frames % 3 == 1 ? 1000 : 10;
+    ASSERT_EQ(got.payload, "head" + pattern(frames, size)) << frames;
+    ++frames;
+  }
+  client.send(frame(WsOpcode::kClose, close_payload(1000, "")));
+  EXPECT_EQ(next_frame(client).code, 0x88);
+  client.close();
+  ASSERT_EQ(ended.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(ended.get().close_code, 1000);
+}
+
+TEST(WsPipedTest, AFrameThatIsBrokenOffIsTheLast) {
+  PipedSender sender{.count = 1000, .size = 700'000, .sent = {}, .end = {}};
+  auto ended = sender.end.get_future();
+  TestServer server([&sender](SharedExchange exchange) { return sender(std::move(exchange)); });
+  RawClient client(server.port(), 4096);
+  client.send(kUpgrade);
+  client.read_until("\r\n\r\n");
+  // Until the kernel takes no more, so that a frame is under way.
+  for (int seen = -1; seen != sender.sent;) {
+    seen = sender.sent;
+    std::this_thread::sleep_for(100ms);
+  }
+  ASSERT_LT(sender.sent, 1000);
+  client.send(frame(WsOpcode::kText, "enough"));
+  ASSERT_EQ(ended.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(ended.get().data, "enough");
+  for (int i = 0;; ++i) {
+    const auto got = next_frame(client);
+    if (got.code == 0) break;  // it ends within a frame: no close comes where a payload's bytes are due
+    ASSERT_EQ(got.code, 0x82);
+    ASSERT_EQ(got.payload, "head" + pattern(i, i % 3 == 0 ? 700'000 : i % 3 == 1 ? 1000 : 10));
+  }
+}
+
+// Reads as a stream, and tells what it got and how it ended.
+struct StreamReader {
+  std::string got;
+  std::promise<WsMessage> end;
+  asio::awaitable<void> operator()(SharedExchange exchange) {
+    auto socket = co_await exchange->upgrade(1 << 20);
+    auto* piped = dynamic_cast<PipedSocket*>(socket->get());
+    std::string buffer(1000, '\0');
+    for (;;) {
+      const auto size = co_await piped->read_some(buffer);
+      if (!size) break;
+      got.append(buffer, 0, *size);
+    }
+    auto last = co_await (*socket)->read();
+    end.set_value(last);
+  }
+};
+
+TEST(WsPipedTest, MessagesAreReadAsAStream) {
+  StreamReader reader;
+  auto ended = reader.end.get_future();
+  TestServer server([&reader](SharedExchange exchange) { return reader(std::move(exchange)); });
+  RawClient client(server.port());
+  client.send(kUpgrade);
+  client.read_until("\r\n\r\n");
+  const auto big = pattern(7, 300'000);
+  client.send(fragment(WsOpcode::kBinary, "one ") + frame(WsOpcode::kPing, "p") + frame(WsOpcode::kContinuation, "two ") +
+              frame(WsOpcode::kBinary, "") + frame(WsOpcode::kBinary, big) + frame(WsOpcode::kClose, close_payload(4321, "why")));
+  client.read_to_end();
+  client.close();
+  ASSERT_EQ(ended.wait_for(10s), std::future_status::ready);
+  const auto last = ended.get();
+  EXPECT_EQ(reader.got, "one two " + big);
+  EXPECT_EQ(last.close_code, 4321);
+  EXPECT_EQ(last.data, "why");
 }
 
 TEST_F(WsFixture, OurClientAndOurServerAgree) {

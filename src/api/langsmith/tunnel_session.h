@@ -1,5 +1,7 @@
 // TunnelSession: one client's tunnel. Streams are served side by side; the reading side never waits for
 // a stream, so one that stalls holds up no other. What is held for a stream is bounded by its window.
+// Where both ends are plain sockets, what a program sends stays in the kernel, behind a frame's head of ours; what a client
+// sends goes to the program from where it was read, unless that does not take it at once.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -8,10 +10,13 @@
 #include <string>
 
 #include "api/langsmith/yamux.h"
+#include "async/direct_write.h"
 #include "async/event.h"
+#include "async/piped.h"
 #include "async/scope.h"
 #include "core/cay.h"
 #include "http/exchange.h"
+#include "http/piped_socket.h"
 
 namespace cay::api::langsmith {
 
@@ -30,22 +35,34 @@ class TunnelSession {
 
  private:
   struct Flow {
-    Flow(Yamux::Id stream, const asio::any_io_executor& executor) : id(stream), changed(executor) {}
+    Flow(Yamux::Id stream, const asio::any_io_executor& executor) : id(stream), changed(executor), credited(executor) {}
     Yamux::Id id;
     std::deque<std::string> inbox;
+    DirectWrite* direct = nullptr;  // the program's connection, if bytes may go into it past the inbox
+    bool writing = false;           // something of the inbox is on its way
     bool fin = false;        // the client sends no more
     bool reset = false;      // the client gave the stream up
     bool down_over = false;  // the program's side is told to its end, or broke
     Result<void> down;
     std::uint64_t moved = 0; // bytes to the client
     Event changed;
+    Event credited;  // by the client, or given up
+  };
+  // To be sent, in this order: yamux's own frames that were due, and a payload behind its head.
+  struct Outgoing {
+    std::string bytes;
+    KernelPipe payload;
   };
   using FlowPtr = std::shared_ptr<Flow>;
 
   asio::awaitable<void> read_in();
   asio::awaitable<void> write_out();
   asio::awaitable<void> say_all();
-  void take(Yamux::Event event);
+  asio::awaitable<bool> feed_some();
+  void fit_buffer();
+  Task<void> send(Outgoing next);
+  void take(const Yamux::Event& event);
+  void take_data(Flow& flow, std::string_view bytes);
   asio::awaitable<void> serve(FlowPtr flow);
   Task<void> converse(FlowPtr flow);
   Task<std::string> read_request(FlowPtr flow);
@@ -53,16 +70,28 @@ class TunnelSession {
   Task<void> up_and_linger(FlowPtr flow, core::Tunnel& tunnel);
   asio::awaitable<void> down(FlowPtr flow, core::Tunnel& tunnel);
   Task<void> pump_down(FlowPtr flow, core::Tunnel& tunnel);
-  asio::awaitable<void> room();
+  Task<void> copy_down(FlowPtr flow, core::Tunnel& tunnel);
+  Task<void> pipe_down(FlowPtr flow, PipedStream& kernels);
+  Task<void> until_sendable(FlowPtr flow);
+  void went_down(Flow& flow, std::size_t bytes);
+  std::size_t queued() const { return queued_ + yamux_.out().size(); }
+  bool all_said() const { return outgoing_.empty() && yamux_.out().empty(); }
 
   core::Cay& cay_;
   Principal who_;
   std::string ref_;
   std::unique_ptr<http::WebSocket> socket_;
+  http::PipedSocket* piped_;  // the same; null: it is none
   asio::any_io_executor executor_;
   Yamux yamux_;
   std::map<Yamux::Id, FlowPtr> flows_;
-  Event out_changed_;  // something is to be sent, or something was
+  std::string buffer_;            // what is read from the client
+  std::size_t read_ = 0;          // of it, the last time
+  int small_in_a_row_ = 0;        // ... which a small one would do for
+  std::deque<Outgoing> outgoing_; // before what is in yamux_.out()
+  std::size_t queued_ = 0;        // bytes of it
+  Event to_say_;                  // something is to be sent
+  Event said_;                    // something was
   bool writing_ = false;
   Scope work_;
 };

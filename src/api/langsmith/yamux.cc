@@ -30,9 +30,9 @@ Yamux::Header Yamux::read_header(const char* bytes) {
   return header;
 }
 
-void Yamux::put_header(std::uint8_t type, std::uint16_t flags, Id stream, std::uint32_t length) {
-  const auto put = [this](std::uint32_t value, int count) {
-    for (int shift = 8 * (count - 1); shift >= 0; shift -= 8) out_.push_back(static_cast<char>((value >> shift) & 0xff));
+void Yamux::put_header(std::string& to, std::uint8_t type, std::uint16_t flags, Id stream, std::uint32_t length) {
+  const auto put = [&to](std::uint32_t value, int count) {
+    for (int shift = 8 * (count - 1); shift >= 0; shift -= 8) to.push_back(static_cast<char>((value >> shift) & 0xff));
   };
   put(0, 1);
   put(type, 1);
@@ -41,13 +41,11 @@ void Yamux::put_header(std::uint8_t type, std::uint16_t flags, Id stream, std::u
   put(length, 4);
 }
 
-void Yamux::push(Event::Kind kind, Id stream, std::string bytes) {
-  events_.push_back({kind, stream, std::move(bytes)});
-}
+void Yamux::push(Event::Kind kind, Id stream, std::string_view bytes) { events_.push_back({kind, stream, bytes}); }
 
 std::optional<Yamux::Event> Yamux::next() {
   if (events_.empty()) return std::nullopt;
-  Event event = std::move(events_.front());
+  const Event event = events_.front();
   events_.pop_front();
   return event;
 }
@@ -100,6 +98,7 @@ void Yamux::on_header(const Header& header) {
     Stream& stream = found->second;
     if (header.length > stream.receive_window || (stream.peer_fin && header.length > 0)) return broke();
     stream.receive_window -= header.length;
+    stream.held += header.length;
   }
   // Of a stream that is over, the payload is drained: it was on its way.
   if (header.length == 0) return on_flags(header);
@@ -109,7 +108,7 @@ void Yamux::on_header(const Header& header) {
 
 void Yamux::on_payload(std::string_view bytes) {
   const Header header = *frame_;
-  if (streams_.contains(header.stream)) push(Event::Kind::kData, header.stream, std::string(bytes));
+  if (streams_.contains(header.stream)) push(Event::Kind::kData, header.stream, bytes);
   if (left_ > 0) return;
   frame_.reset();
   on_flags(header);
@@ -143,7 +142,7 @@ void Yamux::on_flags(const Header& header) {
   const auto found = streams_.find(header.stream);
   if (broken_ || found == streams_.end()) return;
   if ((header.flags & kRst) != 0) {
-    streams_.erase(found);
+    forget(found);
     return push(Event::Kind::kReset, header.stream);
   }
   if ((header.flags & kFin) == 0 || found->second.peer_fin) return;
@@ -170,6 +169,15 @@ void Yamux::send(Id stream, std::string_view bytes) {
   }
 }
 
+std::string Yamux::head_of_data(Id stream, std::size_t bytes) {
+  std::string head;
+  const auto found = streams_.find(stream);
+  // Of one that has ended meanwhile the peer drops what comes.
+  if (found != streams_.end()) found->second.send_window -= static_cast<std::uint32_t>(bytes);
+  put_header(head, kData, 0, stream, static_cast<std::uint32_t>(bytes));
+  return head;
+}
+
 void Yamux::fin(Id stream) {
   const auto found = streams_.find(stream);
   if (found == streams_.end() || found->second.our_fin) return;
@@ -179,21 +187,36 @@ void Yamux::fin(Id stream) {
 }
 
 void Yamux::reset(Id stream) {
-  if (streams_.erase(stream) > 0) put_header(kWindowUpdate, kRst, stream, 0);
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  forget(found);
+  put_header(kWindowUpdate, kRst, stream, 0);
 }
 
-void Yamux::consumed(Id stream, std::size_t bytes) {
-  const auto found = streams_.find(stream);
+void Yamux::consumed(Id id, std::size_t bytes) {
+  const auto found = streams_.find(id);
   if (found == streams_.end() || found->second.peer_fin) return;
-  found->second.to_grant += static_cast<std::uint32_t>(bytes);
-  if (found->second.to_grant < kWindow / 4) return;
-  found->second.receive_window += found->second.to_grant;
-  put_header(kWindowUpdate, 0, stream, std::exchange(found->second.to_grant, 0));
+  Stream& stream = found->second;
+  stream.held -= static_cast<std::uint32_t>(std::min<std::size_t>(bytes, stream.held));
+  stream.moved += bytes;
+  if (stream.most == kWindow && stream.moved >= kWorthWide && wide_ < kMostWide) {
+    stream.most = kWideWindow;
+    ++wide_;
+  }
+  const std::uint32_t to_grant = stream.most - stream.receive_window - stream.held;
+  if (to_grant < stream.most / 4) return;
+  stream.receive_window += to_grant;
+  put_header(kWindowUpdate, 0, id, to_grant);
+}
+
+void Yamux::forget(std::map<Id, Stream>::iterator at) {
+  if (at->second.most == kWideWindow) --wide_;
+  streams_.erase(at);
 }
 
 void Yamux::forget_if_over(Id id) {
   const auto found = streams_.find(id);
-  if (found != streams_.end() && found->second.peer_fin && found->second.our_fin) streams_.erase(found);
+  if (found != streams_.end() && found->second.peer_fin && found->second.our_fin) forget(found);
 }
 
 }  // namespace cay::api::langsmith

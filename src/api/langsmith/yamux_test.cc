@@ -14,7 +14,7 @@ using Kind = Yamux::Event::Kind;
 
 class YamuxTest : public ::testing::Test {
  protected:
-  bool feed(const std::string& bytes) { return yamux.feed(bytes); }
+  bool feed(std::string bytes) { return yamux.feed(fed_.emplace_back(std::move(bytes))); }
   // What is to be sent, taken.
   std::vector<Frame> said() { return frames_of(std::exchange(yamux.out(), {})); }
   std::vector<Yamux::Event> events() {
@@ -28,6 +28,9 @@ class YamuxTest : public ::testing::Test {
     said();
   }
   Yamux yamux;
+
+ private:
+  std::deque<std::string> fed_;  // events refer to it
 };
 
 TEST_F(YamuxTest, AnOpenedStreamIsAcknowledged) {
@@ -73,6 +76,40 @@ TEST_F(YamuxTest, OurWindowIsGivenBackAsItIsConsumed) {
   yamux.consumed(1, Yamux::kWindow / 2 - 10);
   EXPECT_EQ(said(), (std::vector<Frame>{{1, 0, 1, Yamux::kWindow / 2, ""}}));
   ASSERT_TRUE(feed(frame(0, 0, 1, Yamux::kWindow, std::string(Yamux::kWindow, 'y'))));
+}
+
+TEST_F(YamuxTest, AFewStreamsThatMoveMuchMayHaveMoreUnderWay) {
+  // Moves a window's worth at a time until a MiB has gone, and tells what was granted in all.
+  const auto move_much = [this](Yamux::Id id) {
+    open(id);
+    std::uint64_t granted = 0, moved = 0;
+    for (; moved < Yamux::kWorthWide; moved += Yamux::kWindow) {
+      EXPECT_TRUE(feed(frame(0, 0, id, Yamux::kWindow, std::string(Yamux::kWindow, 'x'))));
+      events();
+      yamux.consumed(id, Yamux::kWindow);
+      for (const auto& one : said()) granted += one.length;
+    }
+    return granted - moved;
+  };
+  Yamux::Id id = 1;
+  for (std::size_t i = 0; i < Yamux::kMostWide; ++i, id += 2) {
+    EXPECT_EQ(move_much(id), Yamux::kWideWindow - Yamux::kWindow) << id;
+    ASSERT_TRUE(feed(frame(0, 0, id, Yamux::kWideWindow, std::string(Yamux::kWideWindow, 'y'))));
+    EXPECT_EQ(events().back().bytes.size(), Yamux::kWideWindow);
+  }
+  EXPECT_EQ(move_much(id), 0u) << "the others have the protocol's own";
+  ASSERT_TRUE(feed(frame(1, 8, 1, 0)));
+  EXPECT_EQ(move_much(id + 2), Yamux::kWideWindow - Yamux::kWindow) << "one that has ended leaves its place";
+  EXPECT_FALSE(feed(frame(0, 0, id, Yamux::kWindow + 1, std::string(Yamux::kWindow + 1, 'z'))));
+}
+
+TEST_F(YamuxTest, APayloadThatIsSentByOthersTakesItsPartOfTheWindow) {
+  open(1);
+  EXPECT_EQ(yamux.head_of_data(1, 1000), frame(0, 0, 1, 1000));
+  EXPECT_EQ(yamux.sendable(1), Yamux::kWindow - 1000);
+  yamux.reset(1);
+  said();
+  EXPECT_EQ(yamux.head_of_data(1, 5), frame(0, 0, 1, 5)) << "its payload is on its way already: the peer drops it";
 }
 
 TEST_F(YamuxTest, MoreThanTheWindowBreaksTheRules) {

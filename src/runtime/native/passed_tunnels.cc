@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "async/deadline.h"
+#include "async/direct_write.h"
 #include "async/piped.h"
 #include "os/unix_socket.h"
 #include "runtime/native/channel.h"
@@ -65,7 +66,7 @@ struct PassedTunnels::Desk {
   bool answered = true;  // the last question was: it can be asked another
 };
 
-class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream {
+class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, public DirectWrite {
  public:
   Tunnel(std::shared_ptr<PassedTunnels> group, StreamSocket socket) : group_(std::move(group)), socket_(std::move(socket)), buffers_(group_->wide_, socket_.native_handle()) {
     group_->open_.insert(this);
@@ -141,6 +142,13 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream {
     }
     write_failed_ = failed;
     co_return broke_off(failed.value());
+  }
+  std::size_t write_now(std::string_view bytes) override {
+    if (broken_ || shut_) return 0;
+    const ssize_t sent = ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent <= 0) return 0;
+    buffers_.moved(static_cast<std::size_t>(sent));
+    return static_cast<std::size_t>(sent);
   }
   bool is_quiet() override {
     if (broken_ || ended_ || shut_ || write_failed_) return false;
