@@ -74,6 +74,11 @@ def test_every_route_was_exercised(daemon, http, box):
     assert http.delete(f"/api/v1/sandboxes/{doomed['id']}").status_code == 204
     doomed = http.post("/api/v1/sandboxes", json={}).json()
     assert http.post("/api/v1/sandboxes/batch-delete", json={"refs": [doomed["id"], "none"]}).json()["deleted"]
+    assert len(http.get("/api/v1/vault/key").json()["public_key"]) == 44
+    assert http.put("/api/v1/secrets/walked", json={"value": "a-walked-value", "hosts": ["api.example.com"]}).json()["version"] == 1
+    assert [one["name"] for one in http.get("/api/v1/secrets").json()["items"]].count("walked") == 1
+    assert http.post("/api/v1/vault/rotate", json={}).json()["secrets"] >= 1
+    assert http.delete("/api/v1/secrets/walked").status_code == 204
     reached = {(path, method) for path, method, _ in documented.seen} | ELSEWHERE
     every = {(path, method) for path, operations in documented.DOCUMENT["paths"].items() for method in operations
              if method in ("get", "put", "post", "patch", "delete", "head")}
