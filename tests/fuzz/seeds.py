@@ -41,6 +41,13 @@ def gate_bytes():
     yield b"GET /a HTTP/1.1\r\nAccept: */*\r\nHost: example.com:80\r\n\r\nmore"
 
 
+def policy_rules():
+    """Rules of every kind, a default and an order."""
+    yield b"pip, !registry.npmjs.org, *.example.com:443\n~^(a|b){1,3}\\.test$:80\nhttps://m.test:8443/x"
+    yield b"open\nfirst-match\n!10.0.0.0/8\n[2001:db8::/32]:8000-8100\n192.0.2.7:*\n# what\ndeny evil.test"
+    yield b"@packages, !@git, db:5432, example.com:*"
+
+
 def frame(kind, channel, payload):
     return struct.pack("<IHHI", 8 + len(payload), kind, 0, channel) + payload
 
@@ -116,7 +123,7 @@ def body():
 
 
 def main():
-    for make in (wire_messages, wire_frames, gate_bytes, yamux, spool_layout, guest_text, http, codec, body):
+    for make in (wire_messages, wire_frames, gate_bytes, policy_rules, yamux, spool_layout, guest_text, http, codec, body):
         place = pathlib.Path(sys.argv[1]) / make.__name__
         place.mkdir(parents=True, exist_ok=True)
         for number, data in enumerate(make()):
