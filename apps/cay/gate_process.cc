@@ -37,6 +37,7 @@ constexpr uid_t kGateUid = 0x70000002;  // beside the daemon's own (data_dir.cc)
 // What become_gate() leaves open for run_gate_guardian().
 constexpr int kSettings = 3;
 constexpr int kDirectory = 4;
+constexpr int kRules = 5;
 constexpr const char* kLock = "lock";
 constexpr auto kStopLimit = std::chrono::seconds(10);
 constexpr auto kHealthyLife = std::chrono::seconds(5);
@@ -135,6 +136,7 @@ Error become_gate(const GateOptions& options, gate::Life life) {
   const auto go = [&]() -> Result<void> {
     CAY_TRY(const UniqueFd data, os::open_dir(AT_FDCWD, options.settings.data));
     CAY_TRY(UniqueFd directory, launcher::open_gate_directory(data.get(), options.user.uid, options.daemon_gid));
+    CAY_TRY(UniqueFd rules, launcher::open_rules_directory(data.get(), options.user.gid));
     CAY_TRY(UniqueFd settings, settings_file(options.settings));
     const UniqueFd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
     if (!self) return Error::from_errno(errno, "open this program");
@@ -147,8 +149,9 @@ Error become_gate(const GateOptions& options, gate::Life life) {
     // Above both numbers first, so that neither overwrites the other.
     const int high_settings = ::fcntl(settings.get(), F_DUPFD_CLOEXEC, 10);
     const int high_directory = ::fcntl(directory.get(), F_DUPFD_CLOEXEC, 10);
+    const int high_rules = ::fcntl(rules.get(), F_DUPFD_CLOEXEC, 10);
     const int high_self = ::fcntl(self.get(), F_DUPFD_CLOEXEC, 10);
-    if (high_self < 0 || ::dup2(high_settings, kSettings) < 0 || ::dup2(high_directory, kDirectory) < 0) return Error::from_errno(errno, "dup2");
+    if (high_self < 0 || ::dup2(high_settings, kSettings) < 0 || ::dup2(high_directory, kDirectory) < 0 || ::dup2(high_rules, kRules) < 0) return Error::from_errno(errno, "dup2");
     ::syscall(SYS_execveat, high_self, "", argv, envp, AT_EMPTY_PATH);
     return Error::from_errno(errno, "start the gate");
   };
@@ -211,6 +214,7 @@ int run_gate_guardian(gate::Life life) {
   ::fchmod(lock.get(), 0640);  // of a former release it was 0600, and the daemon's group is to read it
   if (::ftruncate(lock.get(), 0) == 0) (void)!::pwrite(lock.get(), identity.data(), identity.size(), 0);
   ::fcntl(kDirectory, F_SETFD, FD_CLOEXEC);
+  ::fcntl(kRules, F_SETFD, FD_CLOEXEC);
 
   sigset_t signals;
   sigemptyset(&signals);
@@ -232,7 +236,7 @@ int run_gate_guardian(gate::Life life) {
       ::prctl(PR_SET_NAME, "cay-gate-w", 0, 0, 0);
       ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
       dialling->ours = UniqueFd();
-      ::_exit(gate::run_gate({*settings, kDirectory, life, dialling->theirs.release()}));
+      ::_exit(gate::run_gate({*settings, kDirectory, kRules, life, dialling->theirs.release()}));
     }
     dialling->theirs = UniqueFd();
     ::fcntl(dialling->ours.get(), F_SETFL, O_NONBLOCK);  // a worker that takes no answers must not hold us up

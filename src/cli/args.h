@@ -106,6 +106,12 @@ struct ProgramsArgs {
 struct NetArgs {
   std::string sandbox, policy;  // policy: to set; empty: as it is
 };
+struct PolicyArgs {
+  std::string action;  // ls, show, get, set or try
+  std::vector<std::string> words;
+  std::vector<std::string> add, remove;  // set
+  std::string file;                      // set
+};
 struct TopArgs {
   double every_s = 2;
   bool once = false;
@@ -120,7 +126,7 @@ struct CompletionArgs {
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, UrlArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
                           StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs,
-                          EventsArgs, UsageArgs, ProgramsArgs, NetArgs, TopArgs, SnapshotsArgs, DoctorArgs,
+                          EventsArgs, UsageArgs, ProgramsArgs, NetArgs, PolicyArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, EnvArgs, CompletionArgs>;
 
 struct Invocation {

@@ -33,6 +33,7 @@ int stats_command(Context& at, const StatsArgs& args);
 int usage_command(Context& at, const UsageArgs& args);
 int programs_command(Context& at, const ProgramsArgs& args);
 int net_command(Context& at, const NetArgs& args);
+int policy_command(Context& at, const PolicyArgs& args);
 int top_command(Context& at, const TopArgs& args);
 int events_command(Context& at, const EventsArgs& args);
 

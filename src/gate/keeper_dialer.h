@@ -10,6 +10,8 @@
 
 namespace cay::gate {
 
+inline constexpr std::size_t kIdLength = 36;
+
 // Whether it is what sandboxes are called by: no path is made of anything else.
 bool is_sandbox_id(std::string_view text);
 

@@ -22,14 +22,14 @@ const char* const kColumns =
     "id, tenant, name, state, reason, snapshot_name, snapshot_id, labels, cpu_millicores, memory_bytes, disk_bytes, "
     "pids, run_user, run_workdir, run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, "
     "last_active_at, stopped_at, created_by, facade_data, lifetime_s, commands_keep_awake, created_mark, active_mark, "
-    "stopped_mark, record_programs, network_state, network_reason";
-const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
+    "stopped_mark, record_programs, network_state, network_reason, rules";
+const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
 const char* const kAssignments =
     "id=?, tenant=?, name=?, state=?, reason=?, snapshot_name=?, snapshot_id=?, labels=?, cpu_millicores=?, "
     "memory_bytes=?, disk_bytes=?, pids=?, run_user=?, run_workdir=?, run_env=?, policy=?, idle_ttl_s=?, "
     "delete_after_stop_s=?, created_at=?, updated_at=?, last_active_at=?, stopped_at=?, created_by=?, facade_data=?, "
     "lifetime_s=?, commands_keep_awake=?, created_mark=?, active_mark=?, stopped_mark=?, record_programs=?, "
-    "network_state=?, network_reason=?";
+    "network_state=?, network_reason=?, rules=?";
 
 void bind_row(Statement& statement, const Sandbox& sandbox) {
   statement.bind(sandbox.id.get())
@@ -63,7 +63,8 @@ void bind_row(Statement& statement, const Sandbox& sandbox) {
       .bind(sandbox.marks.stopped)
       .bind(std::int64_t{sandbox.record_programs ? 1 : 0})
       .bind(std::string(to_string(sandbox.network.state)))
-      .bind(sandbox.network.reason);
+      .bind(sandbox.network.reason)
+      .bind(sandbox.rules);
 }
 
 Result<Sandbox> read_row(const Statement& row) {
@@ -109,6 +110,7 @@ Result<Sandbox> read_row(const Statement& row) {
   if (!way_out) return broken("the unknown network state '" + network + "'");
   out.network.state = *way_out;
   out.network.reason = row.text(column++);
+  out.rules = row.text(column++);
   return out;
 }
 

@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 8> kSteps = {
+constexpr std::array<const char*, 9> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -171,6 +171,10 @@ CREATE TABLE note_mark (
 ALTER TABLE event_count ADD COLUMN pruned_at INTEGER NOT NULL DEFAULT 0;
 UPDATE event_count SET pruned_at = coalesce((SELECT max(at) FROM event WHERE event.tenant = event_count.tenant), 0)
   WHERE pruned_through > 0;
+)sql",
+    // rules: of the policy of that name (policy/rule_set.h). Sandboxes from before have a policy that needs none.
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN rules TEXT NOT NULL DEFAULT '';
 )sql",
 };
 
