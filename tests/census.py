@@ -135,7 +135,7 @@ def census(daemon):
         "disks": len(disks(data, launchers)),
         "held by the launcher": _held(launchers, data),
         "loops": _loops(data),
-        "data files": sum(_files(data / part) for part in ("run", "gate", "spool", "sandboxes") if (data / part).exists())
+        "data files": sum(_files(data / part) for part in ("run", "gate", "rules", "spool", "sandboxes") if (data / part).exists())
         - sum((data / "gate" / name).exists() for name in GATES_OWN),
         "rows": rows,
     }

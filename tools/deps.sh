@@ -3,7 +3,7 @@
 
 CAY_APT_RUN="btrfs-progs ca-certificates curl python3 python3-pip python3-venv"
 CAY_APT_BUILD="clang-19 lld-19 cmake ninja-build ccache pkg-config libboost1.81-dev libboost-json1.81-dev \
-libsqlite3-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libarchive-dev libssl-dev libbpf-dev libelf-dev zlib1g-dev python3"
+libsqlite3-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libarchive-dev libre2-dev libssl-dev libbpf-dev libelf-dev zlib1g-dev python3"
 CAY_APT_TEST="zstd libgtest-dev libseccomp-dev libclang-rt-19-dev llvm-19 clang-format-19 python3-venv python3-pip git procps iproute2 nodejs npm"
 CAY_APT_LONG="qemu-system-x86 mmdebstrap e2fsprogs"
 # Unpacked by tests/long databases, never installed.

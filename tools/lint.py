@@ -16,21 +16,22 @@ ARROWS = {
     "async": "base",
     "os": "base",
     "model": "base",
+    "policy": "base",
     "wire": "base",
     "launcher": "wire os base keeper",  # forks keepers without exec, so it links them
     "keeper": "wire os base",
-    "codec": "model base",
+    "codec": "model base policy",
     "http": "async model base",  # model: only the Principal that a request carries
-    "core": "model async base",
-    "runtime": "core wire os http model async base",
+    "core": "model async base policy",
+    "runtime": "core wire os http model async base policy",
     "image": "core http model os async base",
-    "gate": "wire core http model os async base",  # wire: keepers lend it sockets, the daemon reads what it decided
+    "gate": "wire core http model os async base policy",  # wire: keepers lend it sockets, the daemon reads what it decided
     "vault": "gate wire core codec http model os async base",  # gate: who may be reached, and how it is dialled
     "store": "core model base",
     "server": "core http model async base",
-    "api": "core codec http model async base",
+    "api": "core codec http model async base policy",
     "client": "codec http model async base",
-    "cli": "providers http model async base agent client codec",
+    "cli": "providers http model async base agent client codec policy",
     "agent": "providers http model async base",
     "providers": "client http model async base",
 }

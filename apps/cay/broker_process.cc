@@ -152,8 +152,8 @@ Error become_broker(const BrokerOptions& options, vault::Life life) {
     CAY_TRY(const UniqueFd data, os::open_dir(AT_FDCWD, options.settings.data));
     CAY_TRY(const UniqueFd directory, os::ensure_dir(data.get(), "vault", options.user.uid, options.user.gid, kDirectoryMode));
     CAY_TRY(const UniqueFd settings, settings_file("cay-broker-settings", wire::encode(options.settings)));
-    return exec_role({"cay", "broker", "--data", options.settings.data, "--serve", life == vault::Life::kAlways ? "always" : "while-needed"}, settings, directory,
-                     options.user);
+    return exec_role({"cay", "broker", "--data", options.settings.data, "--serve", life == vault::Life::kAlways ? "always" : "while-needed"},
+                     {settings.get(), directory.get()}, options.user);
   };
   return go().error();
 }

@@ -137,6 +137,28 @@ std::map<std::string, Setter> settings(Config& config) {
   };
 }
 
+// [policy.NAME]
+Result<void> load_policies(const toml::node& node, std::map<std::string, NetworkConfig::Own>& own) {
+  const auto bad = [](const std::string& what) { return Error{Code::kInvalidArgument, "bad_config", what, 0}; };
+  const auto* all = node.as_table();
+  if (all == nullptr) return bad("policies are sections, as [policy.corp]");
+  for (const auto& [name, one] : *all) {
+    const std::string prefix = "policy." + std::string(name.str());
+    const auto* section = one.as_table();
+    if (section == nullptr) return bad("'" + prefix + "' must be a [section]");
+    NetworkConfig::Own& to = own[std::string(name.str())];
+    const std::map<std::string, Setter> known = {{"about", text(to.about)}, {"default", text(to.otherwise)}, {"order", text(to.order)},
+                                                 {"rules", texts(to.rules)}, {"add", texts(to.add)}};
+    for (const auto& [key, value] : *section) {
+      const auto setting = known.find(std::string(key.str()));
+      if (setting == known.end()) return bad("unknown setting '" + prefix + "." + std::string(key.str()) + "'");
+      auto set = setting->second(value);
+      if (!set) return std::move(set).error().while_doing(prefix + "." + std::string(key.str()));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> load_config(const std::string& path, Config& config) {
@@ -152,10 +174,14 @@ Result<void> load_config(const std::string& path, Config& config) {
     auto read = load_webhooks(*list, config.webhooks);
     if (!read) return std::move(read).error().while_doing(path);
   }
+  if (const auto* policies = parsed.table()["policy"].node()) {
+    auto read = load_policies(*policies, config.network.own);
+    if (!read) return std::move(read).error().while_doing(path);
+  }
   for (const auto& [section_name, section_node] : parsed.table()) {
     const auto* section = section_node.as_table();
     const std::string prefix(section_name.str());
-    if (prefix == "webhooks") continue;
+    if (prefix == "webhooks" || prefix == "policy") continue;
     if (section == nullptr) {
       return Error{Code::kInvalidArgument, "bad_config", path + ": '" + prefix + "' must be a [section]", 0};
     }

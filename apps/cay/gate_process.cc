@@ -32,6 +32,7 @@ namespace {
 
 constexpr uid_t kGateUid = 0x70000002;  // beside the daemon's own (data_dir.cc)
 constexpr int kDirectory = kRoleDirectory;
+constexpr int kRules = kRoleDirectory + 1;
 constexpr const char* kLock = "lock";
 constexpr auto kStopLimit = std::chrono::seconds(10);
 constexpr auto kHealthyLife = std::chrono::seconds(5);
@@ -102,9 +103,10 @@ Error become_gate(const GateOptions& options, gate::Life life) {
   const auto go = [&]() -> Result<void> {
     CAY_TRY(const UniqueFd data, os::open_dir(AT_FDCWD, options.settings.data));
     CAY_TRY(const UniqueFd directory, launcher::open_gate_directory(data.get(), options.user.uid, options.daemon_gid));
+    CAY_TRY(const UniqueFd rules, launcher::open_rules_directory(data.get(), options.user.gid));
     CAY_TRY(const UniqueFd settings, settings_file("cay-gate-settings", wire::encode(options.settings)));
-    return exec_role({"cay", "gate", "--data", options.settings.data, "--serve", life == gate::Life::kAlways ? "always" : "while-needed"}, settings, directory,
-                     options.user);
+    return exec_role({"cay", "gate", "--data", options.settings.data, "--serve", life == gate::Life::kAlways ? "always" : "while-needed"},
+                     {settings.get(), directory.get(), rules.get()}, options.user);
   };
   return go().error();
 }
@@ -161,6 +163,7 @@ int run_gate_guardian(gate::Life life) {
   ::fchmod(lock.get(), 0640);  // of a former release it was 0600, and the daemon's group is to read it
   if (::ftruncate(lock.get(), 0) == 0) (void)!::pwrite(lock.get(), identity.data(), identity.size(), 0);
   ::fcntl(kDirectory, F_SETFD, FD_CLOEXEC);
+  ::fcntl(kRules, F_SETFD, FD_CLOEXEC);
 
   sigset_t signals;
   sigemptyset(&signals);
@@ -182,7 +185,7 @@ int run_gate_guardian(gate::Life life) {
       ::prctl(PR_SET_NAME, "cay-gate-w", 0, 0, 0);
       ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
       dialling->ours = UniqueFd();
-      ::_exit(gate::run_gate({*settings, kDirectory, life, dialling->theirs.release()}));
+      ::_exit(gate::run_gate({*settings, kDirectory, kRules, life, dialling->theirs.release()}));
     }
     dialling->theirs = UniqueFd();
     ::fcntl(dialling->ours.get(), F_SETFL, O_NONBLOCK);  // a worker that takes no answers must not hold us up

@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "base/ip_address.h"
-#include "gate/policy.h"
 #include "launcher/default_snapshot_apt.h"
 #include "os/file.h"
 #include "wire/guest_network.h"
@@ -81,6 +82,40 @@ std::vector<std::string> apt_archives() {
   return out;
 }
 
+// A host of [network] or [mirrors]: where it says no port, those of the web, also of an address.
+Result<std::vector<policy::Rule>> host_rules(const std::string& text) {
+  CAY_TRY(const policy::Rule rule, policy::parse_rule(text, policy::Words::kHosts));
+  if (rule.action != policy::Action::kAllow || rule.kind == policy::Rule::Kind::kPolicy) return bad("'" + text.substr(0, 100) + "' is no host: rules are for [policy.NAME]");
+  const bool whole = !rule.ports && (!rule.names_a_host() || (rule.kind == policy::Rule::Kind::kName && rule.word.find('.') == std::string::npos));
+  if (!whole) return std::vector<policy::Rule>{rule};
+  std::vector<policy::Rule> out;
+  for (const std::uint16_t port : {policy::kHttpsPort, policy::kHttpPort}) {
+    out.push_back(rule);
+    out.back().ports = policy::Ports{port, port};
+  }
+  return out;
+}
+
+// A policy of the operator's: `rules` make it, `add` is added to a preset.
+Result<std::vector<policy::Definition>> definitions_of(const std::string& name, const NetworkConfig::Own& own) {
+  std::vector<std::string> lines;
+  if (!own.otherwise.empty() && own.otherwise != "allow" && own.otherwise != "deny") return bad("default must be \"allow\" or \"deny\"");
+  if (!own.order.empty() && own.order != "first-match" && own.order != "deny-wins") return bad("order must be \"first-match\" or \"deny-wins\"");
+  if (!own.otherwise.empty()) lines.push_back("default " + own.otherwise);
+  if (!own.order.empty()) lines.push_back(own.order);
+  if (own.add.empty() == (own.rules.empty() && lines.empty())) return bad("give either rules, or add, which adds to a preset");
+  if (!own.add.empty() && (!lines.empty() || !own.rules.empty())) return bad("add stands alone: what it is added to has its own default and order");
+  lines.insert(lines.end(), own.rules.begin(), own.rules.end());
+  CAY_TRY(policy::RuleSet rules, policy::parse_rules(own.add.empty() ? lines : own.add));
+  return std::vector<policy::Definition>{{.name = name, .about = own.about, .rules = std::move(rules), .adds = !own.add.empty()}};
+}
+
+std::string names_of(const policy::Catalogue& policies) {
+  std::string out;
+  for (const policy::NamedPolicy& one : policies.all()) out += (out.empty() ? "" : ", ") + one.name;
+  return out;
+}
+
 struct Never {
   Network network;
   const char* what;
@@ -100,10 +135,6 @@ std::vector<Never> never_opened() {
 }  // namespace
 
 Result<NetworkConfig> settle_network(NetworkConfig config) {
-  for (const std::string& name : config.policies) {
-    if (name != "off" && name != "packages" && name != "open") return bad("network.policies: there are off, packages and open, and no '" + name + "'");
-  }
-  for (const std::string& host : config.hosts) { CAY_CHECK(gate::parse_rules(host)); }
   if (config.networks.size() > kMostNetworks) return bad("network.networks: more than 64");
   for (const std::string& text : config.networks) {
     const auto network = Network::parse(text);
@@ -123,21 +154,52 @@ Result<NetworkConfig> settle_network(NetworkConfig config) {
     if (config.pip.empty()) config.pip = own_mirror({"/etc/pip.conf", "/etc/xdg/pip/pip.conf"}, "index-url");
     if (config.npm.empty()) config.npm = own_mirror({"/usr/etc/npmrc", "/etc/npmrc"}, "registry");
   }
+  CAY_CHECK(policies_of(config));
   return config;
+}
+
+Result<policy::Catalogue> policies_of(const NetworkConfig& config) {
+  std::vector<policy::Definition> all;
+  for (const auto& [name, own] : config.own) {
+    auto defined = definitions_of(name, own);
+    if (!defined) return bad("policy." + name + ": " + defined.error().message);
+    all.insert(all.end(), std::make_move_iterator(defined->begin()), std::make_move_iterator(defined->end()));
+  }
+  policy::Definition packages{.name = "packages", .about = {}, .rules = {}, .adds = true};
+  for (const std::string& host : config.hosts) {
+    auto rules = host_rules(host);
+    if (!rules) return bad("network.hosts: " + rules.error().message);
+    packages.rules.rules.insert(packages.rules.rules.end(), rules->begin(), rules->end());
+  }
+  if (!packages.rules.rules.empty()) all.push_back(std::move(packages));
+  const auto mirror = [&](const char* preset, const std::string& url) -> Result<void> {
+    if (url.empty()) return {};
+    CAY_TRY(std::vector<policy::Rule> rules, host_rules(url));
+    all.push_back({.name = preset, .about = {}, .rules = {.otherwise = policy::Action::kDeny, .order = policy::Order::kDenyWins, .rules = std::move(rules)}, .adds = true});
+    return {};
+  };
+  for (const auto& [preset, url] : {std::pair{"pip", &config.pip}, std::pair{"npm", &config.npm}, std::pair{"debian", &config.apt}, std::pair{"cargo", &config.cargo}, std::pair{"go", &config.go}}) {
+    if (const auto added = mirror(preset, *url); !added) return bad("mirrors: " + added.error().message);
+  }
+  for (const std::string& archive : apt_archives()) {
+    static_cast<void>(mirror("debian", archive));  // one that is no host, as cdrom:, is none for sandboxes
+  }
+  auto made = policy::Catalogue::make(all, config.policies);
+  if (!made) return bad(made.error().message);
+  for (const std::string& name : config.policies) {
+    if (made->find(name) == nullptr) return bad("network.policies: there is no policy '" + name + "': Cay has " + names_of(*made));
+  }
+  return made;
 }
 
 gate::Settings gate_settings(const NetworkConfig& config, const std::string& data) {
   gate::Settings out;
   out.data = data;
-  out.hosts = config.hosts;
+  if (const auto policies = policies_of(config)) out.named = policies->texts();
   out.networks = config.networks;
   out.policies = config.policies;
   out.socket_memory = config.socket_memory_bytes;
   out.socket_memory_total = config.socket_memory_total_bytes;
-  for (const auto* mirror : {&config.pip, &config.npm, &config.apt, &config.cargo, &config.go}) {
-    if (!mirror->empty()) out.hosts.push_back(*mirror);
-  }
-  for (std::string& archive : apt_archives()) out.hosts.push_back(std::move(archive));
   return out;
 }
 

@@ -1,16 +1,24 @@
 // NetworkConfig: the sections [network] and [mirrors] of the settings, and what follows from them for the gate and for sandboxes.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "gate/settings.h"
+#include "policy/catalogue.h"
 
 namespace cay::app {
 
 struct NetworkConfig {
-  std::vector<std::string> policies = {"off", "packages", "open"};  // that sandboxes may have
+  std::vector<std::string> policies = {"off", "packages", "open"};  // that sandboxes may have; presets and [policy.NAME] too
+  // [policy.NAME]: of the operator's own, or in the place of a preset, or added to one.
+  struct Own {
+    std::string about, otherwise, order;
+    std::vector<std::string> rules, add;
+  };
+  std::map<std::string, Own> own;
   std::vector<std::string> hosts;      // reached by `packages` beside its own
   std::vector<std::string> networks;   // private and other special ranges that may be reached
   std::uint64_t socket_memory_bytes = 0;        // 0: as usual (gate/socket_memory.h)
@@ -23,6 +31,9 @@ struct NetworkConfig {
 // Checks all of it, and fills in the host's own mirrors where that is asked for: pip's index, npm's registry and apt's archives, as
 // every user of the host may read them, without credentials. kInvalidArgument: bad_config.
 Result<NetworkConfig> settle_network(NetworkConfig config);
+
+// All policies that have names, with the operator's hosts and mirrors in them. kInvalidArgument: bad_config.
+Result<policy::Catalogue> policies_of(const NetworkConfig& config);
 
 gate::Settings gate_settings(const NetworkConfig& config, const std::string& data);
 

@@ -53,7 +53,7 @@ std::optional<std::string> take_settings() {
   return bytes;
 }
 
-Error exec_role(std::vector<std::string> words, const UniqueFd& settings, const UniqueFd& directory, const DaemonUser& user) {
+Error exec_role(std::vector<std::string> words, std::vector<int> left, const DaemonUser& user) {
   const UniqueFd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   if (!self) return Error::from_errno(errno, "open this program");
   if (auto dropped = drop_to(user); !dropped) return std::move(dropped).error();
@@ -62,11 +62,18 @@ Error exec_role(std::vector<std::string> words, const UniqueFd& settings, const 
   argv.push_back(nullptr);
   std::string path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
   char* envp[] = {path.data(), nullptr};
-  // Above both numbers first, so that neither overwrites the other.
-  const int high_settings = ::fcntl(settings.get(), F_DUPFD_CLOEXEC, 10);
-  const int high_directory = ::fcntl(directory.get(), F_DUPFD_CLOEXEC, 10);
-  const int high_self = ::fcntl(self.get(), F_DUPFD_CLOEXEC, 10);
-  if (high_self < 0 || ::dup2(high_settings, kRoleSettings) < 0 || ::dup2(high_directory, kRoleDirectory) < 0) return Error::from_errno(errno, "dup2");
+  // Above all their numbers first, so that none overwrites another.
+  constexpr int kHigh = 10;
+  const int high_self = ::fcntl(self.get(), F_DUPFD_CLOEXEC, kHigh);
+  if (high_self < 0) return Error::from_errno(errno, "dup");
+  for (int& fd : left) {
+    fd = ::fcntl(fd, F_DUPFD_CLOEXEC, kHigh);
+    if (fd < 0) return Error::from_errno(errno, "dup");
+  }
+  int number = kRoleSettings;
+  for (const int fd : left) {
+    if (::dup2(fd, number++) < 0) return Error::from_errno(errno, "dup2");
+  }
   ::syscall(SYS_execveat, high_self, "", argv.data(), envp, AT_EMPTY_PATH);
   return Error::from_errno(errno, "start " + words[1]);
 }

@@ -27,7 +27,8 @@ Result<UniqueFd> settings_file(const char* name, const std::string& bytes);
 // What settings_file() left at kRoleSettings, which is closed; nothing: it cannot be read.
 std::optional<std::string> take_settings();
 
-// Replaces this process by `words` of this program. Returns only an error.
-Error exec_role(std::vector<std::string> words, const UniqueFd& settings, const UniqueFd& directory, const DaemonUser& user);
+// Replaces this process by `words` of this program, which finds `left` from kRoleSettings on: settings, directory, and whatever else is its own.
+// Returns only an error.
+Error exec_role(std::vector<std::string> words, std::vector<int> left, const DaemonUser& user);
 
 }  // namespace cay::app

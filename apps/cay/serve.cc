@@ -421,11 +421,12 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   return data;
 }
 
-std::optional<Error> check_default_policy(const Config& config) {
-  const auto& allowed = config.network.policies;
-  const std::string& name = config.core.defaults.policy;
-  if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) return std::nullopt;
-  return Error{Code::kInvalidArgument, "bad_config", "the default policy '" + name + "' is none of network.policies", 0};
+std::optional<Error> check_default_policy(const core::Defaults& defaults) {
+  const auto bad = [](const std::string& what) { return Error{Code::kInvalidArgument, "bad_config", "network.default_policy: " + what, 0}; };
+  const auto choice = defaults.policies->choose(defaults.policy);
+  if (!choice) return bad(choice.error().message);
+  if (const auto allowed = defaults.policies->check_allowed(*choice); !allowed) return bad(allowed.error().message);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -440,8 +441,13 @@ int serve(const Config& given) {
   if (!network) return fail("cay serve", network.error());
   Config config = given;
   config.network = *std::move(network);
-  config.core.defaults.policies = config.network.policies;
-  if (auto wrong = check_default_policy(config)) return fail("cay serve", *wrong);
+  auto policies = policies_of(config.network);
+  if (!policies) return fail("cay serve", policies.error());
+  config.core.defaults.policies = std::make_shared<const policy::Catalogue>(*std::move(policies));
+  for (const std::string& text : config.network.networks) {
+    if (const auto one = Network::parse(text)) config.core.defaults.networks.push_back(*one);
+  }
+  if (auto wrong = check_default_policy(config.core.defaults)) return fail("cay serve", *wrong);
   Watchers watchers;
   auto data = prepare(config, watchers);
   if (!data) return fail("cay serve", data.error());

@@ -49,7 +49,7 @@ struct SandboxInfo {
   Limits limits;
   std::string user, workdir;
   Env env;
-  std::string policy;          // from the next start
+  std::string policy;          // a policy's name; "rules": rules of its own, which `json` has
   std::string network;         // the way out as of the last start: off, on, unavailable
   std::string network_reason;  // why it is unavailable
   std::int64_t idle_ttl_s = 0;
@@ -69,7 +69,7 @@ struct UpdateOptions {
   std::optional<std::int64_t> delete_after_stop_s;
   std::optional<std::int64_t> lifetime_s;
   std::optional<bool> commands_keep_awake;
-  std::optional<std::string> policy;  // from the next start
+  std::optional<std::string> policy;  // a name, or rules in words; at once, unless it was started without a way out
   std::optional<Limits> limits;       // from the next start; zeros stay as they are
 };
 
@@ -211,13 +211,14 @@ struct NetworkDecision {
   std::uint16_t port = 0;      // 0: the name alone was asked for
   bool allowed = false;
   std::string reason, remedy;  // why it was refused or failed; what would allow it
+  std::string rule;            // that decided; empty: none matched
   std::uint64_t count = 0;
   std::string first_at, last_at;
   std::uint64_t sent_bytes = 0, received_bytes = 0;
 };
 
 struct NetworkReport {
-  std::string policy;                   // from the next start
+  std::string policy;                   // as SandboxInfo has it
   std::string running_policy;           // that the gate goes by now; empty: it does not run, or the gate has not told
   bool policy_allowed = true;           // by the operator; else nothing is reached by it
   bool gate_serves = true;              // else nothing gets out until it is back

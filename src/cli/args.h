@@ -116,6 +116,12 @@ struct ProxyArgs {  // nothing but the sandbox: as it is
   std::vector<std::string> uses;
   bool clear = false;
 };
+struct PolicyArgs {
+  std::string action;  // ls, show, get, set or try
+  std::vector<std::string> words;
+  std::vector<std::string> add, remove;  // set
+  std::string file;                      // set
+};
 struct TopArgs {
   double every_s = 2;
   bool once = false;
@@ -130,7 +136,7 @@ struct CompletionArgs {
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, UrlArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
                           StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs,
-                          EventsArgs, UsageArgs, ProgramsArgs, NetArgs, SecretArgs, ProxyArgs, TopArgs, SnapshotsArgs, DoctorArgs,
+                          EventsArgs, UsageArgs, ProgramsArgs, NetArgs, PolicyArgs, SecretArgs, ProxyArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, EnvArgs, CompletionArgs>;
 
 struct Invocation {

@@ -46,6 +46,7 @@ struct Dispatch {
   int operator()(const TunnelArgs& args) const { return tunnel_command(at, args); }
   int operator()(const UrlArgs& args) const { return url_command(at, args); }
   int operator()(const CpArgs& args) const { return cp_command(at, args); }
+  int operator()(const PolicyArgs& args) const { return policy_command(at, args); }
   int operator()(const DrainArgs& args) const { return drain_command(at, args); }
   int operator()(const SnapshotsArgs& /*args*/) const { return snapshots_command(at); }
   int operator()(const DoctorArgs& /*args*/) const { return doctor_command(at); }

@@ -33,6 +33,7 @@ int stats_command(Context& at, const StatsArgs& args);
 int usage_command(Context& at, const UsageArgs& args);
 int programs_command(Context& at, const ProgramsArgs& args);
 int net_command(Context& at, const NetArgs& args);
+int policy_command(Context& at, const PolicyArgs& args);
 int secret_command(Context& at, const SecretArgs& args);
 int proxy_command(Context& at, const ProxyArgs& args);
 int top_command(Context& at, const TopArgs& args);

@@ -13,7 +13,9 @@ namespace {
 
 std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason.empty()) return "";
-  if (line.reason == "not_in_policy") return "not in the sandbox's policy";
+  if (line.reason == "not_in_policy") return "no rule of its policy matches";
+  if (line.reason == "denied_by_rule") return "refused by the rule " + printable(line.rule);
+  if (line.reason == "policy_changed") return "its policy was changed" + (line.rule.empty() ? std::string() : ": refused by the rule " + printable(line.rule));
   if (line.reason == "port_not_in_policy") return "its policy has that host at other ports";
   if (line.reason == "policy_not_allowed") return "the operator allows its policy no more (network.policies)";
   if (line.reason == "private_address") {
@@ -47,13 +49,13 @@ std::string words_for(const sdk::NetworkDecision& line) {
 // Of the way out itself, where the policy's name does not say it all.
 std::string state_of(const sdk::NetworkReport& report, const std::string& sandbox) {
   if (report.policy == "off" && (report.running_policy.empty() || report.running_policy == "off")) {
-    return "nothing outside is reached, and nothing that is tried is listed: `cay net " + printable(sandbox) + " --policy packages` (or open) changes that "
+    return "nothing outside is reached, and nothing that is tried is listed: `cay policy set " + printable(sandbox) + " packages` (or open, or rules) changes that "
            "from its next start\n";
   }
   if (report.network == "unavailable") return "no way out: " + printable(report.network_reason) + "\n";
   std::string out;
   if (!report.running_policy.empty() && report.running_policy != report.policy) {
-    out += "from its next start; now it runs by " + printable(report.running_policy) + "\n";
+    out += (report.running_policy == "off" ? "from its next start; now it runs by " : "now the gate goes by ") + printable(report.running_policy) + "\n";
   } else if ((report.policy != "off") != (report.network == "on")) {
     out += "from its next start; as of the last one the way out is " + report.network + "\n";
   }
@@ -66,12 +68,10 @@ std::string state_of(const sdk::NetworkReport& report, const std::string& sandbo
 
 int net_command(Context& at, const NetArgs& args) {
   const auto box = at.client.sandbox(args.sandbox);
-  bool running = false;
   if (!args.policy.empty()) {
     sdk::UpdateOptions update;
     update.policy = args.policy;
-    const auto changed = box.update(update);
-    running = changed.state == "ready" || changed.state == "paused";
+    box.update(update);
   }
   const auto report = box.network();
   if (at.json) {
@@ -87,7 +87,6 @@ int net_command(Context& at, const NetArgs& args) {
     if (!line.remedy.empty()) remedies.insert(printable(line.host) + ": " + printable(line.remedy));
   }
   print("policy " + report.policy + "\n" + state_of(report, args.sandbox));
-  if (running) print_error("it runs as it was started: the policy counts from its next start (cay stop " + args.sandbox + ", then use it)");
   if (!rows.empty()) print(table({"LAST", "HOST", "PORT", "VERDICT", "COUNT", "OUT", "IN", "WHY"}, rows));
   if (report.forgotten > 0) print(std::to_string(report.forgotten) + " older lines made room\n");
   if (!remedies.empty()) print("\nTo allow:\n");

@@ -108,7 +108,7 @@ class Parser {
     sub->add_option("--memory", texts_.memory, "Memory, as 512MiB or 2GiB");
     sub->add_option("--disk", texts_.disk, "Writable disk, as 8GiB");
     sub->add_option("--pids", texts_.pids, "Processes and threads, as 200");
-    sub->add_option("--policy", to.policy, "What it may reach: off (nothing), packages (registries, archives, Git hosts) or open (default: the daemon's)");
+    sub->add_option("--policy", to.policy, "What it may reach: off (nothing), packages (registries, archives, Git hosts), open, another policy (`cay policy ls`), or rules as 'pip,api.example.com' (default: the daemon's)");
     sub->add_option("--ttl", texts_.ttl, "Stop it after so long without use, as 10m; 0: never");
     sub->add_flag("--keep-awake", texts_.keep_awake, "What runs in it is use, though nobody reads its output");
     sub->add_flag("--record-programs", to.record_programs, "Keep a record of every process: see `cay programs`");
@@ -149,6 +149,36 @@ class Parser {
                                      (chosen_ == "exec" ? "exec SANDBOX -- ls -l /" : "run -- python3 -c 'print(2+2)'"));
     if (json_ && to.terminal) throw CLI::ValidationError("--json", "and -t do not go together: a terminal has one stream");
     if (to.detach && (to.interactive || to.terminal)) throw CLI::ValidationError("-d", "goes with neither -i nor -t");
+  }
+
+  void add_policy() {
+    auto args = std::make_shared<PolicyArgs>();
+    auto* sub = add<PolicyArgs>("policy", "What sandboxes may reach: policies that have names, and rules of a sandbox's own",
+        "  cay policy ls                                   the policies that have names; cay policy show pip\n"
+        "  cay policy get box\n"
+        "  cay policy set box pip,git,api.example.com      in place of what it has; a running sandbox goes by it at once\n"
+        "  cay policy set box --add '*.example.com:443' --remove git\n"
+        "  cay policy set box open '!*.ads.example' '!10.0.0.0/8'\n"
+        "  cay policy try box                              the rules that would have let through what was refused\n"
+        "  cay policy try box api.example.com:8443         whether, and by which rule; a policy in the place of the sandbox, too\n\n"
+        "A rule is example.com, *.example.com, ~regex, 192.0.2.7, 192.0.2.0/24 or a policy's name; with :443, :8000-8100 or :* for ports, and ! before\n"
+        "it to refuse. A host without ports is the web of it, 443 by TLS and 80 by HTTP.\n",
+        [args](Texts&) {
+          const std::size_t least = args->action == "ls" ? 0 : 1;
+          const std::size_t most = args->action == "ls" ? 0 : args->action == "set" ? 1024 : args->action == "try" ? 2 : 1;
+          if (args->words.size() < least) throw CLI::ValidationError("policy " + args->action, args->action == "show" ? "needs a policy's name" : "needs a sandbox");
+          if (args->words.size() > most) throw CLI::ValidationError("policy " + args->action, "takes no '" + args->words[most] + "'");
+          const bool edits = !args->add.empty() || !args->remove.empty();
+          const bool replaces = args->words.size() > 1 || !args->file.empty();
+          if (args->action != "set" && (edits || !args->file.empty())) throw CLI::ValidationError("policy " + args->action, "takes no --add, --remove or --file: they are of `set`");
+          if (args->action == "set" && edits == replaces) throw CLI::ValidationError("policy set", "needs either rules, or --add and --remove");
+          return *args;
+        });
+    sub->add_option("ACTION", args->action, "ls, show, get, set or try")->required()->check(CLI::IsMember({"ls", "show", "get", "set", "try"}));
+    sub->add_option("WORDS", args->words, "A sandbox (or a policy), then rules (or a host)");
+    sub->add_option("--add", args->add, "Let this through, too; repeatable")->take_all()->allow_extra_args(false);
+    sub->add_option("--remove", args->remove, "Take this rule away; repeatable")->take_all()->allow_extra_args(false);
+    sub->add_option("--file", args->file, "Take the rules from a file, one a line");
   }
 
   void add_run() {
@@ -450,12 +480,13 @@ class Parser {
 
     auto net = std::make_shared<NetArgs>();
     sub = add<NetArgs>("net", "What a sandbox tried to reach: allowed and refused, and what would allow it",
-        "  cay net box\n  cay net box --json\n  cay net box --policy packages     from its next start (cay stop box, then use it)\n\n"
+        "  cay net box\n  cay net box --json\n  cay net box --policy packages     another policy, at once: see `cay policy`\n\n"
         "Of a stopped sandbox too: nothing is woken.\n",
         [net](Texts&) { return *net; });
-    sub->add_option("--policy", net->policy, "Change what it may reach: off, packages or open, from its next start");
+    sub->add_option("--policy", net->policy, "Change what it may reach: a policy (`cay policy ls`), or rules");
     sub->add_option("SANDBOX", net->sandbox, "Id or name")->required();
 
+    add_policy();
     add_secrets();
 
     auto top = std::make_shared<TopArgs>();

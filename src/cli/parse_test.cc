@@ -62,6 +62,20 @@ TEST(ParseTest, ExecTakesPlainWordsWithoutDashes) {
   EXPECT_NE(bad.err.find("--"), std::string::npos);
 }
 
+TEST(ParseTest, PolicyListsShowsSetsAndTries) {
+  EXPECT_EQ(args_of<PolicyArgs>({"policy", "ls"}).action, "ls");
+  const auto set = args_of<PolicyArgs>({"policy", "set", "box", "pip", "!a.test"});
+  EXPECT_EQ(set.words, (std::vector<std::string>{"box", "pip", "!a.test"}));
+  const auto edit = args_of<PolicyArgs>({"policy", "set", "box", "--add", "a.test", "--add", "b.test", "--remove", "git"});
+  EXPECT_EQ(edit.add, (std::vector<std::string>{"a.test", "b.test"}));
+  EXPECT_EQ(edit.remove, std::vector<std::string>{"git"});
+  EXPECT_EQ(args_of<PolicyArgs>({"policy", "try", "box", "a.test:22"}).words.size(), 2U);
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"policy"}, {"policy", "other"}, {"policy", "ls", "x"}, {"policy", "get"}, {"policy", "set", "box"},
+                                                {"policy", "set", "box", "a.test", "--add", "b.test"}, {"policy", "try", "box", "a", "b"}, {"policy", "show", "pip", "--add", "x"}}) {
+    EXPECT_FALSE(parse(wrong, {}).invocation) << wrong.back();
+  }
+}
+
 TEST(ParseTest, NetShowsOrChangesThePolicy) {
   EXPECT_EQ(args_of<NetArgs>({"net", "box"}).policy, "");
   const auto got = args_of<NetArgs>({"net", "box", "--policy", "packages"});

@@ -203,6 +203,7 @@ sdk::NetworkReport network_from(const json::object& from) {
                                 .allowed = string_in(line, "verdict") == "allowed",
                                 .reason = string_in(line, "reason"),
                                 .remedy = string_in(line, "remedy"),
+                                .rule = string_in(line, "rule"),
                                 .count = number_in(line, "count"),
                                 .first_at = string_in(line, "first_at"),
                                 .last_at = string_in(line, "last_at"),

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "codec/base64.h"
+#include "codec/network_json.h"
 #include "codec/proxy_json.h"
 #include "codec/time.h"
 #include "codec/utf8.h"
@@ -128,6 +129,7 @@ json::object to_json(const Sandbox& sandbox) {
           {"env", map_json(sandbox.run.env)},
           {"policy", text(sandbox.policy)},
           {"proxy", to_json(sandbox.proxy)},
+          {"rules", lines_of(sandbox.rules)},
           {"network", to_json(sandbox.network)},
           {"idle_ttl_s", sandbox.idle_ttl_s},
           {"delete_after_stop_s", sandbox.delete_after_stop_s},

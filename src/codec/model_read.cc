@@ -117,6 +117,23 @@ StreamExtent extent_at(const json::object& in, std::string_view name) {
   return out;
 }
 
+// A policy in words, or rules one by one: as rules, "rules" is their policy's name.
+std::optional<std::string> read_policy(Fields& fields) {
+  constexpr std::size_t kMostRules = 1024;  // the core says how many it takes
+  std::string policy;
+  const bool named = fields.read("policy", policy);
+  std::vector<std::string> rules;
+  const bool listed = fields.read("rules", rules, kMostRules);
+  if (!listed) return named ? std::optional(policy) : std::nullopt;
+  if (named && policy != "rules") fields.complain("rules", "stand beside no policy but \"rules\": write the policy's name among them");
+  std::string out;
+  for (const std::string& rule : rules) {
+    if (rule.find('\n') != std::string::npos) fields.complain("rules", "a rule is one line");
+    out += rule + "\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<CreateRequest> read_create(const json::object& in) {
@@ -127,7 +144,7 @@ Result<CreateRequest> read_create(const json::object& in) {
   fields.read("labels", out.spec.labels, kMaxMap);
   read_limits(fields, out.spec.limits);
   read_run(fields, out.spec.run, "workdir");
-  fields.read("policy", out.spec.policy);
+  if (auto policy = read_policy(fields)) out.spec.policy = *std::move(policy);
   if (auto rules = read_proxy(fields)) out.spec.proxy = *std::move(rules);
   std::optional<std::int64_t> life;
   read_times(fields, out.spec.idle_ttl_s, out.spec.delete_after_stop_s, life);
@@ -156,8 +173,7 @@ Result<SandboxPatch> read_patch(const json::object& in) {
   RunConfig run;
   read_run(fields, run, "workdir");
   if (run != RunConfig{}) out.run = std::move(run);
-  std::string policy;
-  if (fields.read("policy", policy)) out.policy = policy;
+  out.policy = read_policy(fields);
   out.proxy = read_proxy(fields);
   if (const json::object* inner = fields.object("limits")) {
     Fields limits(*inner, fields.path("limits"));
@@ -331,6 +347,11 @@ Result<Sandbox> sandbox_from(const json::value& value) {
   out.run.workdir = maybe_string_at(in, "workdir");
   out.run.env = map_at(in, "env");
   out.policy = string_at(in, "policy");
+  if (const json::value* rules = in.if_contains("rules"); rules != nullptr && rules->is_array()) {
+    for (const json::value& rule : rules->get_array()) {
+      if (rule.is_string()) out.rules += (out.rules.empty() ? "" : "\n") + std::string(rule.get_string().c_str(), rule.get_string().size());
+    }
+  }
   if (const json::value* found = in.if_contains("network"); found != nullptr && found->is_object()) {
     out.network.state = network_state_from(string_at(found->get_object(), "state")).value_or(NetworkState::kOff);
     out.network.reason = string_at(found->get_object(), "reason");

@@ -1,5 +1,7 @@
 #include "codec/network_json.h"
 
+#include <algorithm>
+
 #include "base/ip_address.h"
 #include "codec/model_json.h"
 #include "codec/time.h"
@@ -16,7 +18,23 @@ std::string shown(const std::string& text) {
   return out;
 }
 
+json::array texts_of(const std::vector<std::string>& texts) {
+  json::array out;
+  for (const std::string& one : texts) out.emplace_back(shown(one));
+  return out;
+}
+
 }  // namespace
+
+json::array lines_of(std::string_view text) {
+  json::array out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    out.emplace_back(shown(std::string(line)));
+  }
+  return out;
+}
 
 std::string remedy_for(const NetworkDecision& decision) {
   const std::string host = shown(decision.host);
@@ -24,9 +42,12 @@ std::string remedy_for(const NetworkDecision& decision) {
   const std::string at = decision.port == 0 ? host : (six ? "[" + host + "]" : host) + ":" + std::to_string(decision.port);
   const std::string& why = decision.reason;
   if (decision.allowed || host.find('\\') != std::string::npos) return "";  // such a name is no host's
-  if (why == "not_in_policy" || why == "port_not_in_policy" || why == "not_tls" || why == "not_http" || why == "names_no_host" ||
-      why == "said_too_little") {
-    return "cay net SANDBOX --policy open, from its next start; or, for every sandbox, add \"" + at + "\" to network.hosts in the daemon's settings";
+  if (!decision.needs.empty()) {
+    // A rule of the sandbox's own that refuses would go on refusing.
+    const bool own = why == "denied_by_rule" && decision.rule.find(": ") == std::string::npos;
+    if (own) return "cay policy set SANDBOX --remove '" + shown(decision.rule) + "'";
+    if (why == "denied_by_rule") return "cay policy set SANDBOX RULE…, without " + shown(decision.rule.substr(0, decision.rule.find(": ")));
+    return "cay policy set SANDBOX --add '" + shown(decision.needs) + "'; or, for every sandbox, add \"" + at + "\" to network.hosts in the daemon's settings";
   }
   if (why == "private_address") {
     const auto address = IpAddress::parse(decision.address);
@@ -45,6 +66,8 @@ json::object to_json(const NetworkReport& report) {
                                     {"address", shown(item.address)},
                                     {"verdict", item.allowed ? "allowed" : "refused"},
                                     {"reason", shown(item.reason)},
+                                    {"rule", shown(item.rule)},
+                                    {"needs", shown(item.needs)},
                                     {"remedy", remedy_for(item)},
                                     {"count", item.count},
                                     {"first_at", rfc3339(item.first_at)},
@@ -53,12 +76,31 @@ json::object to_json(const NetworkReport& report) {
                                     {"received_bytes", item.received_bytes}});
   }
   return {{"policy", report.policy},
+          {"rules", lines_of(report.rules)},
           {"running_policy", shown(report.running_policy)},
+          {"running_rules", lines_of(report.running_rules)},
           {"policy_allowed", report.policy_allowed},
           {"gate", report.gate_serves ? "serves" : "down"},
           {"network", to_json(report.network)},
           {"items", std::move(items)},
+          {"needed", texts_of(report.needed)},
           {"forgotten", report.forgotten}};
+}
+
+json::object to_json(const PolicyInfo& policy) {
+  return {{"name", policy.name}, {"about", policy.about},     {"origin", policy.origin},  {"rules", texts_of(policy.rules)},
+          {"default", policy.otherwise}, {"order", policy.order}, {"allowed", policy.allowed}};
+}
+
+json::object to_json(const PolicyList& list) {
+  json::array items;
+  for (const PolicyInfo& one : list.items) items.emplace_back(to_json(one));
+  return {{"items", std::move(items)}, {"default", list.usual}};
+}
+
+json::object to_json(const PolicyTrial& trial) {
+  return {{"policy", trial.policy}, {"rules", lines_of(trial.rules)}, {"verdict", trial.allowed ? "allowed" : "refused"},
+          {"reason", trial.reason}, {"rule", trial.rule},             {"needs", trial.needs}};
 }
 
 }  // namespace cay::codec

@@ -1,6 +1,7 @@
-// What a sandbox tried to reach -> JSON of the native API.
+// What a sandbox tried to reach, and what it may -> JSON of the native API.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "codec/json.h"
 #include "model/network.h"
@@ -8,6 +9,10 @@
 namespace cay::codec {
 
 json::object to_json(const NetworkReport& report);
+json::object to_json(const PolicyList& list);
+json::object to_json(const PolicyTrial& trial);
+// Rules, as a sandbox has them, one by one.
+json::array lines_of(std::string_view text);
 
 // What would let a refused one through, in words; "" where nothing would, or nothing need.
 std::string remedy_for(const NetworkDecision& decision);

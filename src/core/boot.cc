@@ -127,6 +127,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   spec.run = entry->row.run;
   spec.record_programs = entry->row.record_programs;
   spec.policy = entry->row.policy;
+  spec.rules = entry->row.rules;
   // What was made once must not be locked up by a host that lost a module since.
   spec.network_required = entry->network_required && is_first(boot->kind);
   std::string authority;

@@ -9,12 +9,14 @@
 
 #include "async/event.h"
 #include "async/task.h"
+#include "base/ip_address.h"
 #include "base/metrics.h"
 #include "core/ports/runtime.h"
 #include "core/ports/store.h"
 #include "model/link.h"
 #include "model/principal.h"
 #include "model/trace.h"
+#include "policy/catalogue.h"
 
 namespace cay::core {
 
@@ -32,8 +34,9 @@ struct Defaults {
   Limits maximum{.cpu_millicores = 16'000, .memory_bytes = 64ull << 30, .disk_bytes = 256ull << 30, .pids = 32'768};
   std::int64_t idle_ttl_s = 600;
   std::int64_t delete_after_stop_s = 14 * 86'400;
-  std::string policy = "packages";
-  std::vector<std::string> policies = {"off", "packages", "open"};  // that the operator lets sandboxes have
+  std::string policy = "packages";  // as a client would ask for one
+  std::shared_ptr<const policy::Catalogue> policies = std::make_shared<const policy::Catalogue>();  // that have names, and which are allowed
+  std::vector<Network> networks{};  // special ranges that the operator opens
 };
 
 struct CreateOptions {
@@ -78,6 +81,9 @@ class Sandboxes {
   virtual Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) = 0;
   // What it tried to reach; of any state, without waking it.
   virtual Task<NetworkReport> network(Principal who, std::string ref) = 0;
+  virtual Task<PolicyList> policies(Principal who) = 0;
+  // A dry run: nobody is asked for a name's address, so rules about addresses count for addresses alone.
+  virtual Task<PolicyTrial> try_policy(Principal who, PolicyQuestion question) = 0;
 };
 
 // All wake a stopped sandbox first (concurrent wakes are one), and fail kNotReady if it cannot be. A

@@ -128,6 +128,7 @@ Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec, const Snaps
   row.limits = spec.limits;
   row.run = std::move(spec.run);
   row.policy = std::move(spec.policy);
+  row.rules = std::move(spec.rules);
   row.proxy = std::move(spec.proxy);
   row.idle_ttl_s = *spec.idle_ttl_s;
   row.delete_after_stop_s = *spec.delete_after_stop_s;

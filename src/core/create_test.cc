@@ -128,7 +128,7 @@ TEST_F(CreateTest, APolicyIsChangedFromTheNextStart) {
 }
 
 TEST_F(CreateTest, APolicyThatTheOperatorForbidsIsNotHadByAChangeEither) {
-  config.defaults.policies = {"off", "packages"};
+  config.defaults.policies = std::make_shared<const policy::Catalogue>(*policy::Catalogue::make({}, {"off", "packages"}));
   ASSERT_TRUE(open());
   ASSERT_TRUE(create("box"));
   SandboxPatch patch;

@@ -157,6 +157,15 @@ void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<L
   adopted(*entry, entry->row.state == SandboxState::kPaused);
   // Whether it is held still is the kernel's to say: the daemon may have ended between deed and record.
   asked_.push_back(jobs_.begin<void>(pauses_.learn(entry, live)));
+  if (entry->row.network.state == NetworkState::kOn) asked_.push_back(jobs_.begin<void>(renew_policy(entry)));
+}
+
+// The daemon may have ended between a policy's record and its being gone by.
+Task<void> Restart::renew_policy(std::shared_ptr<Entry> entry) {
+  const auto told = co_await runtime_.network(entry->row.id);
+  if (told && told->policy == entry->row.policy && told->rules == entry->row.rules) co_return Result<void>();
+  auto set = co_await runtime_.set_policy(entry->row.id, entry->row.policy, entry->row.rules);
+  co_return set;
 }
 
 void Restart::adopted(Entry& entry, bool paused) {

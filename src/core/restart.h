@@ -27,6 +27,7 @@ class Restart {
   bool lost_its_disk(const Sandbox& row) const;
   void adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live);
   void adopted(Entry& entry, bool paused);
+  Task<void> renew_policy(std::shared_ptr<Entry> entry);
   void fail(Entry& entry, std::string reason);
   void rest(Entry& entry);
 

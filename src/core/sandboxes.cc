@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/errors.h"
+#include "core/needed_rules.h"
 #include "core/validate.h"
 
 namespace cay::core {
@@ -31,7 +32,11 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   if (patch.delete_after_stop_s) next.delete_after_stop_s = *patch.delete_after_stop_s;
   if (patch.lifetime_s) next.lifetime_s = *patch.lifetime_s;
   if (patch.commands_keep_awake) next.commands_keep_awake = *patch.commands_keep_awake;
-  if (patch.policy) next.policy = *patch.policy;
+  if (patch.policy) {
+    CAY_CO_TRY(policy::Choice choice, chosen_policy(*patch.policy, defaults_));
+    next.policy = std::move(choice.policy);
+    next.rules = std::move(choice.rules);
+  }
   if (patch.proxy) { CAY_CO_TRY(next.proxy, proxies_.checked(next.tenant, *std::move(patch.proxy), entry->row.proxy)); }
   const bool rules_change = next.proxy != entry->row.proxy;
   if (patch.run) next.run = layered(next.run, *patch.run);
@@ -42,6 +47,11 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   CAY_CO_CHECK(registry_->save(*entry, std::move(next)));
   if (rules_change) {
     CAY_CO_CHECK(co_await jobs_.finish<void>(proxies_.equip(entry)));
+  }
+  // The row first: whoever goes by it after a crash goes by what was asked for last.
+  const bool has_a_way_out = entry->boot != nullptr || (entry->live != nullptr && entry->row.network.state == NetworkState::kOn);
+  if (patch.policy && has_a_way_out) {
+    CAY_CO_CHECK(co_await runtime_.set_policy(entry->row.id, entry->row.policy, entry->row.rules));
   }
   co_return registry_->shown(*entry);
 }
@@ -138,9 +148,12 @@ Task<NetworkReport> SandboxVerbs::network(Principal who, std::string ref) {
     // What the gate told may be of an earlier start.
     const bool way_out = entry->live != nullptr && entry->row.network.state == NetworkState::kOn;
     report->running_policy = entry->live == nullptr ? "" : way_out ? std::move(report->policy) : "off";
+    report->running_rules = way_out ? std::move(report->rules) : "";
     report->policy = entry->row.policy;
-    report->policy_allowed = std::ranges::find(defaults_.policies, report->policy) != defaults_.policies.end();
+    report->rules = entry->row.rules;
+    report->policy_allowed = defaults_.policies->check_allowed({entry->row.policy, entry->row.rules}).has_value();
     report->network = entry->row.network;
+    tell_what_is_needed(*report, *defaults_.policies);
   }
   co_return report;
 }

@@ -47,6 +47,8 @@ class SandboxVerbs : public Sandboxes {
   Task<SandboxStats> stats(Principal who, std::string ref) override;
   Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) override;
   Task<NetworkReport> network(Principal who, std::string ref) override;
+  Task<PolicyList> policies(Principal who) override;
+  Task<PolicyTrial> try_policy(Principal who, PolicyQuestion question) override;
 
  private:
   Task<Sandbox> make(Principal who, SandboxSpec asked, CreateOptions options);

@@ -96,18 +96,13 @@ Result<void> check_facade_data(const std::map<std::string, std::string>& data) {
   return {};
 }
 
-Result<void> check_policy(const std::string& policy, const Defaults& defaults) {
-  if (policy != "off" && policy != "packages" && policy != "open") {
-    return invalid("invalid_policy", "no policy '" + policy.substr(0, kMaxUser) + "': there are off, packages and open");
-  }
-  if (std::ranges::find(defaults.policies, policy) == defaults.policies.end()) {
-    return Error{Code::kPermissionDenied, "policy_not_allowed",
-                 "this host's operator allows no policy '" + policy + "' (network.policies)", 0};
-  }
-  return {};
-}
-
 }  // namespace
+
+Result<policy::Choice> chosen_policy(const std::string& words, const Defaults& defaults) {
+  CAY_TRY(policy::Choice out, defaults.policies->choose(words));
+  CAY_CHECK(defaults.policies->check_allowed(out));
+  return out;
+}
 
 Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   if (!spec.name.empty()) {
@@ -128,7 +123,9 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   CAY_CHECK(check_limit("disk_bytes", limits.disk_bytes, kLeastLimits.disk_bytes, most.disk_bytes));
   CAY_CHECK(check_limit("pids", limits.pids, kLeastLimits.pids, most.pids));
   if (spec.policy.empty()) spec.policy = defaults.policy;
-  CAY_CHECK(check_policy(spec.policy, defaults));
+  CAY_TRY(policy::Choice choice, chosen_policy(spec.policy, defaults));
+  spec.policy = std::move(choice.policy);
+  spec.rules = std::move(choice.rules);
   if (!spec.idle_ttl_s) spec.idle_ttl_s = defaults.idle_ttl_s;
   if (!spec.delete_after_stop_s) spec.delete_after_stop_s = defaults.delete_after_stop_s;
   CAY_CHECK(check_ttl("idle_ttl_s", *spec.idle_ttl_s));
@@ -149,7 +146,7 @@ Result<void> check(const SandboxPatch& patch, const Defaults& defaults) {
     CAY_CHECK(check_run(*patch.run));
   }
   if (patch.policy) {
-    CAY_CHECK(check_policy(*patch.policy, defaults));
+    CAY_CHECK(chosen_policy(*patch.policy, defaults));
   }
   if (patch.idle_ttl_s) {
     CAY_CHECK(check_ttl("idle_ttl_s", *patch.idle_ttl_s));

@@ -15,6 +15,8 @@ inline constexpr Limits kLeastLimits{.cpu_millicores = 10, .memory_bytes = 16ull
 // Gives the spec back with every default in place but the name.
 Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults);
 Result<void> check(const SandboxPatch& patch, const Defaults& defaults);
+// What a client's words for a policy mean, within what the operator allows.
+Result<policy::Choice> chosen_policy(const std::string& words, const Defaults& defaults);
 
 // argv, environment, ids, terminal size, times. An empty id is filled with a new one.
 Result<CommandSpec> checked(CommandSpec spec);

@@ -167,9 +167,10 @@ std::string directory_of(const char* file) {
   return found.substr(0, found.rfind('/'));
 }
 
-Result<void> bound_files(int gate_directory) {
+Result<void> bound_files(int gate_directory, int rules_directory) {
   CAY_TRY(os::Landlock rules, os::Landlock::begin());
   CAY_CHECK(rules.allow_keeping_files(gate_directory));
+  if (rules_directory >= 0) { CAY_CHECK(rules.allow_reading(rules_directory)); }
   for (const char* path : kRead) {
     if (const UniqueFd at = place(path)) { CAY_CHECK(rules.allow_reading(at.get())); }
   }
@@ -183,10 +184,10 @@ Result<void> bound_files(int gate_directory) {
 
 }  // namespace
 
-Result<int> confine(int gate_directory) {
+Result<int> confine(int gate_directory, int rules_directory) {
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   const int abi = os::landlock_abi();
-  if (abi > 0) { CAY_CHECK(bound_files(gate_directory)); }
+  if (abi > 0) { CAY_CHECK(bound_files(gate_directory, rules_directory)); }
   CAY_CHECK(os::load_syscall_filter(kFilter.span()));
   return abi;
 }

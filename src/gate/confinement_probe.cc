@@ -106,8 +106,9 @@ bool listens() {
 
 Result<void> probe_confinement(const std::string& data, pid_t process, bool confined) {
   CAY_TRY(const UniqueFd directory, os::open_dir(AT_FDCWD, data + "/gate"));
+  CAY_TRY(const UniqueFd rules, os::open_dir(AT_FDCWD, data + "/rules"));
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "no_new_privs");
-  if (confined) { CAY_CHECK(confine(directory.get())); }
+  if (confined) { CAY_CHECK(confine(directory.get(), rules.get())); }
   ::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string of_process = "/proc/" + std::to_string(process);
   told("open-store", opens(data + "/state.db", O_RDONLY));
@@ -115,6 +116,8 @@ Result<void> probe_confinement(const std::string& data, pid_t process, bool conf
   told("open-data", opens(data, O_RDONLY | O_DIRECTORY));
   told("write-data", opens(data + "/probe.tmp", O_WRONLY | O_CREAT | O_EXCL));
   ::unlink((data + "/probe.tmp").c_str());
+  told("write-rules", static_cast<bool>(UniqueFd(::openat(rules.get(), "probe.tmp", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600))));
+  ::unlinkat(rules.get(), "probe.tmp", 0);
   told("ptrace", traces(process));
   told("process-vm-readv", reads_memory_of(process));
   told("pidfd-getfd", takes_descriptor_of(process));
@@ -142,6 +145,7 @@ Result<void> probe_confinement(const std::string& data, pid_t process, bool conf
   told("memory-file", static_cast<bool>(UniqueFd(::memfd_create("probe", MFD_CLOEXEC))));
   // What it must still be able to do.
   told("may-open-hosts", opens("/etc/hosts", O_RDONLY));
+  told("may-read-rules", static_cast<bool>(UniqueFd(::openat(rules.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC))));
   told("may-connect", has_socket(AF_INET6, SOCK_STREAM, IPPROTO_TCP) || errno == EAFNOSUPPORT);
   told("may-ask-names", has_socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0));
   told("may-ask-routes", asks_routes());

@@ -41,7 +41,7 @@ class ConfinementTest : public ::testing::Test {
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-      if (confined && !confine(directory_.get())) ::_exit(99);
+      if (confined && !confine(directory_.get(), -1)) ::_exit(99);
       const int code = work();
       ::syscall(SYS_exit_group, code);
     }

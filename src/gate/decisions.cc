@@ -34,11 +34,11 @@ Result<void> write_new(int directory, const std::string& name, const std::string
 
 }  // namespace
 
-Decisions::Decisions(int directory, const std::string& sandbox_id, std::string policy)
-    : directory_(directory), file_(sandbox_id + ".net"), keeper_(sandbox_id + ".sock"), policy_(std::move(policy)) {
+Decisions::Decisions(int directory, const std::string& sandbox_id, std::string policy, std::string rules)
+    : directory_(directory), file_(sandbox_id + ".net"), keeper_(sandbox_id + ".sock"), policy_(std::move(policy)), rules_(std::move(rules)) {
   const auto text = os::read_file(directory_, file_, kMostFile);
   const auto old = text ? wire::decode<wire::DecisionsMsg>(*text) : std::nullopt;
-  dirty_ = !old || old->policy != policy_;
+  dirty_ = !old || old->policy != policy_ || old->rules != rules_;
   if (!old) return;
   forgotten_ = old->forgotten;
   for (const wire::DecisionMsg& item : old->items) {
@@ -46,6 +46,12 @@ Decisions::Decisions(int directory, const std::string& sandbox_id, std::string p
     items_.push_back(item);
     by_line_[line_of(item)] = std::prev(items_.end());
   }
+}
+
+void Decisions::go_by(std::string policy, std::string rules) {
+  policy_ = std::move(policy);
+  rules_ = std::move(rules);
+  dirty_ = true;
 }
 
 Decisions::Line Decisions::note(const What& what, UnixMillis now) {
@@ -69,6 +75,7 @@ Decisions::Line Decisions::note(const What& what, UnixMillis now) {
   }
   wire::DecisionMsg& kept = items_.back();
   kept.address = what.address;
+  kept.rule = what.rule;
   kept.last_at = now;
   ++kept.count;
   return line;
@@ -97,6 +104,7 @@ void Decisions::moved(const Line& line, std::uint64_t sent, std::uint64_t receiv
 Result<void> Decisions::write() {
   wire::DecisionsMsg message;
   message.policy = policy_;
+  message.rules = rules_;
   message.forgotten = forgotten_;
   message.items.assign(items_.begin(), items_.end());
   dirty_ = false;

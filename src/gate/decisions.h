@@ -19,7 +19,9 @@ class Decisions {
   static constexpr std::size_t kMost = 256;
 
   // Goes on with what an earlier gate wrote, if it can be read.
-  Decisions(int directory, const std::string& sandbox_id, std::string policy);
+  Decisions(int directory, const std::string& sandbox_id, std::string policy, std::string rules = {});
+  // What is gone by from now on, which the file tells.
+  void go_by(std::string policy, std::string rules);
 
   struct What {
     std::string host;
@@ -27,6 +29,7 @@ class Decisions {
     std::uint16_t port = 0;
     bool allowed = false;
     std::string reason;
+    std::string rule{};
   };
   // Names the line, for bytes that move later.
   using Line = std::string;
@@ -43,7 +46,7 @@ class Decisions {
 
   int directory_;
   std::string file_, keeper_;
-  std::string policy_;
+  std::string policy_, rules_;
   std::list<wire::DecisionMsg> items_;  // the latest last
   std::map<Line, std::list<wire::DecisionMsg>::iterator> by_line_;
   std::uint64_t forgotten_ = 0;

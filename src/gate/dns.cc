@@ -96,17 +96,18 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
   if (room == 0) room = question->room;
   DnsAnswer out;
   const bool address = question->type == kDnsA || question->type == kDnsAaaa;
-  const auto refuse = [&](const char* reason, const std::string& found_at = {}) {
+  const auto refuse = [&](const char* reason, const std::string& rule, const std::string& found_at = {}) {
     // Other types (apt asks for SRV) go with the addresses of the same name, or mean nothing.
-    if (address) note({.host = question->name.empty() ? "." : question->name, .address = found_at, .port = 0, .allowed = false, .reason = reason});
+    if (address) note({.host = question->name.empty() ? "." : question->name, .address = found_at, .port = 0, .allowed = false, .reason = reason, .rule = rule});
     // A name that is not there ends a lookup at once; REFUSED would be asked again and again.
     out.code = DnsCode::kNoName;
-    out.blocked = "policy " + policy_name_ + ": " + reason;
+    out.blocked = "policy " + standing_.choice.policy + ": " + reason;
     return encode_answer(*question, out, room);
   };
-  if (!allowed_) co_return refuse("policy_not_allowed");
+  if (!standing_.allowed) co_return refuse("policy_not_allowed", {});
   const bool of_rule = house_.handover != nullptr && house_.handover->resolves(id_, question->name);
-  if (!question->plain || !(of_rule || policy_.may_resolve(question->name))) co_return refuse("not_in_policy");
+  const auto said = question->plain ? standing_.rules->may_resolve(question->name) : policy::Verdict{};
+  if (!said.allowed() && !(question->plain && of_rule)) co_return refuse(said.rule.empty() ? "not_in_policy" : "denied_by_rule", said.rule);
   if (question->klass != kDnsInternet || !address) co_return encode_answer(*question, out, room);  // there is nothing of that type
   auto found = co_await house_.resolver.resolve(question->name, this);
   if (found.outcome == Resolved::Outcome::kFailed) {
@@ -127,7 +128,7 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
     out.code = DnsCode::kServer;
     co_return encode_answer(*question, out, room);
   }
-  if (out.addresses.empty()) co_return refuse("private_address", found.addresses.empty() ? std::string() : found.addresses.front().text());
+  if (out.addresses.empty()) co_return refuse("private_address", {}, found.addresses.empty() ? std::string() : found.addresses.front().text());
   // What this host cannot reach is no help inside: an IPv6 address on a host without IPv6.
   std::vector<IpAddress> near;
   for (const IpAddress& one : out.addresses) {

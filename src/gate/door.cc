@@ -21,10 +21,9 @@ constexpr std::size_t kPerFamily = 2;  // TCP, then UDP
 Door::Door(House& house, const std::string& sandbox_id, const std::string& policy, std::vector<UniqueFd> sockets)
     : house_(house),
       id_(sandbox_id),
-      policy_(policy, house.packages),
-      policy_name_(policy),
-      allowed_(house.policies.empty() || std::ranges::find(house.policies, policy) != house.policies.end()),
-      decisions_(house.directory, sandbox_id, policy),
+      lent_(policy),
+      standing_(standing_of(chosen())),
+      decisions_(house.directory, sandbox_id, standing_.choice.policy, standing_.choice.rules),
       written_(house.loop),
       moves_(house.loop),
       children_(house.loop) {

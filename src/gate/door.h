@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,11 +15,12 @@
 #include "gate/counted.h"
 #include "gate/decisions.h"
 #include "gate/names.h"
-#include "gate/policy.h"
 #include "gate/pump.h"
+#include "gate/reachable.h"
 #include "gate/resolver.h"
 #include "gate/socket_memory.h"
 #include "gate/sockets.h"
+#include "policy/catalogue.h"
 
 namespace cay::gate {
 
@@ -28,13 +30,13 @@ class Handover;
 struct House {
   asio::any_io_executor loop;
   int directory = -1;  // DATA/gate
-  std::shared_ptr<const std::vector<Rule>> packages;
+  int rules = -1;      // DATA/rules
+  std::shared_ptr<const policy::Catalogue> policies;
   Reachable reachable;
   Resolver resolver;
   PipePool pipes;
   std::size_t most_connections = 0;  // of all doors: as many as there are descriptors for
   SocketMemory memory;
-  std::vector<std::string> policies{};  // that the operator allows; empty: all
   std::size_t connections = 0, doors = 0;
   std::uint64_t held = 0;  // of `memory`, by all doors
   const Handover* handover = nullptr;  // null: there is no broker
@@ -47,7 +49,7 @@ class Door {
   static constexpr std::size_t kDescriptorsOfOne = 6;  // of a connection: its two sockets, and a pipe each way
   static constexpr std::size_t kMostQuestions = 128;  // being answered at once
 
-  // `sockets` as wire::Lent tells.
+  // `sockets` and `policy` as wire::Lent tells.
   Door(House& house, const std::string& sandbox_id, const std::string& policy, std::vector<UniqueFd> sockets);
 
   // Whether one more connection may come: a sandbox with many must not use up the descriptors of those with few. The
@@ -57,10 +59,22 @@ class Door {
   // Serves until it is cancelled; what is open is then reset.
   asio::awaitable<void> run();
 
-  // Bytes of an open connection, and those that its line was told of.
+  // Goes by what the daemon wrote into DATA/rules, from now on: what is open and would not be let through any more is reset before it returns.
+  void look_at_rules();
+
+  // What was known of a connection when it was decided about.
+  struct Facts {
+    std::vector<std::string> names;
+    std::optional<std::string> shown;
+    Endpoint to;
+  };
+  // An open connection: its bytes, and those that its line was told of.
   struct Moving {
     Decisions::Line line;
     std::uint64_t sent = 0, received = 0, told_sent = 0, told_received = 0;
+    Facts facts{};
+    std::string host{};
+    std::function<void()> cut{};  // resets it, whatever it is doing
   };
 
  private:
@@ -88,23 +102,30 @@ class Door {
   // flow.cc
   asio::awaitable<void> serve(UniqueFd fd, std::shared_ptr<const Place> place);
   struct Verdict {
-    Endpoint to;
+    Facts facts;
     std::string host;
     std::string reason;    // why not; empty: go on
     bool refused = false;  // by a rule; else it failed
+    std::string rule;      // that said so
+    std::uint64_t by = 0;  // standing_.number
     void refuse(const char* why) {
       reason = why;
       refused = true;
     }
   };
+  static Decisions::What what_of(const Verdict& verdict, std::uint16_t port);
   class Telling;
   void tell(Moving& moving);
   asio::awaitable<void> tell_all();
   void look_at(Verdict& verdict) const;
   asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
-  asio::awaitable<Verdict> by_first_bytes(Descriptor& guest, Endpoint meant, Proof proof, std::string& first);
+  asio::awaitable<void> by_first_bytes(Descriptor& guest, Verdict& out, policy::Proof proof, std::string& first);
   asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers);
 
+  // door_policy.cc
+  policy::Choice chosen() const;
+  policy::Verdict ask(const Facts& facts) const;
+  const char* why_not(const Facts& facts, const policy::Verdict& said) const;
   // Whether the connection is the broker's; `host` is then what it showed, empty at the broker's own address.
   asio::awaitable<bool> is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host);
 
@@ -122,10 +143,15 @@ class Door {
   asio::awaitable<std::string> answer(std::string message, std::size_t room);
 
   House& house_;
-  std::string id_;
-  Policy policy_;
-  std::string policy_name_;
-  bool allowed_;  // the policy itself, by the operator
+  const std::string id_, lent_;
+  struct Standing {
+    policy::Choice choice;
+    std::shared_ptr<const policy::Policy> rules;
+    bool allowed = false;  // the policy itself, by the operator
+    std::uint64_t number = 0;
+  };
+  Standing standing_of(policy::Choice choice) const;
+  Standing standing_;
   std::vector<Descriptor> sockets_;
   Names names_;
   Decisions decisions_;

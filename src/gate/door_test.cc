@@ -7,10 +7,13 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <algorithm>
 #include <functional>
+#include <string>
 
 #include "async/testing.h"
 #include "os/file.h"
+#include "wire/messages.h"
 
 namespace cay::gate {
 namespace {
@@ -59,7 +62,7 @@ TEST_F(DoorTest, AFloodOfQuestionsLeavesOthersTheirTurns) {
   ASSERT_EQ(::getsockname(datagrams.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
   const UniqueFd guest(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   for (int i = 0; i < 200; ++i) ASSERT_EQ(::sendto(guest.get(), "x", 1, 0, reinterpret_cast<const sockaddr*>(&at), size), 1);
-  House house{loop_.get_executor(), directory_.get(), nullptr, Reachable({}), Resolver(loop_.get_executor()), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  House house{loop_.get_executor(), directory_.get(), -1, std::make_shared<const policy::Catalogue>(), Reachable({}), Resolver(loop_.get_executor()), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
   std::vector<UniqueFd> sockets;
   sockets.push_back(std::move(stream));
   sockets.push_back(std::move(datagrams));
@@ -78,6 +81,66 @@ TEST_F(DoorTest, AFloodOfQuestionsLeavesOthersTheirTurns) {
   asio::post(loop_, turn);
   loop_.run();
   EXPECT_GE(turns, 200 / kMostInARow);
+}
+
+// Asks a door for the A records of names, one after the other; gives the answers' codes (0: there are some, 3: no such name).
+class Asking {
+ public:
+  Asking(asio::io_context& loop, const UniqueFd& door_end) : loop_(loop) {
+    socklen_t size = sizeof at_;
+    EXPECT_EQ(::getsockname(door_end.get(), reinterpret_cast<sockaddr*>(&at_), &size), 0);
+  }
+  int operator()(const std::string& name) {
+    std::string question("\x12\x34\1\0\0\1\0\0\0\0\0\0", 12);
+    for (std::size_t from = 0; from < name.size();) {
+      const std::size_t dot = std::min(name.find('.', from), name.size());
+      question += static_cast<char>(dot - from) + name.substr(from, dot - from);
+      from = dot + 1;
+    }
+    question += std::string("\0\0\1\0\1", 5);
+    EXPECT_EQ(::sendto(guest_.get(), question.data(), question.size(), 0, reinterpret_cast<const sockaddr*>(&at_), sizeof at_), static_cast<ssize_t>(question.size()));
+    unsigned char answer[512] = {};
+    while (::recv(guest_.get(), answer, sizeof answer, MSG_DONTWAIT) < 0) loop_.run_one();
+    return answer[3] & 15;
+  }
+
+ private:
+  asio::io_context& loop_;
+  sockaddr_in at_{};
+  const UniqueFd guest_{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+};
+
+TEST_F(DoorTest, GoesByTheRulesThatWereWrittenAndElseByWhatWasLent) {
+  UniqueFd stream = bound(SOCK_STREAM), datagrams = bound(SOCK_DGRAM);
+  Asking code_of(loop_, datagrams);
+  const auto write = [&](const std::string& policy, const std::string& rules) {
+    ASSERT_TRUE(os::replace_file(directory_.get(), "id", wire::encode(wire::SandboxPolicy{policy, rules}), 0600));
+  };
+  const LookUp found = [](const std::string&) { return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}}; };
+  House house{loop_.get_executor(), directory_.get(), directory_.get(), std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
+              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  std::vector<UniqueFd> sockets;
+  sockets.push_back(std::move(stream));
+  sockets.push_back(std::move(datagrams));
+  Door door(house, "id", "packages", std::move(sockets));
+  Scope serving(loop_.get_executor());
+  serving.spawn(door.run());
+  EXPECT_EQ(code_of("pypi.org"), 0) << "no file: as it was lent";
+  EXPECT_EQ(code_of("a.test"), 3);
+  write("rules", "a.test");
+  EXPECT_EQ(code_of("a.test"), 3) << "not before it is told";
+  door.look_at_rules();
+  EXPECT_EQ(code_of("a.test"), 0);
+  EXPECT_EQ(code_of("pypi.org"), 3);
+  write("open", "");
+  door.look_at_rules();
+  EXPECT_EQ(code_of("b.test"), 0);
+  ASSERT_TRUE(os::replace_file(directory_.get(), "id", "no such message", 0600));
+  door.look_at_rules();
+  EXPECT_EQ(code_of("a.test"), 3) << "what cannot be read may be narrower than what was lent";
+  EXPECT_EQ(code_of("pypi.org"), 3);
+  serving.cancel();
+  loop_.run();
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "gate/policy.h"
+#include "policy/rule.h"
 
 namespace cay::gate {
+
+using policy::Proof;
 
 inline constexpr std::size_t kMostFirstBytes = 16 * 1024;
 

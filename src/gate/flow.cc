@@ -38,6 +38,7 @@ Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
   }
 }
 
+// Whether all of them went.
 asio::awaitable<bool> send_all(Descriptor& to, std::string bytes) {
   std::string_view rest = bytes;
   while (!rest.empty()) {
@@ -79,6 +80,16 @@ asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pip
   both->starved = end == PumpEnd::kStarved;
   both->guest.cancel();
   both->outside.cancel();
+}
+
+// At once, with what either socket still holds: a disconnect of TCP is a reset. Who waits for them wakes, and unwinds.
+void cut(Both& both) {
+  both.broken = true;
+  for (Descriptor* one : {&both.guest, &both.outside}) {
+    const sockaddr none{.sa_family = AF_UNSPEC, .sa_data = {}};
+    ::connect(one->native_handle(), &none, sizeof none);
+    one->cancel();
+  }
 }
 
 // Of descriptors, memory, or this host's own ports: nothing that the other side or a policy did.
@@ -133,6 +144,10 @@ asio::awaitable<void> Door::tell_all() {
   }
 }
 
+Decisions::What Door::what_of(const Verdict& verdict, std::uint16_t port) {
+  return {.host = verdict.host, .address = verdict.facts.to.address.text(), .port = port, .allowed = !verdict.refused, .reason = verdict.reason, .rule = verdict.rule};
+}
+
 asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> place) {
   const auto meant = original_destination(fd.get());
   if (!meant || is_own(meant->address)) co_return;  // somebody inside found the gate's own port: nothing is there
@@ -150,7 +165,7 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
   }
   auto verdict = co_await decide(guest, *meant, first);
   if (!verdict.reason.empty()) {
-    note({.host = verdict.host, .address = verdict.to.address.text(), .port = meant->port, .allowed = !verdict.refused, .reason = verdict.reason});
+    note(what_of(verdict, meant->port));
     co_return;
   }
   co_await connect(std::move(guest), std::move(verdict), std::move(first), place->buffers);
@@ -158,13 +173,13 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
 
 // Only where the address may be a rule's host is anything read: a server that speaks first is not kept waiting for it.
 asio::awaitable<bool> Door::is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host) {
-  if (house_.handover == nullptr || !allowed_) co_return false;
+  if (house_.handover == nullptr || !standing_.allowed) co_return false;
   if (meant.address == IpAddress::parse(kBrokerV4)) co_return meant.port == kHttpPort && house_.handover->base_url(id_);
   if (!house_.handover->any_at(id_, meant.port)) co_return false;
   const auto names = names_.of(meant.address);
   const bool may_be = names.empty() || std::ranges::any_of(names, [&](const std::string& name) { return house_.handover->takes(id_, name, meant.port); });
   if (!may_be) co_return false;
-  auto reading = first_bytes_of(guest, Proof::kTls, first);
+  auto reading = first_bytes_of(guest, policy::Proof::kTls, first);
   auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
   if (!shown || shown->state != Shown::State::kName || !house_.handover->takes(id_, shown->host, meant.port)) co_return false;
   host = shown->host;
@@ -172,9 +187,11 @@ asio::awaitable<bool> Door::is_brokers(Descriptor& guest, Endpoint meant, std::s
 }
 
 asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, std::string& first) {
-  Verdict out{meant, {}, {}};
-  const auto names = names_.of(meant.address);
-  if (!allowed_) {
+  Verdict out;
+  out.facts = {names_.of(meant.address), std::nullopt, meant};
+  out.by = standing_.number;
+  const auto& names = out.facts.names;
+  if (!standing_.allowed) {
     out.refuse("policy_not_allowed");
     co_return out;
   }
@@ -182,65 +199,67 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
     out.refuse("private_address");
     co_return out;
   }
-  if (policy_.reaches_everything()) {
+  const auto said = ask(out.facts);
+  if (said.says == policy::Verdict::Says::kShow) {
+    co_await by_first_bytes(guest, out, said.proof, first);
+    co_return out;
+  }
+  out.rule = said.rule;
+  if (!said.allowed()) {
     if (!names.empty()) out.host = names.front();
-    look_at(out);
+    out.refuse(why_not(out.facts, said));
     co_return out;
   }
-  // An address that the operator lists by itself, or a name that needs to show nothing.
-  std::vector<std::string> candidates = names;
-  candidates.push_back(meant.address.text());
-  for (const std::string& candidate : candidates) {
-    const auto proof = policy_.reach(candidate, meant.port);
-    if (!proof || *proof != Proof::kNone) continue;
-    out.host = candidate;
-    look_at(out);
-    co_return out;
+  // The name that it was let through by; none, where its address is enough.
+  const bool by_address = ask({.names = {}, .shown = {}, .to = meant}).allowed();
+  for (const std::string& name : names) {
+    if (by_address || !ask({.names = {name}, .shown = {}, .to = meant}).allowed()) continue;
+    out.host = name;
+    break;
   }
-  const auto proof = policy_.proof_at(meant.port);
-  if (!proof || *proof == Proof::kNone) {
-    if (!names.empty()) out.host = names.front();
-    out.refuse(names.empty() ? "not_in_policy" : "port_not_in_policy");
-    co_return out;
-  }
-  auto shown = co_await by_first_bytes(guest, meant, *proof, first);
-  co_return shown;
+  if (by_address && said.rule.empty() && !names.empty()) out.host = names.front();
+  look_at(out);
+  co_return out;
 }
 
-asio::awaitable<Door::Verdict> Door::by_first_bytes(Descriptor& guest, Endpoint meant, Proof proof, std::string& first) {
-  Verdict out{meant, {}, {}};
+asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proof proof, std::string& first) {
   auto reading = first_bytes_of(guest, proof, first);
   auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
   if (!shown || shown->state != Shown::State::kName) {
     const bool nobody = shown && shown->state == Shown::State::kNone;
     out.refuse(!shown ? "said_too_little" : nobody ? "names_no_host" : proof == Proof::kTls ? "not_tls" : "not_http");
-    co_return out;
+    co_return;
   }
   out.host = shown->host;
-  if (!policy_.reach(out.host, meant.port)) {
-    out.refuse("not_in_policy");
-    co_return out;
-  }
+  out.facts.shown = shown->host;
+  const auto judge = [&] {
+    out.by = standing_.number;
+    const auto said = ask(out.facts);
+    out.rule = said.rule;
+    if (!said.allowed()) out.refuse(!standing_.allowed ? "policy_not_allowed" : said.rule.empty() ? "not_in_policy" : "denied_by_rule");
+    return said.allowed();
+  };
+  if (!judge()) co_return;
   // An address that this name was not found at (or not by this gate) is not dialled: one of the name's own is.
-  const auto names = names_.of(meant.address);
-  if (std::ranges::find(names, out.host) == names.end()) {
+  if (std::ranges::find(out.facts.names, out.host) == out.facts.names.end()) {
     auto found = co_await house_.resolver.resolve(out.host, this);
     if (found.addresses.empty()) {
       out.reason = found.outcome == Resolved::Outcome::kFailed ? "lookup_failed" : "name_not_found";
-      co_return out;
+      co_return;
     }
-    const bool same = std::ranges::find(found.addresses, meant.address) != found.addresses.end();
+    const bool same = std::ranges::find(found.addresses, out.facts.to.address) != found.addresses.end();
     if (!same) {
       const auto fit = std::ranges::find_if(found.addresses, [&](const IpAddress& one) { return house_.reachable.look_at(one) == Reachable::May::kDial; });
-      out.to.address = fit != found.addresses.end() ? *fit : found.addresses.front();
+      out.facts.to.address = fit != found.addresses.end() ? *fit : found.addresses.front();
     }
+    out.facts.names = {out.host};
+    if (!judge()) co_return;  // by the address that is dialled now
   }
   look_at(out);
-  co_return out;
 }
 
 void Door::look_at(Verdict& verdict) const {
-  switch (house_.reachable.look_at(verdict.to.address)) {
+  switch (house_.reachable.look_at(verdict.facts.to.address)) {
     case Reachable::May::kDial: return;
     case Reachable::May::kNot: verdict.refuse("private_address"); return;
     case Reachable::May::kUnknown: verdict.reason = kOurFailure; return;
@@ -248,8 +267,17 @@ void Door::look_at(Verdict& verdict) const {
 }
 
 asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers) {
-  auto dialled = co_await dial(house_.loop, verdict.to, house_.memory.outside(buffers), kDialLimit);
-  Decisions::What what{.host = verdict.host, .address = verdict.to.address.text(), .port = verdict.to.port, .allowed = true, .reason = {}};
+  auto dialled = co_await dial(house_.loop, verdict.facts.to, house_.memory.outside(buffers), kDialLimit);
+  if (verdict.by != standing_.number) {  // meanwhile
+    const auto said = ask(verdict.facts);
+    verdict.rule = said.rule;
+    if (!said.allowed()) {
+      verdict.refuse("policy_changed");
+      note(what_of(verdict, verdict.facts.to.port));
+      co_return;
+    }
+  }
+  Decisions::What what = what_of(verdict, verdict.facts.to.port);
   if (!dialled) {
     const int err = dialled.error().os_errno;
     what.reason = dialled.error().code == Code::kDeadlineExceeded ? "no_answer" : err == ECONNREFUSED ? "refused_by_host" : is_our_failure(err) ? kOurFailure : "unreachable";
@@ -260,6 +288,9 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
   tune(dialled->get());
   const auto both = std::make_shared<Both>(std::move(guest), Descriptor(house_.loop, dialled->release()));
   note(what, &both->moved.line);
+  both->moved.facts = std::move(verdict.facts);
+  both->moved.host = verdict.host;
+  both->moved.cut = [&one = *both] { cut(one); };
   const Telling telling(*this, both->moved);
   const std::size_t size = first.size();
   const bool opened = co_await send_all(both->outside, std::move(first));
@@ -276,6 +307,7 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
   if (both->broken) co_return;
   co_await delivered(both->guest.native_handle());
   co_await delivered(both->outside.native_handle());
+  if (both->broken) co_return;  // cut meanwhile
   on_close(both->guest.native_handle(), OnClose::kFinish);
   on_close(both->outside.native_handle(), OnClose::kFinish);
 }

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <set>
 
 #include "async/deadline.h"
@@ -87,13 +88,13 @@ Result<Openings> open_all(const GateConfig& config) {
 
 class Gate {
  public:
-  Gate(asio::io_context& loop, const GateConfig& config, std::vector<Rule> rules, std::vector<Network> networks, const Openings& openings)
+  Gate(asio::io_context& loop, const GateConfig& config, policy::Catalogue policies, std::vector<Network> networks, const Openings& openings)
       : loop_(loop),
         config_(config),
         keepers_(UniqueFd(config.asks)),
-        house_{loop.get_executor(), config.directory, std::make_shared<const std::vector<Rule>>(std::move(rules)),
+        house_{loop.get_executor(), config.directory, config.rules, std::make_shared<const policy::Catalogue>(std::move(policies)),
                Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool(), openings.most_connections,
-               SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers), config.settings.policies},
+               SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers)},
         handover_(loop.get_executor(), keepers_),
         children_(loop.get_executor()) {
     house_.handover = &handover_;
@@ -186,6 +187,7 @@ class Gate {
     const bool fine = lent && lent->sandbox_id == id && (message->fds.size() == 2 || message->fds.size() == 4);
     if (!fine) co_return;
     Door door(house_, id, lent->policy, std::move(message->fds));
+    const Standing standing(standing_, id, door);
     Scope serving(loop_.get_executor());
     serving.spawn(door.run());
     const Counted counted(doors_);
@@ -193,7 +195,20 @@ class Gate {
     co_await serving.until(std::move(end));
   }
 
-  // A daemon holds a connection for as long as it wants a gate.
+  // Found by its id while it is served.
+  class Standing {
+   public:
+    Standing(std::map<std::string, Door*>& all, std::string id, Door& door) : all_(all), id_(std::move(id)) { all_[id_] = &door; }
+    Standing(const Standing&) = delete;
+    Standing& operator=(const Standing&) = delete;
+    ~Standing() { all_.erase(id_); }
+
+   private:
+    std::map<std::string, Door*>& all_;
+    const std::string id_;
+  };
+
+  // A daemon holds a connection for as long as it wants a gate, and says on it which sandbox has another policy.
   asio::awaitable<void> accept_daemons(UniqueFd control) {
     Descriptor at(loop_, control.release());
     for (;;) {
@@ -212,8 +227,30 @@ class Gate {
   asio::awaitable<void> hold(UniqueFd fd) {
     Descriptor daemon(loop_, fd.release());
     ++daemons_;
-    co_await wait_for_end(daemon);
+    co_await hear(daemon);
     --daemons_;
+  }
+
+  // One id after another, as long as whoever says them takes the answers.
+  asio::awaitable<void> hear(Descriptor& daemon) {
+    std::string heard;
+    for (;;) {
+      char buffer[16 * kIdLength];
+      const ssize_t got = ::recv(daemon.native_handle(), buffer, sizeof buffer, MSG_DONTWAIT);
+      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) co_return;
+      if (got < 0 && errno == EAGAIN) {
+        co_await readable(daemon);
+        continue;
+      }
+      if (got > 0) heard.append(buffer, static_cast<std::size_t>(got));
+      for (; heard.size() >= kIdLength; heard.erase(0, kIdLength)) {
+        const std::string id = heard.substr(0, kIdLength);
+        if (!is_sandbox_id(id)) co_return;
+        // One that is not served yet is served by what is written then.
+        if (const auto found = standing_.find(id); found != standing_.end()) found->second->look_at_rules();
+        if (::send(daemon.native_handle(), &wire::kPolicyTaken, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1) co_return;
+      }
+    }
   }
 
   asio::awaitable<void> end_when_idle() {
@@ -236,6 +273,7 @@ class Gate {
   House house_;
   Handover handover_;
   std::set<std::string> attended_;
+  std::map<std::string, Door*> standing_;
   std::size_t doors_ = 0, daemons_ = 0;
   Scope children_;
 };
@@ -243,15 +281,6 @@ class Gate {
 }  // namespace
 
 int run_gate(const GateConfig& config) {
-  std::vector<Rule> rules = package_rules();
-  for (const std::string& text : config.settings.hosts) {
-    auto more = parse_rules(text);
-    if (!more) {
-      std::fprintf(stderr, "cay gate: %s\n", more.error().message.c_str());
-      return 125;
-    }
-    rules.insert(rules.end(), more->begin(), more->end());
-  }
   std::vector<Network> networks;
   for (const std::string& text : config.settings.networks) {
     const auto network = Network::parse(text);
@@ -265,14 +294,16 @@ int run_gate(const GateConfig& config) {
     std::fprintf(stderr, "cay gate: %s\n", error.message.c_str());
     return 125;
   };
+  auto policies = policy::Catalogue::from_texts(config.settings.named, config.settings.policies);
+  if (!policies) return complain(policies.error());
   auto openings = open_all(config);
   if (!openings) return complain(openings.error());
   // Before the loop, whose threads would otherwise be outside of it.
-  const auto confined = confine(config.directory);
+  const auto confined = confine(config.directory, config.rules);
   if (!confined) return complain(confined.error());
   if (const auto told = os::replace_file(config.directory, kConfinement, std::to_string(*confined) + "\n", 0640); !told) return complain(told.error());
   asio::io_context loop(1);
-  Gate gate(loop, config, std::move(rules), std::move(networks), *openings);
+  Gate gate(loop, config, *std::move(policies), std::move(networks), *openings);
   auto begun = gate.begin(*std::move(openings));
   if (!begun) return complain(begun.error());
   loop.run();

@@ -15,6 +15,7 @@ enum class Life : std::uint8_t {
 struct GateConfig {
   Settings settings;
   int directory = -1;  // DATA/gate, open
+  int rules = -1;      // DATA/rules, open: what the daemon says about sandboxes' policies since they were started
   Life life = Life::kAlways;
   int asks = -1;  // the socket on which keepers are asked for (keeper_dialer.h); becomes ours
 };

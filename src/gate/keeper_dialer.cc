@@ -13,7 +13,6 @@
 namespace cay::gate {
 namespace {
 
-constexpr std::size_t kIdLength = 36;
 // The gate's one loop waits meanwhile, and so does what it moves for all sandboxes. Who answers does nothing else and never waits itself,
 // so it is a matter of microseconds unless it was stopped or the host is out of breath; then the loop goes on, and this is asked again.
 constexpr timeval kAnswerLimit{0, 250'000};

@@ -10,6 +10,7 @@
 
 namespace cay::gate {
 
+inline constexpr std::size_t kIdLength = 36;
 // What is asked for instead of a sandbox, to be connected to the broker (DATA/vault/gate.sock).
 inline constexpr const char* kBrokerWord = "vault";
 

@@ -9,13 +9,13 @@ namespace cay::gate {
 
 struct Settings {
   std::string data;                   // the data directory, absolute
-  std::vector<std::string> hosts;     // added to the policy `packages`: see Policy
   std::vector<std::string> networks;  // special ranges that may be reached, as "10.1.0.0/16"
   std::vector<std::string> policies;  // that the operator allows; empty: all. A sandbox that has another one reaches nothing
   std::uint64_t socket_memory = 0;        // of one sandbox's connections, and of all: gate/socket_memory.h; 0: as usual
   std::uint64_t socket_memory_total = 0;
+  std::vector<std::string> named;  // policies that are not Cay's own presets: policy::Catalogue::texts()
   template <class V> void fields(V& v) {
-    v(1, data); v(2, hosts); v(3, networks); v(4, socket_memory); v(5, socket_memory_total); v(6, policies);
+    v(1, data); v(3, networks); v(4, socket_memory); v(5, socket_memory_total); v(6, policies); v(7, named);
   }
 };
 

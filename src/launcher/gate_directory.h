@@ -1,4 +1,4 @@
-// DATA/gate: the gate's own directory, in which keepers' sockets, its lock and what it decided lie.
+// DATA/gate and DATA/rules: the gate's own directory, in which keepers' sockets, its lock and what it decided lie.
 #pragma once
 #include <sys/types.h>
 
@@ -10,5 +10,9 @@ namespace cay::launcher {
 // Made if it is not there. Where it belongs to another user than `uid` (the gate's user was changed) and we are root, it is given to
 // `uid`: what the former gate decided may then be forgotten. Its group, the daemon's, reads. Without root: permission_denied.
 Result<UniqueFd> open_gate_directory(int data, uid_t uid, gid_t daemon_gid);
+
+// DATA/rules, in which the daemon keeps what sandboxes may reach: its user's, who owns DATA, and `gate_gid` reads. Made if it is not there; given to
+// another gate's group by root alone.
+Result<UniqueFd> open_rules_directory(int data, gid_t gate_gid);
 
 }  // namespace cay::launcher

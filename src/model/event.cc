@@ -8,7 +8,7 @@ namespace {
 // What its owner may change (SandboxPatch), but for what a facade keeps for itself.
 bool edited(const Sandbox& before, const Sandbox& after) {
   const auto settings = [](const Sandbox& one) {
-    return std::tie(one.name, one.labels, one.limits, one.run, one.policy, one.idle_ttl_s, one.delete_after_stop_s, one.lifetime_s,
+    return std::tie(one.name, one.labels, one.limits, one.run, one.policy, one.rules, one.idle_ttl_s, one.delete_after_stop_s, one.lifetime_s,
                     one.commands_keep_awake);
   };
   return settings(before) != settings(after);

@@ -55,7 +55,8 @@ struct SandboxSpec {
   std::map<std::string, std::string> labels;
   Limits limits;                    // zeros: defaults
   RunConfig run;
-  std::string policy;               // empty: the daemon's default
+  std::string policy;               // a name or rules (policy/rule_set.h), as asked for; empty: the daemon's default
+  std::string rules{};              // once it is checked: those of the policy "rules"
   std::optional<std::int64_t> idle_ttl_s;           // 0: never; absent: default
   std::optional<std::int64_t> delete_after_stop_s;  // 0: never; absent: default
   std::int64_t lifetime_s = 0;                      // deleted so long after its creation; 0: never
@@ -88,7 +89,8 @@ struct Sandbox {
   std::map<std::string, std::string> labels;
   Limits limits;
   RunConfig run;
-  std::string policy;       // from the next start
+  std::string policy;       // its name; "rules": rules of its own
+  std::string rules{};      // then
   SandboxNetwork network;   // as of the last one
   std::int64_t idle_ttl_s = 0;
   std::int64_t delete_after_stop_s = 0;
@@ -114,7 +116,7 @@ struct SandboxPatch {
   std::optional<std::int64_t> lifetime_s;        // still from the creation
   std::optional<bool> commands_keep_awake;
   std::optional<RunConfig> run;          // merged: see layered()
-  std::optional<std::string> policy;     // takes effect at the next start
+  std::optional<std::string> policy;     // as SandboxSpec has it; takes effect at once, unless the sandbox was started without a way out
   std::optional<std::vector<ProxyRule>> proxy;  // replaces all; at once
   std::optional<std::uint32_t> cpu_millicores;   // limits take effect at the next start
   std::optional<std::uint64_t> memory_bytes;

@@ -24,14 +24,14 @@ const char* const kColumns =
     "id, tenant, name, state, reason, snapshot_name, snapshot_id, labels, cpu_millicores, memory_bytes, disk_bytes, "
     "pids, run_user, run_workdir, run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, "
     "last_active_at, stopped_at, created_by, facade_data, lifetime_s, commands_keep_awake, created_mark, active_mark, "
-    "stopped_mark, record_programs, network_state, network_reason, proxy";
+    "stopped_mark, record_programs, network_state, network_reason, proxy, rules";
 const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
 const char* const kAssignments =
     "id=?, tenant=?, name=?, state=?, reason=?, snapshot_name=?, snapshot_id=?, labels=?, cpu_millicores=?, "
     "memory_bytes=?, disk_bytes=?, pids=?, run_user=?, run_workdir=?, run_env=?, policy=?, idle_ttl_s=?, "
     "delete_after_stop_s=?, created_at=?, updated_at=?, last_active_at=?, stopped_at=?, created_by=?, facade_data=?, "
     "lifetime_s=?, commands_keep_awake=?, created_mark=?, active_mark=?, stopped_mark=?, record_programs=?, "
-    "network_state=?, network_reason=?, proxy=?";
+    "network_state=?, network_reason=?, proxy=?, rules=?";
 
 void bind_row(Statement& statement, const Sandbox& sandbox) {
   statement.bind(sandbox.id.get())
@@ -66,7 +66,8 @@ void bind_row(Statement& statement, const Sandbox& sandbox) {
       .bind(std::int64_t{sandbox.record_programs ? 1 : 0})
       .bind(std::string(to_string(sandbox.network.state)))
       .bind(sandbox.network.reason)
-      .bind(encode_rules(sandbox.proxy));
+      .bind(encode_rules(sandbox.proxy))
+      .bind(sandbox.rules);
 }
 
 Result<Sandbox> read_row(const Statement& row) {
@@ -113,6 +114,7 @@ Result<Sandbox> read_row(const Statement& row) {
   out.network.state = *way_out;
   out.network.reason = row.text(column++);
   CAY_TRY(out.proxy, decode_rules(row.text(column++)));
+  out.rules = row.text(column++);
   return out;
 }
 

@@ -187,6 +187,10 @@ CREATE TABLE secret (
 ) STRICT, WITHOUT ROWID;
 ALTER TABLE sandbox ADD COLUMN proxy TEXT NOT NULL DEFAULT '[]';
 )sql",
+    // rules: of the policy of that name (policy/rule_set.h). Sandboxes from before have a policy that needs none.
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN rules TEXT NOT NULL DEFAULT '';
+)sql",
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ Sandbox sandbox(const std::string& id, const std::string& name, const std::strin
 bool same(const Sandbox& a, const Sandbox& b) {
   return a.id == b.id && a.tenant == b.tenant && a.name == b.name && a.state == b.state && a.reason == b.reason &&
          a.snapshot_name == b.snapshot_name && a.snapshot_id == b.snapshot_id && a.labels == b.labels &&
-         a.limits == b.limits && a.run == b.run && a.policy == b.policy && a.network == b.network && a.idle_ttl_s == b.idle_ttl_s &&
+         a.limits == b.limits && a.run == b.run && a.policy == b.policy && a.rules == b.rules && a.network == b.network && a.idle_ttl_s == b.idle_ttl_s &&
          a.delete_after_stop_s == b.delete_after_stop_s && a.created_at == b.created_at &&
          a.updated_at == b.updated_at && a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at && a.lifetime_s == b.lifetime_s &&
          a.commands_keep_awake == b.commands_keep_awake && a.record_programs == b.record_programs && a.marks == b.marks &&
@@ -58,7 +58,8 @@ Sandbox full() {
   out.limits = {.cpu_millicores = 4'000'000'000, .memory_bytes = 1ull << 62, .disk_bytes = 3, .pids = 4};
   out.run.user = "user";
   out.run.env = {{"BYTES", std::string("\xff\xfe\x00z", 4)}, {"E", ""}};
-  out.policy = "open";
+  out.policy = "rules";
+  out.rules = "a.test\n!b.test";
   out.network = {NetworkState::kUnavailable, "no such module"};
   out.idle_ttl_s = 60;
   out.delete_after_stop_s = 120;

@@ -8,7 +8,7 @@
 
 #include "async/task.h"
 #include "base/unique_fd.h"
-#include "gate/policy.h"
+#include "gate/reachable.h"
 #include "gate/resolver.h"
 #include "http/tls.h"
 #include "vault/grants.h"

@@ -429,9 +429,10 @@ struct DecisionMsg {
   std::uint64_t count = 0;
   std::int64_t first_at = 0, last_at = 0;  // UnixMillis
   std::uint64_t sent_bytes = 0, received_bytes = 0;
+  std::string rule{};    // that decided last; empty: none matched
   template <class V> void fields(V& v) {
     v(1, host); v(2, address); v(3, port); v(4, allowed); v(5, reason); v(6, count); v(7, first_at); v(8, last_at);
-    v(9, sent_bytes); v(10, received_bytes);
+    v(9, sent_bytes); v(10, received_bytes); v(11, rule);
   }
 };
 
@@ -440,7 +441,18 @@ struct DecisionsMsg {
   std::string policy;
   std::vector<DecisionMsg> items;   // the newest last
   std::uint64_t forgotten = 0;      // lines that made room for newer ones
-  template <class V> void fields(V& v) { v(1, policy); v(2, items); v(3, forgotten); }
+  std::string rules{};              // of the policy "rules"
+  template <class V> void fields(V& v) { v(1, policy); v(2, items); v(3, forgotten); v(4, rules); }
 };
+
+// DATA/rules/<sandbox id>: the policy that the daemon has for a sandbox, where it is another one than was lent, or has rules of its own. Written by
+// the daemon alone. On DATA/gate/gate.sock the daemon sends a sandbox's id when it has changed, and gets a '+' when the gate goes by it.
+struct SandboxPolicy {
+  std::string policy;
+  std::string rules;
+  template <class V> void fields(V& v) { v(1, policy); v(2, rules); }
+};
+inline constexpr std::size_t kMostSandboxPolicy = 64 * 1024;
+inline constexpr char kPolicyTaken = '+';
 
 }  // namespace cay::wire

@@ -122,10 +122,11 @@ def test_labels_filter_the_list(daemon):
     daemon.cli("rm", "cli-l1", "cli-l2")
 
 
-def test_a_changed_policy_is_said_to_wait_for_the_next_start(daemon):
-    assert daemon.cli("create", "--name", "waits", "--policy", "packages").code == 0
+def test_a_changed_policy_is_said_to_wait_for_the_next_start_where_it_does(daemon):
+    assert daemon.cli("create", "--name", "waits", "--policy", "off").code == 0
     said = daemon.cli("net", "waits", "--policy", "open")
-    assert said.text.startswith("policy open\n") and b"next start" in said.err, said
+    assert said.text.startswith("policy open\n") and "from its next start" in said.text, said
+    assert "it counts from its next start" in daemon.cli("policy", "set", "waits", "pip,a.test").text
     daemon.cli("stop", "waits")
     said = daemon.cli("net", "waits", "--policy", "packages")
     assert said.code == 0 and said.err == b"", said  # it does not run: its next start is what comes

@@ -22,8 +22,8 @@ LOOKS = {"ptrace", "process-vm-readv", "pidfd-getfd"}
 BY_CALLS = {"ptrace", "process-vm-readv", "pidfd-getfd", "signal", "limit", "fork", "execve", "mode", "mount", "namespace", "socket-unix",
             "socket-netlink-diagnosis", "socket-packet", "socket-raw", "socket-mptcp", "socket-sctp", "socket-ping", "bind-tcp", "bind-udp",
             "signal-by-descriptor", "own-limit", "listen", "memory-file"}
-BY_FILES = {"open-store", "open-environment", "open-data", "write-data"}
-KEPT = {"may-open-hosts", "may-connect", "may-ask-names", "may-ask-routes", "may-write-decisions"}
+BY_FILES = {"open-store", "open-environment", "open-data", "write-data", "write-rules"}
+KEPT = {"may-open-hosts", "may-connect", "may-ask-names", "may-ask-routes", "may-write-decisions", "may-read-rules"}
 
 
 def landlock():

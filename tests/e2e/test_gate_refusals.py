@@ -70,7 +70,7 @@ def test_off_says_that_it_is_off(gated):
         words, _ = box.attempt({"host": V4, "port": 7003})
         assert words[0].startswith("OSError") or words == ["prohibited"], words
         told = daemon_net(box)
-        assert told.startswith("policy off\n") and f"cay net {box.name} --policy packages" in told and "nothing outside is reached" in told, told
+        assert told.startswith("policy off\n") and f"cay policy set {box.name} packages" in told and "nothing outside is reached" in told, told
     finally:
         box.close()
 

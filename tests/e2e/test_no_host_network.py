@@ -157,7 +157,7 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
         assert made.status_code == 422, made.text
     # What a creation takes. A new member has to be looked at here.
     takes = json.loads((ROOT / "src/api/native/openapi.json").read_text())["components"]["schemas"]["SandboxCreate"]["properties"]
-    assert set(takes) == {"name", "snapshot", "labels", "limits", "user", "workdir", "env", "policy", "idle_ttl_s", "delete_after_stop_s", "lifetime_s",
+    assert set(takes) == {"name", "snapshot", "labels", "limits", "user", "workdir", "env", "policy", "rules", "idle_ttl_s", "delete_after_stop_s", "lifetime_s",
                           "commands_keep_awake", "record_programs", "wait", "timeout_s"}
 
 

@@ -70,6 +70,8 @@ def test_every_route_was_exercised(daemon, http, box):
         assert http.get(programs).json()["items"][0]["kind"] == "life"
         assert http.delete(programs.removesuffix("/programs")).status_code == 204
     assert http.get(f"{ref}/network").json()["policy"] in ("off", "packages", "open")
+    assert {"pip", "open"} <= {one["name"] for one in http.get("/api/v1/policies").json()["items"]}
+    assert http.post("/api/v1/policies/try", json={"policy": "pip", "host": "pypi.org"}).json()["verdict"] == "allowed"
     doomed = http.post("/api/v1/sandboxes", json={}).json()
     assert http.delete(f"/api/v1/sandboxes/{doomed['id']}").status_code == 204
     doomed = http.post("/api/v1/sandboxes", json={}).json()

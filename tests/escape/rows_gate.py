@@ -19,7 +19,7 @@ WHAT = {"ptrace": "trace the daemon's user's process", "process-vm-readv": "read
         "bind-tcp": "serve TCP", "listen": "listen", "memory-file": "make a file in memory", "own-limit": "change its own limits",
         "signal-by-descriptor": "signal by descriptor"}
 FILES = {"open-store": "open the store", "open-environment": "read the daemon's environment", "open-data": "open the data directory",
-         "write-data": "write to the data directory"}
+         "write-data": "write to the data directory", "write-rules": "widen what sandboxes may reach"}
 
 
 def probed(host):

@@ -1,6 +1,9 @@
 """The way out: special ranges whatever the policy says, and what the policy `packages` lets through. Refused is what is tried; the control
 does the same in a sandbox whose policy is `open`, or without the network namespace."""
+import os
+
 from frame import Bait, Outcome, inside, row
+from harness import wait_until
 from world import METADATA, METADATA_6, OWN, PRIVATE, UNLISTED, V4, V6
 
 N = "network"
@@ -115,6 +118,36 @@ def two_steps(host, port, begin, rest):
         time.sleep(0.3)
         stream.sendall(rest.encode("latin-1"))
         return b"".join(iter(lambda: stream.recv(65536), b"")).decode("latin-1")
+
+
+WAITS = """
+import pathlib, socket, sys, time
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60) as stream:
+    print("open", flush=True)
+    while not pathlib.Path("/tmp/go").exists(): time.sleep(0.02)
+    try:
+        stream.sendall(b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+        print(stream.recv(65536).decode("latin-1").split("\\r\\n\\r\\n")[-1][:7], flush=True)
+    except OSError as error: print(type(error).__name__, flush=True)
+"""
+
+
+@row("changed-policy", "go on over a connection that a changed policy refuses", N, "what is open is judged again", by="A1", short=True)
+def changed_policy(host, lifted):
+    """The control leaves the policy as it was."""
+    daemon, name = host.daemon, f"changed-{os.urandom(4).hex()}"
+    assert daemon.cli("create", "--name", name, "--policy", f"{V4}:22").code == 0
+    try:
+        started = daemon.cli("exec", "-d", name, "--", "python3", "-c", WAITS, V4, "22").text.strip()
+        lines = lambda: daemon.cli("logs", name, started).text.splitlines()  # noqa: E731
+        wait_until(lambda: lines() == ["open"], "the connection")
+        if not lifted:
+            assert daemon.cli("policy", "set", name, "allowed.gate.test").code == 0
+        daemon.cli("exec", name, "--", "touch", "/tmp/go")
+        told = wait_until(lambda: len(lines()) > 1 and lines()[1], "what became of it")
+        return Outcome(told == "reached", told)
+    finally:
+        daemon.cli("rm", name)
 
 
 E = "other.gate.test"

@@ -105,6 +105,14 @@ def service_head():
                "Access-Control-Allow-Origin: *\nTransfer-Encoding: chunked\nSec-Fetch-Site: none\nSec-Fetch-Mode: navigate\nSec-Fetch-Dest: document\n").encode()
 
 
+def policy_rules():
+    """Rules of every kind, a default and an order."""
+    yield b"pip, !registry.npmjs.org, *.example.com:443\n~^(a|b){1,3}\\.test$:80\nhttps://m.test:8443/x"
+    yield b"open\nfirst-match\n!10.0.0.0/8\n[2001:db8::/32]:8000-8100\n192.0.2.7:*\n# what\ndeny evil.test"
+    yield b"@packages, !@git, db:5432, example.com:*"
+    yield b"a.b.example.com, pypi.org:443"
+
+
 def frame(kind, channel, payload):
     return struct.pack("<IHHI", 8 + len(payload), kind, 0, channel) + payload
 
@@ -238,4 +246,4 @@ def program_record():
 # What every target begins with; what once broke one, and what was kept of what it found, lies beside it in corpus/.
 ALL = {make.__name__.rstrip("_"): make for make in (
     dns, client_hello, first_request, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
-    json_, text, wire_frames, wire_messages, spool_layout, spool_record, program_record, guest_user, guest_names)}
+    json_, text, wire_frames, wire_messages, spool_layout, spool_record, program_record, guest_user, guest_names, policy_rules)}

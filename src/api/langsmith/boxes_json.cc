@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/langsmith/access_control.h"
 #include "codec/time.h"
 #include "core/validate.h"
 
@@ -20,34 +21,6 @@ bool says_nothing(const json::value& value) {
   return value.is_null() || (value.is_array() && value.get_array().empty()) || (value.is_object() && value.get_object().empty());
 }
 
-// What it says of the way out, as a policy of Cay's: to allow nothing is `off`, to deny nothing is `open`. A list of a
-// sandbox's own is not held, and so is refused. Empty: nothing was said.
-std::string read_access(codec::Fields& fields) {
-  const auto* proxy = fields.object("proxy_config");
-  if (proxy == nullptr) return "";
-  codec::Fields of_proxy(*proxy, fields.path("proxy_config"));
-  const auto* access = of_proxy.object("access_control");
-  std::string policy;
-  if (access != nullptr && !access->empty()) {
-    codec::Fields of_access(*access, of_proxy.path("access_control"));
-    const auto* allowed = of_access.array("allow_list");
-    const auto* denied = of_access.array("deny_list");
-    if (allowed != nullptr && denied != nullptr) of_access.complain("", "allow_list or deny_list, not both");
-    for (const auto& [name, list] : {std::pair{"allow_list", allowed}, std::pair{"deny_list", denied}}) {
-      if (list == nullptr || list->empty()) continue;
-      of_access.complain(name, "Cay holds no list of a sandbox's own: an empty allow_list (nothing is reached), an empty deny_list "
-                               "(everything is), or leave access_control out for the host's default policy");
-    }
-    of_access.refuse_unknown();
-    policy = allowed != nullptr ? "off" : denied != nullptr ? "open" : "";
-    of_proxy.adopt(of_access);
-  } else if (access == nullptr && of_proxy.has("access_control")) {
-    of_proxy.complain("access_control", "must be an object");
-  }
-  fields.adopt(of_proxy);
-  return policy;
-}
-
 // Settings of the managed service that are not built: refused, for one that is stored and not
 // enforced would be a lie. Empty ones say nothing.
 void refuse_unbuilt(codec::Fields& fields) {
@@ -55,7 +28,7 @@ void refuse_unbuilt(codec::Fields& fields) {
     const auto* given = fields.object(name);
     if (given == nullptr) continue;
     for (const auto& [key, value] : *given) {
-      if (std::string_view(name) == "proxy_config" && key == "access_control") continue;  // read_access
+      if (std::string_view(name) == "proxy_config" && key == "access_control") continue;  // access_control.h
       if (!says_nothing(value)) {
         fields.complain(name, std::string(name) + " is not built yet in Cay: leave it out");
         break;
@@ -181,8 +154,7 @@ json::object box_json(const Sandbox& sandbox, const std::string& base) {
       {"labels", std::move(labels)},
       {"preserve_memory_on_stop", false},
   };
-  if (sandbox.policy == "off") out["proxy_config"] = json::object{{"access_control", json::object{{"allow_list", json::array()}}}};
-  if (sandbox.policy == "open") out["proxy_config"] = json::object{{"access_control", json::object{{"deny_list", json::array()}}}};
+  if (auto access = access_control_json(sandbox)) out["proxy_config"] = json::object{{"access_control", *std::move(access)}};
   if (auto run = run_json(sandbox.run); !run.empty()) out["run_config"] = std::move(run);
   return out;
 }
@@ -234,7 +206,7 @@ Result<CreateBox> read_create_box(codec::Fields& fields, const Limits& maximum) 
   std::int64_t life = 0;
   if (fields.read("ttl_seconds", life, 0, kTenYears)) box.spec.lifetime_s = life;
   refuse_unbuilt(fields);
-  box.spec.policy = read_access(fields);
+  box.spec.policy = read_access_control(fields);
   fields.read("wait_for_ready", box.options.wait_for_ready);
   std::int64_t seconds = 30;
   fields.read("timeout", seconds, 1, 3600);
@@ -273,10 +245,7 @@ Result<SandboxPatch> read_patch_box(codec::Fields& fields, const Limits& maximum
     patch.run = std::move(run);
   }
   refuse_unbuilt(fields);
-  // There it counts at once; here a sandbox that runs keeps the way out that it was started with.
-  if (!read_access(fields).empty()) {
-    fields.complain("proxy_config", "access_control counts from a sandbox's creation in Cay: leave it out here");
-  }
+  if (std::string policy = read_access_control(fields); !policy.empty()) patch.policy = std::move(policy);
   CAY_TRY(const Sizes sizes, read_sizes(fields, maximum));
   patch.cpu_millicores = sizes.millicores;
   patch.memory_bytes = sizes.memory;

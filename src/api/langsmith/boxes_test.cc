@@ -102,7 +102,7 @@ TEST_F(LangsmithTest, RefusalsAtCreation) {
   EXPECT_EQ(create(R"({"name":"box"})")->status, 409);
 }
 
-TEST_F(LangsmithTest, AccessControlIsAPolicyOrRefused) {
+TEST_F(LangsmithTest, AccessControlIsAPolicyOrIsRefused) {
   const auto create = [this](const std::string& access) { return call("POST", kBoxes, R"({"proxy_config":{"access_control":)" + access + "}}"); };
   const auto policy = [&](const std::string& access) {
     const auto got = create(access);
@@ -116,13 +116,35 @@ TEST_F(LangsmithTest, AccessControlIsAPolicyOrRefused) {
   const auto shown = json(create(R"({"allow_list":[]})"));
   EXPECT_TRUE(shown.at("proxy_config").as_object().at("access_control").as_object().at("allow_list").as_array().empty());
   const std::size_t before = store.rows.size();
-  for (const char* access : {R"({"allow_list":["pypi.org"]})", R"({"deny_list":["evil.example"]})", R"({"allow_list":[],"deny_list":[]})",
+  for (const char* access : {R"({"allow_list":["a b"]})", R"({"deny_list":["!evil.example"]})", R"({"deny_list":["~("]})", R"({"allow_list":[1]})", R"({"allow_list":[],"deny_list":[]})",
                              R"({"allow_list":[],"mode":"strict"})", R"({"allow_list":"none"})", "[1]", R"("off")"}) {
     EXPECT_EQ(create(access)->status, 422) << access;
   }
   EXPECT_EQ(store.rows.size(), before);
+}
+
+TEST_F(LangsmithTest, AListIsAPolicyOfItsOwnAndIsChangedLive) {
   make_box();
-  EXPECT_EQ(call("PATCH", std::string(kBoxes) + "/box", R"({"proxy_config":{"access_control":{"allow_list":[]}}})")->status, 422);
+  const auto patched = [this](const std::string& access) {
+    const auto got = call("PATCH", std::string(kBoxes) + "/box", R"({"proxy_config":{"access_control":)" + access + "}}");
+    EXPECT_EQ(got->status, 200) << access << got->answer_body;
+    return json(got);
+  };
+  const auto rules = [this] { return store.rows.begin()->second.rules; };
+  const auto listed = [](const codec::json::object& box, const char* name) {
+    std::vector<std::string> out;
+    for (const auto& one : box.at("proxy_config").as_object().at("access_control").as_object().at(name).as_array()) out.emplace_back(one.as_string());
+    return out;
+  };
+  const auto allowed = patched(R"({"allow_list":["PyPI.org","*.example.com","10.1.0.0/16","192.0.2.7:5432","~api[0-9]+\\.test","db"]})");
+  EXPECT_EQ(rules(), "pypi.org\n*.example.com\n10.1.0.0/16\n192.0.2.7:5432\n~api[0-9]+\\.test\ndb:443\ndb:80");
+  EXPECT_EQ(listed(allowed, "allow_list").size(), 7U);
+  EXPECT_EQ(runtime.policies.begin()->second.second, rules()) << "at once";
+  const auto denied = patched(R"({"deny_list":["evil.example","~ads[.]","db"]})");
+  EXPECT_EQ(rules(), "default allow\n!evil.example\n!~.*(?:ads[.]).*\n!db:*");
+  EXPECT_EQ(listed(denied, "deny_list"), (std::vector<std::string>{"evil.example", "~ads[.]", "db:*"}));
+  patched(R"({"allow_list":[]})");
+  EXPECT_EQ(store.rows.begin()->second.policy, "off");
 }
 
 TEST_F(LangsmithTest, FailuresAtCreation) {

@@ -22,6 +22,8 @@ Task<http::Response> sandbox_programs(core::Cay& cay, ExchangePtr exchange);
 
 // network.cc
 Task<http::Response> sandbox_network(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> policies(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> try_policy(core::Cay& cay, ExchangePtr exchange);
 
 // batch_delete.cc
 Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange);

@@ -54,6 +54,8 @@ void add_daemon_routes(http::Router& router, core::Cay& cay, Adder& to, const Na
   to.add("GET", "/stats", all_stats, Right::kRead);
   to.add("GET", "/snapshots", snapshots, Right::kRead);
   to.add("GET", "/events", events, Right::kRead);
+  to.add("GET", "/policies", policies, Right::kRead);
+  to.add("POST", "/policies/try", try_policy, Right::kRead);
   to.add("GET", "/vault/key", secret_key, Right::kRead);
   to.add("POST", "/vault/rotate", rotate_vault, Right::kHost);
   to.add("GET", "/secrets", list_secrets, Right::kRead);

@@ -160,6 +160,7 @@ struct BootSpec {
   RunConfig run;          // image < snapshot < sandbox, layered; for every command
   bool record_programs = false;  // kUnsupported (programs_unsupported) where the host cannot
   std::string policy{};          // off: no way out
+  std::string rules{};           // of the policy "rules"
   // kUnsupported (network_unsupported) where the host cannot give what `policy` asks for; false: it comes up without, and
   // LiveSandbox::network() says so.
   bool network_required = false;
@@ -214,6 +215,11 @@ class Runtime {
   // The program record, from `offset` of an earlier page on (0: from its beginning); of one that runs and of
   // one that is stopped. kInvalidArgument (bad_offset): no record begins there.
   virtual Task<ProgramPage> programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) = 0;
+
+  // What a sandbox that lives, or is being booted, may reach from now on: new connections and names at once, and what is open and would not be let
+  // through any more is reset before this returns. Outlives whoever decides. One that was booted without a way out gets none by it.
+  // kUnavailable (policy_not_in_force): it is kept, and it is not certain that it is gone by yet.
+  virtual Task<void> set_policy(SandboxId id, std::string policy, std::string rules) = 0;
 
   // What it tried to reach, of any state; nothing yet: no lines.
   virtual Task<NetworkReport> network(SandboxId id) = 0;

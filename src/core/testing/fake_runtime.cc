@@ -170,6 +170,12 @@ Task<ProgramPage> FakeRuntime::programs(SandboxId, std::uint64_t offset, std::ui
   co_return page;
 }
 
+Task<void> FakeRuntime::set_policy(SandboxId id, std::string policy, std::string rules) {
+  policies[id] = {std::move(policy), std::move(rules)};
+  if (policy_error) co_return *policy_error;
+  co_return Result<void>();
+}
+
 Task<NetworkReport> FakeRuntime::network(SandboxId) {
   if (record_error) co_return *record_error;
   co_return network_report;

@@ -30,6 +30,7 @@ Result<NetworkReport> read_decisions(const std::string& directory, const Sandbox
   if (!message) return damaged();
   NetworkReport out;
   out.policy = std::move(message->policy);
+  out.rules = std::move(message->rules);
   out.forgotten = message->forgotten;
   for (wire::DecisionMsg& item : message->items) {
     out.items.push_back({.host = std::move(item.host),
@@ -40,6 +41,7 @@ Result<NetworkReport> read_decisions(const std::string& directory, const Sandbox
                          .count = item.count,
                          .first_at = item.first_at,
                          .last_at = item.last_at,
+                         .rule = std::move(item.rule),
                          .sent_bytes = item.sent_bytes,
                          .received_bytes = item.received_bytes});
   }

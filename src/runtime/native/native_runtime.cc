@@ -20,6 +20,7 @@
 #include "runtime/native/gate_state.h"
 #include "runtime/native/live_sandbox.h"
 #include "runtime/native/program_reader.h"
+#include "runtime/native/rules_file.h"
 #include "runtime/native/spool_reader.h"
 
 namespace cay::runtime {
@@ -189,6 +190,12 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   const bool first = ::stat((spool() + "/" + spec.id.get()).c_str(), &ignored) != 0;
   const auto old = live_->take(spec.id);
   if (old) old->close(Error{Code::kLost, "keeper_lost", "the sandbox was booted anew", 0});
+  // Before its keeper lends anything; and not a policy of an earlier start.
+  if (spec.rules.empty()) {
+    CAY_CO_CHECK(remove_rules(config_.data, spec.id));
+  } else {
+    CAY_CO_CHECK(write_rules(config_.data, spec.id, {spec.policy, spec.rules}));
+  }
   auto created = co_await launcher_.create(request);
   if (!created && created.error().reason == "sandbox_busy") {
     // It has just died, and its remains are being removed: a stop ends when that is over.
@@ -231,6 +238,7 @@ Task<void> NativeRuntime::stop(SandboxId id) {
     if (line) line->expect_end(std::nullopt);  // if it lives on, its end will be none of our making
     co_return std::move(stopped);
   }
+  static_cast<void>(remove_rules(config_.data, id));  // the next start does
   if (line && live_->holds(id, line)) live_->lines.erase(id);
   if (line) line->close(why);
   co_return Result<void>{};
@@ -241,6 +249,7 @@ Task<void> NativeRuntime::destroy(SandboxId id) {
   auto line = live_->take(id);
   if (line) line->close(Error{Code::kLost, "keeper_lost", "the sandbox was deleted", 0});
   auto destroyed = co_await launcher_.destroy(id.get());
+  if (destroyed) static_cast<void>(remove_rules(config_.data, id));
   co_return destroyed;
 }
 
@@ -286,6 +295,7 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
     connected.insert(id);
     alive.emplace_back(id, *std::move(box));
   }
+  keep_rules_of(config_.data, wanted);
   const Deadline patience = after(kLeftoversLimit);  // the launcher goes on with what it was told to end
   for (const auto& entry : entries) {
     SandboxId id(entry.sandbox_id);
@@ -309,6 +319,12 @@ Task<std::unique_ptr<core::CommandReader>> NativeRuntime::stopped_reader(Sandbox
 
 Task<ProgramPage> NativeRuntime::programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) {
   co_return read_programs(spool(), id, offset, limit);
+}
+
+Task<void> NativeRuntime::set_policy(SandboxId id, std::string policy, std::string rules) {
+  CAY_CO_CHECK(write_rules(config_.data, id, {std::move(policy), std::move(rules)}));
+  auto told = co_await tell_gate(loop_, config_.data, id);
+  co_return told;
 }
 
 Task<NetworkReport> NativeRuntime::network(SandboxId id) {

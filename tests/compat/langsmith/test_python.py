@@ -33,7 +33,7 @@ def test_create_list_get_update_delete(client):
 
 
 def test_access_control_is_held_or_refused(client, daemon):
-    """An empty list means one of Cay's policies; any other is refused: what is accepted is enforced."""
+    """What is accepted is enforced (tests/e2e/test_gate_policies.py); what is not understood is refused."""
     def reaches(box):
         return box.run("python3 -c \"import socket; socket.create_connection(('203.0.113.1', 443), 5)\"").stderr
     with daemon.http() as native:
@@ -43,12 +43,18 @@ def test_access_control_is_held_or_refused(client, daemon):
                 assert native.get(f"/api/v1/sandboxes/{box.id}").json()["policy"] == policy
                 if policy == "off":
                     assert "Network is unreachable" in reaches(box)
-                with pytest.raises(Exception, match="access_control"):
-                    client.update_sandbox(box.name, proxy_config={"access_control": {"allow_list": []}})
             finally:
                 client.delete_sandbox(box.id)
+        box = client.create_sandbox(proxy_config={"access_control": {"allow_list": ["pypi.org", "203.0.113.0/24:443"]}})
+        try:
+            shown = native.get(f"/api/v1/sandboxes/{box.id}").json()
+            assert (shown["policy"], shown["rules"]) == ("rules", ["pypi.org", "203.0.113.0/24:443"])
+            client.update_sandbox(box.name, proxy_config={"access_control": {"deny_list": ["*.example", "~ads[.]"]}})
+            assert native.get(f"/api/v1/sandboxes/{box.id}").json()["rules"] == ["default allow", "!*.example", "!~.*(?:ads[.]).*"]
+        finally:
+            client.delete_sandbox(box.id)
         before = len(client.list_sandboxes())
-        for access in ({"allow_list": ["pypi.org"]}, {"deny_list": ["*.example"]}, {"allow_list": [], "deny_list": []}):
+        for access in ({"allow_list": ["a b"]}, {"deny_list": ["~("]}, {"allow_list": [], "deny_list": []}):
             with pytest.raises(Exception, match="list"):
                 client.create_sandbox(proxy_config={"access_control": access})
         assert len(client.list_sandboxes()) == before

@@ -1,0 +1,239 @@
+// cay policy: which policies there are, what a sandbox has, what one would let through; and another one, at once.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "codec/json.h"
+#include "http/client.h"
+
+namespace cay::cli {
+namespace {
+
+namespace json = codec::json;
+
+constexpr const char* kRoute = "/api/v1/policies";
+constexpr std::size_t kMostFile = 256 * 1024;
+
+json::object parsed(const std::string& body) {
+  auto got = codec::parse_object(body);
+  if (!got) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + got.error().message);
+  return *std::move(got);
+}
+
+std::string text_of(const json::object& from, const char* name) {
+  const auto* value = from.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+std::vector<std::string> texts_of(const json::object& from, const char* name) {
+  std::vector<std::string> out;
+  const auto* value = from.if_contains(name);
+  if (value == nullptr || !value->is_array()) return out;
+  for (const auto& one : value->get_array()) {
+    if (one.is_string()) out.emplace_back(one.get_string());
+  }
+  return out;
+}
+
+bool is_false(const json::object& from, const char* name) {
+  const auto* value = from.if_contains(name);
+  return value != nullptr && value->is_bool() && !value->get_bool();
+}
+
+std::string sandbox_route(const std::string& sandbox) { return "/api/v1/sandboxes/" + http::encode_segment(sandbox); }
+
+int list(Context& at) {
+  const std::string body = at.client.request("GET", kRoute);
+  if (at.json) {
+    print(body + "\n");
+    return kOk;
+  }
+  const auto answer = parsed(body);
+  const std::string usual = text_of(answer, "default");
+  std::vector<Row> rows;
+  for (const auto& item : answer.at("items").as_array()) {
+    const auto& one = item.as_object();
+    const std::string name = text_of(one, "name");
+    rows.push_back({printable(name) + (name == usual ? " (default)" : ""), text_of(one, "origin"), is_false(one, "allowed") ? "no" : "yes",
+                    std::to_string(texts_of(one, "rules").size()), printable(text_of(one, "about"))});
+  }
+  print(table({"NAME", "ORIGIN", "ALLOWED", "RULES", "ABOUT"}, rows));
+  return kOk;
+}
+
+int show(Context& at, const std::string& name) {
+  const auto answer = parsed(at.client.request("GET", kRoute));
+  for (const auto& item : answer.at("items").as_array()) {
+    const auto& one = item.as_object();
+    if (text_of(one, "name") != name) continue;
+    if (at.json) {
+      print(codec::write(one) + "\n");
+      return kOk;
+    }
+    std::string out = "# " + printable(text_of(one, "about")) + "\n";
+    if (text_of(one, "default") == "allow") out += "default allow\n";
+    if (text_of(one, "order") == "first-match") out += "first-match\n";
+    for (const std::string& rule : texts_of(one, "rules")) out += printable(rule) + "\n";
+    print(out);
+    return kOk;
+  }
+  throw ApiError(ErrorCode::kNotFound, "policy_not_found", "there is no policy '" + name + "': `cay policy ls` lists them");
+}
+
+void show_rules(const json::object& of) {
+  for (const std::string& rule : texts_of(of, "rules")) print("  " + printable(rule) + "\n");
+}
+
+int get(Context& at, const std::string& sandbox) {
+  const std::string body = at.client.request("GET", sandbox_route(sandbox) + "/network");
+  if (at.json) {
+    print(body + "\n");
+    return kOk;
+  }
+  const auto answer = parsed(body);
+  print("policy " + printable(text_of(answer, "policy")) + "\n");
+  show_rules(answer);
+  const std::string running = text_of(answer, "running_policy");
+  if (!running.empty() && (running != text_of(answer, "policy") || texts_of(answer, "running_rules") != texts_of(answer, "rules"))) {
+    print("now it runs by " + printable(running) + (running == "off" ? ": it was started without a way out; it counts from its next start\n" : "\n"));
+  }
+  if (is_false(answer, "policy_allowed")) print("the operator allows this policy no more (network.policies): nothing is reached by it\n");
+  return kOk;
+}
+
+std::string file_text(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) throw ApiError(ErrorCode::kNotFound, "no_such_file", "cannot read " + path);
+  if (text.str().size() > kMostFile) throw ApiError(ErrorCode::kInvalidArgument, "request_too_large", path + " is larger than 256 KiB");
+  return text.str();
+}
+
+// What it has, as rules: a policy that has a name is a rule of a list, too.
+std::vector<std::string> present(Context& at, const std::string& sandbox) {
+  const auto box = parsed(at.client.request("GET", sandbox_route(sandbox)));
+  const std::string policy = text_of(box, "policy");
+  if (policy == "rules") return texts_of(box, "rules");
+  if (policy == "off") return {};
+  return {policy == "open" ? "default allow" : "@" + policy};
+}
+
+int set(Context& at, const PolicyArgs& args) {
+  const std::string& sandbox = args.words.front();
+  std::vector<std::string> rules(args.words.begin() + 1, args.words.end());
+  if (!args.file.empty()) rules.push_back(file_text(args.file));
+  if (rules.empty()) {
+    rules = present(at, sandbox);
+    for (const std::string& rule : args.remove) {
+      const auto same = [&](const std::string& one) { return one == rule || one == "@" + rule; };
+      if (std::ranges::none_of(rules, same)) {
+        throw ApiError(ErrorCode::kNotFound, "rule_not_found", "'" + rule + "' is no rule of the sandbox's own: `cay policy get " + sandbox + "` lists them");
+      }
+      std::erase_if(rules, same);
+    }
+    // In order, what is to be let through stands before what refuses it.
+    const auto where = std::ranges::find(rules, "first-match");
+    rules.insert(where == rules.end() ? rules.end() : where + 1, args.add.begin(), args.add.end());
+  }
+  std::string words;
+  for (const std::string& rule : rules) words += rule + "\n";
+  const std::string body = at.client.request("PATCH", sandbox_route(sandbox), codec::write(json::object{{"policy", words.empty() ? "off" : words}}));
+  if (at.json) {
+    print(body + "\n");
+    return kOk;
+  }
+  return get(at, sandbox);
+}
+
+// "HOST", "HOST:PORT" or "[ADDRESS]:PORT".
+json::object question_of(const std::string& target) {
+  const std::size_t colon = target.rfind(':');
+  const bool six = target.find(':') != colon && !target.starts_with('[');
+  std::string host = colon == std::string::npos || six ? target : target.substr(0, colon);
+  json::object out;
+  if (host.size() < target.size()) {
+    const std::string digits = target.substr(colon + 1);
+    if (digits.empty() || digits.size() > 5 || !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
+      throw ApiError(ErrorCode::kInvalidArgument, "invalid_field", "'" + target + "' has no port: write HOST:443");
+    }
+    out["port"] = std::stoi(digits);
+  }
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  out["host"] = host;
+  return out;
+}
+
+// Words that are a policy's are one; else they are a sandbox's name.
+bool is_policy(Context& at, const std::string& words) {
+  if (words.find_first_of(", !@~\n") != std::string::npos) return true;
+  const auto answer = parsed(at.client.request("GET", kRoute));
+  return std::ranges::any_of(answer.at("items").as_array(), [&](const auto& item) { return text_of(item.as_object(), "name") == words; });
+}
+
+int try_one(Context& at, const std::string& of, const std::string& target) {
+  json::object question = question_of(target);
+  question[is_policy(at, of) ? "policy" : "sandbox"] = of;
+  const std::string body = at.client.request("POST", std::string(kRoute) + "/try", codec::write(question));
+  const auto answer = parsed(body);
+  const bool allowed = text_of(answer, "verdict") == "allowed";
+  if (at.json) {
+    print(body + "\n");
+    return allowed ? kOk : 1;
+  }
+  const std::string rule = printable(text_of(answer, "rule"));
+  const std::string reason = text_of(answer, "reason");
+  std::string why = rule.empty() ? allowed ? "no rule matches, and it allows what none matches" : "no rule matches" : "by the rule " + rule;
+  if (reason == "private_address") why = "a special address, which the operator would have to list (network.networks)";
+  if (reason == "port_not_in_policy") why = "that host is allowed at other ports";
+  if (reason == "names_no_host") why = "an address alone shows no name; a connection that shows one is decided by it";
+  if (reason == "policy_not_allowed") why = "the operator allows this policy no more";
+  print((allowed ? "allowed: " : "refused: ") + why + "\n");
+  const std::string needs = printable(text_of(answer, "needs"));
+  if (!allowed && !needs.empty() && question.contains("sandbox") && rule.empty()) {
+    print("To allow: cay policy set " + printable(of) + " --add " + shell_quoted(needs) + "\n");
+  }
+  return allowed ? kOk : 1;
+}
+
+// What its refusals so far would have needed.
+int try_all(Context& at, const std::string& sandbox) {
+  const std::string body = at.client.request("GET", sandbox_route(sandbox) + "/network");
+  const auto answer = parsed(body);
+  const auto needed = texts_of(answer, "needed");
+  if (at.json) {
+    json::array rules;
+    for (const std::string& rule : needed) rules.emplace_back(rule);
+    print(codec::write(json::object{{"needed", std::move(rules)}}) + "\n");
+    return kOk;
+  }
+  if (needed.empty()) {
+    print("nothing was refused that a rule would let through\n");
+    return kOk;
+  }
+  std::string command = "cay policy set " + printable(sandbox);
+  for (const std::string& rule : needed) {
+    print(printable(rule) + "\n");
+    command += " --add " + shell_quoted(printable(rule));
+  }
+  print("\nTo allow all of it: " + command + "\n");
+  return kOk;
+}
+
+}  // namespace
+
+int policy_command(Context& at, const PolicyArgs& args) {
+  if (args.action == "ls") return list(at);
+  if (args.action == "show") return show(at, args.words.front());
+  if (args.action == "get") return get(at, args.words.front());
+  if (args.action == "set") return set(at, args);
+  return args.words.size() == 1 ? try_all(at, args.words.front()) : try_one(at, args.words[0], args.words[1]);
+}
+
+}  // namespace cay::cli

@@ -1,0 +1,109 @@
+// Policies that have names, and what would become of a connection.
+#include "core/needed_rules.h"
+#include "core/sandboxes.h"
+#include "core/validate.h"
+
+namespace cay::core {
+namespace {
+
+using policy::NamedPolicy;
+
+const char* word_for(NamedPolicy::Origin origin) {
+  switch (origin) {
+    case NamedPolicy::Origin::kPreset: return "preset";
+    case NamedPolicy::Origin::kChanged: return "changed";
+    case NamedPolicy::Origin::kOperator: return "operator";
+  }
+  return "preset";
+}
+
+// A name as DNS has it: without the last dot, in lower case.
+std::string host_of(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+struct Said {
+  bool allowed = false;
+  std::string reason, rule;
+};
+
+Said by_rule(const policy::Verdict& verdict) {
+  if (verdict.allowed()) return {true, {}, verdict.rule};
+  return {false, verdict.rule.empty() ? "not_in_policy" : "denied_by_rule", verdict.rule};
+}
+
+bool is_opened(const IpAddress& address, const std::vector<Network>& networks) {
+  const bool alone = is_metadata(address);
+  for (const Network& one : networks) {
+    if (one.contains(address) && (!alone || one.is_one_address())) return true;
+  }
+  return false;
+}
+
+Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t port, const std::vector<Network>& networks) {
+  if (const auto address = IpAddress::parse(host)) {
+    if (is_special(*address) && !is_opened(*address, networks)) return {false, "private_address", {}};
+    const auto verdict = policy.decide({.names = {}, .shown = std::nullopt, .address = *address, .port = port});
+    // What it shows in its first bytes decides then: an address alone shows nothing.
+    if (verdict.says == policy::Verdict::Says::kShow) return {false, "names_no_host", {}};
+    return by_rule(verdict);
+  }
+  if (const auto found = policy.may_resolve(host); !found.allowed()) return by_rule(found);
+  const std::string names[] = {host};
+  Said said = by_rule(policy.decide({.names = names, .shown = host, .address = {}, .port = port}));
+  if (said.reason == "not_in_policy") said.reason = "port_not_in_policy";
+  return said;
+}
+
+}  // namespace
+
+Task<PolicyList> SandboxVerbs::policies(Principal) {
+  PolicyList out;
+  out.usual = defaults_.policy;
+  for (const NamedPolicy& one : defaults_.policies->all()) {
+    const policy::RuleSet& rules = one.policy->rules();
+    PolicyInfo info{.name = one.name, .about = one.about, .origin = word_for(one.origin), .rules = {}, .otherwise = {}, .order = {}};
+    for (const policy::Rule& rule : rules.rules) info.rules.push_back(rule.text());
+    info.otherwise = policy::word_for(rules.otherwise);
+    info.order = policy::word_for(rules.order);
+    info.allowed = defaults_.policies->check_allowed({one.name, {}}).has_value();
+    out.items.push_back(std::move(info));
+  }
+  co_return out;
+}
+
+Task<PolicyTrial> SandboxVerbs::try_policy(Principal who, PolicyQuestion question) {
+  policy::Choice choice;
+  if (question.sandbox.empty()) {
+    CAY_CO_TRY(choice, defaults_.policies->choose(question.policy));
+  } else {
+    CAY_CO_TRY(const auto entry, registry_->find(who, question.sandbox));
+    choice = {entry->row.policy, entry->row.rules};
+  }
+  const std::string host = host_of(question.host);
+  PolicyTrial out{.policy = choice.policy, .rules = choice.rules, .allowed = false, .reason = {}, .rule = {}, .needs = {}};
+  if (!policy::parse_rule(host, policy::Words::kHosts)) {
+    co_return Error{Code::kInvalidArgument, "invalid_policy", "'" + question.host.substr(0, 100) + "' is neither a host name nor an address", 0};
+  }
+  if (!defaults_.policies->check_allowed(choice)) {
+    out.reason = "policy_not_allowed";
+    co_return out;
+  }
+  const auto policy = defaults_.policies->policy_of(choice);
+  Said said = ask(*policy, host, question.port, defaults_.networks);
+  out.allowed = said.allowed;
+  out.reason = std::move(said.reason);
+  out.rule = std::move(said.rule);
+  NetworkDecision line;
+  line.host = host;
+  line.address = IpAddress::parse(host) ? host : "";
+  line.port = question.port;
+  line.allowed = out.allowed;
+  line.reason = out.reason;
+  out.needs = rule_for(line);
+  co_return out;
+}
+
+}  // namespace cay::core

@@ -1,0 +1,60 @@
+// The policy that a door goes by: as it was lent, or as the daemon wrote since; and what becomes of open connections when it changes.
+#include <sys/socket.h>
+
+#include "gate/door.h"
+#include "os/file.h"
+#include "wire/messages.h"
+
+namespace cay::gate {
+
+policy::Choice Door::chosen() const {
+  if (house_.rules < 0) return {lent_, {}};
+  const auto text = os::read_file(house_.rules, id_, wire::kMostSandboxPolicy);
+  if (!text && text.error().os_errno == ENOENT) return {lent_, {}};
+  auto written = text ? wire::decode<wire::SandboxPolicy>(*text) : std::nullopt;
+  // What cannot be read may be narrower than what was lent: nothing is let through.
+  if (!written) return {std::string(policy::kOwnRules), {}};
+  return {std::move(written->policy), std::move(written->rules)};
+}
+
+Door::Standing Door::standing_of(policy::Choice choice) const {
+  Standing out;
+  out.rules = house_.policies->policy_of(choice);
+  // Rules that let nothing through go beyond nothing.
+  out.allowed = house_.policies->check_allowed(choice).has_value();
+  out.choice = std::move(choice);
+  return out;
+}
+
+policy::Verdict Door::ask(const Facts& facts) const {
+  if (!standing_.allowed) return {};
+  return standing_.rules->decide({.names = facts.names, .shown = facts.shown, .address = facts.to.address, .port = facts.to.port});
+}
+
+const char* Door::why_not(const Facts& facts, const policy::Verdict& said) const {
+  if (!standing_.allowed) return "policy_not_allowed";
+  if (!said.rule.empty()) return "denied_by_rule";
+  for (const std::string& name : facts.names) {
+    if (standing_.rules->may_resolve(name).allowed()) return "port_not_in_policy";
+  }
+  return "not_in_policy";
+}
+
+void Door::look_at_rules() {
+  policy::Choice choice = chosen();
+  if (choice == standing_.choice) return;
+  const std::uint64_t number = standing_.number;
+  standing_ = standing_of(std::move(choice));
+  standing_.number = number + 1;
+  decisions_.go_by(standing_.choice.policy, standing_.choice.rules);
+  for (Moving* one : moving_) {
+    const auto said = ask(one->facts);
+    if (said.allowed()) continue;
+    // Also where it now had to show a name, and was not asked for one.
+    note({.host = one->host, .address = one->facts.to.address.text(), .port = one->facts.to.port, .allowed = false, .reason = "policy_changed", .rule = said.rule});
+    one->cut();
+  }
+  written_.set();
+}
+
+}  // namespace cay::gate

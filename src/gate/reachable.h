@@ -1,0 +1,32 @@
+// Reachable: which addresses may be dialled at all, whatever a policy says: special ranges (base/ip_address.h) and this host's own addresses
+// only where the operator lists them. Decided by address, after resolution.
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/ip_address.h"
+
+namespace cay::gate {
+
+// Special ranges are reached only where one of `networks` holds the address.
+class Reachable {
+ public:
+  explicit Reachable(std::vector<Network> networks) : networks_(std::move(networks)) {}
+  // A metadata service counts as listed by its own address alone: who opens a range that it happens to lie in does not
+  // mean to give out the host's credentials.
+  bool listed(const IpAddress& address) const;
+  // By what it is, without asking the kernel: special, and not listed.
+  bool is_closed(const IpAddress& address) const { return is_special(address) && !listed(address); }
+  enum class May : std::uint8_t {
+    kDial,     // not special, and not this host's own; or listed
+    kNot,
+    kUnknown,  // the kernel could not be asked: not dialled either, and no rule says so
+  };
+  May look_at(const IpAddress& address) const;
+
+ private:
+  std::vector<Network> networks_;
+};
+
+}  // namespace cay::gate

@@ -1,0 +1,69 @@
+// Catalogue: the policies that have names, Cay's presets and the operator's own, and which of them the operator lets sandboxes have.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/policy.h"
+
+namespace cay::policy {
+
+// What the operator says about one name.
+struct Definition {
+  std::string name;
+  std::string about{};
+  RuleSet rules;
+  bool adds = false;  // to what is there under that name; else it is in its place
+};
+
+struct NamedPolicy {
+  std::string name, about;
+  enum class Origin : std::uint8_t { kPreset, kChanged, kOperator } origin = Origin::kPreset;  // kChanged: a preset that the operator changed
+  std::shared_ptr<const Policy> policy;
+};
+
+// What a sandbox has: a policy's name, or "rules" and rules of its own.
+struct Choice {
+  std::string policy;
+  std::string rules{};  // of those: RuleSet::text()
+  bool operator==(const Choice&) const = default;
+};
+inline constexpr std::string_view kOwnRules = "rules";
+
+class Catalogue {
+ public:
+  Catalogue();  // the presets, and all of them allowed
+  // `allowed`: names; empty: everything. kInvalidArgument (invalid_policy): a name that may not be defined, a rule that names a policy which is
+  // not there or itself.
+  static Result<Catalogue> make(const std::vector<Definition>& definitions, std::vector<std::string> allowed);
+
+  const NamedPolicy* find(std::string_view name) const;
+  const std::vector<NamedPolicy>& all() const { return all_; }  // in the order of the presets, then the operator's
+  const std::vector<std::string>& allowed() const { return allowed_; }
+
+  // What the words of a client mean: one name, or rules that may name policies. kInvalidArgument (invalid_policy): not understood, or a policy
+  // that is not there.
+  Result<Choice> choose(std::string_view words) const;
+  Result<Choice> choose(const RuleSet& rules) const;
+  // Of the operator: kPermissionDenied (policy_not_allowed), with the rule that goes too far. A policy is allowed that is listed, and rules are that let
+  // through nothing but what a listed one does.
+  Result<void> check_allowed(const Choice& choice) const;
+  // kInvalidArgument (invalid_policy).
+  Result<RuleSet> rules_of(const Choice& choice) const;
+  // Ready to decide. What is not there, or cannot be read, lets nothing through.
+  std::shared_ptr<const Policy> policy_of(const Choice& choice) const;
+
+  // All of it as text, for another process of the same release, and back.
+  std::vector<std::string> texts() const;
+  static Result<Catalogue> from_texts(const std::vector<std::string>& texts, std::vector<std::string> allowed);
+
+ private:
+  Policy::Named named() const;
+
+  std::vector<NamedPolicy> all_;
+  std::vector<std::string> allowed_;
+};
+
+}  // namespace cay::policy

@@ -1,0 +1,37 @@
+// The rules of a policy, as clients and operators write them: what is taken has one spelling, which means the same, and is decided by
+// without an end that is far away.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "policy/catalogue.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace cay::policy;
+  static const Catalogue catalogue = *Catalogue::make({}, {"packages"});
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto rules = parse_rules(text);
+  if (!rules) return 0;
+  const std::string spelled = rules->text();
+  const auto again = parse_rules(spelled);
+  if (!again || again->text() != spelled || again->rules.size() != rules->rules.size()) std::abort();
+  const auto choice = catalogue.choose(*rules);
+  if (!choice) return 0;
+  const auto policy = catalogue.policy_of(*choice);
+  const bool within = catalogue.check_allowed(*choice).has_value();
+  const auto packages = catalogue.find("packages")->policy;
+  const std::string names[] = {"pypi.org", "a.b.example.com", std::string(200, 'a') + ".test"};
+  for (const std::string& name : names) {
+    static_cast<void>(policy->may_resolve(name));
+    for (const std::uint16_t port : {std::uint16_t{80}, std::uint16_t{443}, std::uint16_t{8443}}) {
+      const Meant meant{.names = {&name, 1}, .shown = name, .address = *cay::IpAddress::parse("192.0.2.7"), .port = port};
+      const Verdict verdict = policy->decide(meant);
+      if (verdict.says == Verdict::Says::kShow) std::abort();
+      // What is within lets nothing through that what it is within does not.
+      if (within && verdict.allowed() && !packages->decide(meant).allowed()) std::abort();
+    }
+  }
+  return 0;
+}

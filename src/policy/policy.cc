@@ -1,0 +1,98 @@
+#include "policy/policy.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cay::policy {
+
+struct Policy::Match {
+  enum class Is : std::uint8_t { kNo, kYes, kMaybe };
+  Is is = Is::kNo;
+  Proof proof = Proof::kNone;  // kMaybe
+  std::string inner{};         // kYes, of a policy: its rule
+};
+
+Policy::Policy(RuleSet rules, const Named& named) : rules_(std::move(rules)) {
+  const auto add = [&](const Rule& rule) { entries_.push_back({&rule, rule.kind == Rule::Kind::kPolicy ? named(rule.word) : nullptr}); };
+  const bool in_order = rules_.order == Order::kFirstMatch;
+  for (const Rule& rule : rules_.rules) {
+    if (in_order || rule.action == Action::kDeny) add(rule);
+  }
+  for (const Rule& rule : rules_.rules) {
+    if (!in_order && rule.action == Action::kAllow) add(rule);
+  }
+}
+
+std::string Policy::told(const Entry& entry, const std::string& inner) { return inner.empty() ? entry.rule->text() : entry.rule->text() + ": " + inner; }
+
+Policy::Match Policy::match(const Entry& entry, const Meant& meant) const {
+  using Is = Match::Is;
+  const Rule& rule = *entry.rule;
+  if (rule.kind == Rule::Kind::kPolicy) {
+    if (!entry.named) return {};
+    Verdict inner = entry.named->decide(meant);
+    if (inner.says == Verdict::Says::kShow) return {Is::kMaybe, inner.proof};
+    return {inner.allowed() ? Is::kYes : Is::kNo, Proof::kNone, std::move(inner.rule)};
+  }
+  if (!rule.has(meant.port)) return {};
+  if (rule.kind == Rule::Kind::kNetwork) return {rule.network.contains(meant.address) ? Is::kYes : Is::kNo};
+  const Proof proof = rule.proof_at(meant.port);
+  if (proof == Proof::kNone) {
+    const bool one = std::ranges::any_of(meant.names, [&](const std::string& name) { return rule.matches_name(name); });
+    return {one ? Is::kYes : Is::kNo};
+  }
+  if (!meant.shown) return {Is::kMaybe, proof};
+  return {rule.matches_name(*meant.shown) ? Is::kYes : Is::kNo};
+}
+
+// From the last that counts to the first: a rule that may match leaves it open, unless what follows says the same.
+Verdict Policy::decide(const Meant& meant) const {
+  using Says = Verdict::Says;
+  const auto says = [](Action action) { return action == Action::kAllow ? Says::kYes : Says::kNo; };
+  Verdict out{says(rules_.otherwise), Proof::kNone, {}};
+  const Entry* by = nullptr;
+  std::string inner;
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    Match found = match(*entry, meant);
+    if (found.is == Match::Is::kNo) continue;
+    if (found.is == Match::Is::kYes) {
+      out = {says(entry->rule->action), Proof::kNone, {}};
+      by = &*entry;
+      inner = std::move(found.inner);
+      continue;
+    }
+    if (out.says == says(entry->rule->action)) continue;
+    out = {Says::kShow, out.says == Says::kShow ? std::max(out.proof, found.proof) : found.proof, {}};
+    by = nullptr;
+  }
+  if (by != nullptr) out.rule = told(*by, inner);
+  return out;
+}
+
+Verdict Policy::may_resolve(std::string_view name) const {
+  using Says = Verdict::Says;
+  for (const Entry& entry : entries_) {
+    const Rule& rule = *entry.rule;
+    const bool allows = rule.action == Action::kAllow;
+    if (rule.kind == Rule::Kind::kPolicy) {
+      if (!entry.named) continue;
+      Verdict inner = entry.named->may_resolve(name);
+      // What a named policy lets through at one port alone is not refused as a whole.
+      if (!inner.allowed()) continue;
+      if (allows) return {Says::kYes, Proof::kNone, told(entry, inner.rule)};
+      if (entry.named->rules_.rules.empty()) return {Says::kNo, Proof::kNone, told(entry, inner.rule)};
+      continue;
+    }
+    if (rule.kind == Rule::Kind::kNetwork) {
+      // Whoever refuses every address does not mean questions about names to go out.
+      if (rule.network.prefix == 0 && rule.has_every_port() && !allows) return {Says::kNo, Proof::kNone, rule.text()};
+      continue;
+    }
+    if (!rule.matches_name(name)) continue;
+    if (allows) return {Says::kYes, Proof::kNone, rule.text()};
+    if (rule.has_every_port()) return {Says::kNo, Proof::kNone, rule.text()};
+  }
+  return {rules_.otherwise == Action::kAllow ? Says::kYes : Says::kNo, Proof::kNone, {}};
+}
+
+}  // namespace cay::policy

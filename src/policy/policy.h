@@ -1,0 +1,66 @@
+// Policy: a set of rules with the policies that it names, ready to decide.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ip_address.h"
+#include "policy/rule_set.h"
+
+namespace cay::policy {
+
+// A connection as far as it is known.
+struct Meant {
+  std::span<const std::string> names{};   // that the sandbox was given this address for; lower case
+  std::optional<std::string_view> shown;  // the name in its first bytes, once they were read
+  IpAddress address;
+  std::uint16_t port = 0;
+};
+
+struct Verdict {
+  enum class Says : std::uint8_t {
+    kYes,
+    kNo,
+    kShow,  // it depends on the name that the first bytes show, as `proof`
+  };
+  Says says = Says::kNo;
+  Proof proof = Proof::kNone;
+  std::string rule{};  // that decided, as "!evil.test" or "@packages: @pip: pypi.org"; empty: none matched
+
+  bool allowed() const { return says == Says::kYes; }
+};
+
+class Policy {
+ public:
+  // What a policy's name in the rules stands for; null: it lets nothing through.
+  using Named = std::function<std::shared_ptr<const Policy>(std::string_view name)>;
+  Policy(RuleSet rules, const Named& named);
+  Policy(const Policy&) = delete;  // entries point into the rules
+  Policy& operator=(const Policy&) = delete;
+
+  // Never kShow once `shown` is set. A rule that a name must be shown for goes by the shown name alone; any other one by the names that the
+  // address was given for.
+  Verdict decide(const Meant& meant) const;
+  // Whether a name is resolved: not where no port of it could be reached. Networks say nothing about names, but for those of every address.
+  Verdict may_resolve(std::string_view name) const;
+
+  const RuleSet& rules() const { return rules_; }
+
+ private:
+  struct Entry {
+    const Rule* rule;
+    std::shared_ptr<const Policy> named;  // of a rule that is a policy
+  };
+  struct Match;
+  Match match(const Entry& entry, const Meant& meant) const;
+  static std::string told(const Entry& entry, const std::string& inner);
+
+  RuleSet rules_;
+  std::vector<Entry> entries_;  // in the order in which they count
+};
+
+}  // namespace cay::policy

@@ -1,0 +1,121 @@
+#include "policy/rule_set.h"
+
+#include <algorithm>
+
+namespace cay::policy {
+namespace {
+
+Error bad(const std::string& what) { return Error{Code::kInvalidArgument, "invalid_policy", what, 0}; }
+
+std::string_view trimmed(std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// What commas are part of.
+bool is_expression(std::string_view item) {
+  for (const std::string_view word : {"!", "allow ", "deny "}) {
+    if (item.starts_with(word)) item = trimmed(item.substr(word.size()));
+  }
+  return item.starts_with('~');
+}
+
+// Puts rules into a set one by one, within its bounds.
+class Maker {
+ public:
+  Result<void> add(std::string_view item) {
+    item = trimmed(item);
+    if (item.empty() || item.starts_with('#')) return {};
+    if (item == "default allow" || item == "@open" || item == "open") return set_default(Action::kAllow);
+    if (item == "default deny") return set_default(Action::kDeny);
+    if (item == "first-match") return set_order(Order::kFirstMatch);
+    if (item == "deny-wins") return set_order(Order::kDenyWins);
+    if (item == "off" || item == "@off") {
+      off_ = true;
+      return {};
+    }
+    if (item.starts_with("allow ")) item = trimmed(item.substr(6));
+    std::string denied;
+    if (item.starts_with("deny ")) item = denied = "!" + std::string(trimmed(item.substr(5)));
+    CAY_TRY(Rule rule, parse_rule(item));
+    if (rule.kind == Rule::Kind::kPolicy && (rule.word == "open" || rule.word == "off")) {
+      return bad("'" + rule.text() + "' is no rule: to refuse everything but some, name those; to allow everything but some, write open and those with ! before them");
+    }
+    if (rule.kind == Rule::Kind::kRegex && ++regexes_ > kMostRegexes) return bad("more than 32 regular expressions in a policy");
+    if (set_.rules.size() >= kMostRules) return bad("more than 256 rules in a policy: *. rules, networks and policies of the operator's say more");
+    const std::string text = rule.text();
+    size_ += text.size() + 1;
+    if (size_ > kMostText) return bad("more than 32 KiB of rules in a policy");
+    // Twice the same is once: in either order the first of them counts.
+    const bool there = std::ranges::any_of(set_.rules, [&](const Rule& one) { return one.kind == rule.kind && one.word == rule.word && one.text() == text; });
+    if (!there) set_.rules.push_back(std::move(rule));
+    return {};
+  }
+
+  Result<RuleSet> done() {
+    if (off_ && (!set_.rules.empty() || default_)) return bad("'off' stands alone: nothing is reached by it");
+    return std::move(set_);
+  }
+
+ private:
+  Result<void> set_default(Action action) {
+    if (default_ && set_.otherwise != action) return bad("default allow and default deny (or open) in one policy");
+    default_ = true;
+    set_.otherwise = action;
+    return {};
+  }
+  Result<void> set_order(Order order) {
+    if (ordered_ && set_.order != order) return bad("first-match and deny-wins in one policy");
+    ordered_ = true;
+    set_.order = order;
+    return {};
+  }
+
+  RuleSet set_;
+  std::size_t regexes_ = 0, size_ = 0;
+  bool default_ = false, ordered_ = false, off_ = false;
+};
+
+}  // namespace
+
+std::string_view word_for(Action action) { return action == Action::kAllow ? "allow" : "deny"; }
+std::string_view word_for(Order order) { return order == Order::kFirstMatch ? "first-match" : "deny-wins"; }
+
+std::string RuleSet::text() const {
+  std::string out;
+  if (otherwise == Action::kAllow) out += "default allow\n";
+  if (order == Order::kFirstMatch) out += "first-match\n";
+  for (const Rule& rule : rules) out += rule.text() + "\n";
+  if (!out.empty()) out.pop_back();
+  return out;
+}
+
+Result<RuleSet> parse_rules(std::string_view text) {
+  constexpr std::size_t kMostWritten = 2 * kMostText;
+  if (text.size() > kMostWritten) return bad("more than 32 KiB of rules in a policy");
+  Maker maker;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (trimmed(line).starts_with('#')) continue;
+    while (!line.empty()) {
+      const std::string_view item = is_expression(trimmed(line)) ? line : line.substr(0, line.find(','));
+      line.remove_prefix(std::min(line.size(), item.size() + 1));
+      CAY_CHECK(maker.add(item));
+    }
+  }
+  return maker.done();
+}
+
+Result<RuleSet> parse_rules(const std::vector<std::string>& lines) {
+  Maker maker;
+  for (const std::string& line : lines) {
+    if (line.find('\n') != std::string::npos) return bad("a rule is one line");
+    CAY_CHECK(maker.add(line));
+  }
+  return maker.done();
+}
+
+}  // namespace cay::policy

@@ -1,0 +1,43 @@
+// RuleSet: rules, what is done where none matches, and in which order they count. Its text has one rule a line:
+//
+//   default allow        where no rule matches (else: default deny)
+//   first-match          the first rule that matches decides (else: deny-wins, a rule that refuses counts before all that allow)
+//   pypi.org
+//   !*.example.com
+//
+// Commas do for line ends, but in a regular expression, which goes on to its line's end. Lines that begin with # are comments.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/rule.h"
+
+namespace cay::policy {
+
+enum class Order : std::uint8_t { kDenyWins, kFirstMatch };
+
+struct RuleSet {
+  Action otherwise = Action::kDeny;
+  Order order = Order::kDenyWins;
+  std::vector<Rule> rules;
+
+  // Its one spelling: parse() of it is this set. Empty: nothing is let through.
+  std::string text() const;
+  bool lets_nothing_through() const { return otherwise == Action::kDeny && rules.empty(); }
+};
+
+inline constexpr std::size_t kMostRules = 256;
+inline constexpr std::size_t kMostRegexes = 32;
+inline constexpr std::size_t kMostText = 32 * 1024;
+
+std::string_view word_for(Action action);  // allow, deny
+std::string_view word_for(Order order);    // deny-wins, first-match
+
+// kInvalidArgument (invalid_policy). The words `open` and `off` alone mean those policies; among rules `open` is `default allow`.
+Result<RuleSet> parse_rules(std::string_view text);
+// The same of parts that came one by one; commas part nothing here.
+Result<RuleSet> parse_rules(const std::vector<std::string>& lines);
+
+}  // namespace cay::policy

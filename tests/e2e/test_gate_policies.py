@@ -1,0 +1,327 @@
+"""Policies by rule: names, wildcards, expressions, networks and ports; policies that have names; a change under open connections, that outlives whoever
+decides. Each refusal beside the same that is let through."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+from harness import new_daemon, slow, wait_until
+from outside_world import SETTINGS, UNLISTED, V4, V6
+from test_gate import Box, pytestmark, serving_pid, standing_world  # noqa: F401 (fixtures)
+
+POLICIES = SETTINGS + f"""
+[policy.corp]
+about = "ours"
+rules = ["allowed.gate.test", "@bulk"]
+[policy.bulk]
+rules = ["bulk.gate.test:7001-7002"]
+[policy.git]
+add = ["https://allowed.gate.test"]
+"""
+WEB = {"host": "allowed.gate.test", "port": 80, "kind": "http"}
+TLS = {"host": "allowed.gate.test", "port": 443, "kind": "tls", "sni": "allowed.gate.test"}
+OTHER = {"host": "other.gate.test", "port": 80, "kind": "http"}
+OTHER_TLS = {"host": "other.gate.test", "port": 443, "kind": "tls", "sni": "other.gate.test"}
+BULK = {"host": "bulk.gate.test", "port": 7001}
+RAW = {"host": V4, "port": 7003}
+HELLO, BYE = "hello allowed.gate.test", "hello other.gate.test"
+
+HOLD = r"""
+import select, socket, sys
+open_ones = {}
+for target in sys.argv[1:]:
+    host, port = target.rsplit(":", 1)
+    one = socket.create_connection((host, int(port)), timeout=30); one.sendall(b"x"); assert one.recv(1) == b"x"
+    one.setblocking(False); open_ones[one] = target
+print("open", flush=True)
+while open_ones:
+    for one in select.select(list(open_ones), [], [])[0]:
+        try: word = "data" if one.recv(99) else "end"
+        except ConnectionResetError: word = "reset"
+        print(word, open_ones[one], flush=True)
+        if word != "data": del open_ones[one]
+"""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    with standing_world(tmp_path_factory.mktemp("world")) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def standing_daemon(world, name, settings, request):
+    config = world.directory / name
+    config.write_text(settings)
+    daemon = new_daemon("--config", str(config))
+    daemon.prefix = world.prefix
+    daemon.start()
+    try:
+        yield daemon
+    finally:
+        daemon.close(keep_log=request.session.testsfailed > 0)
+
+
+@pytest.fixture(scope="module")
+def policed(world, request):
+    with standing_daemon(world, "policies.toml", POLICIES, request) as daemon:
+        yield daemon
+
+
+def new_box(daemon, *rules):
+    box = Box.__new__(Box)
+    box.daemon, box.name = daemon, f"p-{os.urandom(4).hex()}"
+    with daemon.http() as http:
+        got = http.post("/api/v1/sandboxes", json={"name": box.name, "rules": list(rules)})
+    assert got.status_code == 201, got.text
+    box.id = got.json()["id"]
+    return box
+
+
+@pytest.fixture
+def make(policed):
+    made = []
+
+    def one(*rules):
+        made.append(new_box(policed, *rules))
+        return made[-1]
+    yield one
+    for box in made:
+        box.close()
+
+
+def set_policy(box, *words):
+    got = box.daemon.cli("policy", "set", box.name, *words)
+    assert got.code == 0, got
+    return got.text
+
+
+def words_of(box, *tries):
+    return box.attempt(*tries)[0]
+
+
+def hold(box, *targets):
+    """A command that keeps connections open, and tells what becomes of them."""
+    started = box.daemon.cli("exec", "-d", box.name, "--", "python3", "-c", HOLD, *targets).text.strip()
+
+    def lines():
+        return box.daemon.cli("logs", box.name, started).text.splitlines()
+    wait_until(lambda: lines() == ["open"], "the connections")
+    return lines
+
+
+def test_two_names_on_one_address(make):
+    box = make("allowed.gate.test")
+    refused = {"host": "allowed.gate.test", "port": 443, "kind": "tls", "sni": "other.gate.test"}
+    assert words_of(box, WEB, TLS, OTHER, refused, {**WEB, "says": "other.gate.test"}) == [HELLO, HELLO, "no name", "reset", "reset"]
+    assert box.line(host="allowed.gate.test", port=443)["rule"] == "allowed.gate.test"
+    line = box.line(host="other.gate.test", port=443)
+    assert (line["verdict"], line["reason"], line["rule"], line["needs"]) == ("refused", "not_in_policy", "", "other.gate.test:443")
+    both = make("allowed.gate.test", "other.gate.test")  # the control
+    assert words_of(both, WEB, OTHER, OTHER_TLS) == [HELLO, BYE, BYE]
+
+
+def test_what_is_denied_is_refused_beside_everything_else(make):
+    box = make("open", "!other.gate.test", f"!{V4}:7003")
+    hidden = {"host": V4, "port": 443, "kind": "tls", "sni": "other.gate.test"}
+    nameless = {"host": V4, "port": 443, "kind": "tls"}
+    assert words_of(box, WEB, TLS, OTHER, hidden, nameless, RAW, BULK) == [HELLO, HELLO, "no name", "reset", "reset", "reset", "ping"]
+    assert box.line(host="other.gate.test", port=443)["rule"] == "!other.gate.test"
+    line = box.line(host=V4, port=7003)
+    assert (line["reason"], line["rule"]) == ("denied_by_rule", f"!{V4}:7003") and "--remove" in line["remedy"]
+    assert words_of(make("open"), OTHER, hidden, RAW) == [BYE, BYE, "ping"]  # the control
+
+
+def test_wildcards_expressions_networks_and_ports(make):
+    assert words_of(make("*.gate.test"), WEB, OTHER_TLS, BULK) == [HELLO, BYE, "reset"]
+    assert words_of(make("*.test:7001"), BULK, WEB) == ["ping", "reset"]
+    assert words_of(make("*.allowed.gate.test"), WEB) == ["no name"]
+    assert words_of(make(r"~(allowed|bulk)\.gate\.test"), WEB, OTHER) == [HELLO, "no name"]
+    assert words_of(make(r"~llowed\.gate\.tes"), WEB) == ["no name"]  # the whole name
+    net = make("198.18.7.0/24:7002-7003", f"[{V6}]:7001")
+    assert words_of(net, RAW, {"host": V4, "port": 7004}, {"host": V4, "port": 7001}, {"host": V6, "port": 7001}) == ["ping", "reset", "reset", "ping"]
+    assert words_of(net, BULK) == ["no name"]  # a network says nothing about names
+    assert words_of(make("198.18.9.0/24", "10.0.0.0/8"), {"host": UNLISTED, "port": 7001}) == ["reset"]  # special: the operator has not listed it
+
+
+def test_in_order_the_first_rule_decides(make):
+    box = make("first-match", "allowed.gate.test", "!*.gate.test", "default allow")
+    assert words_of(box, WEB, OTHER, RAW) == [HELLO, "no name", "ping"]
+    assert words_of(make("first-match", "!*.gate.test", "allowed.gate.test"), WEB) == ["no name"]
+
+
+def test_policies_that_have_names(policed, make):
+    listed = {one["name"]: one for one in json.loads(policed.cli("policy", "ls", "--json").text)["items"]}
+    assert {"debian", "pip", "npm", "cargo", "go", "git", "models", "tracing"} <= set(listed) and listed["corp"]["origin"] == "operator"
+    assert listed["git"]["origin"] == "changed" and "github.com:443" in listed["git"]["rules"] and "allowed.gate.test:443" in listed["git"]["rules"]
+    assert policed.cli("policy", "show", "corp").text == "# ours\nallowed.gate.test\n@bulk\n"
+    assert policed.cli("policy", "show", "none").code != 0
+    corp = Box(policed, "corp")
+    assert words_of(corp, WEB, BULK, OTHER) == [HELLO, "ping", "no name"]
+    assert corp.line(host="bulk.gate.test", port=7001)["rule"] == "@bulk: bulk.gate.test:7001-7002"
+    assert words_of(make("git"), TLS, WEB) == [HELLO, "reset"]
+    assert words_of(make("packages", "!git", "!allowed.gate.test"), TLS) == ["no name"]
+    assert words_of(make("pip"), TLS) == ["no name"]
+    corp.close()
+
+
+def test_a_change_counts_at_once_and_resets_what_it_refuses(make):
+    box = make("bulk.gate.test:7001", f"{V4}:7003")
+    lines = hold(box, "bulk.gate.test:7001", f"{V4}:7003")
+    begun = time.monotonic()
+    assert "  bulk.gate.test:7001" in set_policy(box, "bulk.gate.test:7001", "allowed.gate.test")
+    wait_until(lambda: lines()[1:] == [f"reset {V4}:7003"], "the connection that is refused now", 5)
+    assert time.monotonic() - begun < slow(5)
+    line = box.line(host=V4, port=7003, verdict="refused")
+    assert (line["reason"], line["count"]) == ("policy_changed", 1)
+    assert words_of(box, RAW, WEB, BULK) == ["reset", HELLO, "ping"]  # new ones and names go by it too
+    set_policy(box, "--add", f"{V4}:7003")
+    assert words_of(box, RAW) == ["ping"]
+    set_policy(box, "off")
+    wait_until(lambda: lines()[1:] == [f"reset {V4}:7003", "reset bulk.gate.test:7001"], "what nothing lets through any more", 5)
+    assert words_of(box, RAW, WEB) == ["reset", "no name"]
+    set_policy(box, "open")
+    assert words_of(box, RAW, OTHER) == ["ping", BYE]
+    assert (box.net()["running_policy"], box.net()["policy"]) == ("open", "open")
+
+
+def test_a_connection_that_would_have_to_show_a_name_now_is_reset(make):
+    """In `open` nobody looked at its first bytes."""
+    box = make("open")
+    program = f"""
+import socket, ssl
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT); context.check_hostname = False; context.verify_mode = ssl.CERT_NONE
+one = context.wrap_socket(socket.create_connection(("allowed.gate.test", 443), timeout=60), server_hostname="other.gate.test")
+print("open", flush=True)
+try: print("data" if one.recv(1) else "end", flush=True)
+except (ConnectionResetError, ssl.SSLError): print("reset", flush=True)
+"""
+    started = box.daemon.cli("exec", "-d", box.name, "--", "python3", "-c", program).text.strip()
+    wait_until(lambda: box.daemon.cli("logs", box.name, started).text == "open\n", "the connection")
+    set_policy(box, "allowed.gate.test")
+    wait_until(lambda: box.daemon.cli("logs", box.name, started).text == "open\nreset\n", "its reset", 5)
+
+
+def test_a_change_while_bytes_move_cuts_them_off(make, policed):
+    box = make("bulk.gate.test:7002")
+    program = ("import socket\ns = socket.create_connection(('bulk.gate.test', 7002), timeout=60); n = 0; told = False\ntry:\n  while True:\n"
+               "    part = s.recv(1 << 20); n += len(part)\n    if not part: print('end', flush=True); break\n"
+               "    if not told: told = True; print('moving', flush=True)\nexcept ConnectionResetError: print('reset', flush=True)")
+    started = box.daemon.cli("exec", "-d", box.name, "--", "python3", "-c", program).text.strip()
+    wait_until(lambda: "moving" in box.daemon.cli("logs", box.name, started).text, "bytes")
+    set_policy(box, "allowed.gate.test")
+    wait_until(lambda: box.daemon.cli("logs", box.name, started).text == "moving\nreset\n", "the cut", 10)
+    whole = make("bulk.gate.test:7002")  # the control
+    assert whole.python(program, timeout=120).text == "moving\nend\n"
+
+
+def test_rules_outlive_the_gate_and_the_daemon(make, policed):
+    box = make("bulk.gate.test:7001", f"{V4}:7003")
+    set_policy(box, "bulk.gate.test:7001", "allowed.gate.test")
+    expected = [HELLO, "ping", "reset", "no name"]
+    tries = (WEB, BULK, RAW, OTHER)
+    assert words_of(box, *tries) == expected
+    os.kill(serving_pid(policed), signal.SIGKILL)
+    assert words_of(box, *tries) == expected
+    parent = int(pathlib.Path(f"/proc/{wait_until(lambda: serving_pid(policed), 'another part that serves')}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    os.kill(parent, signal.SIGKILL)
+    assert words_of(box, *tries) == expected
+    lines = hold(box, "bulk.gate.test:7001")
+    policed.restart("kill")
+    assert words_of(box, *tries) == expected
+    assert lines() == ["open"]  # what is open and allowed is left alone
+    # From a stop and a start, too.
+    assert policed.cli("stop", box.name).code == 0
+    assert words_of(box, *tries) == expected
+    assert box.net()["running_rules"] == ["bulk.gate.test:7001", "allowed.gate.test"]
+
+
+def test_a_change_that_the_daemon_recorded_and_did_not_tell_is_told_at_its_start(make, policed):
+    box = make(f"{V4}:7003")
+    assert words_of(box, RAW) == ["ping"]
+    rules = policed.data / "rules" / box.id
+    assert rules.stat().st_mode & 0o777 == 0o644
+    set_policy(box, "off")
+    assert words_of(box, RAW) == ["reset"]
+    # What stands in for a daemon that is killed between the two: the file of before, and a gate that read it.
+    rules.unlink()
+    os.kill(serving_pid(policed), signal.SIGKILL)
+    wait_until(lambda: serving_pid(policed), "another part that serves")
+    assert words_of(box, RAW) == ["reset"]  # its keeper lends "rules", and there are none: nothing is let through
+    policed.restart("kill")
+    wait_until(lambda: box.net()["running_policy"] == "off", "the gate to go by it", 10)
+    assert rules.exists()
+    set_policy(box, f"{V4}:7003")
+    assert words_of(box, RAW) == ["ping"]  # the control
+
+
+def test_a_gate_that_does_not_answer_is_told_of(make, policed):
+    box = make(f"{V4}:7003")
+    worker = serving_pid(policed)
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        got = policed.cli("policy", "set", box.name, "allowed.gate.test")
+        assert got.code != 0 and b"not certain that the gate goes by it" in got.err, got
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    wait_until(lambda: words_of(box, RAW, WEB) == ["reset", HELLO], "the policy that was kept", 10)
+
+
+def test_what_would_have_been_needed(make):
+    box = make("allowed.gate.test")
+    assert box.daemon.cli("policy", "try", box.name).text.startswith("nothing was refused")
+    assert words_of(box, OTHER, BULK, RAW) == ["no name", "no name", "reset"]
+    box.line(host=V4, port=7003)
+    needed = json.loads(box.daemon.cli("policy", "try", box.name, "--json").text)["needed"]
+    assert sorted(needed) == sorted(["other.gate.test", "bulk.gate.test", f"{V4}:7003"])
+    set_policy(box, *[word for rule in needed for word in ("--add", rule)])
+    assert words_of(box, WEB, OTHER, RAW, BULK) == [HELLO, BYE, "ping", "reset"]
+    assert box.line(host="bulk.gate.test", port=7001)["needs"] == "bulk.gate.test:7001"
+    set_policy(box, "--add", "bulk.gate.test:7001")
+    assert words_of(box, BULK) == ["ping"]
+    assert json.loads(box.daemon.cli("policy", "try", box.name, "--json").text)["needed"] == []
+
+
+def test_trying_says_by_which_rule(make, policed):
+    box = make("allowed.gate.test", "!other.gate.test")
+    for target, code, words in (("allowed.gate.test", 0, "allowed: by the rule allowed.gate.test"), ("other.gate.test:80", 1, "by the rule !other.gate.test"),
+                                ("allowed.gate.test:22", 1, "allowed at other ports"), ("else.test", 1, "no rule matches"), ("10.0.0.1:22", 1, "special address")):
+        got = policed.cli("policy", "try", box.name, target)
+        assert got.code == code and words in got.text, (target, got)
+    assert policed.cli("policy", "try", "corp", "bulk.gate.test:7002").code == 0
+    assert policed.cli("policy", "try", "pip,!pypi.org", "pypi.org").code == 1
+    assert b"no policy" in policed.cli("policy", "set", box.name, "nonesuch").err
+
+
+def test_what_the_operator_allows_is_the_bound(world, request):
+    """Rules of a sandbox's own, too; and one that was allowed before is refused by the gate after."""
+    def settings(*allowed):
+        return POLICIES.replace("[network]", f'[network]\npolicies = {json.dumps(allowed)}\ndefault_policy = "corp"')
+    with standing_daemon(world, "bound.toml", settings("off", "corp", "open"), request) as daemon:
+        box, wide = new_box(daemon, "allowed.gate.test:80", "bulk.gate.test:7001"), new_box(daemon, "open", f"!{V4}:7004")
+        assert words_of(box, WEB, BULK) == [HELLO, "ping"] and words_of(wide, RAW) == ["ping"]
+        (world.directory / "bound.toml").write_text(settings("off", "corp"))
+        daemon.restart("kill")
+        assert words_of(box, WEB, BULK) == [HELLO, "ping"]  # within what is allowed
+        assert words_of(wide, RAW, WEB) == ["reset", "no name"]
+        assert wide.line(host="allowed.gate.test")["reason"] == "policy_not_allowed"
+        for words in (["open"], ["other.gate.test"], ["*.gate.test"], ["packages"], ["bulk.gate.test:7000-7001"]):
+            got = daemon.cli("policy", "set", box.name, *words)
+            assert got.code != 0 and b"operator allows no" in got.err, got
+        set_policy(box, "bulk.gate.test:7002")
+        assert words_of(box, WEB) == ["no name"]
+
+
+def test_rules_are_nobodys_to_read_or_write(make, policed):
+    """The gate reads them, and cannot write; a sandbox that is gone leaves none."""
+    box = make("allowed.gate.test")
+    rules = policed.data / "rules"
+    assert (rules / box.id).exists() and rules.stat().st_mode & 0o7777 == 0o750
+    gate = (policed.data / "gate").stat()
+    assert rules.stat().st_uid == policed.data.stat().st_uid and rules.stat().st_gid != policed.data.stat().st_gid or os.geteuid() != 0
+    assert rules.stat().st_uid != gate.st_uid or os.geteuid() != 0
+    box.close()
+    assert not (rules / box.id).exists()
