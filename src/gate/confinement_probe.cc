@@ -145,7 +145,6 @@ Result<void> probe_confinement(const std::string& data, pid_t process, bool conf
   told("memory-file", static_cast<bool>(UniqueFd(::memfd_create("probe", MFD_CLOEXEC))));
   // What it must still be able to do.
   told("may-open-hosts", opens("/etc/hosts", O_RDONLY));
-  told("may-read-rules", static_cast<bool>(UniqueFd(::openat(rules.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC))));
   told("may-connect", has_socket(AF_INET6, SOCK_STREAM, IPPROTO_TCP) || errno == EAFNOSUPPORT);
   told("may-ask-names", has_socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0));
   told("may-ask-routes", asks_routes());

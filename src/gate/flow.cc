@@ -205,13 +205,16 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
     co_return out;
   }
   out.rule = said.rule;
+  const auto bare = ask({.names = {}, .shown = {}, .to = meant});
   if (!said.allowed()) {
-    if (!names.empty()) out.host = names.front();
+    // A rule about its address is about no name.
+    const bool of_address = !said.rule.empty() && bare.rule == said.rule;
+    if (!names.empty() && !of_address) out.host = names.front();
     out.refuse(why_not(out.facts, said));
     co_return out;
   }
   // The name that it was let through by; none, where its address is enough.
-  const bool by_address = ask({.names = {}, .shown = {}, .to = meant}).allowed();
+  const bool by_address = bare.allowed();
   for (const std::string& name : names) {
     if (by_address || !ask({.names = {name}, .shown = {}, .to = meant}).allowed()) continue;
     out.host = name;

@@ -23,7 +23,7 @@ BY_CALLS = {"ptrace", "process-vm-readv", "pidfd-getfd", "signal", "limit", "for
             "socket-netlink-diagnosis", "socket-packet", "socket-raw", "socket-mptcp", "socket-sctp", "socket-ping", "bind-tcp", "bind-udp",
             "signal-by-descriptor", "own-limit", "listen", "memory-file"}
 BY_FILES = {"open-store", "open-environment", "open-data", "write-data", "write-rules"}
-KEPT = {"may-open-hosts", "may-connect", "may-ask-names", "may-ask-routes", "may-write-decisions", "may-read-rules"}
+KEPT = {"may-open-hosts", "may-connect", "may-ask-names", "may-ask-routes", "may-write-decisions"}
 
 
 def landlock():
