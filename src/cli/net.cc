@@ -30,6 +30,9 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "unreachable") return "no way there from this host";
   if (line.reason == "refused_by_host") return "nothing listens there";
   if (line.reason == "no_answer") return "no answer";
+  if (line.reason == "proxy_unreachable") return "the host's proxy does not answer";
+  if (line.reason == "proxy_refused") return "the host's proxy refuses it";
+  if (line.reason == "proxy_bad_answer") return "the host's proxy gives no proper answer";
   if (line.reason == "too_many_connections") return "too many connections at once";
   if (line.reason == "too_many_new_connections") return "too many new connections a second";
   return line.reason;

@@ -19,6 +19,7 @@
 #include "gate/resolver.h"
 #include "gate/socket_memory.h"
 #include "gate/sockets.h"
+#include "gate/upstream_proxy.h"
 
 namespace cay::gate {
 
@@ -33,6 +34,7 @@ struct House {
   std::size_t most_connections = 0;  // of all doors: as many as there are descriptors for
   SocketMemory memory;
   std::vector<std::string> policies{};  // that the operator allows; empty: all
+  UpstreamProxy proxy{};
   std::size_t connections = 0, doors = 0;
   std::uint64_t held = 0;  // of `memory`, by all doors
 };
@@ -100,6 +102,7 @@ class Door {
   void look_at(Verdict& verdict) const;
   asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
   asio::awaitable<Verdict> by_first_bytes(Descriptor& guest, Endpoint meant, Proof proof, std::string& first);
+  Task<UpstreamProxy::Opened> reach(std::string host, Endpoint to, Buffers buffers);
   asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers);
 
   // dns.cc

@@ -91,8 +91,9 @@ class Gate {
         config_(config),
         keepers_(UniqueFd(config.asks)),
         house_{loop.get_executor(), config.directory, std::make_shared<const std::vector<Rule>>(std::move(rules)),
-               Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool(), openings.most_connections,
-               SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers), config.settings.policies},
+               Reachable(std::move(networks)), Resolver(loop.get_executor(), UpstreamProxy(config.settings.proxy).look_up(look_up)), PipePool(), openings.most_connections,
+               SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers), config.settings.policies,
+               UpstreamProxy(config.settings.proxy)},
         children_(loop.get_executor()) {}
 
   Result<void> begin(Openings openings) {
@@ -255,6 +256,7 @@ int run_gate(const GateConfig& config) {
     }
     networks.push_back(*network);
   }
+  if (!config.settings.proxy.host.empty()) networks.push_back(UpstreamProxy::stand_ins());
   const auto complain = [](const Error& error) {
     std::fprintf(stderr, "cay gate: %s\n", error.message.c_str());
     return 125;

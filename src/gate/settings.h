@@ -7,6 +7,15 @@
 
 namespace cay::gate {
 
+// The operator's HTTP proxy: gate/upstream_proxy.h.
+struct ProxySettings {
+  std::string host;  // empty: there is none
+  std::uint64_t port = 0;
+  std::string authorization;         // the header's value; a secret. Empty: none
+  std::vector<std::string> not_for;  // hosts, domains and networks that are reached directly; "*": all
+  template <class V> void fields(V& v) { v(1, host); v(2, port); v(3, authorization); v(4, not_for); }
+};
+
 struct Settings {
   std::string data;                   // the data directory, absolute
   std::vector<std::string> hosts;     // added to the policy `packages`: see Policy
@@ -14,8 +23,10 @@ struct Settings {
   std::vector<std::string> policies;  // that the operator allows; empty: all. A sandbox that has another one reaches nothing
   std::uint64_t socket_memory = 0;        // of one sandbox's connections, and of all: gate/socket_memory.h; 0: as usual
   std::uint64_t socket_memory_total = 0;
+  ProxySettings proxy;
   template <class V> void fields(V& v) {
     v(1, data); v(2, hosts); v(3, networks); v(4, socket_memory); v(5, socket_memory_total); v(6, policies);
+    v(16, proxy);
   }
 };
 
