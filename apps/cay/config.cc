@@ -116,6 +116,8 @@ std::map<std::string, Setter> settings(Config& config) {
       {"network.policies", texts(config.network.policies)},
       {"network.hosts", texts(config.network.hosts)},
       {"network.networks", texts(config.network.networks)},
+      {"network.upstream_proxy", text(config.network.upstream_proxy)},
+      {"network.no_proxy", texts(config.network.no_proxy)},
       {"network.socket_memory_bytes", number(config.network.socket_memory_bytes, 16 << 20)},
       {"network.socket_memory_total_bytes", number(config.network.socket_memory_total_bytes, 64 << 20)},
       {"network.host_authorities", flag(config.network.host_authorities)},

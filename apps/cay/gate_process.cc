@@ -20,6 +20,7 @@
 #include "command_line.h"
 #include "gate/keeper_dialer.h"
 #include "launcher/gate_directory.h"
+#include "launcher/sha256.h"
 #include "launcher_process.h"
 #include "os/file.h"
 #include "os/process.h"
@@ -90,7 +91,12 @@ Result<DaemonUser> gate_user_of(const std::string& data) {
 
 Result<UniqueFd> hold_gate(const std::string& data) { return os::connect_unix(data + "/gate/gate.sock"); }
 
-std::string gate_identity(const gate::Settings& settings) { return std::string(CAY_VERSION) + "\n" + wire::encode(settings); }
+// It lies in a file: a password is told by its digest alone.
+std::string gate_identity(const gate::Settings& settings) {
+  gate::Settings told = settings;
+  if (!told.proxy.authorization.empty()) told.proxy.authorization = launcher::sha256_hex(told.proxy.authorization);
+  return std::string(CAY_VERSION) + "\n" + wire::encode(told);
+}
 
 std::optional<pid_t> gate_pid(const std::string& data) {
   const UniqueFd fd(::open((data + "/gate/" + kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "base/ip_address.h"
 #include "launcher/default_snapshot_apt.h"
 #include "os/file.h"
+#include "upstream_proxy.h"
 #include "wire/guest_network.h"
 
 namespace cay::app {
@@ -145,6 +147,7 @@ Result<NetworkConfig> settle_network(NetworkConfig config) {
       }
     }
   }
+  CAY_CHECK(set_upstream_proxy(config.proxy, config.upstream_proxy, config.no_proxy, [](const char* name) { return ::getenv(name); }));
   for (const auto* mirror : {&config.pip, &config.npm, &config.apt, &config.cargo, &config.go}) {
     if (!mirror->empty() && !is_plain_url(*mirror)) {
       return bad("mirrors: '" + *mirror + "' must be http:// or https:// and hold no user, password or query: every sandbox reads it");
@@ -200,6 +203,7 @@ gate::Settings gate_settings(const NetworkConfig& config, const std::string& dat
   out.policies = config.policies;
   out.socket_memory = config.socket_memory_bytes;
   out.socket_memory_total = config.socket_memory_total_bytes;
+  out.proxy = config.proxy;
   return out;
 }
 

@@ -23,6 +23,9 @@ struct NetworkConfig {
   std::vector<std::string> networks;   // private and other special ranges that may be reached
   std::uint64_t socket_memory_bytes = 0;        // 0: as usual (gate/socket_memory.h)
   std::uint64_t socket_memory_total_bytes = 0;
+  std::string upstream_proxy;          // an address, "environment", or nothing: upstream_proxy.h
+  std::vector<std::string> no_proxy;   // beside those of the environment
+  gate::ProxySettings proxy;           // settled from both
   bool host_authorities = false;       // the host's own certificate authorities are trusted inside
   bool import_mirrors = true;          // what [mirrors] leaves out is the host's own
   std::string pip, npm, apt, cargo, go;  // mirrors: URLs without user and password

@@ -20,6 +20,7 @@
 #include "gate/resolver.h"
 #include "gate/socket_memory.h"
 #include "gate/sockets.h"
+#include "gate/upstream_proxy.h"
 #include "policy/catalogue.h"
 
 namespace cay::gate {
@@ -37,6 +38,7 @@ struct House {
   PipePool pipes;
   std::size_t most_connections = 0;  // of all doors: as many as there are descriptors for
   SocketMemory memory;
+  UpstreamProxy proxy{};
   std::size_t connections = 0, doors = 0;
   std::uint64_t held = 0;  // of `memory`, by all doors
   const Handover* handover = nullptr;  // null: there is no broker
@@ -120,6 +122,7 @@ class Door {
   void look_at(Verdict& verdict) const;
   asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
   asio::awaitable<void> by_first_bytes(Descriptor& guest, Verdict& out, policy::Proof proof, std::string& first);
+  Task<UpstreamProxy::Opened> reach(std::string host, Endpoint to, Buffers buffers);
   asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers);
 
   // door_policy.cc

@@ -269,8 +269,21 @@ void Door::look_at(Verdict& verdict) const {
   }
 }
 
+Task<UpstreamProxy::Opened> Door::reach(std::string host, Endpoint to, Buffers buffers) {
+  const BufferSizes sizes = house_.memory.outside(buffers);
+  if (house_.proxy.takes(host, to.address)) {
+    auto opened = co_await house_.proxy.open(house_.loop, house_.resolver, std::move(host), to, sizes, kDialLimit);
+    co_return opened;
+  }
+  CAY_CO_TRY(auto socket, co_await dial(house_.loop, to, sizes, kDialLimit));
+  co_return UpstreamProxy::Opened{std::move(socket), {}};
+}
+
 asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers) {
-  auto dialled = co_await dial(house_.loop, verdict.facts.to, house_.memory.outside(buffers), kDialLimit);
+  const bool stands_in = UpstreamProxy::stand_ins().contains(verdict.facts.to.address);
+  // An address that stands for a name says nothing without it, though a rule may have let it through.
+  if (stands_in && verdict.host.empty() && !verdict.facts.names.empty()) verdict.host = verdict.facts.names.front();
+  auto dialled = co_await reach(verdict.host, verdict.facts.to, buffers);
   if (verdict.by != standing_.number) {  // meanwhile
     const auto said = ask(verdict.facts);
     verdict.rule = said.rule;
@@ -281,15 +294,21 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
     }
   }
   Decisions::What what = what_of(verdict, verdict.facts.to.port);
+  if (stands_in) what.address.clear();
   if (!dialled) {
     const int err = dialled.error().os_errno;
-    what.reason = dialled.error().code == Code::kDeadlineExceeded ? "no_answer" : err == ECONNREFUSED ? "refused_by_host" : is_our_failure(err) ? kOurFailure : "unreachable";
+    const bool by_proxy = dialled.error().reason.starts_with("proxy_");
+    what.reason = by_proxy                                            ? dialled.error().reason
+                  : dialled.error().code == Code::kDeadlineExceeded ? "no_answer"
+                  : err == ECONNREFUSED                             ? "refused_by_host"
+                  : is_our_failure(err)                             ? kOurFailure
+                                                                    : "unreachable";
     note(what);
     co_return;
   }
-  on_close(dialled->get(), OnClose::kReset);
-  tune(dialled->get());
-  const auto both = std::make_shared<Both>(std::move(guest), Descriptor(house_.loop, dialled->release()));
+  on_close(dialled->socket.get(), OnClose::kReset);
+  tune(dialled->socket.get());
+  const auto both = std::make_shared<Both>(std::move(guest), Descriptor(house_.loop, dialled->socket.release()));
   note(what, &both->moved.line);
   both->moved.facts = std::move(verdict.facts);
   both->moved.host = verdict.host;
@@ -299,6 +318,10 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
   const bool opened = co_await send_all(both->outside, std::move(first));
   if (!opened) co_return;
   both->moved.sent += size;
+  const std::size_t early = dialled->early.size();
+  const bool greeted = co_await send_all(both->guest, std::move(dialled->early));
+  if (!greeted) co_return;
+  both->moved.received += early;
   Scope way_back(house_.loop);
   way_back.spawn(one_way(both, Way::kBack, house_.pipes, buffers));
   co_await one_way(both, Way::kOut, house_.pipes, buffers);

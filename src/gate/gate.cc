@@ -93,8 +93,8 @@ class Gate {
         config_(config),
         keepers_(UniqueFd(config.asks)),
         house_{loop.get_executor(), config.directory, config.rules, std::make_shared<const policy::Catalogue>(std::move(policies)),
-               Reachable(std::move(networks)), Resolver(loop.get_executor()), PipePool(), openings.most_connections,
-               SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers)},
+               Reachable(std::move(networks)), Resolver(loop.get_executor(), UpstreamProxy(config.settings.proxy).look_up(look_up)), PipePool(), openings.most_connections,
+               SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers), UpstreamProxy(config.settings.proxy)},
         handover_(loop.get_executor(), keepers_),
         children_(loop.get_executor()) {
     house_.handover = &handover_;
@@ -290,6 +290,7 @@ int run_gate(const GateConfig& config) {
     }
     networks.push_back(*network);
   }
+  if (!config.settings.proxy.host.empty()) networks.push_back(UpstreamProxy::stand_ins());
   const auto complain = [](const Error& error) {
     std::fprintf(stderr, "cay gate: %s\n", error.message.c_str());
     return 125;

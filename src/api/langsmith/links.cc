@@ -25,7 +25,9 @@ Task<http::Response> service_url(core::Cay& cay, ServiceNames names, ExchangePtr
   std::string access;
   if (!fields.read("port", port, 1, 65535) && fields.ok()) fields.complain("port", "is needed");
   fields.read("expires_in_seconds", lifetime, 1, kLongestService);
-  fields.read("access", access);
+  if (fields.read("access", access) && access != "off" && access != "restricted" && access != "workspace") {
+    fields.complain("access", "must be restricted, workspace or off");
+  }
   const auto* embedded = fields.array("embed_origins");
   if (!fields.ok()) co_return validation_error(fields);
   const std::string ref = exchange->params().at("name");
@@ -37,7 +39,7 @@ Task<http::Response> service_url(core::Cay& cay, ServiceNames names, ExchangePtr
     static_cast<void>(count);
     co_return json_answer(200, json::object{{"access", "off"}});
   }
-  if (!access.empty()) co_return unsupported("a service URL that asks for a login (access)");
+  if (!access.empty()) co_return unsupported("a service URL that asks for a login (access; Cay has no users: without it the URL's token lets in whoever has it)");
   if (embedded != nullptr && !embedded->empty()) co_return unsupported("a service URL for frames of other origins (embed_origins)");
   CAY_CO_TRY(const auto made, co_await cay.links().issue(exchange->principal(), ref, std::move(spec)));
   const ServicePlace place{made.link.sandbox, made.link.spec.port};

@@ -22,6 +22,12 @@ TEST_F(LangsmithLinksTest, WrongOnesAreRefusedAndWhatIsNotEnforcedToo) {
   EXPECT_EQ(field_of(service(R"({"port":70000})")), "port");
   EXPECT_EQ(field_of(service(R"({"port":80,"expires_in_seconds":86401})")), "expires_in_seconds");
   EXPECT_EQ(type_of(service(R"({"port":80,"access":"workspace"})")), "NotImplemented");
+  EXPECT_EQ(type_of(service(R"({"port":80,"access":"restricted"})")), "NotImplemented");
+  for (const char* body : {R"({"port":80,"access":"everyone"})", R"({"port":80,"access":""})", R"({"port":80,"access":true})"}) {
+    EXPECT_EQ(field_of(service(body)), "access") << body;
+  }
+  EXPECT_EQ(field_of(service(R"({"port":80,"embed_origins":"https://a.example"})")), "embed_origins");
+  EXPECT_TRUE(store.link_rows.empty()) << "nothing was granted";
   EXPECT_EQ(type_of(service(R"({"port":80,"embed_origins":["https://a.example"]})")), "NotImplemented");
   EXPECT_EQ(field_of(file("{}")), "path");
   EXPECT_EQ(field_of(file(R"({"path":"/a","content_disposition":"other"})")), "content_disposition");
