@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 
 #include "async/deadline.h"
