@@ -72,6 +72,7 @@ def test_every_route_was_exercised(daemon, http, box):
     assert http.get(f"{ref}/network").json()["policy"] in ("off", "packages", "open")
     assert {"pip", "open"} <= {one["name"] for one in http.get("/api/v1/policies").json()["items"]}
     assert http.post("/api/v1/policies/try", json={"policy": "pip", "host": "pypi.org"}).json()["verdict"] == "allowed"
+    assert http.post("/api/v1/policies/try", json={"sandbox": "none", "host": "pypi.org"}).status_code == 404
     doomed = http.post("/api/v1/sandboxes", json={}).json()
     assert http.delete(f"/api/v1/sandboxes/{doomed['id']}").status_code == 204
     doomed = http.post("/api/v1/sandboxes", json={}).json()
