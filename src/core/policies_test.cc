@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/core_fixture.h"
 
 namespace cay::core {

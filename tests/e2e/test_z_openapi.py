@@ -2,7 +2,6 @@
 import contextlib
 import resource
 import socket
-import subprocess
 
 import documented
 import httpx
@@ -82,6 +81,7 @@ def test_every_route_was_exercised(daemon, http, box):
     assert [one["name"] for one in http.get("/api/v1/secrets").json()["items"]].count("walked") == 1
     assert http.post("/api/v1/vault/rotate", json={}).json()["secrets"] >= 1
     assert http.delete("/api/v1/secrets/walked").status_code == 204
+    assert http.delete("/api/v1/secrets/walked").status_code == 404
     reached = {(path, method) for path, method, _ in documented.seen} | ELSEWHERE
     every = {(path, method) for path, operations in documented.DOCUMENT["paths"].items() for method in operations
              if method in ("get", "put", "post", "patch", "delete", "head")}
@@ -89,8 +89,9 @@ def test_every_route_was_exercised(daemon, http, box):
 
 
 # What no request can cause: each is said by a fault of Cay's or of its host, or by what somebody else does meanwhile.
+# 503 besides by a drained host, which has a test of its own.
 # src/api/native/statuses_test.cc has each route answer them, and fails where the document says more or less.
-NOT_BY_A_REQUEST = {"499", "500", "501"}
+NOT_BY_A_REQUEST = {"499", "500", "501", "503"}
 BODIES = {"/links": {"port": 80}, "/commands": {"argv": ["true"]}, "/files/mkdir": {"path": "/x"}, "/files/rename": {"from": "/x", "to": "/y"},
           "/files/glob": {"path": "/", "pattern": "*"}, "/files/grep": {"path": "/", "text": "x"},
           "/commands/{id}/resize": {"rows": 1, "cols": 1}, "/batch": {"reads": ["/x"]}}
@@ -256,27 +257,23 @@ def test_every_route_tells_a_client_that_stalls(daemon):
     assert speak(daemon, "get", "/api/v1/version") == 200  # positive control: it was the missing end of the head
 
 
-def made_key(daemon, name):
-    return subprocess.run([daemon.program, "key", "--data", daemon.data, "create", name], capture_output=True, check=True, text=True).stdout.strip()
-
 
 def test_every_route_says_that_there_are_too_many_connections(daemon):
-    """4096 connections that have a key (more than two of them may have), and one more."""
-    most = 4096
+    """Of one key, which has its share of them already. Nobody takes others' (decision 0020), so 503 is not to be had by crowding."""
+    share = 1536
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard < most + 256:
+    if hard < share + 256:
         pytest.skip(f"this user may have {hard} descriptors")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most + 256), hard))
-    keys = [daemon.key, *(made_key(daemon, name) for name in ("crowd-1", "crowd-2"))]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, share + 256), hard))
+    request = f"GET /api/v1/version HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {daemon.key}\r\n\r\n".encode()
     with contextlib.ExitStack() as held:
-        for number in range(most):
-            request = f"GET /api/v1/version HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {keys[number % 3]}\r\n\r\n".encode()
+        for _ in range(share):
             sock = held.enter_context(socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(60)))
             sock.sendall(request)
             if not sock.recv(4096).startswith(b"HTTP/1.1 200 "):
                 break  # other tests' connections are still open
         for path, method, _ in OPERATIONS:
-            assert speak(daemon, method, path.replace("{ref}", "none").replace("{id}", "none")) == 503, (method, path)
+            assert speak(daemon, method, path.replace("{ref}", "none").replace("{id}", "none")) == 429, (method, path)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     wait_until(lambda: speak(daemon, "get", "/api/v1/version") == 200, "they are gone")
 
@@ -289,6 +286,11 @@ WITHOUT_CONFLICT = {(path, method) for path, method, _ in OPERATIONS
                                           ("/api/v1/sandboxes/{ref}/links/{id}", "delete")}}
 
 
+# Of the vault's: what its broker or its disk says is passed on as it comes, and needs a fault of theirs.
+BY_THE_BROKER = {("/api/v1/secrets/{name}", "put", "404"), ("/api/v1/secrets/{name}", "put", "409"), ("/api/v1/secrets/{name}", "delete", "409"),
+                 ("/api/v1/vault/rotate", "post", "404"), ("/api/v1/vault/rotate", "post", "409")}
+
+
 def test_every_documented_status_was_exercised():
     """Of each route, all but what no request can cause. By now: after all the others of this file."""
     missed = []
@@ -296,9 +298,9 @@ def test_every_documented_status_was_exercised():
         for status in set(operation["responses"]) - NOT_BY_A_REQUEST:
             elsewhere = (path, method) in ELSEWHERE and status in ("101", "404", "409")  # a WebSocket's
             quiet = status == "409" and (path, method) in WITHOUT_CONFLICT
-            if (path, method, status) not in documented.seen and not elsewhere and not quiet:
+            if (path, method, status) not in documented.seen and not elsewhere and not quiet and (path, method, status) not in BY_THE_BROKER:
                 missed.append((method, path, status))
-    assert missed == []
+    assert missed == [], "\n".join(map(str, missed))
 
 
 def test_no_key_no_answer(daemon):
