@@ -127,7 +127,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60) as st
     while not pathlib.Path("/tmp/go").exists(): time.sleep(0.02)
     try:
         stream.sendall(b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
-        print(stream.recv(65536).decode("latin-1").split("\\r\\n\\r\\n")[-1][:7], flush=True)
+        print(stream.recv(65536).decode("latin-1").split("\\r\\n\\r\\n")[1][:7], flush=True)
     except OSError as error: print(type(error).__name__, flush=True)
 """
 
