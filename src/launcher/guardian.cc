@@ -133,11 +133,7 @@ void harden_process() {
   if (null > 2) ::close(null);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &files);
-  }
+  os::raise_descriptor_limit();
 }
 
 int run_guardian(Config config) {

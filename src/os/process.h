@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -45,5 +46,8 @@ void close_all_but(std::vector<int> keep);
 // For a program that was started with stdin, stdout or stderr closed: else the next file or socket that it opens takes that
 // number, and is read as input or written to as output. Input is then at its end, output fails as it would, stderr goes nowhere.
 void fill_standard_streams();
+
+// As many descriptors as this process may have without asking for more rights; how many that is (0: not known).
+std::size_t raise_descriptor_limit();
 
 }  // namespace cay::os
