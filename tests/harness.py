@@ -172,8 +172,7 @@ def keep_snapshot(data):
 
 @atexit.register
 def remove_spare_snapshots():
-    while spare_snapshots:
-        shutil.rmtree(spare_snapshots.pop().parent, ignore_errors=True)
+    subprocess.run(["rm", "-rf", *(spare.parent for spare in spare_snapshots)], check=False)  # shutil.rmtree takes minutes
 
 
 def wait_until(condition, what, limit=20.0):

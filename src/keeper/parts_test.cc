@@ -13,6 +13,7 @@
 #include "keeper/spool_stream.h"
 #include "keeper/tape.h"
 #include "keeper/text.h"
+#include "wire/spool_record.h"
 
 namespace cay::keeper {
 namespace {
@@ -153,6 +154,25 @@ TEST(TapeTest, LongArgumentsLiveOnDisk) {
   EXPECT_EQ((*again)->out.bytes(), 5U);
   Tape::erase(dir.fd.get(), "a");
   EXPECT_FALSE(Tape::load(dir.fd.get(), "a"));
+}
+
+TEST(TapeTest, ACommandThatCannotBeLookedAtIsLostAndNotForgotten) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
+  TempDir dir;
+  wire::CommandMsg message;
+  message.command_id = "a";
+  ASSERT_TRUE(Tape::create(dir.fd.get(), message, 1 << 20));
+  ASSERT_EQ(::fchmod(dir.fd.get(), 0755), 0);
+  ASSERT_EQ(::fchmodat(dir.fd.get(), "a", 0700, 0), 0);
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(::seteuid(kNobody), 0);
+  const auto there = Tape::recall(dir.fd.get(), "a", "boot");
+  const auto not_there = Tape::recall(dir.fd.get(), "b", "boot");
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_TRUE(there);
+  EXPECT_FALSE(wire::is_open(*there));
+  EXPECT_EQ(there->command_id, "a");
+  EXPECT_FALSE(not_there);
 }
 
 TEST(TapeTest, IdsAreNamesOfFiles) {

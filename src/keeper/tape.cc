@@ -140,6 +140,8 @@ Result<std::shared_ptr<Tape>> Tape::load(int spool, const std::string& id) {
 
 std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id, const std::string& boot_id) {
   const UniqueFd dir = open_directory(spool, id);
+  // There, and not to be looked at: a command that nobody can tell of is lost, and not one that there never was.
+  if (!dir && errno != ENOENT && errno != ENOTDIR) return wire::damaged_record(id, 0, 0);
   if (!dir) return std::nullopt;
   bool exists = false;
   auto record = read_record(dir.get(), exists);

@@ -73,13 +73,15 @@ Result<void> take_over(int dir, const std::vector<std::string>& names, uid_t uid
 
 // DATA/spool/ID: the keeper writes, the daemon's group reads. Kept over a stop, whatever the next uid.
 Result<UniqueFd> make_spool(const Host& host, const std::string& id, uid_t keeper_uid) {
-  if (::mkdirat(host.spool.get(), id.c_str(), 0700) != 0 && errno != EEXIST) {
-    return Error::from_errno(errno, "make the spool directory");
-  }
+  const bool made = ::mkdirat(host.spool.get(), id.c_str(), 0700) == 0;
+  if (!made && errno != EEXIST) return Error::from_errno(errno, "make the spool directory");
   CAY_TRY(UniqueFd dir, os::open_dir(host.spool.get(), id));
   struct stat info{};
   if (::fstat(dir.get(), &info) != 0) return Error::from_errno(errno, "stat the spool directory");
-  if (info.st_uid != 0 && info.st_uid != keeper_uid) {
+  if (!made && info.st_uid != keeper_uid) {
+    // Nobody's until all in it is the new keeper's: who is killed halfway must not leave one that looks like the former keeper's, which has
+    // its uid again at the next start and could not read what is in there.
+    if (::fchown(dir.get(), 0, static_cast<gid_t>(-1)) != 0) return Error::from_errno(errno, "own the spool directory");
     CAY_TRY(const auto names, os::list_dir(dir.get()));
     CAY_CHECK(take_over(dir.get(), names, keeper_uid, 1));
   }

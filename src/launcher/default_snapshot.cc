@@ -126,10 +126,12 @@ Result<wire::SnapshotMsg> find_ready(int layers, const std::string& fingerprint)
   return none;
 }
 
-Result<void> remove_unfinished(int layers) {
+Result<void> remove_unfinished(int layers, const Progress& progress) {
   CAY_TRY(auto names, os::list_dir(layers));
   for (const std::string& name : names) {
-    if (name.starts_with(kBuilding)) { CAY_CHECK(os::remove_tree(layers, name)); }
+    if (!name.starts_with(kBuilding)) continue;
+    progress("removing a default snapshot that was not finished");
+    CAY_CHECK(os::remove_tree(layers, name));
   }
   return {};
 }
@@ -182,7 +184,7 @@ void run_ldconfig(int root, const Progress& progress) {
 }
 
 Result<void> fill(TreeWriter& tree, int root, const SnapshotSource& source, const Progress& progress) {
-  progress("linking /usr");
+  progress("making the default snapshot, for there is none of this host's /usr as it is: linking it");
   for (const char* top : {"bin", "sbin", "lib", "lib32", "lib64", "libx32"}) { CAY_CHECK(tree.link_tree(top)); }
   CAY_CHECK(tree.link_tree("usr", left_out_of_usr));
   CAY_CHECK(restore_set_id(tree));
@@ -201,7 +203,7 @@ Result<wire::SnapshotMsg> build_default_snapshot(const std::string& layers_path,
   if (!layers) return Error::from_errno(errno, "open the directory of snapshots");
   UniqueFd host(::open(source.host_root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!host) return Error::from_errno(errno, "open " + source.host_root);
-  CAY_CHECK(remove_unfinished(layers.get()));
+  CAY_CHECK(remove_unfinished(layers.get(), progress));
 
   TreeWriter looking(host.get(), -1, progress);
   if (!looking.host_has("usr/bin")) {
@@ -236,6 +238,7 @@ Result<wire::SnapshotMsg> build_default_snapshot(const std::string& layers_path,
   made.used_bytes = tree.copied_bytes();
   made.created_at = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
   CAY_CHECK(os::replace_file(dir.get(), "snapshot", describe(made), 0600));
+  progress("writing the default snapshot to the disk");
   if (::syncfs(dir.get()) != 0) return Error::from_errno(errno, "write the default snapshot to the disk");
   if (::renameat(layers.get(), building.c_str(), layers.get(), id.c_str()) != 0) {
     return Error::from_errno(errno, "rename " + building);

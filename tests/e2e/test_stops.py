@@ -157,3 +157,24 @@ def test_a_stop_that_a_killed_daemon_had_begun_is_finished(own_daemon):
             kept_whole(http, box)
             assert http.delete(f"/api/v1/sandboxes/{box}").status_code == 204
     assert finished > 0, "no kill came in the middle of a stop"
+
+
+def test_a_start_that_was_killed_halfway_forgets_no_command(own_daemon):
+    """The spool goes over to the next keeper's user command by command: as it is left by a launcher that was killed between two."""
+    daemon = own_daemon()
+    with daemon.http() as http:
+        box = make(http, "halfway")
+        path = f"/api/v1/sandboxes/{box}/commands"
+        for name in ("c1", "c2", "c3"):
+            assert http.post(path, json={"id": name, "command": f"echo {name}"}).json()["exit_code"] == 0
+        assert http.post(f"/api/v1/sandboxes/{box}/stop").status_code == 200
+        spool = daemon.data / "spool" / box
+        keeper = spool.stat().st_uid
+        os.chown(spool, 0, -1)
+        for one in (spool / "c2", *(spool / "c2").iterdir()):
+            os.chown(one, keeper + 1, -1)
+        assert http.post(f"/api/v1/sandboxes/{box}/start").status_code in (200, 202)
+        wait_until(lambda: state(http, box) == "ready", "it is up")
+        assert {one["id"] for one in http.get(path).json()["items"]} == {"c1", "c2", "c3"}
+        assert http.get(f"{path}/c2/output").content == b"c2\n"
+        assert {one.stat().st_uid for one in (spool, *spool.rglob("*"))} == {spool.stat().st_uid} != {0}
