@@ -1,6 +1,7 @@
 // cay events: what happened, and what happens.
 #include <string>
 
+#include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -16,12 +17,6 @@ namespace json = codec::json;
 
 constexpr int kPage = 1000;
 constexpr int kWaitSeconds = 30;
-
-std::string text_of(const json::object& event, const char* name) {
-  const auto* value = event.if_contains(name);
-  if (value == nullptr) return {};
-  return value->is_string() ? std::string(value->get_string()) : codec::write(*value);
-}
 
 // "12  2026-11-21T00:00:00.000Z  command.ended  box  c1  exited 3"
 std::string line_of(const json::object& event) {
@@ -45,12 +40,6 @@ std::string target_of(const EventsArgs& args, const std::string& after, bool wai
   if (!args.sandbox.empty()) out += "&sandbox=" + http::encode_segment(args.sandbox);
   for (const auto& type : args.types) out += "&type=" + http::encode_segment(type);
   return out;
-}
-
-json::object parsed(const std::string& body) {
-  auto page = codec::parse_object(body);
-  if (!page) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + page.error().message);
-  return *std::move(page);
 }
 
 void show(const json::object& page, bool as_json) {

@@ -10,6 +10,7 @@
 
 #include "cli/completion.h"
 #include "cli/exit_code.h"
+#include "cli/parse_rules.h"
 #include "cli/values.h"
 
 namespace cay::cli {
@@ -98,6 +99,11 @@ class Parser {
     return sub;
   }
 
+  template <class T>
+  void add(const CommandLine<T>& line) {
+    line.options(*add<T>(line.name, line.help, line.examples, [make = line.make](Texts&) { return make(); }));
+  }
+
   void create_options(CLI::App* sub, sdk::CreateOptions& to) {
     sub->add_option("--name", to.name, "Name it (default: one is made up)")->check([](const std::string& text) {
       return text.empty() ? std::string("must not be empty: leave it out, and a name is made up") : std::string();
@@ -149,36 +155,6 @@ class Parser {
                                      (chosen_ == "exec" ? "exec SANDBOX -- ls -l /" : "run -- python3 -c 'print(2+2)'"));
     if (json_ && to.terminal) throw CLI::ValidationError("--json", "and -t do not go together: a terminal has one stream");
     if (to.detach && (to.interactive || to.terminal)) throw CLI::ValidationError("-d", "goes with neither -i nor -t");
-  }
-
-  void add_policy() {
-    auto args = std::make_shared<PolicyArgs>();
-    auto* sub = add<PolicyArgs>("policy", "What sandboxes may reach: policies that have names, and rules of a sandbox's own",
-        "  cay policy ls                                   the policies that have names; cay policy show pip\n"
-        "  cay policy get box\n"
-        "  cay policy set box pip,git,api.example.com      in place of what it has; a running sandbox goes by it at once\n"
-        "  cay policy set box --add '*.example.com:443' --remove git\n"
-        "  cay policy set box open '!*.ads.example' '!10.0.0.0/8'\n"
-        "  cay policy try box                              the rules that would have let through what was refused\n"
-        "  cay policy try box api.example.com:8443         whether, and by which rule; a policy in the place of the sandbox, too\n\n"
-        "A rule is example.com, *.example.com, ~regex, 192.0.2.7, 192.0.2.0/24 or a policy's name; with :443, :8000-8100 or :* for ports, and ! before\n"
-        "it to refuse. A host without ports is the web of it, 443 by TLS and 80 by HTTP.\n",
-        [args](Texts&) {
-          const std::size_t least = args->action == "ls" ? 0 : 1;
-          const std::size_t most = args->action == "ls" ? 0 : args->action == "set" ? 1024 : args->action == "try" ? 2 : 1;
-          if (args->words.size() < least) throw CLI::ValidationError("policy " + args->action, args->action == "show" ? "needs a policy's name" : "needs a sandbox");
-          if (args->words.size() > most) throw CLI::ValidationError("policy " + args->action, "takes no '" + args->words[most] + "'");
-          const bool edits = !args->add.empty() || !args->remove.empty();
-          const bool replaces = args->words.size() > 1 || !args->file.empty();
-          if (args->action != "set" && (edits || !args->file.empty())) throw CLI::ValidationError("policy " + args->action, "takes no --add, --remove or --file: they are of `set`");
-          if (args->action == "set" && edits == replaces) throw CLI::ValidationError("policy set", "needs either rules, or --add and --remove");
-          return *args;
-        });
-    sub->add_option("ACTION", args->action, "ls, show, get, set or try")->required()->check(CLI::IsMember({"ls", "show", "get", "set", "try"}));
-    sub->add_option("WORDS", args->words, "A sandbox (or a policy), then rules (or a host)");
-    sub->add_option("--add", args->add, "Let this through, too; repeatable")->take_all()->allow_extra_args(false);
-    sub->add_option("--remove", args->remove, "Take this rule away; repeatable")->take_all()->allow_extra_args(false);
-    sub->add_option("--file", args->file, "Take the rules from a file, one a line");
   }
 
   void add_run() {
@@ -412,45 +388,6 @@ class Parser {
     sub->add_option("-u,--user", args->user, "With --file: who reads it inside (default: root)");
   }
 
-  void add_secrets() {
-    auto secret = std::make_shared<SecretArgs>();
-    auto* sub = add<SecretArgs>("secret", "Secrets that sandboxes use and never see: set, ls, rm, rotate-key",
-        "  cay secret set openai --host api.openai.com < key.txt\n"
-        "  cay secret set openai --from-file new.txt     another value; hosts stay, sandboxes use it at once\n"
-        "  cay secret ls\n  cay secret rm openai\n"
-        "  cay secret rotate-key                         seals all by new keys\n\n"
-        "A value can be replaced and removed, never read back. It is sent to the hosts given here alone.\n",
-        [secret](Texts&) {
-          const bool named = secret->action == "set" || secret->action == "rm";
-          if (named && secret->name.empty()) throw CLI::RequiredError("NAME");
-          if (!named && !secret->name.empty()) throw CLI::ValidationError("NAME", "does not go with " + secret->action);
-          if (secret->action != "set" && (!secret->file.empty() || !secret->hosts.empty())) throw CLI::ValidationError("--host and --from-file", "go with set");
-          return *secret;
-        });
-    sub->add_option("ACTION", secret->action, "set, ls, rm or rotate-key")->required()->check(CLI::IsMember({"set", "ls", "rm", "rotate-key"}));
-    sub->add_option("NAME", secret->name, "The secret");
-    sub->add_option("--host", secret->hosts, "Where it may be sent, as api.example.com, *.example.com or host:8443; repeatable")->take_all()->allow_extra_args(false);
-    sub->add_option("--from-file", secret->file, "Read the value from this file (default: stdin)");
-
-    auto proxy = std::make_shared<ProxyArgs>();
-    sub = add<ProxyArgs>("proxy", "What a sandbox may do with secrets: shown, or replaced",
-        "  cay proxy box                                 the rules that it has\n"
-        "  cay proxy box --use openai=base_url           OPENAI_BASE_URL and OPENAI_API_KEY in its commands\n"
-        "  cay proxy box --use gh=headers --use npm=placeholder\n"
-        "  cay proxy box --rules rules.json              all that a rule can say (docs/api.md)\n"
-        "  cay proxy box --clear\n\n"
-        "It counts at once. base_url: a client is told another URL; headers: requests to the secret's hosts get\n"
-        "Authorization; placeholder: what stands in for the value becomes the value on its way out.\n",
-        [proxy](Texts&) {
-          if (proxy->clear && (!proxy->rules.empty() || !proxy->uses.empty())) throw CLI::ValidationError("--clear", "goes with neither --use nor --rules");
-          return *proxy;
-        });
-    sub->add_option("SANDBOX", proxy->sandbox, "Id or name")->required();
-    sub->add_option("--use", proxy->uses, "SECRET or SECRET=WAY; repeatable")->take_all()->allow_extra_args(false);
-    sub->add_option("--rules", proxy->rules, "A file with a JSON list of rules, '-' for stdin");
-    sub->add_flag("--clear", proxy->clear, "No secrets any more");
-  }
-
   void add_watching() {
     auto usage = std::make_shared<UsageArgs>();
     auto* sub = add<UsageArgs>("usage", "What sandboxes used: CPU, memory over time, running time, bytes",
@@ -486,8 +423,9 @@ class Parser {
     sub->add_option("--policy", net->policy, "Change what it may reach: a policy (`cay policy ls`), or rules");
     sub->add_option("SANDBOX", net->sandbox, "Id or name")->required();
 
-    add_policy();
-    add_secrets();
+    add(policy_command_line());
+    add(secret_command_line());
+    add(proxy_command_line());
 
     auto top = std::make_shared<TopArgs>();
     sub = add<TopArgs>("top", "What running sandboxes use, live",

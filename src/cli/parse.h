@@ -1,4 +1,4 @@
-// argv -> Invocation. The only file that knows CLI11.
+// argv -> Invocation. It and parse_rules.h alone know CLI11.
 #pragma once
 #include <optional>
 #include <string>

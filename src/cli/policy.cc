@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -19,17 +20,6 @@ namespace json = codec::json;
 
 constexpr const char* kRoute = "/api/v1/policies";
 constexpr std::size_t kMostFile = 256 * 1024;
-
-json::object parsed(const std::string& body) {
-  auto got = codec::parse_object(body);
-  if (!got) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + got.error().message);
-  return *std::move(got);
-}
-
-std::string text_of(const json::object& from, const char* name) {
-  const auto* value = from.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 std::vector<std::string> texts_of(const json::object& from, const char* name) {
   std::vector<std::string> out;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -24,18 +25,6 @@ namespace {
 namespace json = codec::json;
 
 constexpr const char* kSecrets = "/api/v1/secrets";
-
-json::object parsed(const std::string& body) {
-  auto got = codec::parse_object(body);
-  if (!got) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + got.error().message);
-  return *std::move(got);
-}
-
-std::string text_of(const json::object& from, const char* name) {
-  const auto* value = from.if_contains(name);
-  if (value == nullptr || value->is_null()) return {};
-  return value->is_string() ? std::string(value->get_string()) : codec::write(*value);
-}
 
 std::string joined(const json::object& from, const char* name) {
   std::string out;
@@ -95,9 +84,7 @@ int list(Context& at) {
   const std::string answer = at.client.request("GET", kSecrets);
   const auto body = parsed(answer);
   if (at.json) {
-    std::vector<std::string> texts;
-    for (const auto& item : body.at("items").as_array()) texts.push_back(codec::write(item));
-    print(json_array(texts));
+    print(items_as_json(body));
     return kOk;
   }
   std::vector<Row> rows;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -15,27 +16,13 @@ namespace {
 
 namespace json = codec::json;
 
-json::object parsed(const std::string& body) {
-  auto got = codec::parse_object(body);
-  if (!got) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + got.error().message);
-  return *std::move(got);
-}
-
-std::string text_of(const json::object& from, const char* name) {
-  const auto* value = from.if_contains(name);
-  if (value == nullptr || value->is_null()) return {};
-  return value->is_string() ? std::string(value->get_string()) : codec::write(*value);
-}
-
 std::string links_of(const std::string& sandbox) { return "/api/v1/sandboxes/" + http::encode_segment(sandbox) + "/links"; }
 
 int list(Context& at, const UrlArgs& args) {
   const auto body = parsed(at.client.request("GET", links_of(args.sandbox)));
   const auto& items = body.at("items").as_array();
   if (at.json) {
-    std::vector<std::string> texts;
-    for (const auto& item : items) texts.push_back(codec::write(item));
-    print(json_array(texts));
+    print(items_as_json(body));
     return kOk;
   }
   std::vector<Row> rows;

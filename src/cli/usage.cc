@@ -1,6 +1,7 @@
 // cay usage and cay rm: what was used, and an end to it.
 #include <cstdio>
 
+#include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -14,21 +15,10 @@ namespace {
 
 namespace json = codec::json;
 
-json::object parsed(const std::string& body) {
-  auto got = codec::parse_object(body);
-  if (!got) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + got.error().message);
-  return *std::move(got);
-}
-
 std::string fixed(double value, int digits) {
   char out[64];
   std::snprintf(out, sizeof out, "%.*f", digits, value);
   return out;
-}
-
-std::string text_of(const json::object& from, const char* name) {
-  const auto* value = from.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
 // "1h 02m 03s".

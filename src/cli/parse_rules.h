@@ -1,0 +1,25 @@
+// The words of `policy`, `secret` and `proxy`: what a sandbox may reach, and with what.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "cli/args.h"
+
+namespace CLI {
+class App;
+}
+
+namespace cay::cli {
+
+template <class T>
+struct CommandLine {
+  std::string name, help, examples;
+  std::function<T()> make;                     // once all words are read; throws what CLI11 does where they do not go together
+  std::function<void(CLI::App& sub)> options;  // declares them
+};
+
+CommandLine<PolicyArgs> policy_command_line();
+CommandLine<SecretArgs> secret_command_line();
+CommandLine<ProxyArgs> proxy_command_line();
+
+}  // namespace cay::cli
