@@ -8,16 +8,15 @@ Bytes and connections go to a server of this process on 198.18.7.1, which is add
 import argparse
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
-import threading
 import time
 
 from bench import Api, summary
+from loopback import ADDRESS, echo, serve
 
-ADDRESS, BYTES = "198.18.7.1", 1 << 30
+BYTES = 1 << 30
 INSIDE = r"""
 import json, socket, sys, time
 address, bulk, echo, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -34,28 +33,11 @@ print(json.dumps([times, time.perf_counter() - begun]))
 """
 
 
-def serve(handle):
-    server = socket.create_server((ADDRESS, 0), backlog=512)
-
-    def loop():
-        while True:
-            peer, _ = server.accept()
-            threading.Thread(target=handle, args=(peer,), daemon=True).start()
-
-    threading.Thread(target=loop, daemon=True).start()
-    return server.getsockname()[1]
-
-
 def bulk(peer):
     chunk, left = bytes(1 << 20), BYTES
     while left > 0:
         peer.sendall(chunk)
         left -= len(chunk)
-
-
-def echo(peer):
-    while got := peer.recv(4096):
-        peer.sendall(got)
 
 
 def main():

@@ -16,21 +16,19 @@ import pathlib
 import random
 import resource
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/escape")]
 
 import places  # noqa: E402
 from harness import new_daemon  # noqa: E402
+from loopback import ADDRESS, echo, serve  # noqa: E402
 from measured import commit, head, machine  # noqa: E402
 
-ADDRESS = "198.18.7.1"
 # Name, the figure, how, and what is aimed at. Of the first two one is enough.
 AIMS = [("gate", "gbit_per_core", "at least", 5.0), ("gate", "share", "at least", 0.5),
         ("gate", "added_p50_ms", "at most", 0.2), ("filter", "overhead", "at most", 0.05)]
@@ -71,30 +69,13 @@ cd /; rm -rf $where
 
 class Servers:
     def __init__(self):
-        self.bulk, self.echo = self.serve(self.send), self.serve(self.answer)
-
-    @staticmethod
-    def serve(handle):
-        server = socket.create_server((ADDRESS, 0), backlog=512)
-
-        def loop():
-            while True:
-                peer, _ = server.accept()
-                threading.Thread(target=handle, args=(peer,), daemon=True).start()
-        threading.Thread(target=loop, daemon=True).start()
-        return server.getsockname()[1]
+        self.bulk, self.echo = serve(self.send), serve(echo)
 
     @staticmethod
     def send(peer):
         chunk, left = bytes(1 << 20), int(peer.makefile().readline())
         while left > 0:
             left -= peer.send(chunk[:left])
-
-    @staticmethod
-    def answer(peer):
-        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        while got := peer.recv(4096):
-            peer.sendall(got)
 
 
 def tenth(values):

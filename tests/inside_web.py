@@ -41,7 +41,7 @@ PAGE = """<!doctype html><title>a page</title>
 </script>"""
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Answering(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *words):
@@ -83,6 +83,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
 
+
+class Handler(Answering):
     def do(self):
         path, _, query = self.path.partition("?")
         if path == "/":

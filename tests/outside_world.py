@@ -150,3 +150,13 @@ def missing():
         if shutil.which(tool) is None:
             return f"{tool} is missing"
     return ""
+
+
+@contextlib.contextmanager
+def standing(world):
+    os.chmod(world.directory, 0o755)
+    try:
+        world.start()
+        yield world
+    finally:
+        world.stop()

@@ -10,6 +10,7 @@ import tarfile
 
 import pytest
 from harness import new_daemon, wait_until
+from outside_world import standing
 from vault_world import VaultWorld
 
 SDKS = ("openai", "anthropic", "requests")  # from beside the tests
@@ -134,13 +135,8 @@ def is_gate_of(pid, daemon):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    made = VaultWorld(tmp_path_factory.mktemp("vault-world"), "sk-live-" + os.urandom(24).hex())
-    os.chmod(made.directory, 0o755)
-    try:
-        made.start()
+    with standing(VaultWorld(tmp_path_factory.mktemp("vault-world"), "sk-live-" + os.urandom(24).hex())) as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture(scope="module")

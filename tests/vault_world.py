@@ -13,11 +13,13 @@ import subprocess
 import tempfile
 import threading
 
+from inside_web import Answering
 from outside_world import World
 
 ADDRESS = "198.18.11.1"
 NAMES = ("api.vault.test", "git.vault.test", "other.vault.test")
 UNTRUSTED = "untrusted.vault.test"
+FAR = "far.vault.test"  # no host knows it; a proxy may
 HOSTS = f"""127.0.0.1 localhost
 {ADDRESS} {' '.join(NAMES)} {UNTRUSTED}
 198.18.12.1 private.vault.test
@@ -41,7 +43,7 @@ class VaultWorld(World):
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.address(ADDRESS)
         self.authority()
-        self.serve_http(443, self.leaf("good", NAMES))
+        self.serve_http(443, self.leaf("good", (*NAMES, FAR)))
         self.serve_http(8443, self.leaf("good", NAMES))
         own = self.leaf("stranger", (UNTRUSTED,), by=None)
         self.serve_http(9443, own)
@@ -104,35 +106,11 @@ class VaultWorld(World):
         return hashlib.sha256(self.secret.encode()).hexdigest()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(Answering):
     world = None
 
-    def log_message(self, *words):
-        pass
-
-    def answer(self, status, body, kind="application/json", **headers):
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def body(self):
-        if self.headers.get("Transfer-Encoding") == "chunked":
-            out = b""
-            while size := int(self.rfile.readline().split(b";")[0], 16):
-                out += self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
-            return out
-        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-
-    def chunk(self, data):
-        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-        self.wfile.flush()
+    def reply(self, status, body, kind="application/json", **headers):
+        self.answer(body, kind, status, **headers)
 
     def do_GET(self):
         self.handle_any()
@@ -140,7 +118,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_POST = do_PUT = do_HEAD = do_GET
 
     def handle_any(self):
-        body = self.body()
+        body = b"".join(self.pieces())
         how = self.world.how(self.headers)
         path = self.path.partition("?")[0]
         self.world.seen.append({"method": self.command, "path": self.path, "host": self.headers.get("Host"), "how": how, "body": len(body),
@@ -149,13 +127,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path == "/socket" and (self.headers.get("Upgrade") or "").lower() == "websocket":
             return self.socket(how)
         if path.startswith("/open/"):
-            return self.answer(200, json.dumps({"how": how}).encode())
+            return self.reply(200, json.dumps({"how": how}).encode())
         if not how:
-            return self.answer(401, b'{"error":{"message":"no key","type":"invalid_request_error"}}')
+            return self.reply(401, b'{"error":{"message":"no key","type":"invalid_request_error"}}')
         return getattr(self, "at_" + path.strip("/").replace("/", "_").replace(".", "_").replace("-", "_"), self.at_else)(body, how)
 
     def at_else(self, body, how):
-        self.answer(200, json.dumps({"how": how, "path": self.path, "bytes": len(body), "digest": hashlib.sha256(body).hexdigest()}).encode())
+        self.reply(200, json.dumps({"how": how, "path": self.path, "bytes": len(body), "digest": hashlib.sha256(body).hexdigest()}).encode())
 
     # --- as the vendors' SDKs want it ---
     def at_v1_chat_completions(self, body, how):
@@ -163,7 +141,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello by " + how}}
         head = {"id": "c1", "object": "chat.completion", "created": 1, "model": ask["model"]}
         if not ask.get("stream"):
-            return self.answer(200, json.dumps({**head, "choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}).encode())
+            return self.reply(200, json.dumps({**head, "choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}).encode())
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
@@ -179,18 +157,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def at_v1_messages(self, body, how):
         ask = json.loads(body)
-        self.answer(200, json.dumps({"id": "m1", "type": "message", "role": "assistant", "model": ask["model"], "stop_reason": "end_turn", "stop_sequence": None,
+        self.reply(200, json.dumps({"id": "m1", "type": "message", "role": "assistant", "model": ask["model"], "stop_reason": "end_turn", "stop_sequence": None,
                                      "content": [{"type": "text", "text": "hello by " + how}], "usage": {"input_tokens": 1, "output_tokens": 1}}).encode())
 
     # --- hostile ones ---
     def at_reflect_body(self, body, how):
-        self.answer(200, b"x" * 100_000 + b'{"you sent": "' + self.headers.get("Authorization", "").encode() + b'"}' + b"y" * 1000)
+        self.reply(200, b"x" * 100_000 + b'{"you sent": "' + self.headers.get("Authorization", "").encode() + b'"}' + b"y" * 1000)
 
     def at_reflect_base64(self, body, how):
-        self.answer(200, base64.b64encode(b"you sent " + self.world.secret.encode() + b"!"))
+        self.reply(200, base64.b64encode(b"you sent " + self.world.secret.encode() + b"!"))
 
     def at_reflect_header(self, body, how):
-        self.answer(200, b"{}", X_You_Sent=self.world.secret)
+        self.reply(200, b"{}", X_You_Sent=self.world.secret)
 
     def at_reflect_chunks(self, body, how):
         self.send_response(200)
@@ -202,7 +180,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def at_packed(self, body, how):
         import gzip
-        self.answer(200, gzip.compress(self.world.secret.encode()), Content_Encoding="gzip")
+        self.reply(200, gzip.compress(self.world.secret.encode()), Content_Encoding="gzip")
 
     def at_smuggle(self, body, how):
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")

@@ -8,6 +8,7 @@
 #include "http/listener.h"
 #include "http/testing/loop_thread.h"
 #include "http/testing/raw_client.h"
+#include "http/testing/text_answer.h"
 
 namespace cay::http {
 namespace {
@@ -15,15 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::RawClient;
 using testing::TestServer;
+using testing::text;
 using SharedExchange = std::shared_ptr<Exchange>;
-
-Response text(int status, std::string body) {
-  Response response;
-  response.status = status;
-  response.headers.add("Content-Type", "text/plain");
-  response.body = std::move(body);
-  return response;
-}
 
 std::string status_line(const std::string& answer) { return answer.substr(0, answer.find("\r\n")); }
 

@@ -1,5 +1,4 @@
 """The way out: what sandboxes reach and what they do not, by name, address and first bytes; what happens when daemon or gate die."""
-import contextlib
 import json
 import os
 import pathlib
@@ -7,12 +6,11 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 
 import outside_world as world_of
 import pytest
 from harness import CAY, SANITIZED, new_daemon, processes_of, slow, wait_until
-from outside_world import BULK, SETTINGS, V4, V6, World, bulk_digest
+from outside_world import BULK, SETTINGS, V4, V6, World, bulk_digest, standing
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
@@ -49,20 +47,9 @@ print(json.dumps([attempt(one) for one in json.loads(sys.argv[1])]))
 """
 
 
-@contextlib.contextmanager
-def standing_world(directory):
-    made = World(directory)
-    os.chmod(made.directory, 0o755)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with standing_world(tmp_path_factory.mktemp("world")) as made:
+    with standing(World(tmp_path_factory.mktemp("world"))) as made:
         yield made
 
 
@@ -572,17 +559,34 @@ INSTALLS = {"pip": "pip install --root-user-action=ignore six && python3 -c 'imp
             "apt": "apt-get update && apt-get install -y hello && hello"}
 
 
-def test_packages_are_installed_for_real(own_daemon, tmp_path):
+@pytest.fixture(scope="module")
+def for_real():
+    """A sandbox whose gate lets it reach this host's own registries, and which those are."""
     found = registries()
     if not found:
         pytest.skip("no package registry answers this host: nothing to install from")
     addresses = {info[4][0] for host in found.values() for info in socket.getaddrinfo(host, 443, proto=socket.IPPROTO_TCP)}
-    settings = tmp_path / "net.toml"
+    daemon = new_daemon()
+    settings = daemon.data.parent / "net.toml"
     settings.write_text(f"[network]\nnetworks = {json.dumps(sorted(addresses))}\nhost_authorities = true\n")
-    daemon = own_daemon("--config", str(settings))
-    box = Box(daemon, "packages")
-    for what in found:
-        got = box.sh(INSTALLS[what], timeout=300)
-        assert got.code == 0, (what, got)
-    refused = box.sh("curl -sS -m 20 https://example.com/")
-    assert refused.code == 6, refused  # the name, at once
+    daemon.args = ("--config", str(settings))
+    daemon.start()
+    yield Box(daemon, "packages"), found
+    daemon.close()
+
+
+@pytest.mark.parametrize("what", INSTALLS)
+def test_packages_are_installed_for_real(for_real, what):
+    box, found = for_real
+    if what not in found:
+        pytest.skip(f"no registry of {what}'s answers this host")
+    got = box.sh(INSTALLS[what], timeout=300)
+    assert got.code == 0, (what, got)
+
+
+def test_and_nothing_else_is_reached_which_is_said_at_once(for_real):
+    box, _ = for_real
+    refused = box.sh("curl -sS -m 20 -w '%{time_total}' https://example.com/")
+    assert refused.code == 6 and b"Could not resolve host" in refused.err, refused
+    assert float(refused.text) < slow(2)
+    assert box.line(host="example.com", verdict="refused")["reason"] == "not_in_policy"

@@ -9,8 +9,8 @@ import threading
 import outside_world as world_of
 import pytest
 from harness import new_daemon, processes_of, slow, wait_until
-from outside_world import SETTINGS, V4
-from test_gate import Box, standing_world
+from outside_world import SETTINGS, V4, World, standing
+from test_gate import Box
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
@@ -65,7 +65,7 @@ class Pouring:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with standing_world(tmp_path_factory.mktemp("world")) as made:
+    with standing(World(tmp_path_factory.mktemp("world"))) as made:
         pouring = Pouring()
         try:
             yield made

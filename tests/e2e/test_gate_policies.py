@@ -9,8 +9,8 @@ import time
 
 import pytest
 from harness import new_daemon, slow, wait_until
-from outside_world import SETTINGS, UNLISTED, V4, V6
-from test_gate import Box, pytestmark, serving_pid, standing_world  # noqa: F401 (fixtures)
+from outside_world import SETTINGS, UNLISTED, V4, V6, World, standing
+from test_gate import Box, pytestmark, serving_pid  # noqa: F401 (fixtures)
 
 POLICIES = SETTINGS + f"""
 [policy.corp]
@@ -48,7 +48,7 @@ while open_ones:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with standing_world(tmp_path_factory.mktemp("world")) as made:
+    with standing(World(tmp_path_factory.mktemp("world"))) as made:
         yield made
 
 

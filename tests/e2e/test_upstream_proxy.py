@@ -8,8 +8,8 @@ import outside_world as world_of
 import pytest
 from connect_proxy import ConnectProxy
 from harness import new_daemon, slow
-from outside_world import V4
-from test_gate import Box, standing_world
+from outside_world import V4, World, standing
+from test_gate import Box
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
@@ -21,7 +21,7 @@ FAR = {"host": "far.gate.test", "port": 443, "kind": "tls", "sni": "far.gate.tes
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with standing_world(tmp_path_factory.mktemp("proxied")) as made:
+    with standing(World(tmp_path_factory.mktemp("proxied"))) as made:
         yield made
 
 
