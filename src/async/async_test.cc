@@ -72,6 +72,39 @@ TEST(EventTest, NotifySetsNothing) {
   run(loop, story());
 }
 
+TEST(EventTest, WhoWatchesIsCalledOnceAndNotAfterGoing) {
+  asio::io_context loop;
+  int kept = 0;
+  int gone = 0;
+  int late = 0;
+  int left = 0;
+  Event event(loop.get_executor());
+  const Event::Watch stays = event.when_set([&] { ++kept; });
+  Event::Watch goes = event.when_set([&] { ++gone; });
+  event.notify();
+  loop.poll();
+  EXPECT_EQ(kept, 0) << "a notification sets nothing";
+  event.set();
+  goes.reset();  // though it was to be called
+  event.set();
+  loop.restart();
+  loop.poll();
+  EXPECT_EQ(kept, 1);
+  EXPECT_EQ(gone, 0);
+  const Event::Watch after = event.when_set([&] { ++late; });
+  loop.restart();
+  loop.poll();
+  EXPECT_EQ(late, 1);
+  Event::Watch outlives;
+  {
+    Event ends(loop.get_executor());
+    outlives = ends.when_set([&] { ++left; });
+  }
+  loop.restart();
+  loop.poll();
+  EXPECT_EQ(left, 1) << "an event's end is as if it were set";
+}
+
 TEST(EventTest, WaitersOutliveTheEvent) {
   asio::io_context loop;
   auto event = std::make_unique<Event>(loop.get_executor());

@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
+#include <functional>
+#include <list>
+#include <utility>
 #include <vector>
 
 namespace cay {
@@ -18,6 +22,17 @@ struct Event::Impl {
   bool gone = false;
   std::uint64_t generation = 0;  // of wake-ups, so that a reset before a waiter runs loses none
   std::vector<asio::steady_timer*> waiting;
+  using Then = std::shared_ptr<const std::function<void()>>;
+  std::list<Then> watching;
+
+  void call(const Then& then) const {
+    asio::post(executor, [weak = std::weak_ptr(then)] {
+      if (const auto still = weak.lock()) (*still)();
+    });
+  }
+  void call_all() const {
+    for (const Then& then : watching) call(then);
+  }
 
   void wake() {
     ++generation;
@@ -90,16 +105,24 @@ Event::Event(asio::any_io_executor executor) : impl_(std::make_shared<Impl>()) {
 
 Event::~Event() {
   impl_->gone = true;
+  if (!impl_->set) impl_->call_all();
   impl_->wake();
 }
 
 void Event::set() {
-  impl_->set = true;
+  if (!std::exchange(impl_->set, true)) impl_->call_all();
   impl_->wake();
 }
 
 void Event::reset() { impl_->set = false; }
 void Event::notify() { impl_->wake(); }
+
+Event::Watch Event::when_set(std::function<void()> then) {
+  const auto at = impl_->watching.insert(impl_->watching.end(), std::make_shared<const std::function<void()>>(std::move(then)));
+  if (impl_->set) impl_->call(*at);
+  return {nullptr, [impl = impl_, at](void*) { impl->watching.erase(at); }};
+}
+
 bool Event::is_set() const { return impl_->set; }
 asio::any_io_executor Event::executor() const { return impl_->executor; }
 

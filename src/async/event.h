@@ -1,6 +1,7 @@
 // Event: lets coroutines of one loop wait for something that other code of the loop does.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 
 #include "async/task.h"
@@ -34,6 +35,11 @@ class Event {
   // that is cancelled already must first `co_await asio::this_coro::throw_if_cancelled(false)`:
   // else Asio throws before it gets here.
   asio::awaitable<void> wait_through_cancel();
+
+  // Calls `then` on the loop once it is set (which it may be already), unless what is given here has gone by then. Notifications do not count.
+  // For what is seldom set: that nobody cancels a waiting coroutine each time.
+  using Watch = std::shared_ptr<void>;
+  [[nodiscard]] Watch when_set(std::function<void()> then);
 
   asio::any_io_executor executor() const;
 

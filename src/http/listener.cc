@@ -363,10 +363,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   asio::awaitable<void> until_gone(Channel& channel, std::shared_ptr<LiveExchange> exchange) {
     asio::steady_timer never(loop, asio::steady_timer::time_point::max());
     constexpr Millis kLook{200};
-    while (!exchange->is_body_over()) {  // while the handler reads the body it sees the end itself
+    auto& socket = channel.next_layer().socket();
+    while (!exchange->is_body_over()) {  // while the handler reads the body it sees the end itself; it may wait for others instead
+      if (is_broken(socket.native_handle())) co_return;
       co_await sleep_for(kLook);
     }
-    auto& socket = channel.next_layer().socket();
     ErrorCode error;
     // What can be read from TLS need not be the end: its closing alert, a session's renewal, a pipelined request.
     while (channel.secured() != nullptr && !has_hung_up(socket.native_handle())) {

@@ -12,6 +12,7 @@
 #include "async/event.h"
 #include "http/testing/loop_thread.h"
 #include "http/testing/raw_client.h"
+#include "http/testing/text_answer.h"
 
 namespace cay::http {
 namespace {
@@ -19,15 +20,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::RawClient;
 using testing::TestServer;
+using testing::text;
 using SharedExchange = std::shared_ptr<Exchange>;
-
-Response text(int status, std::string body) {
-  Response response;
-  response.status = status;
-  response.headers.add("Content-Type", "text/plain");
-  response.body = std::move(body);
-  return response;
-}
 
 // Tells what it saw: method, segments, the body's length.
 asio::awaitable<void> echo(SharedExchange exchange) {
@@ -234,6 +228,26 @@ TEST(ListenerTest, ABodyThatStallsIsAnError) {
   client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab");
   EXPECT_EQ(status_line(client.read_answer()), "HTTP/1.1 408 Request Timeout");
   EXPECT_EQ(reason.get_future().get(), "body_timeout");
+}
+
+TEST(ListenerTest, AClientThatResetsEndsAHandlerThatReadsNoBody) {
+  std::promise<void> gone;
+  std::promise<void> here;
+  const auto handler = [&](SharedExchange) -> asio::awaitable<void> {
+    here.set_value();
+    try {
+      co_await sleep_for(std::chrono::hours(1));
+    } catch (...) {
+      gone.set_value();
+      throw;
+    }
+  };
+  TestServer server(handler);
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\nab");
+  here.get_future().get();
+  client.drop();
+  EXPECT_EQ(gone.get_future().wait_for(10s), std::future_status::ready);
 }
 
 TEST(ListenerTest, AnIdleConnectionIsClosedSilently) {

@@ -57,8 +57,8 @@ class ServiceCall {
       began_ = true;
     }
     CAY_CO_CHECK(co_await upstream_.send_head(std::move(request)));
-    parts_.spawn(cut_when(std::move(withdrawn)));
-    parts_.spawn(cut_when_ending(ending));
+    const Event::Watch withdrawal = withdrawn->when_set([this, &withdrawn] { withdraw(withdrawn->why()); });
+    const Event::Watch end = ending.when_set([this] { cut(daemon_ends()); });
     if (has_body) parts_.spawn(upload());
     if (starved) parts_.spawn(look_for_answer(std::move(starved)));
     parts_.spawn(answer());
@@ -76,18 +76,14 @@ class ServiceCall {
     co_await sleep_for(KeptServices::kPatience);
     if (!answered_) way_ = starved();
   }
-  asio::awaitable<void> cut_when(std::shared_ptr<core::LinkEnd> end) {
-    co_await end->wait();
-    cut(end->why());
+  void withdraw(const Error& why) {
+    cut(why);
     // What was sent is sent; but a client that reads nothing must not hold the rest of it.
-    if (answered_ && !switched_) {
-      auto broken = co_await exchange_->break_off(end->why().message);
-      static_cast<void>(broken);
-    }
+    if (answered_ && !switched_) parts_.spawn(break_off(why.message));
   }
-  asio::awaitable<void> cut_when_ending(Event& event) {
-    co_await event.wait();
-    cut(daemon_ends());
+  asio::awaitable<void> break_off(std::string why) {
+    auto broken = co_await exchange_->break_off(std::move(why));
+    static_cast<void>(broken);
   }
   void cut(Error why) {
     cut_why_ = std::move(why);
