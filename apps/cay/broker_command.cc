@@ -1,19 +1,32 @@
 #include "broker_command.h"
 
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
+#include <functional>
 
 #include "broker_process.h"
 #include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
+#include "gate/outward_probe.h"
 #include "gate_process.h"
 #include "network_config.h"
+#include "os/file.h"
+#include "vault/confinement.h"
 #include "vault_config.h"
 
 namespace cay::app {
 namespace {
 
 int say(const Error& error) { return fail("cay broker", error); }
+
+Result<void> probe(const std::string& data, pid_t process, bool confined) {
+  CAY_TRY(const UniqueFd directory, os::open_dir(AT_FDCWD, data + "/" + kBroker.directory));
+  std::function<Result<int>()> confine;
+  if (confined) confine = [&] { return vault::confine(directory.get()); };
+  return gate::probe_outward(data, process, directory.get(), -1, confine);
+}
 
 }  // namespace
 
@@ -32,6 +45,10 @@ int broker_command(int argc, char** argv) {
   app.add_option("--gate-user", gate, "the user that the gate runs as");
   app.add_option("--daemon-user", daemon, "the user that the daemon runs as");
   app.add_flag("--stop", stop, "end the broker of this data directory");
+  pid_t probed = 0;
+  bool unconfined = false;
+  app.add_option("--probe", probed)->group("");  // what is still possible from within its confinement: of this process, and of the data directory
+  app.add_flag("--unconfined", unconfined)->group("");  // ... and the control
   app.add_option("--serve", serve)->group("");  // what it becomes itself: settings and directory are open already
   if (const auto over = parse_words(app, argc, argv)) return *over;
   if (!serve.empty()) return run_broker_guardian(serve == "always" ? vault::Life::kAlways : vault::Life::kWhileNeeded);
@@ -40,13 +57,17 @@ int broker_command(int argc, char** argv) {
     if (auto loaded = load_config(file, config); !loaded) return say(loaded.error());
   }
   if (dir.empty()) dir = config.data.empty() ? default_data_dir() : config.data;
+  if (probed > 0) {
+    auto tried = probe(dir, probed, !unconfined);
+    return tried ? 0 : say(tried.error());
+  }
   if (stop) {
-    auto stopped = stop_broker(dir);
+    auto stopped = stop_role(kBroker, dir);
     return stopped ? 0 : say(stopped.error());
   }
-  auto becoming = broker_user(user);
+  auto becoming = role_user(kBroker, user);
   if (!becoming) return say(becoming.error());
-  auto of_gate = gate_user(gate);
+  auto of_gate = role_user(kGate, gate);
   if (!of_gate) return say(of_gate.error());
   auto of_daemon = daemon_user(daemon);
   if (!of_daemon) return say(of_daemon.error());

@@ -1,41 +1,34 @@
-// The broker's process: started, watched over and ended, as the gate's is (gate_process.h). It runs as a user of its own where root can
-// give it one, holds its settings and the directory DATA/vault, and is the only one that can open what is in there.
+// The broker's process: who it runs as, how it is started, and that a daemon has one, as the gate's (gate_process.h). It holds its settings
+// and the directory DATA/vault, and is the only one that can open what is in there.
 #pragma once
-#include <sys/types.h>
-
-#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "data_dir.h"
+#include "role.h"
 #include "vault/broker.h"
 
 namespace cay::app {
+
+// What it goes by is for who starts it alone: a digest of the proxy's password is in it.
+inline constexpr Role kBroker{.word = "broker", .directory = "vault", .user = "cay-broker", .uid = 0x70000003 /* beside the gate's */,
+                              .socket = vault::kDaemonSocket, .lock_mode = 0600, .worker = "cay-broker-w", .watcher = "cay-watch-brok"};
 
 struct BrokerOptions {
   vault::Settings settings;  // its data directory and who may speak with it included
   DaemonUser user;           // who the broker becomes
 };
 
-// `wanted`, else the user `cay-broker` if there is one, else a uid of Cay's own range; of a daemon that root does not start, who we are.
-Result<DaemonUser> broker_user(const std::string& wanted);
-// The same for a data directory that is in use: who DATA/vault belongs to.
+// Who the broker of a data directory in use becomes: its keys are there, and stay whose they are; else as role_user().
 Result<DaemonUser> broker_user_of(const std::string& data);
-// Whether it is ours to start: a unit may run it.
-bool broker_is_ours(const std::string& data, const DaemonUser& user);
-
-// The pid of the broker of this data directory; nullopt: none runs.
-std::optional<pid_t> broker_pid(const std::string& data);
 
 // Replaces this process by the broker. Returns only an error.
 Error become_broker(const BrokerOptions& options, vault::Life life);
-// Ends it; what is open through it is reset. No broker: success.
-Result<void> stop_broker(const std::string& data);
+
 // What become_broker() becomes: keeps one that serves alive. The exit code.
 int run_broker_guardian(vault::Life life);
 
-// Starts it, replaces one of other settings, and keeps one running for as long as the descriptor that is returned is open.
+// role_watch.h.
 Result<UniqueFd> watch_broker(const BrokerOptions& options);
 
 }  // namespace cay::app

@@ -1,22 +1,34 @@
 #include "gate_command.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <functional>
 
 #include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
-#include "gate/confinement_probe.h"
+#include "gate/confinement.h"
+#include "gate/outward_probe.h"
 #include "gate_process.h"
 #include "network_config.h"
+#include "os/file.h"
 
 namespace cay::app {
 namespace {
 
 
 int say(const Error& error) { return fail("cay gate", error); }
+
+Result<void> probe(const std::string& data, pid_t process, bool confined) {
+  CAY_TRY(const UniqueFd directory, os::open_dir(AT_FDCWD, data + "/" + kGate.directory));
+  CAY_TRY(const UniqueFd rules, os::open_dir(AT_FDCWD, data + "/rules"));
+  std::function<Result<int>()> confine;
+  if (confined) confine = [&] { return gate::confine(directory.get(), rules.get()); };
+  return gate::probe_outward(data, process, directory.get(), rules.get(), confine);
+}
 
 }  // namespace
 
@@ -47,14 +59,14 @@ int gate_command(int argc, char** argv) {
   }
   if (dir.empty()) dir = config.data.empty() ? default_data_dir() : config.data;
   if (probed > 0) {
-    auto tried = gate::probe_confinement(dir, probed, !unconfined);
+    auto tried = probe(dir, probed, !unconfined);
     return tried ? 0 : say(tried.error());
   }
   if (stop) {
-    auto stopped = stop_gate(dir);
+    auto stopped = stop_role(kGate, dir);
     return stopped ? 0 : say(stopped.error());
   }
-  auto becoming = gate_user(user);
+  auto becoming = role_user(kGate, user);
   if (!becoming) return say(becoming.error());
   auto of_daemon = daemon_user(daemon);
   if (!of_daemon) return say(of_daemon.error());

@@ -79,7 +79,7 @@ int launcher_command(int argc, char** argv) {
   if (!data) return say(data.error());
   uid_t gate = daemon.uid;  // a daemon of a user's own starts the gate as that user
   if (!gate_name.empty() || gate == 0) {  // but never root: it reads what hostile peers send
-    auto named = gate_user(gate_name);
+    auto named = role_user(kGate, gate_name);
     if (!named) return say(named.error());
     gate = named->uid;
   }

@@ -124,8 +124,8 @@ Result<void> purge(const std::string& wanted) {
   CAY_CHECK(refuse_while_served(data));
   auto stopped = stop_launcher(data);
   if (!stopped && stopped.error().code != Code::kNotFound) return std::move(stopped).error();
-  CAY_CHECK(stop_gate(data));
-  CAY_CHECK(stop_broker(data));
+  CAY_CHECK(stop_role(kGate, data));
+  CAY_CHECK(stop_role(kBroker, data));
   CAY_CHECK(end_sandboxes(instance));
   // The pool's mount was in the namespace of those that just ended; its loop device went with it.
   CAY_CHECK(os::remove_tree(AT_FDCWD, data));

@@ -315,7 +315,7 @@ int restore_command(int argc, char** argv) {
   if (launcher_answers(data->path)) return say({Code::kConflict, "launcher_runs", "a launcher serves " + data->path + ": end it first", 0});
   if (auto marked = begin_restore(data->path); !marked) return say(marked.error());
   // Makes the pool and the directories, as at any start.
-  auto gate = gate_user("");
+  auto gate = role_user(kGate, "");
   if (!gate) return say(gate.error());
   if (auto started = start_launcher({data->path, data->instance, user->uid, user->gid, gate->uid, {}}); !started) return say(started.error());
   Restore restore(*data, *user);

@@ -30,13 +30,6 @@ Result<void> drop_to(const DaemonUser& user) {
   return {};
 }
 
-struct flock whole_file(short type) {
-  struct flock lock{};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  return lock;
-}
-
 Result<UniqueFd> settings_file(const char* name, const std::string& bytes) {
   UniqueFd fd(::memfd_create(name, MFD_CLOEXEC));
   if (!fd) return Error::from_errno(errno, "memfd_create");

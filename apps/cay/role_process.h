@@ -20,8 +20,6 @@ inline constexpr int kRoleDirectory = 4;
 // For good; with no_new_privs.
 Result<void> drop_to(const DaemonUser& user);
 
-struct flock whole_file(short type);
-
 // `settings` in a file that is memory alone.
 Result<UniqueFd> settings_file(const char* name, const std::string& bytes);
 // What settings_file() left at kRoleSettings, which is closed; nothing: it cannot be read.

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -31,10 +30,11 @@
 #include "core/validate.h"
 #include "data_dir.h"
 #include "forward.h"
-#include "gate_watch.h"
+#include "gate_process.h"
 #include "http/listener.h"
 #include "launcher_process.h"
 #include "launcher_watch.h"
+#include "os/process.h"
 #include "os/service_manager.h"
 #include "runtime/native/native_runtime.h"
 #include "server/dispatch.h"
@@ -112,14 +112,6 @@ Result<api::ServiceNames> service_names(const Config& config) {
 }
 
 // Each client and each keeper takes a descriptor: as many as we may have.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-}
-
 Result<server::KeyRing> keys_of(const DataDir& data) {
   CAY_TRY(server::KeyRing ring, server::load_keys(data.path + "/keys"));
   std::string first;
@@ -266,6 +258,7 @@ class Daemon {
     co_await ending.async_wait(asio::use_awaitable);
     spdlog::info("ending");
     os::notify_service_manager("STOPPING=1");
+    core_->part();
     core_->events().end();  // or streams of events would be waited for
     gateway_->end();
     co_await listener.shutdown(kShutdownLimit);
@@ -408,15 +401,15 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   if (root) {
     CAY_TRY(watch.launcher, watch_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
   }
-  if (broker_is_ours(data.path, user)) {
+  if (role_is_ours(kBroker, data.path, user)) {
     CAY_TRY(const DaemonUser broker, broker_user_of(data.path));
     CAY_TRY(vault::Settings settings, broker_settings(config.vault, config.network, data.path, user.uid, gate.uid));
     CAY_TRY(watch.broker, watch_broker({std::move(settings), broker}));
   }
-  if (gate_is_ours(data.path, user)) {
+  if (role_is_ours(kGate, data.path, user)) {
     CAY_TRY(watch.gate, watch_gate({gate_settings(config.network, data.path), gate, user.gid}));
   }
-  raise_descriptor_limit();
+  os::raise_descriptor_limit();
   CAY_CHECK(become(user));
   return data;
 }

@@ -8,6 +8,7 @@
 #include "base/ip_address.h"
 #include "codec/base64.h"
 #include "http/target.h"
+#include "launcher/sha256.h"
 
 namespace cay::app {
 namespace {
@@ -102,6 +103,11 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
     if (std::string entry = not_for(one); !entry.empty()) to.not_for.push_back(std::move(entry));
   }
   return {};
+}
+
+gate::ProxySettings without_password(gate::ProxySettings settings) {
+  if (!settings.authorization.empty()) settings.authorization = launcher::sha256_hex(settings.authorization);
+  return settings;
 }
 
 }  // namespace cay::app

@@ -16,4 +16,7 @@ using Environment = std::function<const char*(const char* name)>;
 // Fills in what it says. kInvalidArgument (bad_config), in words without the address, which may hold a password.
 Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& setting, const std::vector<std::string>& no_proxy, const Environment& environment);
 
+// As it may stand in a file: a password is told by its digest alone.
+gate::ProxySettings without_password(gate::ProxySettings settings);
+
 }  // namespace cay::app

@@ -28,6 +28,7 @@ Result<vault::Settings> broker_settings(const VaultConfig& config, const Network
   out.daemon_uid = daemon;
   out.gate_uid = gate;
   out.networks = network.networks;
+  out.proxy = network.proxy;
   if (!config.ca_file.empty()) {
     auto text = os::read_file(AT_FDCWD, config.ca_file, 4 << 20);
     if (!text) return std::move(text).error().while_doing("read vault.ca_file");

@@ -34,6 +34,7 @@ void Core::measure() {
     const RuntimeHealth health = runtime_.health();
     now.gauge("cay_launcher_up", "Whether the launcher is connected.", {}, health.reachable ? 1 : 0);
     now.gauge("cay_gate_up", "Whether the gate, the way out of sandboxes, serves.", {}, health.gate_serves ? 1 : 0);
+    now.gauge("cay_vault_up", "Whether the broker, which keeps secrets, serves.", {}, health.broker_serves ? 1 : 0);
     now.counter("cay_launcher_restarts_total", "Times the launcher had to be connected again.", {}, static_cast<double>(health.reconnects));
     now.counter("cay_store_errors_total", "Calls of the store that failed.", {}, static_cast<double>(registry_->store().failures()));
   });

@@ -122,7 +122,6 @@ class Door {
   void look_at(Verdict& verdict) const;
   asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
   asio::awaitable<void> by_first_bytes(Descriptor& guest, Verdict& out, policy::Proof proof, std::string& first);
-  Task<UpstreamProxy::Opened> reach(std::string host, Endpoint to, Buffers buffers);
   asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers);
 
   // door_policy.cc

@@ -269,21 +269,11 @@ void Door::look_at(Verdict& verdict) const {
   }
 }
 
-Task<UpstreamProxy::Opened> Door::reach(std::string host, Endpoint to, Buffers buffers) {
-  const BufferSizes sizes = house_.memory.outside(buffers);
-  if (house_.proxy.takes(host, to.address)) {
-    auto opened = co_await house_.proxy.open(house_.loop, house_.resolver, std::move(host), to, sizes, kDialLimit);
-    co_return opened;
-  }
-  CAY_CO_TRY(auto socket, co_await dial(house_.loop, to, sizes, kDialLimit));
-  co_return UpstreamProxy::Opened{std::move(socket), {}};
-}
-
 asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers) {
   const bool stands_in = UpstreamProxy::stand_ins().contains(verdict.facts.to.address);
   // An address that stands for a name says nothing without it, though a rule may have let it through.
   if (stands_in && verdict.host.empty() && !verdict.facts.names.empty()) verdict.host = verdict.facts.names.front();
-  auto dialled = co_await reach(verdict.host, verdict.facts.to, buffers);
+  auto dialled = co_await house_.proxy.reach(house_.loop, house_.resolver, verdict.host, verdict.facts.to, house_.memory.outside(buffers), kDialLimit);
   if (verdict.by != standing_.number) {  // meanwhile
     const auto said = ask(verdict.facts);
     verdict.rule = said.rule;

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/inotify.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@
 #include "gate/handover.h"
 #include "gate/keeper_dialer.h"
 #include "os/file.h"
+#include "os/process.h"
 #include "os/unix_socket.h"
 #include "wire/messages.h"
 
@@ -42,13 +42,10 @@ constexpr Millis kGrace{1'500};     // without anybody who needs it
 constexpr Millis kFirstGrace{15'000};
 
 // Everything that any sandbox may hold is a descriptor here. How many connections that is enough for.
-std::size_t raise_descriptor_limit() {
+std::size_t connections_for(std::size_t descriptors) {
   constexpr std::size_t kOthers = 512;  // pipes that are kept, lookups, the sandboxes' own sockets
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return Door::kMostConnections;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-  return (std::max<std::size_t>(limit.rlim_max, 2 * kOthers) - kOthers) / Door::kDescriptorsOfOne;
+  if (descriptors == 0) return Door::kMostConnections;
+  return (std::max(descriptors, 2 * kOthers) - kOthers) / Door::kDescriptorsOfOne;
 }
 
 asio::awaitable<void> wait_for_end(Descriptor& at) {
@@ -72,7 +69,7 @@ struct Openings {
 
 Result<Openings> open_all(const GateConfig& config) {
   Openings out;
-  out.most_connections = raise_descriptor_limit();
+  out.most_connections = connections_for(os::raise_descriptor_limit());
   out.buffers = KernelBuffers::of_host();
   out.news = UniqueFd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!out.news) return Error::from_errno(errno, "watch for sandboxes");
@@ -281,20 +278,12 @@ class Gate {
 }  // namespace
 
 int run_gate(const GateConfig& config) {
-  std::vector<Network> networks;
-  for (const std::string& text : config.settings.networks) {
-    const auto network = Network::parse(text);
-    if (!network) {
-      std::fprintf(stderr, "cay gate: '%s' is no network\n", text.c_str());
-      return 125;
-    }
-    networks.push_back(*network);
-  }
-  if (!config.settings.proxy.host.empty()) networks.push_back(UpstreamProxy::stand_ins());
   const auto complain = [](const Error& error) {
     std::fprintf(stderr, "cay gate: %s\n", error.message.c_str());
     return 125;
   };
+  auto networks = reachable_networks(config.settings.networks, config.settings.proxy);
+  if (!networks) return complain(networks.error());
   auto policies = policy::Catalogue::from_texts(config.settings.named, config.settings.policies);
   if (!policies) return complain(policies.error());
   auto openings = open_all(config);
@@ -304,7 +293,7 @@ int run_gate(const GateConfig& config) {
   if (!confined) return complain(confined.error());
   if (const auto told = os::replace_file(config.directory, kConfinement, std::to_string(*confined) + "\n", 0640); !told) return complain(told.error());
   asio::io_context loop(1);
-  Gate gate(loop, config, *std::move(policies), std::move(networks), *openings);
+  Gate gate(loop, config, *std::move(policies), *std::move(networks), *openings);
   auto begun = gate.begin(*std::move(openings));
   if (!begun) return complain(begun.error());
   loop.run();

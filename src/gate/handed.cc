@@ -1,37 +1,13 @@
 // Connections that are the broker's: handed over, and told of by what it says.
-#include <sys/socket.h>
+#include <optional>
 
-#include <cerrno>
-
+#include "gate/broker_frames.h"
 #include "gate/door.h"
 #include "gate/handover.h"
 #include "os/unix_socket.h"
+#include "wire/vault_frame.h"
 
 namespace cay::gate {
-namespace {
-
-Task<wire::BrokerWord> next_word(Descriptor& broker, std::string& have) {
-  for (;;) {
-    CAY_CO_TRY(const auto frame, take_frame(have));
-    if (frame) {
-      const auto word = wire::decode<wire::BrokerWord>(*frame);
-      if (!word) co_return Error{Code::kUnavailable, "vault_unavailable", "the broker says what cannot be read", 0};
-      co_return *word;
-    }
-    char piece[4096];
-    const ssize_t got = ::recv(broker.native_handle(), piece, sizeof piece, MSG_DONTWAIT);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) {
-      co_await readable(broker);
-      continue;
-    }
-    if (got <= 0) co_return Error{Code::kCancelled, "peer_gone", "the broker has ended it", 0};
-    have.append(piece, static_cast<std::size_t>(got));
-  }
-}
-
-}  // namespace
-
 // From here on the guest's socket is the broker's: whatever becomes of us, it ends it.
 asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::string host, std::string first) {
   Decisions::What what{.host = host, .address = meant.address.text(), .port = meant.port, .allowed = true, .reason = "vault_unavailable"};
@@ -46,16 +22,17 @@ asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::str
   hello.host = std::move(host);
   hello.port = meant.port;
   hello.first = std::move(first);
-  if (!os::send_message(fd->get(), framed(wire::encode(hello)), {guest.native_handle()})) {
+  if (!os::send_message(fd->get(), wire::vault_frame(wire::encode(hello)), {guest.native_handle()})) {
     note(what);
     co_return;
   }
   guest.close();
   Descriptor broker(house_.loop, fd->release());
-  std::string have;
+  FrameReader reader;
   Decisions::Line line;
   for (;;) {
-    const auto word = co_await next_word(broker, have);
+    const auto frame = co_await reader.next(broker);
+    const auto word = frame ? wire::decode<wire::BrokerWord>(*frame) : std::nullopt;
     if (!word) co_return;
     if (word->opened) note({.host = word->host, .address = word->address, .port = word->port, .allowed = !word->refused, .reason = word->reason}, &line);
     if (word->sent > 0 || word->received > 0) decisions_.moved(line, word->sent, word->received);

@@ -1,42 +1,20 @@
 #include "gate/handover.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <optional>
 
 #include "async/deadline.h"
+#include "gate/broker_frames.h"
 #include "gate/sockets.h"
 #include "os/unix_socket.h"
+#include "wire/vault_frame.h"
 
 namespace cay::gate {
 namespace {
 
-constexpr std::size_t kLength = 4;
 constexpr Millis kFirstRetry{50};
 constexpr Millis kMostRetry{2'000};
 
 }  // namespace
-
-std::string framed(std::string_view message) {
-  std::string out;
-  out.reserve(kLength + message.size());
-  for (std::size_t i = 0; i < kLength; ++i) out.push_back(static_cast<char>(message.size() >> (8 * i)));
-  out += message;
-  return out;
-}
-
-Result<std::optional<std::string>> take_frame(std::string& have) {
-  if (have.size() < kLength) return std::optional<std::string>();
-  std::size_t size = 0;
-  for (std::size_t i = kLength; i-- > 0;) size = size << 8 | static_cast<unsigned char>(have[i]);
-  if (size > wire::kMostVaultFrame) return Error{Code::kInvalidArgument, "frame_too_large", "a frame is too large", 0};
-  if (have.size() < kLength + size) return std::optional<std::string>();
-  std::optional<std::string> out = have.substr(kLength, size);
-  have.erase(0, kLength + size);
-  return out;
-}
 
 asio::awaitable<void> Handover::run() {
   Millis pause = kFirstRetry;
@@ -54,26 +32,15 @@ asio::awaitable<void> Handover::run() {
 // Success: it had begun to tell.
 Task<void> Handover::learn(UniqueFd fd) {
   wire::BrokerHello hello;
-  CAY_CO_CHECK(os::send_message(fd.get(), framed(wire::encode(hello))));
+  CAY_CO_CHECK(os::send_message(fd.get(), wire::vault_frame(wire::encode(hello))));
   Descriptor broker(loop_, fd.release());
   All fresh;
   bool all_told = false;
-  std::string have;
+  FrameReader reader;
   for (;;) {
-    CAY_CO_TRY(auto frame, take_frame(have));
-    if (!frame) {
-      char piece[4096];
-      const ssize_t got = ::recv(broker.native_handle(), piece, sizeof piece, MSG_DONTWAIT);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0 && errno == EAGAIN) {
-        co_await readable(broker);
-        continue;
-      }
-      if (got <= 0 && !all_told) co_return Error{Code::kUnavailable, "vault_unavailable", "the broker is gone", 0};
-      if (got <= 0) co_return Result<void>();
-      have.append(piece, static_cast<std::size_t>(got));
-      continue;
-    }
+    const auto frame = co_await reader.next(broker);
+    if (!frame && all_told && frame.error().code == Code::kCancelled) co_return Result<void>();
+    if (!frame) co_return Error{Code::kUnavailable, "vault_unavailable", "the broker is gone: " + frame.error().message, 0};
     const auto told = wire::decode<wire::BrokerRoutes>(*frame);
     if (!told) co_return Error{Code::kUnavailable, "vault_unavailable", "the broker says what cannot be read", 0};
     if (told->all_told) {

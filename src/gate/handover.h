@@ -46,9 +46,4 @@ class Handover {
   All all_;
 };
 
-// A frame of wire/vault.h.
-std::string framed(std::string_view message);
-// Takes a whole frame from the front of `have`; nothing: it is not all here. An error: it can be none.
-Result<std::optional<std::string>> take_frame(std::string& have);
-
 }  // namespace cay::gate

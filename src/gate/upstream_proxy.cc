@@ -54,6 +54,17 @@ UpstreamProxy::UpstreamProxy(const ProxySettings& settings)
   }
 }
 
+Result<std::vector<Network>> reachable_networks(const std::vector<std::string>& opened, const ProxySettings& proxy) {
+  std::vector<Network> out;
+  for (const std::string& text : opened) {
+    const auto network = Network::parse(text);
+    if (!network) return Error{Code::kInvalidArgument, "bad_config", "'" + text + "' is no network", 0};
+    out.push_back(*network);
+  }
+  if (!proxy.host.empty()) out.push_back(UpstreamProxy::stand_ins());
+  return out;
+}
+
 Network UpstreamProxy::stand_ins() { return *Network::parse("240.0.0.0/5"); }
 
 bool UpstreamProxy::is_direct(std::string_view host) const {
@@ -74,6 +85,16 @@ bool UpstreamProxy::takes(std::string_view host, const IpAddress& address) const
   if (stand_ins().contains(address)) return true;
   if (is_special(address) || is_direct(host)) return false;
   return std::ranges::none_of(direct_networks_, [&](const Network& network) { return network.contains(address); });
+}
+
+Task<UpstreamProxy::Opened> UpstreamProxy::reach(asio::any_io_executor loop, Resolver& resolver, std::string host, Endpoint to, BufferSizes buffers,
+                                                 Millis limit) const {
+  if (takes(host, to.address)) {
+    auto opened = co_await open(loop, resolver, std::move(host), to, buffers, limit);
+    co_return opened;
+  }
+  CAY_CO_TRY(auto socket, co_await dial(loop, to, buffers, limit));
+  co_return Opened{std::move(socket), {}};
 }
 
 Task<UpstreamProxy::Opened> UpstreamProxy::open(asio::any_io_executor loop, Resolver& resolver, std::string host, Endpoint to, BufferSizes buffers,

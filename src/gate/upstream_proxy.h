@@ -33,12 +33,15 @@ class UpstreamProxy {
   // so, and not to a special address, which is reachable because it was opened for the gate itself.
   bool takes(std::string_view host, const IpAddress& address) const;
 
+  // A connection that was opened, by the proxy or past it.
   struct Opened {
     UniqueFd socket;
     std::string early;  // what came behind the proxy's answer: the other side spoke first
   };
-  // A connection that leads to `host` at `to`'s port, or to that address. kUnavailable: proxy_unreachable, proxy_refused,
-  // proxy_bad_answer.
+  // A connection that leads to `host` at `to`'s port, or to that address: through the proxy, or directly. Fails as dial(), or kUnavailable:
+  // proxy_unreachable, proxy_refused, proxy_bad_answer.
+  Task<Opened> reach(asio::any_io_executor loop, Resolver& resolver, std::string host, Endpoint to, BufferSizes buffers, Millis limit) const;
+  // The same, through the proxy.
   Task<Opened> open(asio::any_io_executor loop, Resolver& resolver, std::string host, Endpoint to, BufferSizes buffers, Millis limit) const;
 
  private:
@@ -51,5 +54,8 @@ class UpstreamProxy {
   std::vector<Network> direct_networks_;
   bool all_direct_ = false;
 };
+
+// The special ranges that the operator opened, and where a proxy is set the stand-ins. kInvalidArgument (bad_config): one is no network.
+Result<std::vector<Network>> reachable_networks(const std::vector<std::string>& opened, const ProxySettings& proxy);
 
 }  // namespace cay::gate

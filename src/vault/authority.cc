@@ -14,7 +14,7 @@ namespace {
 
 constexpr long kHour = 3600;
 constexpr long kDay = 24 * kHour;
-constexpr long kAuthorityDays = 90;
+constexpr long kAuthorityDays = 3650;  // longer than a sandbox runs: its programs look at whom to trust when they begin
 constexpr long kFreshDays = 60;
 constexpr UnixMillis kNewAfter = 12 * kHour * 1000;
 constexpr std::size_t kSerialBytes = 16;

@@ -1,7 +1,6 @@
 #include "vault/broker.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,17 +18,21 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "async/scope.h"
+#include "gate/broker_frames.h"
 #include "gate/counted.h"
 #include "gate/sockets.h"
 #include "os/file.h"
+#include "os/process.h"
 #include "os/unix_socket.h"
 #include "vault/confinement.h"
-#include "vault/frames.h"
 #include "vault/relay.h"
 #include "vault/rules.h"
+#include "wire/vault_frame.h"
 
 namespace cay::vault {
 namespace {
+
+using gate::Descriptor;
 
 constexpr const char* kConfinement = "landlock";  // its version, or 0: for `cay doctor`
 constexpr Millis kLookEvery{250};
@@ -40,20 +43,21 @@ constexpr Millis kOutOfDescriptors{20};
 
 struct Openings {
   UniqueFd daemon, gate;
+  UniqueFd confinement;  // where it tells of its own walls
 };
+
+// For everybody to read, whatever the mask: `cay doctor` does.
+Result<UniqueFd> open_for_telling(int directory) {
+  UniqueFd fd(::openat(directory, kConfinement, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd || ::fchmod(fd.get(), 0644) != 0) return Error::from_errno(errno, "open what the broker tells of its confinement");
+  return fd;
+}
 
 Result<UniqueFd> listen_for_others(int directory, const char* name) {
   CAY_TRY(UniqueFd fd, os::listen_unix(directory, name, ::geteuid(), ::getegid()));
   // Who may speak is decided by who connects (SO_PEERCRED), not by the file.
   if (::fchmodat(directory, name, 0666, 0) != 0) return Error::from_errno(errno, "open the broker's socket");
   return fd;
-}
-
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::uint8_t number_of(Code code) { return static_cast<std::uint8_t>(code); }
@@ -66,9 +70,10 @@ class Broker {
         keys_(std::move(keys)),
         grants_(config.directory, keys_),
         reachable_(std::move(networks)),
-        resolver_(loop.get_executor()),
+        proxy_(config.settings.proxy),
+        resolver_(loop.get_executor(), proxy_.look_up(gate::look_up)),
         tls_(std::move(tls)),
-        house_{loop.get_executor(), keys_, grants_, reachable_, resolver_, *tls_},
+        house_{loop.get_executor(), keys_, grants_, reachable_, resolver_, proxy_, *tls_},
         children_(loop.get_executor()) {}
 
   void begin(Openings openings) {
@@ -112,7 +117,7 @@ class Broker {
   asio::awaitable<void> serve_daemon(UniqueFd fd) {
     Descriptor daemon(loop_, fd.release());
     const gate::Counted counted(connected_);
-    FrameReader reader;
+    gate::FrameReader reader;
     for (;;) {
       auto bytes = co_await reader.next(daemon);
       if (!bytes) co_return;
@@ -128,7 +133,7 @@ class Broker {
         answer.reason = done.error().reason;
         answer.message = done.error().message;
       }
-      auto sent = co_await send_frame(daemon, wire::encode(answer));
+      auto sent = co_await gate::send_frame(daemon, wire::encode(answer));
       if (!sent) co_return;
     }
   }
@@ -173,7 +178,7 @@ class Broker {
   asio::awaitable<void> serve_gate(UniqueFd fd) {
     Descriptor gate(loop_, fd.release());
     const gate::Counted counted(connected_);
-    FrameReader reader;
+    gate::FrameReader reader;
     UniqueFd guest;
     auto reading = reader.next(gate, &guest);
     auto bytes = co_await with_deadline(std::move(reading), kHelloLimit, "the gate's first word");
@@ -186,7 +191,7 @@ class Broker {
     }
     if (!guest) co_return;
     const Tell tell = [&gate](const wire::BrokerWord& word) {
-      const std::string frame = framed(wire::encode(word));
+      const std::string frame = wire::vault_frame(wire::encode(word));
       // A gate that does not read loses what it is told, and nothing else.
       (void)!::send(gate.native_handle(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     };
@@ -242,12 +247,12 @@ class Broker {
         const auto next = mine.waiting.begin();
         std::string frame = wire::encode(next->second);
         mine.waiting.erase(next);
-        CAY_CO_CHECK(co_await send_frame(gate, std::move(frame)));
+        CAY_CO_CHECK(co_await gate::send_frame(gate, std::move(frame)));
       }
       if (std::exchange(first, false)) {
         wire::BrokerRoutes end;
         end.all_told = true;
-        CAY_CO_CHECK(co_await send_frame(gate, wire::encode(end)));
+        CAY_CO_CHECK(co_await gate::send_frame(gate, wire::encode(end)));
       }
       mine.news.reset();
       if (!mine.waiting.empty()) continue;
@@ -295,6 +300,7 @@ class Broker {
   Keyring keys_;
   Grants grants_;
   gate::Reachable reachable_;
+  gate::UpstreamProxy proxy_;
   gate::Resolver resolver_;
   std::unique_ptr<http::Tls> tls_;
   RelayHouse house_;
@@ -319,13 +325,9 @@ int run_broker(BrokerConfig config) {
     std::fprintf(stderr, "cay broker: %s\n", error.message.c_str());
     return 125;
   };
-  std::vector<Network> networks;
-  for (const std::string& text : config.settings.networks) {
-    const auto network = Network::parse(text);
-    if (!network) return complain({Code::kInvalidArgument, "bad_config", "'" + text + "' is no network", 0});
-    networks.push_back(*network);
-  }
-  raise_descriptor_limit();
+  auto networks = gate::reachable_networks(config.settings.networks, config.settings.proxy);
+  if (!networks) return complain(networks.error());
+  os::raise_descriptor_limit();
   Master master;
   master.passphrase = Wiped(std::exchange(config.settings.passphrase, {}));
   master.previous = Wiped(std::exchange(config.settings.previous_passphrase, {}));
@@ -339,11 +341,15 @@ int run_broker(BrokerConfig config) {
     if (!made) return complain(made.error());
     *fd = *std::move(made);
   }
+  auto telling = open_for_telling(config.directory);
+  if (!telling) return complain(telling.error());
+  openings.confinement = *std::move(telling);
   const auto confined = confine(config.directory);
   if (!confined) return complain(confined.error());
-  if (const auto told = os::replace_file(config.directory, kConfinement, std::to_string(*confined) + "\n", 0644); !told) return complain(told.error());
+  const std::string told = std::to_string(*confined) + "\n";
+  (void)!::write(openings.confinement.get(), told.data(), told.size());  // untold, `cay doctor` says less
   asio::io_context loop(1);
-  Broker broker(loop, config, *std::move(keys), std::move(networks), *std::move(tls));
+  Broker broker(loop, config, *std::move(keys), *std::move(networks), *std::move(tls));
   broker.begin(std::move(openings));
   loop.run();
   return 125;

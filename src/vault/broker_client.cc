@@ -3,11 +3,13 @@
 #include <sys/socket.h>
 
 #include "async/deadline.h"
+#include "gate/broker_frames.h"
 #include "os/unix_socket.h"
-#include "vault/frames.h"
 
 namespace cay::vault {
 namespace {
+
+using gate::Descriptor;
 
 constexpr Millis kAnswerLimit{10'000};
 constexpr Millis kRetry{50};
@@ -39,8 +41,8 @@ Task<std::string> BrokerClient::ask_once(std::string question) {
   auto fd = os::connect_unix(path_, SOCK_NONBLOCK);
   if (!fd) co_return unavailable(fd.error().message);
   Descriptor broker(loop_, fd->release());
-  CAY_CO_CHECK(co_await send_frame(broker, std::move(question)));
-  FrameReader reader;
+  CAY_CO_CHECK(co_await gate::send_frame(broker, std::move(question)));
+  gate::FrameReader reader;
   auto answer = co_await reader.next(broker);
   co_return answer;
 }

@@ -58,6 +58,9 @@ int family_of(int fd) {
   return family;
 }
 
+// A stand-in is nobody's address.
+std::string shown(const IpAddress& address) { return gate::UpstreamProxy::stand_ins().contains(address) ? "" : address.text(); }
+
 bool is_bodyless(int status) { return status == 204 || status == 304 || (status >= 100 && status < 200); }
 
 // What concerns the connection to the server alone.
@@ -184,21 +187,29 @@ class Relay {
       co_return Error{Code::kUnavailable, failed ? "lookup_failed" : "name_not_found", host.host + " was not found", 0};
     }
     Error last{Code::kPermissionDenied, "private_address", host.host + " is at a private address, which sandboxes do not reach", 0};
-    word_.address = found.addresses.front().text();
+    word_.address = shown(found.addresses.front());
     for (std::size_t i = 0; i < found.addresses.size(); ++i) {
       const IpAddress address = found.addresses[i];
       if (house_.reachable.look_at(address) != gate::Reachable::May::kDial) continue;
-      word_.address = address.text();
+      word_.address = shown(address);
       const gate::Endpoint at{address, host.port};
-      auto dialled = co_await gate::dial(house_.loop, at, {}, kDialLimit);
+      auto dialled = co_await house_.proxy.reach(house_.loop, house_.resolver, host.host, at, {}, kDialLimit);
+      if (!dialled && dialled.error().reason.starts_with("proxy_")) {
+        last = std::move(dialled).error();
+        continue;
+      }
+      if (dialled && !dialled->early.empty()) {
+        last = Error{Code::kUnavailable, "tls_failed", host.text() + " speaks before it is spoken to, which a server by TLS does not", 0};
+        continue;
+      }
       if (!dialled) {
         const bool late = dialled.error().code == Code::kDeadlineExceeded;
         last = Error{Code::kUnavailable, late ? "no_answer" : "unreachable", host.text() + " cannot be reached: " + dialled.error().message, 0};
         continue;
       }
-      gate::tune(dialled->get());
-      const int family = address.is_v4() ? AF_INET : AF_INET6;
-      Outside made{host, address.text(), std::make_shared<Channel>(transport_of(house_.loop, *std::move(dialled), family), house_.tls.context()), nullptr};
+      const int fd = dialled->socket.get();
+      gate::tune(fd);
+      Outside made{host, word_.address, std::make_shared<Channel>(transport_of(house_.loop, std::move(dialled->socket), family_of(fd)), house_.tls.context()), nullptr};
       auto shaking = house_.tls.handshake(*made.channel, host.host);
       CAY_CO_CHECK(co_await with_deadline(std::move(shaking), kHandshakeLimit, "the handshake with " + host.host));
       made.stream = std::make_unique<http::RawStream>(made.channel, Bytes());

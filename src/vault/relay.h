@@ -10,6 +10,7 @@
 #include "base/unique_fd.h"
 #include "gate/reachable.h"
 #include "gate/resolver.h"
+#include "gate/upstream_proxy.h"
 #include "http/tls.h"
 #include "vault/grants.h"
 #include "wire/vault.h"
@@ -23,6 +24,7 @@ struct RelayHouse {
   Grants& grants;
   gate::Reachable& reachable;
   gate::Resolver& resolver;
+  const gate::UpstreamProxy& proxy;
   http::Tls& tls;
 };
 

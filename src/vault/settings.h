@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "gate/settings.h"
+
 namespace cay::vault {
 
 struct Settings {
@@ -12,8 +14,10 @@ struct Settings {
   std::vector<std::string> networks;  // special ranges that may be reached (network.networks)
   std::string authorities;            // PEM: trusted beside the system's
   std::string passphrase, previous_passphrase;
+  gate::ProxySettings proxy;  // that connections to servers go by
   template <class V> void fields(V& v) {
     v(1, data); v(2, daemon_uid); v(3, gate_uid); v(4, networks); v(5, authorities); v(6, passphrase); v(7, previous_passphrase);
+    v(8, proxy);
   }
 };
 

@@ -1,5 +1,5 @@
-"""What a gate that somebody else has taken over could do on this host: nothing but what its work needs. `cay gate --probe PID` tries it from within the
-gate's own confinement, as the user that daemon and gate of one's own share; with --unconfined it is the control."""
+"""What a gate or a broker that somebody else has taken over could do on this host: nothing but what its work needs. `cay gate --probe PID` (`cay broker`)
+tries it from within its own confinement, as the user that daemon, gate and broker of one's own share; with --unconfined it is the control."""
 import contextlib
 import ctypes
 import json
@@ -19,11 +19,12 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is 
 UID = 61237
 TARGET = ["sh", "-c", "echo up; read line"]  # a process of the same user
 LOOKS = {"ptrace", "process-vm-readv", "pidfd-getfd"}
-BY_CALLS = {"ptrace", "process-vm-readv", "pidfd-getfd", "signal", "limit", "fork", "execve", "mode", "mount", "namespace", "socket-unix",
+BY_CALLS = {"ptrace", "process-vm-readv", "pidfd-getfd", "signal", "limit", "fork", "execve", "mode", "mode-at", "mode-of-open", "mount", "namespace", "socket-unix",
             "socket-netlink-diagnosis", "socket-packet", "socket-raw", "socket-mptcp", "socket-sctp", "socket-ping", "bind-tcp", "bind-udp",
             "signal-by-descriptor", "own-limit", "listen", "memory-file"}
-BY_FILES = {"open-store", "open-environment", "open-data", "write-data", "write-rules"}
-KEPT = {"may-open-hosts", "may-connect", "may-ask-names", "may-ask-routes", "may-write-decisions"}
+BY_FILES = {"open-store", "open-environment", "open-data", "write-data"}
+OF_GATE = {"write-rules"}
+KEPT = {"may-open-hosts", "may-connect", "may-ask-names", "may-ask-routes", "may-write-its-own"}
 
 
 def landlock():
@@ -42,8 +43,8 @@ def own_gate():
         daemon.close()
 
 
-def probe(daemon, target, *more):
-    words = [*daemon.prefix, CAY, "gate", "--data", str(daemon.data), "--probe", str(target), *more]
+def probe(daemon, role, target, *more):
+    words = [*daemon.prefix, CAY, role, "--data", str(daemon.data), "--probe", str(target), *more]
     # The sanitizer looks for leaks by tracing itself, which is one of the things that cannot be done there.
     calm = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
     got = subprocess.run(words, capture_output=True, text=True, timeout=60, env={**os.environ, **calm})
@@ -51,21 +52,23 @@ def probe(daemon, target, *more):
     return dict(line.split() for line in got.stdout.splitlines())
 
 
-def test_a_gate_that_was_taken_over_reaches_nothing_of_its_users():
+@pytest.mark.parametrize("role", ["gate", "broker"])
+def test_one_that_was_taken_over_reaches_nothing_of_its_users(role):
+    by_files = BY_FILES | (OF_GATE if role == "gate" else set())
     with own_gate() as daemon, subprocess.Popen([*daemon.prefix, *TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
         try:
             assert target.stdout.readline() == b"up\n"
-            free, confined = probe(daemon, target.pid, "--unconfined"), probe(daemon, target.pid)
+            free, confined = probe(daemon, role, target.pid, "--unconfined"), probe(daemon, role, target.pid)
         finally:
             target.stdin.close()
-    assert set(free) == set(confined) == BY_CALLS | BY_FILES | KEPT
-    may_not = {name for name in BY_CALLS | BY_FILES if free[name] != "ok"}
+    assert set(free) == set(confined) == BY_CALLS | by_files | KEPT
+    may_not = {name for name in BY_CALLS | by_files if free[name] != "ok"}
     yama = pathlib.Path("/proc/sys/kernel/yama/ptrace_scope")
     bounded = yama.exists() and yama.read_text().strip() != "0"
     assert may_not <= {"namespace"} | (LOOKS if bounded else set()), free  # the control; some hosts give no user namespaces, or no tracing
     assert {confined[name] for name in BY_CALLS} == {"ENOSYS"}, confined
     if landlock():
-        assert {confined[name] for name in BY_FILES} == {"EACCES"}, confined
+        assert {confined[name] for name in by_files} == {"EACCES"}, confined
     assert {confined[name] for name in KEPT} == {free[name] for name in KEPT} == {"ok"}, confined
 
 

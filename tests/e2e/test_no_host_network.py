@@ -165,7 +165,7 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
 PLACES = {
     "apps/cay/install_command.cc": "the operator's `cay install`: the host's own programs",
     "apps/cay/launcher_process.cc": "the launcher: Cay's own program, on the host by design",
-    "src/gate/confinement_probe.cc": "tries what must fail",
+    "src/gate/outward_probe.cc": "tries what must fail",
     "src/keeper/child.cc": "a command: enters all namespaces of its sandbox in one setns(2) before it is made",
     "src/keeper/guest_sockets.cc": "enters user and network namespace in one setns(2), makes sockets, runs nothing",
     "src/launcher/default_snapshot.cc": "the host's ldconfig on a new tree, without a network; nothing of the tree is run",

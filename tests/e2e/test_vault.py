@@ -334,6 +334,32 @@ def test_a_broker_that_is_killed_comes_back_with_all_it_had(vaulted, world):
         assert vaulted.cli("secret", "ls").code == 0
 
 
+def test_doctor_and_metrics_tell_whether_a_broker_serves(vaulted):
+    def feature():
+        return next(one for one in json.loads(vaulted.cli("doctor", "--json").text)["features"] if one["name"] == "vault")
+    assert feature()["ok"] and "filter of system calls" in feature()["found"]
+    guardian, worker = brokers(vaulted)
+    os.kill(guardian, signal.SIGSTOP)  # so that nobody starts another
+    try:
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: not feature()["ok"], "doctor says so")
+        assert "broker.log" in feature()["remedy"]
+        with vaulted.http() as http:
+            assert "cay_vault_up 0" in http.get("/metrics").text
+    finally:
+        os.kill(guardian, signal.SIGCONT)
+    wait_until(lambda: feature()["ok"], "another one serves")
+    with vaulted.http() as http:
+        assert "cay_vault_up 1" in http.get("/metrics").text
+
+
+def test_a_daemon_that_does_not_get_the_directory_leaves_the_others_broker_alone(vaulted, world):
+    before = brokers(vaulted)
+    other = subprocess.run([CAY, "serve", "--data", vaulted.data, "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=60)  # without vault.ca_file
+    assert other.returncode != 0, other
+    assert brokers(vaulted) == before, other.stderr
+
+
 def test_a_daemon_and_a_gate_that_are_killed_change_nothing(vaulted, world):
     with box(vaulted, HEADERS) as one:
         vaulted.restart()

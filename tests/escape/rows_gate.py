@@ -1,5 +1,5 @@
-"""A gate that a hostile server has taken over (A4): what it could do on this host. `cay gate --probe` tries it within the gate's own
-confinement; the control is the same without (`--unconfined`). And where the daemon listens."""
+"""A gate or a broker that a hostile server has taken over (A4): what it could do on this host. `cay gate --probe` and `cay broker --probe` try it within
+their own confinement; the control is the same without (`--unconfined`). And where the daemon listens."""
 import http.client
 import pathlib
 import socket
@@ -14,7 +14,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import test_gate_confinement as confinement  # noqa: E402
 
 WHAT = {"ptrace": "trace the daemon's user's process", "process-vm-readv": "read its memory", "pidfd-getfd": "take its descriptors", "signal": "signal it",
-        "limit": "change its limits", "fork": "start a process", "execve": "run a program", "mode": "change modes", "mount": "mount",
+        "limit": "change its limits", "fork": "start a process", "execve": "run a program", "mode": "change modes", "mode-at": "change a path's mode", "mode-of-open": "change an open file's mode", "mount": "mount",
         "socket-unix": "open a UNIX socket", "socket-netlink-diagnosis": "ask for sockets", "socket-raw": "open a raw socket", "bind-udp": "serve UDP",
         "bind-tcp": "serve TCP", "listen": "listen", "memory-file": "make a file in memory", "own-limit": "change its own limits",
         "signal-by-descriptor": "signal by descriptor"}
@@ -22,31 +22,38 @@ FILES = {"open-store": "open the store", "open-environment": "read the daemon's 
          "write-data": "write to the data directory", "write-rules": "widen what sandboxes may reach"}
 
 
-def probed(host):
+def probed(host, role):
     """(free, confined): what each probe came to. Once, for a daemon of its own user."""
     if not hasattr(host, "probed"):
         with confinement.own_gate() as daemon, subprocess.Popen([*daemon.prefix, *confinement.TARGET], stdin=subprocess.PIPE,
                                                                stdout=subprocess.PIPE) as target:
             try:
                 assert target.stdout.readline() == b"up\n"
-                host.probed = (confinement.probe(daemon, target.pid, "--unconfined"), confinement.probe(daemon, target.pid))
+                host.probed = {one: (confinement.probe(daemon, one, target.pid, "--unconfined"), confinement.probe(daemon, one, target.pid))
+                               for one in ("gate", "broker")}
             finally:
                 target.stdin.close()
-    return host.probed
+    return host.probed[role]
 
 
-def taken_over(name, what, wall, **more):
-    @row(f"gate-{name}", f"a gate that was taken over: {what}", "our processes", wall, by="A4 A8", known=("the proxy as the way out",), short=False, proof="succeeds unconfined", **more)
+def taken_over(role, name, what, wall, **more):
+    @row(f"{role}-{name}", f"a {role} that was taken over: {what}", "our processes", f"the {role}'s {wall}", by="A4 A8", known=("the proxy as the way out",), short=False,
+         proof="succeeds unconfined", **more)
     def run(host, lifted):
-        free, confined = probed(host)
+        free, confined = probed(host, role)
         word = (free if lifted else confined)[name]
         return Outcome(word == "ok", word)
 
 
 for name, what in WHAT.items():
-    taken_over(name, what, "the gate's filter of system calls")
+    taken_over("gate", name, what, "filter of system calls")
 for name, what in FILES.items():
-    taken_over(name, what, "the gate's Landlock", needs=lambda: "" if confinement.landlock() else "this kernel has no Landlock")
+    taken_over("gate", name, what, "Landlock", needs=lambda: "" if confinement.landlock() else "this kernel has no Landlock")
+# The same walls: of the broker the worst alone, and what it may no more than the gate though it keeps files, too.
+for name in ("ptrace", "fork", "execve", "socket-unix", "listen", "mode-at", "mode-of-open"):
+    taken_over("broker", name, WHAT[name], "filter of system calls")
+for name in ("open-store", "open-environment", "open-data", "write-data"):
+    taken_over("broker", name, FILES[name], "Landlock", needs=lambda: "" if confinement.landlock() else "this kernel has no Landlock")
 
 
 @row("listen-everywhere", "reach the API by another address of the host", "api", "listens on loopback", by="A2 A5", known=("crawl4ai", "ToolUniverse"))

@@ -27,6 +27,8 @@ BUGS = (
     ("wire_frames", "wire/frame.cc", "a frame's length is held against what came without its own four bytes",
      "if (in.size() < 4 + std::size_t{length}) return std::nullopt;", "if (in.size() < std::size_t{length}) return std::nullopt;"),
     ("wire_messages", "wire/tlv.h", "a member's length is not held against what is left", "      if (len > in_.size()) return fail();\n", ""),
+    ("vault_frames", "wire/vault_frame.cc", "a frame's length is held against what came with its own four bytes",
+     "if (have.size() < kLength + size) return", "if (have.size() < size) return"),
     ("spool_layout", "wire/spool_layout.cc", "a ring's piece may be longer than the stream",
      "room = std::min(room, stream.ring_begin + stream.ring_size - position);", "room = stream.ring_begin + stream.ring_size - position;"),
     ("spool_record", "wire/checked_frame.cc", "a sum is not compared", "if (fnv1a(payload) != take(file.substr(4), 8)) return std::nullopt;", ""),

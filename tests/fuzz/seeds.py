@@ -17,7 +17,7 @@ def wire_messages():
     nested = tlv(1, text) + tlv(2, number)
     bodies = [b"", *(b"".join(tlv(tag, value) for tag in range(1, 24)) for value in (number, text, nested, b"\1")),
               b"".join(tlv(tag, number if tag % 2 else text) for tag in range(1, 24))]
-    yield from (bytes([which]) + body for which in range(26) for body in bodies)
+    yield from (bytes([which]) + body for which in range(40) for body in bodies)
     yield bytes([0, 1, 1]) + number + b"bytes of a DATA frame"
 
 
@@ -122,6 +122,13 @@ def wire_frames():
     yield frame(9, 2, b"half of it")[:-3]
     yield struct.pack("<I", 0xFFFFFFFF) + b"too long"
     yield struct.pack("<I", 3) + b"too short"
+
+
+def vault_frames():
+    yield b"".join(struct.pack("<I", len(one)) + one for one in (tlv(1, ID.encode()), b"", b"x" * 300))
+    yield struct.pack("<I", 12) + b"half of it"
+    yield struct.pack("<I", 0) + struct.pack("<I", (4 << 20) + 1) + b"too long"
+    yield struct.pack("<I", 4 << 20) + b"as long as can be"
 
 
 def yamux_frame(kind, flags, stream, length, payload=b""):
@@ -246,4 +253,4 @@ def program_record():
 # What every target begins with; what once broke one, and what was kept of what it found, lies beside it in corpus/.
 ALL = {make.__name__.rstrip("_"): make for make in (
     dns, client_hello, first_request, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
-    json_, text, wire_frames, wire_messages, spool_layout, spool_record, program_record, guest_user, guest_names, policy_rules)}
+    json_, text, wire_frames, wire_messages, vault_frames, spool_layout, spool_record, program_record, guest_user, guest_names, policy_rules)}

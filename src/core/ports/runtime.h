@@ -103,7 +103,9 @@ class LiveSandbox {
   virtual Task<Command> start(CommandSpec spec) = 0;
   virtual Task<std::unique_ptr<CommandReader>> attach(CommandId id, OutputOffsets from) = 0;
   // Completes when the keeper took the bytes (it buffers at most 1 MiB). kNotReady: stdin closed.
-  virtual Task<void> write_stdin(CommandId id, Bytes data) = 0;
+  // `more`: there is more of it behind this; a keeper that loses us before that comes ends the command as lost, for it would take a part for the
+  // whole, or wait for ever. Without data it is said alone.
+  virtual Task<void> write_stdin(CommandId id, Bytes data, bool more) = 0;
   virtual Task<void> close_stdin(CommandId id) = 0;
   // signal 0: SIGKILL to the whole tree (state kKilled by `by`). Others go to the leader's group.
   virtual Task<void> kill(CommandId id, int signal, std::string by) = 0;
@@ -185,6 +187,7 @@ struct RuntimeHealth {
   bool reachable = true;             // what makes and ends sandboxes answers
   std::uint64_t reconnects = 0;      // to it, since this daemon started: it was restarted so often
   bool gate_serves = true;           // sandboxes' way out
+  bool broker_serves = true;         // who keeps secrets
 };
 
 class Runtime {
@@ -236,6 +239,10 @@ class Runtime {
 
   virtual Task<std::vector<Feature>> features() = 0;  // for doctor
   virtual RuntimeHealth health() const { return {}; }
+
+  // The daemon is about to end. Readers that go from now on go with it and not by their clients' wish: keepers are not told that they went, and
+  // give them the time to come back that they give readers of a daemon that was killed.
+  virtual void part() {}
 };
 
 }  // namespace cay::core

@@ -17,7 +17,7 @@
 #include "async/deadline.h"
 #include "runtime/native/convert.h"
 #include "runtime/native/decision_reader.h"
-#include "runtime/native/gate_state.h"
+#include "runtime/native/helper_state.h"
 #include "runtime/native/live_sandbox.h"
 #include "runtime/native/program_reader.h"
 #include "runtime/native/rules_file.h"
@@ -343,9 +343,14 @@ void NativeRuntime::watch(std::function<void(core::SandboxDeath)> on_death) {
   for (const auto& death : std::exchange(live_->untold, {})) live_->on_death(death);
 }
 
+void NativeRuntime::part() {
+  for (const auto& [id, line] : live_->lines) line->part();
+}
+
 core::RuntimeHealth NativeRuntime::health() const {
   const std::uint64_t links = launcher_.connections();
-  return {.reachable = launcher_.connected(), .reconnects = links > 0 ? links - 1 : 0, .gate_serves = gate_serves(config_.data)};
+  return {.reachable = launcher_.connected(), .reconnects = links > 0 ? links - 1 : 0,
+          .gate_serves = gate_serves(config_.data), .broker_serves = broker_serves(config_.data)};
 }
 
 Task<std::vector<core::Feature>> NativeRuntime::features() {
@@ -358,6 +363,7 @@ Task<std::vector<core::Feature>> NativeRuntime::features() {
                         "sudo cay launcher --data " + config_.data + " --stop, then start it again"});
   }
   features.push_back(gate_feature(config_.data, config_.gate_goes_by));
+  features.push_back(vault_feature(config_.data));
   co_return std::move(features);
 }
 

@@ -17,7 +17,7 @@ struct NativeConfig {
   std::string build;     // program version, for HELLO
   std::uint64_t spool_bytes = 0;  // output kept of all commands of a sandbox; 0: the keeper's default
   std::uint64_t disk_reserve = 0;  // bytes of DATA's disk that commands' output leaves free
-  std::string gate_goes_by{};  // what the gate should: see gate_state.h
+  std::string gate_goes_by{};  // what the gate should: see helper_state.h
   std::vector<std::string> networks{};  // special ranges that the operator opens to sandboxes
   wire::PrepareDefault prepare{};       // what the default snapshot is made with
   Millis launcher_limit{20'000};  // how long a verb waits for a launcher that does not answer
@@ -47,6 +47,7 @@ class NativeRuntime final : public core::Runtime {
   std::string host_boot_id() const override { return hello_.boot_id; }
   Task<std::vector<core::Feature>> features() override;
   core::RuntimeHealth health() const override;
+  void part() override;
 
  private:
   struct Live;  // what is known of the connected sandboxes; shared with handlers that may outlive us

@@ -1,18 +1,21 @@
-#include "gate/handover.h"
+#include "wire/vault_frame.h"
 
 #include <gtest/gtest.h>
 
-namespace cay::gate {
+#include <string>
+#include <vector>
+
+namespace cay::wire {
 namespace {
 
-TEST(FramesTest, AFrameIsTakenWhenAllOfItIsHere) {
-  const std::string whole = framed("one") + framed("") + framed("three");
+TEST(VaultFrameTest, AFrameIsTakenWhenAllOfItIsHere) {
+  const std::string whole = vault_frame("one") + vault_frame("") + vault_frame("three");
   std::string have;
   std::vector<std::string> got;
   for (const char c : whole) {
     have.push_back(c);
     for (;;) {
-      auto frame = take_frame(have);
+      auto frame = take_vault_frame(have);
       ASSERT_TRUE(frame);
       if (!*frame) break;
       got.push_back(**frame);
@@ -22,10 +25,10 @@ TEST(FramesTest, AFrameIsTakenWhenAllOfItIsHere) {
   EXPECT_TRUE(have.empty());
 }
 
-TEST(FramesTest, ALengthThatNobodyMeansIsAnError) {
+TEST(VaultFrameTest, ALengthThatNobodyMeansIsAnError) {
   std::string have("\xff\xff\xff\x7f", 4);
-  EXPECT_FALSE(take_frame(have));
+  EXPECT_FALSE(take_vault_frame(have));
 }
 
 }  // namespace
-}  // namespace cay::gate
+}  // namespace cay::wire

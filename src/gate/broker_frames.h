@@ -1,19 +1,12 @@
 // Frames of wire/vault.h over a socket of this host, with a descriptor where one comes.
 #pragma once
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "async/task.h"
 #include "base/unique_fd.h"
-#include "gate/handover.h"
+#include "gate/sockets.h"
 
-namespace cay::vault {
-
-using Descriptor = asio::posix::stream_descriptor;
-
-using gate::framed;
+namespace cay::gate {
 
 class FrameReader {
  public:
@@ -26,4 +19,4 @@ class FrameReader {
 
 Task<void> send_frame(Descriptor& to, std::string message);
 
-}  // namespace cay::vault
+}  // namespace cay::gate

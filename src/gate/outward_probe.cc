@@ -1,4 +1,4 @@
-#include "gate/confinement_probe.h"
+#include "gate/outward_probe.h"
 
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -21,8 +21,6 @@
 #include <cstring>
 
 #include "base/unique_fd.h"
-#include "gate/confinement.h"
-#include "os/file.h"
 
 namespace cay::gate {
 namespace {
@@ -86,6 +84,12 @@ bool traces(pid_t process) {
   return true;  // its end, or ours, lets go of it
 }
 
+// To what it is already.
+bool keeps_mode(int directory) {
+  struct stat info{};
+  return ::fstat(directory, &info) == 0 && ::fchmod(directory, info.st_mode & 07777) == 0;
+}
+
 bool forks() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -104,11 +108,9 @@ bool listens() {
 
 }  // namespace
 
-Result<void> probe_confinement(const std::string& data, pid_t process, bool confined) {
-  CAY_TRY(const UniqueFd directory, os::open_dir(AT_FDCWD, data + "/gate"));
-  CAY_TRY(const UniqueFd rules, os::open_dir(AT_FDCWD, data + "/rules"));
+Result<void> probe_outward(const std::string& data, pid_t process, int directory, int readable, const std::function<Result<int>()>& confine) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "no_new_privs");
-  if (confined) { CAY_CHECK(confine(directory.get(), rules.get())); }
+  if (confine) { CAY_CHECK(confine()); }
   ::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string of_process = "/proc/" + std::to_string(process);
   told("open-store", opens(data + "/state.db", O_RDONLY));
@@ -116,8 +118,10 @@ Result<void> probe_confinement(const std::string& data, pid_t process, bool conf
   told("open-data", opens(data, O_RDONLY | O_DIRECTORY));
   told("write-data", opens(data + "/probe.tmp", O_WRONLY | O_CREAT | O_EXCL));
   ::unlink((data + "/probe.tmp").c_str());
-  told("write-rules", static_cast<bool>(UniqueFd(::openat(rules.get(), "probe.tmp", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600))));
-  ::unlinkat(rules.get(), "probe.tmp", 0);
+  if (readable >= 0) {
+    told("write-rules", static_cast<bool>(UniqueFd(::openat(readable, "probe.tmp", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600))));
+    ::unlinkat(readable, "probe.tmp", 0);
+  }
   told("ptrace", traces(process));
   told("process-vm-readv", reads_memory_of(process));
   told("pidfd-getfd", takes_descriptor_of(process));
@@ -129,6 +133,8 @@ Result<void> probe_confinement(const std::string& data, pid_t process, bool conf
   char* const none[] = {nullptr};
   told("execve", ::execve("/nonexistent/program", none, none) == 0 || errno == ENOENT);
   told("mode", ::chmod(data.c_str(), 0700) == 0);
+  told("mode-at", ::fchmodat(AT_FDCWD, data.c_str(), 0700, 0) == 0);
+  told("mode-of-open", keeps_mode(directory));
   told("mount", ::syscall(SYS_mount, "", "", "", 0, nullptr) == 0 || errno == ENOENT || errno == EPERM);
   told("namespace", ::syscall(SYS_unshare, CLONE_NEWUSER) == 0);
   told("socket-unix", has_socket(AF_UNIX, SOCK_STREAM, 0));
@@ -148,9 +154,9 @@ Result<void> probe_confinement(const std::string& data, pid_t process, bool conf
   told("may-connect", has_socket(AF_INET6, SOCK_STREAM, IPPROTO_TCP) || errno == EAFNOSUPPORT);
   told("may-ask-names", has_socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0));
   told("may-ask-routes", asks_routes());
-  const UniqueFd own(::openat(directory.get(), "probe.tmp", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  told("may-write-decisions", own && ::renameat(directory.get(), "probe.tmp", directory.get(), "probe.new") == 0);
-  ::unlinkat(directory.get(), "probe.new", 0);
+  const UniqueFd own(::openat(directory, "probe.tmp", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  told("may-write-its-own", own && ::renameat(directory, "probe.tmp", directory, "probe.new") == 0);
+  ::unlinkat(directory, "probe.new", 0);
   return {};
 }
 

@@ -1,14 +1,13 @@
-#include "vault/frames.h"
+#include "gate/broker_frames.h"
 
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 
 #include "os/unix_socket.h"
+#include "wire/vault_frame.h"
 
-namespace cay::vault {
+namespace cay::gate {
 namespace {
 
 Error gone() { return {Code::kCancelled, "peer_gone", "the other side of the socket is gone", 0}; }
@@ -17,11 +16,11 @@ Error gone() { return {Code::kCancelled, "peer_gone", "the other side of the soc
 
 Task<std::string> FrameReader::next(Descriptor& from, UniqueFd* fd) {
   for (;;) {
-    CAY_CO_TRY(auto frame, gate::take_frame(have_));
+    CAY_CO_TRY(auto frame, wire::take_vault_frame(have_));
     if (frame) co_return *std::move(frame);
     auto message = os::receive_message(from.native_handle());
     if (!message && message.error().code == Code::kNotReady) {
-      co_await from.async_wait(Descriptor::wait_read, asio::use_awaitable);
+      co_await readable(from);
       continue;
     }
     if (!message || message->bytes.empty()) co_return gone();
@@ -31,12 +30,12 @@ Task<std::string> FrameReader::next(Descriptor& from, UniqueFd* fd) {
 }
 
 Task<void> send_frame(Descriptor& to, std::string message) {
-  const std::string bytes = framed(message);
+  const std::string bytes = wire::vault_frame(message);
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t sent = ::send(to.native_handle(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) {
-      co_await to.async_wait(Descriptor::wait_write, asio::use_awaitable);
+      co_await writable(to);
       continue;
     }
     if (sent < 0) co_return gone();
@@ -45,4 +44,4 @@ Task<void> send_frame(Descriptor& to, std::string message) {
   co_return Result<void>();
 }
 
-}  // namespace cay::vault
+}  // namespace cay::gate

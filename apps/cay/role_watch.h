@@ -1,0 +1,23 @@
+// RoleWatch: a child of `cay serve` that sees to it that there is a gate, or a broker, for as long as the daemon lives. It takes no input.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "role.h"
+
+namespace cay::app {
+
+struct Watched {
+  const Role& role;
+  std::string data;
+  std::string identity;           // what it is to go by: one that goes by something else is replaced
+  std::function<Error()> become;  // replaces the process that calls it; returns only an error
+};
+
+// Starts it if there is none and forks the watcher; call it while this process has one thread. The watcher lives as long as the descriptor.
+// Returns once what is watched answers, or after 2 s: the watcher goes on trying.
+Result<UniqueFd> watch_role(const Watched& watched);
+
+}  // namespace cay::app

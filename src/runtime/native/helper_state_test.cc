@@ -1,0 +1,62 @@
+#include "runtime/native/helper_state.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "os/unix_socket.h"
+#include "runtime/native/testing/fake_peer.h"
+
+namespace cay::runtime {
+namespace {
+
+// A gate at work, with more that ask than it has taken yet, is no gate that is down.
+TEST(HelperStateTest, AFullBacklogIsAnAnswerAndNobodyIsNone) {
+  const testing::TempDir temp;
+  const std::string data = temp.path().string();
+  std::filesystem::create_directories(temp.path() / "gate");
+  EXPECT_FALSE(gate_serves(data)) << "there is none";
+  const UniqueFd directory(::open((data + "/gate").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  {
+    const auto gate = os::listen_unix(directory.get(), "gate.sock", ::geteuid(), ::getegid());
+    ASSERT_TRUE(gate);
+    EXPECT_TRUE(gate_serves(data));
+    ASSERT_EQ(::listen(gate->get(), 0), 0);
+    std::vector<UniqueFd> waiting;
+    int err = 0;
+    while (err == 0 && waiting.size() < 16) {
+      auto one = os::connect_unix(data + "/gate/gate.sock", SOCK_NONBLOCK);
+      if (one) waiting.push_back(*std::move(one));
+      else err = one.error().os_errno;
+    }
+    ASSERT_EQ(err, EAGAIN);
+    EXPECT_TRUE(gate_serves(data));
+    EXPECT_TRUE(gate_feature(data, "").found.starts_with("serves"));
+  }
+  EXPECT_FALSE(gate_serves(data)) << "its socket's name is left, and nobody listens";
+  EXPECT_TRUE(gate_feature(data, "").found.starts_with("does not answer"));
+}
+
+TEST(HelperStateTest, TheVaultsBrokerIsToldOfByWhatItShows) {
+  const testing::TempDir temp;
+  const std::string data = temp.path().string();
+  std::filesystem::create_directories(temp.path() / "vault");
+  EXPECT_FALSE(broker_serves(data));
+  EXPECT_FALSE(vault_feature(data).ok);
+  const UniqueFd directory(::open((data + "/vault").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto broker = os::listen_unix(directory.get(), "daemon.sock", ::geteuid(), ::getegid());
+  ASSERT_TRUE(broker);
+  EXPECT_TRUE(broker_serves(data));
+  EXPECT_EQ(vault_feature(data).found, "serves");
+  std::ofstream(data + "/vault/landlock") << "6\n";
+  EXPECT_TRUE(vault_feature(data).found.ends_with("Landlock (ABI 6)"));
+}
+
+}  // namespace
+}  // namespace cay::runtime
