@@ -99,7 +99,8 @@ class Commands {
   virtual Task<Reader> run(Principal who, std::string ref, CommandSpec spec) = 0;
   // Of a stopped sandbox too (from the spools), without waking it.
   virtual Task<Reader> attach(Principal who, std::string ref, CommandId id, OutputOffsets from) = 0;
-  virtual Task<void> write_stdin(Principal who, std::string ref, CommandId id, Bytes data) = 0;
+  // `more`: there is more behind it, or its end: see LiveSandbox::write_stdin (ports/runtime.h).
+  virtual Task<void> write_stdin(Principal who, std::string ref, CommandId id, Bytes data, bool more) = 0;
   virtual Task<void> close_stdin(Principal who, std::string ref, CommandId id) = 0;
   virtual Task<void> kill(Principal who, std::string ref, CommandId id, int signal) = 0;
   virtual Task<void> resize(Principal who, std::string ref, CommandId id, PtySize size) = 0;
@@ -282,6 +283,8 @@ class Cay {
 
   // Prepares the default snapshot, adopts what lives, marks what died, removes what nobody owns.
   virtual Task<void> open(std::function<void(std::string)> progress) = 0;
+  // First of a polite end, while connections of clients are still open: see Runtime::part().
+  virtual void part() = 0;
   // Polite end: timers stop, connections to keepers close; sandboxes live on unless asked.
   virtual Task<void> close(bool stop_sandboxes) = 0;
 };

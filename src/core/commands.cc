@@ -15,11 +15,12 @@ bool at_rest(const Entry& entry) {
   return !entry.removing() && entry.rests();
 }
 
-// What tells clients inside how secrets are used; what the sandbox or the command says itself counts more.
-RunConfig of_rules(const Sandbox& row) {
-  RunConfig out;
-  if (!row.proxy.empty()) out.env = proxy_env(row.proxy);
-  return out;
+// How a command runs that says nothing itself: as the sandbox says, and where that says nothing, with what tells clients inside how secrets
+// are used.
+RunConfig usual(const Sandbox& row) {
+  RunConfig of_rules;
+  if (!row.proxy.empty()) of_rules.env = proxy_env(row.proxy);
+  return layered(of_rules, row.run);
 }
 
 Error unknown_command(const CommandId& id) {
@@ -39,7 +40,7 @@ Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec as
   auto trace = tracer_.command(who);
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   CAY_CO_CHECK(co_await admitted(held.live, spec.id));
-  spec.run = layered(layered(of_rules(held.entry->row), held.entry->row.run), spec.run);
+  spec.run = layered(usual(held.entry->row), spec.run);
   CAY_CO_CHECK(check_size(spec));
   spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away meanwhile leaves a command that the journal knows of.
@@ -73,7 +74,7 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
   auto trace = tracer_.command(who);
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   CAY_CO_CHECK(co_await admitted(held.live, spec.id));
-  spec.run = layered(layered(of_rules(held.entry->row), held.entry->row.run), spec.run);
+  spec.run = layered(usual(held.entry->row), spec.run);
   CAY_CO_CHECK(check_size(spec));
   spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away between start and attach leaves a command that had a reader
@@ -111,11 +112,11 @@ Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id, 
   co_return reader;
 }
 
-Task<void> CommandVerbs::write_stdin(Principal who, std::string ref, CommandId id, Bytes data) {
+Task<void> CommandVerbs::write_stdin(Principal who, std::string ref, CommandId id, Bytes data, bool more) {
   CAY_CO_CHECK(check_command_id(id));
   CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
   const std::size_t size = data.size();
-  auto done = co_await held.live->write_stdin(std::move(id), std::move(data));
+  auto done = co_await held.live->write_stdin(std::move(id), std::move(data), more);
   if (done) held.entry->bytes_in += size;
   co_return done;
 }

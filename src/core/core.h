@@ -37,6 +37,7 @@ class Core : public Cay {
   void on_span(std::function<void(Span)> called) override { tracer_.sink = std::move(called); }
   std::vector<Check> readiness() override;
   Task<void> open(std::function<void(std::string)> progress) override;
+  void part() override { runtime_.part(); }
   Task<void> close(bool stop_sandboxes) override;
 
   Timers& timers() { return timers_; }

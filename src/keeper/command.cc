@@ -243,6 +243,11 @@ void Command::reader_left(bool orphaned) {
   }
 }
 
+void Command::daemon_left() {
+  orphan_.reset();
+  if (state_ == State::kRunning && stdin_->is_cut_short()) kill_tree(Cause::kInputLost, {});
+}
+
 void Command::daemon_returned() {
   if (!orphaned_ || state_ != State::kRunning || readers_ > 0) return;
   orphan_ = shop_.loop.after(shop_.context.orphan_grace_ms, [this] { kill_tree(Cause::kRequest, "disconnect"); });
@@ -289,6 +294,11 @@ void Command::classify(const Exit& exit) {
     const bool ours = cause_ != Cause::kNone && (fate == Fate::kSpared || record.oom_kills == oom_at_kill_);
     if (ours && cause_ == Cause::kTimeout) return set(CommandState::kTimedOut);
     if (ours && cause_ == Cause::kIdle) return set(CommandState::kIdleKilled);
+    if (ours && cause_ == Cause::kInputLost) {
+      record.signal = 0;
+      record.reason = "input lost: the daemon ended before all of the command's input was written, so it was ended";
+      return set(CommandState::kLost);
+    }
     if (ours) {
       record.by = by_;
       return set(CommandState::kKilled);

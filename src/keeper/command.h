@@ -77,7 +77,8 @@ class Command {
   // `orphaned`: the daemon went, not the reader.
   void reader_left(bool orphaned);
   // Before its readers are let go: the time that they had to come back begins anew with the next daemon.
-  void daemon_left() { orphan_.reset(); }
+  // A command whose input it held a part of is ended: it would take a part for the whole, or wait for the rest for ever.
+  void daemon_left();
   int readers() const { return readers_; }
   // A daemon is there again: a reader that was orphaned has so long to come back.
   void daemon_returned();
@@ -88,7 +89,7 @@ class Command {
   void abandon() { tape_->abandon(); }
 
  private:
-  enum class Cause { kNone, kTimeout, kIdle, kRequest };
+  enum class Cause { kNone, kTimeout, kIdle, kRequest, kInputLost };
 
   Result<void> make_pipes(Program& program);
   Result<void> make_terminal(Program& program);

@@ -317,6 +317,30 @@ TEST(CommandLossTest, ANewDaemonTakesOverAndNothingIsLost) {
   EXPECT_EQ(got.end.by, "disconnect");
 }
 
+TEST(CommandLossTest, ACommandWhoseInputTheDaemonTookWithItIsLost) {
+  LocalKeeper keeper;
+  {
+    Client first = keeper.client();
+    for (const char* id : {"part", "said", "whole", "ended"}) first.start(shell(id, "wc -c"));
+    EXPECT_EQ(type_of(first.call(Type::kStdin, wire::Stdin{"part", "xx", true})), Type::kOk);
+    EXPECT_EQ(type_of(first.call(Type::kStdin, wire::Stdin{"said", "xx", false})), Type::kOk);
+    EXPECT_EQ(type_of(first.call(Type::kStdin, wire::Stdin{"said", "", true})), Type::kOk);
+    EXPECT_EQ(type_of(first.call(Type::kStdin, wire::Stdin{"whole", "xx", true})), Type::kOk);
+    EXPECT_EQ(type_of(first.call(Type::kStdin, wire::Stdin{"whole", "yy", false})), Type::kOk);
+    EXPECT_EQ(type_of(first.call(Type::kStdin, wire::Stdin{"ended", "xx", true})), Type::kOk);
+    EXPECT_EQ(type_of(first.call(Type::kCloseStdin, wire::CommandRef{"ended"})), Type::kOk);
+  }
+  Client second = keeper.client();
+  for (const char* id : {"part", "said"}) {
+    const Output got = second.attach(id);
+    EXPECT_EQ(state(got.end), CommandState::kLost) << id;
+    EXPECT_TRUE(got.end.reason.starts_with("input lost")) << got.end.reason;
+  }
+  EXPECT_EQ(second.attach("ended").out, "2\n");
+  second.call(Type::kCloseStdin, wire::CommandRef{"whole"});
+  EXPECT_EQ(second.attach("whole").out, "4\n");
+}
+
 TEST(CommandLossTest, KillOnDisconnectFiresWhenTheLastReaderGoes) {
   LocalKeeper keeper;
   Client client = keeper.client();

@@ -187,8 +187,8 @@ void Commands::attach(ReplyTo to, wire::Attach request) {
 
 void Commands::write_stdin(ReplyTo to, wire::Stdin request) {
   const std::string id = request.command_id;
-  with(to, id, [this, to, data = std::move(request.data)](const std::string&, Entry& entry) {
-    if (entry.live) return entry.live->input().write(to, data);
+  with(to, id, [this, to, data = std::move(request.data), more = request.more](const std::string&, Entry& entry) {
+    if (entry.live) return entry.live->input().write(to, data, more);
     shop_.outbox.fail(to, Error{Code::kNotReady, "stdin_closed", "the command has ended", 0});
   });
 }

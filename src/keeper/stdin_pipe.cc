@@ -21,13 +21,19 @@ Error StdinPipe::closed() {
   return {Code::kNotReady, "stdin_closed", "the command's stdin is closed: nothing more can be written to it", 0};
 }
 
-void StdinPipe::write(ReplyTo to, std::string data) {
+void StdinPipe::write(ReplyTo to, std::string data, bool more) {
   if (!fd_ || ending_ || (!waiting_.empty() && waiting_.back().end)) return outbox_.fail(to, closed());
+  if (data.empty()) {
+    more_ = more_ || more;
+    return outbox_.ok(to);
+  }
+  more_ = true;  // until it is taken: what is refused stays with the daemon
   const bool full = waiting_.size() >= kWaiting || waiting_bytes_ + data.size() > kWaitingBytes;
   if (full || budget_.held + data.size() > StdinBudget::kMost) {
     return outbox_.fail(to, Error{Code::kExhausted, "stdin_backlog",
                                   "too much is waiting for commands that do not read their stdin", 0});
   }
+  more_ = more;
   waiting_bytes_ += data.size();
   waiting_.push_back({to, std::move(data), false});
   admit();
@@ -36,6 +42,7 @@ void StdinPipe::write(ReplyTo to, std::string data) {
 
 void StdinPipe::close_when_drained(ReplyTo to) {
   outbox_.ok(to);  // of a closed one too: it is what was asked for
+  more_ = false;
   if (terminal_ || !fd_) return;
   waiting_.push_back({ReplyTo{}, {}, true});
   admit();
@@ -90,6 +97,8 @@ void StdinPipe::flush() {
   count();
   if (ending_) close();
 }
+
+bool StdinPipe::is_cut_short() { return std::exchange(more_, false) && fd_ && !ending_; }
 
 void StdinPipe::close() {
   watch_.reset();

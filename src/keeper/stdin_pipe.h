@@ -32,11 +32,14 @@ class StdinPipe {
   StdinPipe& operator=(const StdinPipe&) = delete;
 
   // Answers kOk when the bytes were taken, kNotReady when stdin is closed.
-  void write(ReplyTo to, std::string data);
+  // `more`: of what the daemon said, there is more to come.
+  void write(ReplyTo to, std::string data, bool more);
   // After what was written before.
   void close_when_drained(ReplyTo to);
   // The command is over or its end is closed.
   void close();
+  // The daemon is gone: whether it held more of the input, which nobody will write any more.
+  bool is_cut_short();
 
  private:
   struct Waiting {
@@ -57,6 +60,7 @@ class StdinPipe {
   UniqueFd fd_;
   bool terminal_;
   bool ending_ = false;  // close once the buffer is empty
+  bool more_ = false;    // the daemon holds more
   std::string buffer_;
   std::size_t begin_ = 0;
   std::deque<Waiting> waiting_;

@@ -230,8 +230,9 @@ struct GapMsg {
 
 struct Stdin {
   std::string command_id;
-  std::string data;
-  template <class V> void fields(V& v) { v(1, command_id); v(2, data); }
+  std::string data;   // empty: `more` is said alone
+  bool more = false;  // there is more behind it, or the end of it; a command whose daemon goes before that came is lost
+  template <class V> void fields(V& v) { v(1, command_id); v(2, data); v(3, more); }
 };
 
 struct Kill {

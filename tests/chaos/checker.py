@@ -132,12 +132,21 @@ class Judge:
             if not allowed:
                 self.say(f"{who} saw it killed by {seen.by!r}, who did not kill it")
         elif seen.state == "lost":
-            if not self.keeper_may_have_lost():
+            if (seen.reason or "").startswith("input lost"):
+                self.check_input_lost(seen)
+            elif not self.keeper_may_have_lost():
                 self.say(f"{who} saw it lost ({seen.reason}), though no keeper was lost while it ran")
             if not seen.reason:
                 self.say(f"{who} saw it lost without a reason")
         else:
             self.say(f"{who} saw it {seen.state}, for which there was no cause")
+
+    def check_input_lost(self, seen):
+        """A daemon that was killed with a part of a command's input ends the command: only one whose input nobody knows to be whole."""
+        if self.asked.stdin == 0 or self.asked.stdin_whole:
+            self.say(f"{seen.observer} saw its input lost, {'all of which was taken' if self.asked.stdin else 'of which there was none'}")
+        if self.record is not None and self.record.stdin_ended:
+            self.say(f"{seen.observer} saw its input lost, whose end it had read")
 
     def begun_ms(self):
         return self.record.begins[0][1] if self.record is not None and self.record.begins else self.asked.asked_ms

@@ -95,6 +95,19 @@ def test_a_killed_command_may_end_within_a_write():
     caught(judge(truth(**killed, chunks=[data(1, 0, 63)]), asked=asked, record=record), "the tail was lost")
 
 
+def test_lost_input():
+    lost = {"state": "lost", "exit_code": None, "reason": "input lost: the daemon ended", "extents": None}
+    asked = Asked(id="c1", seed=7, script=["i", "x0"], accepted="yes", stdin=64)
+    record = parse_record("begin 5 1\nread 32 0\n")
+    assert judge(truth(**lost, chunks=[]), asked=asked, record=record) == []
+    whole = Asked(id="c1", seed=7, script=["i", "x0"], accepted="yes", stdin=64, stdin_acked=64, stdin_whole=True)
+    caught(judge(truth(**lost, chunks=[]), asked=whole, record=record), "all of which was taken")
+    none = Asked(id="c1", seed=7, script=["x0"], accepted="yes")
+    caught(judge(truth(**lost, chunks=[]), asked=none, record=record), "of which there was none")
+    read = parse_record("begin 5 1\nread 64 0\nstdin_end 0 0\n")
+    caught(judge(truth(**lost, chunks=[]), asked=asked, record=read), "whose end it had read")
+
+
 def test_stdin():
     asked = Asked(id="c1", seed=7, script=["i", "x0"], accepted="yes", stdin=64, stdin_acked=64, stdin_whole=True)
     base = "begin 5 1\nread {0} 0\nmay1 {0} 0\ndid1 {0} 0\nstdin_end 0 0\nexit 0 2\n"

@@ -1,6 +1,9 @@
 #include "api/common/stdin_feed.h"
 
+#include <utility>
+
 #include "api/common/stdin_write.h"
+#include "async/scope.h"
 
 namespace cay::api {
 namespace {
@@ -51,12 +54,17 @@ asio::awaitable<void> StdinFeed::push(Bytes bytes) {
   } else {
     pieces_.push_back({std::move(bytes), false});
   }
-  changed_.notify();
+  tell();
 }
 
 void StdinFeed::push_end() {
   if (dropped_ || (!pieces_.empty() && pieces_.back().end)) return;
   pieces_.push_back({{}, true});
+  tell();
+}
+
+void StdinFeed::tell() {
+  if (std::exchange(alone_, false)) behind_.notify();
   changed_.notify();
 }
 
@@ -78,6 +86,22 @@ void StdinFeed::forget() {
 }
 
 Task<void> StdinFeed::run(core::Cay& cay, Principal who, std::string sandbox, CommandId id) {
+  Scope announcing(changed_.executor());
+  announcing.spawn(announce(cay, who, sandbox, id));
+  auto writing = write_all(cay, std::move(who), std::move(sandbox), std::move(id));
+  auto done = co_await announcing.until(std::move(writing));
+  co_return done;
+}
+
+asio::awaitable<void> StdinFeed::announce(core::Cay& cay, Principal who, std::string sandbox, CommandId id) {
+  for (;;) {
+    co_await behind_.wait();
+    auto told = co_await cay.commands().write_stdin(who, sandbox, id, {}, true);
+    static_cast<void>(told);  // whoever writes hears of what is wrong
+  }
+}
+
+Task<void> StdinFeed::write_all(core::Cay& cay, Principal who, std::string sandbox, CommandId id) {
   const auto turn = room_->turn_of(sandbox + "/" + id.get(), changed_.executor());
   for (;;) {
     while (pieces_.empty() && !closed_) {
@@ -93,7 +117,9 @@ Task<void> StdinFeed::run(core::Cay& cay, Principal who, std::string sandbox, Co
       if (piece.end) {
         done = co_await end_stdin(cay, who, sandbox, id);
       } else {
-        done = co_await write_whole_stdin(cay, who, sandbox, id, std::move(piece.bytes));
+        alone_ = pieces_.empty();
+        done = co_await write_whole_stdin(cay, who, sandbox, id, std::move(piece.bytes), !alone_);
+        alone_ = false;
       }
       if (!done) {
         forget();

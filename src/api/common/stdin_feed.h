@@ -39,7 +39,7 @@ class StdinFeed {
   static constexpr std::size_t kMost = 64u << 20;
 
   StdinFeed(std::shared_ptr<InputRoom> room, asio::any_io_executor executor)
-      : room_(std::move(room)), changed_(std::move(executor)) {}
+      : room_(std::move(room)), changed_(executor), behind_(std::move(executor)) {}
   ~StdinFeed() { drop(); }
   StdinFeed(const StdinFeed&) = delete;
   StdinFeed& operator=(const StdinFeed&) = delete;
@@ -63,13 +63,18 @@ class StdinFeed {
     bool end = false;
   };
   void forget();
+  void tell();
+  Task<void> write_all(core::Cay& cay, Principal who, std::string sandbox, CommandId id);
+  // While a piece waits to be taken: that there is more, should we end before that.
+  asio::awaitable<void> announce(core::Cay& cay, Principal who, std::string sandbox, CommandId id);
 
   std::shared_ptr<InputRoom> room_;
   std::deque<Piece> pieces_;
   std::size_t held_ = 0;  // with what is being written
   bool closed_ = false;
   bool dropped_ = false;
-  Event changed_;
+  bool alone_ = false;  // what is being written is the last that there is, as far as the keeper knows
+  Event changed_, behind_;
 };
 
 }  // namespace cay::api

@@ -26,11 +26,12 @@ Task<void> judge(core::Cay& cay, Principal who, std::string ref, CommandId id, E
 
 bool stdin_is_over(const Error& error) { return error.reason == "stdin_closed"; }
 
-Task<void> write_whole_stdin(core::Cay& cay, Principal who, std::string ref, CommandId id, Bytes data) {
+Task<void> write_whole_stdin(core::Cay& cay, Principal who, std::string ref, CommandId id, Bytes data, bool more) {
   for (std::size_t at = 0; at < data.size(); at += kPiece) {
+    const bool behind = more || at + kPiece < data.size();
     for (Millis pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
       Bytes piece = data.substr(at, kPiece);
-      auto written = co_await cay.commands().write_stdin(who, ref, id, std::move(piece));
+      auto written = co_await cay.commands().write_stdin(who, ref, id, std::move(piece), behind);
       if (written) break;
       auto judged = co_await judge(cay, who, ref, id, std::move(written).error());
       if (judged.error().reason != "stdin_backlog") co_return judged;

@@ -6,8 +6,8 @@ namespace cay::api {
 
 // Writes all of `data`, in order. Where the commands of the sandbox hold too much input (stdin_backlog) it waits, for as
 // long as the command runs. Fails stdin_closed when the command has ended or closed its stdin, whatever the sandbox said
-// of it; any other failure means that a part may be missing.
-Task<void> write_whole_stdin(core::Cay& cay, Principal who, std::string ref, CommandId id, Bytes data);
+// of it; any other failure means that a part may be missing. `more`: the caller holds more of the input, or its end.
+Task<void> write_whole_stdin(core::Cay& cay, Principal who, std::string ref, CommandId id, Bytes data, bool more);
 
 // The same for the end of input.
 Task<void> end_stdin(core::Cay& cay, Principal who, std::string ref, CommandId id);

@@ -126,7 +126,8 @@ Task<http::Response> write_stdin(core::Cay& cay, ExchangePtr exchange) {
     auto bytes = co_await source->next();
     if (!bytes) co_return std::move(bytes).error();
     if (bytes->empty()) break;
-    auto written = co_await write_whole_stdin(cay, who, sandbox, id, *std::move(bytes));
+    // Whether more comes nobody knows yet; a client whose request is cut hears of that.
+    auto written = co_await write_whole_stdin(cay, who, sandbox, id, *std::move(bytes), false);
     if (!written) co_return std::move(written).error();
   }
   co_return empty_answer(204);

@@ -8,7 +8,7 @@ namespace cay::api::native {
 namespace {
 
 Task<void> write_all(core::Cay& cay, Principal who, std::string sandbox, CommandId id, Bytes bytes) {
-  CAY_CO_CHECK(co_await write_whole_stdin(cay, who, sandbox, id, std::move(bytes)));
+  CAY_CO_CHECK(co_await write_whole_stdin(cay, who, sandbox, id, std::move(bytes), true));
   auto ended = co_await end_stdin(cay, who, sandbox, id);
   co_return ended;
 }

@@ -81,6 +81,7 @@ class FakeCommands : public std::enable_shared_from_this<FakeCommands> {
   Result<Command> start(CommandSpec spec);
   Result<std::unique_ptr<CommandReader>> attach(const CommandId& id, OutputOffsets from);
   Result<void> write_stdin(const CommandId& id, Bytes data);
+  bool more_stdin = false;  // as the last write said
   Result<void> close_stdin(const CommandId& id);
   Result<void> kill(const CommandId& id, int signal, const std::string& by);
   Result<void> resize(const CommandId& id, PtySize size);

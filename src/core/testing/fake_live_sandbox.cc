@@ -24,8 +24,9 @@ Task<std::unique_ptr<CommandReader>> FakeLiveSandbox::attach(CommandId id, Outpu
   CAY_CO_CHECK(fault_of());
   co_return disk_.commands->attach(id, from);
 }
-Task<void> FakeLiveSandbox::write_stdin(CommandId id, Bytes data) {
+Task<void> FakeLiveSandbox::write_stdin(CommandId id, Bytes data, bool more) {
   CAY_CO_CHECK(fault_of());
+  disk_.commands->more_stdin = more;
   co_return disk_.commands->write_stdin(id, std::move(data));
 }
 Task<void> FakeLiveSandbox::close_stdin(CommandId id) {

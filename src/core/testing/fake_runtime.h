@@ -40,7 +40,7 @@ class FakeLiveSandbox : public LiveSandbox {
 
   Task<Command> start(CommandSpec spec) override;
   Task<std::unique_ptr<CommandReader>> attach(CommandId id, OutputOffsets from) override;
-  Task<void> write_stdin(CommandId id, Bytes data) override;
+  Task<void> write_stdin(CommandId id, Bytes data, bool more) override;
   Task<void> close_stdin(CommandId id) override;
   Task<void> kill(CommandId id, int signal, std::string by) override;
   Task<void> resize(CommandId id, PtySize size) override;

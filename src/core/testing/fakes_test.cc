@@ -49,7 +49,7 @@ TEST_F(FakesTest, ReaderWaitsForOutputAndForTheEnd) {
   auto reader = run(loop, live.attach(CommandId("c"), {}));
   auto pending = start(loop, (*reader)->next());
   EXPECT_FALSE(pending->done());
-  ASSERT_TRUE(run(loop, live.write_stdin(CommandId("c"), "hi")));
+  ASSERT_TRUE(run(loop, live.write_stdin(CommandId("c"), "hi", false)));
   EXPECT_EQ(std::get<OutputData>(*finish(loop, *pending)).bytes, "hi");
   ASSERT_TRUE(run(loop, live.close_stdin(CommandId("c"))));
   EXPECT_EQ(std::get<OutputEnd>(*run(loop, (*reader)->next())).command.end.state, CommandState::kExited);

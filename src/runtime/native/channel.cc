@@ -7,7 +7,7 @@ Channel::Channel(std::shared_ptr<Link> link, std::shared_ptr<Link::ChannelState>
 
 Channel::~Channel() {
   if (finished_ || state_->number == 0) return;
-  if (link_->channels_.erase(state_->number) > 0) link_->send(wire::Type::kCancel, state_->number, {});
+  if (link_->channels_.erase(state_->number) > 0 && !link_->parting_) link_->send(wire::Type::kCancel, state_->number, {});
 }
 
 void Channel::finish() {

@@ -92,7 +92,7 @@ TEST_P(CommandsTest, StdinArrivesWholeAndEnds) {
     EXPECT_TRUE(started);
     auto feed = [this, text]() -> asio::awaitable<void> {
       CommandId id("a");
-      auto written = co_await box_->write_stdin(id, text);
+      auto written = co_await box_->write_stdin(id, text, false);
       EXPECT_TRUE(written);
       auto closed = co_await box_->close_stdin(id);
       EXPECT_TRUE(closed);
@@ -106,7 +106,7 @@ TEST_P(CommandsTest, StdinArrivesWholeAndEnds) {
     auto seen = co_await drain(**reader);
     co_await scope.join();
     EXPECT_TRUE(seen.out == text);
-    auto late = co_await box_->write_stdin(id, "late");
+    auto late = co_await box_->write_stdin(id, "late", false);
     EXPECT_FALSE(late);
     EXPECT_EQ(late.error().code, Code::kNotReady);
   });

@@ -58,6 +58,8 @@ class Link : public std::enable_shared_from_this<Link> {
   void close(Error why);
   // Returns once the link is closed.
   asio::awaitable<void> closed();
+  // We are about to end: channels that go from now on go with us, and the peer is not told that nobody wants them any more.
+  void part() { parting_ = true; }
 
   // Frames on channel 0 after the HELLO. Called on the loop.
   void on_event(std::function<void(const wire::Frame&)> handler) { on_event_ = std::move(handler); }
@@ -76,6 +78,7 @@ class Link : public std::enable_shared_from_this<Link> {
   };
 
   Link(StreamSocket socket, std::string peer);
+  bool parting_ = false;
   void send(wire::Type type, std::uint32_t channel, std::string payload);
   bool has_room() const { return queued_ < kQueueRoom; }
   void write_more();

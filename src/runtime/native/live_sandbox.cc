@@ -59,9 +59,9 @@ Task<std::unique_ptr<core::CommandReader>> NativeLiveSandbox::attach(CommandId i
   co_return std::unique_ptr<core::CommandReader>(std::move(reader));
 }
 
-Task<void> NativeLiveSandbox::write_stdin(CommandId id, Bytes data) {
-  for (std::size_t at = 0; at < data.size(); at += wire::kDataChunk) {
-    const wire::Stdin chunk{.command_id = id.get(), .data = data.substr(at, wire::kDataChunk)};
+Task<void> NativeLiveSandbox::write_stdin(CommandId id, Bytes data, bool more) {
+  for (std::size_t at = 0; at == 0 || at < data.size(); at += wire::kDataChunk) {
+    const wire::Stdin chunk{.command_id = id.get(), .data = data.substr(at, wire::kDataChunk), .more = more || at + wire::kDataChunk < data.size()};
     auto payload = wire::encode(chunk);
     // Asked twice it might be written twice: a lost link is the caller's to know.
     CAY_CO_CHECK(co_await call_ok(line_, wire::Type::kStdin, std::move(payload), Repeat::kUnsafe, kStdinLimit));

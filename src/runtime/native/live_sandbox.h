@@ -25,7 +25,7 @@ class NativeLiveSandbox final : public core::LiveSandbox {
   std::optional<SandboxNetwork> network() const override { return network_; }
   Task<Command> start(CommandSpec spec) override;
   Task<std::unique_ptr<core::CommandReader>> attach(CommandId id, core::OutputOffsets from) override;
-  Task<void> write_stdin(CommandId id, Bytes data) override;
+  Task<void> write_stdin(CommandId id, Bytes data, bool more) override;
   Task<void> close_stdin(CommandId id) override;
   Task<void> kill(CommandId id, int signal, std::string by) override;
   Task<void> resize(CommandId id, PtySize size) override;

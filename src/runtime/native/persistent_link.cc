@@ -22,6 +22,11 @@ Error no_descriptors(int os_errno) {
           "the daemon has no file descriptor left: close connections, or raise its limit (LimitNOFILE, ulimit -n)", os_errno};
 }
 
+void PersistentLink::part() {
+  parting_ = true;
+  if (link_) link_->part();
+}
+
 std::shared_ptr<PersistentLink> PersistentLink::create(asio::any_io_executor loop, Config config) {
   return std::shared_ptr<PersistentLink>(new PersistentLink(std::move(loop), std::move(config)));
 }
@@ -50,6 +55,7 @@ asio::awaitable<void> PersistentLink::run() {
       self->met_ = true;
       ++self->connections_;
       self->link_ = link;
+      if (self->parting_) link->part();
       self->changed_.notify();
       co_await link->closed();
       self->link_.reset();

@@ -61,6 +61,9 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   // It is about to end by a deed of ours: `why` is what all are told then, however its end is found out. Nothing: it is not.
   void expect_end(std::optional<Error> why) { expected_ = std::move(why); }
 
+  // As Link::part(), of this link and of those to come.
+  void part();
+
   bool connected() const { return link_ != nullptr && link_->alive(); }
   // How often there was a link.
   std::uint64_t connections() const { return connections_; }
@@ -84,6 +87,7 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   std::function<void(std::string)> on_death_;
   bool met_ = false;  // there was a link once
   bool ended_ = false;
+  bool parting_ = false;
   Error why_;                       // once ended
   std::optional<Error> expected_;   // why it is about to end
   std::optional<Error> refusal_;    // why nobody is reached now, if it is no matter of waiting
