@@ -1,44 +1,8 @@
 #include "core/core_fixture.h"
+#include "core/testing/fake_vault.h"
 
 namespace cay::core {
 namespace {
-
-// Seals by writing down what it was asked, and remembers what was granted.
-class FakeVault : public Vault {
- public:
-  Task<std::string> public_key() override { co_return std::string("key"); }
-  Task<std::string> seal(SecretInfo about, std::string box) override {
-    if (down) co_return Error{Code::kUnavailable, "vault_unavailable", "down", 0};
-    co_return "sealed " + about.name + " v" + std::to_string(about.version) + " " + box;
-  }
-  Task<std::string> grant(ProxyGrant grant) override {
-    if (down) co_return Error{Code::kUnavailable, "vault_unavailable", "down", 0};
-    const bool tls = std::any_of(grant.rules.begin(), grant.rules.end(), [](const auto& one) { return one.first.way != ProxyWay::kBaseUrl; });
-    granted[grant.sandbox] = std::move(grant);
-    co_return std::string(tls ? "CERTIFICATE\n" : "");
-  }
-  Task<void> revoke(SandboxId sandbox) override {
-    granted.erase(sandbox);
-    co_return Result<void>();
-  }
-  Task<void> keep_only(std::vector<SandboxId> sandboxes) override {
-    std::erase_if(granted, [&](const auto& one) { return std::find(sandboxes.begin(), sandboxes.end(), one.first) == sandboxes.end(); });
-    co_return Result<void>();
-  }
-  Task<void> begin_rotation() override {
-    ++rotations;
-    co_return Result<void>();
-  }
-  Task<std::string> reseal(StoredSecret secret) override { co_return secret.sealed + " again"; }
-  Task<void> end_rotation() override {
-    ended = rotations;
-    co_return Result<void>();
-  }
-
-  std::map<SandboxId, ProxyGrant> granted;
-  bool down = false;
-  int rotations = 0, ended = 0;
-};
 
 class SecretsTest : public CoreTest {
  protected:
@@ -60,7 +24,7 @@ class SecretsTest : public CoreTest {
     patch.proxy = std::move(rules);
     return run(core->sandboxes().update(alice, box, std::move(patch)));
   }
-  FakeVault vault;
+  testing::FakeVault vault;
 };
 
 TEST_F(SecretsTest, ASecretIsKeptSealedReplacedAndRemoved) {
@@ -171,7 +135,7 @@ TEST_F(SecretsTest, ADaemonsStartTellsAllAgainAndTakesBackWhatIsGone) {
 
 TEST_F(SecretsTest, WithoutABrokerASandboxWithRulesDoesNotStartAndOthersDo) {
   ASSERT_TRUE(set("openai", {{"api.test"}}));
-  vault.down = true;
+  vault.fault = Error{Code::kUnavailable, "vault_unavailable", "down", 0};
   SandboxSpec spec = named("box");
   spec.proxy = {rule("openai")};
   EXPECT_EQ(run(core->sandboxes().create(alice, spec, {})).error().reason, "vault_unavailable");

@@ -10,6 +10,7 @@
 #include "core/make_core.h"
 #include "core/testing/fake_runtime.h"
 #include "core/testing/fake_store.h"
+#include "core/testing/fake_vault.h"
 #include "core/testing/manual_clock.h"
 #include "core/testing/run.h"
 #include "http/router.h"
@@ -22,7 +23,9 @@ using ExchangeHandle = std::shared_ptr<FakeExchange>;
 class ApiTest : public ::testing::Test {
  protected:
   ApiTest() : runtime(loop.get_executor(), clock) {
-    cay = core::make_core(loop.get_executor(), runtime, store, clock, core::CoreConfig{});
+    core::CoreConfig config;
+    config.vault = &vault;
+    cay = core::make_core(loop.get_executor(), runtime, store, clock, std::move(config));
     EXPECT_TRUE(core::testing::run(loop, cay->open([](std::string) {})));
   }
   ~ApiTest() override { EXPECT_TRUE(core::testing::run(loop, cay->close(false))); }
@@ -80,6 +83,7 @@ class ApiTest : public ::testing::Test {
   core::testing::ManualClock clock;
   core::testing::FakeRuntime runtime;
   core::testing::FakeStore store;
+  core::testing::FakeVault vault;
   std::unique_ptr<core::Cay> cay;
   http::Router router;
   std::string last_pattern;

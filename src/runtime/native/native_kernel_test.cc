@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "async/deadline.h"
 #include "async/scope.h"
 #include "async/testing.h"
 #include "model/ids.h"
@@ -215,6 +216,8 @@ TEST_F(NativeTest, ADeathBetweenAdoptionAndWatchIsTold) {
     }
     EXPECT_TRUE(deaths_.empty());
     watch();
+    // Told already, or as soon as the launcher has said why it died (or had the time to).
+    for (int looks = 0; deaths_.empty() && looks < 1000; ++looks) co_await sleep_for(Millis{10});
     EXPECT_EQ(deaths_.size(), 1u);
   });
 }

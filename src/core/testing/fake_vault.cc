@@ -1,0 +1,53 @@
+#include "core/testing/fake_vault.h"
+
+#include <algorithm>
+
+namespace cay::core::testing {
+
+Task<std::string> FakeVault::public_key() {
+  CAY_CO_CHECK(able());
+  co_return std::string("key");
+}
+
+Task<std::string> FakeVault::seal(SecretInfo about, std::string box) {
+  CAY_CO_CHECK(able());
+  co_return "sealed " + about.name + " v" + std::to_string(about.version) + " " + box;
+}
+
+Task<std::string> FakeVault::grant(ProxyGrant grant) {
+  CAY_CO_CHECK(able());
+  const bool tls = std::ranges::any_of(grant.rules, [](const auto& one) { return one.first.way != ProxyWay::kBaseUrl; });
+  granted[grant.sandbox] = std::move(grant);
+  co_return std::string(tls ? "CERTIFICATE\n" : "");
+}
+
+Task<void> FakeVault::revoke(SandboxId sandbox) {
+  CAY_CO_CHECK(able());
+  granted.erase(sandbox);
+  co_return Result<void>();
+}
+
+Task<void> FakeVault::keep_only(std::vector<SandboxId> sandboxes) {
+  CAY_CO_CHECK(able());
+  std::erase_if(granted, [&](const auto& one) { return std::ranges::find(sandboxes, one.first) == sandboxes.end(); });
+  co_return Result<void>();
+}
+
+Task<void> FakeVault::begin_rotation() {
+  CAY_CO_CHECK(able());
+  ++rotations;
+  co_return Result<void>();
+}
+
+Task<std::string> FakeVault::reseal(StoredSecret secret) {
+  CAY_CO_CHECK(able());
+  co_return secret.sealed + " again";
+}
+
+Task<void> FakeVault::end_rotation() {
+  CAY_CO_CHECK(able());
+  ended = rotations;
+  co_return Result<void>();
+}
+
+}  // namespace cay::core::testing

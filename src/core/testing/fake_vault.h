@@ -1,0 +1,32 @@
+// FakeVault: the vault port in memory; it seals by writing down what it was asked, and remembers what was granted.
+#pragma once
+#include <map>
+#include <optional>
+
+#include "core/ports/vault.h"
+
+namespace cay::core::testing {
+
+class FakeVault : public Vault {
+ public:
+  // While set, every call fails with it (no broker answers, its keys do not open).
+  std::optional<Error> fault;
+
+  std::map<SandboxId, ProxyGrant> granted;
+  int rotations = 0, ended = 0;
+
+  Task<std::string> public_key() override;
+  Task<std::string> seal(SecretInfo about, std::string box) override;
+  // The certificate is "CERTIFICATE\n" where a rule needs one.
+  Task<std::string> grant(ProxyGrant grant) override;
+  Task<void> revoke(SandboxId sandbox) override;
+  Task<void> keep_only(std::vector<SandboxId> sandboxes) override;
+  Task<void> begin_rotation() override;
+  Task<std::string> reseal(StoredSecret secret) override;
+  Task<void> end_rotation() override;
+
+ private:
+  Result<void> able() const { return fault ? Result<void>(*fault) : Result<void>(); }
+};
+
+}  // namespace cay::core::testing
