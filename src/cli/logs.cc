@@ -58,13 +58,22 @@ int print_one(const sdk::Sandbox& box, const sdk::CommandInfo& info, const LogsA
   return print_logs(box.attach(info.id, from), args, until, from);
 }
 
-// Whether it runs, or ended in the last `seconds`. One that was lost has no end: its start counts.
-bool ran_since(const sdk::CommandInfo& info, double seconds) {
+// Whether it ran in the last `seconds`, or may have. When a lost one ended nobody knows: by the sandbox's stop at the latest, and of a
+// sandbox that runs again (or, so far, still does) no stop is known.
+bool ran_since(const sdk::CommandInfo& info, double seconds, const std::string& stopped_at) {
   if (info.running()) return true;
-  const auto last = codec::from_rfc3339(info.ended_at.empty() ? info.started_at : info.ended_at);
+  const bool lost = info.state == "lost";
+  if (lost && stopped_at.empty()) return true;
+  const auto last = codec::from_rfc3339(lost ? stopped_at : info.ended_at.empty() ? info.started_at : info.ended_at);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto since = std::chrono::duration<double>(now).count() - seconds;
   return last && static_cast<double>(std::max(*last, codec::from_rfc3339(info.started_at).value_or(0))) / 1000 >= since;
+}
+
+void keep_those_since(const sdk::Sandbox& box, double seconds, std::vector<sdk::CommandInfo>& commands) {
+  const bool any_lost = std::ranges::any_of(commands, [](const auto& info) { return info.state == "lost"; });
+  const std::string stopped_at = any_lost ? box.info().stopped_at : "";
+  std::erase_if(commands, [&](const auto& info) { return !ran_since(info, seconds, stopped_at); });
 }
 
 std::string headline(const sdk::CommandInfo& info) {
@@ -98,7 +107,7 @@ int logs_command(Context& at, const LogsArgs& args) {
     return kOk;
   }
   auto commands = box.commands();
-  if (args.since_s) std::erase_if(commands, [&](const auto& info) { return !ran_since(info, *args.since_s); });
+  if (args.since_s) keep_those_since(box, *args.since_s, commands);
   if (!at.json) return print_all(box, std::move(commands), args);
   std::vector<std::string> items;
   for (const auto& info : commands) items.push_back(info.json);

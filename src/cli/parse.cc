@@ -276,7 +276,8 @@ class Parser {
     sub = add<LogsArgs>("logs", "Print a command's output, exact to the byte",
         "  cay logs box ID\n  cay logs --follow box ID\n  cay logs --stderr --offset 4096 box ID\n"
         "  cay logs --since 10m box                  all commands that ran in the last ten minutes\n\n"
-        "Of a stopped sandbox too: nothing is woken.\n",
+        "Of a stopped sandbox too: nothing is woken. When a lost command ended is not known: for --since it ran until its\n"
+        "sandbox's stop, or until now where the sandbox runs again.\n",
         [logs](Texts& texts) {
           const bool one = !logs->command.empty();
           if (!one && logs->follow) throw CLI::ValidationError("--follow", "needs the COMMAND to follow: `cay ps` lists them");
@@ -294,7 +295,7 @@ class Parser {
     sub->add_flag("--stdout", texts_.only_out, "Only stdout");
     sub->add_flag("--stderr", texts_.only_err, "Only stderr; it goes to stdout then");
     sub->add_option("--offset,--since-offset", logs->offset, "Begin at this byte of the stream");
-    sub->add_option("--since", texts_.since, "Only commands that ran in the last so long, as 10m");
+    sub->add_option("--since", texts_.since, "Only commands that ran in the last so long, as 10m, or may have (lost ones)");
     sub->add_option("SANDBOX", logs->sandbox, "Id or name")->required();
     sub->add_option("COMMAND", logs->command, "Command id, from exec -d or ps (default: all that are kept)");
 

@@ -1,9 +1,10 @@
 """What is kept of commands, and how `cay logs` shows it: by offset and stream, of stopped sandboxes too,
 over stops and restarts; what is not kept is told."""
 import concurrent.futures
+import time
 import uuid
 
-from harness import kill_keeper, wait_until
+from harness import kill_keeper, slow, wait_until
 
 
 def start(http, ref, command, **fields):
@@ -73,6 +74,25 @@ def test_since_leaves_out_what_ended_before(daemon, http, box):
     ended(http, ref, start(http, ref, "echo new"))
     assert daemon.cli("logs", "--since", "1h", ref).out == b"old\nnew\n"
     assert get(http, ref, old).status_code == 200
+
+
+def test_since_shows_what_was_lost(daemon, http, box):
+    """When it ended nobody knows: until the sandbox's stop it may have run, however long ago it began."""
+    ref = box["id"]
+    lost = start(http, ref, "echo begun; exec sleep 1000")
+    wait_until(lambda: daemon.cli("logs", ref, lost).out == b"begun\n", "its output")
+    begun = time.monotonic()
+    wait_until(lambda: time.monotonic() - begun > slow(5), "it is old")
+    kill_keeper(daemon, ref)
+    ended(http, ref, lost)
+    assert get(http, ref, lost).json()["state"] == "lost"
+    assert daemon.cli("logs", "--since", slow(4), ref).out == b"begun\n"
+    wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}").json()["stopped_at"], "its stop is on record")
+    wait_until(lambda: daemon.cli("logs", "--since", "1", ref).out == b"", "a second after the stop", limit=30)
+    assert daemon.cli("logs", "--since", "1h", ref).out == b"begun\n"
+    http.post(f"/api/v1/sandboxes/{ref}/start")
+    wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}").json()["state"] == "ready", "ready")
+    assert daemon.cli("logs", "--since", "1", ref).out == b"begun\n", "no stop is known any more"
 
 
 def test_an_id_of_an_earlier_life_never_runs_again(http, box):
