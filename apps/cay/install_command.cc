@@ -9,9 +9,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -53,17 +57,20 @@ struct Where {
   std::string prefix = "/usr/local";  // of the program
   std::string program() const { return prefix + "/bin/cay"; }
   std::string completion() const { return prefix + "/share/bash-completion/completions/cay"; }
+  // The directories that `cay install` made, one a line, without the root: uninstall takes away these, and none that was there before.
+  std::string made() const { return root + "/etc/cay/made-directories"; }
 };
 
-Result<void> make_parent(const std::string& path) {
-  std::error_code failed;
-  fs::create_directories(fs::path(path).parent_path(), failed);
-  if (failed) return Error::from_errno(failed.value(), "make the directory of " + path);
-  return {};
+constexpr std::size_t kMostMade = 64 * 1024;
+
+std::vector<std::string> read_made(const Where& where) {
+  std::vector<std::string> out;
+  std::istringstream lines(os::read_file(AT_FDCWD, where.made(), kMostMade).value_or(""));
+  for (std::string line; std::getline(lines, line);) out.push_back(line);
+  return out;
 }
 
 Result<void> put(const std::string& path, const std::string& content, mode_t mode) {
-  CAY_CHECK(make_parent(path));
   CAY_TRY(const UniqueFd dir, os::open_dir(AT_FDCWD, fs::path(path).parent_path()));
   return os::replace_file(dir.get(), fs::path(path).filename(), content, mode);
 }
@@ -74,8 +81,39 @@ std::string with_program(std::string text, const std::string& program) {
   return text;
 }
 
+Result<void> write_made(const Where& where, const std::vector<std::string>& made) {
+  std::string text;
+  for (const std::string& path : made) text += path + "\n";
+  return put(where.made(), text, 0644);
+}
+
+// The directory of `path`, and on the way what is missing above it.
+Result<void> make_parent(const Where& to, const std::string& path, std::vector<std::string>& made) {
+  for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
+    const std::string directory = path.substr(0, at);
+    if (::mkdir((to.root + directory).c_str(), 0755) == 0) {
+      made.push_back(directory);
+    } else if (errno != EEXIST) {
+      return Error::from_errno(errno, "make the directory of " + path);
+    }
+  }
+  return {};
+}
+
+// All of them, before there is anything in them: what was made is on record also when the rest fails.
+Result<void> make_directories(const Where& to) {
+  std::error_code failed;
+  if (!to.root.empty()) fs::create_directories(to.root, failed);
+  std::vector<std::string> made = read_made(to);
+  CAY_CHECK(make_parent(to, to.program(), made));
+  CAY_CHECK(make_parent(to, to.completion(), made));
+  for (const PackagedFile& file : packaged_files()) {
+    CAY_CHECK(make_parent(to, file.path, made));
+  }
+  return write_made(to, made);
+}
+
 Result<void> put_program(const std::string& path) {
-  CAY_CHECK(make_parent(path));
   std::error_code failed;
   const fs::path self = fs::read_symlink("/proc/self/exe", failed);
   if (!failed && fs::equivalent(self, path, failed)) return {};
@@ -89,13 +127,13 @@ Result<void> put_program(const std::string& path) {
 }
 
 Result<void> put_files(const Where& to) {
+  CAY_CHECK(make_directories(to));
   CAY_CHECK(put_program(to.root + to.program()));
   for (const PackagedFile& file : packaged_files()) {
     const std::string path = to.root + file.path;
     if (file.settings && ::access(path.c_str(), F_OK) == 0) continue;
     CAY_CHECK(put(path, with_program(file.content, to.program()), file.mode));
   }
-  CAY_CHECK(make_parent(to.root + to.completion()));
   (void)run({to.root + to.program(), "completion", "bash"}, to.root + to.completion());
   return {};
 }
@@ -124,18 +162,31 @@ Result<void> start_units() {
 }
 
 void remove_files(const Where& from, bool settings) {
+  std::vector<std::string> made = read_made(from);
   for (const PackagedFile& file : packaged_files()) {
-    if (file.settings && !settings) continue;
-    ::unlink((from.root + file.path).c_str());
-    if (file.settings) ::rmdir(fs::path(from.root + file.path).parent_path().c_str());
+    if (!file.settings || settings) ::unlink((from.root + file.path).c_str());
   }
   ::unlink((from.root + from.completion()).c_str());
   ::unlink((from.root + from.program()).c_str());
+  ::unlink(from.made().c_str());
+  std::ranges::sort(made, std::greater());  // what is below comes first
+  std::erase_if(made, [&](const std::string& path) { return ::rmdir((from.root + path).c_str()) == 0 || errno == ENOENT; });
+  if (settings) ::rmdir(fs::path(from.made()).parent_path().c_str());  // Cay's by its name, whoever made it
+  else if (!made.empty()) (void)write_made(from, made);  // for the purge to come
+}
+
+// Ends and removes what is in the data directory. `stays`: it is none of Cay's, which no later try changes; why.
+Result<void> purge_state(const std::string& data, std::optional<Error>& stays) {
+  auto done = purge(data);
+  if (done || done.error().reason != "bad_data_dir") return done;
+  stays = std::move(done).error();
+  stays->message += ". It stays; all the rest is removed";
+  return {};
 }
 
 Result<void> uninstall(const Where& from, bool purged, std::string data) {
   const bool live = from.root.empty() && has_systemd();
-  if (data.empty() && from.root.empty()) {
+  if (purged && data.empty() && from.root.empty()) {
     Config settings;
     if (::access("/etc/cay/cay.toml", R_OK) == 0) {
       CAY_CHECK(load_config("/etc/cay/cay.toml", settings));
@@ -147,14 +198,16 @@ Result<void> uninstall(const Where& from, bool purged, std::string data) {
     (void)run({"systemctl", "disable", "--quiet", "cay.service", "cay-gate.service", "cay-broker.service", "cay-launcher.service"});
     (void)run({"systemctl", "stop", "cay.service", "cay-gate.service", "cay-broker.service", "cay-launcher.service", "cay-sandboxes.service", "cay.slice"});
   }
-  if (purged && !data.empty()) {
-    CAY_CHECK(purge(data));
+  std::optional<Error> stays;
+  if (!data.empty()) {
+    CAY_CHECK(purge_state(data, stays));
   }
   remove_files(from, purged);
   if (live) (void)run({"systemctl", "daemon-reload"});
   for (const char* user : {"cay", "cay-gate", "cay-broker"}) {
     if (purged && from.root.empty() && ::getpwnam(user) != nullptr) (void)run({"userdel", user});
   }
+  if (stays) return *std::move(stays);
   return {};
 }
 

@@ -34,6 +34,26 @@ Result<std::string> instance_in(const std::string& data) {
   return Error{Code::kInvalidArgument, "bad_data_dir", data + " has no instance file: it is no data directory of Cay's", 0};
 }
 
+// Whether no start got further in `data` than to make it and its `run`, as where a unit that never came up was to serve it. Such
+// a one is removed by rmdir alone, which takes nothing that anybody put there.
+bool never_begun(const std::string& data) {
+  const auto empty = [](const fs::path& path) {
+    std::error_code failed;
+    return fs::is_directory(fs::symlink_status(path, failed)) && fs::is_empty(path, failed) && !failed;
+  };
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(data, failed)) {
+    if (entry.path().filename() != "run" || !empty(entry.path())) return false;
+  }
+  return !failed;
+}
+
+Result<void> remove_never_begun(const std::string& data) {
+  if (::rmdir((data + "/run").c_str()) != 0 && errno != ENOENT) return Error::from_errno(errno, "remove " + data + "/run");
+  if (::rmdir(data.c_str()) != 0 && errno != EBUSY /* a volume of its own */) return Error::from_errno(errno, "remove " + data);
+  return {};
+}
+
 Result<void> refuse_while_served(const std::string& data) {
   const UniqueFd lock(::open((data + "/lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return {};
@@ -120,6 +140,10 @@ Result<void> purge(const std::string& wanted) {
     return Error::from_errno(errno, "find " + wanted);
   }
   const std::string data = real;
+  if (never_begun(data)) {
+    CAY_CHECK(remove_never_begun(data));
+    return remove_runtime_dir();
+  }
   CAY_TRY(const std::string instance, instance_in(data));
   CAY_CHECK(refuse_while_served(data));
   auto stopped = stop_launcher(data);

@@ -7,7 +7,7 @@
 
 namespace cay::app {
 
-// kConflict (daemon_runs) while a daemon has the directory. A directory that is not there is success.
+// kConflict (daemon_runs) while a daemon has the directory. A directory that is not there is success, and an empty one goes.
 // kInvalidArgument (bad_data_dir) for one that is not Cay's.
 Result<void> purge(const std::string& data);
 

@@ -203,11 +203,13 @@ def test_purge_touches_nothing_that_is_not_ours(directory):
 
 def test_install_into_a_tree_and_out_again(directory):
     root = directory / "root"
-    root.mkdir()
+    (root / "etc/logrotate.d").mkdir(parents=True)  # somebody's, and empty
+    before = sorted(root.rglob("*"))
     assert subprocess.run([CAY, "install", "--root", root], capture_output=True).returncode == 0
     unit = (root / "etc/systemd/system/cay.service").read_text()
     assert "ExecStart=/usr/local/bin/cay serve" in unit and "/usr/bin/cay" not in unit
     assert subprocess.run([root / "usr/local/bin/cay", "serve", "--help"], capture_output=True).returncode == 0
+    assert "complete" in (root / "usr/local/share/bash-completion/completions/cay").read_text()
     settings = root / "etc/cay/cay.toml"
     settings.write_text("# mine\n")
     assert subprocess.run([CAY, "install", "--root", root], capture_output=True).returncode == 0
@@ -218,9 +220,66 @@ def test_install_into_a_tree_and_out_again(directory):
     rotated = (root / "etc/logrotate.d/cay").read_text()
     assert "/var/lib/cay/launcher.log" in rotated and "/var/lib/cay/gate.log" in rotated
     assert subprocess.run([CAY, "uninstall", "--root", root]).returncode == 0
-    assert [path for path in root.rglob("*") if path.is_file()] == [settings]
+    # What the purge takes away later is on record beside the settings, which stay.
+    assert sorted(root.rglob("*")) == sorted([*before, root / "etc/cay", root / "etc/cay/made-directories", settings])
     assert subprocess.run([CAY, "uninstall", "--purge", "--root", root]).returncode == 0
-    assert not [path for path in root.rglob("*") if path.is_file()]
+    assert sorted(root.rglob("*")) == before
+
+
+def test_install_into_an_empty_tree_leaves_it_empty(directory):
+    root = directory / "root"
+    for words in (["--purge"], []):
+        assert subprocess.run([CAY, "install", "--root", root], capture_output=True).returncode == 0
+        assert subprocess.run([CAY, "uninstall", *words, "--root", root]).returncode == 0
+    (root / "etc/cay/cay.toml").unlink()
+    assert subprocess.run([CAY, "uninstall", "--purge", "--root", root]).returncode == 0
+    assert not list(root.rglob("*"))
+
+
+def on_a_machine_of_its_own(directory, script):
+    """`script` as root of a machine where `cay install` may do what it likes; systemd's programs only note what they are asked."""
+    tools = directory / "tools"
+    tools.mkdir()
+    for name in ("systemctl", "systemd-sysusers", "systemd-tmpfiles", "modprobe", "useradd", "userdel"):
+        (tools / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {directory}/asked\n[ "$1" != is-active ]\n')
+        (tools / name).chmod(0o755)
+    begin = r"""
+        set -e
+        cp -a /etc "$2/etc"; rm -rf "$2/etc/cay"; mount --bind "$2/etc" /etc
+        for place in /run /var/lib /usr/local; do mount -t tmpfs none $place; done
+        mkdir -p /run/systemd/system /usr/local/bin
+        everything() { find /etc /usr/local /var/lib /run | sort; }
+        everything > "$2/before"
+        "$1" install
+        test -e /etc/systemd/system/cay.service -a -x /usr/local/bin/cay
+    """
+    return subprocess.run(["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", begin + script, "sh", CAY, directory],
+                          capture_output=True, text=True, timeout=slow(120), env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
+
+
+def test_purge_of_an_install_that_never_came_up(directory):
+    """The data directory is there, as systemd-tmpfiles makes it, and nothing in it: no launcher ever began."""
+    done = on_a_machine_of_its_own(directory, r"""
+        mkdir -p /var/lib/cay/run
+        /usr/local/bin/cay uninstall --purge
+        everything > "$2/after"
+        diff "$2/before" "$2/after"
+    """)
+    assert done.returncode == 0, done
+    asked = (directory / "asked").read_text()
+    assert "systemctl enable" in asked and "systemctl disable" in asked and "systemctl stop cay.service" in asked, asked
+
+
+def test_purge_leaves_what_is_not_ours_and_removes_the_rest(directory):
+    done = on_a_machine_of_its_own(directory, r"""
+        mkdir -p /var/lib/cay; echo kept > /var/lib/cay/file
+        /usr/local/bin/cay uninstall --purge || echo "code $?"
+        cat /var/lib/cay/file; rm -r /var/lib/cay
+        everything > "$2/after"
+        diff "$2/before" "$2/after"
+    """)
+    assert done.returncode == 0 and done.stdout.splitlines()[-2:] == ["code 125", "kept"], done
+    assert "no data directory of Cay's. It stays" in done.stderr, done
 
 
 def test_mirrors_are_told_to_the_tools(own_daemon, tmp_path):
