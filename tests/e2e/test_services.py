@@ -481,3 +481,29 @@ def test_a_service_domain_and_a_public_url(own_daemon):
         wrong.start()
     wrong.process.wait(timeout=60)
     wrong.close()
+
+
+def test_a_page_of_another_sandbox_has_no_login_over_plain_http(own_daemon):
+    """Where browsers do not say who asks (no Sec-Fetch-Site to an untrustworthy origin, no Origin at a GET), there is no login."""
+    daemon = own_daemon("--service-domain", "box.test", "--trusted-proxy", "127.0.0.1")
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()
+        start_web(http, box["id"])
+        link = issue(http, box["id"], port=PORT)
+        host = {"Host": f"{box['id']}--{PORT}.box.test"}
+        https = {**host, "X-Forwarded-Proto": "https"}
+
+        def log_in(headers):
+            return httpx.get(f"{daemon.url}/_svc/auth", params={"token": link["token"]}, headers=headers)
+        told = log_in(host)
+        assert (told.status_code, told.headers["x-cay-error"]) == (403, "login_needs_tls") and "set-cookie" not in told.headers
+        assert "--tls" in told.text and "X-Forwarded-Proto: https" in told.text
+        for name in ("cay_service", "__Host-cay_service"):  # what a browser may have from before
+            got = httpx.get(f"{daemon.url}/headers", headers={**host, "Cookie": f"{name}={link['token']}"})
+            assert got.status_code == 401 and "--tls" in got.text, name
+        assert httpx.get(f"{daemon.url}/headers", headers={**host, TOKEN: link["token"]}).status_code == 200
+        # Behind TLS they say it, and are heard.
+        cookie = log_in(https).headers["set-cookie"].split(";")[0]
+        assert httpx.get(f"{daemon.url}/headers", headers={**https, "Cookie": cookie}).status_code == 200
+        got = httpx.get(f"{daemon.url}/headers", headers={**https, "Cookie": cookie, "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"})
+        assert got.status_code == 403

@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::string_view kOwnPaths = "/_svc/";  // of a service's host: ours, never the service's
 constexpr std::string_view kLogIn = "/_svc/auth";
+// Over plain http a browser does not tell whose page asks: another sandbox's, of the same site, could use the login.
+constexpr std::string_view kLogInNeedsTls =
+    "Browsers log in over https alone, or at a *.localhost name: start the daemon with --tls or --tls-cert, or name the TLS proxy in front "
+    "of it with --trusted-proxy and have that set X-Forwarded-Proto: https";
 
 // Told to people and to programs alike. The reason is for the latter.
 http::Response told(int status, const std::string& reason, const std::string& sentence) {
@@ -94,9 +98,10 @@ Result<core::OpenLink> Gateway::link_of(const http::RequestHead& head, const Ser
   for (const auto name : {kTokenHeader, kLangsmithTokenHeader}) {
     if (const auto token = head.headers.get(name)) return use(*token, place);
   }
-  Error error{Code::kUnauthenticated, "no_token",
-              "send the service's token as " + std::string(kTokenHeader) + (cookies ? ", or open its browser_url first" : ""), 0};
-  if (!cookies) return error;
+  const std::string by_header = "send the service's token as " + std::string(kTokenHeader);
+  if (!cookies) return Error{Code::kUnauthenticated, "no_token", by_header, 0};
+  if (!is_trustworthy(head)) return Error{Code::kUnauthenticated, "no_token", by_header + ". " + std::string(kLogInNeedsTls), 0};
+  Error error{Code::kUnauthenticated, "no_token", by_header + ", or open its browser_url first", 0};
   for (const auto& token : cookie_tokens(head)) {
     auto link = use(token, place);
     if (!link) {
@@ -159,6 +164,11 @@ asio::awaitable<void> Gateway::log_in(ExchangePtr exchange, ServicePlace place) 
   if (head.method != "GET") {
     auto response = told(405, "method_not_allowed", "This address is for a browser's GET.");
     response.headers.add("Allow", "GET");
+    co_await exchange->respond(std::move(response));
+    co_return;
+  }
+  if (!is_trustworthy(head)) {
+    auto response = told(403, "login_needs_tls", std::string(kLogInNeedsTls) + ".");
     co_await exchange->respond(std::move(response));
     co_return;
   }

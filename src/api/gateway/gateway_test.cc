@@ -202,6 +202,38 @@ TEST_F(GatewayTest, ABrowserLogsInAndHasACookieOfThisHostAlone) {
   EXPECT_EQ(ask(by_host("/", crossed))->status, 403);
 }
 
+// A page of another sandbox's service is of the same site, and over plain http no browser tells that it is that page which asks.
+TEST_F(GatewayTest, ABrowserHasNoLoginWherePagesCannotBeToldApart) {
+  GatewayConfig config;
+  config.names = {.domain = "box.test", .local = false};
+  config.key_lives = [](const Link&) { return true; };
+  config.is_key = [](std::string_view) { return false; };
+  gateway = std::make_unique<Gateway>(loop.get_executor(), *cay, std::move(config));
+  const std::string good = token();
+  const auto at = [&](const std::string& target, const std::string& scheme, const Items& headers = {}) {
+    auto out = by_host(target, headers);
+    out->request.host = id.get() + "--80.box.test";
+    out->request.scheme = scheme;
+    return ask(out);
+  };
+  const Items cookies{{"Cookie", "cay_service=" + good + "; __Host-cay_service=" + good}};
+  auto got = at("/", "http", cookies);
+  EXPECT_EQ(got->status, 401);
+  EXPECT_NE(got->answer_body.find("--tls"), std::string::npos) << got->answer_body;
+  Items own = cookies;
+  own.emplace_back("Origin", "http://" + id.get() + "--80.box.test");
+  EXPECT_EQ(at("/", "http", own)->status, 401) << "not even for a page of its own: a GET of another's has no Origin";
+  EXPECT_EQ(program->heard, "");
+  got = at("/_svc/auth?token=" + good, "http");
+  EXPECT_EQ(got->status, 403);
+  EXPECT_EQ(got->headers.get("X-Cay-Error"), "login_needs_tls");
+  EXPECT_FALSE(got->headers.get("Set-Cookie"));
+  EXPECT_NE(got->answer_body.find("X-Forwarded-Proto: https"), std::string::npos) << got->answer_body;
+  EXPECT_EQ(at("/", "http", {{"X-Cay-Service-Token", good}})->status, 200) << "a program has its token";
+  EXPECT_EQ(at("/_svc/auth?token=" + good, "https")->status, 303) << "the control";
+  EXPECT_EQ(at("/", "https", cookies)->status, 200) << "the control";
+}
+
 TEST_F(GatewayTest, ByAPathOnlyAHeaderOpensIt) {
   const std::string base = "/svc/" + id.get() + "/80", good = token();
   auto with = [&](const std::string& target, const char* header, const std::string& value) {

@@ -87,6 +87,11 @@ ServiceUrls service_urls(const ServiceNames& names, const http::RequestHead& hea
   return out;
 }
 
+bool is_trustworthy(const http::RequestHead& head) {
+  const std::string name = lower(name_of(head.host));
+  return head.scheme == "https" || name == "localhost" || name.ends_with(".localhost");
+}
+
 std::string download_url(const ServiceNames& names, const http::RequestHead& head, const SandboxId& sandbox, const std::string& token) {
   const ServicePlace place{sandbox, 0};
   return (programs_find(names, head) ? host_form(names, head, place) : path_form(head, place)) + "/" + token;

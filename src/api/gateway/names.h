@@ -36,6 +36,9 @@ struct ServiceUrls {
   std::string browser;  // where browsers begin, with the token; empty: no name leads browsers here
 };
 ServiceUrls service_urls(const ServiceNames& names, const http::RequestHead& head, const ServicePlace& place, const std::string& token);
+// Whether browsers take the origin that was asked for to be trustworthy (Secure Contexts, 3.1): https, or a name of the browser's
+// own machine. To others they do not tell which page it is that asks.
+bool is_trustworthy(const http::RequestHead& head);
 std::string download_url(const ServiceNames& names, const http::RequestHead& head, const SandboxId& sandbox, const std::string& token);
 
 }  // namespace cay::api

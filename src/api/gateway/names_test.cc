@@ -32,6 +32,14 @@ TEST(ServiceNamesTest, HostsNameOneServiceOrNone) {
   }
 }
 
+TEST(ServiceNamesTest, BrowsersTellWhoAsksOverHttpsAndOnTheirOwnMachine) {
+  for (const char* host : {"localhost", "x.localhost:80", "a.box.LOCALHOST"}) EXPECT_TRUE(is_trustworthy(asked(host))) << host;
+  for (const char* host : {"box.test", "localhost.box.test", "notlocalhost", "10.0.0.1:80", ""}) {
+    EXPECT_FALSE(is_trustworthy(asked(host))) << host;
+    EXPECT_TRUE(is_trustworthy(asked(host, "https"))) << host;
+  }
+}
+
 TEST(ServiceNamesTest, AddressesFollowWhatLeadsHere) {
   ServiceNames names;
   const ServicePlace place{SandboxId(kId), 80};
