@@ -37,6 +37,7 @@
 #include "os/process.h"
 #include "os/service_manager.h"
 #include "runtime/native/native_runtime.h"
+#include "server/default_key.h"
 #include "server/dispatch.h"
 #include "server/key_file.h"
 #include "server/route_class.h"
@@ -111,8 +112,7 @@ Result<api::ServiceNames> service_names(const Config& config) {
   return out;
 }
 
-// Each client and each keeper takes a descriptor: as many as we may have.
-Result<server::KeyRing> keys_of(const DataDir& data) {
+Result<server::KeyRing> keys_of(const DataDir& data, core::Store& store) {
   CAY_TRY(server::KeyRing ring, server::load_keys(data.path + "/keys"));
   std::string first;
   if (const char* given = std::getenv("CAY_API_KEY"); given != nullptr && *given != '\0') {
@@ -120,7 +120,9 @@ Result<server::KeyRing> keys_of(const DataDir& data) {
   } else {
     CAY_TRY(first, server::ensure_key_file(data.path + "/api-key"));
   }
-  CAY_CHECK(ring.add({.name = "default", .tenant = "default", .hash = server::hash_key(first), .scope = KeyScope::kAdmin}));
+  server::KeyRecord own{.name = "default", .tenant = "default", .hash = server::hash_key(first), .scope = KeyScope::kAdmin};
+  CAY_TRY(own.since, server::default_key_since(store, own.hash, system_clock().wall()));
+  CAY_CHECK(ring.add(std::move(own)));
   return ring;
 }
 
@@ -280,7 +282,7 @@ class Daemon {
   }
 
   void read_keys() {
-    auto fresh = keys_of(data_);
+    auto fresh = keys_of(data_, *store_);
     if (fresh) {
       keys_ = *std::move(fresh);
       open_.end_without_key(keys_);  // now, not at the next look
@@ -409,7 +411,7 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   if (role_is_ours(kGate, data.path, user)) {
     CAY_TRY(watch.gate, watch_gate({gate_settings(config.network, data.path), gate, user.gid}));
   }
-  os::raise_descriptor_limit();
+  os::raise_descriptor_limit();  // each client and each keeper takes a descriptor: as many as we may have
   CAY_CHECK(become(user));
   return data;
 }
@@ -447,7 +449,7 @@ int serve(const Config& given) {
   auto store = store::open_store(data->path, {.keep_events = config.keep_events});
   if (!store) return fail("cay serve", store.error());
   const auto keys_seen = server::state_of(data->path + "/keys");  // first: what changes from here on is seen
-  auto keys = keys_of(*data);
+  auto keys = keys_of(*data, **store);
   if (!keys) return fail("cay serve", keys.error());
 
   asio::io_context loop(1);

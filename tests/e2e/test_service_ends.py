@@ -130,6 +130,42 @@ def test_what_is_open_ends_with_its_key(lent):
         assert owner.get(f"{ref}/commands/{ticking['id']}").json()["state"] == "running"
 
 
+def test_a_link_ends_when_the_daemons_own_key_is_replaced(own_daemon):
+    """DATA/api-key and CAY_API_KEY have no line among the keys; what they made ends with them all the same."""
+    daemon = own_daemon()
+
+    def make():
+        with daemon.http() as http:
+            return issue(http, box["id"], port=PORT), issue(http, box["id"], path="/etc/hostname")
+
+    def answers(made):
+        by_host, file = made
+        with client(daemon, by_host) as service:
+            return service.get("/headers").status_code, httpx.get(f"{daemon.url}/dl/{box['id']}/{file['token']}", timeout=slow(60)).status_code
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()
+        start_web(http, box["id"])
+    first = make()
+    daemon.restart()
+    assert answers(first) == (200, 200), "the control: it is the same key"
+    own = daemon.key
+    (daemon.data / "api-key").write_text("cay_another\n")
+    daemon.restart()
+    assert answers(first) == (401, 403)
+    second = make()
+    assert answers(second) == (200, 200)
+    daemon.prefix = ["env", "CAY_API_KEY=cay_given"]
+    daemon.restart().key = "cay_given"
+    assert answers(second) == (401, 403)
+    third = make()
+    daemon.restart().key = "cay_given"
+    assert answers(third) == (200, 200)
+    daemon.prefix = []
+    (daemon.data / "api-key").write_text(f"{own}\n")
+    daemon.restart()
+    assert [answers(made) for made in (first, second, third)] == [(401, 403)] * 3, "a key that comes back brings no link back"
+
+
 def test_a_request_that_waits_is_told_that_its_key_is_gone(lent):
     daemon, http, remove = lent
     box = http.post("/api/v1/sandboxes", json={}).json()
