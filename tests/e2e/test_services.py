@@ -52,12 +52,14 @@ def digest_of(count):
 def test_requests_pass_as_they_are_and_nothing_of_cays_goes_in(daemon, service, link):
     path, headers = seen(service.get("/headers?a=%2f&b=c+d", headers={
         "X-Api-Key": daemon.key, "Authorization": f"Bearer {daemon.key}", "Cookie": "own=1; cay_service=x",
-        "X-Forwarded-For": "1.2.3.4", "Connection": "close, X-Hop", "X-Hop": "1", "X-Own": "yes"}))
+        "X-Forwarded-For": "1.2.3.4", "Connection": "close, X-Hop", "X-Hop": "1", "X-Own": "yes",
+        "X_Forwarded_For": "1.2.3.4", "X_Real_IP": "1.2.3.4", "X_Forwarded_Proto": "https", "X_Langsmith_User_Id": "u", "X_Own": "yes"}))
     assert path == "/headers?a=%2f&b=c+d"
     authority = f"{host_of(link)}:{daemon.port}"
     assert headers["host"] == authority and headers["x-own"] == "yes" and headers["cookie"] == "own=1"
     assert (headers["x-forwarded-for"], headers["x-forwarded-proto"], headers["x-forwarded-host"]) == ("127.0.0.1", "http", authority)
     assert not {"x-api-key", "authorization", TOKEN.lower(), "x-hop"} & set(headers)
+    assert {name for name in headers if "_" in name} == {"x_own"}, "a WSGI application reads '_' as '-'"
     assert daemon.key not in json.dumps(headers) and link["token"] not in json.dumps(headers)
     # The control: the application's own of the same names.
     _, headers = seen(service.get("/headers", headers={"X-Api-Key": "mine", "Authorization": "Bearer mine"}))

@@ -99,7 +99,7 @@ def socket_frames():
 def service_head():
     sandbox = "0b4c1c2e-5f7a-4d53-9d0e-6a1f2b3c4d5e"
     for host in (f"{sandbox}--8080.box.example", f"{sandbox}--dl.box.example:8443", "box.example", "s.example", ""):
-        yield (f"{host}\nConnection: close, X-Own\nX-Own: 1\nCookie: a=b; cay_service=t; __Host-cay_service = u\nX-Api-Key: key\n"
+        yield (f"{host}\nConnection: close, X-Own\nX-Own: 1\nX_Real_IP: ::1\nX_Forwarded_For: ::1\nCookie: a=b; cay_service=t; __Host-cay_service = u\nX-Api-Key: key\n"
                f"Authorization: Bearer key\nX-Forwarded-For: 1.2.3.4\nOrigin: https://{host}\nSec-Fetch-Site: cross-site\n").encode()
         yield (f"{host}\nSet-Cookie: a=b; Domain=example; Path=/\nSet-Cookie: cay_service=x\nLocation: /a\nAlt-Svc: h3\nX-Accel-Redirect: /\n"
                "Access-Control-Allow-Origin: *\nTransfer-Encoding: chunked\nSec-Fetch-Site: none\nSec-Fetch-Mode: navigate\nSec-Fetch-Dest: document\n").encode()

@@ -64,6 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto asked = request_headers(head, form, place, is_key);
     expect_no_claims(asked);
     for (const auto& [name, value] : asked.items()) {
+      CAY_ASSERT(!http::equals_ignoring_case(name, "X_Real_IP") && !http::equals_ignoring_case(name, "X_Forwarded_For"));
       CAY_ASSERT(!http::equals_ignoring_case(name, "X-Api-Key") || value != "key");
       CAY_ASSERT(!http::equals_ignoring_case(name, "Authorization") || value != "Bearer key");
       if (http::equals_ignoring_case(name, "Cookie")) CAY_ASSERT(form == ServiceForm::kHost && !value.starts_with("cay_service=") && !value.starts_with("__Host-cay_service="));

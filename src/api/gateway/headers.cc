@@ -45,6 +45,14 @@ bool is_hop(std::string_view name, const std::vector<std::string>& declared) {
          std::any_of(declared.begin(), declared.end(), [name](const std::string& one) { return equals_ignoring_case(name, one); });
 }
 
+// As CGI and its heirs (WSGI, Rack, PHP) read a name: there "X_Real.IP" and "X-Real-IP" are one variable, and the client's would pass
+// for Cay's own word. What is not a letter or a digit is '-'.
+std::string as_programs_read(std::string_view name) {
+  std::string out(name);
+  std::replace_if(out.begin(), out.end(), [](char c) { return !((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')); }, '-');
+  return out;
+}
+
 // Said of the client by whoever stands in front: Cay says it anew. And a user's name that nobody here vouches for.
 bool is_claim(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kClaims = {"Forwarded",        "X-Real-IP", "Expect", "X-Langsmith-User-Token", "X-Langsmith-User-Id",
@@ -130,13 +138,15 @@ std::vector<std::string> cookie_tokens(const http::RequestHead& head) {
 
 http::Headers request_headers(const http::RequestHead& head, ServiceForm form, const ServicePlace& place,
                               const std::function<bool(std::string_view)>& is_key) {
-  const auto declared = declared_hop(head.headers);
+  auto declared = declared_hop(head.headers);
+  for (auto& one : declared) one = as_programs_read(one);
   http::Headers out;
   out.add("Host", head.host);
   for (const auto& [name, value] : head.headers.items()) {
-    if (equals_ignoring_case(name, "Host") || is_hop(name, declared) || is_claim(name)) continue;
-    if (equals_ignoring_case(name, kTokenHeader) || equals_ignoring_case(name, kLangsmithTokenHeader)) continue;
-    if (carries_key(name, value, is_key)) continue;
+    const std::string read = as_programs_read(name);
+    if (equals_ignoring_case(read, "Host") || is_hop(read, declared) || is_claim(read)) continue;
+    if (equals_ignoring_case(read, kTokenHeader) || equals_ignoring_case(read, kLangsmithTokenHeader)) continue;
+    if (carries_key(read, value, is_key)) continue;
     if (!equals_ignoring_case(name, "Cookie")) {
       out.add(name, value);
     } else if (form == ServiceForm::kHost) {  // by a path, all cookies are Cay's origin's

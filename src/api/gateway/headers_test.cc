@@ -59,6 +59,16 @@ TEST_F(GatewayHeadersTest, ClaimsOfTheClientAreNotPassedOn) {
   EXPECT_EQ(out.get("X-Forwarded-Prefix"), "/svc/0b0e5b1c-7c2e-4c39-9d8f-1f2a3b4c5d6e/80");
 }
 
+// WSGI, CGI and others make '-' and '_' one, and some all that is neither letter nor digit.
+TEST_F(GatewayHeadersTest, NoOtherSpellingOfAClaimIsPassedOn) {
+  EXPECT_EQ(sent({{"X_Forwarded_For", "1.2.3.4"}, {"x-forwarded_proto", "https"}, {"X_Real_IP", "1.2.3.4"}, {"X.Real-IP", "1.2.3.4"}, {"X_Langsmith_User_Id", "u"},
+                  {"X_Forwarded_Prefix", "/"}, {"X_Cay_Service_Token", "t"}, {"X_Api_Key", "cay_k"}, {"Content_Length", "4"}, {"Transfer_Encoding", "chunked"},
+                  {"Proxy_Authorization", "Basic x"}, {"Connection", "X-Mine, X_Other"}, {"X_Mine", "1"}, {"X-Other", "1"}}),
+            Items());
+  const Items own{{"X_Own", "1"}, {"X_Api_Key", "its own"}, {"Accept_Language", "en"}};
+  EXPECT_EQ(sent(own), own) << "the control";
+}
+
 TEST_F(GatewayHeadersTest, NothingOfCaysOwnGoesIn) {
   EXPECT_EQ(sent({{"X-Cay-Service-Token", "t"}, {"x-langsmith-sandbox-service-token", "t"}, {"X-Api-Key", "cay_k"}, {"Authorization", "Bearer cay_k"},
                   {"Cookie", "cay_service=t"}, {"Cookie", "a=1; __Host-cay_service=t;b=2; cay_service=u"}}),
