@@ -416,6 +416,34 @@ TEST(ListenerTest, ChunkedStreamsEndProperly) {
   EXPECT_EQ(client.read_exactly(7), "\r\n0\r\n\r\n");
 }
 
+// RFC 9112, 6.1: such a client takes the chunks' sizes for bytes of the body.
+TEST(ListenerTest, Http10GetsNoChunksAndTheEndIsTheConnections) {
+  std::atomic<std::uint64_t> given = 0;
+  auto handler = [&](SharedExchange exchange) -> asio::awaitable<void> {
+    auto source = std::make_unique<Zeros>(100'000, exchange->head().target == "/fails" ? 1 << 16 : 0, &given);
+    Headers headers;
+    co_await exchange->respond_stream(200, headers, std::nullopt, std::move(source));
+  };
+  TestServer server(handler);
+  for (const char* more : {"", "Connection: keep-alive\r\n"}) {
+    RawClient client(server.port());
+    given = 0;
+    client.send(std::string("GET / HTTP/1.0\r\n") + more + "\r\n");
+    const auto head = client.read_until("\r\n\r\n");
+    EXPECT_EQ(head.find("Transfer-Encoding"), std::string::npos) << head;
+    EXPECT_NE(head.find("Connection: close"), std::string::npos) << head;
+    EXPECT_EQ(client.read_to_end(), std::string(100'000, '\0'));
+    EXPECT_FALSE(client.was_reset());
+  }
+  const auto head = ask(server.port(), "HEAD / HTTP/1.0\r\n\r\n");
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n") && head.find("Transfer-Encoding") == std::string::npos) << head;
+  RawClient cut(server.port());
+  given = 0;
+  cut.send("GET /fails HTTP/1.0\r\n\r\n");
+  cut.read_to_end();
+  EXPECT_TRUE(cut.was_reset()) << "or a part would pass for the whole";
+}
+
 TEST(ListenerTest, AFailingSourceBreaksTheConnection) {
   std::atomic<std::uint64_t> given = 0;
   auto handler = [&](SharedExchange exchange) -> asio::awaitable<void> {

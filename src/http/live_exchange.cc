@@ -23,6 +23,7 @@ namespace bhttp = beast::http;
 
 constexpr std::size_t kPiece = 64 * 1024;
 constexpr std::size_t kMostWithHead = 256 * 1024;
+constexpr unsigned kHttp11 = 11;
 constexpr int kGoingAway = 1001;
 constexpr int kPolicyViolation = 1008;
 constexpr int kTryAgainLater = 1013;
@@ -308,10 +309,13 @@ asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, 
   answered_ = true;
   bhttp::response<bhttp::buffer_body> message;
   message.result(static_cast<unsigned>(status));
+  // RFC 9112, 6.1: HTTP/1.0 knows no chunks. There the end of the connection is the end of the body, so one that is cut short is a reset.
+  const bool to_end = !length && parser_.get().version() < kHttp11;
+  if (to_end) keep_alive_ = false;
   fill(message, headers);
   if (length) {
     message.content_length(*length);
-  } else {
+  } else if (!to_end) {
     message.chunked(true);
   }
   auto* piped = dynamic_cast<PipedSource*>(bytes.get());

@@ -143,6 +143,18 @@ def test_an_answer_comes_as_it_is_sent(service):
         assert b"".join(pieces) == b"data: two\n\n"
 
 
+def test_http_1_0_gets_the_body_itself(daemon, link):
+    """RFC 9112, 6.1: no chunks to a client that does not know them; the end of the connection is the body's."""
+    def asked(version):
+        with socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(60)) as sock:
+            sock.sendall(f"GET /chunked?{3 << 16} HTTP/{version}\r\nHost: {host_of(link)}\r\n{TOKEN}: {link['token']}\r\nConnection: close\r\n\r\n".encode())
+            return b"".join(iter(lambda: sock.recv(1 << 16), b"")).split(b"\r\n\r\n", 1)
+    head, body = asked("1.0")
+    assert b"chunked" not in head.lower() and body == BLOCK * 3, head
+    head, body = asked("1.1")
+    assert b"chunked" in head.lower() and len(body) > len(BLOCK) * 3, "the control"
+
+
 def test_an_early_answer_reaches_a_client_that_still_sends(service):
     got = service.post("/early", content=blocks(64))
     assert (got.status_code, got.text) == (413, "no")
