@@ -19,8 +19,9 @@ Error bad_certificate(const CertificateFiles& files, const std::string& why) {
 std::string state_of_file(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return "-";
+  // ctime as well: a file that could not be read may become readable, with not a byte changed.
   return std::to_string(info.st_ino) + "/" + std::to_string(info.st_size) + "/" + std::to_string(info.st_mtim.tv_sec) + "." +
-         std::to_string(info.st_mtim.tv_nsec);
+         std::to_string(info.st_mtim.tv_nsec) + "/" + std::to_string(info.st_ctim.tv_sec) + "." + std::to_string(info.st_ctim.tv_nsec);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -158,6 +159,34 @@ TEST_F(ServerTlsTest, ANewCertificateIsTakenAndABadOneIsNot) {
   ASSERT_GT(logged.size(), before);
   EXPECT_NE(logged.back().find("the last good one stays"), std::string::npos) << logged.back();
   EXPECT_TRUE(ask(*server, second.file()));
+}
+
+// A renewal that wrote them with the wrong mode is mended by a chmod, which changes no byte, size or time of writing.
+TEST_F(ServerTlsTest, FilesThatBecomeReadableAreTaken) {
+  constexpr uid_t kNobody = 65534;  // root reads everything
+  ASSERT_EQ(::chmod(directory.c_str(), 0755), 0);
+  install(first.sign("DNS:localhost"));
+  auto made = ServerTls::create(files, [this](const std::string& text) { logged.push_back(text); });
+  ASSERT_TRUE(made) << made.error().message;
+  const auto before = (*made)->context();
+  auto now = before;
+  const auto look_until = [&](const std::function<bool()>& seen) {
+    for (int i = 0; i < 200 && !seen(); ++i) {  // it is looked at once a second
+      const bool root = ::geteuid() == 0;
+      if (root) { ASSERT_EQ(::seteuid(kNobody), 0); }
+      now = (*made)->context();
+      if (root) { ASSERT_EQ(::seteuid(0), 0); }
+      ::usleep(50'000);
+    }
+  };
+  install(second.sign("DNS:localhost"));
+  ASSERT_EQ(::chmod(files.key.c_str(), 0), 0);
+  look_until([&] { return !logged.empty(); });
+  ASSERT_EQ(logged.size(), 1u);
+  EXPECT_EQ(now, before) << logged.back();
+  ASSERT_EQ(::chmod(files.key.c_str(), 0644), 0);
+  look_until([&] { return now != before; });
+  EXPECT_NE(now, before) << "the new ones";
 }
 
 TEST_F(ServerTlsTest, FilesThatCannotBeUsedAreRefused) {

@@ -13,12 +13,12 @@ import pytest
 from harness import CAY, new_daemon, wait_until
 
 
-def certificate(directory, name, days="2"):
+def certificate(directory, name, days="2", mode=0o644):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", days,
                     "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", directory / "key.new",
                     "-out", directory / "cert.new"], check=True, capture_output=True)
     for part in ("cert", "key"):
-        (directory / f"{part}.new").chmod(0o644)  # the daemon's user reads them
+        (directory / f"{part}.new").chmod(mode)  # the daemon's user reads them
         (directory / f"{part}.new").rename(directory / f"{part}.pem")
     return str(directory / "cert.pem")
 
@@ -110,6 +110,17 @@ def test_the_operators_certificate_is_renewed_under_way(own_daemon, directory):
         assert kept.get("/healthz").status_code == 200  # a connection keeps what it began with
         (directory / "cert.pem").write_text("damaged")
         assert "second" in subject_of_any(daemon)
+
+
+def test_a_certificate_that_becomes_readable_is_taken(own_daemon, directory):
+    certificate(directory, "first")
+    daemon = own_daemon("--tls-cert", str(directory / "cert.pem"), "--tls-key", str(directory / "key.pem"))
+    certificate(directory, "second", mode=0o000)
+    wait_until(lambda: "first" in subject_of_any(daemon) and "the last good one stays" in daemon.log.read_text(), "it cannot be read", limit=30)
+    for part in ("cert", "key"):
+        (directory / f"{part}.pem").chmod(0o644)
+    wait_until(lambda: renewed(daemon, directory), "the new certificate is shown", limit=30)
+    daemon.verify = ssl.create_default_context(cafile=str(directory / "cert.pem"))
 
 
 def renewed(daemon, directory):
