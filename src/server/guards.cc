@@ -30,8 +30,10 @@ std::string host_without_port(std::string_view host) {
     return std::string(host.substr(1, end == std::string_view::npos ? end : end - 1));
   }
   const auto colon = host.find(':');
-  if (colon == std::string_view::npos || host.find(':', colon + 1) != std::string_view::npos) return std::string(host);
-  return std::string(host.substr(0, colon));
+  const bool bare = colon == std::string_view::npos || host.find(':', colon + 1) != std::string_view::npos;
+  if (!bare) host = host.substr(0, colon);
+  while (host.ends_with('.')) host.remove_suffix(1);
+  return std::string(host);
 }
 
 bool equal_hosts(std::string_view one, std::string_view other) { return lower(one) == lower(other); }

@@ -15,10 +15,10 @@ http::RequestHead head_with(std::string host, std::vector<std::pair<std::string,
 TEST(GuardsTest, ReboundNamesAreRefusedOnLoopback) {
   const HostPolicy policy{.loopback_only = true, .names = {"cay.example.org", ".box.example.org"}};
   for (const char* host : {"127.0.0.1:8787", "localhost", "[::1]:80", "x.localhost:1", "127.8.8.8", "CAY.example.org:443",
-                           "a--80.box.example.org"}) {
+                           "a--80.box.example.org", "cay.example.org.", "a--80.box.example.org.:443", "localhost.:80"}) {
     EXPECT_FALSE(check_host(head_with(host), policy)) << host;
   }
-  for (const char* host : {"", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "127.evil"}) {
+  for (const char* host : {"", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "127.evil", ".", "evil.example."}) {
     EXPECT_TRUE(check_host(head_with(host), policy)) << host;
   }
   // Positive control: with the guard off the same name passes.

@@ -65,6 +65,8 @@ TEST(OutsideTest, ServicesHaveThePublicUrlsScheme) {
   const Outside outside = *Outside::create("https://cay.test", {}, "box.test");
   EXPECT_EQ(seen(outside, head("id--80.box.test", "10.0.0.1:5")), "https id--80.box.test 10.0.0.1:5");
   EXPECT_EQ(seen(outside, head("ID--80.BOX.test:8080", "10.0.0.1:5")), "https ID--80.BOX.test:8080 10.0.0.1:5");
+  EXPECT_EQ(seen(outside, head("id--80.box.test.", "10.0.0.1:5")), "https id--80.box.test. 10.0.0.1:5");
+  EXPECT_EQ(seen(outside, head("cay.test.:80", "10.0.0.1:5")), "https cay.test 10.0.0.1:5");
   for (const char* other : {"box.test", "xbox.test", "box.test.evil.test", "localhost"}) {
     EXPECT_EQ(seen(outside, head(other, "10.0.0.1:5")), std::string("http ") + other + " 10.0.0.1:5") << other;
   }

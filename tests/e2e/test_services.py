@@ -249,6 +249,12 @@ def test_the_api_is_never_under_a_services_host(daemon, service, link):
             got = httpx.get(f"{daemon.url}{path}", headers={"Host": host, "X-Api-Key": daemon.key})
             assert got.status_code in (403, 404) and "cay" not in got.headers.get("content-type", ""), (host, path)
         assert httpx.get(f"{daemon.url}{path}", headers={"Host": "localhost", "X-Api-Key": daemon.key}).status_code == 200, "the control"
+        # A name's absolute form is the same name.
+        for dotted in (f"{host_of(link)}.", f"{host_of(link)}.:{daemon.port}", f"x.localhost.:{daemon.port}"):
+            got = httpx.get(f"{daemon.url}{path}", headers={"Host": dotted, "X-Api-Key": daemon.key})
+            assert (got.status_code, "cay" in got.headers.get("content-type", "")) in ((401, False), (404, False)), (dotted, path, got.text)
+    dotted = httpx.get(f"{daemon.url}/headers", headers={"Host": f"{host_of(link)}.:{daemon.port}", TOKEN: link["token"]})
+    assert dotted.status_code == 200 and dotted.json()["path"] == "/headers"
     evil = httpx.get(f"{daemon.url}/", headers={"Host": f"{host_of(link)}.evil.example", TOKEN: link["token"]})
     assert evil.status_code == 421
 

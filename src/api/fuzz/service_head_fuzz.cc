@@ -53,7 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const http::RequestHead head = head_in({reinterpret_cast<const char*>(data), size});
   ServiceNames names;
   names.domain = "box.example";
-  static_cast<void>(names.is_service_host(head.host));
+  const bool address = head.host.starts_with('[') || head.host.find(':') != std::string::npos;
+  CAY_ASSERT(address || names.is_service_host(head.host) == names.is_service_host(head.host + "."));
   if (const auto place = place_of_host(head.host, names)) CAY_ASSERT(names.is_service_host(head.host) && !place->sandbox.get().empty());
   static_cast<void>(cookie_tokens(head));
   static_cast<void>(is_cross_origin(head));

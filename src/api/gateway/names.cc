@@ -13,10 +13,12 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// "[::1]:80" -> "", as no service is named by an address.
+// "[::1]:80" -> "", as no service is named by an address. "box.test." is the absolute form of the same name (RFC 3986, 3.2.2).
 std::string_view name_of(std::string_view host) {
   if (host.starts_with('[')) return {};
-  return host.substr(0, host.find(':'));
+  host = host.substr(0, host.find(':'));
+  while (host.ends_with('.')) host.remove_suffix(1);
+  return host;
 }
 
 std::string_view port_of(std::string_view host) {

@@ -27,13 +27,17 @@ TEST(ServiceNamesTest, HostsNameOneServiceOrNone) {
     EXPECT_FALSE(place_of_host(label + ".localhost", names)) << label;
     EXPECT_TRUE(names.is_service_host(label + ".localhost")) << "but never the API: " << label;
   }
-  for (const char* host : {"localhost", "localhost:8787", "127.0.0.1", "[::1]:80", "notlocalhost", ".localhost", "localhost.evil.example"}) {
+  for (const char* dotted : {".localhost.", ".localhost.:8787", ".localhost.."}) {
+    EXPECT_TRUE(names.is_service_host("x" + std::string(dotted))) << "the absolute form of a name is no way to the API: " << dotted;
+    EXPECT_EQ(place_of_host(std::string(kId) + "--8080" + dotted, names)->port, 8080) << dotted;
+  }
+  for (const char* host : {"localhost", "localhost.", "localhost.:1", ".", "localhost:8787", "127.0.0.1", "[::1]:80", "notlocalhost", ".localhost", "localhost.evil.example"}) {
     EXPECT_FALSE(names.is_service_host(host)) << host;
   }
 }
 
 TEST(ServiceNamesTest, BrowsersTellWhoAsksOverHttpsAndOnTheirOwnMachine) {
-  for (const char* host : {"localhost", "x.localhost:80", "a.box.LOCALHOST"}) EXPECT_TRUE(is_trustworthy(asked(host))) << host;
+  for (const char* host : {"localhost", "x.localhost:80", "x.localhost.", "a.box.LOCALHOST"}) EXPECT_TRUE(is_trustworthy(asked(host))) << host;
   for (const char* host : {"box.test", "localhost.box.test", "notlocalhost", "10.0.0.1:80", ""}) {
     EXPECT_FALSE(is_trustworthy(asked(host))) << host;
     EXPECT_TRUE(is_trustworthy(asked(host, "https"))) << host;
