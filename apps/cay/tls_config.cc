@@ -54,7 +54,6 @@ Result<std::shared_ptr<http::ServerTls>> server_tls(const Config& config, const 
     return Error{Code::kInternal, "own_certificate", directory + ": " + std::strerror(errno), errno};
   }
   const http::CertificateFiles files{directory + "/cert.pem", directory + "/key.pem"};
-  // No "*.localhost": clients take a wildcard only where two labels follow it.
   std::vector<std::string> names{"localhost", "127.0.0.1", "::1"};
   std::array<char, HOST_NAME_MAX + 1> host{};
   if (::gethostname(host.data(), HOST_NAME_MAX) == 0 && host[0] != 0) names.emplace_back(host.data());
@@ -62,9 +61,13 @@ Result<std::shared_ptr<http::ServerTls>> server_tls(const Config& config, const 
   if (!outside.host().empty()) names.push_back(outside.host());
   if (!config.service_domain.empty()) names.push_back("*." + config.service_domain);
   const std::string address = server::host_without_port(config.listen);
-  const bool anywhere = address == "0.0.0.0" || address == "::";
-  if (!anywhere && !server::is_loopback_host(address)) names.push_back(address);
-  CAY_TRY(const bool made, http::ensure_own_certificate(files, names, anywhere ? addresses_of_this_host() : std::vector<std::string>()));
+  // "0.0.0.0", too: a certificate with it was made when all of this host's addresses were wanted in it, an older one was not.
+  if (!server::is_loopback_host(address)) names.push_back(address);
+  std::vector<std::string> also;
+  if (address == "0.0.0.0" || address == "::") also = addresses_of_this_host();
+  // Most clients take a wildcard only where two labels follow it: what is gained is not worth another certificate.
+  if (config.service_domain.empty()) also.emplace_back("*.localhost");
+  CAY_TRY(const bool made, http::ensure_own_certificate(files, names, also));
   if (made) spdlog::warn("a certificate of our own was made: {}: clients trust it by this file (CAY_CA_FILE)", files.chain);
   return http::ServerTls::create(files, log);
 }

@@ -247,6 +247,12 @@ TEST_F(ServerTlsTest, ACertificateOfOurOwn) {
     EXPECT_FALSE(ask(*server, first.file()));
   }
   EXPECT_TRUE(*ensure_own_certificate(files, {"localhost", "cay.example"}, {}));
+  // For all addresses of the host: such a one names 0.0.0.0, and so another listen address is seen.
+  const std::vector<std::string> anywhere{"localhost", "0.0.0.0", "::"};
+  EXPECT_TRUE(*ensure_own_certificate(files, anywhere, {"192.0.2.1", "*.localhost"}));
+  EXPECT_FALSE(*ensure_own_certificate(files, anywhere, {"192.0.2.2"})) << "addresses change, and clients trust the file";
+  EXPECT_FALSE(*ensure_own_certificate(files, {"192.0.2.1"}, {}));
+  EXPECT_TRUE(*ensure_own_certificate(files, {"192.0.2.2"}, {}));
   std::ofstream(files.chain) << "damaged";
   EXPECT_TRUE(*ensure_own_certificate(files, names, {}));
 }

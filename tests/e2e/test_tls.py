@@ -1,4 +1,5 @@
 """The daemon serves https: with a certificate of its own, and with the operator's, renewed while it runs."""
+import ipaddress
 import json
 import os
 import pathlib
@@ -96,6 +97,38 @@ def test_the_certificate_stays_over_a_restart(secured):
     assert pathlib.Path(ca_file).read_bytes() == before
     with client(daemon, ca_file) as http:
         assert http.get("/api/v1/version").status_code == 200
+
+
+def test_another_listen_address_makes_another_certificate(secured):
+    daemon, ca_file = secured
+
+    def named():
+        text = subprocess.run(["openssl", "x509", "-in", ca_file, "-noout", "-ext", "subjectAltName"], check=True, capture_output=True, text=True).stdout
+        words = [word.strip() for word in text.splitlines()[1].split(",")]
+        addresses = {ipaddress.ip_address(word.removeprefix("IP Address:")) for word in words if word.startswith("IP")}
+        return addresses, [word.removeprefix("DNS:") for word in words if word.startswith("DNS")]
+    addresses, names = named()
+    assert {str(one) for one in addresses} == {"127.0.0.1", "::1"} and "*.localhost" in names
+    own = {ipaddress.ip_address(word) for word in subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split()}
+    for _ in range(2):
+        daemon.terminate()
+        daemon.start(listen="0.0.0.0:0")
+        addresses, _ = named()
+        assert own | {ipaddress.ip_address("0.0.0.0")} <= addresses
+        with client(daemon, ca_file) as http:
+            assert http.get("/api/v1/version").status_code == 200
+        made = pathlib.Path(ca_file).read_bytes()
+    daemon.terminate()
+    daemon.start(listen="0.0.0.0:0")
+    assert pathlib.Path(ca_file).read_bytes() == made, "the same address, the same certificate"
+    # A service domain of two labels is one that every client takes a wildcard for.
+    daemon.args += ["--service-domain", "box.localhost"]
+    daemon.restart()
+    daemon.verify = ssl.create_default_context(cafile=ca_file)
+    assert "*.box.localhost" in named()[1]
+    with socket.create_connection(("127.0.0.1", daemon.port)) as plain, daemon.verify.wrap_socket(plain, server_hostname="x--80.box.localhost") as tls:
+        tls.sendall(b"GET /healthz HTTP/1.1\r\nHost: x--80.box.localhost\r\nConnection: close\r\n\r\n")
+        assert tls.recv(12) == b"HTTP/1.1 404", "a host of services, and none of that name"
 
 
 def test_the_operators_certificate_is_renewed_under_way(own_daemon, directory):
