@@ -1,10 +1,13 @@
 #include "api/langsmith/execute.h"
 
+#include <string>
+#include <utility>
+
 #include "api/common/answer_size.h"
-#include "api/common/collect.h"
 #include "api/common/command_session.h"
 #include "api/langsmith/errors.h"
 #include "api/langsmith/frames.h"
+#include "api/langsmith/text_output.h"
 
 namespace cay::api::langsmith {
 namespace {
@@ -50,25 +53,21 @@ class ExecuteSession final : public CommandSession {
 
   Task<void> output(core::OutputEvent event) override {
     if (auto* data = std::get_if<core::OutputData>(&event)) {
-      if (data->after_end) co_return Result<void>();  // of children left: `exit` is the last frame here
-      auto& stream = data->stream == Stream::kStdout ? out_ : err_;
-      std::vector<TextPiece> pieces;
-      if (!stream.feed(data->offset, data->bytes, pieces)) co_return misplaced(data->offset);
+      CAY_CO_TRY(auto pieces, text_.take(*data));
+      const TextStream& stream = text_.of(data->stream);
       if (stream.at_mark()) offsets_.add(key_, data->stream, stream.mark());
       auto sent = co_await send(data->stream, std::move(pieces));
       co_return sent;
     }
     if (const auto* gap = std::get_if<core::OutputGap>(&event)) {
       // In words, in the text: an error frame would take the command's own end from its caller.
-      std::vector<TextPiece> pieces;
-      if (!(gap->stream == Stream::kStdout ? out_ : err_).skip(gap->offset, gap->length, pieces)) co_return misplaced(gap->offset);
+      CAY_CO_TRY(auto pieces, text_.take(*gap));
       auto sent = co_await send(gap->stream, std::move(pieces));
       co_return sent;
     }
     auto& end = std::get<core::OutputEnd>(event);
     for (const auto which : {Stream::kStdout, Stream::kStderr}) {
-      std::vector<TextPiece> pieces;
-      (which == Stream::kStdout ? out_ : err_).finish(pieces);
+      auto pieces = text_.finish(which);
       CAY_CO_CHECK(co_await send(which, std::move(pieces)));
     }
     auto sent = co_await socket_->send_text(end_frame(end.command));
@@ -124,8 +123,7 @@ class ExecuteSession final : public CommandSession {
     if (offsets_.counting(key) == Counting::kRaw) co_return transport_mismatch(id);
     const auto out_mark = offsets_.find(key, Stream::kStdout, static_cast<std::uint64_t>(out));
     const auto err_mark = offsets_.find(key, Stream::kStderr, static_cast<std::uint64_t>(err));
-    out_ = TextStream(out_mark, static_cast<std::uint64_t>(out));
-    err_ = TextStream(err_mark, static_cast<std::uint64_t>(err));
+    text_ = TextOutput(TextStream(out_mark, static_cast<std::uint64_t>(out)), TextStream(err_mark, static_cast<std::uint64_t>(err)));
     const core::OutputOffsets from{out_mark.raw, err_mark.raw};
     auto reader = co_await cay_.commands().attach(who_, ref_, CommandId(id), from);
     co_return reader;
@@ -139,10 +137,6 @@ class ExecuteSession final : public CommandSession {
     co_return Result<void>();
   }
 
-  static Error misplaced(std::uint64_t offset) {
-    return {Code::kInternal, "misplaced_output", "output arrived at an unexpected offset, " + std::to_string(offset), 0};
-  }
-
   std::string_view type_of(const Error& error) const {
     if (error.code == Code::kNotFound && reconnecting_) return "CommandNotFound";
     if (error.reason == kTransportMismatch) return "TransportMismatch";
@@ -153,8 +147,7 @@ class ExecuteSession final : public CommandSession {
   std::string key_;
   bool reconnecting_ = false;
   bool pty_ = false;
-  TextStream out_{{}, 0};
-  TextStream err_{{}, 0};
+  TextOutput text_;
 };
 
 // The id is what counts from here on: the name may be another sandbox's while a session lasts.
@@ -188,6 +181,43 @@ asio::awaitable<void> serve_ws(core::Cay& cay, OffsetIndex& offsets, std::shared
   co_await session.run();
 }
 
+// A command's whole output for one answer, as a client of the WebSocket would put it together.
+struct Posted {
+  CommandEnd end;
+  std::string out, err;
+  bool too_large = false;  // no answer holds so much: `out` and `err` are empty
+};
+
+void append(Posted& to, Stream stream, const std::vector<TextPiece>& pieces) {
+  if (to.too_large) return;
+  for (const auto& piece : pieces) (stream == Stream::kStdout ? to.out : to.err) += piece.text;
+  if (to.out.size() + to.err.size() <= kMostAnswer) return;
+  to.too_large = true;
+  std::string().swap(to.out);
+  std::string().swap(to.err);
+}
+
+Task<Posted> read_to_end(core::Reader reader) {
+  Posted got;
+  TextOutput text;
+  for (;;) {
+    CAY_CO_TRY(const auto event, co_await reader->next());
+    if (const auto* data = std::get_if<core::OutputData>(&event)) {
+      CAY_CO_TRY(const auto pieces, text.take(*data));
+      append(got, data->stream, pieces);
+    } else if (const auto* gap = std::get_if<core::OutputGap>(&event)) {
+      CAY_CO_TRY(const auto pieces, text.take(*gap));
+      append(got, gap->stream, pieces);
+    } else {
+      got.end = std::get<core::OutputEnd>(event).command.end;
+      break;
+    }
+  }
+  for (const auto which : {Stream::kStdout, Stream::kStderr}) append(got, which, text.finish(which));
+  got.too_large = got.too_large || text_size(got.out) + text_size(got.err) > kMostAnswer;
+  co_return got;
+}
+
 }  // namespace
 
 http::Handler execute_ws(core::Cay& cay, OffsetIndex& offsets, std::shared_ptr<InputRoom> room) {
@@ -199,18 +229,19 @@ Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kHttp));
   CAY_CO_TRY(auto reader, co_await cay.commands().run(exchange->principal(), exchange->params().at("name"), std::move(spec)));
-  CAY_CO_TRY(const Collected got, co_await collect(std::move(reader), kMostAnswer));
-  if (got.truncated || got.too_large || text_size(got.out) + text_size(got.err) > kMostAnswer) {
-    co_return Error{Code::kInvalidArgument, "output_too_large",
-                    "the command ran to its end, but its output is more than the 64 MiB of JSON that one answer holds: run it over a "
-                    "WebSocket (dp/.../execute/ws) or as events (dp/.../execute/stream/start)", 0};
-  }
-  const CommandEnd& end = got.command.end;
+  CAY_CO_TRY(const Posted got, co_await read_to_end(std::move(reader)));
+  const CommandEnd& end = got.end;
   if (end.state == CommandState::kTimedOut) {
     co_return Error{Code::kDeadlineExceeded, "command_timeout", "the command was killed after its timeout", 0};
   }
   if (end.state == CommandState::kLost || end.state == CommandState::kRunning) {
     co_return Error{Code::kLost, "command_lost", "Cay lost this command (not its own failure): " + end.reason, 0};
+  }
+  if (got.too_large) {
+    co_return Error{Code::kInvalidArgument, "output_too_large",
+                    "the command ran to its end, with exit code " + std::to_string(shell_exit_code(end)) +
+                        ", but its output is more than the 64 MiB of JSON that one answer holds: run it over a WebSocket "
+                        "(dp/.../execute/ws) or as events (dp/.../execute/stream/start)", 0};
   }
   co_return json_answer(200, codec::json::object{{"stdout", codec::text(got.out)},
                                                  {"stderr", codec::text(got.err)},

@@ -247,5 +247,53 @@ TEST_F(ExecuteTest, AFullSpoolDoesNotHideTheEnd) {
   EXPECT_EQ(raw(4), R"({"type":"exit","exit_code":3})");
 }
 
+TEST_F(ExecuteTest, WhatChildrenWriteAfterTheEndHidesItNeither) {
+  auto running = open(kExecute);
+  commands().emit(c1, Stream::kStdout, "out");
+  commands().end(c1, exited(3));
+  commands().emit(c1, Stream::kStdout, "a child's");
+  commands().drop(c1, Stream::kStdout, 5000);
+  settle();
+  EXPECT_EQ(text("stdout"), "out");
+  EXPECT_EQ(socket->sent.back().data, R"({"type":"exit","exit_code":3})");
+}
+
+TEST_F(ExecuteTest, AFullSpoolDoesNotHideTheEndOfAPost) {
+  auto running = begin(exchange("POST", base + "/execute", R"({"command":"x"})"));
+  settle();
+  ASSERT_EQ(commands().started.size(), 1U);
+  const CommandId id = commands().started.at(0).id;
+  commands().emit(id, Stream::kStdout, "first\xE2");
+  commands().drop(id, Stream::kStdout, 5000);
+  commands().emit(id, Stream::kStdout, "last");
+  commands().emit(id, Stream::kStderr, "err");
+  commands().end(id, exited(3));
+  settle();
+  ASSERT_EQ(running.exchange->status, 200) << running.exchange->answer_body;
+  const auto got = json(running.exchange);
+  EXPECT_EQ(got.at("exit_code").as_int64(), 3);
+  EXPECT_EQ(got.at("stdout").as_string(), "first\uFFFD\n[cay: 5000 bytes of output were dropped here: the command wrote more than is kept]\nlast");
+  EXPECT_EQ(got.at("stderr").as_string(), "err");
+}
+
+TEST_F(ExecuteTest, APostThatIsReallyTooLargeIsToldWithItsExitCode) {
+  commands().program = [](const CommandSpec&) {
+    FakeProgram program;
+    program.output = {{Stream::kStdout, std::string(12'000'000, '\0')}};  // 72 MB as JSON
+    program.end = exited(3);
+    return program;
+  };
+  const auto got = call("POST", base + "/execute", R"({"command":"x"})");
+  EXPECT_EQ(got->status, 400);
+  EXPECT_NE(got->answer_body.find("exit code 3, but its output is more than the 64 MiB"), std::string::npos) << got->answer_body;
+  commands().program = [](const CommandSpec&) {
+    FakeProgram program;
+    program.output = {{Stream::kStdout, std::string(12'000'000, '\0')}};
+    program.end = ended(CommandState::kTimedOut, 9);
+    return program;
+  };
+  EXPECT_EQ(call("POST", base + "/execute", R"({"command":"x","timeout":1})")->status, 408) << "it did not run to its end";
+}
+
 }  // namespace
 }  // namespace cay::api::langsmith

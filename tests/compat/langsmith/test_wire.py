@@ -1,5 +1,6 @@
 """The LangSmith wire below the clients: what a raw peer sees (protocol sections 2 and 4)."""
 import json
+import re
 import socket
 import uuid
 
@@ -253,6 +254,45 @@ def test_http_execute(ls, wired):
     assert got.json() == {"stdout": "a\n", "stderr": "b\n", "exit_code": 4}
     late = ls.post(url, json={"command": "sleep 30", "timeout": 1, "shell": "/bin/bash"})
     assert detail(late) == (408, "CommandError")
+
+
+def test_a_full_spool_hides_no_exit_code(own_daemon, tmp_path):
+    """What a sandbox may keep is spent: what is dropped is told in its place, over both ways to run something."""
+    config = tmp_path / "cay.toml"
+    config.write_text("[host]\nsandbox_output_bytes = 1048576\n")
+    daemon = own_daemon("--config", config)
+
+    def run(box, line):
+        with open_ws(daemon, box) as ws:
+            execute(ws, line)
+            out = []
+            while not out or out[-1]["type"] not in ("exit", "error"):
+                out.append(json.loads(ws.recv(timeout=30)))
+            return text(out), out[-1]
+
+    size = 8_000_000  # a reader that keeps up gets all of less
+
+    def dropped(got):
+        notes = re.findall(r"\[cay: ([0-9]+) bytes of output were dropped here: ", got)
+        assert got.count("Z") + sum(map(int, notes)) == size, (notes, got[-300:])
+        return sum(map(int, notes))
+
+    with httpx.Client(base_url=daemon.url, headers={"X-Api-Key": daemon.key}, timeout=60) as ls:
+        box = ls.post("/v2/sandboxes/boxes", json={}).json()
+        run(box, "head -c 2000000 /dev/zero | tr '\\0' x")
+        line = f"head -c {size} /dev/zero | tr '\\0' Z; exit 3"
+        posted = streamed = 0
+        for _ in range(20):
+            answer = ls.post(f"{box['dataplane_url']}/execute", json={"command": line, "timeout": 30})
+            assert answer.status_code == 200, answer.text[:300]
+            assert answer.json()["exit_code"] == 3
+            posted += dropped(answer.json()["stdout"])
+            told, end = run(box, line)
+            assert end == {"type": "exit", "exit_code": 3}
+            streamed += dropped(told)
+            if posted and streamed:
+                return
+        pytest.fail("nothing was dropped")
 
 
 def test_files(ls, wired):
