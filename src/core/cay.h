@@ -92,7 +92,7 @@ class Sandboxes {
 class Commands {
  public:
   virtual ~Commands() = default;
-  // Nothing but that: for facades that must know before they answer.
+  // For facades that must know before they answer. Where nothing can be started, nor come back to: draining, sandbox_paused.
   virtual Task<void> wake(Principal who, std::string ref) = 0;
   virtual Task<Command> start(Principal who, std::string ref, CommandSpec spec) = 0;
   // start + attach from 0 as one verb, with no gap between them.

@@ -32,7 +32,12 @@ Error unknown_command(const CommandId& id) {
 
 Task<void> CommandVerbs::wake(Principal who, std::string ref) {
   CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
-  co_return Result<void>();
+  if (!jobs_.draining && !held.paused()) co_return Result<void>();
+  const auto live = held.live;
+  const auto known = co_await live->commands();
+  if (!known || !known->empty()) co_return Result<void>();  // it can be attached to all the same: only the next request tells what is meant
+  if (jobs_.draining) co_return host_draining();
+  co_return sandbox_paused(held.entry->row.name);
 }
 
 Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec asked) {

@@ -55,6 +55,22 @@ TEST_F(DrainTest, NothingNewBeginsAndWhatRunsGoesOn) {
   EXPECT_TRUE(run(core->commands().start(alice, "asleep", command("wakes"))));
 }
 
+TEST_F(DrainTest, ItIsToldBeforehandUnlessThereIsSomethingToComeBackTo) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(create("box"));
+  ASSERT_TRUE(create("busy"));
+  ASSERT_TRUE(run(core->commands().start(alice, "busy", command("first"))));
+  ASSERT_TRUE(set(true));
+  EXPECT_EQ(run(core->commands().wake(alice, "box")).error().reason, "draining");
+  EXPECT_TRUE(run(core->commands().wake(alice, "busy")));
+  ASSERT_TRUE(set(false));
+  ASSERT_TRUE(run(core->sandboxes().pause(alice, "box")));
+  ASSERT_TRUE(run(core->sandboxes().pause(alice, "busy")));
+  EXPECT_EQ(run(core->commands().wake(alice, "box")).error().reason, "sandbox_paused");
+  EXPECT_TRUE(run(core->commands().wake(alice, "busy")));
+  EXPECT_EQ(state("box"), SandboxState::kPaused);
+}
+
 TEST_F(DrainTest, SilentKeepersHoldUpTheCountOnceNotEach) {
   ASSERT_TRUE(open());
   for (const auto* name : {"one", "two", "three", "four"}) {

@@ -1,5 +1,8 @@
 #include "api/langsmith/errors.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <utility>
 
 #include "model/ids.h"
@@ -88,24 +91,38 @@ http::Response create_error(const Error& error, const std::string& error_id) {
   }
 }
 
+bool not_now(const Error& error) {
+  const auto is_one_of = [&error](std::initializer_list<std::string_view> reasons) {
+    return std::ranges::find(reasons, error.reason) != reasons.end();
+  };
+  switch (error.code) {
+    case Code::kNotReady: return is_one_of({"sandbox_not_ready", "sandbox_paused"});
+    case Code::kExhausted: return error.reason.starts_with("quota_") || error.reason == "too_many_starts";  // the host is full, or busy
+    case Code::kUnavailable: return is_one_of({"draining", "shutting_down", "start_too_late"});
+    default: return false;
+  }
+}
+
+bool may_go_again(const Error& error) {
+  if (not_now(error)) return true;
+  // The way to the keeper, and its end, also by a stop.
+  static constexpr std::string_view kUnknown[] = {"keeper_lost", "keeper_stalled", "keeper_unreachable", "link_lost", "no_answer"};
+  return std::ranges::find(kUnknown, error.reason) != std::end(kUnknown);
+}
+
 Shape data_error(std::string type) {
   return [type = std::move(type)](const Error& error, const std::string& error_id) {
+    if (not_now(error)) return envelope(400, "NotReady", error.message, error_id);  // the clients raise their not-ready error
     switch (error.code) {
       case Code::kUnauthenticated: return envelope(401, "Unauthorized", error.message, error_id);
-      case Code::kNotReady:
-        // No such sandbox state: the clients raise their not-ready error.
-        if (error.reason == "sandbox_not_ready" || error.reason == "sandbox_paused") return envelope(400, "NotReady", error.message, error_id);
-        return envelope(400, type, error.message, error_id);
+      case Code::kNotReady: return envelope(400, type, error.message, error_id);
       case Code::kNotFound:
         if (error.reason == "sandbox_not_found") return envelope(404, "NotFound", error.message, error_id);
         if (type != "CommandError") return envelope(404, "FileNotFound", error.message, error_id);
         return envelope(400, type, error.message, error_id);
       case Code::kPermissionDenied: return envelope(403, type, error.message, error_id);
       case Code::kOutOfRange: return envelope(416, type, error.message, error_id);
-      case Code::kExhausted:
-        // A host that is too full to wake the sandbox; else the disk is. Never 429: it is repeated.
-        if (error.reason.starts_with("quota_")) return envelope(400, "NotReady", error.message, error_id);
-        return envelope(507, type, error.message, error_id);
+      case Code::kExhausted: return envelope(507, type, error.message, error_id);  // the disk is full. Never 429: it is repeated
       case Code::kDeadlineExceeded: return envelope(408, type, error.message, error_id);
       case Code::kUnavailable:
       case Code::kLost:

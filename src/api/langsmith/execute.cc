@@ -1,5 +1,7 @@
 #include "api/langsmith/execute.h"
 
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -15,13 +17,41 @@ namespace {
 // Of a client's frame or body: the longest command (model/command.h), with room for its escapes in JSON.
 constexpr std::size_t kMaxMessage = 8 << 20;
 constexpr std::size_t kMaxBody = kMaxMessage;
+constexpr int kNormal = 1000;
+
+// How often in succession a run was closed so that its client asks again. These ask five times more (section 4.7), and all that their
+// user hears of a bare close is that it came: so the last of them is told why.
+class Refusals {
+ public:
+  // False: it was closed often enough.
+  bool ask_again(const std::string& run) {
+    if (counts_.size() >= kMostRuns) counts_.clear();  // costs no more than that some of them are not told why
+    if (++counts_[run] <= kRepeats) return true;
+    counts_.erase(run);
+    return false;
+  }
+  void forget(const std::string& run) { counts_.erase(run); }
+
+ private:
+  static constexpr int kRepeats = 5;
+  static constexpr std::size_t kMostRuns = 1024;
+  std::map<std::string, int> counts_;
+};
+
+// What the sessions of one route share.
+struct Shared {
+  OffsetIndex& offsets;
+  std::shared_ptr<InputRoom> room;
+  Refusals refusals;
+};
 
 class ExecuteSession final : public CommandSession {
  public:
   ExecuteSession(core::Cay& cay, Principal who, SandboxId sandbox, std::unique_ptr<http::WebSocket> socket,
-                 std::shared_ptr<InputRoom> room, asio::any_io_executor executor, OffsetIndex& offsets)
-      : CommandSession(cay, std::move(who), std::move(sandbox), std::move(socket), std::move(room), executor),
-        offsets_(offsets) {}
+                 asio::any_io_executor executor, Shared& shared)
+      : CommandSession(cay, std::move(who), std::move(sandbox), std::move(socket), shared.room, executor),
+        offsets_(shared.offsets),
+        refusals_(shared.refusals) {}
 
  protected:
   Task<core::Reader> open(http::WsMessage first) override {
@@ -36,7 +66,8 @@ class ExecuteSession final : public CommandSession {
     }
     if (type != "execute") co_return invalid("bad_frame", "the first frame is 'execute' or 'reconnect', not '" + type + "'");
     CAY_CO_TRY(CommandSpec spec, read_execute(frame, Transport::kWebSocket));
-    const bool raw = !spec.id.get().empty() && offsets_.counting(ref_ + "/" + spec.id.get()) == Counting::kRaw;
+    if (!spec.id.get().empty()) run_ = ref_ + "/" + spec.id.get();
+    const bool raw = !run_.empty() && offsets_.counting(run_) == Counting::kRaw;
     if (raw) co_return transport_mismatch(spec.id.get());
     auto reader = co_await cay_.commands().run(who_, ref_, std::move(spec));
     co_return reader;
@@ -44,6 +75,8 @@ class ExecuteSession final : public CommandSession {
 
   Task<void> started(Command command) override {
     key_ = ref_ + "/" + command.id.get();
+    refusals_.forget(key_);
+    run_.clear();
     // A new process under an id that was used before has output of its own.
     if (!reconnecting_ && !command.known) offsets_.began(key_, Counting::kText);
     pty_ = command.pty;
@@ -76,6 +109,11 @@ class ExecuteSession final : public CommandSession {
 
   Task<void> failed(Error error) override {
     const auto error_id = note_error(error);
+    // An error frame ends the run: who closes with 1000 before `started` is asked again, and under its id nothing runs twice (section 4.7).
+    if (!run_.empty() && may_go_again(error) && refusals_.ask_again(run_)) {
+      co_await socket_->close(kNormal, error.reason);
+      co_return Result<void>();
+    }
     auto sent = co_await socket_->send_text(error_frame(type_of(error), error.message + " (error_id=" + error_id + ")"));
     co_return sent;
   }
@@ -120,6 +158,7 @@ class ExecuteSession final : public CommandSession {
     fields.read("stderr_offset", err, 0, kMost);
     CAY_CO_CHECK(fields.first_error());
     const std::string key = ref_ + "/" + id;
+    run_ = key;
     if (offsets_.counting(key) == Counting::kRaw) co_return transport_mismatch(id);
     const auto out_mark = offsets_.find(key, Stream::kStdout, static_cast<std::uint64_t>(out));
     const auto err_mark = offsets_.find(key, Stream::kStderr, static_cast<std::uint64_t>(err));
@@ -140,11 +179,14 @@ class ExecuteSession final : public CommandSession {
   std::string_view type_of(const Error& error) const {
     if (error.code == Code::kNotFound && reconnecting_) return "CommandNotFound";
     if (error.reason == kTransportMismatch) return "TransportMismatch";
+    if (not_now(error)) return "NotReady";
     return "CommandError";
   }
 
   OffsetIndex& offsets_;
+  Refusals& refusals_;
   std::string key_;
+  std::string run_;  // the same until it has begun; empty: the client gave no id, so a repeat could run twice
   bool reconnecting_ = false;
   bool pty_ = false;
   TextOutput text_;
@@ -157,7 +199,7 @@ Task<Sandbox> woken(core::Cay& cay, Principal who, std::string ref) {
   co_return box;
 }
 
-asio::awaitable<void> serve_ws(core::Cay& cay, OffsetIndex& offsets, std::shared_ptr<InputRoom> room, ExchangePtr exchange) {
+asio::awaitable<void> serve_ws(core::Cay& cay, std::shared_ptr<Shared> shared, ExchangePtr exchange) {
   const Principal who = exchange->principal();
   const std::string ref = exchange->params().at("name");
   if (!exchange->head().wants_websocket) {
@@ -177,7 +219,7 @@ asio::awaitable<void> serve_ws(core::Cay& cay, OffsetIndex& offsets, std::shared
   auto socket = co_await exchange->upgrade(kMaxMessage);
   if (!socket) co_return;
   auto executor = co_await asio::this_coro::executor;
-  ExecuteSession session(cay, who, box->id, *std::move(socket), std::move(room), executor, offsets);
+  ExecuteSession session(cay, who, box->id, *std::move(socket), executor, *shared);
   co_await session.run();
 }
 
@@ -221,7 +263,8 @@ Task<Posted> read_to_end(core::Reader reader) {
 }  // namespace
 
 http::Handler execute_ws(core::Cay& cay, OffsetIndex& offsets, std::shared_ptr<InputRoom> room) {
-  return [&cay, &offsets, room = std::move(room)](ExchangePtr exchange) { return serve_ws(cay, offsets, room, std::move(exchange)); };
+  auto shared = std::make_shared<Shared>(offsets, std::move(room));
+  return [&cay, shared = std::move(shared)](ExchangePtr exchange) { return serve_ws(cay, shared, std::move(exchange)); };
 }
 
 Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {

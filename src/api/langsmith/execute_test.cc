@@ -295,5 +295,107 @@ TEST_F(ExecuteTest, APostThatIsReallyTooLargeIsToldWithItsExitCode) {
   EXPECT_EQ(call("POST", base + "/execute", R"({"command":"x","timeout":1})")->status, 408) << "it did not run to its end";
 }
 
+// "Not now" is nobody's mistake: these clients ask again after a 503, and after a close with 1000 before `started`.
+class NotNowTest : public ExecuteTest {
+ protected:
+  testing::ExchangeHandle upgrade() {
+    auto handle = exchange("GET", base + "/execute/ws");
+    handle->request.wants_websocket = true;
+    return serve(handle);
+  }
+  void expect_refused_upgrade(const std::string& words) {
+    const auto refused = upgrade();
+    EXPECT_EQ(refused->status, 503) << words;
+    EXPECT_EQ(refused->headers.get("Retry-After"), "1");
+    EXPECT_NE(refused->answer_body.find(words), std::string::npos) << refused->answer_body;
+  }
+  void expect_asked_again(const std::string& first) {
+    auto running = open(first);
+    EXPECT_TRUE(socket->sent.empty()) << raw(0);
+    EXPECT_EQ(socket->closed_with, 1000);
+    EXPECT_TRUE(running.done());
+  }
+  void expect_attached(const std::string& first) {
+    auto running = open(first);
+    EXPECT_EQ(frame(0).at("type").as_string(), "started");
+    socket->client_close();
+    settle();
+  }
+  void drain(bool on) {
+    const Principal operator_key{.tenant = TenantId("default"), .key_name = "default", .scope = KeyScope::kAdmin};
+    EXPECT_TRUE(core::testing::run<core::DrainStatus>(loop, cay->drain().set(operator_key, on)));
+  }
+  void pause() {
+    EXPECT_TRUE(core::testing::run<Sandbox>(loop, cay->sandboxes().pause(exchange("GET", kBoxes)->principal(), "box")));
+  }
+};
+
+constexpr const char* kAnother = R"({"type":"execute","command":"y","command_id":"c2"})";
+constexpr const char* kReconnect = R"({"type":"reconnect","command_id":"c1","stdout_offset":0,"stderr_offset":0})";
+
+TEST_F(NotNowTest, AHostThatIsDrainedRefusesTheUpgrade) {
+  drain(true);
+  expect_refused_upgrade("drained");
+  drain(false);
+  expect_attached(kExecute);
+}
+
+TEST_F(NotNowTest, WhatRanBeforeTheDrainIsComeBackToAndTheRestAsksAgain) {
+  expect_attached(kExecute);
+  drain(true);
+  expect_attached(kReconnect);
+  expect_attached(kExecute);
+  for (int i = 0; i < 5; ++i) expect_asked_again(kAnother);
+  auto last = open(kAnother);  // these clients give up now: whoever waits is told why
+  EXPECT_EQ(frame(0).at("error_type").as_string(), "NotReady");
+  EXPECT_NE(raw(0).find("drained"), std::string::npos);
+  expect_asked_again(kAnother);
+  auto old = open(R"({"type":"execute","command":"y"})");  // no id: asked again, it could run twice
+  EXPECT_EQ(frame(0).at("error_type").as_string(), "NotReady");
+  EXPECT_EQ(commands().started.size(), 1U);
+  drain(false);
+  expect_attached(kAnother);
+}
+
+TEST_F(NotNowTest, APausedBoxStaysPaused) {
+  pause();
+  expect_refused_upgrade("paused");
+  EXPECT_EQ(json(call("GET", std::string(kBoxes) + "/box/status")).at("status").as_string(), "stopped");
+}
+
+TEST_F(NotNowTest, WhatRunsInAPausedBoxIsComeBackTo) {
+  expect_attached(kExecute);
+  pause();
+  expect_attached(kReconnect);
+  expect_asked_again(kAnother);
+}
+
+TEST_F(NotNowTest, AStopInTheMidstOfAStartIsAskedAgain) {
+  for (const Error& why : {Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0},
+                           Error{Code::kLost, "keeper_lost", "the sandbox was stopped", 0}}) {
+    commands().program = [why](const CommandSpec&) {
+      FakeProgram program;
+      program.refuse = why;
+      return program;
+    };
+    expect_asked_again(kExecute);
+  }
+  commands().program = [](const CommandSpec&) { return FakeProgram{}; };
+  expect_attached(kExecute);
+}
+
+TEST_F(NotNowTest, OverPlainHttpItIsNotReady) {
+  const auto refused = [this](const std::string& path) {
+    const auto got = call("POST", base + path, R"({"command":"x"})");
+    EXPECT_EQ(got->status, 400) << path;
+    EXPECT_EQ(type_of(got), "NotReady") << path;
+  };
+  drain(true);
+  for (const auto* path : {"/execute", "/execute/stream/start"}) refused(path);
+  drain(false);
+  pause();
+  for (const auto* path : {"/execute", "/execute/stream/start"}) refused(path);
+}
+
 }  // namespace
 }  // namespace cay::api::langsmith
