@@ -205,6 +205,8 @@ Result<CreateBox> read_create_box(codec::Fields& fields, const Limits& maximum) 
   // Clients up to 0.8.2 (JS 0.6.2): the longest life.
   std::int64_t life = 0;
   if (fields.read("ttl_seconds", life, 0, kTenYears)) box.spec.lifetime_s = life;
+  // What is active is use to these clients (protocol reference, section 3), also a command whose caller has gone.
+  box.spec.commands_keep_awake = true;
   refuse_unbuilt(fields);
   box.spec.policy = read_access_control(fields);
   fields.read("wait_for_ready", box.options.wait_for_ready);

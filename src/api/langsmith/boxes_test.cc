@@ -28,6 +28,23 @@ TEST_F(LangsmithTest, ABoxHasTheVendorsDefaults) {
   EXPECT_FALSE(box.at("snapshot_id").as_string().empty());
 }
 
+TEST_F(LangsmithTest, ACommandThatRunsKeepsItsBoxAwake) {
+  const auto made = call("POST", kBoxes, R"({"name":"box","idle_ttl_seconds":60})");
+  ASSERT_EQ(made->status, 201) << made->answer_body;
+  auto& numbers = runtime.only_box().numbers;
+  const auto pass_a_minute = [this] {
+    clock.advance(std::chrono::seconds(60));
+    EXPECT_TRUE(core::testing::run<Sandbox>(loop, cay->sandboxes().update(exchange("GET", kBoxes)->principal(), "box", {})));  // wakes the timers
+    settle();
+    return json(call("GET", std::string(kBoxes) + "/box/status")).at("status").as_string();
+  };
+  numbers.quiet_ms = 0;
+  EXPECT_EQ(pass_a_minute(), "ready");
+  EXPECT_EQ(pass_a_minute(), "ready");
+  numbers.quiet_ms = 60'000;
+  EXPECT_EQ(pass_a_minute(), "stopped");
+}
+
 TEST_F(LangsmithTest, RenameKeepsTheId) {
   const auto box = make_box();
   const auto got = call("PATCH", std::string(kBoxes) + "/box", R"({"name":"new","idle_ttl_seconds":0,"run_config":{"user":"user","env_vars":{"A":"1"}}})");

@@ -1,4 +1,6 @@
 """What cannot be run now is asked again by the unmodified Python client, and is nobody's mistake (protocol section 4.7)."""
+import subprocess
+import sys
 import threading
 import time
 
@@ -6,7 +8,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from harness import new_daemon
+from harness import new_daemon, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +123,34 @@ def test_a_box_that_is_being_stopped_serves_the_next_run(mine):
                 stop.join(timeout=60)
         ran = box.run("cat /root/ran").stdout.split()
         assert len(ran) == len(set(ran)), "nothing runs twice"
+
+
+def test_an_active_command_keeps_its_box_awake(mine):
+    """Its caller is gone; the box's idle time begins when the command ends (protocol section 3)."""
+    daemon, client = mine
+    with client.sandbox(idle_ttl_seconds=60) as box, daemon.http() as http:
+        where = f"/api/v1/sandboxes/{box.id}"
+        begin = ("import os, sys; from langsmith.sandbox import SandboxClient\n"
+                 "box = SandboxClient(api_endpoint=sys.argv[1], api_key=sys.argv[2]).get_sandbox(sys.argv[3])\n"
+                 "how = dict(wait=False, timeout=0, idle_timeout=int(sys.argv[5]), kill_on_disconnect=sys.argv[6] == '1')\n"
+                 "print(box.run(sys.argv[4], **how).command_id, flush=True)\n"
+                 "os._exit(0)")
+
+        def left_alone(line, idle_timeout, kill="0"):
+            argv = [f"{daemon.url}/v2/sandboxes", daemon.key, box.name, line, str(idle_timeout), kill]
+            done = subprocess.run([sys.executable, "-c", begin, *argv], capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, done.stderr
+            return done.stdout.strip()
+
+        http.patch(where, json={"idle_ttl_s": 1})  # the facade's least is a minute
+        command = left_alone("sleep 5; echo done; exit 6", -1)
+        time.sleep(3.5)
+        assert http.get(where).json()["state"] == "ready"
+        got = box.reconnect(command).result
+        assert (got.stdout, got.exit_code) == ("done\n", 6)
+        wait_until(lambda: http.get(where).json()["state"] == "stopped", "idle stop after its end")
+        # What the command's own limits end keeps nothing awake.
+        for idle_timeout, kill, state in ((1, "0", "idle_killed"), (-1, "1", "killed")):
+            command = left_alone("sleep 1000", idle_timeout, kill)
+            wait_until(lambda: http.get(where).json()["state"] == "stopped", "idle stop")
+            assert http.get(f"{where}/commands/{command}").json()["state"] == state
