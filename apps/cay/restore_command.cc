@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "data_dir.h"
 #include "disk_store.h"
 #include "launcher/record.h"
+#include "launcher/slots.h"
 #include "launcher/validate.h"
 #include "gate_process.h"
 #include "launcher_process.h"
@@ -143,6 +145,46 @@ std::string abandoned(const std::set<std::string>& ids) {
     if (!spool || !ids.contains(spool->filename().string())) continue;
     std::string data = spool->parent_path().parent_path().string();
     if (!launcher_answers(data)) return data;
+  }
+  return {};
+}
+
+// A helper that is under a supervisor: it goes on, or is started again, whatever becomes of the directory that it serves.
+struct Supervised {
+  const char* word;  // what messages call it
+  const char* name;  // of its process
+  const char* mark;  // among its words only if it is supervised
+};
+constexpr Supervised kSupervised[] = {{kGate.word, kGate.user, "always"}, {kBroker.word, kBroker.user, "always"}, {"launcher", "cay-launcher", "--cgroup-parent"}};
+
+bool has_words(const std::string& cmdline, const std::vector<std::string>& words) {
+  const std::string bounded = std::string(1, '\0') + cmdline;
+  for (const std::string& word : words) {
+    if (bounded.find('\0' + word + '\0') == std::string::npos) return false;
+  }
+  return true;
+}
+
+// Guests and keepers may call themselves what they like.
+bool of_a_sandbox(const std::filesystem::path& process) {
+  const auto status = os::read_file(AT_FDCWD, (process / "status").string());
+  const auto at = status ? status->find("\nUid:\t") : std::string::npos;
+  return at == std::string::npos || std::strtoul(status->c_str() + at + 6, nullptr, 10) >= launcher::kKeeperBase;
+}
+
+// What goes on serving the directory that was at `data`, as a unit does that was not stopped: it holds that one by descriptors, and
+// would neither find the restored one nor let another serve it. "the gate (process 12)"; empty: nothing does.
+std::string left_behind(const std::string& data) {
+  std::error_code failed;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", failed)) {
+    const std::string pid = process.path().filename().string();
+    if (pid.find_first_not_of("0123456789") != std::string::npos || of_a_sandbox(process.path())) continue;
+    const auto name = os::read_file(AT_FDCWD, (process.path() / "comm").string());
+    const auto words = os::read_file(AT_FDCWD, (process.path() / "cmdline").string());
+    for (const Supervised& one : kSupervised) {
+      const bool is_one = name && words && *name == std::string(one.name) + "\n" && has_words(*words, {"--data", data, one.mark});
+      if (is_one) return std::string("the ") + one.word + " (process " + pid + ")";
+    }
   }
   return {};
 }
@@ -281,7 +323,8 @@ int restore_command(int argc, char** argv) {
       "The directory must be new or empty, and no sandbox of what was there before may live. Sandboxes come back stopped, with their disks and the\n"
       "output of their commands; a command that ran when the backup was taken is lost.\n"
       "Examples:\n"
-      "  cay drain --stop && systemctl stop cay cay-launcher; mv /var/lib/cay ELSEWHERE; sudo cay restore FILE && systemctl start cay\n"
+      "  cay drain --stop && systemctl stop cay cay-gate cay-broker cay-launcher; mv /var/lib/cay ELSEWHERE\n"
+      "  sudo cay restore --vault-key ELSEWHERE/vault/key FILE && systemctl start cay    (all of them; without the key where a passphrase opens secrets)\n"
       "  sudo cay restore --data ./state --run-as alice FILE");
   std::string file, dir, run_as, config, vault_key;
   app.add_option("--config", config, "the daemon's settings; server.data is read (default /etc/cay/cay.toml if it is there)");
@@ -308,6 +351,14 @@ int restore_command(int argc, char** argv) {
     return say({Code::kConflict, "sandboxes_live",
                 "sandboxes of this backup still run, of " + left + ", which no launcher serves: nobody would ever end them. `cay drain --stop` "
                 "before the daemon ends, `systemctl stop cay-sandboxes` (disks stay), or `cay uninstall --purge --data " + left + "` (nothing stays)",
+                0});
+  }
+  std::error_code unresolved;
+  if (const std::string left = left_behind(std::filesystem::weakly_canonical(dir, unresolved).string()); !left.empty()) {
+    target->keep();
+    return say({Code::kConflict, "units_run",
+                left + " still serves what was at " + dir + " before it was moved away, and would go on to: no way out for sandboxes, no secrets. End all "
+                "units first (`systemctl stop cay cay-gate cay-broker cay-launcher`; without units, what runs it), restore, then `systemctl start cay`",
                 0});
   }
   auto data = open_data_dir(dir, *user);

@@ -312,6 +312,48 @@ def test_no_restore_beside_sandboxes_that_nobody_would_end(directory):
         daemon.close()
 
 
+def test_no_restore_beside_units_that_serve_what_was_moved_away(own_daemon, directory):
+    """They hold the old directory by descriptors, and no other gate or broker would be started for the new one."""
+    daemon = own_daemon()
+    data, file = daemon.data, directory / "file"
+    assert daemon.cli("create", "--name", "box").code == 0
+    assert daemon.cli("stop", "box").code == 0
+    assert backup(daemon, file).returncode == 0
+    daemon.terminate()
+    for helper in ("launcher", "gate", "broker"):
+        assert cay(helper, "--data", data, "--stop").returncode == 0
+    # As their units start them: whether a daemon needs them or not.
+    units = {helper: subprocess.Popen([CAY, helper, "--data", data], stderr=subprocess.DEVNULL) for helper in ("gate", "broker")}
+    old, key = directory / "old", directory / "old" / "vault" / "key"
+    try:
+        for socket in ("gate/gate.sock", "vault/daemon.sock"):
+            wait_until((data / socket).exists, f"it serves: {socket}")
+        layers = directory / "layers"
+        shutil.copytree(data / "layers", layers, symlinks=True, copy_function=os.link)
+        data.rename(old)
+        for helper, unit in units.items():
+            refused = cay("restore", "--data", data, file)
+            assert refused.returncode == 125 and "systemctl stop cay cay-gate cay-broker cay-launcher" in refused.stderr, refused
+            assert any(f"the {one} (process {other.pid})" in refused.stderr for one, other in units.items() if other.poll() is None), refused
+            assert not data.exists()
+            unit.terminate()
+            unit.wait(timeout=60)
+        done = cay("restore", "--data", data, "--vault-key", key, file)
+        assert done.returncode == 0, done
+        shutil.copytree(layers, data / "layers", symlinks=True, copy_function=os.link, dirs_exist_ok=True)
+        daemon.start()
+        with daemon.http() as http:
+            assert states(http) == {"box": "stopped"}
+            assert http.get("/readyz").status_code == 200
+            found = {feature["name"]: feature for feature in http.get("/api/v1/doctor").json()["features"]}
+            assert found["gate"]["ok"] and found["vault"]["ok"], found
+        assert daemon.cli("secret", "set", "token", "--host", "api.example.com", stdin=b"a value that is long enough").code == 0
+    finally:
+        for unit in units.values():
+            unit.kill()
+            unit.wait()
+
+
 def test_commands_follow_the_installed_settings(own_daemon, directory):
     """/etc/cay/cay.toml says where data lie and who listens; seen in a mount namespace of its own."""
     daemon = own_daemon()
