@@ -84,8 +84,7 @@ def test_since_shows_what_was_lost(daemon, http, box):
     begun = time.monotonic()
     wait_until(lambda: time.monotonic() - begun > slow(5), "it is old")
     kill_keeper(daemon, ref)
-    ended(http, ref, lost)
-    assert get(http, ref, lost).json()["state"] == "lost"
+    wait_until(lambda: get(http, ref, lost).json().get("state") == "lost", "its keeper's death is noticed")
     assert daemon.cli("logs", "--since", slow(4), ref).out == b"begun\n"
     wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}").json()["stopped_at"], "its stop is on record")
     wait_until(lambda: daemon.cli("logs", "--since", "1", ref).out == b"", "a second after the stop", limit=30)
