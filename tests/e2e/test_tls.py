@@ -107,13 +107,12 @@ def test_another_listen_address_makes_another_certificate(secured):
         words = [word.strip() for word in text.splitlines()[1].split(",")]
         addresses = {ipaddress.ip_address(word.removeprefix("IP Address:")) for word in words if word.startswith("IP")}
         return addresses, [word.removeprefix("DNS:") for word in words if word.startswith("DNS")]
-    addresses, names = named()
-    assert {str(one) for one in addresses} == {"127.0.0.1", "::1"} and "*.localhost" in names
+    assert {str(one) for one in named()[0]} == {"127.0.0.1", "::1"}
     own = {ipaddress.ip_address(word) for word in subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split()}
     for _ in range(2):
         daemon.terminate()
         daemon.start(listen="0.0.0.0:0")
-        addresses, _ = named()
+        addresses, names = named()
         assert own | {ipaddress.ip_address("0.0.0.0")} <= addresses
         with client(daemon, ca_file) as http:
             assert http.get("/api/v1/version").status_code == 200
@@ -121,6 +120,7 @@ def test_another_listen_address_makes_another_certificate(secured):
     daemon.terminate()
     daemon.start(listen="0.0.0.0:0")
     assert pathlib.Path(ca_file).read_bytes() == made, "the same address, the same certificate"
+    assert "*.localhost" in names
     # A service domain of two labels is one that every client takes a wildcard for.
     daemon.args += ["--service-domain", "box.localhost"]
     daemon.restart()
@@ -148,12 +148,13 @@ def test_the_operators_certificate_is_renewed_under_way(own_daemon, directory):
 def test_a_certificate_that_becomes_readable_is_taken(own_daemon, directory):
     certificate(directory, "first")
     daemon = own_daemon("--tls-cert", str(directory / "cert.pem"), "--tls-key", str(directory / "key.pem"))
+    daemon.verify = ssl.create_default_context(cafile=str(directory / "cert.pem"))
     certificate(directory, "second", mode=0o000)
     wait_until(lambda: "first" in subject_of_any(daemon) and "the last good one stays" in daemon.log.read_text(), "it cannot be read", limit=30)
     for part in ("cert", "key"):
         (directory / f"{part}.pem").chmod(0o644)
+    daemon.verify.load_verify_locations(directory / "cert.pem")
     wait_until(lambda: renewed(daemon, directory), "the new certificate is shown", limit=30)
-    daemon.verify = ssl.create_default_context(cafile=str(directory / "cert.pem"))
 
 
 def renewed(daemon, directory):
