@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     loop.restart();
     while (loop.poll() > 0) {}
     CAY_ASSERT(!error);
-    boost::asio::co_spawn(loop, read_all(std::make_shared<SocketCore>(std::move(stream), Side::kServer)),
+    boost::asio::co_spawn(loop, read_all(std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kServer)),
                           [](const std::exception_ptr& failure) { CAY_ASSERT(failure == nullptr); });
     loop.restart();
     loop.run();
