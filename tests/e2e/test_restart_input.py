@@ -47,10 +47,11 @@ def test_input_that_a_daemon_took_with_it_is_told(own_daemon, how):
     flood(behind, MIB + 2 * 65536)  # a keeper takes all but the last, which waits there; only the end is left to the daemon
     behind.send(json.dumps({"type": "stdin_close"}))
     assert behind.ping().wait(slow(30))
-    whole, third = session(daemon, box, command="sleep 3; wc -c")
-    flood(whole, 65536)
-    whole.send(json.dumps({"type": "stdin_close"}))
-    assert whole.ping().wait(slow(30))
+    with daemon.http() as http:  # answered once it is handed over
+        path = f"/api/v1/sandboxes/{box}/commands"
+        third = http.post(path, json={"command": "sleep 3; wc -c", "wait": False, "timeout_s": 0}).json()["id"]
+        assert http.post(f"{path}/{third}/stdin", content=b"x" * 65536).status_code == 204
+        assert http.post(f"{path}/{third}/stdin/close").status_code == 204
     daemon.restart(how)
     for one in (command, other):
         wait_until(lambda: command_of(daemon, box, one)["state"] != "running", "it does not wait for ever")
