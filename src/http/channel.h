@@ -1,7 +1,13 @@
 // Channel: what HTTP and WebSocket messages travel over: a transport, with TLS on it or without.
 #pragma once
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/ssl/stream.hpp>
+#include <boost/container/static_vector.hpp>
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -25,31 +31,47 @@ class Channel {
   Secured* secured() { return secured_.get(); }  // null: no TLS
   const Secured* secured() const { return secured_.get(); }
 
+  // Some of the bytes, of a sequence's first kMostBuffers at most. What waits is told in one form, whatever it is: otherwise each
+  // kind of Beast message would bring its own copy of TLS and of the socket (minutes of compiling).
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
-    const auto start = [this](auto handler, const Buffers& into) {
-      if (secured_) {
-        secured_->async_read_some(into, std::move(handler));
-      } else {
-        transport_->async_read_some(into, std::move(handler));
-      }
-    };
-    return asio::async_initiate<Token, void(ErrorCode, std::size_t)>(start, token, buffers);
+    const auto start = [this](auto handler, const InBuffers& into) { start_read(into, erased(std::move(handler))); };
+    return asio::async_initiate<Token, void(ErrorCode, std::size_t)>(start, token, first_of<InBuffers>(buffers));
   }
 
   template <class Buffers, class Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
-    const auto start = [this](auto handler, const Buffers& from) {
-      if (secured_) {
-        secured_->async_write_some(from, std::move(handler));
-      } else {
-        transport_->async_write_some(from, std::move(handler));
-      }
-    };
-    return asio::async_initiate<Token, void(ErrorCode, std::size_t)>(start, token, buffers);
+    const auto start = [this](auto handler, const OutBuffers& from) { start_write(from, erased(std::move(handler))); };
+    return asio::async_initiate<Token, void(ErrorCode, std::size_t)>(start, token, first_of<OutBuffers>(buffers));
+  }
+
+  static constexpr std::size_t kMostBuffers = 16;
+  using InBuffers = boost::container::static_vector<asio::mutable_buffer, kMostBuffers>;
+  using OutBuffers = boost::container::static_vector<asio::const_buffer, kMostBuffers>;
+  // Bound to the executor of what waits: that of any_completion_handler itself cannot be posted to, which TLS does.
+  using OnBytes = asio::executor_binder<asio::any_completion_handler<void(ErrorCode, std::size_t)>, executor_type>;
+
+  template <class Handler>
+  OnBytes erased(Handler handler) {
+    const executor_type executor = asio::get_associated_executor(handler, get_executor());
+    return asio::bind_executor(executor, asio::any_completion_handler<void(ErrorCode, std::size_t)>(std::move(handler)));
+  }
+
+  // Of `buffers`, the first that are not empty, as many as List holds.
+  template <class List, class Buffers>
+  static List first_of(const Buffers& buffers) {
+    List first;
+    for (auto at = asio::buffer_sequence_begin(buffers); at != asio::buffer_sequence_end(buffers) && first.size() < kMostBuffers; ++at) {
+      const typename List::value_type buffer(*at);
+      if (buffer.size() > 0) first.push_back(buffer);
+    }
+    return first;
   }
 
  private:
+  void start_read(const InBuffers& into, OnBytes on_bytes);
+  void start_write(const OutBuffers& from, OnBytes on_bytes);
+
   std::unique_ptr<Transport> transport_;  // a stable place: TLS refers to it
   std::unique_ptr<Secured> secured_;
 };

@@ -7,7 +7,6 @@
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
 #include <sys/socket.h>
 #include <algorithm>
 #include <cstring>
@@ -18,6 +17,7 @@
 #include "http/socket.h"
 #include "http/text.h"
 #include "http/tls.h"
+#include "http/write_message.h"
 
 namespace cay::http {
 namespace {
@@ -242,7 +242,7 @@ class BeastClient final : public Client {
     fill(message, request);
     message.set(bhttp::field::connection, "Upgrade");
     ErrorCode error;
-    co_await bhttp::async_write(connection->channel, message, to(error));
+    co_await write_message(connection->channel, message, error);
     bhttp::response_parser<bhttp::string_body> parser;
     parser.header_limit(static_cast<std::uint32_t>(options_.max_head));
     parser.body_limit(kRefusalLimit);
@@ -387,7 +387,7 @@ class BeastClient final : public Client {
       fill(message, request);
       message.body() = request.body;
       message.prepare_payload();
-      co_await bhttp::async_write(connection.channel, message, to(error));
+      co_await write_message(connection.channel, message, error);
       if (error) co_return broken(error, "send the request");
       co_return Result<void>();
     }
@@ -401,7 +401,7 @@ class BeastClient final : public Client {
     message.body().data = nullptr;
     message.body().more = true;
     bhttp::request_serializer<bhttp::buffer_body> writer(message);
-    co_await bhttp::async_write_header(connection.channel, writer, to(error));
+    co_await write_head(connection.channel, writer, error);
     while (!error) {
       // An answer that comes before the request's end is a refusal: the rest is not wanted. (Under TLS, what
       // has come may be no more than a session ticket.)
@@ -415,8 +415,7 @@ class BeastClient final : public Client {
       message.body().data = last ? nullptr : piece.data();
       message.body().size = piece.size();
       message.body().more = !last;
-      co_await bhttp::async_write(connection.channel, writer, to(error));
-      if (error == bhttp::error::need_buffer) error = {};
+      co_await write_rest(connection.channel, writer, error);
       if (last) break;
     }
     if (error) co_return broken(error, "send the request");

@@ -7,7 +7,6 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
 
 #include <algorithm>
 
@@ -15,6 +14,7 @@
 #include "async/piped.h"
 #include "http/raw_stream.h"
 #include "http/text.h"
+#include "http/write_message.h"
 
 namespace cay::http {
 namespace {
@@ -82,7 +82,7 @@ Task<void> LiveExchange::send_continue() {
   expects_continue_ = false;
   bhttp::response<bhttp::empty_body> message(bhttp::status::continue_, 11);
   ErrorCode error;
-  co_await bhttp::async_write(*channel_, message, to(error));
+  co_await write_message(*channel_, message, error);
   if (error) co_return broken(error, "answer the client");
   co_return Result<void>();
 }
@@ -289,14 +289,14 @@ asio::awaitable<void> LiveExchange::respond(Response response) {
     fill(message, response.headers);
     if (!bodyless(response.status)) message.content_length(response.body.size());
     bhttp::response_serializer<bhttp::empty_body> writer(message);
-    co_await bhttp::async_write_header(*channel_, writer, to(error));
+    co_await write_head(*channel_, writer, error);
   } else {
     bhttp::response<bhttp::string_body> message;
     message.result(status);
     fill(message, response.headers);
     message.body() = std::move(response.body);
     message.content_length(message.body().size());
-    co_await bhttp::async_write(*channel_, message, to(error));
+    co_await write_message(*channel_, message, error);
   }
   if (error) keep_alive_ = false;
   // Whoever waits for the end of the connection shall not wait for a handler that has nobody to answer.
@@ -337,10 +337,9 @@ asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, 
   transport().expires_after(config_.body_limit);
   ErrorCode error;
   if (first.empty() && !whole) {
-    co_await bhttp::async_write_header(*channel_, writer, to(error));
+    co_await write_head(*channel_, writer, error);
   } else {
-    co_await bhttp::async_write(*channel_, writer, to(error));
-    if (error == bhttp::error::need_buffer) error = {};
+    co_await write_rest(*channel_, writer, error);
   }
   if (head_alone || whole) {
     if (error) keep_alive_ = false;
@@ -378,8 +377,7 @@ asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, 
     message.body().more = !piece->empty();
     const bool last = piece->empty();
     transport().expires_after(config_.body_limit);
-    co_await bhttp::async_write(*channel_, writer, to(error));
-    if (error == bhttp::error::need_buffer) error = {};
+    co_await write_rest(*channel_, writer, error);
     if (last) break;
   }
   if (error) keep_alive_ = false;
@@ -448,7 +446,7 @@ Task<std::unique_ptr<ByteStream>> LiveExchange::upgrade_raw(Headers headers) {
   transport().expires_after(config_.body_limit);
   bhttp::response_serializer<bhttp::empty_body> writer(message);
   ErrorCode error;
-  co_await bhttp::async_write_header(*channel_, writer, to(error));
+  co_await write_head(*channel_, writer, error);
   if (error) co_return broken(error, "answer the client");
   auto channel = std::make_shared<Channel>(std::move(*channel_));
   channel_ = nullptr;

@@ -2,6 +2,10 @@
 
 #include <sys/socket.h>
 
+#include <boost/asio/compose.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/beast/core/buffers_suffix.hpp>
+
 #include <cerrno>
 #include <string_view>
 
@@ -27,6 +31,47 @@ class Whole {
 };
 
 }  // namespace
+
+struct TolerantTransport::Write {
+  TolerantTransport* to;
+  Channel::OutBuffers buffers;
+  enum { kWaiting, kWriting, kNowhere } state = kWaiting;
+  std::size_t done = 0;
+
+  template <class Self>
+  void operator()(Self& self, ErrorCode error = {}, std::size_t written = 0) {
+    if (state == kWaiting) {
+      if (to->broken_) {
+        state = kNowhere;
+        return asio::post(to->get_executor(), std::move(self));
+      }
+      if (to->past_) return to->past_over_.async_wait(std::move(self));
+      state = kWriting;
+      to->writing_ = true;
+      return to->next_.async_write_some(buffers, std::move(self));
+    }
+    const std::size_t size = beast::buffer_bytes(buffers);
+    done += written;
+    if (error && error != asio::error::operation_aborted) to->broken_ = true;
+    if (to->broken_) {
+      error = {};
+      done = size;
+    } else if (!error && done < size && size <= kWhole) {
+      beast::buffers_suffix<Channel::OutBuffers> rest(buffers);
+      rest.consume(done);
+      return to->next_.async_write_some(rest, std::move(self));
+    }
+    if (state == kWriting) {
+      to->writing_ = false;
+      to->write_over_.cancel();
+    }
+    self.complete(error, done);
+  }
+};
+
+void TolerantTransport::start_write(const Channel::OutBuffers& from, Channel::OnBytes on_bytes) {
+  asio::async_compose<Channel::OnBytes, void(ErrorCode, std::size_t)>(Write{this, from}, on_bytes, next_.next_layer());
+}
 
 asio::awaitable<void> TolerantTransport::until_written() {
   while (writing_) {

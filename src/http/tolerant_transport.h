@@ -4,10 +4,8 @@
 // Besides, a frame may be written past Beast, whose pings, pongs and closes then come before or behind it: one that Beast
 // writes is one write here as far as it is no longer than a control frame, and is written whole.
 #pragma once
-#include <boost/asio/compose.hpp>
-#include <boost/asio/post.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/buffers_suffix.hpp>
 #include <boost/beast/websocket/teardown.hpp>
 #include <string>
 #include <utility>
@@ -36,7 +34,10 @@ class TolerantTransport {
 
   template <class Buffers, class Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
-    return asio::async_compose<Token, void(ErrorCode, std::size_t)>(Write<Buffers>{this, buffers}, token, next_.next_layer());
+    const auto start = [this](auto handler, const Channel::OutBuffers& from) {
+      start_write(from, next_.erased(std::move(handler)));
+    };
+    return asio::async_initiate<Token, void(ErrorCode, std::size_t)>(start, token, Channel::first_of<Channel::OutBuffers>(buffers));
   }
 
   // Until Beast writes nothing; what it wants to write from then on waits until the guard goes. Of one caller at a time.
@@ -62,43 +63,8 @@ class TolerantTransport {
   static constexpr auto kNever = asio::steady_timer::time_point::max();
   static constexpr std::size_t kWhole = 256;  // bytes, at most, of a write that is written to its end: more than a control frame
 
-  template <class Buffers>
-  struct Write {
-    TolerantTransport* to;
-    Buffers buffers;
-    enum { kWaiting, kWriting, kNowhere } state = kWaiting;
-    std::size_t done = 0;
-
-    template <class Self>
-    void operator()(Self& self, ErrorCode error = {}, std::size_t written = 0) {
-      if (state == kWaiting) {
-        if (to->broken_) {
-          state = kNowhere;
-          return asio::post(to->get_executor(), std::move(self));
-        }
-        if (to->past_) return to->past_over_.async_wait(std::move(self));
-        state = kWriting;
-        to->writing_ = true;
-        return to->next_.async_write_some(buffers, std::move(self));
-      }
-      const std::size_t size = beast::buffer_bytes(buffers);
-      done += written;
-      if (error && error != asio::error::operation_aborted) to->broken_ = true;
-      if (to->broken_) {
-        error = {};
-        done = size;
-      } else if (!error && done < size && size <= kWhole) {
-        beast::buffers_suffix<Buffers> rest(buffers);
-        rest.consume(done);
-        return to->next_.async_write_some(rest, std::move(self));
-      }
-      if (state == kWriting) {
-        to->writing_ = false;
-        to->write_over_.cancel();
-      }
-      self.complete(error, done);
-    }
-  };
+  struct Write;
+  void start_write(const Channel::OutBuffers& from, Channel::OnBytes on_bytes);
 
   Channel next_;
   bool broken_ = false;

@@ -10,7 +10,6 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
 #include <utility>
 
 #include "async/deadline.h"
@@ -22,6 +21,7 @@
 #include "http/raw_stream.h"
 #include "http/text.h"
 #include "http/upstream.h"
+#include "http/write_message.h"
 #include "vault/reflection.h"
 #include "vault/rules.h"
 
@@ -281,7 +281,7 @@ class Relay {
     if (continues) {
       bhttp::response<bhttp::empty_body> go_on(bhttp::status::continue_, 11);
       ErrorCode error;
-      co_await bhttp::async_write(*guest_, go_on, to(error));
+      co_await http::write_message(*guest_, go_on, error);
       if (error) co_return;
     }
     Bytes piece;
@@ -342,7 +342,7 @@ class Relay {
     message.body().more = !bodyless;
     ErrorCode error;
     head_sent_ = true;
-    co_await bhttp::async_write_header(*guest_, writer, to(error));
+    co_await http::write_head(*guest_, writer, error);
     if (error) co_return lost();
     if (bodyless) co_return self_told || is_bodyless(got.status);
     for (;;) {
@@ -360,8 +360,8 @@ class Relay {
       message.body().data = piece.empty() ? nullptr : piece.data();
       message.body().size = piece.size();
       message.body().more = !end;
-      co_await bhttp::async_write(*guest_, writer, to(error));
-      if (error && error != bhttp::error::need_buffer) co_return lost();
+      co_await http::write_rest(*guest_, writer, error);
+      if (error) co_return lost();
       if (end) co_return true;
       flush_in_time();
     }
@@ -379,7 +379,7 @@ class Relay {
     bhttp::response_serializer<bhttp::buffer_body> writer(message);
     ErrorCode error;
     head_sent_ = true;
-    co_await bhttp::async_write_header(*guest_, writer, to(error));
+    co_await http::write_head(*guest_, writer, error);
     if (error) co_return lost();
     const std::shared_ptr<ByteStream> server = upstream.take_stream();
     const auto early = buffer_.data();
@@ -442,7 +442,7 @@ class Relay {
     message.prepare_payload();
     if (head_only_) message.body().clear();
     ErrorCode error;
-    co_await bhttp::async_write(*guest_, message, to(error));
+    co_await http::write_message(*guest_, message, error);
     if (error) co_return lost();
     co_return keep_alive_ && body_over;
   }
