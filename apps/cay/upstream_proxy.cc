@@ -8,6 +8,7 @@
 #include "base/ip_address.h"
 #include "codec/base64.h"
 #include "http/target.h"
+#include "http/text.h"
 #include "launcher/sha256.h"
 
 namespace cay::app {
@@ -17,12 +18,6 @@ constexpr std::uint16_t kUsualPort = 80;  // of http://
 constexpr std::string_view kFromEnvironment = "environment";
 
 Error bad(const std::string& why) { return {Code::kInvalidArgument, "bad_config", "network.upstream_proxy: " + why, 0}; }
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
 
 std::string first_of(const Environment& environment, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -39,7 +34,7 @@ std::string not_for(std::string_view text) {
   const auto colon = text.rfind(':');
   if (colon != std::string_view::npos && !IpAddress::parse(text) && !Network::parse(text)) text = text.substr(0, colon);
   if (text.size() > 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
-  return lower(text);
+  return http::to_lower(text);
 }
 
 // "user:password", which may have escapes in it, as the header's value.
@@ -69,7 +64,7 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
   if (url.empty()) return {};
   std::string_view rest = url;
   if (const auto scheme = rest.find("://"); scheme != std::string_view::npos) {
-    if (lower(rest.substr(0, scheme)) != "http") return bad("only http:// is spoken with a proxy");
+    if (http::to_lower(rest.substr(0, scheme)) != "http") return bad("only http:// is spoken with a proxy");
     rest.remove_prefix(scheme + 3);
   }
   rest = rest.substr(0, rest.find('/'));
@@ -97,7 +92,7 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
   if (host.empty() || !plain || (!port.empty() && (wrong != std::errc() || end != port.data() + port.size() || number == 0))) {
     return bad("it is no address: http://USER:PASSWORD@HOST:PORT");
   }
-  to.host = lower(host);
+  to.host = http::to_lower(host);
   to.port = number;
   for (const std::string& one : direct) {
     if (std::string entry = not_for(one); !entry.empty()) to.not_for.push_back(std::move(entry));

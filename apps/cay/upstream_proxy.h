@@ -1,4 +1,4 @@
-// The proxy that the gate goes out by, from the setting `network.upstream_proxy` or from what this process's environment says.
+// The proxy that the gate and the broker go out by, from the setting `network.upstream_proxy` or from what this process's environment says.
 #pragma once
 #include <functional>
 #include <string>

@@ -58,11 +58,11 @@ int print_one(const sdk::Sandbox& box, const sdk::CommandInfo& info, const LogsA
   return print_logs(box.attach(info.id, from), args, until, from);
 }
 
-// Whether it ran in the last `seconds`, or may have. When a lost one ended nobody knows: by the sandbox's stop at the latest, and of a
+// Whether it ran in the last `seconds`, or may have. Of a lost one that nobody saw end: by the sandbox's stop at the latest, and of a
 // sandbox that runs again (or, so far, still does) no stop is known.
 bool ran_since(const sdk::CommandInfo& info, double seconds, const std::string& stopped_at) {
   if (info.running()) return true;
-  const bool lost = info.state == "lost";
+  const bool lost = info.state == "lost" && info.ended_at.empty();
   if (lost && stopped_at.empty()) return true;
   const auto last = codec::from_rfc3339(lost ? stopped_at : info.ended_at.empty() ? info.started_at : info.ended_at);
   const auto now = std::chrono::system_clock::now().time_since_epoch();

@@ -21,7 +21,9 @@ asio::awaitable<void> write_until(Channel& to_channel, Serializer& writer, Error
     if (error) co_return;
     if (!more) continue;  // that was the end
     std::size_t written = 0;
-    if (!bytes.empty()) written = co_await to_channel.async_write_some(bytes, to(error));
+    if (!bytes.empty()) {
+      written = co_await to_channel.async_write_some(bytes, to(error));
+    }
     if (error) co_return;
     writer.consume(written);
   }

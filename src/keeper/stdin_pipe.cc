@@ -98,8 +98,6 @@ void StdinPipe::flush() {
   if (ending_) close();
 }
 
-bool StdinPipe::is_cut_short() { return std::exchange(more_, false) && fd_ && !ending_; }
-
 void StdinPipe::close() {
   watch_.reset();
   fd_.reset();

@@ -39,7 +39,7 @@ class StdinPipe {
   // The command is over or its end is closed.
   void close();
   // The daemon is gone: whether it held more of the input, which nobody will write any more.
-  bool is_cut_short();
+  bool is_cut_short() const { return more_ && fd_ && !ending_; }
 
  private:
   struct Waiting {

@@ -1,17 +1,11 @@
 #include "server/guards.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "http/text.h"
 
 namespace cay::server {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 bool ends_with(std::string_view text, std::string_view tail) {
   return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail;
@@ -32,23 +26,22 @@ std::string host_without_port(std::string_view host) {
   const auto colon = host.find(':');
   const bool bare = colon == std::string_view::npos || host.find(':', colon + 1) != std::string_view::npos;
   if (!bare) host = host.substr(0, colon);
-  while (host.ends_with('.')) host.remove_suffix(1);
-  return std::string(host);
+  return std::string(http::relative_name(host));
 }
 
-bool equal_hosts(std::string_view one, std::string_view other) { return lower(one) == lower(other); }
+bool equal_hosts(std::string_view one, std::string_view other) { return http::equals_ignoring_case(one, other); }
 
 bool is_loopback_host(std::string_view host) {
-  const std::string name = lower(host);
+  const std::string name = http::to_lower(host);
   return name == "localhost" || name == "::1" || ends_with(name, ".localhost") || is_ipv4_loopback(name);
 }
 
 std::optional<Error> check_host(const http::RequestHead& head, const HostPolicy& policy) {
-  const std::string host = lower(host_without_port(head.host));
+  const std::string host = http::to_lower(host_without_port(head.host));
   if (host.empty()) return Error{Code::kPermissionDenied, "wrong_host", "the request has no Host header", 0};
   if (!policy.loopback_only || is_loopback_host(host)) return std::nullopt;
   for (const auto& name : policy.names) {
-    const std::string known = lower(name);
+    const std::string known = http::to_lower(name);
     if (host == known || (!known.empty() && known.front() == '.' && (ends_with(host, known) || host == known.substr(1)))) {
       return std::nullopt;
     }
@@ -65,10 +58,10 @@ std::optional<Error> check_origin(const http::RequestHead& head) {
     const bool anonymous_page = origin && *origin == "null" && !key_of(head);
     if (!anonymous_page) return std::nullopt;
   }
-  const std::string text = lower(*origin);
+  const std::string text = http::to_lower(*origin);
   const auto scheme = text.find("://");
   const std::string_view authority = scheme == std::string::npos ? std::string_view() : std::string_view(text).substr(scheme + 3);
-  if (!authority.empty() && authority == lower(head.host)) return std::nullopt;
+  if (!authority.empty() && authority == http::to_lower(head.host)) return std::nullopt;
   return Error{Code::kPermissionDenied, "cross_origin",
                "requests from web pages of another origin need an API key in X-Api-Key", 0};
 }
@@ -77,7 +70,7 @@ std::optional<std::string> key_of(const http::RequestHead& head) {
   if (const auto key = head.headers.get("X-Api-Key"); key && !key->empty()) return std::string(*key);
   if (const auto header = head.headers.get("Authorization")) {
     constexpr std::string_view kBearer = "bearer ";
-    if (header->size() > kBearer.size() && lower(header->substr(0, kBearer.size())) == kBearer) {
+    if (header->size() > kBearer.size() && http::to_lower(header->substr(0, kBearer.size())) == kBearer) {
       return std::string(header->substr(kBearer.size()));
     }
   }

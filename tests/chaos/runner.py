@@ -98,9 +98,10 @@ class Outcome:
         return f"readers were attached again within {p99:.0f} ms (p99), with a limit of {limit:.0f} ms" if p99 > limit else ""
 
     def silent_facade(self):
-        """An error says nothing that could be judged: where most are, the facade was not tested, or is broken."""
+        """An error says nothing that could be judged: where nearly all are, the facade was not tested, or is broken. (Its client
+        gives up after a few attempts, which a busy host, that starts the daemon slowly, uses up.)"""
         asked, errors = self.figures["langsmith commands"], self.figures["langsmith errors"]
-        return [f"{errors} of {asked} commands of LangSmith's client ended in an error"] if asked >= 20 and errors > asked / 2 else []
+        return [f"{errors} of {asked} commands of LangSmith's client ended in an error"] if asked >= 20 and errors > asked * 0.8 else []
 
     def percentile(self, part, of=0):
         ordered = sorted(self.attached_ms[of])

@@ -98,8 +98,8 @@ def test_the_daemons_whole_cgroup_is_killed_under_load(todays, payload):
     assert outcome.figures["kills of the whole cgroup"] >= 8 and outcome.attached_ms[1]
 
 
-@pytest.mark.parametrize("asked, errors, found", [(100, 10, 0), (100, 51, 1), (5, 5, 0)])
-def test_a_facade_that_mostly_fails_is_a_finding(asked, errors, found):
+@pytest.mark.parametrize("asked, errors, found", [(100, 10, 0), (100, 80, 0), (100, 81, 1), (5, 5, 0)])
+def test_a_facade_that_nearly_always_fails_is_a_finding(asked, errors, found):
     figures = collections.Counter({"langsmith commands": asked, "langsmith errors": errors})
     assert len(Outcome(figures, [], ([], [])).silent_facade()) == found
 

@@ -40,7 +40,7 @@ def test_a_daemon_that_ends_is_no_client_that_goes(own_daemon, how):
 def test_input_that_a_daemon_took_with_it_is_told(own_daemon, how):
     daemon = own_daemon()
     box = make(daemon, f"input-{how}")
-    held, command = session(daemon, box, argv=["sleep", "1000"])
+    held, command = session(daemon, box, argv=["sh", "-c", "echo begun; exec sleep 1000"])
     flood(held, 6 * MIB)
     assert held.ping().wait(slow(30))  # the daemon has read all of it
     behind, other = session(daemon, box, argv=["sleep", "1000"])
@@ -60,3 +60,6 @@ def test_input_that_a_daemon_took_with_it_is_told(own_daemon, how):
     wait_until(lambda: command_of(daemon, box, third)["state"] == "exited", "what was handed over arrives whole")
     with daemon.http() as http:
         assert http.get(f"/api/v1/sandboxes/{box}/commands/{third}/output").text == "65536\n"
+    # Its end was seen, so `--since` goes by it.
+    wait_until(lambda: b"begun" not in daemon.cli("logs", "--since", "1", box).out, "a second after its end", limit=30)
+    assert b"begun" in daemon.cli("logs", "--since", "1h", box).out

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "api/common/stdin_write.h"
-#include "async/scope.h"
 
 namespace cay::api {
 namespace {
@@ -23,6 +22,11 @@ class Waiter {
   std::set<Event*>& among_;
   Event* event_;
 };
+
+asio::awaitable<void> say_more(core::Cay& cay, Principal who, std::string sandbox, CommandId id) {
+  auto told = co_await cay.commands().write_stdin(who, sandbox, id, {}, true);
+  static_cast<void>(told);  // whoever writes hears of what is wrong
+}
 
 }  // namespace
 
@@ -64,7 +68,7 @@ void StdinFeed::push_end() {
 }
 
 void StdinFeed::tell() {
-  if (std::exchange(alone_, false)) behind_.notify();
+  if (std::exchange(alone_, false)) say_more_();
   changed_.notify();
 }
 
@@ -86,22 +90,7 @@ void StdinFeed::forget() {
 }
 
 Task<void> StdinFeed::run(core::Cay& cay, Principal who, std::string sandbox, CommandId id) {
-  Scope announcing(changed_.executor());
-  announcing.spawn(announce(cay, who, sandbox, id));
-  auto writing = write_all(cay, std::move(who), std::move(sandbox), std::move(id));
-  auto done = co_await announcing.until(std::move(writing));
-  co_return done;
-}
-
-asio::awaitable<void> StdinFeed::announce(core::Cay& cay, Principal who, std::string sandbox, CommandId id) {
-  for (;;) {
-    co_await behind_.wait();
-    auto told = co_await cay.commands().write_stdin(who, sandbox, id, {}, true);
-    static_cast<void>(told);  // whoever writes hears of what is wrong
-  }
-}
-
-Task<void> StdinFeed::write_all(core::Cay& cay, Principal who, std::string sandbox, CommandId id) {
+  say_more_ = [this, &cay, who, sandbox, id] { telling_.spawn(say_more(cay, who, sandbox, id)); };
   const auto turn = room_->turn_of(sandbox + "/" + id.get(), changed_.executor());
   for (;;) {
     while (pieces_.empty() && !closed_) {

@@ -2,6 +2,7 @@
 // what its client says (kill, close, pings) while the command reads nothing.
 #pragma once
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "async/event.h"
 #include "async/mutex.h"
+#include "async/scope.h"
 #include "core/cay.h"
 
 namespace cay::api {
@@ -39,7 +41,7 @@ class StdinFeed {
   static constexpr std::size_t kMost = 64u << 20;
 
   StdinFeed(std::shared_ptr<InputRoom> room, asio::any_io_executor executor)
-      : room_(std::move(room)), changed_(executor), behind_(std::move(executor)) {}
+      : room_(std::move(room)), changed_(executor), telling_(std::move(executor)) {}
   ~StdinFeed() { drop(); }
   StdinFeed(const StdinFeed&) = delete;
   StdinFeed& operator=(const StdinFeed&) = delete;
@@ -64,9 +66,6 @@ class StdinFeed {
   };
   void forget();
   void tell();
-  Task<void> write_all(core::Cay& cay, Principal who, std::string sandbox, CommandId id);
-  // While a piece waits to be taken: that there is more, should we end before that.
-  asio::awaitable<void> announce(core::Cay& cay, Principal who, std::string sandbox, CommandId id);
 
   std::shared_ptr<InputRoom> room_;
   std::deque<Piece> pieces_;
@@ -74,7 +73,9 @@ class StdinFeed {
   bool closed_ = false;
   bool dropped_ = false;
   bool alone_ = false;  // what is being written is the last that there is, as far as the keeper knows
-  Event changed_, behind_;
+  Event changed_;
+  std::function<void()> say_more_;  // to the keeper, should we end before what is being written is taken; set by run()
+  Scope telling_;
 };
 
 }  // namespace cay::api

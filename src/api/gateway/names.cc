@@ -7,18 +7,10 @@
 namespace cay::api {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), http::to_lower);
-  return out;
-}
-
-// "[::1]:80" -> "", as no service is named by an address. "box.test." is the absolute form of the same name (RFC 3986, 3.2.2).
+// "[::1]:80" -> "", as no service is named by an address.
 std::string_view name_of(std::string_view host) {
   if (host.starts_with('[')) return {};
-  host = host.substr(0, host.find(':'));
-  while (host.ends_with('.')) host.remove_suffix(1);
-  return host;
+  return http::relative_name(host.substr(0, host.find(':')));
 }
 
 std::string_view port_of(std::string_view host) {
@@ -29,7 +21,7 @@ std::string_view port_of(std::string_view host) {
 }
 
 bool means_this_machine(std::string_view host) {
-  const std::string name = lower(name_of(host));
+  const std::string name = http::to_lower(name_of(host));
   return host.starts_with("[::1]") || name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.");
 }
 
@@ -72,7 +64,7 @@ std::optional<ServicePlace> place_of(std::string_view sandbox, std::string_view 
 
 std::optional<ServicePlace> place_of_host(std::string_view host, const ServiceNames& names) {
   if (!names.is_service_host(host)) return std::nullopt;
-  const std::string name = lower(name_of(host));
+  const std::string name = http::to_lower(name_of(host));
   const std::string_view label = std::string_view(name).substr(0, name.size() - names.domain.size() - 1);
   const auto dashes = label.rfind("--");
   if (dashes == std::string_view::npos) return std::nullopt;
@@ -90,7 +82,7 @@ ServiceUrls service_urls(const ServiceNames& names, const http::RequestHead& hea
 }
 
 bool is_trustworthy(const http::RequestHead& head) {
-  const std::string name = lower(name_of(head.host));
+  const std::string name = http::to_lower(name_of(head.host));
   return head.scheme == "https" || name == "localhost" || name.ends_with(".localhost");
 }
 

@@ -1,7 +1,6 @@
 #include "api/langsmith/multipart.h"
 
-#include <algorithm>
-#include <cctype>
+#include "http/text.h"
 
 namespace cay::api::langsmith {
 namespace {
@@ -13,17 +12,11 @@ Error bad(const char* what) {
   return {Code::kInvalidArgument, "bad_multipart", std::string("the upload's multipart body ") + what, 0};
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 // Whether the part's head says that it is the field "file".
 bool is_file_part(std::string_view head) {
   while (!head.empty()) {
     const auto end = head.find("\r\n");
-    const std::string line = lower(head.substr(0, end));
+    const std::string line = http::to_lower(head.substr(0, end));
     head = end == std::string_view::npos ? std::string_view() : head.substr(end + 2);
     if (line.rfind("content-disposition:", 0) != 0) continue;
     return line.find("form-data") != std::string::npos &&
@@ -127,7 +120,7 @@ class MultipartFile final : public ByteSource {
 }  // namespace
 
 std::optional<std::string> boundary_of(std::string_view content_type) {
-  const std::string folded = lower(content_type);
+  const std::string folded = http::to_lower(content_type);
   if (folded.rfind("multipart/form-data", 0) != 0) return std::nullopt;
   const auto at = folded.find("boundary=");
   if (at == std::string::npos) return std::nullopt;
