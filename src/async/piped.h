@@ -19,6 +19,8 @@ class PipedStream {
   virtual Task<void> write_piped(KernelPipe pipe) = 0;
   // Nothing waits in it that was not read, and it has neither ended nor broken.
   virtual bool is_quiet() = 0;
+  // The other side has reset it, or both directions ended: what it said before may still be there to be read.
+  virtual bool has_gone() = 0;
   // Until the other side's kernel has all that was written, for a moment at most: what is reset then is lost.
   virtual asio::awaitable<void> let_arrive() { co_return; }
 };

@@ -14,26 +14,66 @@ asio::awaitable<void> guarded(asio::awaitable<void> body, std::shared_ptr<std::e
   }
 }
 
-// `unreadable`: it is `from` that failed.
-Task<void> pass(ByteStream& from, ByteStream& to, bool& unreadable) {
+constexpr Millis kLook{500};
+
+struct Passing {
+  explicit Passing(asio::any_io_executor executor) : gone(std::move(executor)) {}
+  bool unreadable = false;  // it is `from` that failed
+  bool writing = false;
+  std::uint64_t written = 0;  // pieces
+  Event gone;
+};
+
+// Sets `gone` when `from` has, while one write to the other lasts. (Where it is read its end is seen at once.)
+asio::awaitable<void> watch_for_its_end(PipedStream& from, Passing& passing) {
+  for (;;) {
+    const auto seen = passing.written;
+    co_await sleep_for(kLook);
+    if (passing.writing && passing.written == seen && from.has_gone()) break;
+  }
+  passing.unreadable = true;
+  passing.gone.set();
+}
+
+Task<void> pass(ByteStream& from, ByteStream& to, Passing& passing) {
   auto* piped_from = dynamic_cast<PipedStream*>(&from);
   auto* piped_to = dynamic_cast<PipedStream*>(&to);
   for (;;) {
-    unreadable = true;
+    passing.unreadable = true;
     if (piped_from != nullptr && piped_to != nullptr && piped_from->can_splice() && piped_to->can_splice()) {
       CAY_CO_TRY(KernelPipe pipe, co_await piped_from->read_piped(KernelPipe::kMost));
-      unreadable = false;
+      passing.unreadable = false;
       if (pipe.empty()) break;
+      passing.writing = true;
       CAY_CO_CHECK(co_await piped_to->write_piped(std::move(pipe)));
+      passing.writing = false;
+      ++passing.written;
       continue;
     }
     CAY_CO_TRY(Bytes bytes, co_await from.read());
-    unreadable = false;
+    passing.unreadable = false;
     if (bytes.empty()) break;
+    passing.writing = true;
     CAY_CO_CHECK(co_await to.write(std::move(bytes)));
+    passing.writing = false;
+    ++passing.written;
   }
   auto shut = co_await to.shut_write();
   co_return shut;
+}
+
+Task<void> pass_watched(ByteStream& from, ByteStream& to, Passing& passing) {
+  auto body = pass(from, to, passing);
+  auto* piped = dynamic_cast<PipedStream*>(&from);
+  if (piped == nullptr) {
+    auto passed = co_await std::move(body);
+    co_return passed;
+  }
+  Scope watching(co_await asio::this_coro::executor);
+  watching.spawn(watch_for_its_end(*piped, passing));
+  auto cut_short = until_set(std::move(body), passing.gone, Error{Code::kUnavailable, "connection_lost", "the connection broke", 0});
+  auto passed = co_await watching.until(std::move(cut_short));
+  co_return passed;
 }
 
 struct Splice {
@@ -44,11 +84,11 @@ struct Splice {
 };
 
 asio::awaitable<void> pass_one(ByteStream& from, ByteStream& to, Splice& state) {
-  bool unreadable = false;
-  auto passed = co_await pass(from, to, unreadable);
+  Passing passing(state.over.executor());
+  auto passed = co_await pass_watched(from, to, passing);
   // What broke tells so best where it is read.
-  if (!passed && (unreadable || state.result)) state.result = std::move(passed);
-  if (++state.ended == 2 || (!state.result && unreadable)) state.over.set();
+  if (!passed && (passing.unreadable || state.result)) state.result = std::move(passed);
+  if (++state.ended == 2 || (!state.result && passing.unreadable)) state.over.set();
 }
 
 }  // namespace
@@ -63,8 +103,8 @@ asio::awaitable<void> first_of(asio::awaitable<void> body, Event& cut) {
 }
 
 Task<void> pass_on(ByteStream& from, ByteStream& to) {
-  bool unreadable = false;
-  auto passed = co_await pass(from, to, unreadable);
+  Passing passing(co_await asio::this_coro::executor);
+  auto passed = co_await pass_watched(from, to, passing);
   co_return passed;
 }
 

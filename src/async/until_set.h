@@ -24,7 +24,8 @@ Task<T> until_set(Task<T> work, Event& cut, Error why) {
   co_return why;
 }
 
-// Passes bytes on until `from` ends, and ends `to`.
+// Passes bytes on until `from` ends, and ends `to`. A `from` that is the kernel's and breaks while `to` takes nothing, so that nobody
+// reads of it, is noticed all the same: that is kUnavailable (connection_lost).
 Task<void> pass_on(ByteStream& from, ByteStream& to);
 
 // Passes bytes between the two until both directions have ended, each for itself, or one could not be read: that is the

@@ -46,6 +46,7 @@ class HeldTunnel : public Tunnel, public PipedStream, public DirectWrite {
   }
   // Of a paused sandbox none is: whoever would ask again over it must hear that, and not wait.
   bool is_quiet() override { return piped_ != nullptr && !held_.paused() && piped_->is_quiet(); }
+  bool has_gone() override { return piped_ != nullptr && piped_->has_gone(); }
 
  private:
   Held held_;

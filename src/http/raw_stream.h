@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "async/piped.h"
+#include "base/hang_up.h"
 #include "http/channel.h"
 
 namespace cay::http {
@@ -29,6 +30,7 @@ class RawStream final : public ByteStream, public PipedStream {
   asio::awaitable<void> let_arrive() override;
   void call_breaks(Error lost) { lost_ = std::move(lost); }
   bool is_quiet() override { return false; }  // nobody asks twice of a client
+  bool has_gone() override { return is_broken(channel_->next_layer().socket().native_handle()); }
 
  private:
   Error broke(const ErrorCode& error) const;

@@ -41,6 +41,7 @@ class Resumed final : public ByteStream, public PipedStream {
   Task<KernelPipe> read_piped(std::size_t most) override { return piped_->read_piped(most); }
   Task<void> write_piped(KernelPipe pipe) override { return piped_->write_piped(std::move(pipe)); }
   bool is_quiet() override { return false; }
+  bool has_gone() override { return piped_ != nullptr && piped_->has_gone(); }
 
  private:
   ByteStream& inner_;

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -342,6 +343,28 @@ def test_the_unframed_tunnel_is_the_connection_itself(daemon, served):
         assert " 409 " in line and b"connect_refused" in rest
     with dial(daemon.port) as sock:
         assert " 401 " in ask_unframed(daemon, served["id"], ECHO, sock, key="cay_wrong")[0]
+
+
+def test_a_client_that_resets_is_gone_though_the_program_reads_nothing(daemon, http):
+    """Its sandbox is in use until then, and not for as long as the program sits there."""
+    box = http.post("/api/v1/sandboxes", json={"idle_ttl_s": 2}).json()
+    ref = f"/api/v1/sandboxes/{box['id']}"
+    try:
+        start_server(http, box["id"], SERVER, FIRST)
+        sock = dial(daemon.port)
+        assert "101" in ask_unframed(daemon, box["id"], STUCK, sock)[0]
+        sock.settimeout(slow(1))
+        with contextlib.suppress(TimeoutError):
+            while True:
+                sock.sendall(bytes(1 << 20))  # until nothing takes any more
+        began = time.monotonic()
+        wait_until(lambda: time.monotonic() - began > 5, "more than twice its idle time")
+        assert http.get(ref).json()["state"] == "ready", "the control: a client that waits is there"
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+        wait_until(lambda: http.get(ref).json()["state"] == "stopped", "idle once the client is gone", 30)
+    finally:
+        http.delete(ref)
 
 
 def test_where_something_stands_in_between_there_is_none(daemon, served):

@@ -67,6 +67,7 @@ class ScriptedTunnel : public core::Tunnel, public PipedStream {
   Task<KernelPipe> read_piped(std::size_t) override { co_return KernelPipe(); }
   Task<void> write_piped(KernelPipe) override { co_return Result<void>(); }
   bool is_quiet() override { return !broken_ && !program_->chatters; }
+  bool has_gone() override { return false; }
   void break_off(Error why) override {
     broken_ = std::move(why);
     changed_.notify();

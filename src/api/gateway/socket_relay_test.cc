@@ -5,6 +5,7 @@
 
 #include <deque>
 
+#include "async/piped.h"
 #include "async/testing.h"
 
 namespace cay::api {
@@ -75,6 +76,9 @@ class Side : public ByteStream {
   }
   Task<void> write(Bytes bytes) override {
     heard += bytes;
+    while (stuck) {
+      co_await changed_.wait();
+    }
     co_return Result<void>();
   }
   Task<void> shut_write() override {
@@ -84,14 +88,28 @@ class Side : public ByteStream {
   std::deque<std::string> said;
   std::string heard;
   bool shut = false;
+  bool stuck = false;  // takes one piece and no more
 
  private:
   Event changed_;
 };
 
+// One whose end can be seen without reading.
+class SocketSide : public Side, public PipedStream {
+ public:
+  using Side::Side;
+  bool can_splice() const override { return false; }
+  Task<KernelPipe> read_piped(std::size_t) override { co_return KernelPipe(); }
+  Task<void> write_piped(KernelPipe) override { co_return Result<void>(); }
+  bool is_quiet() override { return false; }
+  bool has_gone() override { return gone; }
+  bool gone = false;
+};
+
 struct SocketRelayTest : ::testing::Test {
   asio::io_context loop;
-  Side client{loop.get_executor()}, service{loop.get_executor()};
+  SocketSide client{loop.get_executor()};
+  Side service{loop.get_executor()};
   Event cut{loop.get_executor()};
   SocketRelay relay{client, service, loop.get_executor()};
   bool over = false;
@@ -149,6 +167,32 @@ TEST_F(SocketRelayTest, AFrameThatNeverEndsIsNoPlaceForWords) {
   finish();
   EXPECT_EQ(client.heard, frame(200).substr(0, 50));
   EXPECT_FALSE(client.shut) << "a reset";
+}
+
+TEST_F(SocketRelayTest, AClientThatIsGoneIsNoticedWhileTheServiceTakesNothing) {
+  service.stuck = true;
+  client.say("one");
+  client.say("two");
+  start();
+  loop.restart();
+  loop.run_for(std::chrono::milliseconds(1200));
+  EXPECT_FALSE(over) << "it only waits";
+  client.gone = true;
+  finish();
+  EXPECT_EQ(service.heard, "one");
+}
+
+TEST_F(SocketRelayTest, AClientThatIsGoneIsReadToItsEndWhileTheServiceTakesIt) {
+  client.gone = true;
+  client.say("one");
+  start();
+  loop.restart();
+  loop.run_for(std::chrono::milliseconds(1200));
+  EXPECT_FALSE(over) << "its end comes where it is read";
+  client.say("");
+  service.say("");
+  finish();
+  EXPECT_EQ(service.heard, "one");
 }
 
 TEST_F(SocketRelayTest, AfterTheServicesOwnCloseNothingFollows) {

@@ -13,6 +13,7 @@
 #include "async/deadline.h"
 #include "async/direct_write.h"
 #include "async/piped.h"
+#include "base/hang_up.h"
 #include "os/unix_socket.h"
 #include "runtime/native/channel.h"
 #include "runtime/native/keeper_calls.h"
@@ -155,6 +156,7 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
     char byte = 0;
     return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
+  bool has_gone() override { return broken_ || is_broken(socket_.native_handle()); }
 
   Task<void> shut_write() override {
     if (broken_) co_return *broken_;
