@@ -3,7 +3,7 @@
 # #include, and shares ccache between clones: a precompiled header holds the paths of its own tree.
 option(CAY_PCH "Precompile the headers that many files share" OFF)
 
-set(CAY_PCH_ROOMS async api client core core/testing http runtime/native)
+set(CAY_PCH_ROOMS async api client core core/testing gate http runtime/native server vault apps/cay tests/fuzz)
 set(CAY_PCH_ASIO
   <algorithm> <chrono> <deque> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <string> <string_view>
   <utility> <variant> <vector>

@@ -21,6 +21,9 @@ Task<T> until_set(Task<T> work, Event& cut, Error why) {
   auto body = detail::store_result<T>(std::move(work), out);
   co_await first_of(std::move(body), cut);
   if (out->has_value()) co_return std::move(**out);
+  if (!cut.is_set()) {
+    co_await throw_if_cancelled();  // it was the caller's end, not the cut
+  }
   co_return why;
 }
 

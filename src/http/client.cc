@@ -215,8 +215,7 @@ class BeastClient final : public Client {
       for (const auto& [name, value] : all.items()) request.set(name, value);
     }));
     beast::websocket::response_type refusal;
-    ErrorCode error;
-    co_await stream.async_handshake(refusal, origin_.authority, origin_.prefix + target, to(error));
+    const ErrorCode error = co_await open_websocket(stream, refusal, origin_.authority, origin_.prefix + target);
     ClientUpgrade out;
     if (!error) {
       out.socket = std::make_unique<Socket>(std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kClient), nullptr);

@@ -416,8 +416,7 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   BeastSocket stream(TolerantTransport(std::move(*channel_)));
   channel_ = nullptr;
   prepare(stream, max_message);
-  ErrorCode error;
-  co_await stream.async_accept(request, to(error));
+  const ErrorCode error = co_await accept_websocket(stream, request);
   if (error) co_return Error{Code::kInvalidArgument, "bad_upgrade", "the WebSocket handshake failed: " + error.message(), 0};
   auto core = std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kServer, config_.socket_idle);
   socket_ = core;

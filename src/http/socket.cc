@@ -169,4 +169,16 @@ asio::awaitable<void> Socket::close_of(std::shared_ptr<SocketCore> core, int cod
   co_await core->close(code, std::move(reason));
 }
 
+asio::awaitable<ErrorCode> accept_websocket(BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request) {
+  ErrorCode error;
+  co_await stream.async_accept(request, to(error));
+  co_return error;
+}
+
+asio::awaitable<ErrorCode> open_websocket(BeastSocket& stream, beast::websocket::response_type& answer, std::string host, std::string target) {
+  ErrorCode error;
+  co_await stream.async_handshake(answer, host, target, to(error));
+  co_return error;
+}
+
 }  // namespace cay::http

@@ -81,5 +81,8 @@ class Socket final : public WebSocket, public PipedSocket {
 
 // Limits and time-outs of ours on a fresh stream: pings keep it alive, a dead peer is noticed in 60 s.
 void prepare(BeastSocket& stream, std::size_t max_message);
+// The handshakes (RFC 6455, 4): Beast's, compiled once.
+asio::awaitable<ErrorCode> accept_websocket(BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request);
+asio::awaitable<ErrorCode> open_websocket(BeastSocket& stream, beast::websocket::response_type& answer, std::string host, std::string target);
 
 }  // namespace cay::http

@@ -91,7 +91,11 @@ def told_by(got, count, seconds):
     return told
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.heavy)])
+HOW_MANY = [300, pytest.param(10_000, marks=[pytest.mark.heavy, pytest.mark.skipif(
+    not os.environ.get("CAY_LONG"), reason="of the long form: tests/long hostile")])]
+
+
+@pytest.mark.parametrize("count", HOW_MANY)
 def test_while_commands_run_nothing_of_ours_can_be_read(sandbox, http, count):
     results, seconds, got = haunted_commands(sandbox, http, count, "gentle")
     told = told_by(got, count, seconds)
@@ -107,8 +111,7 @@ OF_THE_HAUNTER = {signal.SIGKILL, signal.SIGSEGV, signal.SIGXCPU, signal.SIGXFSZ
 NOT_STARTED = {126, 127}  # the loader, or the shell, without memory or descriptors
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=[pytest.mark.heavy, pytest.mark.skipif(
-    not os.environ.get("CAY_LONG"), reason="of the long form: tests/long hostile")])])
+@pytest.mark.parametrize("count", HOW_MANY)
 def test_signals_and_limits_against_starting_commands_hang_nothing(sandbox, http, count):
     """Root inside may stop, kill or starve what is about to become its own program. What comes of it is told, at once."""
     results, seconds, got = haunted_commands(sandbox, http, count)

@@ -20,7 +20,7 @@ namespace bhttp = beast::http;
 
 constexpr std::size_t kMost = 512;
 
-const bhttp::request<bhttp::empty_body>& handshake() {
+const bhttp::request<bhttp::empty_body>& opening() {
   static const auto request = [] {
     bhttp::request<bhttp::empty_body> made(bhttp::verb::get, "/", 11);
     made.set(bhttp::field::host, "a");
@@ -56,7 +56,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     BeastSocket stream{TolerantTransport(Channel(std::move(transport)))};
     prepare(stream, kMost);
     ErrorCode error;
-    stream.async_accept(handshake(), [&error](ErrorCode failed) { error = failed; });
+    boost::asio::co_spawn(loop, accept_websocket(stream, opening()), [&error](const std::exception_ptr& failure, ErrorCode failed) {
+      CAY_ASSERT(failure == nullptr);
+      error = failed;
+    });
     CAY_ASSERT(::write(ends[1], data, size) == static_cast<ssize_t>(size) && ::shutdown(ends[1], SHUT_WR) == 0);
     loop.restart();
     while (loop.poll() > 0) {}
