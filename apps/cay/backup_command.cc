@@ -19,6 +19,7 @@
 #include "data_dir.h"
 #include "disk_store.h"
 #include "os/file.h"
+#include "snapshot_layers.h"
 #include "store/backup.h"
 #include "store/schema.h"
 #include "tar_file.h"
@@ -239,17 +240,7 @@ class Backup {
 
   // What the sandboxes boot from: each one's snapshot, and those below it.
   Result<void> add_layers() {
-    std::set<std::string> ids;
-    for (const auto& sandbox : sandboxes_) {
-      ids.insert(sandbox.snapshot_id);
-      auto below = os::read_file(data_.get(), "layers/" + sandbox.snapshot_id + "/layers");
-      for (std::size_t at = 0; below && at < below->size();) {
-        const std::size_t end = std::min(below->find('\n', at), below->size());
-        if (end > at) ids.insert(below->substr(at, end - at));
-        at = end + 1;
-      }
-    }
-    for (const std::string& id : ids) {
+    for (const std::string& id : layers_of(data_.get(), sandboxes_)) {
       auto layer = os::open_dir(data_.get(), "layers/" + id);
       if (!layer && layer.error().os_errno == ENOENT) continue;
       if (!layer) return std::move(layer).error();
@@ -276,7 +267,7 @@ int backup_command(int argc, char** argv) {
       "before, and it is consistent to its programs, too. The file holds every key and file: keep it as you keep them.\n"
       "Examples:\n"
       "  sudo cay backup /srv/backup/cay-$(date +%F).tar.zst\n"
-      "  sudo cay backup --without-snapshots FILE      smaller; to be restored on this host only");
+      "  sudo cay backup --without-snapshots FILE      smaller; a restore takes them from this data directory (--snapshots-of)");
   Options options;
   app.add_option("--config", options.config, "settings to take along (default /etc/cay/cay.toml if it is there)");
   app.add_option("--data", options.data, "the data directory (default: that of the settings, else " + default_data_dir() + ")");

@@ -28,6 +28,7 @@
 #include "launcher_process.h"
 #include "os/btrfs.h"
 #include "os/file.h"
+#include "snapshot_layers.h"
 #include "store/backup.h"
 #include "tar_file.h"
 
@@ -43,6 +44,7 @@ Error not_a_backup(const std::string& why) {
 
 struct Manifest {
   UnixMillis taken_at = 0;
+  bool with_snapshots = true;
   std::set<std::string> sandboxes;  // ids
 };
 
@@ -57,7 +59,8 @@ Result<Manifest> check_manifest(const std::string& name, const std::string& byte
   if (format->get_int64() > kFormat) {
     return Error{Code::kUnsupported, "backup_too_new", "a newer Cay made this backup: restore it with that one", 0};
   }
-  Manifest out{taken->get_int64(), {}};
+  Manifest out{.taken_at = taken->get_int64(), .with_snapshots = true, .sandboxes = {}};
+  if (const auto* with = object->if_contains("with_snapshots"); with != nullptr && with->is_bool()) out.with_snapshots = with->get_bool();
   const auto* listed = object->if_contains("sandboxes");
   const auto* items = listed != nullptr ? listed->if_array() : nullptr;
   for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
@@ -66,6 +69,13 @@ Result<Manifest> check_manifest(const std::string& name, const std::string& byte
     if (id != nullptr && id->is_string()) out.sandboxes.insert(std::string(id->get_string()));
   }
   return out;
+}
+
+Error needs_snapshots() {
+  return {Code::kInvalidArgument, "needs_snapshots",
+          "this backup has no snapshots (`cay backup --without-snapshots`): say --snapshots-of DIR, the data directory that it was made of, wherever "
+          "it lies now",
+          0};
 }
 
 // Before anything is made. What comes through a pipe cannot be read twice: it is found out on the way.
@@ -191,7 +201,9 @@ std::string left_behind(const std::string& data) {
 
 class Restore {
  public:
-  Restore(DataDir data, DaemonUser user) : where_(std::move(data)), user_(std::move(user)) {}
+  // `snapshots_of`: a data directory to take snapshots from; empty: those of the backup.
+  Restore(DataDir data, DaemonUser user, std::string snapshots_of)
+      : where_(std::move(data)), user_(std::move(user)), snapshots_of_(std::move(snapshots_of)) {}
 
   Result<void> run(int file) {
     CAY_TRY(data_, os::open_dir(AT_FDCWD, where_.path));
@@ -206,6 +218,8 @@ class Restore {
     CAY_TRY(without_disk_, store::settle_restored(incoming, {system_clock().wall(), manifest_->taken_at, restored_disks_}));
     if (::renameat(data_.get(), kIncoming, data_.get(), "state.db") != 0) return Error::from_errno(errno, "put state.db in place");
     CAY_CHECK(own("state.db"));
+    CAY_TRY(const auto sandboxes, store::sandboxes_in(where_.path + "/state.db"));
+    CAY_CHECK(take_snapshots(sandboxes));
     for (const char* name : {"keys", "api-key", "tls", "tls/cert.pem", "tls/key.pem"}) {
       CAY_CHECK(own(name));
     }
@@ -224,6 +238,7 @@ class Restore {
   std::size_t sandboxes() const { return count_; }
   bool has_secrets() const { return secrets_; }
   const std::vector<std::string>& without_disk() const { return without_disk_; }
+  const std::vector<std::string>& without_snapshot() const { return without_snapshot_; }
   bool has_settings() const { return settings_; }
 
  private:
@@ -264,9 +279,30 @@ class Restore {
     return (open_[key] = std::move(dir)).get();
   }
 
+  Result<void> take_snapshots(const std::vector<store::StoredSandbox>& sandboxes) {
+    if (!snapshots_of_.empty()) {
+      CAY_TRY(const UniqueFd from, os::open_dir(AT_FDCWD, snapshots_of_));
+      CAY_TRY(const UniqueFd layers, os::open_dir(from.get(), "layers"));
+      for (const std::string& id : layers_of(from.get(), sandboxes)) {
+        const bool here = ::faccessat(layers_.get(), id.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        if (here || !launcher::is_uuid(id)) continue;
+        CAY_CHECK(link_layer(layers.get(), layers_.get(), id));
+      }
+    }
+    for (const auto& sandbox : sandboxes) {
+      for (const std::string& id : layers_of(data_.get(), {sandbox})) {
+        if (::faccessat(layers_.get(), id.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) continue;
+        without_snapshot_.push_back(sandbox.name);
+        break;
+      }
+    }
+    return {};
+  }
+
   Result<void> take(const std::string& name, std::string bytes) {
     if (name == "cay-backup.json") {
       CAY_TRY(manifest_, check_manifest(name, bytes));
+      if (!manifest_->with_snapshots && snapshots_of_.empty()) return needs_snapshots();
       return {};
     }
     if (name == "tls/cert.pem" || name == "tls/key.pem") {
@@ -310,7 +346,8 @@ class Restore {
   bool settings_ = false, secrets_ = false;
   std::size_t count_ = 0;
   std::set<std::string> restored_disks_;
-  std::vector<std::string> without_disk_;
+  std::vector<std::string> without_disk_, without_snapshot_;
+  std::string snapshots_of_;
 };
 
 int say(const Error& error) { return fail("cay restore", error); }
@@ -325,12 +362,15 @@ int restore_command(int argc, char** argv) {
       "Examples:\n"
       "  cay drain --stop && systemctl stop cay cay-gate cay-broker cay-launcher; mv /var/lib/cay ELSEWHERE\n"
       "  sudo cay restore --vault-key ELSEWHERE/vault/key FILE && systemctl start cay    (all of them; without the key where a passphrase opens secrets)\n"
-      "  sudo cay restore --data ./state --run-as alice FILE");
-  std::string file, dir, run_as, config, vault_key;
+      "  sudo cay restore --data ./state --run-as alice FILE\n"
+      "  sudo cay restore --snapshots-of /var/lib/cay.old FILE    (of a backup that was made --without-snapshots)");
+  std::string file, dir, run_as, config, vault_key, snapshots_of;
   app.add_option("--config", config, "the daemon's settings; server.data is read (default /etc/cay/cay.toml if it is there)");
   app.add_option("--data", dir, "the data directory to make (default: that of the settings, else " + default_data_dir() + ")");
   app.add_option("--run-as", run_as, "the daemon's user (default cay, if there is one)");
   app.add_option("--vault-key", vault_key, "the file that opens the secrets: a copy of DATA/vault/key as it was then")->check(CLI::ExistingFile);
+  app.add_option("--snapshots-of", snapshots_of, "for a backup without snapshots: the data directory that has them, on the same file system")
+      ->check(CLI::ExistingDirectory);
   app.add_option("FILE", file, "what `cay backup` made")->required();
   if (const auto over = parse_words(app, argc, argv)) return *over;
   if (::geteuid() != 0) return say({Code::kPermissionDenied, "needs_root", "disks hold files of every user: run it with sudo", 0});
@@ -343,6 +383,10 @@ int restore_command(int argc, char** argv) {
   if (!head) {
     target->keep();
     return say(head.error());
+  }
+  if (!head->with_snapshots && snapshots_of.empty()) {
+    target->keep();
+    return say(needs_snapshots());
   }
   auto user = daemon_user(run_as);
   if (!user) return say(user.error());
@@ -369,7 +413,7 @@ int restore_command(int argc, char** argv) {
   auto gate = role_user(kGate, "");
   if (!gate) return say(gate.error());
   if (auto started = start_launcher({data->path, data->instance, user->uid, user->gid, gate->uid, {}}); !started) return say(started.error());
-  Restore restore(*data, *user);
+  Restore restore(*data, *user, snapshots_of);
   auto done = await_adoption(data->path);  // or what is restored meanwhile would be swept away
   if (done) done = restore.run(in.get());
   if (done && !vault_key.empty()) {
@@ -382,6 +426,9 @@ int restore_command(int argc, char** argv) {
   target->keep();
   for (const std::string& name : restore.without_disk()) {
     std::printf("%s is left out: its disk is not in the backup (it was deleted meanwhile, or never ran).\n", name.c_str());
+  }
+  for (const std::string& name : restore.without_snapshot()) {
+    std::printf("%s cannot start: the snapshot that it boots from is not here. Its disk is.\n", name.c_str());
   }
   if (!stopped) return say(stopped.error());
   std::printf("%zu sandboxes restored to %s, all stopped.\n", restore.sandboxes(), data->path.c_str());

@@ -210,6 +210,16 @@ class Daemon {
 
   Task<void> serve() {
     const auto progress = [](std::string sentence) { spdlog::info("{}", sentence); };
+    // Before the core opens: it hears of commands that ended while no daemon was there, whose spans are wanted, too.
+    if (!config_.otlp_endpoint.empty()) {
+      api::OtlpConfig tracing;
+      tracing.endpoint = config_.otlp_endpoint;
+      tracing.ca_file = config_.otlp_ca_file;
+      tracing.version = CAY_VERSION;
+      CAY_CO_TRY(tracer_, api::OtlpExporter::create(loop_.get_executor(), std::move(tracing), core_->metrics()));
+      core_->on_span([this](Span span) { tracer_->add(std::move(span)); });
+      background_.spawn(tracer_->run());
+    }
     CAY_CO_CHECK(co_await core_->open(progress));
     if (config_.audit) { CAY_CO_TRY(audit_, AuditLog::open(data_.path)); }
     CAY_CO_TRY(auto names, service_names(config_));
@@ -231,16 +241,6 @@ class Daemon {
       CAY_CO_TRY(auto made, api::Webhook::create(loop_.get_executor(), *core_, *store_, webhook));
       background_.spawn(made->run());
       webhooks_.push_back(std::move(made));
-    }
-
-    if (!config_.otlp_endpoint.empty()) {
-      api::OtlpConfig tracing;
-      tracing.endpoint = config_.otlp_endpoint;
-      tracing.ca_file = config_.otlp_ca_file;
-      tracing.version = CAY_VERSION;
-      CAY_CO_TRY(tracer_, api::OtlpExporter::create(loop_.get_executor(), std::move(tracing), core_->metrics()));
-      core_->on_span([this](Span span) { tracer_->add(std::move(span)); });
-      background_.spawn(tracer_->run());
     }
 
     CAY_CO_TRY(auto outside, server::Outside::create(config_.public_url, config_.trusted_proxies, config_.service_domain));

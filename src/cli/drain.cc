@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/patient.h"
 #include "codec/json.h"
 
 namespace cay::cli {
@@ -16,6 +17,7 @@ constexpr const char* kRoute = "/api/v1/drain";
 
 struct Status {
   std::string json;
+  bool draining = false;
   std::int64_t sandboxes = 0, commands = 0, silent = 0;
   bool busy() const { return commands > 0 || silent > 0; }
 };
@@ -28,6 +30,8 @@ Status status_from(std::string text) {
     const auto* value = parsed->if_contains(name);
     return value != nullptr && value->is_int64() ? value->get_int64() : 0;
   };
+  const auto* draining = parsed->if_contains("draining");
+  out.draining = draining != nullptr && draining->is_bool() && draining->get_bool();
   out.sandboxes = number("running_sandboxes");
   out.commands = number("running_commands");
   out.silent = number("silent_sandboxes");
@@ -48,10 +52,15 @@ int drain_command(Context& at, const DrainArgs& args) {
     return kOk;
   }
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(args.timeout_s));
+  // A daemon that restarts is waited for, however long the commands have: what it says then is what is told.
+  const auto ask = [&](const char* method, const std::string& body) { return status_from(*patient_request(at, method, kRoute, body, sleeping())); };
   Status status = status_from(at.client.request("POST", kRoute, R"({"draining":true})"));
   while (status.busy() && Clock::now() < end) {
     std::this_thread::sleep_for(kLook);
-    status = status_from(at.client.request("GET", kRoute));
+    status = ask("GET", "");
+    if (status.draining) continue;
+    print_error("the daemon was started anew, or somebody undid it, and this host admitted again: it is drained again from now on");
+    status = ask("POST", R"({"draining":true})");
   }
   const bool late = status.busy();
   const std::string what = counted(status.commands, "command") +
@@ -59,7 +68,7 @@ int drain_command(Context& at, const DrainArgs& args) {
   if (late && !args.stop) print_error("the time is over: " + what + " still running; nothing new begins. `cay drain --undo` admits again");
   if (args.stop) {
     if (late) print_error("the time is over: " + what + " ended with the sandboxes");
-    status = status_from(at.client.request("POST", kRoute, R"({"draining":true,"stop_sandboxes":true})"));
+    status = ask("POST", R"({"draining":true,"stop_sandboxes":true})");
   }
   if (at.json) {
     print(status.json + "\n");

@@ -19,10 +19,15 @@ Pause sleeping() {
 }
 
 std::optional<std::string> patient_get(Context& at, const std::string& target, const Pause& pause) {
+  return patient_request(at, "GET", target, "", pause);
+}
+
+std::optional<std::string> patient_request(Context& at, const std::string& method, const std::string& target, const std::string& body,
+                                           const Pause& pause) {
   const auto give_up = Clock::now() + kRetryFor;
   for (;;) {
     try {
-      return at.client.request("GET", target);
+      return at.client.request(method, target, body);
     } catch (const ApiError& error) {
       if (error.code() != ErrorCode::kUnavailable || Clock::now() >= give_up) throw;
     }

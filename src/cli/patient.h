@@ -1,4 +1,4 @@
-// patient_get: for what is looked at for long. A daemon that restarts meanwhile is waited for.
+// patient_get, patient_request: for what is looked at for long. A daemon that restarts meanwhile is waited for.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -14,7 +14,9 @@ using Pause = std::function<bool(std::chrono::steady_clock::time_point)>;
 
 Pause sleeping();
 
-// The body of a GET, asked for up to a minute while no daemon answers. nullopt: `pause` said so.
+// The body of the answer, asked for up to a minute while no daemon answers: of what may be asked twice. nullopt: `pause` said so.
+std::optional<std::string> patient_request(Context& at, const std::string& method, const std::string& target, const std::string& body,
+                                           const Pause& pause);
 std::optional<std::string> patient_get(Context& at, const std::string& target, const Pause& pause);
 
 }  // namespace cay::cli

@@ -67,7 +67,9 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   } else {
     CAY_CO_TRY(slot, admission_.slot_now(who.tenant));
   }
+  // Since it queued. From here to the boot nobody else has a turn: a row that nothing starts would hold its name and its slot.
   if (jobs_.closing) co_return shutting_down();
+  if (jobs_.draining) co_return host_draining();
   CAY_CO_TRY(auto entry, registry_->insert(row_of(who, std::move(spec), snapshot)));
   entry->slot = std::move(slot);
   entry->network_required = named_policy;

@@ -55,6 +55,19 @@ TEST_F(DrainTest, NothingNewBeginsAndWhatRunsGoesOn) {
   EXPECT_TRUE(run(core->commands().start(alice, "asleep", command("wakes"))));
 }
 
+TEST_F(DrainTest, WhatWaitedForASlotWhenItBeganLeavesNothing) {
+  config.host.max_sandboxes = 1;
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(create("first"));
+  auto waiting = begin(core->sandboxes().create(alice, named("second"), CreateOptions{}));
+  ASSERT_TRUE(set(true));
+  ASSERT_TRUE(run(core->sandboxes().remove(alice, "first")));
+  EXPECT_EQ(finish(waiting).error().reason, "draining");
+  expect_nothing_left();
+  ASSERT_TRUE(set(false));
+  EXPECT_TRUE(create("second"));
+}
+
 TEST_F(DrainTest, ItIsToldBeforehandUnlessThereIsSomethingToComeBackTo) {
   ASSERT_TRUE(open());
   ASSERT_TRUE(create("box"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "async/deadline.h"
+#include "core/errors.h"
 
 namespace cay::core {
 namespace {
@@ -126,14 +127,31 @@ Task<void> Meter::last_look(std::shared_ptr<Entry> entry) {
   co_return write();
 }
 
-Task<void> Meter::look(std::shared_ptr<Entry> entry) {
+Task<SandboxStats> Meter::asked(std::shared_ptr<Entry> entry) {
+  const Error gone = not_ready(entry->row.name, "it does not run");
   const auto live = entry->live;
-  if (!live || entry->erased) co_return Result<void>();
+  if (!live || entry->erased) co_return gone;
+  const auto question = ++questions_;
   auto asking = live->stats();
-  auto stats = co_await with_deadline(std::move(asking), kLookLimit, "a look at what a sandbox uses");
-  if (!stats || entry->erased || entry->live != live) co_return Result<void>();  // the next look adds it
-  add(*entry, reading_of(*entry), *stats);
+  CAY_CO_TRY(const SandboxStats stats, co_await with_deadline(std::move(asking), kLookLimit, "a look at what a sandbox uses"));
+  if (entry->erased || entry->live != live) co_return gone;
+  Reading& reading = reading_of(*entry);
+  if (reading.row.looked_at != 0 && reading.taken < question) {
+    reading.taken = question;
+    add(*entry, reading, stats);
+  }
+  co_return stats;
+}
+
+Task<void> Meter::look(std::shared_ptr<Entry> entry) {
+  auto stats = co_await asked(std::move(entry));
+  static_cast<void>(stats);  // the next look adds what this one did not
   co_return Result<void>();
+}
+
+Task<SandboxUse> Meter::use_of(std::shared_ptr<Entry> entry) {
+  CAY_CO_TRY(const SandboxStats stats, co_await asked(entry));
+  co_return SandboxUse{registry_->shown(*entry), stats, reading_of(*entry).row.totals};
 }
 
 void Meter::on_state(const std::shared_ptr<Entry>& entry) {
@@ -144,6 +162,7 @@ void Meter::on_state(const std::shared_ptr<Entry>& entry) {
     reading.row.memory_bytes = 0;
     reading.row.looked_at = std::max<LifeMillis>(registry_->time().now(), 1);
     reading.interval = kShortest;
+    reading.taken = ++questions_;  // what was asked of the life before is of no use
   };
   const auto end = [&] {
     take_bytes(*entry, reading);
@@ -202,25 +221,16 @@ Task<UsageTotals> Meter::of(Principal who, std::string ref) {
 }
 
 Task<std::vector<SandboxUse>> Meter::now(Principal who) {
-  struct Asked {
-    std::shared_ptr<Entry> entry;
-    std::shared_ptr<Outcome<SandboxStats>> stats;
-  };
-  std::vector<Asked> asked;
+  std::vector<std::shared_ptr<Outcome<SandboxUse>>> looks;
   for (const auto& entry : registry_->entries()) {
     if (entry->row.tenant != who.tenant || !entry->live) continue;
-    auto asking = entry->live->stats();
-    asked.push_back({entry, jobs_.begin<SandboxStats>(with_deadline(std::move(asking), kLookLimit, "a look at what a sandbox uses"))});
+    looks.push_back(jobs_.begin<SandboxUse>(use_of(entry)));
   }
   std::vector<SandboxUse> out;
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    const auto outcome = asked[i].stats;
-    co_await outcome->done.wait();
-    Entry& entry = *asked[i].entry;
-    if (!outcome->result || entry.erased) continue;  // it went meanwhile, or does not answer
-    Reading& reading = reading_of(entry);
-    add(entry, reading, *outcome->result);
-    out.push_back({registry_->shown(entry), *outcome->result, reading.row.totals});
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    const auto look = looks[i];
+    co_await look->done.wait();
+    if (look->result) out.push_back(*std::move(look->result));  // else it went meanwhile, or does not answer
   }
   co_return out;
 }

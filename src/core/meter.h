@@ -37,9 +37,13 @@ class Meter : public Usage {
     bool counts_time = false;                             // ready, not paused
     LifeMillis interval = 0;
     bool unwritten = false;
+    std::uint64_t taken = 0;  // the latest question whose answer was added, or that a change of state made moot
   };
 
   Task<void> look(std::shared_ptr<Entry> entry);
+  // What it uses now, added to what it used, unless something newer overtook the answer: then it would count twice.
+  Task<SandboxStats> asked(std::shared_ptr<Entry> entry);
+  Task<SandboxUse> use_of(std::shared_ptr<Entry> entry);
   Reading& reading_of(const Entry& entry);
   void add(Entry& entry, Reading& reading, const SandboxStats& stats);
   void pass_time(const Entry& entry, Reading& reading, std::uint64_t memory_bytes);
@@ -50,6 +54,7 @@ class Meter : public Usage {
   std::shared_ptr<Registry> registry_;
   Jobs& jobs_;
   std::map<SandboxId, Reading> readings_;
+  std::uint64_t questions_ = 0;
   std::shared_ptr<Event> wake_;
   bool stopped_ = false;
 };

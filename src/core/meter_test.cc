@@ -152,6 +152,51 @@ TEST_F(MeterTest, ALookAtAllIsOneForEachThatRuns) {
   EXPECT_EQ(now->at(0).sandbox.name, "one");
 }
 
+TEST_F(MeterTest, AnAnswerThatComesAfterTheStopAddsNothing) {
+  ASSERT_TRUE(create("box"));
+  box().numbers.memory_bytes = 1 << 30;
+  clock.advance(Millis(1000));
+  EXPECT_EQ(used().memory_mib_ms, 512u * 1000);
+  auto& held = box();
+  held.late = true;
+  auto asking = begin(core->usage().now(alice));
+  held.late = false;  // seen, and not answered before the stop's own look and the stop
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  ASSERT_TRUE(finish(asking));
+  EXPECT_EQ(used().memory_mib_ms, 512u * 1000) << "no time since 1970";
+  clock.advance(Millis(5000));
+  ASSERT_TRUE(run(core->commands().wake(alice, "box")));
+  EXPECT_EQ(used().memory_mib_ms, 512u * 1000) << "nor the time it was stopped";
+}
+
+TEST_F(MeterTest, AnAnswerThatANewerOneOvertookCountsNothingTwice) {
+  ASSERT_TRUE(create("box"));
+  box().numbers.cpu_usec = 100;
+  box().late = true;
+  auto asking = begin(core->usage().now(alice));  // will say 100
+  box().late = false;
+  box().numbers.cpu_usec = 1000;
+  EXPECT_EQ(used().cpu_usec, 1000u);
+  ASSERT_TRUE(finish(asking));
+  EXPECT_EQ(used().cpu_usec, 1000u);
+}
+
+TEST_F(MeterTest, ASilentOneHoldsUpNoOthersNumbers) {
+  for (const char* name : {"one", "two", "three", "four"}) ASSERT_TRUE(create(name));
+  for (const auto& entry : core->registry().entries()) {
+    auto& live = runtime.box(entry->row.id);
+    live.silent = entry->row.name == "one";
+    live.numbers.cpu_usec = 100;
+  }
+  auto asking = begin(core->usage().now(alice));
+  for (const auto& entry : core->registry().entries()) runtime.box(entry->row.id).numbers.cpu_usec = 300;
+  for (const char* name : {"two", "three", "four"}) EXPECT_EQ(used(name).cpu_usec, 300u) << name;
+  const auto now = finish(asking);
+  ASSERT_TRUE(now);
+  EXPECT_EQ(now->size(), 3u);
+  for (const char* name : {"two", "three", "four"}) EXPECT_EQ(used(name).cpu_usec, 300u) << name;
+}
+
 TEST_F(MeterTest, ManyAreRemovedAtOnceEachForItself) {
   for (int i = 0; i < 40; ++i) {
     SandboxSpec spec = named("box-" + std::to_string(i));

@@ -39,6 +39,7 @@ struct Entry {
   UnixMillis last_active = 0;              // newer than the row's
   std::uint64_t bytes_in = 0, bytes_out = 0;  // through Cay, since the meter took them
   LifeMillis active_mark = 0;              // the same moment for the timers
+  LifeMillis awake_until = 0;              // no idle stop before: of an adopted one, for clients to come back
   Grant slot;                              // one of the tenant's sandboxes
   Grant room;                              // memory and CPU, while it runs or boots
 

@@ -151,9 +151,8 @@ bool Restart::lost_its_disk(const Sandbox& row) const {
 void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {
   entry->live = live;
   entry->room = admission_.room_of_existing(entry->row.limits);
-  // Readers that the restart cut off shall find it awake.
-  const LifeMillis graced = registry_->time().now() + kGrace - entry->row.idle_ttl_s * 1000;
-  entry->active_mark = std::max(entry->active_mark, graced);
+  // Readers that the restart cut off shall find it awake. No mark: marks are kept, and none may lie in the future.
+  entry->awake_until = registry_->time().now() + kGrace;
   adopted(*entry, entry->row.state == SandboxState::kPaused);
   // Whether it is held still is the kernel's to say: the daemon may have ended between deed and record.
   asked_.push_back(jobs_.begin<void>(pauses_.learn(entry, live)));

@@ -32,6 +32,43 @@ TEST_F(RestartTest, ReadyAndAliveIsTakenBackWithItsCommands) {
   EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, config.defaults.limits.memory_bytes);
 }
 
+TEST_F(RestartTest, ItMovesNoTimer) {
+  ASSERT_TRUE(open());
+  SandboxSpec spec = named("box");
+  spec.idle_ttl_s = 0;
+  ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{})));
+  const LifeMillis before = core->registry().time().now();
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(open());
+    ASSERT_TRUE(run(core->sandboxes().pause(alice, "box")));  // its row is written
+    ASSERT_TRUE(run(core->sandboxes().resume(alice, "box")));
+  }
+  ASSERT_TRUE(open());
+  EXPECT_EQ(core->registry().time().now(), before);
+  // Nor does a mark that an older daemon put into the future.
+  store.rows.begin()->second.marks.active = before + 60'000;
+  ASSERT_TRUE(open());
+  EXPECT_EQ(core->registry().time().now(), before);
+}
+
+TEST_F(RestartTest, NothingStopsForAMinuteNotEvenWhatIsUsed) {
+  ASSERT_TRUE(open());
+  SandboxSpec spec = named("box");
+  spec.idle_ttl_s = 4;
+  ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{})));
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(run(core->files().stat(alice, "box", "/", {}, true)));
+  const auto pass = [&](Millis time) {
+    clock.advance(time);
+    core->timers().sweep();
+    drain();
+  };
+  pass(Millis(59'999));
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+  pass(Millis(1));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+}
+
 TEST_F(RestartTest, ReadyAndDeadIsFailedWithTheReason) {
   const SandboxId id = put(SandboxState::kReady, false);
   ASSERT_TRUE(open());

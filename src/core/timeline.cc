@@ -32,13 +32,15 @@ Result<void> Timeline::open(LifeMillis latest) {
   CAY_TRY(const auto stored, store_.get_meta(kKey));
   const auto anchor = stored ? parse(*stored) : std::nullopt;
   const std::int64_t since_boot = clock_.since_boot().count();
-  LifeMillis now = clock_.wall();  // the first start: it begins as the wall clock's
+  LifeMillis now = 0;
   if (anchor && anchor->boot_id == clock_.boot_id() && since_boot >= anchor->since_boot) {
-    now = anchor->now + since_boot - anchor->since_boot;
+    now = anchor->now + since_boot - anchor->since_boot;  // exact: a mark that is later is wrong, and moves nothing
   } else if (anchor) {
-    now = anchor->now + std::max<std::int64_t>(0, clock_.wall() - anchor->wall);
+    now = std::max(latest, anchor->now + std::max<std::int64_t>(0, clock_.wall() - anchor->wall));
+  } else {
+    now = std::max(latest, clock_.wall());  // the first start: it begins as the wall clock's
   }
-  base_ = std::max(now, latest) - since_boot;
+  base_ = now - since_boot;
   return write();
 }
 

@@ -13,7 +13,7 @@ class Timeline {
  public:
   Timeline(Clock& clock, Store& store) : clock_(clock), store_(store) {}
 
-  // Goes on from where the last daemon was. `latest`: the newest mark of any row; time is not before it.
+  // Goes on from where the last daemon was. `latest`: the newest mark of any row; over a boot of the host, time is not before it.
   Result<void> open(LifeMillis latest);
   LifeMillis now() const { return base_ + clock_.since_boot().count(); }
   // Writes where the wall clock stands, if it was set or an hour has passed: a boot of the host goes by it.

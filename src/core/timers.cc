@@ -13,7 +13,7 @@ constexpr LifeMillis kLongestNap = 60'000; // the wall clock may jump while we s
 std::optional<LifeMillis> idle_at(const Entry& entry) {
   if (entry.row.state != SandboxState::kReady || entry.stopping || entry.holds > 0) return std::nullopt;
   if (entry.row.idle_ttl_s == 0) return std::nullopt;
-  return entry.active_mark + entry.row.idle_ttl_s * kSecond;
+  return std::max(entry.active_mark + entry.row.idle_ttl_s * kSecond, entry.awake_until);
 }
 
 std::optional<LifeMillis> delete_at(const Entry& entry) {

@@ -76,7 +76,7 @@ Result<std::int64_t> one_number(Database& db, const char* sql) {
   return found ? row.number(0) : 0;
 }
 
-// Now on the time that timers go by (core/timeline.h): the daemon's next start will find none that is earlier.
+// Now on the time that timers go by (core/timeline.h), which the restored daemon begins with.
 Result<std::int64_t> timeline_now(Database& db, UnixMillis now) {
   std::int64_t out = now;
   {
@@ -130,6 +130,11 @@ Result<std::vector<std::string>> settle_restored(const std::string& database, co
   {
     CAY_TRY(Statement rows, db->prepare_once("UPDATE sandbox SET stopped_mark = ?, created_mark = min(?, created_mark + ?)"));
     CAY_CHECK(rows.bind(mark).bind(mark).bind(std::max<std::int64_t>(0, facts.now - facts.taken_at)).run());
+  }
+  {
+    // Of no boot: were it this one, and the clock set meanwhile, the next start would find another time than the marks.
+    CAY_TRY(Statement rows, db->prepare_once("INSERT OR REPLACE INTO meta (key, value) VALUES ('timeline', ?)"));
+    CAY_CHECK(rows.bind("restored 0 " + std::to_string(facts.now) + " " + std::to_string(mark)).run());
   }
   {
     CAY_TRY(Statement rows, db->prepare_once("UPDATE event_count SET last_seq = last_seq + ?"));

@@ -77,6 +77,7 @@ TEST_F(BackupTest, WhatRanIsStoppedInARestoredCopy) {
     EXPECT_EQ(one.marks.stopped, 77) << "its time after a stop begins anew";
     EXPECT_EQ(one.marks.created, 7) << "the time since the backup is none of its life";
   }
+  EXPECT_EQ((*store)->get_meta("timeline")->value_or(""), "restored 0 77 77") << "the marks' own time, of no boot";
   ASSERT_TRUE((*store)->insert(row("5", SandboxState::kReady)));
   EventQuery all;
   all.from_oldest = true;

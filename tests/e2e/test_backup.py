@@ -28,11 +28,37 @@ def backup(daemon, file):
 def restored(daemon, file, data):
     """A daemon (not started) on what the backup holds."""
     copy = Daemon(data)
-    done = cay("restore", "--data", data, file)
+    done = cay("restore", "--data", data, "--snapshots-of", daemon.data, file)
     assert done.returncode == 0, done
-    for layer in os.listdir(daemon.data / "layers"):
-        subprocess.run(["cp", "-al", daemon.data / "layers" / layer, data / "layers"], check=True)
     return copy, done.stdout
+
+
+def test_a_backup_without_snapshots_takes_them_from_where_they_are(own_daemon, directory):
+    daemon = own_daemon()
+    assert daemon.cli("create", "--name", "box").code == 0
+    assert daemon.cli("exec", "box", "--", "sh", "-c", "echo mine >/root/mine").code == 0
+    file, old, data = directory / "file", directory / "old", daemon.data
+    assert backup(daemon, file).returncode == 0
+    assert daemon.cli("stop", "box").code == 0
+    daemon.terminate()
+    for helper in ("launcher", "gate", "broker"):
+        assert cay(helper, "--data", data, "--stop").returncode == 0
+    data.rename(old)
+    try:
+        refused = cay("restore", "--data", data, file)
+        assert refused.returncode == 125 and "--snapshots-of" in refused.stderr and not data.exists(), refused
+        empty = directory / "empty"
+        (empty / "layers").mkdir(parents=True)
+        said = cay("restore", "--data", directory / "lame", "--snapshots-of", empty, file)
+        assert said.returncode == 0 and "box cannot start" in said.stdout, said
+        done = cay("restore", "--data", data, "--snapshots-of", old, file)
+        assert done.returncode == 0 and "cannot start" not in done.stdout, done
+        assert cay("uninstall", "--purge", "--data", old).returncode == 0  # they do not lean on it
+        daemon.start()
+        got = daemon.cli("exec", "box", "--", "sh", "-c", "cat /root/mine; ls /usr/bin | wc -l")
+        assert got.code == 0 and got.out.startswith(b"mine\n") and int(got.out.split()[1]) > 100, got
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def states(http):
@@ -91,7 +117,7 @@ def test_what_a_killed_restore_leaves_serves_nobody(own_daemon, directory):
     file, data, pipe = directory / "whole", directory / "data", directory / "pipe"
     assert backup(daemon, file).returncode == 0
     os.mkfifo(pipe)
-    first = subprocess.Popen([CAY, "restore", "--data", data, pipe], stdout=subprocess.DEVNULL)
+    first = subprocess.Popen([CAY, "restore", "--data", data, "--snapshots-of", daemon.data, pipe], stdout=subprocess.DEVNULL)
     with open(pipe, "wb") as into:
         into.write(file.read_bytes()[:-1_000_000])
         into.flush()
@@ -216,7 +242,7 @@ def test_the_certificate_comes_back(directory):
         before = {name: (daemon.data / "tls" / name).read_bytes() for name in ("cert.pem", "key.pem")}
         file = directory / "file"
         assert backup(daemon, file).returncode == 0
-        done = cay("restore", "--data", directory / "copy", file)
+        done = cay("restore", "--data", directory / "copy", "--snapshots-of", daemon.data, file)
         assert done.returncode == 0, done
         tls = directory / "copy" / "tls"
         assert {name: (tls / name).read_bytes() for name in before} == before
@@ -299,13 +325,14 @@ def test_no_restore_beside_sandboxes_that_nobody_would_end(directory):
         assert backup(daemon, file).returncode == 0
         daemon.terminate()
         assert cay("launcher", "--data", data, "--stop").returncode == 0
+        shutil.copytree(data / "layers", directory / "kept" / "layers", symlinks=True, copy_function=os.link)
         data.rename(old)
-        refused = cay("restore", "--data", data, file)
+        refused = cay("restore", "--data", data, "--snapshots-of", directory / "kept", file)
         assert refused.returncode == 125 and "still run" in refused.stderr and not data.exists(), refused
         assert processes_of(box), "positive control"
         assert cay("uninstall", "--purge", "--data", old).returncode == 0
         assert not processes_of(box)
-        done = cay("restore", "--data", data, file)
+        done = cay("restore", "--data", data, "--snapshots-of", directory / "kept", file)
         assert done.returncode == 0, done
     finally:
         shutil.rmtree(old, ignore_errors=True)
@@ -322,25 +349,25 @@ def test_no_restore_beside_units_that_serve_what_was_moved_away(own_daemon, dire
     daemon.terminate()
     for helper in ("launcher", "gate", "broker"):
         assert cay(helper, "--data", data, "--stop").returncode == 0
+    sockets = [data / "gate" / "gate.sock", data / "vault" / "daemon.sock"]
+    for left in sockets:
+        left.unlink(missing_ok=True)
     # As their units start them: whether a daemon needs them or not.
     units = {helper: subprocess.Popen([CAY, helper, "--data", data], stderr=subprocess.DEVNULL) for helper in ("gate", "broker")}
     old, key = directory / "old", directory / "old" / "vault" / "key"
     try:
-        for socket in ("gate/gate.sock", "vault/daemon.sock"):
-            wait_until((data / socket).exists, f"it serves: {socket}")
-        layers = directory / "layers"
-        shutil.copytree(data / "layers", layers, symlinks=True, copy_function=os.link)
+        for socket in sockets:
+            wait_until(socket.exists, f"it serves: {socket}")
         data.rename(old)
         for helper, unit in units.items():
-            refused = cay("restore", "--data", data, file)
+            refused = cay("restore", "--data", data, "--snapshots-of", old, file)
             assert refused.returncode == 125 and "systemctl stop cay cay-gate cay-broker cay-launcher" in refused.stderr, refused
             assert any(f"the {one} (process {other.pid})" in refused.stderr for one, other in units.items() if other.poll() is None), refused
             assert not data.exists()
             unit.terminate()
             unit.wait(timeout=60)
-        done = cay("restore", "--data", data, "--vault-key", key, file)
+        done = cay("restore", "--data", data, "--vault-key", key, "--snapshots-of", old, file)
         assert done.returncode == 0, done
-        shutil.copytree(layers, data / "layers", symlinks=True, copy_function=os.link, dirs_exist_ok=True)
         daemon.start()
         with daemon.http() as http:
             assert states(http) == {"box": "stopped"}

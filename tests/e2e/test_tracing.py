@@ -1,9 +1,11 @@
 """Trace context: taken from the request, told to the command, and spans at a collector."""
+import contextlib
 import http.server
 import json
+import pathlib
 import threading
 
-from harness import wait_until
+from harness import processes_of, wait_until
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 PARENT = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
@@ -54,6 +56,15 @@ def attributes(span):
     return {a["key"]: a["value"]["stringValue"] for a in span["attributes"]}
 
 
+def runs(box, name):
+    """Whether a command that waits for /tmp/go-NAME runs in the sandbox."""
+    for pid in processes_of(box):
+        with contextlib.suppress(OSError):
+            if f"[ -e /tmp/go-{name} ]".encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                return True
+    return False
+
+
 def configured(tmp_path, port):
     tmp_path.chmod(0o755)
     config = tmp_path / "cay.toml"
@@ -92,6 +103,30 @@ def test_a_trace_goes_from_the_client_to_the_command(own_daemon, tmp_path):
     assert asked["name"] == "POST /api/v1/sandboxes" and asked["parentSpanId"] == SPAN
     assert {s["traceId"] for s in (command, request, create, asked)} == {TRACE}
     assert int(request["startTimeUnixNano"]) <= int(command["startTimeUnixNano"]) <= int(command["endTimeUnixNano"])
+    collector.close()
+
+
+def test_a_command_that_ended_while_no_daemon_was_there_has_its_span(own_daemon, tmp_path):
+    collector = Collector()
+    daemon = own_daemon("--config", configured(tmp_path, collector.port))
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()["id"]
+        script = "until [ -e /tmp/go ]; do sleep 0.05; done; touch /tmp/gone; exit 7"
+        for name in ("unseen", "seen"):
+            request = {"id": name, "command": script.replace("/tmp/go", f"/tmp/go-{name}"), "wait": False, "timeout_s": 0}
+            assert http.post(f"/api/v1/sandboxes/{box}/commands", json=request, headers=PARENT).status_code == 201
+        request = {"command": "(sleep 2; touch /tmp/go-unseen) &", "timeout_s": 0}
+        assert http.post(f"/api/v1/sandboxes/{box}/commands", json=request).status_code == 200
+    daemon.kill()
+    assert runs(box, "seen") and runs(box, "unseen"), "the control"
+    wait_until(lambda: not runs(box, "unseen"), "it has ended, and nobody heard of it", limit=30)
+    assert runs(box, "seen")
+    daemon.start(listen=f"127.0.0.1:{daemon.port}")
+    with daemon.http() as http:
+        assert http.put(f"/api/v1/sandboxes/{box}/files", params={"path": "/tmp/go-seen"}, content=b"").status_code < 300
+        wait_until(lambda: len(collector.named("command")) == 2, "both spans", limit=60)
+    ends = {attributes(span)["cay.command.id"]: attributes(span)["process.exit.code"] for span in collector.named("command")}
+    assert ends == {"unseen": "7", "seen": "7"}
     collector.close()
 
 

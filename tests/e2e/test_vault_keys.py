@@ -89,10 +89,9 @@ def test_from_a_file_to_a_passphrase_to_another(world):
 def restored(daemon, data, backup, *more):
     """A daemon (not started) on what the backup holds, and what the command said. Its end removes the directory above `data`, too."""
     data.parent.mkdir(mode=0o755)
-    done = subprocess.run([CAY, "restore", "--data", data, *more, backup], capture_output=True, text=True, timeout=120)
+    words = ["restore", "--data", data, "--snapshots-of", daemon.data, *more, backup]
+    done = subprocess.run([CAY, *words], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done
-    for layer in os.listdir(daemon.data / "layers"):
-        subprocess.run(["cp", "-al", daemon.data / "layers" / layer, data / "layers"], check=True)
     return Daemon(data), done.stdout
 
 

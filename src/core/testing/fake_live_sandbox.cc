@@ -108,7 +108,11 @@ Task<SandboxStats> FakeLiveSandbox::stats() {
     co_await sleep_for(std::chrono::milliseconds(1));
   }
   CAY_CO_CHECK(answers());
-  co_return numbers;
+  const SandboxStats seen = numbers;
+  while (late) {
+    co_await sleep_for(std::chrono::milliseconds(1));
+  }
+  co_return seen;
 }
 Task<void> FakeLiveSandbox::pause() {
   CAY_CO_CHECK(answers());

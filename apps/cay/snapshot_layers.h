@@ -1,0 +1,19 @@
+// The snapshots in a data directory (DATA/layers): which of them sandboxes boot from, and one more name for each.
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/backup.h"
+
+namespace cay::app {
+
+// Ids of what these boot from, and of what lies below. `data`: the open data directory; what is not there is an id all the same.
+std::set<std::string> layers_of(int data, const std::vector<store::StoredSandbox>& sandboxes);
+
+// LAYERS/ID of one data directory into another's: directories as they are (owner, mode, times, extended attributes), all else as hard links, so
+// both go on for themselves. False: `from` has none of that id. kUnsupported (other_file_system) where no links can be made.
+Result<bool> link_layer(int from, int to, const std::string& id);
+
+}  // namespace cay::app
