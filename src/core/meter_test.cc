@@ -157,11 +157,11 @@ TEST_F(MeterTest, AnAnswerThatComesAfterTheStopAddsNothing) {
   box().numbers.memory_bytes = 1 << 30;
   clock.advance(Millis(1000));
   EXPECT_EQ(used().memory_mib_ms, 512u * 1000);
-  auto& held = box();
-  held.late = true;
+  auto& live = box();
+  live.held = live.late = true;
   auto asking = begin(core->usage().now(alice));
-  held.late = false;  // seen, and not answered before the stop's own look and the stop
-  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));  // with a look of its own, which is answered
+  live.held = false;
   ASSERT_TRUE(finish(asking));
   EXPECT_EQ(used().memory_mib_ms, 512u * 1000) << "no time since 1970";
   clock.advance(Millis(5000));
@@ -172,11 +172,11 @@ TEST_F(MeterTest, AnAnswerThatComesAfterTheStopAddsNothing) {
 TEST_F(MeterTest, AnAnswerThatANewerOneOvertookCountsNothingTwice) {
   ASSERT_TRUE(create("box"));
   box().numbers.cpu_usec = 100;
-  box().late = true;
+  box().held = box().late = true;
   auto asking = begin(core->usage().now(alice));  // will say 100
-  box().late = false;
   box().numbers.cpu_usec = 1000;
   EXPECT_EQ(used().cpu_usec, 1000u);
+  box().held = false;
   ASSERT_TRUE(finish(asking));
   EXPECT_EQ(used().cpu_usec, 1000u);
 }

@@ -109,7 +109,8 @@ Task<SandboxStats> FakeLiveSandbox::stats() {
   }
   CAY_CO_CHECK(answers());
   const SandboxStats seen = numbers;
-  while (late) {
+  const bool waits = std::exchange(late, false);
+  while (waits && held) {
     co_await sleep_for(std::chrono::milliseconds(1));
   }
   co_return seen;

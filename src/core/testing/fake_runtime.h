@@ -33,7 +33,8 @@ class FakeLiveSandbox : public LiveSandbox {
   std::optional<Error> tunnel_error;   // what listens breaks its connections
   SandboxStats numbers;  // what stats() gives
   bool silent = false;   // stats() waits as long
-  bool late = false;     // so does its answer, which is as of the question
+  bool late = false;     // the next answer of stats() comes when `held` ends, and is as of the question
+  bool held = false;
   std::optional<Error> pause_error;
   std::optional<Error> fault;  // every call fails with it: its keeper is in trouble
   FakeCommands& fake_commands() { return *disk_.commands; }
