@@ -4,6 +4,7 @@ import dataclasses
 import multiprocessing
 import os
 import pathlib
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -233,6 +234,17 @@ class Run:
         return outcome
 
 
+def time_of_timers(daemon):
+    """How far the time that timers go by is from the host's since its boot, in milliseconds (src/core/timeline.h): the same for ever."""
+    db = sqlite3.connect(f"file:{daemon.data}/state.db?mode=ro", uri=True)
+    try:
+        (text,), = db.execute("select value from meta where key = 'timeline'")
+    finally:
+        db.close()
+    _, since_boot, _, now = text.split()
+    return int(now) - int(since_boot)
+
+
 def settled_census(daemon, before, limit=20):
     """What is left on the machine that was not there before; {} when nothing is."""
     seen = {}
@@ -263,12 +275,15 @@ def chaos(config, daemon=None, group=None):
         with daemon.http() as http:  # what a first use makes once counts as before
             first = http.post("/api/v1/sandboxes", json={}).json()
             http.delete(f"/api/v1/sandboxes/{first['id']}")
-        before = census(daemon)
+        before, timers = census(daemon), time_of_timers(daemon)
         outcome = Run(config, daemon, group).run()
         if config.old:
             del before["rows"]  # of tables that are others now
         left = settled_census(daemon, before)
         outcome.load = load
+        moved = time_of_timers(daemon) - timers
+        if moved and not config.old:  # those of before the mend moved it
+            outcome.wrong.append(f"the timers of all sandboxes were moved by {moved} ms")
         if left:
             outcome.wrong.append(f"left behind (before, after): {left}")
         return outcome
