@@ -42,13 +42,20 @@ Error not_a_backup(const std::string& why) {
   return {Code::kInvalidArgument, "not_a_backup", "this is no backup of Cay's, or a damaged one: " + why, 0};
 }
 
+Error needs_snapshots() {
+  return {Code::kInvalidArgument, "needs_snapshots",
+          "this backup has no snapshots (`cay backup --without-snapshots`): say --snapshots-of DIR, the data directory that it was made of, wherever "
+          "it lies now",
+          0};
+}
+
 struct Manifest {
   UnixMillis taken_at = 0;
-  bool with_snapshots = true;
   std::set<std::string> sandboxes;  // ids
 };
 
-Result<Manifest> check_manifest(const std::string& name, const std::string& bytes) {
+// `snapshots_told`: where they are, should the backup have none.
+Result<Manifest> check_manifest(const std::string& name, const std::string& bytes, bool snapshots_told) {
   if (name != "cay-backup.json") return not_a_backup("it does not begin with cay-backup.json");
   boost::json::error_code failed;
   const auto parsed = boost::json::parse(bytes, failed);
@@ -59,8 +66,9 @@ Result<Manifest> check_manifest(const std::string& name, const std::string& byte
   if (format->get_int64() > kFormat) {
     return Error{Code::kUnsupported, "backup_too_new", "a newer Cay made this backup: restore it with that one", 0};
   }
-  Manifest out{.taken_at = taken->get_int64(), .with_snapshots = true, .sandboxes = {}};
-  if (const auto* with = object->if_contains("with_snapshots"); with != nullptr && with->is_bool()) out.with_snapshots = with->get_bool();
+  const auto* with = object->if_contains("with_snapshots");
+  if (with != nullptr && with->is_bool() && !with->get_bool() && !snapshots_told) return needs_snapshots();
+  Manifest out{taken->get_int64(), {}};
   const auto* listed = object->if_contains("sandboxes");
   const auto* items = listed != nullptr ? listed->if_array() : nullptr;
   for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
@@ -71,19 +79,12 @@ Result<Manifest> check_manifest(const std::string& name, const std::string& byte
   return out;
 }
 
-Error needs_snapshots() {
-  return {Code::kInvalidArgument, "needs_snapshots",
-          "this backup has no snapshots (`cay backup --without-snapshots`): say --snapshots-of DIR, the data directory that it was made of, wherever "
-          "it lies now",
-          0};
-}
-
 // Before anything is made. What comes through a pipe cannot be read twice: it is found out on the way.
-Result<Manifest> check_head(int file) {
+Result<Manifest> check_head(int file, bool snapshots_told) {
   if (::lseek(file, 0, SEEK_CUR) < 0) return Manifest{};
   auto first = first_of_tar(file);
   if (!first) return not_a_backup(first.error().message);
-  CAY_TRY(Manifest manifest, check_manifest(first->first, first->second));
+  CAY_TRY(Manifest manifest, check_manifest(first->first, first->second, snapshots_told));
   if (::lseek(file, 0, SEEK_SET) != 0) return Error::from_errno(errno, "read the backup");
   return manifest;
 }
@@ -301,8 +302,7 @@ class Restore {
 
   Result<void> take(const std::string& name, std::string bytes) {
     if (name == "cay-backup.json") {
-      CAY_TRY(manifest_, check_manifest(name, bytes));
-      if (!manifest_->with_snapshots && snapshots_of_.empty()) return needs_snapshots();
+      CAY_TRY(manifest_, check_manifest(name, bytes, !snapshots_of_.empty()));
       return {};
     }
     if (name == "tls/cert.pem" || name == "tls/key.pem") {
@@ -379,14 +379,10 @@ int restore_command(int argc, char** argv) {
   if (!in) return say(Error::from_errno(errno, "open " + file));
   auto target = Target::claim(dir);
   if (!target) return say(target.error());
-  const auto head = check_head(in.get());
+  const auto head = check_head(in.get(), !snapshots_of.empty());
   if (!head) {
     target->keep();
     return say(head.error());
-  }
-  if (!head->with_snapshots && snapshots_of.empty()) {
-    target->keep();
-    return say(needs_snapshots());
   }
   auto user = daemon_user(run_as);
   if (!user) return say(user.error());

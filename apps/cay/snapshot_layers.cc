@@ -19,6 +19,7 @@ constexpr std::size_t kMostNames = 65536;  // XATTR_LIST_MAX, and XATTR_SIZE_MAX
 Error failed(const char* what, const std::string& path) { return Error::from_errno(errno, std::string(what) + " " + path); }
 
 Result<void> copy_attributes(int from, int to, const std::string& path) {
+  if (::flistxattr(from, nullptr, 0) == 0) return {};  // as nearly all have none
   std::string names(kMostNames, '\0'), value(kMostNames, '\0');
   const ssize_t size = ::flistxattr(from, names.data(), names.size());
   if (size < 0) {
@@ -83,14 +84,13 @@ std::set<std::string> layers_of(int data, const std::vector<store::StoredSandbox
   return ids;
 }
 
-Result<bool> link_layer(int from, int to, const std::string& id) {
+Result<void> link_layer(int from, int to, const std::string& id) {
   struct stat info{};
   if (::fstatat(from, id.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno == ENOENT) return false;
+    if (errno == ENOENT) return {};
     return failed("look at", "layers/" + id);
   }
-  CAY_CHECK(link_directory(from, to, id, "layers/" + id, 0));
-  return true;
+  return link_directory(from, to, id, "layers/" + id, 0);
 }
 
 }  // namespace cay::app

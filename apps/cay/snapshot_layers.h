@@ -13,7 +13,7 @@ namespace cay::app {
 std::set<std::string> layers_of(int data, const std::vector<store::StoredSandbox>& sandboxes);
 
 // LAYERS/ID of one data directory into another's: directories as they are (owner, mode, times, extended attributes), all else as hard links, so
-// both go on for themselves. False: `from` has none of that id. kUnsupported (other_file_system) where no links can be made.
-Result<bool> link_layer(int from, int to, const std::string& id);
+// both go on for themselves. One that `from` does not have is left out. kUnsupported (other_file_system) where no links can be made.
+Result<void> link_layer(int from, int to, const std::string& id);
 
 }  // namespace cay::app
