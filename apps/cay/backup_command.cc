@@ -28,7 +28,7 @@ namespace cay::app {
 namespace {
 
 constexpr int kFormat = 3;  // 2: with DATA/tls; 3: with the vault's keyring, sealed
-constexpr std::size_t kMaxFile = 1u << 30;
+constexpr std::size_t kMaxFile = 64u << 20;  // of keys and settings: as much as a restore takes
 
 // Removes a file when it goes, unless told to keep it.
 class Scratch {
@@ -99,7 +99,7 @@ class Backup {
     CAY_CHECK(freeze_disks());
     CAY_CHECK(look_again());
     CAY_CHECK(add_manifest());
-    CAY_CHECK(add_file(copy, "state.db"));
+    CAY_CHECK(add_database(copy));
     for (const char* name : {"keys", "api-key", "tls/cert.pem", "tls/key.pem", "vault/keyring"}) {
       CAY_CHECK(add_file(options_.data + "/" + name, name));
     }
@@ -192,8 +192,14 @@ class Backup {
     auto bytes = os::read_file(AT_FDCWD, path, kMaxFile);
     if (!bytes && bytes.error().os_errno == ENOENT) return {};
     if (!bytes) return std::move(bytes).error();
-    if (bytes->size() >= kMaxFile) return Error{Code::kUnsupported, "file_too_large", path + " is larger than 1 GiB", 0};
+    if (bytes->size() >= kMaxFile) return Error{Code::kUnsupported, "file_too_large", path + " is larger than 64 MiB", 0};
     return tar_->add_bytes(name, *bytes);
+  }
+
+  Result<void> add_database(const std::string& copy) {
+    const UniqueFd fd(::open(copy.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!fd) return Error::from_errno(errno, "open " + copy);
+    return tar_->add_content(fd.get(), "state.db");
   }
 
   Result<void> add_sandbox(const store::StoredSandbox& sandbox) {

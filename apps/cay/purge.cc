@@ -17,6 +17,7 @@
 #include "gate_process.h"
 #include "launcher_process.h"
 #include "os/cgroup_layout.h"
+#include "os/cgroup_procs.h"
 #include "os/file.h"
 
 namespace cay::app {
@@ -86,12 +87,24 @@ bool remove_group(const fs::path& group) {
   return ::rmdir(group.c_str()) == 0 || errno == ENOENT;
 }
 
+// Also what is in no v2 group of ours, such as a child of the launcher's that is about to end with it: v1 groups have no
+// cgroup.kill, nor do v2 ones before Linux 5.14.
+void kill_group(const fs::path& group) {
+  if (os::write_file(AT_FDCWD, group / "cgroup.kill", "1")) return;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(group, failed)) {
+    if (entry.is_directory(failed) && !entry.is_symlink(failed)) kill_group(entry.path());
+  }
+  const auto open = os::open_dir(AT_FDCWD, group);
+  if (open) os::kill_members(open->get());
+}
+
 Result<void> end_sandboxes(const std::string& instance) {
   const auto end = std::chrono::steady_clock::now() + kEndLimit;
   for (;;) {
     bool gone = true;
     for (const fs::path& group : groups_of(instance)) {
-      (void)os::write_file(AT_FDCWD, group / "cgroup.kill", "1");  // v2; what it kills is in the v1 groups, too
+      kill_group(group);
       gone = remove_group(group) && gone;
     }
     if (gone) return {};

@@ -109,19 +109,22 @@ class Target {
   }
   Target(Target&& other) noexcept : path_(std::exchange(other.path_, {})), before_(other.before_) {}
   Target& operator=(Target&&) = delete;
-  ~Target() {
-    if (path_.empty()) return;
-    if (!before_) {
-      (void)os::remove_tree(AT_FDCWD, path_);
-      return;
+  ~Target() { (void)undo(); }
+  // Fails where something of it is left.
+  Result<void> undo() {
+    const std::string path = std::exchange(path_, {});
+    if (path.empty()) return {};
+    if (!before_) return os::remove_tree(AT_FDCWD, path);
+    CAY_TRY(const UniqueFd dir, os::open_dir(AT_FDCWD, path));
+    CAY_TRY(const auto names, os::list_dir(dir.get()));
+    Result<void> done;
+    for (const std::string& name : names) {
+      auto gone = os::remove_tree(dir.get(), name);
+      if (!gone && done) done = std::move(gone);
     }
-    const auto dir = os::open_dir(AT_FDCWD, path_);
-    if (!dir) return;
-    const auto names = os::list_dir(dir->get());
-    if (!names) return;
-    for (const std::string& name : *names) (void)os::remove_tree(dir->get(), name);
-    (void)!::fchown(dir->get(), before_->st_uid, before_->st_gid);
-    (void)!::fchmod(dir->get(), before_->st_mode & 07777);
+    (void)!::fchown(dir.get(), before_->st_uid, before_->st_gid);
+    (void)!::fchmod(dir.get(), before_->st_mode & 07777);
+    return done;
   }
   void keep() { path_.clear(); }
 
@@ -352,6 +355,15 @@ class Restore {
 
 int say(const Error& error) { return fail("cay restore", error); }
 
+// Of a restore that had begun: what has become of what it made, too.
+int give_up(Error error, Target& target, const std::string& data) {
+  const auto undone = target.undo();
+  error.message += undone ? ". Nothing was restored: what was made in " + data + " is removed again"
+                          : ". Nothing was restored, and what was made in " + data + " is still there (" + undone.error().message +
+                                "): `sudo cay uninstall --purge --data " + data + "` removes it";
+  return say(error);
+}
+
 }  // namespace
 
 int restore_command(int argc, char** argv) {
@@ -418,7 +430,7 @@ int restore_command(int argc, char** argv) {
   }
   if (done) done = end_restore(data->path);
   auto stopped = stop_launcher(data->path);
-  if (!done) return say(done.error());
+  if (!done) return give_up(done.error(), *target, data->path);
   target->keep();
   for (const std::string& name : restore.without_disk()) {
     std::printf("%s is left out: its disk is not in the backup (it was deleted meanwhile, or never ran).\n", name.c_str());

@@ -16,6 +16,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <tuple>
+#include <utility>
 
 #include "api/gateway/gateway.h"
 #include "api/langsmith/config.h"
@@ -32,6 +34,7 @@
 #include "forward.h"
 #include "gate_process.h"
 #include "http/listener.h"
+#include "http/text.h"
 #include "launcher_process.h"
 #include "launcher_watch.h"
 #include "os/process.h"
@@ -105,7 +108,7 @@ Result<api::ServiceNames> service_names(const Config& config) {
   const auto colon = authority.rfind(':');
   if (colon != std::string::npos && authority.find(']', colon) == std::string::npos) out.port = authority.substr(colon);
   const std::string host = server::host_without_port(authority);
-  if (out.is_service_host(host) || server::equal_hosts(host, out.domain)) {
+  if (out.is_service_host(host) || http::equals_ignoring_case(host, out.domain)) {
     return Error{Code::kInvalidArgument, "bad_service_domain",
                  "the public URL's host " + host + " may not be in the service domain " + out.domain + ": services could pass for the daemon", 0};
   }
@@ -151,6 +154,14 @@ wire::PrepareDefault prepare_default(const NetworkConfig& network) {
   out.cargo_index = network.cargo;
   out.go_proxy = network.go;
   return out;
+}
+
+// `--listen` was checked (server::check_listen).
+std::pair<std::string, std::uint16_t> listen_address(const Config& config) {
+  const auto colon = config.listen.rfind(':');
+  std::string address = config.listen.substr(0, colon);
+  if (!address.empty() && address.front() == '[') address = address.substr(1, address.size() - 2);
+  return {std::move(address), static_cast<std::uint16_t>(std::stoul(config.listen.substr(colon + 1)))};
 }
 
 // One daemon, from an open data directory to its end.
@@ -204,6 +215,7 @@ class Daemon {
     core::CoreConfig core = config_.core;
     core.capacity = capacity_of_host(data_.path);
     core.vault = &vault_;
+    if (const auto life = os::start_time_of(1); life != 0) core.init_life = std::to_string(life);
     core.warn = [](std::string text) { spdlog::warn("{}", text); };
     return core;
   }
@@ -305,10 +317,7 @@ class Daemon {
 
   http::ListenerConfig listener_config() const {
     http::ListenerConfig out;
-    const auto colon = config_.listen.rfind(':');
-    out.address = config_.listen.substr(0, colon);
-    if (!out.address.empty() && out.address.front() == '[') out.address = out.address.substr(1, out.address.size() - 2);
-    out.port = static_cast<std::uint16_t>(std::stoul(config_.listen.substr(colon + 1)));
+    std::tie(out.address, out.port) = listen_address(config_);
     out.shape = [this](const http::RequestHead& head, int status, const Error& error) { return router_.shape(head, status, error); };
     out.log = [](std::string text) { spdlog::error("{}", text); };
     return out;
@@ -327,9 +336,7 @@ class Daemon {
 
   server::DispatchConfig dispatch_config(server::Outside outside) {
     server::DispatchConfig out;
-    const std::string address = config_.listen.substr(0, config_.listen.rfind(':'));
-    const bool bracketed = !address.empty() && address.front() == '[';
-    out.hosts.loopback_only = server::is_loopback_host(bracketed ? address.substr(1, address.size() - 2) : address);
+    out.hosts.loopback_only = server::is_loopback_host(listen_address(config_).first);
     if (!outside.host().empty()) out.hosts.names.push_back(outside.host());
     if (!config_.service_domain.empty()) out.hosts.names.push_back("." + config_.service_domain);
     out.outside = std::move(outside);
@@ -391,6 +398,8 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   const std::string wanted = config.data.empty() ? default_data_dir() : config.data;
   CAY_CHECK(check_restored(wanted));
   CAY_TRY(DataDir data, open_data_dir(wanted, user));
+  const auto [address, port] = listen_address(config);
+  CAY_CHECK(http::check_can_listen(address, port));  // before a launcher is started that nobody would end
   CAY_TRY(const DaemonUser gate, gate_user_of(data.path));
   if (root) {
     CAY_CHECK(start_or_mend_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));

@@ -25,6 +25,13 @@ Error failed(const std::string& what, archive* at) {
   return {Code::kInternal, "archive_failed", what + ": " + (why != nullptr ? why : "unknown failure"), archive_errno(at)};
 }
 
+// A backup that cannot be read to its end: a copy that was broken off, mostly.
+Error torn(const std::string& what, archive* at) {
+  Error why = failed(what, at);
+  return {Code::kInvalidArgument, "backup_incomplete", "the backup is incomplete or damaged (" + why.message + "): restore from a whole copy of it",
+          why.os_errno};
+}
+
 struct FreeRead {
   void operator()(archive* it) const { archive_read_free(it); }
   void operator()(archive_entry* it) const { archive_entry_free(it); }
@@ -95,15 +102,36 @@ Result<TarWriter> TarWriter::create(int fd) {
   return writer;
 }
 
-Result<void> TarWriter::add_bytes(const std::string& name, const std::string& bytes) {
+Result<void> TarWriter::begin_plain(const std::string& name, std::int64_t size) {
   const Entry entry(archive_entry_new());
   archive_entry_set_pathname(entry.get(), name.c_str());
   archive_entry_set_filetype(entry.get(), AE_IFREG);
   archive_entry_set_perm(entry.get(), 0600);
-  archive_entry_set_size(entry.get(), static_cast<la_int64_t>(bytes.size()));
+  archive_entry_set_size(entry.get(), size);
   if (archive_write_header(out_.get(), entry.get()) < ARCHIVE_WARN) return failed("write " + shown(name), out_.get());
+  return {};
+}
+
+Result<void> TarWriter::add_bytes(const std::string& name, const std::string& bytes) {
+  CAY_CHECK(begin_plain(name, static_cast<std::int64_t>(bytes.size())));
   if (!bytes.empty() && archive_write_data(out_.get(), bytes.data(), bytes.size()) != static_cast<la_ssize_t>(bytes.size())) {
     return failed("write " + shown(name), out_.get());
+  }
+  return {};
+}
+
+Result<void> TarWriter::add_content(int fd, const std::string& name) {
+  struct stat found{};
+  if (::fstat(fd, &found) != 0) return Error::from_errno(errno, "look at " + shown(name));
+  CAY_CHECK(begin_plain(name, found.st_size));
+  std::vector<char> buffer(kBlock);
+  for (off_t at = 0; at < found.st_size;) {
+    const auto wanted = std::min<off_t>(static_cast<off_t>(buffer.size()), found.st_size - at);
+    const ssize_t got = ::pread(fd, buffer.data(), static_cast<std::size_t>(wanted), at);
+    if (got < 0) return Error::from_errno(errno, "read " + shown(name));
+    if (got == 0) return Error{Code::kInternal, "archive_failed", shown(name) + " was cut while it was read", 0};
+    if (archive_write_data(out_.get(), buffer.data(), static_cast<std::size_t>(got)) != got) return failed("write " + shown(name), out_.get());
+    at += got;
   }
   return {};
 }
@@ -249,7 +277,7 @@ class Extractor {
       std::size_t size = 0;
       la_int64_t offset = 0;
       for (int code = 0; (code = archive_read_data_block(from, &block, &size, &offset)) != ARCHIVE_EOF;) {
-        if (code != ARCHIVE_OK) return failed("read " + shown(name), from);
+        if (code != ARCHIVE_OK) return torn("read " + shown(name), from);
         if (archive_write_data_block(disk_.get(), block, size, offset) < ARCHIVE_OK) return failed("restore " + shown(name), disk_.get());
       }
     }
@@ -262,11 +290,24 @@ class Extractor {
   std::string which_;
 };
 
+// Comes back to where this process was, also where an extraction is broken off: the caller's paths may be relative.
+class WorkingDirectory {
+ public:
+  WorkingDirectory() : before_(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
+  ~WorkingDirectory() {
+    if (before_) (void)!::fchdir(before_.get());
+  }
+  WorkingDirectory(const WorkingDirectory&) = delete;
+
+ private:
+  UniqueFd before_;
+};
+
 Result<std::string> all_of(archive* from, const std::string& name) {
   std::string bytes;
   std::array<char, kBlock> buffer{};
   for (la_ssize_t n = 0; (n = archive_read_data(from, buffer.data(), buffer.size())) != 0;) {
-    if (n < 0) return failed("read " + shown(name), from);
+    if (n < 0) return torn("read " + shown(name), from);
     bytes.append(buffer.data(), static_cast<std::size_t>(n));
     if (bytes.size() > kMaxSmall) return Error{Code::kInvalidArgument, "not_a_backup", name + " is too large for what it is", 0};
   }
@@ -298,14 +339,14 @@ Result<std::pair<std::string, std::string>> first_of_tar(int fd) {
 
 Result<void> extract_tar(int fd, const std::function<Result<TarPlace>(const std::string& name)>& place,
                          const std::function<Result<void>(const std::string& name, std::string bytes)>& small) {
-  const UniqueFd before(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const WorkingDirectory before;
   CAY_TRY(const Reader in, reader_of(fd));
   Extractor extractor;
   for (;;) {
     archive_entry* entry = nullptr;
     const int code = archive_read_next_header(in.get(), &entry);
     if (code == ARCHIVE_EOF) break;
-    if (code < ARCHIVE_WARN) return failed("read the backup", in.get());
+    if (code < ARCHIVE_WARN) return torn("read on", in.get());
     const char* known = archive_entry_pathname(entry);
     const std::string name = known != nullptr ? known : "";
     CAY_TRY(const TarPlace to, place(name));
@@ -324,9 +365,7 @@ Result<void> extract_tar(int fd, const std::function<Result<TarPlace>(const std:
     if (to.gid >= 0) archive_entry_set_gid(entry, to.gid);
     CAY_CHECK(extractor.put(in.get(), entry));
   }
-  auto done = extractor.leave();
-  if (before) (void)!::fchdir(before.get());
-  return done;
+  return extractor.leave();
 }
 
 }  // namespace cay::app

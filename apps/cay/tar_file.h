@@ -1,6 +1,7 @@
 // TarFile: whole trees into and out of a tar compressed by zstd, by libarchive: owners as numbers, extended
 // attributes, devices (overlay's whiteouts), hard links and holes as they are.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,6 +24,8 @@ class TarWriter {
   TarWriter& operator=(TarWriter&&) noexcept = default;
 
   Result<void> add_bytes(const std::string& name, const std::string& bytes);
+  // The content of a regular file that nobody writes, of any size, piece by piece.
+  Result<void> add_content(int fd, const std::string& name);
   // The directory `dir` and all below it on its file system, as `name`/...; nothing is followed.
   Result<void> add_tree(int dir, const std::string& name);
   // The same of a tree whose entries come and go meanwhile: what lies directly in it is taken whole, or, if a part of it has
@@ -39,6 +42,7 @@ class TarWriter {
     void operator()(archive_entry_linkresolver* it) const;
   };
   TarWriter() = default;
+  Result<void> begin_plain(const std::string& name, std::int64_t size);
   Result<void> put(archive* from, archive_entry* entry);
   Result<void> add_open_file(int fd, const std::string& name);
   std::unique_ptr<archive, Free> out_;

@@ -132,7 +132,7 @@ struct CommandInfo {
 struct CommandResult {
   CommandInfo command;
   std::string sandbox;
-  std::string out, err;    // exact bytes; empty where callbacks took them
+  std::string out, err;    // exact bytes from the beginning up to the first gap; empty where callbacks took them
   bool truncated = false;  // `out` or `err` is not all of it
   bool ok() const { return command.exit_code == 0; }
 };
@@ -160,6 +160,8 @@ struct Offsets {
 struct OutputCallbacks {
   std::function<void(const std::string& bytes)> on_stdout;
   std::function<void(const std::string& bytes)> on_stderr;
+  // Where the command wrote more than is kept: what the other two get next does not follow what they got last.
+  std::function<void(const Gap& gap)> on_gap = {};
 };
 
 struct FileInfo {

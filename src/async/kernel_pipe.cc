@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <vector>
 
+#include "base/bounded_call.h"
+
 namespace cay {
 namespace {
 
@@ -60,13 +62,13 @@ Result<KernelPipe> KernelPipe::make() {
 }
 
 ssize_t KernelPipe::take(int socket, std::size_t most) {
-  const ssize_t got = ::splice(socket, nullptr, in_.get(), nullptr, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+  const ssize_t got = bounded([&] { return ::splice(socket, nullptr, in_.get(), nullptr, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK); });
   if (got > 0) held_ += static_cast<std::size_t>(got);
   return got;
 }
 
 ssize_t KernelPipe::give(int socket) {
-  const ssize_t gone = ::splice(out_.get(), nullptr, socket, nullptr, held_, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+  const ssize_t gone = bounded([&] { return ::splice(out_.get(), nullptr, socket, nullptr, held_, SPLICE_F_MOVE | SPLICE_F_NONBLOCK); });
   if (gone > 0) held_ -= static_cast<std::size_t>(gone);
   return gone;
 }

@@ -25,7 +25,8 @@ class KernelPipe {
   std::size_t size() const { return held_; }
   bool empty() const { return held_ == 0; }
 
-  // What the socket has now, at most `most` bytes, into an empty pipe. 0: its end; -1: see errno.
+  // What the socket has now, at most `most` bytes, into an empty pipe. 0: its end; -1: see errno. ETIMEDOUT, here and below: somebody
+  // who has the same open file made it wait (base/bounded_call.h).
   ssize_t take(int socket, std::size_t most);
   // As much of it as the socket accepts now. -1: see errno. (A socket that is broken raises SIGPIPE.)
   ssize_t give(int socket);

@@ -1,5 +1,7 @@
 #include "async/until_set.h"
 
+#include <cerrno>
+
 #include "async/piped.h"
 #include "async/scope.h"
 
@@ -17,22 +19,39 @@ asio::awaitable<void> guarded(asio::awaitable<void> body, std::shared_ptr<std::e
 constexpr Millis kLook{500};
 
 struct Passing {
-  explicit Passing(asio::any_io_executor executor) : gone(std::move(executor)) {}
+  explicit Passing(asio::any_io_executor executor) : busy(executor), gone(std::move(executor)) {}
+  void begin_write() {
+    writing = true;
+    if (!busy.is_set()) busy.set();
+  }
+  void end_write() {
+    writing = false;
+    ++written;
+  }
   bool unreadable = false;  // it is `from` that failed
   bool writing = false;
   std::uint64_t written = 0;  // pieces
+  Event busy;                 // something has been written of late
   Event gone;
 };
 
-// Sets `gone` when `from` has, while one write to the other lasts. (Where it is read its end is seen at once.)
+// Sets `gone` when `from` has, while one write to the other lasts. (Where it is read its end is seen at once.) Without writes it costs no timer.
 asio::awaitable<void> watch_for_its_end(PipedStream& from, Passing& passing) {
   for (;;) {
-    const auto seen = passing.written;
-    co_await sleep_for(kLook);
-    if (passing.writing && passing.written == seen && from.has_gone()) break;
+    co_await passing.busy.wait();
+    for (bool idle = false; !idle;) {
+      const auto seen = passing.written;
+      co_await sleep_for(kLook);
+      if (passing.written != seen) continue;
+      if (passing.writing && from.has_gone()) {
+        passing.unreadable = true;
+        passing.gone.set();
+        co_return;
+      }
+      idle = !passing.writing;
+    }
+    passing.busy.reset();
   }
-  passing.unreadable = true;
-  passing.gone.set();
 }
 
 Task<void> pass(ByteStream& from, ByteStream& to, Passing& passing) {
@@ -44,19 +63,17 @@ Task<void> pass(ByteStream& from, ByteStream& to, Passing& passing) {
       CAY_CO_TRY(KernelPipe pipe, co_await piped_from->read_piped(KernelPipe::kMost));
       passing.unreadable = false;
       if (pipe.empty()) break;
-      passing.writing = true;
+      passing.begin_write();
       CAY_CO_CHECK(co_await piped_to->write_piped(std::move(pipe)));
-      passing.writing = false;
-      ++passing.written;
+      passing.end_write();
       continue;
     }
     CAY_CO_TRY(Bytes bytes, co_await from.read());
     passing.unreadable = false;
     if (bytes.empty()) break;
-    passing.writing = true;
+    passing.begin_write();
     CAY_CO_CHECK(co_await to.write(std::move(bytes)));
-    passing.writing = false;
-    ++passing.written;
+    passing.end_write();
   }
   auto shut = co_await to.shut_write();
   co_return shut;
@@ -86,9 +103,11 @@ struct Splice {
 asio::awaitable<void> pass_one(ByteStream& from, ByteStream& to, Splice& state) {
   Passing passing(state.over.executor());
   auto passed = co_await pass_watched(from, to, passing);
-  // What broke tells so best where it is read.
-  if (!passed && (passing.unreadable || state.result)) state.result = std::move(passed);
-  if (++state.ended == 2 || (!state.result && passing.unreadable)) state.over.set();
+  // What broke tells so best where it is read. But what was given up on (base/bounded_call.h; the kernel after TCP's own limits) may
+  // never be told there.
+  const bool over = !passed && (passing.unreadable || passed.error().os_errno == ETIMEDOUT);
+  if (over || (!passed && state.result)) state.result = std::move(passed);
+  if (++state.ended == 2 || over) state.over.set();
 }
 
 }  // namespace

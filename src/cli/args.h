@@ -80,6 +80,10 @@ struct LabelArgs {
   std::string sandbox;
   std::vector<std::string> changes;  // K=V sets, K- removes
 };
+struct SetArgs {
+  std::string sandbox;
+  sdk::UpdateOptions timers;
+};
 struct StatsArgs {
   std::vector<std::string> refs;  // empty: all that are ready
 };
@@ -135,7 +139,7 @@ struct CompletionArgs {
 };
 
 using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, UrlArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
-                          StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, StatsArgs, DrainArgs,
+                          StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, SetArgs, StatsArgs, DrainArgs,
                           EventsArgs, UsageArgs, ProgramsArgs, NetArgs, PolicyArgs, SecretArgs, ProxyArgs, TopArgs, SnapshotsArgs, DoctorArgs,
                           VersionArgs, EnvArgs, CompletionArgs>;
 

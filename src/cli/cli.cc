@@ -35,6 +35,7 @@ struct Dispatch {
   int operator()(const RmArgs& args) const { return rm_command(at, args); }
   int operator()(const RenameArgs& args) const { return rename_command(at, args); }
   int operator()(const LabelArgs& args) const { return label_command(at, args); }
+  int operator()(const SetArgs& args) const { return set_command(at, args); }
   int operator()(const StatsArgs& args) const { return stats_command(at, args); }
   int operator()(const UsageArgs& args) const { return usage_command(at, args); }
   int operator()(const ProgramsArgs& args) const { return programs_command(at, args); }

@@ -28,6 +28,7 @@ int resume_command(Context& at, const ResumeArgs& args);
 int rm_command(Context& at, const RmArgs& args);
 int rename_command(Context& at, const RenameArgs& args);
 int label_command(Context& at, const LabelArgs& args);
+int set_command(Context& at, const SetArgs& args);
 int stats_command(Context& at, const StatsArgs& args);
 
 int usage_command(Context& at, const UsageArgs& args);

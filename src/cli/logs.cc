@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/missing.h"
 #include "cli/output.h"
 #include "cli/render.h"
 #include "codec/time.h"
@@ -17,15 +18,17 @@ namespace {
 // Prints what a command wrote, up to `until` of each stream if it is given.
 int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Offsets> until, sdk::Offsets at) {
   const auto finished = [&] { return until && at.out >= until->out && at.err >= until->err; };
+  Missing missing(print_error);
   while (!finished()) {
     auto event = command.next();
     if (std::holds_alternative<sdk::End>(event)) break;
     if (const auto* gap = std::get_if<sdk::Gap>(&event)) {
       (gap->stream == sdk::Stream::kStdout ? at.out : at.err) = gap->offset + gap->length;
       const bool shown = args.stream.empty() || (args.stream == "stdout") == (gap->stream == sdk::Stream::kStdout);
-      if (shown) print_error(std::to_string(gap->length) + " bytes are missing here: the command wrote more than is kept");
+      if (shown) missing.add(*gap);
       continue;
     }
+    missing.look();
     auto& output = std::get<sdk::Output>(event);
     const bool is_out = output.stream == sdk::Stream::kStdout;
     std::uint64_t& position = is_out ? at.out : at.err;

@@ -19,7 +19,7 @@ namespace {
 // Options that hold text until parsing is over, and are then turned into values.
 struct Texts {
   std::vector<std::string> labels, env, command, ports;
-  std::string cpus, memory, disk, pids, ttl, lifetime, timeout, since, keep, signal, stream, shell;
+  std::string cpus, memory, disk, pids, ttl, gone, lifetime, timeout, since, keep, signal, stream, shell;
   bool keep_awake = false, only_out = false, only_err = false;
 };
 
@@ -115,10 +115,24 @@ class Parser {
     sub->add_option("--disk", texts_.disk, "Writable disk, as 8GiB");
     sub->add_option("--pids", texts_.pids, "Processes and threads, as 200");
     sub->add_option("--policy", to.policy, "What it may reach: off (nothing), packages (registries, archives, Git hosts), open, another policy (`cay policy ls`), or rules as 'pip,api.example.com' (default: the daemon's)");
-    sub->add_option("--ttl", texts_.ttl, "Stop it after so long without use, as 10m; 0: never");
     sub->add_flag("--keep-awake", texts_.keep_awake, "What runs in it is use, though nobody reads its output");
     sub->add_flag("--record-programs", to.record_programs, "Keep a record of every process: see `cay programs`");
-    sub->add_option("--lifetime", texts_.lifetime, "Remove it so long after its creation, as 8h (default: never)");
+    timer_options(sub);
+  }
+
+  void timer_options(CLI::App* sub) {
+    sub->add_option("--ttl", texts_.ttl, "Stop it after so long without use, as 10m; or never");
+    sub->add_option("--delete-after-stop", texts_.gone, "Remove it so long after it stopped, as 7d; or never");
+    sub->add_option("--lifetime", texts_.lifetime, "Remove it so long after its creation, as 8h; or never");
+  }
+
+  // Of a creation or a change. False: none was given.
+  template <class T>
+  bool finish_timers(T& to) {
+    if (!texts_.ttl.empty()) to.idle_ttl_s = must(parse_timer(texts_.ttl), "--ttl");
+    if (!texts_.gone.empty()) to.delete_after_stop_s = must(parse_timer(texts_.gone), "--delete-after-stop");
+    if (!texts_.lifetime.empty()) to.lifetime_s = must(parse_timer(texts_.lifetime), "--lifetime");
+    return to.idle_ttl_s || to.delete_after_stop_s || to.lifetime_s;
   }
 
   void finish_create(sdk::CreateOptions& to) {
@@ -127,8 +141,7 @@ class Parser {
     if (!texts_.memory.empty()) to.limits.memory_bytes = must_some(texts_.memory, "--memory");
     if (!texts_.disk.empty()) to.limits.disk_bytes = must_some(texts_.disk, "--disk");
     if (!texts_.pids.empty()) to.limits.pids = must(parse_count(texts_.pids), "--pids");
-    if (!texts_.ttl.empty()) to.idle_ttl_s = must_seconds(texts_.ttl, "--ttl");
-    if (!texts_.lifetime.empty()) to.lifetime_s = must_seconds(texts_.lifetime, "--lifetime");
+    finish_timers(to);
     if (texts_.keep_awake) to.commands_keep_awake = true;
   }
 
@@ -220,7 +233,8 @@ class Parser {
     auto create = std::make_shared<CreateArgs>();
     auto* sub = add<CreateArgs>("create", "Make a sandbox",
         "  cay create --name box --memory 1GiB --label project=demo\n"
-        "  cay create --cpus 0.5 --ttl 0             never stops by itself\n",
+        "  cay create --cpus 0.5 --ttl never         does not stop by itself\n"
+        "  cay create --ttl 1h --delete-after-stop 2d\n",
         [this, create](Texts& texts) {
           finish_create(create->sandbox);
           create->sandbox.env = must(parse_env(texts.env), "--env");
@@ -260,6 +274,18 @@ class Parser {
                          [label](Texts&) { return *label; });
     sub->add_option("SANDBOX", label->sandbox, "Id or name")->required();
     sub->add_option("LABEL", label->changes, "KEY=VALUE sets, KEY- removes")->required();
+
+    auto set = std::make_shared<SetArgs>();
+    sub = add<SetArgs>("set", "Change when a sandbox stops and goes by itself",
+        "  cay set box --ttl 2h\n"
+        "  cay set box --ttl never --delete-after-stop 7d --lifetime never\n\n"
+        "What is not named stays. `cay ls --json` shows the timers.\n",
+        [this, set](Texts&) {
+          if (!finish_timers(set->timers)) throw CLI::RequiredError("--ttl, --delete-after-stop or --lifetime");
+          return *set;
+        });
+    sub->add_option("SANDBOX", set->sandbox, "Id or name")->required();
+    timer_options(sub);
 
     auto stats = std::make_shared<StatsArgs>();
     sub = add<StatsArgs>("stats", "What sandboxes use now", "  cay stats\n  cay stats box --json\n",

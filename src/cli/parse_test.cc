@@ -46,6 +46,22 @@ TEST(ParseTest, LittleIsNotNothing) {
   EXPECT_FALSE(parsed({"exec", "--keep", "0", "box", "--", "true"}).invocation);
 }
 
+TEST(ParseTest, TimersAreGivenAndChanged) {
+  const auto made = args_of<CreateArgs>({"create", "--ttl", "-1", "--delete-after-stop", "7d"}).sandbox;
+  EXPECT_EQ(made.idle_ttl_s, 0);
+  EXPECT_EQ(made.delete_after_stop_s, 7 * 86'400);
+  EXPECT_EQ(made.lifetime_s, std::nullopt);
+  EXPECT_EQ(args_of<RunArgs>({"run", "--delete-after-stop", "1h", "--", "true"}).sandbox.delete_after_stop_s, 3600);
+  const auto changed = args_of<SetArgs>({"set", "box", "--delete-after-stop", "never", "--lifetime", "-1"});
+  EXPECT_EQ(changed.sandbox, "box");
+  EXPECT_EQ(changed.timers.delete_after_stop_s, 0);
+  EXPECT_EQ(changed.timers.lifetime_s, 0);
+  EXPECT_EQ(changed.timers.idle_ttl_s, std::nullopt) << "what is not named stays";
+  EXPECT_NE(parsed({"set", "box"}).err.find("--delete-after-stop"), std::string::npos);
+  EXPECT_FALSE(parsed({"set", "--ttl", "1h"}).invocation);
+  EXPECT_FALSE(parsed({"set", "box", "--ttl", "-2"}).invocation);
+}
+
 TEST(ParseTest, ExecWithoutTimeoutHasNone) {
   const auto got = args_of<ExecArgs>({"exec", "-w", "/usr", "--user", "user", "box", "--", "ls"});
   EXPECT_EQ(got.sandbox, "box");
@@ -101,7 +117,7 @@ TEST(ParseTest, TyposAreExplained) {
 
 TEST(ParseTest, EveryCommandHasExamples) {
   for (const char* name : {"run", "create", "ls", "exec", "cp", "tunnel", "url", "logs", "attach", "ps", "kill", "stop", "start", "pause", "resume", "rm", "rename",
-                           "label", "stats", "usage", "programs", "net", "top", "events", "drain", "env", "snapshots", "doctor", "version",
+                           "label", "set", "stats", "usage", "programs", "net", "top", "events", "drain", "env", "snapshots", "doctor", "version",
                            "completion"}) {
     const auto got = parsed({name, "--help"});
     EXPECT_EQ(got.code, 0) << name;

@@ -116,6 +116,11 @@ int label_command(Context& at, const LabelArgs& args) {
   return kOk;
 }
 
+int set_command(Context& at, const SetArgs& args) {
+  show(at, at.client.sandbox(args.sandbox).update(args.timers));
+  return kOk;
+}
+
 int stats_command(Context& at, const StatsArgs& args) {
   std::vector<std::string> refs = args.refs;
   if (refs.empty()) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/exit_code.h"
+#include "cli/missing.h"
 #include "cli/output.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
@@ -110,10 +111,10 @@ class Printer {
   // Both streams. False: leave now, nobody reads.
   bool add(sdk::Event& event) {
     if (const auto* gap = std::get_if<sdk::Gap>(&event)) {
-      print_error(std::to_string(gap->length) + " bytes of " + (gap->stream == sdk::Stream::kStdout ? "stdout" : "stderr") +
-                  " are missing here: the command wrote more than is kept");
+      missing_.add(*gap);
       return true;
     }
+    missing_.look();
     const auto* output = std::get_if<sdk::Output>(&event);
     if (output == nullptr || broken_) return true;
     const Written done =
@@ -128,12 +129,15 @@ class Printer {
     return true;
   }
   bool broken() const { return broken_; }
+  // All was read: what is left to say of it is said.
+  void finish() { missing_.finish(); }
   // Output was lost here, for want of room: whoever asked does not have what the command's own code would vouch for.
   bool failed() const { return failed_; }
 
  private:
   sdk::Command command_;
   SessionOptions options_;
+  Missing missing_{print_error};
   bool broken_ = false;
   bool failed_ = false;
 };
@@ -155,13 +159,14 @@ int run_session(sdk::Command command, const std::string& sandbox, const SessionO
     print(result_json(result));
     return result.command.shell_exit_code();
   }
+  Printer printer(command, options);  // before the terminal is raw: what it says last needs an ordinary one
   std::optional<RawTerminal> raw;
   if (options.terminal) raw.emplace();
-  Printer printer(command, options);
   while (true) {
     auto event = command.next();
     if (auto* end = std::get_if<sdk::End>(&event)) {
       raw.reset();  // what is said next needs an ordinary terminal
+      printer.finish();
       const int code = show_end(end->command, printer.broken());
       return printer.failed() ? kOurFailure : code;
     }

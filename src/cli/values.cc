@@ -80,6 +80,13 @@ Result<double> parse_duration(std::string_view text) {
   return *value * found->factor;
 }
 
+Result<std::int64_t> parse_timer(std::string_view text) {
+  if (text == "never" || text == "-1") return 0;
+  const auto seconds = parse_duration(text);
+  if (!seconds) return bad(seconds.error().message + ", or never");
+  return static_cast<std::int64_t>(std::ceil(*seconds));
+}
+
 Result<std::uint32_t> parse_cpus(std::string_view text) {
   std::string_view rest = text;
   const auto value = take_number(rest);

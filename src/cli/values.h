@@ -15,6 +15,8 @@ namespace cay::cli {
 Result<std::uint64_t> parse_size(std::string_view text);
 // Seconds: "90", "1.5", "90s", "10m", "2h", "1d", "250ms".
 Result<double> parse_duration(std::string_view text);
+// A timer, in whole seconds: a time, or "never" (0 and -1, too), which is 0. Up: a part of a second must not become never.
+Result<std::int64_t> parse_timer(std::string_view text);
 // "0.5" -> 500.
 Result<std::uint32_t> parse_cpus(std::string_view text);
 // "200"; not 0, which would be sent as "the default".

@@ -25,6 +25,18 @@ TEST(ValuesTest, Durations) {
   for (const char* bad : {"", "s", "-1", "1y", "1h30"}) EXPECT_FALSE(parse_duration(bad)) << bad;
 }
 
+TEST(ValuesTest, TimersAreTimesOrNever) {
+  for (const char* never : {"never", "-1", "0"}) EXPECT_EQ(*parse_timer(never), 0) << never;
+  EXPECT_EQ(*parse_timer("10m"), 600);
+  EXPECT_EQ(*parse_timer("1.2s"), 2);
+  EXPECT_EQ(*parse_timer("500ms"), 1) << "not 0, which is never";
+  for (const char* wrong : {"", "-2", "-1s", "nev", "soon"}) {
+    const auto got = parse_timer(wrong);
+    ASSERT_FALSE(got) << wrong;
+    EXPECT_NE(got.error().message.find("or never"), std::string::npos) << got.error().message;
+  }
+}
+
 TEST(ValuesTest, Cpus) {
   EXPECT_EQ(*parse_cpus("2"), 2000u);
   EXPECT_EQ(*parse_cpus("0.5"), 500u);

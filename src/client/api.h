@@ -45,8 +45,10 @@ class Gatherer {
 
  private:
   void add_output(sdk::Output& output);
+  void add_gap(const sdk::Gap& gap);
   const sdk::OutputCallbacks& callbacks_;
   std::size_t keep_;
+  bool gap_in_out_ = false, gap_in_err_ = false;  // what comes behind one would read as if it followed
   sdk::CommandResult result_;
 };
 

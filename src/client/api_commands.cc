@@ -2,6 +2,7 @@
 
 #include "client/api.h"
 #include "client/json_read.h"
+#include "client/pages.h"
 
 namespace cay::client {
 namespace {
@@ -20,9 +21,7 @@ Task<sdk::CommandInfo> start_detached(Connection& at, std::string ref, json::obj
 }
 
 Task<std::vector<sdk::CommandInfo>> commands(Connection& at, std::string ref) {
-  auto answer = co_await at.call_json("GET", sandbox_target(ref, "/commands"));
-  if (!answer) co_return std::move(answer).error();
-  co_return list_from(*answer, "items", command_from);
+  return all_pages(at, sandbox_target(ref, "/commands?limit=1000"), &command_from);
 }
 
 Task<sdk::CommandInfo> command(Connection& at, std::string ref, std::string id) {
@@ -51,10 +50,17 @@ void Gatherer::add_output(sdk::Output& output) {
     callback(output.bytes);
     return;
   }
+  if (is_out ? gap_in_out_ : gap_in_err_) return;
   std::string& kept = is_out ? result_.out : result_.err;
   const std::size_t room = keep_ - std::min(keep_, kept.size());
   if (output.bytes.size() > room) result_.truncated = true;
   kept.append(output.bytes, 0, room);
+}
+
+void Gatherer::add_gap(const sdk::Gap& gap) {
+  result_.truncated = true;
+  (gap.stream == sdk::Stream::kStdout ? gap_in_out_ : gap_in_err_) = true;
+  if (callbacks_.on_gap) callbacks_.on_gap(gap);
 }
 
 bool Gatherer::add(sdk::Event event) {
@@ -66,7 +72,7 @@ bool Gatherer::add(sdk::Event event) {
     result_.command = std::move(end->command);
     return true;
   }
-  result_.truncated = true;  // a gap
+  if (const auto* gap = std::get_if<sdk::Gap>(&event)) add_gap(*gap);
   return false;
 }
 

@@ -1,6 +1,7 @@
 #include "client/api.h"
 #include "client/json_read.h"
 #include "client/json_write.h"
+#include "client/pages.h"
 #include "client/retry.h"
 #include "model/ids.h"
 
@@ -17,12 +18,11 @@ Task<Value> read_as(Connection& at, std::string method, std::string target, std:
   co_return read(*answer);
 }
 
-std::string list_target(const sdk::ListOptions& options, const std::string& cursor) {
+std::string list_target(const sdk::ListOptions& options) {
   std::string out = "/api/v1/sandboxes?limit=" + std::to_string(kPageSize);
   for (const auto& label : options.labels) out += "&label=" + http::encode_segment(label);
   if (!options.state.empty()) out += "&state=" + http::encode_segment(options.state);
   if (!options.name_contains.empty()) out += "&name_contains=" + http::encode_segment(options.name_contains);
-  if (!cursor.empty()) out += "&cursor=" + http::encode_segment(cursor);
   return out;
 }
 
@@ -84,16 +84,7 @@ Task<void> remove(Connection& at, std::string ref) {
 }
 
 Task<std::vector<sdk::SandboxInfo>> list(Connection& at, sdk::ListOptions options) {
-  std::vector<sdk::SandboxInfo> out;
-  std::string cursor;
-  do {
-    auto page = co_await at.call_json("GET", list_target(options, cursor));
-    if (!page) co_return std::move(page).error();
-    auto items = list_from(*page, "items", sandbox_from);
-    out.insert(out.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
-    cursor = string_in(*page, "next_cursor");
-  } while (!cursor.empty());
-  co_return out;
+  return all_pages(at, list_target(options), &sandbox_from);
 }
 
 Task<sdk::Stats> stats(Connection& at, std::string ref) {

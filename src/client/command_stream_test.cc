@@ -76,8 +76,18 @@ TEST_F(CommandStreamTest, AGapIsToldAndPassed) {
                                         text_frame(R"({"type":"gap","stream":"stdout","offset":2,"length":10})"),
                                         output_frame(1, 12, "yz"), text_frame(kEnd)});
   const auto got = box().run({"prog"});
-  EXPECT_EQ(got.out, "abyz");
+  EXPECT_EQ(got.out, "ab") << "what follows the gap does not follow this";
   EXPECT_TRUE(got.truncated);
+}
+
+TEST_F(CommandStreamTest, AGapIsToldToCallbacksWhereItIs) {
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "ab"),
+                                        text_frame(R"({"type":"gap","stream":"stdout","offset":2,"length":10})"),
+                                        output_frame(1, 12, "yz"), text_frame(kEnd)});
+  std::string told;
+  (void)box().run({"prog"}, {}, {.on_stdout = [&](const std::string& bytes) { told += bytes; }, .on_stderr = {},
+                                 .on_gap = [&](const sdk::Gap& gap) { told += "[" + std::to_string(gap.length) + "]"; }});
+  EXPECT_EQ(told, "ab[10]yz");
 }
 
 TEST_F(CommandStreamTest, ARefusalIsToldAtOnce) {
@@ -181,6 +191,17 @@ TEST_F(CommandStreamTest, ListTakesAllPages) {
   const auto items = sdk::Client(state).list();
   ASSERT_EQ(items.size(), 2u);
   EXPECT_EQ(items[1].name, "b");
+}
+
+TEST_F(CommandStreamTest, CommandsAreTakenPageByPage) {
+  log->answer = [](const std::string& request) -> Result<http::Response> {
+    EXPECT_NE(request.find("limit="), std::string::npos) << "all at once may be more than one answer holds";
+    const bool second = request.find("cursor=7.a") != std::string::npos;
+    return http::Response{200, {}, second ? R"({"items":[{"id":"b"}],"next_cursor":null})" : R"({"items":[{"id":"a"}],"next_cursor":"7.a"})"};
+  };
+  const auto items = box().commands();
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_EQ(items[1].id, "b");
 }
 
 TEST_F(CommandStreamTest, ErrorAnswersBecomeTypedExceptions) {

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "base/testing/temp_dir.h"
 #include "client/tar_pack.h"
 #include "client/tar_unpack.h"
 
@@ -50,13 +50,8 @@ std::string tar_of(const std::vector<Member>& members) {
 }
 
 struct TarTest : ::testing::Test {
-  fs::path root;
-  void SetUp() override {
-    std::string name = "/tmp/cay-tar-XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root = name;
-  }
-  void TearDown() override { fs::remove_all(root); }
+  const cay::testing::TempDir temp;
+  const fs::path root = temp.path();
 
   Result<sdk::CopyReport> unpack(const std::string& bytes, Links links = Links::kInsideOnly) {
     std::string left = bytes;

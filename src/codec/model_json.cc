@@ -44,7 +44,9 @@ bool has_signal(CommandState state) {
 std::string_view remedy_of(const Error& error) {
   switch (error.code) {
     case Code::kUnauthenticated: return "send the key of DATA/api-key as X-Api-Key";
-    case Code::kUnavailable: return "retry; if it stays so, run cay doctor";
+    case Code::kUnavailable:
+      if (error.reason == "draining") return "retry later; the operator's `cay drain --undo` admits again";
+      return "retry; if it stays so, run cay doctor";
     case Code::kUnsupported: return "run cay doctor to see what this host lacks";
     case Code::kNotReady:
       if (error.reason == "sandbox_paused") return "resume the sandbox";

@@ -44,6 +44,14 @@ bool is_first(BootKind kind) { return kind == BootKind::kFirst || kind == BootKi
 
 }  // namespace
 
+Boots::Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Proxies& proxies, Jobs& jobs)
+    : registry_(std::move(registry)),
+      runtime_(runtime),
+      admission_(admission),
+      proxies_(proxies),
+      jobs_(jobs),
+      begun_(registry_->store(), "creating") {}
+
 Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline) {
   if (jobs_.closing) return shutting_down();
   if (jobs_.draining) return host_draining();
@@ -54,10 +62,26 @@ Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKin
     next.reason.clear();
     CAY_CHECK(registry_->save(*entry, std::move(next)));
   }
+  if (kind == BootKind::kFirst) { CAY_CHECK(begun_.begin(entry->row.id, "")); }
   auto boot = std::make_shared<Boot>(jobs_.loop(), kind);
   entry->boot = boot;
   jobs_.spawn(job(std::move(entry), boot, deadline));
   return boot;
+}
+
+void Boots::over(const SandboxId& creation) {
+  const auto told = begun_.over(creation);
+  if (!told) jobs_.warn("a creation that is over is still on record: " + told.error().message);
+}
+
+asio::awaitable<void> Boots::end(Event::Deadline deadline) {
+  const auto entries = registry_->entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto boot = entries[i]->boot;
+    if (!boot) continue;
+    const bool over = co_await boot->done.wait_until(deadline);
+    if (!over) boot->give_up(shutting_down());
+  }
 }
 
 std::optional<Error> Boots::waits_for(const Entry& entry) const {
@@ -86,9 +110,11 @@ Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, 
   } else {
     result = succeed(*entry, *std::move(got));
   }
+  const bool goes_on = !result && boot->kind == BootKind::kFirst && result.error().reason == kShuttingDown;
   if (!result) {
     co_await clean(entry, boot, result.error());
   }
+  if (boot->kind == BootKind::kFirst && !goes_on) over(entry->row.id);
   entry->boot.reset();
   boot->result = std::move(result);
   boot->done.set();
@@ -185,9 +211,15 @@ asio::awaitable<void> Boots::clean(std::shared_ptr<Entry> entry, std::shared_ptr
     registry_->record(*entry, std::move(next));
     co_return;
   }
+  const bool ends = why.reason == kShuttingDown;  // the daemon, which says nothing against the sandbox
+  if (ends && never_ran) {
+    next.reason.clear();
+    registry_->record(*entry, std::move(next));
+    co_return;  // the next one makes it
+  }
   if (boot->kind == BootKind::kWake && is_passing(why)) {
     next.state = SandboxState::kStopped;
-  } else if (boot->kind == BootKind::kStart && why.reason == "stopped_while_starting") {
+  } else if (boot->kind == BootKind::kStart && (ends || why.reason == "stopped_while_starting")) {
     next.state = SandboxState::kStopped;
   } else {
     next.state = SandboxState::kFailed;

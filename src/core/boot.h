@@ -7,6 +7,7 @@
 
 #include "async/event.h"
 #include "core/admission.h"
+#include "core/begun.h"
 #include "core/jobs.h"
 #include "core/make_core.h"
 #include "core/ports/runtime.h"
@@ -18,7 +19,7 @@ class Registry;
 struct Entry;
 
 enum class BootKind : std::uint8_t {
-  kFirst,      // created; if it fails the row stays, failed, with the reason
+  kFirst,      // created, and answered before: if it fails the row stays, failed, with the reason; a daemon's end does not end it
   kEphemeral,  // created by a caller who waits: if it fails nothing is left
   kStart,      // asked for: if it fails the row says failed and why
   kWake,       // by a command or file call: a full host leaves it stopped
@@ -45,12 +46,18 @@ struct Boot {
 
 class Boots {
  public:
-  Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Proxies& proxies, Jobs& jobs)
-      : registry_(std::move(registry)), runtime_(runtime), admission_(admission), proxies_(proxies), jobs_(jobs) {}
+  Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Proxies& proxies, Jobs& jobs);
 
   // The row is (or becomes) kProvisioning and a job boots it. The entry must have no boot, stop or
   // removal under way.
   Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline);
+
+  // Creations (kFirst) that the last daemon had answered for and not made; each is to be begun again, or said to be over.
+  Result<std::map<SandboxId, std::string>> open() { return begun_.open(); }
+  void over(const SandboxId& creation);
+
+  // The daemon ends: what comes up may come up until then. What is left is given up.
+  asio::awaitable<void> end(Event::Deadline deadline);
 
   // Of one that is still queued: what it waits for (kExhausted).
   std::optional<Error> waits_for(const Entry& entry) const;
@@ -69,6 +76,7 @@ class Boots {
   Admission& admission_;
   Proxies& proxies_;
   Jobs& jobs_;
+  Begun begun_;
 };
 
 }  // namespace cay::core

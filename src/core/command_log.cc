@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "async/deadline.h"
+#include "core/tracer.h"
 
 namespace cay::core {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 constexpr Millis kFlushAfter{10};      // commands come in bursts: one transaction for all of that time
 constexpr Millis kLookEvery{30'000};   // for ends whose word was lost
 constexpr UnixMillis kUnsure = 60'000;  // a start may be that much older than the newest event, untold
+constexpr std::size_t kMostOpen = 10'000;   // of one sandbox; its keeper runs at most 4,096
+constexpr std::size_t kMostEarly = 1'000;   // of keepers without notes; what is not kept is looked up
 constexpr Millis kConfirmLimit{2'000};  // for a keeper to hear what is on record; else it is told again later
 
 // The event about a command's start; its end adds to it.
@@ -157,7 +160,11 @@ void CommandLog::ended(const Entry& entry, const Command& command, NoteMark mark
   const auto found = box == open_.end() ? std::map<CommandId, OpenCommand>::iterator() : box->second.find(command.id);
   if (box == open_.end() || found == box->second.end()) {
     // A note comes after its start's: then its end was told.
-    if (mark.life == 0) early_[{entry.row.id, command.id}] = command;
+    if (mark.life == 0 && early_.size() < kMostEarly) {
+      Command& early = early_[{entry.row.id, command.id}];
+      early = command;
+      early.argv.clear();
+    }
     return;
   }
   const OpenCommand open = std::move(found->second);
@@ -168,6 +175,9 @@ void CommandLog::ended(const Entry& entry, const Command& command, NoteMark mark
 }
 
 void CommandLog::note_start(const Entry& entry, const Command& command, std::string trace, NoteMark mark) {
+  // A keeper runs fewer at once: what is more is made up, to fill this daemon's memory.
+  if (open_[entry.row.id].size() >= kMostOpen) return;
+  if (trace.empty() && Tracer::is_kept(command.trace)) trace = command.trace;  // an earlier daemon asked for it, and its keeper alone knows
   const auto fresh = open_[entry.row.id].try_emplace(command.id, OpenCommand{entry.row.id, command.id, command.started_at, trace});
   if (!fresh.second) return;
   if (on_started) on_started(entry, command);

@@ -60,6 +60,7 @@ Task<Command> CommandVerbs::start_job(Held held, CommandSpec spec, std::string t
 
 Task<Command> CommandVerbs::started(const Held& held, CommandSpec spec, std::string trace) {
   const CommandId id = spec.id;
+  spec.trace = trace;  // its keeper has it from the first moment on, the journal a little later
   log_.starting(*held.entry, id, std::move(trace));
   auto answer = co_await held.live->start(std::move(spec));
   log_.started(*held.entry, *held.live, id, answer);
@@ -173,11 +174,10 @@ Task<Command> CommandVerbs::get(Principal who, std::string ref, CommandId id) {
 }
 
 Task<Command> CommandVerbs::from_spools(SandboxId sandbox, CommandId id) {
-  CAY_CO_TRY(auto all, co_await runtime_.stopped_commands(std::move(sandbox)));
-  for (auto& command : all) {
-    if (command.id == id) co_return std::move(command);
-  }
-  co_return unknown_command(id);
+  auto kept = co_await runtime_.stopped_reader(std::move(sandbox), id, {});
+  if (!kept && kept.error().code == Code::kNotFound) co_return unknown_command(id);
+  CAY_CO_TRY(const auto reader, std::move(kept));
+  co_return reader->command();
 }
 
 Task<std::vector<Command>> CommandVerbs::list(Principal who, std::string ref) {

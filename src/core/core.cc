@@ -18,7 +18,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       pauses_(registry_, jobs_),
       wake_(registry_, boots_, config.timing),
       timers_(registry_, lifecycle_, jobs_),
-      restart_(registry_, runtime, admission_, lifecycle_, pauses_, jobs_),
+      restart_(registry_, runtime, admission_, boots_, lifecycle_, pauses_, jobs_, timing_.boot_limit, std::move(config.init_life)),
       command_log_(registry_, runtime, jobs_),
       events_(registry_),
       meter_(registry_, jobs_),
@@ -74,10 +74,8 @@ Task<void> Core::close(bool stop_sandboxes) {
   command_log_.stop();
   meter_.stop();
   events_.end();
-  for (const auto& entry : registry_->entries()) {
-    if (entry->boot) entry->boot->give_up(shutting_down());
-  }
   const auto deadline = deadline_in(timing_.close_limit);
+  co_await boots_.end(std::min(deadline, deadline_in(timing_.last_boots)));
   auto idle = co_await jobs_.wait_idle(deadline);
   Result<void> done;
   if (stop_sandboxes && idle) {

@@ -16,6 +16,8 @@ class CoreTest : public ::testing::Test {
 
   CoreTest() {
     config.timing.wake_wait = std::chrono::milliseconds(200);
+    config.timing.last_boots = std::chrono::milliseconds(20);
+    config.init_life = "init-a";
     config.warn = [this](std::string sentence) { warnings.push_back(std::move(sentence)); };
   }
   ~CoreTest() override {

@@ -39,6 +39,44 @@ TEST_F(CreateTest, HostNameHasNoDotsOrUnderscores) {
   EXPECT_EQ(runtime.boots[0].hostname, "a-b-c");
 }
 
+// Every event of a sandbox has a copy of all its labels.
+TEST_F(CreateTest, LabelsAreBoundedTogether) {
+  using Labels = std::map<std::string, std::string>;
+  SandboxSpec spec = named("box");
+  for (int i = 0; i < 16; ++i) spec.labels[std::string(1, static_cast<char>('a' + i))] = std::string(1023, 'x');
+  ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{}))) << "16 KiB to the byte";
+  SandboxPatch patch;
+  Labels over = spec.labels;
+  over.begin()->second += 'x';
+  patch.labels = over;
+  const auto more = run(core->sandboxes().update(alice, "box", patch));
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().reason, "invalid_labels");
+  EXPECT_NE(more.error().message.find("16385"), std::string::npos) << more.error().message;
+  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{{"a\nb", ""}, {"k", "\x1b[2J"}, {"k", "\x7f"}, {"k", std::string(1, '\0')}}) {
+    patch.labels = Labels{std::pair(key, value)};
+    const auto refused = run(core->sandboxes().update(alice, "box", patch));
+    ASSERT_FALSE(refused) << key;
+    EXPECT_EQ(refused.error().reason, "invalid_labels");
+  }
+  patch.labels = Labels{std::pair("Ümlaut", "\"é\"")};
+  EXPECT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+}
+
+// Rows of before such a bound keep what they have, and what else is changed of them asks nothing of it.
+TEST_F(CreateTest, MoreLabelsThanAreTakenNowStay) {
+  ASSERT_TRUE(create("box"));
+  Sandbox row = store.rows.begin()->second;
+  for (int i = 0; i < 64; ++i) row.labels[std::to_string(i)] = std::string(1024, '\x01');
+  ASSERT_TRUE(store.update(row));
+  ASSERT_TRUE(open());
+  SandboxPatch patch;
+  patch.idle_ttl_s = 7;
+  const auto changed = run(core->sandboxes().update(alice, "box", patch));
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(changed->labels.size(), 64u);
+}
+
 TEST_F(CreateTest, RefusesWhatCanNeverWorkAndMakesNothing) {
   const auto reason = [&](SandboxSpec spec) {
     auto got = run(core->sandboxes().create(alice, std::move(spec), CreateOptions{}));

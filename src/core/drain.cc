@@ -64,7 +64,7 @@ Task<void> DrainVerbs::stop_one(std::shared_ptr<Entry> entry) {
     co_await boot->done.wait();
   }
   if (entry->erased || entry->removing()) co_return Result<void>();
-  auto stopped = co_await lifecycle_.stop(std::move(entry));
+  auto stopped = co_await lifecycle_.stop(std::move(entry), kStoppedByDrain);
   co_return stopped;
 }
 

@@ -106,6 +106,7 @@ TEST_F(DrainTest, StopsThoseOfEveryTenant) {
   ASSERT_TRUE(status);
   EXPECT_EQ(status->running_sandboxes, 0U);
   EXPECT_EQ(state("box"), SandboxState::kStopped);
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, kStoppedByDrain);
   EXPECT_TRUE(runtime.alive.empty());
 }
 

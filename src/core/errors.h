@@ -25,8 +25,9 @@ inline Error not_ready(const std::string& name, const std::string& why) {
 inline Error sandbox_paused(const std::string& name) {
   return {Code::kNotReady, "sandbox_paused", "sandbox '" + name + "' is paused: resume it to reach what runs in it", 0};
 }
+inline constexpr std::string_view kShuttingDown = "shutting_down";
 inline Error shutting_down() {
-  return {Code::kUnavailable, "shutting_down", "the daemon is ending: try again when it is back", 0};
+  return {Code::kUnavailable, std::string(kShuttingDown), "the daemon is ending: try again when it is back", 0};
 }
 inline Error host_draining() {
   return {Code::kUnavailable, "draining", "this host is being drained: nothing new begins on it; try again later", 0};

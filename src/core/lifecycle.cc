@@ -4,6 +4,7 @@
 
 #include "async/deadline.h"
 #include "core/errors.h"
+#include "core/removal_reason.h"
 
 namespace cay::core {
 namespace {
@@ -21,7 +22,7 @@ asio::awaitable<bool> stop_ends(std::shared_ptr<Entry> entry, Event::Deadline de
   co_return come.has_value();
 }
 
-Task<void> Lifecycle::stop(std::shared_ptr<Entry> entry, std::function<bool()> still) {
+Task<void> Lifecycle::stop(std::shared_ptr<Entry> entry, std::string_view why, std::function<bool()> still) {
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
   if (entry->boot) {
     const BootKind kind = entry->boot->kind;
@@ -30,18 +31,18 @@ Task<void> Lifecycle::stop(std::shared_ptr<Entry> entry, std::function<bool()> s
     }
     entry->boot->give_up({Code::kCancelled, "stopped_while_starting", "it was stopped while it started", 0});
   }
-  auto stopped = co_await jobs_.finish<void>(stop_job(std::move(entry), std::move(still)));
+  auto stopped = co_await jobs_.finish<void>(stop_job(std::move(entry), std::string(why), std::move(still)));
   co_return stopped;
 }
 
-Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool()> still) {
+Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::string why, std::function<bool()> still) {
   auto turn = co_await entry->turn.lock();
   if (entry->erased) co_return sandbox_not_found(entry->row.name);
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
   if (entry->row.state == SandboxState::kStopped) co_return Result<void>();
   if (still && !still()) co_return Result<void>();
   entry->stopping = true;
-  note(begun_stops_.begin(entry->row.id));
+  note(begun_stops_.begin(entry->row.id, why));
   if (registry_->last_look) {
     auto looking = registry_->last_look(entry);
     auto looked = co_await std::move(looking);
@@ -58,7 +59,7 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::function<bool(
     jobs_.warn("sandbox " + entry->row.name + " is stopped, and not yet cleared away: " + stopped.error().message);
     jobs_.spawn(sweep_up(entry));
   }
-  rest(*entry);
+  rest(*entry, std::move(why));
   note(begun_stops_.over(entry->row.id));
   co_return Result<void>();
 }
@@ -68,7 +69,7 @@ void Lifecycle::note(Result<void> written) {
   if (!written) jobs_.warn("a stop is not on record: " + written.error().message);
 }
 
-void Lifecycle::rest(Entry& entry) {
+void Lifecycle::rest(Entry& entry, std::string why) {
   if (entry.row.state == SandboxState::kStopped) return;
   entry.live.reset();
   entry.room.reset();
@@ -76,15 +77,16 @@ void Lifecycle::rest(Entry& entry) {
   // A failed one stopped running when it failed: its time counts from then.
   if (entry.runs() || !next.stopped_at) registry_->note_stop(next);
   next.state = SandboxState::kStopped;
-  next.reason.clear();
+  next.reason = std::move(why);
   registry_->record(entry, std::move(next));
 }
 
-Task<void> Lifecycle::remove(std::shared_ptr<Entry> entry) {
+Task<void> Lifecycle::remove(std::shared_ptr<Entry> entry, std::string_view why) {
   auto removal = entry->removal;
   if (!removal) {
     if (entry->erased) co_return sandbox_not_found(entry->row.name);
     Sandbox next = entry->row;
+    if (next.state != SandboxState::kDeleting) next.reason = why;
     next.state = SandboxState::kDeleting;
     CAY_CO_CHECK(registry_->save(*entry, std::move(next)));
     removal = std::make_shared<Outcome<void>>(jobs_.loop());
@@ -107,10 +109,18 @@ Task<void> Lifecycle::remove_job(std::shared_ptr<Entry> entry) {
   }
   entry->live.reset();
   auto result = co_await runtime_.destroy(entry->row.id);
+  const std::string why(why_removed(entry->row.reason));
+  if (result && entry->row.reason != why) {  // the last event tells the row's
+    Sandbox next = entry->row;
+    next.reason = why;
+    registry_->record(*entry, std::move(next));
+  }
   if (result) result = registry_->erase(*entry);
   if (!result) {
     Sandbox next = entry->row;
-    next.reason = "could not be removed yet: " + result.error().message;
+    // Said by the runtime of an end that needs nobody any more.
+    const bool goes_on = result.error().reason == "removal_takes_long";
+    next.reason = removal_held_up(why, (goes_on ? "is being removed: " : "could not be removed yet: ") + result.error().message);
     registry_->record(*entry, std::move(next));  // stays kDeleting: the timers try again
     result = std::move(result).error().while_doing("delete sandbox " + entry->row.name);
   }
@@ -129,7 +139,7 @@ void Lifecycle::died(const SandboxDeath& death) {
     return;
   }
   if (entry->removing() || !entry->runs()) return;
-  if (entry->stopping) return rest(*entry);  // whatever else is still to be done: nothing of it runs
+  if (entry->stopping) return rest(*entry, begun_stops_.why(death.id));  // whatever else is still to be done: nothing of it runs
   entry->live.reset();
   entry->room.reset();
   Sandbox next = entry->row;

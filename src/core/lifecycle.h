@@ -3,8 +3,10 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 
-#include "core/begun_stops.h"
+#include "core/begun.h"
 #include "core/boot.h"
 #include "core/registry.h"
 
@@ -16,18 +18,23 @@ asio::awaitable<bool> stop_ends(std::shared_ptr<Entry> entry, Event::Deadline de
 class Lifecycle {
  public:
   Lifecycle(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs)
-      : registry_(std::move(registry)), runtime_(runtime), jobs_(jobs), begun_stops_(registry_->store()) {}
+      : registry_(std::move(registry)), runtime_(runtime), jobs_(jobs), begun_stops_(registry_->store(), "stopping") {}
 
-  // Nothing of it runs when this ends; the disk stays. A start under way is given up. `still` is
-  // asked once its turn has come: false leaves it as it is (an idle stop that is no longer due).
-  Task<void> stop(std::shared_ptr<Entry> entry, std::function<bool()> still = nullptr);
+  // Nothing of it runs when this ends; the disk stays. A start under way is given up. `why` becomes the
+  // row's reason (kStoppedIdle...; empty: it was asked for). `still` is asked once its turn has come:
+  // false leaves it as it is (an idle stop that is no longer due).
+  Task<void> stop(std::shared_ptr<Entry> entry, std::string_view why = {}, std::function<bool()> still = nullptr);
 
   // Stops that the last daemon had begun; each is to be taken up again or said to be over.
-  BegunStops& begun_stops() { return begun_stops_; }
-  Task<void> take_up_stop(std::shared_ptr<Entry> entry) { return stop_job(std::move(entry), nullptr); }
+  Begun& begun_stops() { return begun_stops_; }
+  Task<void> take_up_stop(std::shared_ptr<Entry> entry) {
+    auto why = begun_stops_.why(entry->row.id);
+    return stop_job(std::move(entry), std::move(why), nullptr);
+  }
 
-  // From any state. Any number may ask at once: the first removes, all are told how it went.
-  Task<void> remove(std::shared_ptr<Entry> entry);
+  // From any state. Any number may ask at once: the first removes, all are told how it went. `why` becomes the reason of row and
+  // events (core/removal_reason.h; empty: it was asked for); one that is being deleted keeps what it has.
+  Task<void> remove(std::shared_ptr<Entry> entry, std::string_view why = {});
 
   // Ends what is left of one that is stopped or failed; its disk stays. Waits for its turn.
   Task<void> sweep_up(std::shared_ptr<Entry> entry);
@@ -36,15 +43,15 @@ class Lifecycle {
   void died(const SandboxDeath& death);
 
  private:
-  Task<void> stop_job(std::shared_ptr<Entry> entry, std::function<bool()> still);
+  Task<void> stop_job(std::shared_ptr<Entry> entry, std::string why, std::function<bool()> still);
   Task<void> remove_job(std::shared_ptr<Entry> entry);
   void note(Result<void> written);
-  void rest(Entry& entry);
+  void rest(Entry& entry, std::string why);
 
   std::shared_ptr<Registry> registry_;
   Runtime& runtime_;
   Jobs& jobs_;
-  BegunStops begun_stops_;
+  Begun begun_stops_;
 };
 
 }  // namespace cay::core

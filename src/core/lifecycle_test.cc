@@ -157,6 +157,29 @@ TEST_F(LifecycleTest, RemoveThatFailsIsSaidAndTriedAgain) {
   expect_nothing_left();
 }
 
+TEST_F(LifecycleTest, ARemovalThatGoesOnIsSaidToAndEndsWithNobodyAsking) {
+  runtime.destroy_error = Error{Code::kDeadlineExceeded, "removal_takes_long", "its files are still being removed"};
+  EXPECT_EQ(run(core->sandboxes().remove(alice, "box")).error().reason, "removal_takes_long");
+  const auto row = run(core->sandboxes().get(alice, "box"));
+  EXPECT_EQ(row->state, SandboxState::kDeleting);
+  EXPECT_EQ(row->reason, "is being removed: its files are still being removed");
+  runtime.destroy_error.reset();
+  clock.advance(std::chrono::seconds(30));
+  core->timers().sweep();
+  drain();
+  expect_nothing_left();
+  EXPECT_EQ(store.journal.back().reason, "") << "it was asked for";
+}
+
+TEST_F(LifecycleTest, ADeletionThatWasAskedForHasNoReasonOfAnother) {
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  store.rows.at(id).reason = kStoppedIdle;
+  core->registry().by_id(id)->row.reason = kStoppedIdle;
+  ASSERT_TRUE(run(core->sandboxes().remove(alice, "box")));
+  EXPECT_EQ(store.journal.back().type, "sandbox.deleted");
+  EXPECT_EQ(store.journal.back().reason, "");
+}
+
 TEST_F(LifecycleTest, DeathIsSeenInTheRowAndByReaders) {
   runtime.box(id).fake_commands().program = [](const CommandSpec&) { return testing::FakeProgram{}; };
   auto reader = run(core->commands().run(alice, "box", command("c")));
@@ -254,6 +277,64 @@ TEST_F(CloseTest, GivesUpBootsUnderWay) {
   EXPECT_EQ(finish(pending).error().reason, "shutting_down");
   EXPECT_EQ(store.rows.size(), 1U);
   core.reset();
+}
+
+TEST_F(CloseTest, LetsComeUpWhatIsComingUp) {
+  config.timing.last_boots = std::chrono::seconds(30);
+  ASSERT_TRUE(open());
+  runtime.hold_boots = true;
+  auto pending = begin(core->sandboxes().create(alice, named("late"), CreateOptions{}));
+  auto closing = begin(core->close(false));
+  EXPECT_FALSE(pending->done());
+  runtime.release_boots();
+  EXPECT_TRUE(finish(pending));
+  EXPECT_TRUE(finish(closing));
+  EXPECT_EQ(runtime.alive.size(), 2U);
+  core.reset();
+}
+
+TEST_F(CloseTest, AStartThatItEndsLeavesItStopped) {
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  runtime.hold_boots = true;
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
+  ASSERT_TRUE(run(core->close(false)));
+  EXPECT_EQ(store.rows.at(id).state, SandboxState::kStopped) << "it did not fail: a request wakes it";
+  runtime.release_boots();
+  ASSERT_TRUE(open());
+  EXPECT_TRUE(run(core->files().stat(alice, "box", "/", {}, true)));
+}
+
+TEST_F(CloseTest, ACreationThatWasAnsweredIsMadeByTheNextDaemon) {
+  runtime.hold_boots = true;
+  const auto made = create("late", {.wait_for_ready = false});
+  ASSERT_TRUE(made);
+  ASSERT_TRUE(run(core->close(false)));
+  EXPECT_EQ(store.rows.at(made->id).state, SandboxState::kProvisioning);
+  EXPECT_EQ(**store.get_meta("creating"), made->id.get());
+  runtime.release_boots();
+  ASSERT_TRUE(open());
+  drain();
+  EXPECT_EQ(state("late"), SandboxState::kReady);
+  EXPECT_TRUE(runtime.alive.contains(made->id));
+  EXPECT_EQ(**store.get_meta("creating"), "");
+}
+
+TEST_F(CloseTest, ACreationThatFailedOrWasDeletedIsNotMadeAgain) {
+  runtime.boot_error = Error{Code::kInternal, "broken", "broken", 0};
+  ASSERT_TRUE(create("failed", {.wait_for_ready = false}));
+  drain();
+  EXPECT_EQ(state("failed"), SandboxState::kFailed);
+  runtime.boot_error.reset();
+  runtime.hold_boots = true;
+  ASSERT_TRUE(create("deleted", {.wait_for_ready = false}));
+  ASSERT_TRUE(run(core->sandboxes().remove(alice, "deleted")));
+  EXPECT_EQ(**store.get_meta("creating"), "");
+  runtime.release_boots();
+  drain();
+  ASSERT_TRUE(open());
+  drain();
+  EXPECT_EQ(state("failed"), SandboxState::kFailed);
+  EXPECT_EQ(run(core->sandboxes().get(alice, "deleted")).error().code, Code::kNotFound);
 }
 
 }  // namespace

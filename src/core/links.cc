@@ -24,7 +24,8 @@ bool is_media_type(std::string_view text) {
 Result<void> check(const LinkSpec& spec) {
   const std::int64_t longest = spec.is_service() ? kLongestService : kLongestFile;
   if (spec.lifetime_s && (*spec.lifetime_s < 1 || *spec.lifetime_s > longest)) {
-    return invalid("invalid_expiry", "a link lives from 1 to " + std::to_string(longest) + " seconds");
+    return invalid("invalid_expiry", std::string(spec.is_service() ? "a service's" : "a file's") + " link lives from 1 second to " +
+                                         std::to_string(longest / kDay) + " days (" + std::to_string(longest) + " seconds)");
   }
   if (spec.is_service()) {
     if (!spec.lifetime_s) return invalid("invalid_expiry", "a service's link has an end: give it a lifetime");

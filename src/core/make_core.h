@@ -24,6 +24,7 @@ struct Timing {
   std::chrono::milliseconds wake_wait{30'000};    // a command or file verb for its sandbox to be ready
   std::chrono::milliseconds clean_limit{10'000};  // beyond a caller's deadline, for leaving nothing
   std::chrono::milliseconds close_limit{30'000};  // for what is under way when the daemon ends
+  std::chrono::milliseconds last_boots{3'000};    // of that, for sandboxes to come up: it takes milliseconds, unless they wait for room
 };
 
 struct CoreConfig {
@@ -32,6 +33,9 @@ struct CoreConfig {
   Defaults defaults;
   HostCapacity capacity;
   Timing timing;
+  // When the first process of this PID namespace began (a container's, or the host's): another one, and whatever ran in the namespace
+  // has ended since. Empty: not known.
+  std::string init_life;
   std::function<void(std::string)> warn;  // failures of work that nobody waits for; may be absent
 };
 

@@ -197,6 +197,38 @@ TEST_F(MeterTest, ASilentOneHoldsUpNoOthersNumbers) {
   for (const char* name : {"two", "three", "four"}) EXPECT_EQ(used(name).cpu_usec, 300u) << name;
 }
 
+TEST_F(MeterTest, AReportAsksAllAtOnce) {
+  for (const char* name : {"one", "two", "three", "four"}) ASSERT_TRUE(create(name));
+  const auto each = [&](const auto& deed) {
+    for (const auto& entry : core->registry().entries()) deed(runtime.box(entry->row.id));
+  };
+  each([](auto& live) {
+    live.held = live.late = true;
+    live.numbers.cpu_usec = 100;
+  });
+  auto asking = begin(core->usage().report(alice, {}));
+  each([](auto& live) {  // an answer is as of its question
+    live.numbers.cpu_usec = 1000;
+    live.held = false;
+  });
+  const auto told = finish(asking);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->all.totals.cpu_usec, 400u);
+}
+
+TEST_F(MeterTest, AReportWaitsOnceForAllThatAreSilent) {
+  for (const char* name : {"one", "two", "three", "four"}) ASSERT_TRUE(create(name));
+  for (const auto& entry : core->registry().entries()) {
+    auto& live = runtime.box(entry->row.id);
+    live.silent = entry->row.name != "four";
+    live.numbers.cpu_usec = 100;
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(report().all.totals.cpu_usec, 100u);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(3900));  // of 3 times 2 s
+  for (const auto& entry : core->registry().entries()) runtime.box(entry->row.id).silent = false;
+}
+
 TEST_F(MeterTest, ManyAreRemovedAtOnceEachForItself) {
   for (int i = 0; i < 40; ++i) {
     SandboxSpec spec = named("box-" + std::to_string(i));

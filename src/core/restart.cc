@@ -4,11 +4,13 @@
 #include <map>
 
 #include "async/deadline.h"
+#include "core/removal_reason.h"
 
 namespace cay::core {
 namespace {
 
 constexpr const char* kBootId = "boot_id";  // of the host when a daemon last started
+constexpr const char* kInitLife = "init_life";  // CoreConfig's then
 constexpr Millis kSilenceLimit{300};   // keepers that have not said by then whether they are paused, ends that are not over: callers wait no longer
 constexpr LifeMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
 
@@ -46,7 +48,12 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   }
   CAY_CO_CHECK(registry_->time().open(latest));
   CAY_CO_TRY(stopping_, lifecycle_.begun_stops().open());
+  CAY_CO_TRY(creating_, boots_.open());
   CAY_CO_TRY(auto found, co_await runtime_.adopt(known));
+  CAY_CO_TRY(const auto init_then, registry_->store().get_meta(kInitLife));
+  const bool init_ended = init_then && !init_life_.empty() && *init_then != init_life_;
+  // One that lives says that this daemon alone was put into another namespace.
+  ended_together_ = host_restarted_ || (init_ended && found.empty());
   std::map<SandboxId, std::shared_ptr<LiveSandbox>> alive;
   for (auto& [id, live] : found) alive[id] = std::move(live);
 
@@ -55,9 +62,13 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
     disks_.insert(disks.begin(), disks.end());
   }
   std::vector<std::shared_ptr<Entry>> entries;
-  for (const auto& id : stopping_) {
+  for (const auto& [id, why] : stopping_) {
     const bool is_row = std::ranges::any_of(rows, [&](const Sandbox& row) { return row.id == id; });
     if (!is_row) { CAY_CO_CHECK(lifecycle_.begun_stops().over(id)); }
+  }
+  for (const auto& [id, why] : creating_) {
+    const bool is_made = std::ranges::none_of(rows, [&](const Sandbox& row) { return row.id == id && row.state == SandboxState::kProvisioning; });
+    if (is_made) boots_.over(id);
   }
   for (auto& row : rows) {
     auto entry = registry_->load(std::move(row));
@@ -87,6 +98,7 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   }
   // Last: until every row is settled, a daemon that is killed here must find the same difference.
   CAY_CO_CHECK(registry_->store().put_meta(kBootId, runtime_.host_boot_id()));
+  if (!init_life_.empty()) { CAY_CO_CHECK(registry_->store().put_meta(kInitLife, init_life_)); }
   if (progress && !entries.empty()) {
     const auto lives = std::count_if(entries.begin(), entries.end(), [](const auto& entry) { return entry->live != nullptr; });
     progress("adopted " + std::to_string(lives) + " running of " + std::to_string(entries.size()) + " sandboxes");
@@ -97,8 +109,11 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
 // What takes long is begun, under the sandbox's turn: one that does not end holds up neither the others nor the start.
 void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {
   const auto sweep_up = [&] { asked_.push_back(jobs_.begin<void>(lifecycle_.sweep_up(entry))); };
-  const auto remove = [&] { asked_.push_back(jobs_.begin<void>(lifecycle_.remove(entry))); };
-  const bool stopping = stopping_.contains(entry->row.id);
+  const auto remove = [&](std::string_view why) { asked_.push_back(jobs_.begin<void>(lifecycle_.remove(entry, why))); };
+  const auto begun = stopping_.find(entry->row.id);
+  const bool stopping = begun != stopping_.end();
+  // Nothing of it runs, and it did not fail.
+  const auto why_rests = [&] { return stopping ? begun->second : std::string(ended_together_ ? kStoppedByHost : ""); };
   if (stopping && !(live && entry->runs())) {
     const auto told = lifecycle_.begun_stops().over(entry->row.id);
     if (!told) jobs_.warn("a stop that is over is still on record: " + told.error().message);
@@ -114,8 +129,8 @@ void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<
         adopt(entry, live);
         if (stopping) return asked_.push_back(jobs_.begin<void>(lifecycle_.take_up_stop(entry)));
       } else {
-        if (host_restarted_ || stopping) {
-          rest(*entry);  // it did not fail: the host was turned off below it, or it was stopped
+        if (ended_together_ || stopping) {
+          rest(*entry, why_rests());
         } else {
           fail(*entry, "its keeper was lost while the daemon was away");
         }
@@ -125,11 +140,14 @@ void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<
     case SandboxState::kProvisioning:
       if (live) {
         adopt(entry, live);
+        boots_.over(entry->row.id);
       } else if (entry->row.stopped_at) {  // it had run before: its disk is somebody's work, and a request wakes it
-        rest(*entry);
+        rest(*entry, why_rests());
         sweep_up();
+      } else if (creating_.contains(entry->row.id)) {
+        jobs_.spawn(make_anew(entry));  // nobody waits for it: as it was asked for
       } else {
-        remove();
+        remove(kRemovedNeverCameUp);
       }
       break;
     case SandboxState::kStopped:
@@ -137,7 +155,7 @@ void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<
       // The daemon ended between the deed and its record: the record is what callers were told.
       if (live) asked_.push_back(jobs_.begin<void>(with_line(live, lifecycle_.sweep_up(entry))));
       break;
-    case SandboxState::kDeleting: remove(); break;
+    case SandboxState::kDeleting: remove({}); break;
   }
 }
 
@@ -157,6 +175,25 @@ void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<L
   // Whether it is held still is the kernel's to say: the daemon may have ended between deed and record.
   asked_.push_back(jobs_.begin<void>(pauses_.learn(entry, live)));
   if (entry->row.network.state == NetworkState::kOn) asked_.push_back(jobs_.begin<void>(renew_policy(entry)));
+}
+
+// Its creation was answered: it is made, or says why not.
+Task<void> Restart::make_anew(std::shared_ptr<Entry> entry) {
+  {
+    auto turn = co_await entry->turn.lock();
+    if (entry->erased || entry->removing()) co_return Result<void>();
+    const auto destroyed = co_await runtime_.destroy(entry->row.id);  // what was made of it
+    if (!destroyed && jobs_.closing) co_return Result<void>();  // the next daemon tries it
+    if (!destroyed && !entry->erased && !entry->removing()) {
+      fail(*entry, "its creation was cut short, and what was made of it could not be removed: " + destroyed.error().message);
+    }
+  }
+  if (entry->erased || entry->removing() || entry->boot || entry->row.state != SandboxState::kProvisioning) {
+    boots_.over(entry->row.id);
+    co_return Result<void>();
+  }
+  CAY_CO_TRY(const auto boot, boots_.begin(entry, BootKind::kFirst, deadline_in(boot_limit_)));
+  co_return Result<void>();
 }
 
 // The daemon may have ended between a policy's record and its being gone by.
@@ -181,11 +218,11 @@ void Restart::adopted(Entry& entry, bool paused) {
   registry_->record(entry, std::move(next));
 }
 
-void Restart::rest(Entry& entry) {
+void Restart::rest(Entry& entry, std::string why) {
   entry.ended_unseen = true;
   Sandbox next = entry.row;
   next.state = SandboxState::kStopped;
-  next.reason.clear();
+  next.reason = std::move(why);
   if (!next.stopped_at) registry_->note_stop(next);
   registry_->record(entry, std::move(next));
 }

@@ -86,10 +86,53 @@ TEST_F(RestartTest, AfterAHostRestartWhatRanIsStoppedUntilTheDaemonHasSeenToAll)
   ASSERT_TRUE(open());
   const auto got = run(core->sandboxes().get(alice, "box"));
   EXPECT_EQ(got->state, SandboxState::kStopped);
+  EXPECT_EQ(got->reason, kStoppedByHost);
   EXPECT_TRUE(got->stopped_at);
   EXPECT_TRUE(runtime.disks.contains(id));
   // The same boot again: what is gone now was lost.
   store.rows[id].state = SandboxState::kReady;
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kFailed);
+}
+
+TEST_F(RestartTest, WhatEndedWithItsContainerIsStopped) {
+  ASSERT_TRUE(open());
+  const SandboxId ran = put(SandboxState::kReady, false);
+  const SandboxId paused = put(SandboxState::kPaused, false);
+  store.rows[paused].name = "paused";
+  config.init_life = "init-b";  // in the same boot of the host
+  ASSERT_TRUE(open());
+  for (const char* name : {"box", "paused"}) {
+    const auto got = run(core->sandboxes().get(alice, name));
+    EXPECT_EQ(got->state, SandboxState::kStopped) << name;
+    EXPECT_EQ(got->reason, kStoppedByHost) << name;
+  }
+  // The same container again: what is gone now was lost.
+  store.rows[ran].state = SandboxState::kReady;
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kFailed);
+}
+
+TEST_F(RestartTest, ADaemonInAnotherContainerThanItsKeepersTellsADeadOneApart) {
+  ASSERT_TRUE(open());
+  put(SandboxState::kReady, false);
+  const SandboxId lives = put(SandboxState::kReady, true);
+  store.rows[lives].name = "lives";
+  config.init_life = "init-b";
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kFailed);
+  EXPECT_EQ(state("lives"), SandboxState::kReady);
+}
+
+TEST_F(RestartTest, WhereNobodyCanTellOfTheContainerItIsAsBefore) {
+  ASSERT_TRUE(open());
+  const SandboxId id = put(SandboxState::kReady, false);
+  config.init_life.clear();
+  ASSERT_TRUE(open());
+  EXPECT_EQ(state("box"), SandboxState::kFailed);
+  // What was known then still counts.
+  store.rows[id].state = SandboxState::kReady;
+  config.init_life = "init-a";
   ASSERT_TRUE(open());
   EXPECT_EQ(state("box"), SandboxState::kFailed);
 }
@@ -155,6 +198,21 @@ TEST_F(RestartTest, ProvisioningForTheFirstTimeAndDeadLeavesNothing) {
   put(SandboxState::kProvisioning, false);
   ASSERT_TRUE(open());
   expect_nothing_left();
+  for (const auto& event : store.journal) EXPECT_EQ(event.reason, "never came up") << event.type;
+  EXPECT_EQ(store.journal.back().type, "sandbox.deleted");
+}
+
+TEST_F(RestartTest, ProvisioningForTheFirstTimeAndAnsweredForIsMadeAnew) {
+  const SandboxId id = put(SandboxState::kProvisioning, false);
+  const SandboxId up = put(SandboxState::kProvisioning, true);
+  store.rows[up].name = "up";
+  ASSERT_TRUE(store.put_meta("creating", id.get() + " " + up.get() + " " + new_uuid()));
+  ASSERT_TRUE(open());
+  drain();
+  EXPECT_EQ(state("box"), SandboxState::kReady);
+  EXPECT_EQ(state("up"), SandboxState::kReady);
+  EXPECT_EQ(runtime.boots.size(), 1U);
+  EXPECT_EQ(**store.get_meta("creating"), "");
 }
 
 TEST_F(RestartTest, StartingAgainAndDeadIsStoppedAndKeepsTheDisk) {
@@ -183,7 +241,20 @@ TEST_F(RestartTest, AStopThatAKilledDaemonHadBegunGoesOn) {
   runtime.release_stops();
   drain();
   EXPECT_EQ(state("box"), SandboxState::kStopped);
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, "");
   EXPECT_TRUE(runtime.alive.contains(other));
+  EXPECT_EQ(**store.get_meta("stopping"), "");
+}
+
+TEST_F(RestartTest, WhyItIsBeingStoppedOutlivesTheDaemon) {
+  const SandboxId id = put(SandboxState::kReady, true);
+  const SandboxId gone = put(SandboxState::kReady, false);
+  store.rows[gone].name = "gone";
+  ASSERT_TRUE(store.put_meta("stopping", id.get() + "=idle " + gone.get() + "=drained"));
+  ASSERT_TRUE(open());
+  drain();
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, kStoppedIdle);
+  EXPECT_EQ(run(core->sandboxes().get(alice, "gone"))->reason, kStoppedByDrain);
   EXPECT_EQ(**store.get_meta("stopping"), "");
 }
 
@@ -208,6 +279,21 @@ TEST_F(RestartTest, FailedButAliveStaysFailedAndStopsRunning) {
   ASSERT_TRUE(open());
   EXPECT_EQ(state("box"), SandboxState::kFailed);
   EXPECT_TRUE(runtime.alive.empty());
+}
+
+TEST_F(RestartTest, AnsweredForAndNotToBeMadeAnewIsFailedWithWords) {
+  const auto id = put(SandboxState::kProvisioning, false);
+  ASSERT_TRUE(store.put_meta("creating", id.get()));
+  runtime.destroy_error = Error{Code::kUnavailable, "launcher_unavailable", "no launcher", 0};
+  ASSERT_TRUE(open());
+  drain();
+  EXPECT_EQ(state("box"), SandboxState::kFailed);
+  EXPECT_NE(store.rows.at(id).reason.find("no launcher"), std::string::npos);
+  EXPECT_EQ(**store.get_meta("creating"), "");
+  runtime.destroy_error.reset();
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
+  drain();
+  EXPECT_EQ(state("box"), SandboxState::kReady);
 }
 
 TEST_F(RestartTest, DeletingIsFinished) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/removal_reason.h"
+
 namespace cay::core {
 namespace {
 
@@ -16,15 +18,21 @@ std::optional<LifeMillis> idle_at(const Entry& entry) {
   return std::max(entry.active_mark + entry.row.idle_ttl_s * kSecond, entry.awake_until);
 }
 
-std::optional<LifeMillis> delete_at(const Entry& entry) {
-  std::optional<LifeMillis> due;
+struct Deletion {
+  LifeMillis at;
+  std::string_view why;
+};
+
+std::optional<Deletion> deletion_of(const Entry& entry, std::optional<LifeMillis> not_before) {
+  std::optional<Deletion> due;
   if (entry.rests() && entry.row.marks.stopped && entry.row.delete_after_stop_s != 0) {
-    due = *entry.row.marks.stopped + entry.row.delete_after_stop_s * kSecond;
+    due = {*entry.row.marks.stopped + entry.row.delete_after_stop_s * kSecond, kRemovedAfterStop};
   }
   if (entry.row.lifetime_s != 0) {  // whatever it does
     const LifeMillis end = entry.row.marks.created + entry.row.lifetime_s * kSecond;
-    due = due ? std::min(*due, end) : end;
+    if (!due || end < due->at) due = {end, kRemovedByLifetime};
   }
+  if (due && not_before) due->at = std::max(due->at, *not_before);
   return due;
 }
 
@@ -55,16 +63,16 @@ void Timers::stop() {
 }
 
 void Timers::sweep() {
+  registry_->time().keep();  // first: it may take back what a wrong clock had added
   const LifeMillis now = registry_->time().now();
-  const bool owed_turn = now - swept_at_ >= kOwedEvery;
+  const bool owed_turn = now - swept_at_ >= kOwedEvery || now < swept_at_;
   if (owed_turn) swept_at_ = now;
-  registry_->time().keep();
   for (const auto& entry : registry_->entries()) {
     if (entry->erased) continue;
     if (owed_turn) {
       if (entry->unsaved) registry_->rewrite(*entry);
       if (entry->holds > 0) registry_->touch(*entry);
-      if (entry->row.state == SandboxState::kDeleting && !entry->removal) begin(entry, removal(entry));
+      if (entry->row.state == SandboxState::kDeleting && !entry->removal) begin(entry, removal(entry, {}));
     }
     sweep(entry, now);
   }
@@ -73,9 +81,9 @@ void Timers::sweep() {
 void Timers::sweep(const std::shared_ptr<Entry>& entry, LifeMillis now) {
   if (entry->removing() || entry->boot || now < entry->timer_retry_at) return;
   const auto idle = idle_at(*entry);
-  const auto gone = delete_at(*entry);
-  if (gone && *gone <= now) {
-    begin(entry, removal(entry));
+  const auto gone = deletion_of(*entry, registry_->time().deletes_from());
+  if (gone && gone->at <= now) {
+    begin(entry, removal(entry, gone->why));
   } else if (idle && *idle <= now) {
     begin(entry, idle_stop(entry));
   }
@@ -103,7 +111,7 @@ Task<void> Timers::idle_stop(std::shared_ptr<Entry> entry) {
     const auto idle = idle_at(*entry);
     return idle && *idle <= registry_->time().now();
   };
-  auto stopped = co_await lifecycle_.stop(entry, std::move(still));
+  auto stopped = co_await lifecycle_.stop(entry, kStoppedIdle, std::move(still));
   co_return stopped;
 }
 
@@ -121,12 +129,12 @@ Task<bool> Timers::kept_awake(std::shared_ptr<Entry> entry) {
   co_return asked < entry->active_mark + entry->row.idle_ttl_s * kSecond;
 }
 
-Task<void> Timers::removal(std::shared_ptr<Entry> entry) {
-  auto removed = co_await lifecycle_.remove(entry);
+Task<void> Timers::removal(std::shared_ptr<Entry> entry, std::string_view why) {
+  auto removed = co_await lifecycle_.remove(entry, why);
   co_return removed;
 }
 
-std::optional<LifeMillis> Timers::due_at(const Entry& entry, LifeMillis now) {
+std::optional<LifeMillis> Timers::due_at(const Entry& entry, LifeMillis now) const {
   if (entry.erased) return std::nullopt;
   std::optional<LifeMillis> due;
   const auto sooner = [&](std::optional<LifeMillis> at) {
@@ -137,7 +145,7 @@ std::optional<LifeMillis> Timers::due_at(const Entry& entry, LifeMillis now) {
   };
   if (!entry.removing() && !entry.boot && !entry.timed) {
     sooner(not_before_retry(idle_at(entry)));
-    sooner(not_before_retry(delete_at(entry)));
+    if (const auto gone = deletion_of(entry, registry_->time().deletes_from())) sooner(not_before_retry(gone->at));
   }
   if (owes(entry)) sooner(now + kOwedEvery);
   return due;

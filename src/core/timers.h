@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "core/lifecycle.h"
 #include "core/registry.h"
@@ -25,13 +26,14 @@ class Timers {
 
  private:
   void sweep(const std::shared_ptr<Entry>& entry, LifeMillis now);
-  static std::optional<LifeMillis> due_at(const Entry& entry, LifeMillis now);
+  std::optional<LifeMillis> due_at(const Entry& entry, LifeMillis now) const;
   void begin(const std::shared_ptr<Entry>& entry, Task<void> work);
   Task<void> timed(std::shared_ptr<Entry> entry, Task<void> work);
   Task<void> idle_stop(std::shared_ptr<Entry> entry);
   // Whether commands that nobody reads keep it awake; then its idle time counts from their end.
   Task<bool> kept_awake(std::shared_ptr<Entry> entry);
-  Task<void> removal(std::shared_ptr<Entry> entry);
+  // `why`: core/removal_reason.h; empty: it is being deleted already.
+  Task<void> removal(std::shared_ptr<Entry> entry, std::string_view why);
 
   std::shared_ptr<Registry> registry_;
   Lifecycle& lifecycle_;

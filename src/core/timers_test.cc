@@ -29,10 +29,25 @@ TEST_F(TimersTest, StopsAfterTheIdleTimeAndDeletesAfterTheStop) {
   EXPECT_EQ(state("box"), SandboxState::kReady);
   pass(seconds(1));
   EXPECT_EQ(state("box"), SandboxState::kStopped);
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, kStoppedIdle);
   pass(seconds(3599));
   EXPECT_EQ(state("box"), SandboxState::kStopped);
   pass(seconds(1));
   expect_nothing_left();
+}
+
+TEST_F(TimersTest, AnIdleStopSaysSoWhileItIsUnderWayAndNoLongerThanItLasts) {
+  runtime.hold_stops = true;
+  pass(seconds(600));
+  EXPECT_EQ(**store.get_meta("stopping"), id.get() + "=idle");
+  runtime.die(id, "its keeper ended");  // the stop's work: that it is not over yet is nobody's failure
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, kStoppedIdle);
+  runtime.release_stops();
+  drain();
+  ASSERT_TRUE(run(core->files().stat(alice, "box", "/", {}, true)));
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, "") << "it runs";
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, "") << "that was asked for";
 }
 
 TEST_F(TimersTest, UseStartsTheIdleTimeAnew) {
@@ -195,14 +210,29 @@ TEST_F(TimersTest, NorDoesOneWhileTheDaemonIsAway) {
   expect_nothing_left();
 }
 
-TEST_F(TimersTest, TheTimeAHostWasOffCounts) {
+TEST_F(TimersTest, TheTimeAHostWasOffCountsOnceItIsUpForAnHour) {
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  SandboxPatch patch;
+  patch.delete_after_stop_s = 7200;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  drain();
   clock.reboot(seconds(3500));
   ASSERT_TRUE(run(core->close(false)));
   ASSERT_TRUE(open());
-  pass(seconds(99));
+  pass(seconds(3698));
   EXPECT_EQ(state("box"), SandboxState::kStopped);
-  pass(seconds(1));
+  pass(seconds(2));
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, WhatIsDueAtABootIsDeletedAfterItsFirstHour) {
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  clock.reboot(seconds(3600));
+  ASSERT_TRUE(run(core->close(false)));
+  ASSERT_TRUE(open());
+  pass(seconds(3598));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  pass(seconds(2));
   expect_nothing_left();
 }
 
@@ -218,6 +248,64 @@ TEST_F(TimersTest, AHostThatBootsIn1970DeletesNothingEarlyAndAllInTime) {
   pass(seconds(0));
   EXPECT_EQ(state("box"), SandboxState::kStopped);
   pass(seconds(1600));
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, AHostThatBootsInTheFutureDeletesNothingInItsFirstHour) {
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  clock.reboot(hours(24 * 20));  // it was off for a minute
+  ASSERT_TRUE(run(core->close(false)));
+  ASSERT_TRUE(open());
+  pass(seconds(3000));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  clock.set_wall_by(seconds(60) - hours(24 * 20));  // the time service
+  pass(seconds(530));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  pass(seconds(80));
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, ACorrectionThatNoDaemonSawDeletesNothing) {
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  clock.reboot(hours(24 * 20));  // it was off for a minute
+  ASSERT_TRUE(run(core->close(false)));
+  ASSERT_TRUE(open());
+  pass(seconds(30));
+  clock.set_wall_by(seconds(60) - hours(24 * 20));  // the time service, and the daemon is killed before it looks
+  ASSERT_TRUE(open());
+  pass(seconds(3500));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  pass(seconds(20));  // due, but the host is not up for an hour
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  pass(seconds(60));
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, AClockInLocalTimeDeletesNothingEarly) {
+  SandboxPatch patch;
+  patch.delete_after_stop_s = 5400;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  clock.reboot(hours(2));  // off for a minute, by a battery clock two hours ahead
+  ASSERT_TRUE(run(core->close(false)));
+  ASSERT_TRUE(open());
+  pass(seconds(1800));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  clock.set_wall_by(seconds(60) - hours(2));
+  pass(seconds(3500));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  pass(seconds(60));
+  expect_nothing_left();
+}
+
+TEST_F(TimersTest, AHostThatWasOffForLongDeletesAfterItsFirstHour) {
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  clock.reboot(hours(24 * 20));
+  ASSERT_TRUE(run(core->close(false)));
+  ASSERT_TRUE(open());
+  pass(seconds(3590));
+  EXPECT_EQ(state("box"), SandboxState::kStopped);
+  pass(seconds(10));
   expect_nothing_left();
 }
 
@@ -253,6 +341,43 @@ TEST_F(TimersTest, ALifetimeEndsWhateverItDoes) {
   pass(seconds(1));
   reader->reset();
   expect_nothing_left();
+}
+
+TEST_F(TimersTest, WhatATimerDeletesTellsWhyWhateverHoldsItUp) {
+  const auto told = [&] {
+    std::vector<std::string> out;
+    for (const auto& event : store.journal) {
+      if (event.type.starts_with("sandbox.delet")) out.push_back(event.type + " " + event.reason);
+    }
+    return out;
+  };
+  SandboxPatch patch;
+  patch.lifetime_s = 3600;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  runtime.destroy_error = Error{Code::kUnavailable, "launcher_unavailable", "no launcher"};
+  patch.delete_after_stop_s = 1800;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  pass(seconds(1800));
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, "delete_after_stop: could not be removed yet: no launcher");
+  pass(seconds(1800));  // its lifetime ends: it went for another reason
+  ASSERT_TRUE(open());
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, "delete_after_stop: could not be removed yet: no launcher") << "once, not again and again";
+  runtime.destroy_error.reset();
+  EXPECT_TRUE(run(core->sandboxes().remove(alice, "box")));
+  expect_nothing_left();
+  EXPECT_EQ(told(), (std::vector<std::string>{"sandbox.deleting delete_after_stop", "sandbox.deleted delete_after_stop"}));
+}
+
+TEST_F(TimersTest, WhicheverIsDueFirstIsWhyItWent) {
+  SandboxPatch patch;
+  patch.lifetime_s = 700;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  pass(seconds(600));  // idle: stopped, with a reason of its own
+  pass(seconds(100));
+  expect_nothing_left();
+  EXPECT_EQ(store.journal.back().type, "sandbox.deleted");
+  EXPECT_EQ(store.journal.back().reason, "lifetime");
 }
 
 TEST_F(TimersTest, ALifetimeOutlivesARestartAndAStop) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "core/ports/journal.h"
@@ -29,6 +30,8 @@ class Tracer {
     std::string kept;
   };
   CommandTrace command(const Principal& who) const;
+  // Whether it is such a `kept`, and not something that a keeper says.
+  static bool is_kept(std::string_view text);
   void command_ended(const Command& command, const OpenCommand& open, const std::string& sandbox) const;
 
  private:

@@ -1,5 +1,8 @@
 // Trace context through the core: spans for creations and commands, and what a command is told.
+#include <algorithm>
+
 #include "core/core_fixture.h"
+#include "core/tracer.h"
 #include "model/trace.h"
 
 namespace cay::core {
@@ -103,6 +106,39 @@ TEST_F(TracingTest, ASpanSurvivesARestart) {
   ASSERT_EQ(spans.size(), 1u);
   EXPECT_EQ(traceparent(spans[0].trace), given);
   EXPECT_EQ(spans[0].parent_id, alice.trace.span_id);
+}
+
+TEST_F(TracingTest, ASpanSurvivesADaemonThatIsKilledBeforeItWroteAnything) {
+  runtime.program = [](const CommandSpec&) { return testing::FakeProgram{{}, {}, {}, false, false}; };
+  listen();
+  ASSERT_TRUE(create("box"));
+  auto& commands = runtime.only_box().fake_commands();
+  commands.keeps_notes = true;
+  store.write_error = Error{Code::kInternal, "disk_full", "no room", 0};
+  ASSERT_TRUE(start("c1"));
+  const std::string given = told("c1");
+  commands.listen({}, [](NoteMark, const Command&) {});
+  store.lose_held();
+  store.write_error.reset();
+  ASSERT_TRUE(std::ranges::none_of(store.journal, [](const EventRecord& event) { return event.command_id == CommandId("c1"); }));
+  spans.clear();
+  ASSERT_TRUE(open());
+  listen();
+  drain();
+  commands.end(CommandId("c1"), testing::exited(0));
+  drain();
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_EQ(traceparent(spans[0].trace), given);
+  EXPECT_EQ(spans[0].parent_id, alice.trace.span_id);
+}
+
+TEST(TraceTest, WhatAKeeperSaysOfATraceIsLookedAt) {
+  const std::string good = std::string(kParent) + " b7ad6b7169203331";
+  EXPECT_TRUE(Tracer::is_kept(good));
+  for (const std::string& bad : {std::string(), std::string(kParent), std::string(kParent) + " ", good + "0", good.substr(0, good.size() - 1) + "X",
+                                 std::string(kParent) + " 0000000000000000", "cc" + good.substr(2), "x" + good}) {
+    EXPECT_FALSE(Tracer::is_kept(bad)) << bad;
+  }
 }
 
 }  // namespace

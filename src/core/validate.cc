@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t kMaxLabels = 64;
 constexpr std::size_t kMaxLabelKey = 128;
 constexpr std::size_t kMaxLabelValue = 1024;
+constexpr std::size_t kMaxLabelBytes = 16 * 1024;      // all of them: each event of the sandbox has a copy
 constexpr std::size_t kMaxFacadeData = 256 * 1024;
 constexpr std::size_t kMaxUser = 256;
 constexpr std::size_t kMaxPath = 4095;                 // PATH_MAX less its NUL
@@ -18,6 +19,10 @@ constexpr std::int64_t kMaxTime = kMaxTtl * 1000;      // milliseconds
 constexpr int kMaxSignal = 64;
 
 bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
+// As JSON such a byte is six.
+bool has_control(const std::string& text) {
+  return std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
 
 Result<void> check_name(const std::string& name) {
   if (!is_valid_name(name)) {
@@ -33,11 +38,17 @@ Result<void> check_labels(const std::map<std::string, std::string>& labels) {
   if (labels.size() > kMaxLabels) {
     return invalid("invalid_labels", std::to_string(labels.size()) + " labels: at most 64 are kept");
   }
+  std::size_t total = 0;
   for (const auto& [key, value] : labels) {
-    if (key.empty() || key.size() > kMaxLabelKey || value.size() > kMaxLabelValue || has_nul(key) || has_nul(value)) {
-      return invalid("invalid_labels", "a label's key has 1 to 128 bytes and its value at most 1024, without NUL: '" +
+    if (key.empty() || key.size() > kMaxLabelKey || value.size() > kMaxLabelValue || has_control(key) || has_control(value)) {
+      return invalid("invalid_labels", "a label's key has 1 to 128 bytes and its value at most 1024, without control characters: '" +
                                            key.substr(0, kMaxLabelKey) + "'");
     }
+    total += key.size() + value.size();
+  }
+  if (total > kMaxLabelBytes) {
+    return invalid("invalid_labels", "the labels have " + std::to_string(total) + " bytes together, keys and values: at most " +
+                                         std::to_string(kMaxLabelBytes) + " are kept");
   }
   return {};
 }

@@ -18,9 +18,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/testing/temp_dir.h"
 #include "base/unique_fd.h"
 #include "gate/resolver.h"
-#include "os/file.h"
 #include "os/landlock.h"
 
 namespace cay::gate {
@@ -28,13 +28,6 @@ namespace {
 
 class ConfinementTest : public ::testing::Test {
  protected:
-  ConfinementTest() {
-    char path[] = "/tmp/cay-confinement-XXXXXX";
-    path_ = ::mkdtemp(path);
-    directory_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  }
-  ~ConfinementTest() override { EXPECT_TRUE(os::remove_tree(AT_FDCWD, path_)); }
-
   // What `work` (0: all is well) ends with in a child, confined or as it is.
   template <class Work>
   int in_child(bool confined, Work work) {
@@ -50,13 +43,13 @@ class ConfinementTest : public ::testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
   }
 
-  std::string path_;
-  UniqueFd directory_;
+  const cay::testing::TempDir temp_;
+  const UniqueFd directory_ = temp_.open();
 };
 
 TEST_F(ConfinementTest, FilesOfOthersCannotBeOpenedAndItsOwnCan) {
   if (os::landlock_abi() == 0) GTEST_SKIP() << "this kernel has no Landlock";
-  const std::string other = path_ + "-other";
+  const std::string other = temp_.path() + "-other";
   const UniqueFd made(::open(other.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   const auto read_other = [&] { return UniqueFd(::open(other.c_str(), O_RDONLY | O_CLOEXEC)) ? 0 : errno; };
   EXPECT_EQ(in_child(false, read_other), 0);

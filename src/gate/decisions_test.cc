@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/testing/temp_dir.h"
 #include "base/unique_fd.h"
 #include "gate/names.h"
 #include "os/file.h"
@@ -16,16 +17,12 @@ namespace {
 class DecisionsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char path[] = "/tmp/cay-decisions-XXXXXX";
-    path_ = ::mkdtemp(path);
-    dir_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     EXPECT_TRUE(os::replace_file(dir_.get(), "id.sock", "", 0600));  // its keeper is there
   }
-  void TearDown() override { EXPECT_TRUE(os::remove_tree(AT_FDCWD, path_)); }
   wire::DecisionsMsg written() { return *wire::decode<wire::DecisionsMsg>(*os::read_file(dir_.get(), "id.net", 1 << 20)); }
 
-  std::string path_;
-  UniqueFd dir_;
+  const cay::testing::TempDir temp_;
+  const UniqueFd dir_ = temp_.open();
 };
 
 TEST_F(DecisionsTest, CountsByKindTheLatestLast) {

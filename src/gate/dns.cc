@@ -45,7 +45,7 @@ asio::awaitable<void> Door::answer_datagrams(std::size_t which) {
     }
     char buffer[1500];
     Asker asker;
-    const ssize_t got = ::recvfrom(at.native_handle(), buffer, sizeof buffer, 0, reinterpret_cast<sockaddr*>(&asker.at), &asker.size);
+    const ssize_t got = ::recvfrom(at.native_handle(), buffer, sizeof buffer, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&asker.at), &asker.size);
     if (got < 0 && errno == EAGAIN) {
       co_await readable(at);
       continue;
@@ -96,38 +96,36 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
   if (room == 0) room = question->room;
   DnsAnswer out;
   const bool address = question->type == kDnsA || question->type == kDnsAaaa;
+  const std::string host = question->name.empty() ? "." : question->name;
   const auto refuse = [&](const char* reason, const std::string& rule, const std::string& found_at = {}) {
     // Other types (apt asks for SRV) go with the addresses of the same name, or mean nothing.
-    if (address) note({.host = question->name.empty() ? "." : question->name, .address = found_at, .port = 0, .allowed = false, .reason = reason, .rule = rule});
+    if (address) note({.host = host, .address = found_at, .port = 0, .allowed = false, .reason = reason, .rule = rule});
     // A name that is not there ends a lookup at once; REFUSED would be asked again and again.
     out.code = DnsCode::kNoName;
     out.blocked = "policy " + standing_.choice.policy + ": " + reason;
     return encode_answer(*question, out, room);
   };
+  // Let through, and of no address all the same.
+  const auto fail = [&](DnsCode code, const char* reason, const std::string& found_at = {}) {
+    note({.host = host, .address = found_at, .port = 0, .allowed = true, .reason = reason});
+    out.code = code;
+    return encode_answer(*question, out, room);
+  };
   if (!standing_.allowed) co_return refuse("policy_not_allowed", {});
-  const bool of_rule = house_.handover != nullptr && house_.handover->resolves(id_, question->name);
+  const bool of_rule = house_.handover != nullptr && standing_.opens_rules && house_.handover->resolves(id_, question->name);
   const auto said = question->plain ? standing_.rules->may_resolve(question->name) : policy::Verdict{};
   if (!said.allowed() && !(question->plain && of_rule)) co_return refuse(said.rule.empty() ? "not_in_policy" : "denied_by_rule", said.rule);
   if (question->klass != kDnsInternet || !address) co_return encode_answer(*question, out, room);  // there is nothing of that type
   auto found = co_await house_.resolver.resolve(question->name, this);
-  if (found.outcome == Resolved::Outcome::kFailed) {
-    out.code = DnsCode::kServer;
-    co_return encode_answer(*question, out, room);
-  }
-  if (found.outcome == Resolved::Outcome::kNoName) {
-    out.code = DnsCode::kNoName;
-    co_return encode_answer(*question, out, room);
-  }
+  if (found.outcome == Resolved::Outcome::kFailed) co_return fail(DnsCode::kServer, "lookup_failed");
+  if (found.outcome == Resolved::Outcome::kNoName) co_return fail(DnsCode::kNoName, "name_not_found");
   bool known = true;
   for (const IpAddress& one : found.addresses) {
     const auto may = house_.reachable.look_at(one);
     if (may == Reachable::May::kDial) out.addresses.push_back(one);
     if (may == Reachable::May::kUnknown) known = false;
   }
-  if (out.addresses.empty() && !known) {  // our own failure, which is no policy's
-    out.code = DnsCode::kServer;
-    co_return encode_answer(*question, out, room);
-  }
+  if (out.addresses.empty() && !known) co_return fail(DnsCode::kServer, "gate_failed", found.addresses.front().text());
   if (out.addresses.empty()) co_return refuse("private_address", {}, found.addresses.empty() ? std::string() : found.addresses.front().text());
   // What this host cannot reach is no help inside: an IPv6 address on a host without IPv6.
   std::vector<IpAddress> near;

@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "async/deadline.h"
+#include "base/bounded_call.h"
 
 namespace cay::gate {
 namespace {
@@ -111,7 +112,8 @@ asio::awaitable<void> Door::accept_all(std::size_t which) {
       in_a_row = 0;
       co_await give_way();
     }
-    UniqueFd fd(::accept4(at.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    // The keeper has the listener too. One that it makes wait is listened to no more: that is its own sandbox's loss.
+    UniqueFd fd(bounded([&] { return ::accept4(at.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); }));
     if (!fd && errno == EAGAIN) {
       co_await readable(at);
       continue;
@@ -120,7 +122,7 @@ asio::awaitable<void> Door::accept_all(std::size_t which) {
       co_await sleep_for(kOutOfDescriptors);
       continue;
     }
-    if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!fd && errno == ECONNABORTED) continue;
     if (!fd) co_return;
     on_close(fd.get(), OnClose::kReset);
     auto place = place_for_one();

@@ -14,6 +14,7 @@
 #include "base/token_bucket.h"
 #include "gate/counted.h"
 #include "gate/decisions.h"
+#include "gate/handed_over.h"
 #include "gate/names.h"
 #include "gate/pump.h"
 #include "gate/reachable.h"
@@ -150,6 +151,7 @@ class Door {
     policy::Choice choice;
     std::shared_ptr<const policy::Policy> rules;
     bool allowed = false;  // the policy itself, by the operator
+    bool opens_rules = false;  // proxy rules open their hosts beside it: not where it is `off`
     std::uint64_t number = 0;
   };
   Standing standing_of(policy::Choice choice) const;
@@ -160,6 +162,7 @@ class Door {
   Event written_;  // there is something to write
   std::set<Moving*> moving_;
   Event moves_;    // there is one
+  HandedOver handed_;
   Scope children_;
   std::size_t connections_ = 0;
   std::uint64_t held_ = 0;  // of the sockets' memory

@@ -6,6 +6,12 @@
 #include "wire/messages.h"
 
 namespace cay::gate {
+namespace {
+
+// Without rules of its own "rules" is what could not be read.
+bool is_off(const policy::Choice& choice) { return choice.policy == "off" || (choice.policy == policy::kOwnRules && choice.rules.empty()); }
+
+}  // namespace
 
 policy::Choice Door::chosen() const {
   if (house_.rules < 0) return {lent_, {}};
@@ -22,6 +28,7 @@ Door::Standing Door::standing_of(policy::Choice choice) const {
   out.rules = house_.policies->policy_of(choice);
   // Rules that let nothing through go beyond nothing.
   out.allowed = house_.policies->check_allowed(choice).has_value();
+  out.opens_rules = out.allowed && !is_off(choice);
   out.choice = std::move(choice);
   return out;
 }
@@ -53,6 +60,11 @@ void Door::look_at_rules() {
     // Also where it now had to show a name, and was not asked for one.
     note({.host = one->host, .address = one->facts.to.address.text(), .port = one->facts.to.port, .allowed = false, .reason = "policy_changed", .rule = said.rule});
     one->cut();
+  }
+  if (!standing_.opens_rules) {
+    handed_.cut_all([&](const HandedOver::One& one) {
+      note({.host = one.host, .address = one.meant.address.text(), .port = one.meant.port, .allowed = false, .reason = "policy_changed"});
+    });
   }
   written_.set();
 }

@@ -12,8 +12,12 @@
 #include <string>
 
 #include "async/testing.h"
+#include "base/testing/temp_dir.h"
+#include "gate/handover.h"
 #include "os/file.h"
+#include "os/unix_socket.h"
 #include "wire/messages.h"
+#include "wire/vault_frame.h"
 
 namespace cay::gate {
 namespace {
@@ -32,13 +36,6 @@ TEST(RoomTest, ManyConnectionsOfOneLeaveRoomForOthers) {
 
 class DoorTest : public ::testing::Test {
  protected:
-  DoorTest() {
-    char path[] = "/tmp/cay-door-XXXXXX";
-    path_ = ::mkdtemp(path);
-    directory_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  }
-  ~DoorTest() override { EXPECT_TRUE(os::remove_tree(AT_FDCWD, path_)); }
-
   UniqueFd bound(int type) {
     UniqueFd fd(::socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_in at{};
@@ -49,8 +46,8 @@ class DoorTest : public ::testing::Test {
     return fd;
   }
 
-  std::string path_;
-  UniqueFd directory_;
+  const cay::testing::TempDir temp_;
+  const UniqueFd directory_ = temp_.open();
   asio::io_context loop_;
 };
 
@@ -139,6 +136,97 @@ TEST_F(DoorTest, GoesByTheRulesThatWereWrittenAndElseByWhatWasLent) {
   door.look_at_rules();
   EXPECT_EQ(code_of("a.test"), 3) << "what cannot be read may be narrower than what was lent";
   EXPECT_EQ(code_of("pypi.org"), 3);
+  serving.cancel();
+  loop_.run();
+}
+
+TEST_F(DoorTest, ALookupThatFailsHasALine) {
+  ASSERT_TRUE(os::replace_file(directory_.get(), "id.sock", "", 0600));  // its keeper is there
+  UniqueFd stream = bound(SOCK_STREAM), datagrams = bound(SOCK_DGRAM);
+  Asking code_of(loop_, datagrams);
+  const LookUp found = [](const std::string& name) {
+    if (name == "here.test") return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}};
+    return Resolved{name == "none.test" ? Resolved::Outcome::kNoName : Resolved::Outcome::kFailed, {}};
+  };
+  House house{loop_.get_executor(), directory_.get(), -1, std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
+              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  std::vector<UniqueFd> sockets;
+  sockets.push_back(std::move(stream));
+  sockets.push_back(std::move(datagrams));
+  Door door(house, "id", "open", std::move(sockets));
+  Scope serving(loop_.get_executor());
+  serving.spawn(door.run());
+  EXPECT_EQ(code_of("here.test"), 0);
+  EXPECT_EQ(code_of("none.test"), 3);
+  EXPECT_EQ(code_of("none.test"), 3);
+  EXPECT_EQ(code_of("silent.test"), 2);
+  serving.cancel();
+  loop_.run();
+  const auto text = os::read_file(directory_.get(), "id.net", 1 << 20);
+  ASSERT_TRUE(text);
+  const auto told = wire::decode<wire::DecisionsMsg>(*text);
+  ASSERT_TRUE(told);
+  ASSERT_EQ(told->items.size(), 2U) << "one that is found has the lines of its connections";
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(told->items[i].allowed) << "no rule refused it";
+  EXPECT_EQ(told->items[0].host, "none.test");
+  EXPECT_EQ(told->items[0].reason, "name_not_found");
+  EXPECT_EQ(told->items[0].count, 2U);
+  EXPECT_EQ(told->items[1].host, "silent.test");
+  EXPECT_EQ(told->items[1].reason, "lookup_failed");
+}
+
+// A broker that tells of one rule, for the sandbox `id`.
+class DoorOfRulesTest : public DoorTest {
+ protected:
+  DoorOfRulesTest() {
+    auto asks = os::socket_pair();
+    auto told = os::socket_pair();
+    EXPECT_TRUE(asks && told);
+    EXPECT_EQ(::fcntl(told->theirs.get(), F_SETFL, O_NONBLOCK), 0);
+    // The answer is there before it is asked.
+    EXPECT_TRUE(os::send_message(asks->ours.get(), kBrokerWord, {told->theirs.get()}));
+    wire::BrokerRoutes routes, end;
+    routes.sandbox_id = "id";
+    routes.hosts = {"rule.test"};
+    end.all_told = true;
+    for (const auto& one : {routes, end}) EXPECT_TRUE(os::send_message(told->ours.get(), wire::vault_frame(wire::encode(one))));
+    broker_ = std::move(told->ours);
+    broker_asks_ = std::move(asks->ours);
+    dialer_.emplace(std::move(asks->theirs));
+    handover_.emplace(loop_.get_executor(), *dialer_);
+  }
+  UniqueFd broker_, broker_asks_;
+  std::optional<KeeperDialer> dialer_;
+  std::optional<Handover> handover_;
+};
+
+TEST_F(DoorOfRulesTest, ARuleOpensItsHostUnderAnyPolicyButOff) {
+  UniqueFd stream = bound(SOCK_STREAM), datagrams = bound(SOCK_DGRAM);
+  Asking code_of(loop_, datagrams);
+  const auto go_by = [&](Door& door, const std::string& policy) {
+    ASSERT_TRUE(os::replace_file(directory_.get(), "id", policy.empty() ? "no such message" : wire::encode(wire::SandboxPolicy{policy, ""}), 0600));
+    door.look_at_rules();
+  };
+  const LookUp found = [](const std::string&) { return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}}; };
+  House house{loop_.get_executor(), directory_.get(), directory_.get(), std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
+              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  house.handover = &*handover_;
+  std::vector<UniqueFd> sockets;
+  sockets.push_back(std::move(stream));
+  sockets.push_back(std::move(datagrams));
+  Door door(house, "id", "packages", std::move(sockets));
+  Scope serving(loop_.get_executor());
+  serving.spawn(handover_->run());
+  while (!handover_->resolves("id", "rule.test")) loop_.run_one();
+  serving.spawn(door.run());
+  EXPECT_EQ(code_of("rule.test"), 0);
+  EXPECT_EQ(code_of("other.test"), 3);
+  go_by(door, "off");
+  EXPECT_EQ(code_of("rule.test"), 3);
+  go_by(door, "git");
+  EXPECT_EQ(code_of("rule.test"), 0);
+  go_by(door, "");
+  EXPECT_EQ(code_of("rule.test"), 3) << "what cannot be read may be `off`";
   serving.cancel();
   loop_.run();
 }

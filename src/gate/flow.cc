@@ -82,12 +82,11 @@ asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pip
   both->outside.cancel();
 }
 
-// At once, with what either socket still holds: a disconnect of TCP is a reset. Who waits for them wakes, and unwinds.
+// Who waits for them wakes, and unwinds.
 void cut(Both& both) {
   both.broken = true;
   for (Descriptor* one : {&both.guest, &both.outside}) {
-    const sockaddr none{.sa_family = AF_UNSPEC, .sa_data = {}};
-    ::connect(one->native_handle(), &none, sizeof none);
+    gate::cut(one->native_handle());
     one->cancel();
   }
 }
@@ -173,7 +172,7 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
 
 // Only where the address may be a rule's host is anything read: a server that speaks first is not kept waiting for it.
 asio::awaitable<bool> Door::is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host) {
-  if (house_.handover == nullptr || !standing_.allowed) co_return false;
+  if (house_.handover == nullptr || !standing_.opens_rules) co_return false;
   if (meant.address == IpAddress::parse(kBrokerV4)) co_return meant.port == kHttpPort && house_.handover->base_url(id_);
   if (!house_.handover->any_at(id_, meant.port)) co_return false;
   const auto names = names_.of(meant.address);

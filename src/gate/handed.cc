@@ -1,6 +1,7 @@
 // Connections that are the broker's: handed over, and told of by what it says.
 #include <optional>
 
+#include "async/deadline.h"
 #include "gate/broker_frames.h"
 #include "gate/door.h"
 #include "gate/handover.h"
@@ -8,11 +9,33 @@
 #include "wire/vault_frame.h"
 
 namespace cay::gate {
-// From here on the guest's socket is the broker's: whatever becomes of us, it ends it.
+namespace {
+
+constexpr int kDials = 10;  // a broker that died is back within a moment
+constexpr Millis kDialAgain{50};
+
+asio::awaitable<Result<UniqueFd>> reach_broker(const Handover& handover) {
+  auto fd = handover.dial();
+  for (int tries = 1; !fd && tries < kDials; ++tries) {
+    co_await sleep_for(kDialAgain);
+    fd = handover.dial();
+  }
+  co_return fd;
+}
+
+}  // namespace
+
+// From here on the guest's socket is the broker's: whatever becomes of us, it ends it. What we keep of it is for its end alone.
 asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::string host, std::string first) {
   Decisions::What what{.host = host, .address = meant.address.text(), .port = meant.port, .allowed = true, .reason = "vault_unavailable"};
-  auto fd = house_.handover->dial();
+  auto fd = co_await reach_broker(*house_.handover);
   if (!fd) {
+    note(what);
+    co_return;
+  }
+  if (!standing_.opens_rules) {  // meanwhile
+    what.allowed = false;
+    what.reason = "policy_changed";
     note(what);
     co_return;
   }
@@ -26,8 +49,10 @@ asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::str
     note(what);
     co_return;
   }
-  guest.close();
   Descriptor broker(house_.loop, fd->release());
+  // Out of the loop's sight, or all that the broker reads would wake it.
+  const HandedOver::One one{.host = what.host, .meant = meant, .guest = UniqueFd(guest.release()), .broker = broker.native_handle()};
+  const auto entered = handed_.enter(one);
   FrameReader reader;
   Decisions::Line line;
   for (;;) {

@@ -11,8 +11,8 @@
 namespace cay::gate {
 namespace {
 
-constexpr Millis kFirstRetry{50};
-constexpr Millis kMostRetry{2'000};
+constexpr Millis kFirstRetry{10};
+constexpr Millis kMostRetry{200};  // the broker waits for us with new rules (vault/broker.cc, kGateLimit)
 
 }  // namespace
 

@@ -9,16 +9,15 @@
 #include <chrono>
 #include <thread>
 
-#include "os/file.h"
+#include "base/testing/temp_dir.h"
 #include "os/unix_socket.h"
 
 namespace cay::gate {
 namespace {
 
 TEST(KeeperDialerTest, ConnectsToKeepersByTheirIdAndToNothingElse) {
-  char path[] = "/tmp/cay-dialer-XXXXXX";
-  const std::string name = ::mkdtemp(path);
-  const UniqueFd directory(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const cay::testing::TempDir temp;
+  const UniqueFd directory = temp.open();
   const std::string id = "01234567-89ab-4def-8123-456789abcdef";
   const auto keeper = os::listen_unix(directory.get(), id + ".sock", ::geteuid(), ::getegid());
   ASSERT_TRUE(keeper);
@@ -44,7 +43,6 @@ TEST(KeeperDialerTest, ConnectsToKeepersByTheirIdAndToNothingElse) {
   }
   answering.join();
   EXPECT_FALSE(went_on);
-  EXPECT_TRUE(os::remove_tree(AT_FDCWD, name));
 }
 
 // The loop that asks moves what all sandboxes send: it does not wait for one that says nothing.

@@ -82,6 +82,9 @@ inline constexpr auto kOutwardCalls = std::to_array<os::AllowedCall>({
   {SYS_eventfd2},
   {SYS_timerfd_create},
   {SYS_timerfd_settime},
+  {SYS_timer_create},  // base/bounded_call.h
+  {SYS_timer_settime},
+  {SYS_timer_delete},
   {SYS_ppoll},
 #ifdef SYS_epoll_wait
   {SYS_epoll_wait},

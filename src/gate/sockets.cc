@@ -125,6 +125,11 @@ void on_close(int socket_fd, OnClose what) {
   ::setsockopt(socket_fd, SOL_SOCKET, SO_LINGER, &how, sizeof how);
 }
 
+void cut(int socket_fd) {
+  const sockaddr none{.sa_family = AF_UNSPEC, .sa_data = {}};
+  ::connect(socket_fd, &none, sizeof none);
+}
+
 void tune(int socket_fd) {
   const int on = 1;
   ::setsockopt(socket_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

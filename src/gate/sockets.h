@@ -37,6 +37,9 @@ Task<UniqueFd> dial(asio::any_io_executor loop, Endpoint to, BufferSizes buffers
 enum class OnClose { kReset, kFinish };
 void on_close(int socket_fd, OnClose what);
 
+// Now, whatever it is doing and whoever else has it open (a disconnect of TCP): the peer sees a reset, and what the socket still held is gone.
+void cut(int socket_fd);
+
 // Until the other side has all that was sent, and the end of it (or the connection broke): what a closed socket still holds would
 // be counted for nobody.
 asio::awaitable<void> delivered(int socket_fd);

@@ -28,6 +28,8 @@ class WebSocket {
   virtual Task<void> send_text(std::string text) = 0;
   virtual Task<void> send_binary(Bytes data) = 0;
   virtual asio::awaitable<void> close(int code, std::string reason) = 0;  // idempotent; bounded to 5 s
+  // What it is closed with if the daemon ends: 1001 until this is called (RFC 6455, 7.4.1).
+  virtual void at_daemons_end(int code) = 0;
 };
 
 class Exchange {

@@ -3,22 +3,24 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <list>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "async/deadline.h"
 #include "async/event.h"
 #include "async/scope.h"
+#include "base/entered.h"
 #include "base/hang_up.h"
+#include "http/guests.h"
 #include "http/live_exchange.h"
 #include "http/raw_stream.h"
 #include "http/request_head.h"
@@ -30,24 +32,34 @@ namespace {
 namespace bhttp = beast::http;
 using namespace asio::experimental::awaitable_operators;  // NOLINT(google-build-using-namespace)
 
-constexpr int kGoingAway = 1001;
 constexpr std::size_t kMaxBuffer = 128 * 1024;
+constexpr Millis kFirstWord{1000};  // of a connection that has said nothing when the daemon ends
+
+// `accepts`: clients come from now on. One that only has the address is refused as another's would be.
+Result<void> open_acceptor(asio::ip::tcp::acceptor& acceptor, const std::string& at, std::uint16_t port, bool accepts) {
+  ErrorCode error;
+  const auto address = asio::ip::make_address(at == "localhost" ? "127.0.0.1" : at, error);
+  if (error) return Error{Code::kInvalidArgument, "bad_address", "'" + at + "' is not an IP address", 0};
+  const asio::ip::tcp::endpoint endpoint(address, port);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error && accepts) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (!error) return {};
+  const bool taken = error == asio::error::address_in_use;
+  const std::string where = at + ":" + std::to_string(port);
+  return Error{Code::kUnavailable, taken ? "address_in_use" : "listen_failed",
+               taken ? where + " is in use: another daemon? choose another with --listen" : "listen on " + where + ": " + error.message(), error.value()};
+}
 
 }  // namespace
 
-// What the pool knows of one connection.
-struct Guest {
-  Transport* transport = nullptr;  // where it is now: it moves into a channel. Null: not yet, or already gone
-  enum class In { kStrangers, kKnown, kNone } list = In::kNone;  // strangers: nobody was let in on it so far
-  std::list<Guest*>::iterator place;                             // in that list
-  bool refused = false;                // the pool is full
-  std::optional<Caller> caller;        // who was let in on it last
-  std::weak_ptr<LiveExchange> at_work;  // its request; none: it waits for the next
-};
-
 struct Listener::State : std::enable_shared_from_this<Listener::State> {
   State(asio::any_io_executor executor, ListenerConfig settings, Handler handle)
-      : loop(executor), config(std::move(settings)), handler(std::move(handle)), acceptor(executor), children(executor), shares(config.shares), idle(executor) {}
+      : loop(executor), config(std::move(settings)), handler(std::move(handle)), acceptor(executor), children(executor), idle(executor),
+        guests(config.max_connections, config.shares, [this](std::shared_ptr<LiveExchange> exchange) {
+          children.spawn(LiveExchange::give_way(std::move(exchange), "others need connections, and this caller has the most of them"));
+        }) {}
 
   asio::any_io_executor loop;
   ListenerConfig config;
@@ -55,20 +67,20 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   asio::ip::tcp::acceptor acceptor;
   Scope children;
   std::set<Transport*> waiting;    // between requests: closed at once on shutdown
+  std::set<Transport*> fresh;      // before their first: many clients take a close without an answer for good, so they have kFirstWord
   std::set<std::shared_ptr<SocketCore>> sockets;
-  std::size_t connections = 0;
-  ConnectionShares shares;
-  std::list<Guest*> strangers, known;  // the oldest first
   bool ending = false;
   std::chrono::steady_clock::time_point complain_again{};  // of accept()
-  Event idle;                      // notified when a connection ends
+  Event idle;                      // notified when a connection ends, or was parted from
+  std::size_t parting = 0;         // sockets whose peers have not answered our close yet
+  Guests guests;
 
   asio::awaitable<void> accept_all() {
     while (!ending) {
       asio::ip::tcp::socket socket(loop);
       ErrorCode error;
       co_await acceptor.async_accept(socket, to(error));
-      if (error == asio::error::operation_aborted || ending) co_return;
+      if (error && (error == asio::error::operation_aborted || ending)) co_return;
       if (error) {  // out of descriptors: let some go first
         const auto now = std::chrono::steady_clock::now();
         if (config.log && now >= complain_again) {
@@ -78,18 +90,44 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         co_await sleep_for(Millis{100});
         continue;
       }
-      ErrorCode ignored;
-      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-      const auto remote = socket.remote_endpoint(ignored);
-      if (remote.address().is_loopback()) without_pacing(socket.native_handle());
-      std::string peer = remote.address().to_string(ignored) + ":" + std::to_string(remote.port());
-      children.spawn(serve(shared_from_this(), Transport(std::move(socket)), std::move(peer)));
+      take_in(std::move(socket));
     }
+  }
+
+  void take_in(asio::ip::tcp::socket socket) {
+    ErrorCode ignored;
+    socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+    const auto remote = socket.remote_endpoint(ignored);
+    if (remote.address().is_loopback()) without_pacing(socket.native_handle());
+    std::string peer = remote.address().to_string(ignored) + ":" + std::to_string(remote.port());
+    children.spawn(serve(shared_from_this(), Transport(std::move(socket)), std::move(peer)));
+  }
+
+  // Those whom the kernel has let in already: closing the acceptor would reset them.
+  void take_in_the_rest() {
+    ErrorCode error;
+    acceptor.non_blocking(true, error);
+    for (int left = asio::socket_base::max_listen_connections; !error && left > 0; --left) {  // others may come as fast as they are taken
+      asio::ip::tcp::socket socket(loop);
+      acceptor.accept(socket, error);
+      if (!error) take_in(std::move(socket));
+    }
+  }
+  asio::awaitable<void> give_up_the_silent() {
+    co_await sleep_for(kFirstWord);
+    for (Transport* silent : fresh) silent->cancel();
+  }
+
+  // Its owner may have left: its peer's close is waited for all the same.
+  asio::awaitable<void> part_with(std::shared_ptr<SocketCore> socket) {
+    co_await Socket::end_of(socket);
+    --parting;
+    idle.notify();
   }
 
   static asio::awaitable<void> serve(std::shared_ptr<State> self, Transport transport, std::string peer) {
     Guest guest;
-    self->enter(guest);
+    self->guests.enter(guest);
     std::exception_ptr failure;
     try {
       if (self->config.tls) {
@@ -102,62 +140,9 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     } catch (...) {
       failure = std::current_exception();
     }
-    self->leave(guest);
-    self->shares.give_back(guest.caller);
-    --self->connections;
+    self->guests.leave(guest);
     self->idle.notify();
     if (failure && !is_cancellation(failure)) self->log_failure(failure);
-  }
-
-  // In a full pool the oldest stranger gives way: whoever holds no key must not keep out those who do.
-  void enter(Guest& guest) {
-    if (++connections > config.max_connections) {
-      while (!strangers.empty() && strangers.front()->refused) give_way(*strangers.front());  // it has no place to give
-      if (strangers.empty()) {
-        guest.refused = true;
-      } else {
-        give_way(*strangers.front());
-      }
-    }
-    guest.place = strangers.insert(strangers.end(), &guest);
-    guest.list = Guest::In::kStrangers;
-  }
-  void leave(Guest& guest) {
-    const auto list = std::exchange(guest.list, Guest::In::kNone);
-    if (list == Guest::In::kStrangers) strangers.erase(guest.place);
-    if (list == Guest::In::kKnown) known.erase(guest.place);
-  }
-  void give_way(Guest& guest) {
-    leave(guest);
-    ErrorCode ignored;  // its coroutine sees the end, and closes it
-    if (guest.transport != nullptr) guest.transport->socket().shutdown(asio::socket_base::shutdown_both, ignored);
-  }
-
-  Result<void> let_in(Guest& guest, Caller caller) {
-    CAY_TRY(const auto gives_up, shares.take(guest.caller, std::move(caller)));
-    if (guest.list == Guest::In::kStrangers) {
-      known.splice(known.end(), strangers, guest.place);
-      guest.list = Guest::In::kKnown;
-    }
-    if (gives_up) take_from(*gives_up, guest);
-    return {};
-  }
-  // One of `caller`'s connections ends: the oldest that waits for a request, or else the newest. It counts no more from now on.
-  void take_from(const Caller& caller, const Guest& newcomer) {
-    Guest* chosen = nullptr;
-    for (Guest* one : known) {
-      if (one == &newcomer || one->caller != caller) continue;
-      chosen = one;
-      if (one->at_work.expired()) break;
-    }
-    if (chosen == nullptr) return;
-    shares.give_back(chosen->caller);
-    if (const auto exchange = chosen->at_work.lock()) {
-      leave(*chosen);
-      children.spawn(LiveExchange::give_way(exchange, "others need connections, and this caller has the most of them"));
-    } else {
-      give_way(*chosen);
-    }
   }
 
   void log_failure(const std::exception_ptr& failure) {
@@ -173,12 +158,14 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
 
   // Until something can be read, which is left there. nullopt: the peer went, or said nothing.
   asio::awaitable<std::optional<unsigned char>> first_byte(Transport& transport) {
-    waiting.insert(&transport);
-    auto looking = wait_readable(transport);
-    auto looked = co_await with_deadline<void>(std::move(looking), config.head_limit, "the first byte");
-    waiting.erase(&transport);
+    Result<void> looked;
+    {
+      const Entered here(fresh, &transport);
+      auto looking = wait_readable(transport);
+      looked = co_await with_deadline<void>(std::move(looking), config.head_limit, "the first byte");
+    }
     unsigned char byte = 0;
-    if (!looked || ending || ::recv(transport.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1) co_return std::nullopt;
+    if (!looked || ::recv(transport.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1) co_return std::nullopt;
     co_return byte;
   }
   static Task<void> wait_readable(Transport& transport) {
@@ -207,7 +194,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     channel.next_layer().expires_never();
     auto greeting = ServerTls::handshake(channel);
     auto greeted = co_await with_deadline<void>(std::move(greeting), config.head_limit, "TLS");
-    if (!greeted || ending) co_return;
+    if (!greeted) co_return;
     co_await converse(channel, peer, guest);
   }
 
@@ -219,11 +206,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
                       Error{Code::kUnavailable, "too_many_connections", "too many connections: try again later", 503});
       co_return;
     }
-    for (bool first = true; !ending; first = false) {
+    for (bool first = true; first || !ending; first = false) {
       RequestParser parser;
       parser.header_limit(config.max_head);
       parser.body_limit(boost::none);  // each handler has its own limit
-      const auto limited = co_await read_head(channel, buffer, parser, first ? config.head_limit : config.idle_limit);
+      const auto limited = co_await read_head(channel, buffer, parser, first);
       if (!limited) {
         co_await refuse(channel, buffer, parser, peer, guest, limited.error());
         co_return;
@@ -264,7 +251,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       return [self, socket] { self->sockets.erase(socket); };
     };
     return std::make_shared<LiveExchange>(channel, buffer, parser, std::move(head), config, ending, std::move(on_socket),
-                                          [self, &guest](Caller caller) { return self->let_in(guest, std::move(caller)); });
+                                          [self, &guest](Caller caller) { return self->guests.let_in(guest, std::move(caller)); });
   }
 
   Task<ErrorCode> read_rest(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser) {
@@ -274,16 +261,18 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   // True: a head was read. False: the peer went, or we are ending. An error: what to refuse it with.
-  Task<bool> read_head(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, Millis patience) {
+  Task<bool> read_head(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, bool first) {
     ErrorCode error;
     if (buffer.size() == 0) {
       Transport& transport = channel.next_layer();
-      waiting.insert(&transport);
-      transport.expires_after(patience);
+      transport.expires_after(first ? config.head_limit : config.idle_limit);
       constexpr std::size_t kRead = 8192;
-      const std::size_t got = co_await channel.async_read_some(buffer.prepare(kRead), to(error));
-      waiting.erase(&transport);
-      if (error || ending) co_return false;
+      std::size_t got = 0;
+      {
+        const Entered here(first ? fresh : waiting, &transport);
+        got = co_await channel.async_read_some(buffer.prepare(kRead), to(error));
+      }
+      if (error || (ending && !first)) co_return false;
       buffer.commit(got);
     }
     channel.next_layer().expires_never();
@@ -418,41 +407,37 @@ Listener::~Listener() {
   state_->children.cancel();
 }
 
+Result<void> check_can_listen(const std::string& address, std::uint16_t port) {
+  asio::io_context loop;
+  asio::ip::tcp::acceptor probe(loop);
+  return open_acceptor(probe, address, port, false);
+}
+
 Result<std::uint16_t> Listener::start() {
-  ErrorCode error;
-  const auto address = asio::ip::make_address(state_->config.address == "localhost" ? "127.0.0.1" : state_->config.address, error);
-  if (error) return Error{Code::kInvalidArgument, "bad_address", "'" + state_->config.address + "' is not an IP address", 0};
-  const asio::ip::tcp::endpoint endpoint(address, state_->config.port);
   auto& acceptor = state_->acceptor;
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error) {
-    const bool taken = error == asio::error::address_in_use;
-    const std::string where = state_->config.address + ":" + std::to_string(state_->config.port);
-    return Error{Code::kUnavailable, taken ? "address_in_use" : "listen_failed",
-                 taken ? where + " is in use: another daemon? choose another with --listen" : "listen on " + where + ": " + error.message(),
-                 error.value()};
-  }
+  CAY_CHECK(open_acceptor(acceptor, state_->config.address, state_->config.port, true));
   state_->children.spawn(state_->accept_all());
   return acceptor.local_endpoint().port();
 }
 
-std::size_t Listener::connections() const { return state_->connections; }
+std::size_t Listener::connections() const { return state_->guests.size(); }
 
 asio::awaitable<void> Listener::shutdown(Millis deadline) {
   auto state = state_;
   state->ending = true;
   ErrorCode ignored;
+  state->take_in_the_rest();
   state->acceptor.close(ignored);
   for (Transport* idle : state->waiting) idle->cancel();
   Scope closing(state->loop);
+  closing.spawn(state->give_up_the_silent());
+  state->parting = state->sockets.size();
   for (const auto& socket : state->sockets) {
-    closing.spawn(Socket::close_of(socket, kGoingAway, "the daemon is ending; connect again"));
+    closing.spawn(state->part_with(socket));
   }
   const auto end = std::chrono::steady_clock::now() + deadline;
-  while (state->connections > 0) {
+  co_await asio::post(state->loop, asio::use_awaitable);  // those that were taken in last begin
+  while (state->guests.size() > 0 || state->parting > 0) {
     const auto left = std::chrono::duration_cast<Millis>(end - std::chrono::steady_clock::now());
     if (left.count() <= 0) break;
     auto changed = co_await state->idle.wait_for(left);

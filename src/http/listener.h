@@ -34,6 +34,9 @@ struct ListenerConfig {
   std::function<void(std::string)> log;   // what went wrong inside a handler
 };
 
+// Whether Listener::start would find the port free; with its words if not. For who has more to begin before.
+Result<void> check_can_listen(const std::string& address, std::uint16_t port);
+
 class Listener {
  public:
   Listener(asio::any_io_executor executor, ListenerConfig config, Handler handler);

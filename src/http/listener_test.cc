@@ -519,6 +519,22 @@ TEST(ListenerTest, ShutdownLetsARequestEndAndClosesIdleConnections) {
   server.thread().call([&] { event.reset(); });
 }
 
+TEST(ListenerTest, WhoIsLetInWhenItEndsGetsAnAnswer) {
+  TestServer server(echo);
+  RawClient served(server.port());
+  served.send("GET /first HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(body_of(served.read_answer()), "GET|first#");
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 20; ++i) clients.push_back(std::make_unique<RawClient>(server.port()));  // the last may still wait in the kernel
+  RawClient silent(server.port());
+  std::thread stopper([&] { server.thread().await(server.server().shutdown(10s)); });
+  EXPECT_EQ(served.read_to_end(), "") << "it ends";
+  for (const auto& client : clients) client->send("GET /late HTTP/1.1\r\nHost: x\r\n\r\n");
+  for (const auto& client : clients) EXPECT_EQ(body_of(client->read_to_end()), "GET|late#");
+  EXPECT_EQ(silent.read_to_end(), "") << "not for ever";
+  stopper.join();
+}
+
 TEST(ListenerTest, ATakenPortIsSaidSo) {
   TestServer first(echo);
   testing::LoopThread thread;

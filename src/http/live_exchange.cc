@@ -24,7 +24,7 @@ namespace bhttp = beast::http;
 constexpr std::size_t kPiece = 64 * 1024;
 constexpr std::size_t kMostWithHead = 256 * 1024;
 constexpr unsigned kHttp11 = 11;
-constexpr int kGoingAway = 1001;
+constexpr int kNormal = 1000;
 constexpr int kPolicyViolation = 1008;
 constexpr int kTryAgainLater = 1013;
 
@@ -410,6 +410,12 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   if (!beast::websocket::is_upgrade(request) || request["Sec-WebSocket-Version"] != "13" || request["Sec-WebSocket-Key"].empty()) {
     co_return Error{Code::kInvalidArgument, "bad_upgrade", "this is not a WebSocket handshake (RFC 6455)", 0};
   }
+  if (ending_) {  // every client asks again after this; what a WebSocket is closed with at once, some take for the end of their work
+    Response refusal{.status = 503, .headers = {}, .body = ""};
+    refusal.headers.set("Retry-After", "1");
+    co_await respond(std::move(refusal));
+    co_return Error{Code::kUnavailable, "shutting_down", "the daemon is ending: try again when it is back", 0};
+  }
   answered_ = true;
   upgraded_ = true;
   keep_alive_ = false;
@@ -423,7 +429,9 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   auto on_close = on_socket_(core);
   // The listener's end began while we shook hands: it knew nothing of this socket.
   if (ending_) {
-    co_await Socket::close_of(core, kGoingAway, "the daemon is ending; connect again");
+    core->at_daemons_end(kNormal);  // nothing was begun on it
+    core->left();
+    co_await Socket::end_of(core);
   } else if (broken_off_) {
     co_await Socket::close_of(core, kPolicyViolation, broken_why_);
   }

@@ -41,6 +41,11 @@ Result<void> ServerTls::read() {
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
   // Compression and renegotiation are how TLS 1.2 was attacked.
   SSL_CTX_set_options(native, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  // No session can be resumed: what a ticket saves is little, and it arrives while a client that reads in one thread writes its first
+  // request in another, which Python's ssl does not bear (docs/decisions/0034-no-session-tickets.md).
+  SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
+  SSL_CTX_set_num_tickets(native, 0);
+  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   // A key with a passphrase is refused, not asked for on a terminal.
   SSL_CTX_set_default_passwd_cb(native, [](char*, int, int, void*) { return 0; });
   ErrorCode error;

@@ -2,6 +2,7 @@
 #include "http/server_tls.h"
 
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <sstream>
 
 #include "async/deadline.h"
+#include "base/testing/temp_dir.h"
 #include "http/client.h"
 #include "http/testing/certificates.h"
 #include "http/testing/loop_thread.h"
@@ -49,14 +51,6 @@ std::string content(const std::string& path) {
 
 class ServerTlsTest : public ::testing::Test {
  protected:
-  ServerTlsTest() {
-    std::string place = std::filesystem::temp_directory_path() / "cay-server-tls-XXXXXX";
-    EXPECT_NE(::mkdtemp(place.data()), nullptr);
-    directory = place;
-    files = {directory + "/cert.pem", directory + "/key.pem"};
-  }
-  ~ServerTlsTest() override { std::filesystem::remove_all(directory); }
-
   // As an operator's tool renews it: another file under the same name.
   void install(const std::string& pem) {
     for (const auto& path : {files.chain, files.key}) {
@@ -94,8 +88,8 @@ class ServerTlsTest : public ::testing::Test {
   testing::Authority first{"First authority"};
   testing::Authority second{"Second authority"};
   LoopThread mine;
-  std::string directory;
-  CertificateFiles files;
+  const cay::testing::TempDir directory;
+  const CertificateFiles files{directory.path() + "/cert.pem", directory.path() + "/key.pem"};
   std::vector<std::string> logged;
 };
 
@@ -122,6 +116,42 @@ TEST_F(ServerTlsTest, RequestsBodiesAndWebSocketsGoThrough) {
     co_return message.data;
   };
   EXPECT_EQ(mine.await(talk()), "back: hello");
+}
+
+// What of TLS a client may keep for a later connection; it reads an answer first, so that all that the server sends by itself has come.
+struct Kept {
+  int tickets = 0;
+  std::string answer;
+};
+Kept sessions_of(std::uint16_t port, int version) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  SSL_CTX_set_max_proto_version(context.get(), version);
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_CLIENT);
+  SSL_CTX_sess_set_new_cb(context.get(), [](SSL* ssl, SSL_SESSION* session) {
+    if (SSL_SESSION_is_resumable(session) == 1) ++static_cast<Kept*>(SSL_get_app_data(ssl))->tickets;
+    return 0;
+  });
+  RawClient raw(port);
+  Kept kept;
+  const std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), SSL_free);
+  SSL_set_app_data(ssl.get(), &kept);
+  SSL_set_fd(ssl.get(), raw.fd());
+  EXPECT_EQ(SSL_connect(ssl.get()), 1);
+  const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  EXPECT_EQ(SSL_write(ssl.get(), request.data(), static_cast<int>(request.size())), static_cast<int>(request.size()));
+  kept.answer.resize(4096);
+  kept.answer.resize(static_cast<std::size_t>(std::max(0, SSL_read(ssl.get(), kept.answer.data(), 4096))));
+  return kept;
+}
+
+TEST_F(ServerTlsTest, NoSessionIsGivenToResume) {
+  install(first.sign("DNS:localhost"));
+  const auto server = serve();
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    const Kept kept = sessions_of(server->port(), version);
+    EXPECT_TRUE(kept.answer.starts_with("HTTP/1.1 200 ")) << kept.answer;
+    EXPECT_EQ(kept.tickets, 0) << version;
+  }
 }
 
 TEST_F(ServerTlsTest, PlainHttpIsToldWhatIsWrong) {
@@ -164,7 +194,7 @@ TEST_F(ServerTlsTest, ANewCertificateIsTakenAndABadOneIsNot) {
 // A renewal that wrote them with the wrong mode is mended by a chmod, which changes no byte, size or time of writing.
 TEST_F(ServerTlsTest, FilesThatBecomeReadableAreTaken) {
   constexpr uid_t kNobody = 65534;  // root reads everything
-  ASSERT_EQ(::chmod(directory.c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(directory.path().c_str(), 0755), 0);
   install(first.sign("DNS:localhost"));
   auto made = ServerTls::create(files, [this](const std::string& text) { logged.push_back(text); });
   ASSERT_TRUE(made) << made.error().message;

@@ -23,6 +23,17 @@ Task<void> close_task(BeastSocket& stream, websocket::close_reason reason) {
   co_return Result<void>();
 }
 
+constexpr const char* kEnding = "the daemon is ending; connect again";
+
+// A server's (RFC 6455, sections 5.2 and 5.5.1): no mask.
+std::string close_frame(int code, std::string_view reason) {
+  std::string out = "\x88";
+  out.push_back(static_cast<char>(2 + reason.size()));
+  out.push_back(static_cast<char>(code >> 8));
+  out.push_back(static_cast<char>(code & 0xff));
+  return out.append(reason);
+}
+
 // Of a whole message in one frame, as a server sends it: without a mask (RFC 6455, section 5.2). Beast writes heads only
 // together with payloads in memory.
 std::string head_of_binary(std::uint64_t size) {
@@ -44,7 +55,7 @@ void prepare(BeastSocket& stream, std::size_t max_message) {
 }
 
 SocketCore::SocketCore(BeastSocket stream, Side side, Millis idle)
-    : stream_(std::move(stream)), side_(side), idle_(idle), writing_(stream_.get_executor()) {}
+    : stream_(std::move(stream)), side_(side), idle_(idle), writing_(stream_.get_executor()), changed_(stream_.get_executor()) {}
 
 // Beast sets its timer anew at each read; one that fires meanwhile does nothing.
 void SocketCore::judge_silence(bool reading) {
@@ -54,13 +65,15 @@ void SocketCore::judge_silence(bool reading) {
 
 asio::awaitable<WsMessage> SocketCore::read() {
   WsMessage message;
-  if (!closed_) {
+  while (!closed_) {
     beast::flat_buffer buffer;
     ErrorCode error;
     judge_silence(true);
     co_await stream_.async_read(buffer, to(error));
     if (!error && !closed_) {
       judge_silence(false);
+      if (parting_ && !heard_) continue;
+      heard_ = true;
       message.kind = stream_.got_text() ? WsMessage::Kind::kText : WsMessage::Kind::kBinary;
       message.data = beast::buffers_to_string(buffer.data());
       co_return message;
@@ -74,7 +87,8 @@ asio::awaitable<WsMessage> SocketCore::read() {
 }
 
 void SocketCore::note_end(const ErrorCode& error) {
-  const bool closed_by_us = std::exchange(closed_, true) && close_code_ != kAbnormal;
+  const bool closed_by_us = (std::exchange(closed_, true) && close_code_ != kAbnormal) || parting_;
+  changed_.notify();
   if (closed_by_us) return;  // the code that we sent stands
   if (error == websocket::error::closed) {
     const auto& reason = stream_.reason();
@@ -97,7 +111,9 @@ asio::awaitable<std::optional<std::size_t>> SocketCore::read_some(std::span<char
       break;
     }
     judge_silence(false);
-    if (got > 0) co_return got;  // a message may be empty
+    if (got == 0 || (parting_ && !heard_)) continue;  // a message may be empty
+    heard_ = true;
+    co_return got;
   }
   co_return std::nullopt;
 }
@@ -131,7 +147,7 @@ Task<void> SocketCore::send_piped(std::string head, KernelPipe payload) {
 
 asio::awaitable<void> SocketCore::close(int code, std::string reason) {
   auto turn = co_await writing_.lock();
-  if (closed_ && close_code_ != kAbnormal) co_return;
+  if (parting_ || (closed_ && close_code_ != kAbnormal)) co_return;
   closed_ = true;
   close_code_ = code;
   const websocket::close_reason why(static_cast<websocket::close_code>(code), reason);
@@ -140,8 +156,46 @@ asio::awaitable<void> SocketCore::close(int code, std::string reason) {
   if (!done) abort();
 }
 
+asio::awaitable<void> SocketCore::end() {
+  auto parting = part();
+  auto parted = co_await with_deadline<void>(std::move(parting), kCloseLimit, "the WebSocket's close");
+  if (!parted) abort();
+}
+
+Task<void> SocketCore::part() {
+  if (side_ == Side::kClient) {
+    co_await close(end_code_, kEnding);
+    co_return Result<void>();
+  }
+  {
+    auto turn = co_await writing_.lock();
+    auto& transport = stream_.next_layer();
+    co_await transport.until_written();
+    if (closed_ || !stream_.is_open() || transport.broken()) co_return Result<void>();
+    const TolerantTransport::Past past(transport);
+    parting_ = true;
+    close_code_ = end_code_;
+    co_await transport.write_last(close_frame(end_code_, kEnding));
+  }
+  while (!closed_ && !left_) {
+    co_await changed_.wait();
+  }
+  // Its close is waited for: a connection that ends with bytes unread ends by a reset, which could take ours away.
+  while (!closed_) {
+    auto unwanted = co_await read();
+    static_cast<void>(unwanted);
+  }
+  co_return Result<void>();
+}
+
+void SocketCore::left() {
+  left_ = true;
+  changed_.notify();
+}
+
 void SocketCore::abort() {
   closed_ = true;
+  changed_.notify();
   beast::get_lowest_layer(stream_).close();
 }
 
@@ -165,12 +219,16 @@ Task<void> Socket::send_piped_to(std::shared_ptr<SocketCore> core, std::string h
   co_return sent;
 }
 
+asio::awaitable<void> Socket::end_of(std::shared_ptr<SocketCore> core) { co_await core->end(); }
+
 asio::awaitable<void> Socket::close_of(std::shared_ptr<SocketCore> core, int code, std::string reason) {
   co_await core->close(code, std::move(reason));
 }
 
 asio::awaitable<ErrorCode> accept_websocket(BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request) {
   ErrorCode error;
+  // Without one Beast tells its own name and version.
+  stream.set_option(beast::websocket::stream_base::decorator([](beast::websocket::response_type& answer) { answer.set(beast::http::field::server, "cay"); }));
   co_await stream.async_accept(request, to(error));
   co_return error;
 }

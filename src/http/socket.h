@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "async/event.h"
 #include "async/mutex.h"
 #include "base/clock.h"
 #include "http/tolerant_transport.h"
@@ -31,10 +32,17 @@ class SocketCore {
   bool can_splice() const { return side_ == Side::kServer && stream_.next_layer().next_layer().secured() == nullptr; }
   Task<void> send_piped(std::string head, KernelPipe payload);
   asio::awaitable<void> close(int code, std::string reason);
+  // The daemon ends. That is said at once, and nothing after it; what the peer had sent before it heard is still given to whoever reads.
+  // Not so a peer's very first message: what it asks for now would begin behind its back.
+  asio::awaitable<void> end();
+  // Nobody reads any more.
+  void left();
+  void at_daemons_end(int code) { end_code_ = code; }
   // Breaks the connection at once (the peer sees 1006).
   void abort();
 
  private:
+  Task<void> part();
   // Only while we read can a peer be silent: else what it says, and its pongs, wait unread.
   void judge_silence(bool reading);
   void note_end(const ErrorCode& error);
@@ -44,6 +52,11 @@ class SocketCore {
   const Millis idle_;
   Mutex writing_;
   bool closed_ = false;  // a close frame was sent or seen, or the connection broke
+  bool parting_ = false;  // the daemon's end was said
+  bool heard_ = false;    // a message was given to who reads
+  bool left_ = false;
+  Event changed_;         // closed_ or left_
+  int end_code_ = 1001;
   int close_code_ = 1006;
   std::string close_reason_;
 };
@@ -55,6 +68,7 @@ class Socket final : public WebSocket, public PipedSocket {
   Socket(std::shared_ptr<SocketCore> core, std::function<void()> on_close)
       : core_(std::move(core)), on_close_(std::move(on_close)) {}
   ~Socket() override {
+    core_->left();
     if (on_close_) on_close_();
   }
 
@@ -62,11 +76,13 @@ class Socket final : public WebSocket, public PipedSocket {
   Task<void> send_text(std::string text) override { return send_to(core_, std::move(text), true); }
   Task<void> send_binary(Bytes data) override { return send_to(core_, std::move(data), false); }
   asio::awaitable<void> close(int code, std::string reason) override { return close_of(core_, code, std::move(reason)); }
+  void at_daemons_end(int code) override { core_->at_daemons_end(code); }
 
   asio::awaitable<std::optional<std::size_t>> read_some(std::span<char> into) override { return read_some_of(core_, into); }
   bool can_splice() const override { return core_->can_splice(); }
   Task<void> send_piped(Bytes head, KernelPipe payload) override { return send_piped_to(core_, std::move(head), std::move(payload)); }
 
+  static asio::awaitable<void> end_of(std::shared_ptr<SocketCore> core);
   static asio::awaitable<void> close_of(std::shared_ptr<SocketCore> core, int code, std::string reason);
 
  private:

@@ -4,6 +4,7 @@
 
 #include <boost/asio/compose.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/buffers_suffix.hpp>
 
 #include <cerrno>
@@ -101,6 +102,14 @@ asio::awaitable<void> TolerantTransport::write_past(std::string head, KernelPipe
     co_await give_to(socket, payload, error);
   }
   if (error) broken_ = true;
+  whole.done();
+}
+
+asio::awaitable<void> TolerantTransport::write_last(std::string frame) {
+  Whole whole(next_.next_layer());
+  ErrorCode ignored;  // who has gone needs none
+  co_await asio::async_write(next_, asio::buffer(frame), to(ignored));
+  broken_ = true;
   whole.done();
 }
 

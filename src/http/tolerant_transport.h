@@ -24,7 +24,7 @@ class TolerantTransport {
   executor_type get_executor() { return next_.get_executor(); }
   Channel& next_layer() { return next_; }
   const Channel& next_layer() const { return next_; }
-  // A write has failed: the peer has seen nothing since.
+  // A write has failed, or was the last: the peer has seen nothing since.
   bool broken() const { return broken_; }
 
   template <class Buffers, class Token>
@@ -58,6 +58,8 @@ class TolerantTransport {
   // A frame: `head`, and what the pipe holds. Of a plain connection, under a Past. One that is not written to its end, because
   // its caller was cancelled, leaves a connection on which nothing more is sent.
   asio::awaitable<void> write_past(std::string head, KernelPipe payload);
+  // The same for a whole frame on any connection, after which nothing is sent: what Beast writes goes nowhere.
+  asio::awaitable<void> write_last(std::string frame);
 
  private:
   static constexpr auto kNever = asio::steady_timer::time_point::max();

@@ -58,6 +58,7 @@ Result<void> Command::begin(wire::StartCommand request) {
   record.witness = shop_.context.witness;
   record.ttl_ms = request.ttl_ms;
   record.boot_id = shop_.context.boot_id;
+  record.mark = request.mark;
 
   Program program;
   if (request.shell_line) {

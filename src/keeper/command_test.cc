@@ -278,6 +278,16 @@ TEST_P(CommandTest, TheEndIsKeptForTheReaderThatFollows) {
   EXPECT_TRUE(gone("b"));  // read once, its ttl counts
 }
 
+// What ends meanwhile is told to a daemon that tells nobody any more: its client has time to come back to the next one.
+TEST_P(CommandTest, NothingGoesWhileTheDaemonParts) {
+  wire::StartCommand request = command("a", {"true"});
+  request.ttl_ms = 50;
+  client.send(Type::kCancel, 0, wire::Empty{});
+  client.run(request);
+  client.run(shell("b", "sleep 0.3"));
+  EXPECT_EQ(type_of(client.call(Type::kGetCommand, wire::CommandRef{"a"})), Type::kCommand);
+}
+
 TEST_P(CommandTest, ShutdownRecordsEveryEnd) {
   client.start(shell("a", "sleep 600"));
   client.run(shell("b", "exit 4"));

@@ -292,11 +292,15 @@ void Commands::check_hold() {
 
 std::uint32_t Commands::running() const { return live_; }
 
-void Commands::daemon_left() {
+void Commands::daemon_parts() {
   daemon_here_ = false;
   expiry_timer_.reset();
+  for (auto& [id, entry] : entries_) entry.awaits_reader = entry.awaits_reader || is_read(entry);
+}
+
+void Commands::daemon_left() {
+  daemon_parts();
   for (auto& [id, entry] : entries_) {
-    entry.awaits_reader = entry.awaits_reader || is_read(entry);
     if (entry.live) entry.live->daemon_left();
   }
 }

@@ -46,6 +46,8 @@ class Commands : public CommandEvents {
   // have time to come back.
   void daemon_left();
   void daemon_returned();
+  // It is about to leave, and passes nobody's end on any more: who reads now counts as cut off, and nothing expires from here on.
+  void daemon_parts();
   // Kills everything; `done` once all ends are recorded with the last byte of their output, or after `patience_ms`.
   void shut_down(std::int64_t patience_ms, std::function<void()> done);
 

@@ -16,28 +16,22 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "base/testing/temp_dir.h"
+
 namespace cay::keeper {
 namespace {
 
-class FileWallTest : public testing::Test {
+class FileWallTest : public ::testing::Test {
  protected:
   void SetUp() override {
     abi_ = syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (abi_ < 1) GTEST_SKIP() << "this kernel has no Landlock: file helpers have one wall less here";
-    std::string name = testing::TempDir() + "cay-wall-XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    place_ = name;
-    ASSERT_EQ(::chdir(place_.c_str()), 0);
-  }
-  void TearDown() override {
-    if (!place_.empty()) std::filesystem::remove_all(place_);
+    ASSERT_EQ(::chdir(place_.path().c_str()), 0);
   }
 
   // The errno of `act` in a child, 0 for success; behind the wall or without it.
@@ -65,7 +59,7 @@ class FileWallTest : public testing::Test {
   }
 
   long abi_ = 0;
-  std::filesystem::path place_;
+  const cay::testing::TempDir place_;
 };
 
 TEST_F(FileWallTest, FileWorkGoesOn) {

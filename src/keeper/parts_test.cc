@@ -2,11 +2,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
 #include <fstream>
 
+#include "base/testing/temp_dir.h"
 #include "keeper/glob_pattern.h"
 #include "keeper/guest_user.h"
 #include "keeper/loop.h"
@@ -18,17 +20,7 @@
 namespace cay::keeper {
 namespace {
 
-class TempDir {
- public:
-  TempDir() {
-    char pattern[] = "/tmp/cay-parts-XXXXXX";
-    path = ::mkdtemp(pattern);
-    fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  }
-  ~TempDir() { [[maybe_unused]] const int done = std::system(("rm -rf " + path).c_str()); }
-  std::string path;
-  UniqueFd fd;
-};
+using cay::testing::TempDir;
 
 TEST(GlobPatternTest, MatchesAsAShellDoes) {
   struct Case {
@@ -65,8 +57,8 @@ TEST(TextTest, AnythingBecomesUtf8) {
 }
 
 TEST(GuestUserTest, ReadsTheGuestsOwnFiles) {
-  TempDir dir;
-  const std::string passwd = dir.path + "/passwd", group = dir.path + "/group";
+  const TempDir dir;
+  const std::string passwd = dir.path() + "/passwd", group = dir.path() + "/group";
   std::ofstream(passwd) << "root:x:0:0:root:/root:/bin/bash\nbroken\nuser:x:1000:1000::/home/user:/bin/zsh\n";
   std::ofstream(group) << "root:x:0:\nuser:x:1000:\nsudo:x:27:other,user\nwheel:x:10:users\n";
   GuestUser user;
@@ -90,8 +82,8 @@ TEST(GuestUserTest, ReadsTheGuestsOwnFiles) {
 }
 
 TEST(GuestUserTest, NastyFilesAreNotWaitedFor) {
-  TempDir dir;
-  const std::string fifo = dir.path + "/fifo";
+  const TempDir dir;
+  const std::string fifo = dir.path() + "/fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0666), 0);
   GuestUser user;
   EXPECT_FALSE(resolve_user("user", user, fifo.c_str(), fifo.c_str()));
@@ -105,8 +97,9 @@ TEST(SpoolStreamTest, HeadAndRingHoldTheRightBytes) {
   std::string all;
   for (int i = 0; all.size() < 100'000; ++i) all += std::to_string(i) + ",";
   for (const std::size_t step : {std::size_t{1}, std::size_t{777}, std::size_t{4096}, std::size_t{50'000}}) {
-    TempDir dir;
-    SpoolStream stream(dir.fd.get(), "out", 10'000);
+    const TempDir temp;
+    const UniqueFd dir = temp.open();
+    SpoolStream stream(dir.get(), "out", 10'000);
     for (std::size_t at = 0; at < all.size(); at += step) stream.append(std::string_view(all).substr(at, step));
     EXPECT_EQ(stream.bytes(), all.size());
     EXPECT_EQ(stream.extent().gap_begin, 5'000U);
@@ -124,50 +117,58 @@ TEST(SpoolStreamTest, HeadAndRingHoldTheRightBytes) {
 }
 
 TEST(SpoolStreamTest, AShortDiskIsLeftAlone) {
-  TempDir dir;
+  const TempDir temp;
+  const UniqueFd dir = temp.open();
   const std::string block(64 * 1024, 'x');
-  SpoolStream stream(dir.fd.get(), "out", std::uint64_t{1} << 30, std::uint64_t{1} << 62);
-  for (int i = 0; i < 64; ++i) stream.append(block);
-  EXPECT_EQ(stream.bytes(), 64 * block.size());
-  EXPECT_EQ(stream.extent().gap_begin, 128U * 1024) << "a little is always kept: its first half …";
-  EXPECT_EQ(stream.extent().gap_end, stream.bytes() - 128 * 1024) << "… and the last";
-  SpoolStream roomy(dir.fd.get(), "err", std::uint64_t{1} << 30, 1);
-  for (int i = 0; i < 64; ++i) roomy.append(block);
-  EXPECT_EQ(roomy.extent().gap_end, 0U);
+  struct statvfs disk{};
+  ASSERT_EQ(::fstatvfs(dir.get(), &disk), 0);
+  const std::uint64_t free = std::uint64_t{disk.f_bavail} * disk.f_frsize;
+  const auto gap_of = [&](const char* name, std::uint64_t reserve) {
+    SpoolStream stream(dir.get(), name, std::uint64_t{1} << 30, reserve);
+    for (int i = 0; i < 64; ++i) stream.append(block);
+    EXPECT_EQ(stream.bytes(), 64 * block.size());
+    return std::pair(stream.extent().gap_begin, stream.bytes() - stream.extent().gap_end);
+  };
+  const auto kept = [](std::uint64_t first_and_last) { return std::pair(first_and_last, first_and_last); };
+  EXPECT_EQ(gap_of("short", free / 2 * 3), kept(128 * 1024)) << "an ordinary output is kept: its first half and the last";
+  EXPECT_EQ(gap_of("used up", std::uint64_t{1} << 62), kept(2048)) << "half of the reserve is no output's";
+  EXPECT_EQ(gap_of("roomy", 1).first, 0U);
 }
 
 TEST(TapeTest, LongArgumentsLiveOnDisk) {
-  TempDir dir;
+  const TempDir temp;
+  const UniqueFd dir = temp.open();
   wire::CommandMsg message;
   message.command_id = "a";
   message.argv = {std::string(100'000, 'x'), "y"};
-  auto tape = Tape::create(dir.fd.get(), message, 1 << 20);
+  auto tape = Tape::create(dir.get(), message, 1 << 20);
   ASSERT_TRUE(tape);
   EXPECT_TRUE((*tape)->about.argv.empty());
   EXPECT_EQ((*tape)->message().argv, message.argv);
   (*tape)->out.append("hello");
   (*tape)->mark_ended();
   ASSERT_TRUE((*tape)->save());
-  auto again = Tape::load(dir.fd.get(), "a");
+  auto again = Tape::load(dir.get(), "a");
   ASSERT_TRUE(again);
   EXPECT_EQ((*again)->message().argv, message.argv);
   EXPECT_EQ((*again)->out.bytes(), 5U);
-  Tape::erase(dir.fd.get(), "a");
-  EXPECT_FALSE(Tape::load(dir.fd.get(), "a"));
+  Tape::erase(dir.get(), "a");
+  EXPECT_FALSE(Tape::load(dir.get(), "a"));
 }
 
 TEST(TapeTest, ACommandThatCannotBeLookedAtIsLostAndNotForgotten) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
-  TempDir dir;
+  const TempDir temp;
+  const UniqueFd dir = temp.open();
   wire::CommandMsg message;
   message.command_id = "a";
-  ASSERT_TRUE(Tape::create(dir.fd.get(), message, 1 << 20));
-  ASSERT_EQ(::fchmod(dir.fd.get(), 0755), 0);
-  ASSERT_EQ(::fchmodat(dir.fd.get(), "a", 0700, 0), 0);
+  ASSERT_TRUE(Tape::create(dir.get(), message, 1 << 20));
+  ASSERT_EQ(::fchmod(dir.get(), 0755), 0);
+  ASSERT_EQ(::fchmodat(dir.get(), "a", 0700, 0), 0);
   constexpr uid_t kNobody = 65534;
   ASSERT_EQ(::seteuid(kNobody), 0);
-  const auto there = Tape::recall(dir.fd.get(), "a", "boot");
-  const auto not_there = Tape::recall(dir.fd.get(), "b", "boot");
+  const auto there = Tape::recall(dir.get(), "a", "boot");
+  const auto not_there = Tape::recall(dir.get(), "b", "boot");
   ASSERT_EQ(::seteuid(0), 0);
   ASSERT_TRUE(there);
   EXPECT_FALSE(wire::is_open(*there));
@@ -184,12 +185,13 @@ TEST(TapeTest, IdsAreNamesOfFiles) {
 TEST(LoopTest, CallbacksMayRemoveAnything) {
   Loop loop;
   std::string order;
-  Timer never = loop.after(1, [&] { order += "never"; });
+  Timer never;
   Timer first = loop.after(0, [&] {
     order += "a";
     never.reset();
     loop.defer([&] { order += "b"; });
   });
+  never = loop.after(1, [&] { order += "never"; });  // after it, however long that took: due with it, or later
   Timer last = loop.after(5, [&] { loop.stop(); });
   loop.run();
   EXPECT_EQ(order, "ab");

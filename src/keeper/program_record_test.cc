@@ -8,10 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+
+#include "base/testing/temp_dir.h"
 
 namespace cay::keeper {
 namespace {
@@ -21,19 +22,12 @@ using wire::ProgramMsg;
 
 class ProgramFileTest : public ::testing::Test {
  protected:
-  ProgramFileTest() {
-    std::string pattern = ::testing::TempDir() + "programsXXXXXX";
-    path_ = ::mkdtemp(pattern.data());
-    dir_.reset(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  }
-  ~ProgramFileTest() override { std::filesystem::remove_all(path_); }
-
   ProgramFile open(std::uint64_t limit = 1 << 20) {
     auto file = ProgramFile::open(dir_.get(), limit);
     EXPECT_TRUE(file) << file.error().message;
     return std::move(*file);
   }
-  std::string file() const { return path_ + "/" + wire::kProgramFile; }
+  std::string file() const { return temp_.path() + "/" + wire::kProgramFile; }
   std::vector<ProgramMsg> messages() const {
     std::ifstream in(file(), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
@@ -52,8 +46,8 @@ class ProgramFileTest : public ::testing::Test {
   }
   static ProgramKind kind(const ProgramMsg& message) { return static_cast<ProgramKind>(message.kind); }
 
-  std::string path_;
-  UniqueFd dir_;
+  const cay::testing::TempDir temp_;
+  const UniqueFd dir_ = temp_.open();
 };
 
 TEST_F(ProgramFileTest, ASecondLifeGoesOnBehindTheFirst) {

@@ -188,6 +188,28 @@ TEST_F(RecallTest, AnotherBootIdMeansThatTheHostRestarted) {
   EXPECT_TRUE(get(client, "a").reason.starts_with("host restarted"));
 }
 
+// What ext4 leaves of a new file when the power goes, whatever had been written.
+TEST_F(RecallTest, AnEmptyRecordIsALostCommandAndNeverRunsAgain) {
+  first.client().run(shell("once", "echo out; exit 4"));
+  end_first();
+  std::filesystem::resize_file(record("once"), 0);
+  Client client = next_life();
+  const Output told = client.attach("once");
+  EXPECT_EQ(state(told.end), CommandState::kLost);
+  EXPECT_TRUE(told.end.reason.starts_with("record damaged")) << told.end.reason;
+  EXPECT_EQ(told.out, "out\n");
+  EXPECT_TRUE(client.start(shell("once", "echo out; exit 4")).known);
+}
+
+// A keeper that was killed while it made a record had started nothing.
+TEST_F(RecallTest, ARecordThatWasBeingMadeIsNoCommand) {
+  first.client().run(shell("cut", "exit 4"));
+  end_first();
+  std::filesystem::rename(record("cut"), record("cut").replace_filename("record.new"));
+  Client client = next_life();
+  EXPECT_EQ(client.run(shell("cut", "echo ran; exit 5")).end.exit_code, 5);
+}
+
 TEST_F(RecallTest, ATornRecordIsALostCommandAndNeverRunsAgain) {
   first.client().run(shell("torn", "exit 4"));
   first.client().run(shell("garbled", "exit 4"));

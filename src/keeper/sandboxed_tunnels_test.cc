@@ -4,13 +4,16 @@
 #include <memory>
 #include <thread>
 
+#include "base/testing/tcp.h"
 #include "keeper/testing/local_keeper.h"
 #include "keeper/testing/local_sandbox.h"
-#include "keeper/testing/tcp.h"
 
 namespace cay::keeper::testing {
 namespace {
 
+using cay::testing::Listener;
+using cay::testing::read_bytes;
+using cay::testing::write_bytes;
 using wire::Type;
 
 // Listens, tells the port, and answers each connection by a line.

@@ -176,6 +176,7 @@ void Server::decoded(ReplyTo to, std::string_view payload, Fn&& fn) {
 
 void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
   const std::uint32_t channel = to.channel;
+  if (type == Type::kCancel && channel == 0) return services_.commands->daemon_parts();
   const bool known = services_.readers->has(channel) || services_.files->has(channel) || services_.tunnels->has(channel) ||
                      listings_.contains(channel);
   if (continues_channel(type)) {

@@ -14,7 +14,10 @@ using wire::SpoolPiece;
 
 namespace {
 
-constexpr std::uint64_t kAlways = 256 * 1024;     // a short disk takes no ordinary command's output away
+// A short disk takes no ordinary command's output away: up to kOrdinary half of the reserve is theirs, and
+// kAlways is kept whatever the disk has, so that many commands together do not take the rest.
+constexpr std::uint64_t kAlways = 4096;
+constexpr std::uint64_t kOrdinary = 256 * 1024;
 constexpr std::uint64_t kLookEvery = 1024 * 1024;  // a look costs about a microsecond
 
 }  // namespace
@@ -23,7 +26,7 @@ SpoolStream::SpoolStream(int dir, const char* name, std::uint64_t limit, std::ui
                          SpoolBudget* budget)
     : dir_(dir),
       name_(name),
-      limit_(std::max<std::uint64_t>(limit, 4096)),
+      limit_(std::max(limit, kAlways)),
       reserve_(reserve),
       budget_(budget),
       room_until_(kAlways) {}
@@ -58,7 +61,8 @@ std::size_t SpoolStream::write_at(std::string_view bytes, std::uint64_t position
 bool SpoolStream::disk_is_short() const {
   struct statvfs disk{};
   if (reserve_ == 0 || ::fstatvfs(dir_, &disk) != 0) return false;
-  return std::uint64_t{disk.f_bavail} * disk.f_frsize < reserve_;
+  const std::uint64_t kept_free = extent_.bytes < kOrdinary ? reserve_ / 2 : reserve_;
+  return std::uint64_t{disk.f_bavail} * disk.f_frsize < kept_free;
 }
 
 // From here on the file grows no more: its first half stays, the second is a ring.
@@ -117,7 +121,7 @@ bool SpoolStream::append(std::string_view bytes) {
         layout_changed = start_ring(extent_.bytes);
         continue;
       }
-      if (extent_.bytes >= room_until_) room_until_ = extent_.bytes + kLookEvery;
+      if (extent_.bytes >= room_until_) room_until_ = extent_.bytes < kOrdinary ? kOrdinary : extent_.bytes + kLookEvery;
       const std::uint64_t room = std::min(std::min(limit_, room_until_) - extent_.bytes, left);
       const auto run = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()));
       const std::size_t done = write_at(bytes.substr(0, run), extent_.bytes);

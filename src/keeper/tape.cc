@@ -17,24 +17,33 @@ namespace {
 constexpr std::size_t kArgvInMemory = 2048;      // longer ones are read back from the record
 constexpr std::size_t kRecordLimit = 1024 * 1024;
 
-// Appends, in one write. What a full disk let through only in part is taken back. An old record's last
-// words (spool_record.h) are of its own form.
-bool append_record(int dir, const wire::CommandMsg& message, bool first, bool framed) {
-  const int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (first ? O_CREAT | O_TRUNC : 0);
-  UniqueFd file(::openat(dir, wire::kSpoolRecord, flags, 0640));
-  if (!file) return false;
-  std::string bytes = framed ? wire::record_frame(message) : wire::encode(message);
-  if (first) bytes.insert(0, wire::kRecordHead);
-  const off_t before = first ? 0 : ::lseek(file.get(), 0, SEEK_END);
+constexpr const char* kNewRecord = "record.new";
+
+// In one write. What a full disk let through only in part is taken back.
+bool append(int fd, const std::string& bytes) {
+  const off_t before = ::lseek(fd, 0, SEEK_END);
   for (;;) {
-    const ssize_t got = ::write(file.get(), bytes.data(), bytes.size());
+    const ssize_t got = ::write(fd, bytes.data(), bytes.size());
     if (got == static_cast<ssize_t>(bytes.size())) return true;
     if (got < 0 && errno == EINTR) continue;
     const int err = got < 0 ? errno : ENOSPC;
-    [[maybe_unused]] const int cut = ::ftruncate(file.get(), before);
+    [[maybe_unused]] const int cut = ::ftruncate(fd, before);
     errno = err;
     return false;
   }
+}
+
+// An old record's last words (spool_record.h) are of its own form.
+bool append_record(int dir, const wire::CommandMsg& message, bool framed) {
+  const UniqueFd file(::openat(dir, wire::kSpoolRecord, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  return file && append(file.get(), framed ? wire::record_frame(message) : wire::encode(message));
+}
+
+// By another name until it is whole: one that a killed keeper left is no record, and nothing was started then.
+bool begin_record(int dir, const wire::CommandMsg& message) {
+  const UniqueFd file(::openat(dir, kNewRecord, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
+  return file && append(file.get(), std::string(wire::kRecordHead) + wire::record_frame(message)) &&
+         ::renameat(dir, kNewRecord, dir, wire::kSpoolRecord) == 0;
 }
 
 std::optional<wire::SpoolRecord> read_record(int dir, bool& exists) {
@@ -50,7 +59,6 @@ std::optional<wire::SpoolRecord> read_record(int dir, bool& exists) {
     if (got == 0) break;
     bytes.append(chunk, static_cast<std::size_t>(got));
   }
-  exists = !bytes.empty();  // an empty one was made and never written: nothing was started
   return wire::read_record(bytes);
 }
 
@@ -114,7 +122,7 @@ Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, 
   }
   UniqueFd dir(::openat(spool, message.command_id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!dir) return Error::from_errno(errno, "open the command's spool directory", "spool_unusable");
-  if (!append_record(dir.get(), message, true, true)) {
+  if (!begin_record(dir.get(), message)) {
     const int err = errno;
     erase(spool, message.command_id);
     return Error::from_errno(err, "write the command's record (is the data directory's disk full?)",
@@ -150,7 +158,7 @@ std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id, c
     // It may have run: the id stays taken, and what is there of its output stays readable.
     wire::CommandMsg damaged =
         wire::damaged_record(id, size_of(dir.get(), wire::kSpoolOut), size_of(dir.get(), wire::kSpoolErr));
-    if (!append_record(dir.get(), damaged, true, true)) return std::nullopt;
+    [[maybe_unused]] const bool told = begin_record(dir.get(), damaged);  // a full disk: the next life says the same
     return damaged;
   }
   wire::CommandMsg& message = record->message;
@@ -161,7 +169,7 @@ std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id, c
   // A torn tail goes first: nothing behind it would ever be read. If the disk refuses now, the next life tries again.
   const UniqueFd file(::openat(dir.get(), wire::kSpoolRecord, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (file && ::ftruncate(file.get(), static_cast<off_t>(record->good)) == 0) {
-    [[maybe_unused]] const bool told = append_record(dir.get(), news, false, record->framed);
+    [[maybe_unused]] const bool told = append_record(dir.get(), news, record->framed);
   }
   return std::move(message);
 }
@@ -189,7 +197,7 @@ std::uint64_t Tape::bytes_on_disk(int spool, const std::string& id) {
 void Tape::erase(int spool, const std::string& id) {
   const UniqueFd dir = open_directory(spool, id);
   if (dir) {
-    for (const char* name : {wire::kSpoolOut, wire::kSpoolErr, wire::kSpoolRecord}) {
+    for (const char* name : {wire::kSpoolOut, wire::kSpoolErr, wire::kSpoolRecord, kNewRecord}) {
       ::unlinkat(dir.get(), name, 0);
     }
   }
@@ -214,7 +222,7 @@ bool Tape::save() {
   news.unsettled = writers_;
   news.out = extent_for_record(out);
   news.err = extent_for_record(err);
-  return append_record(dir_.get(), news, false, true);
+  return append_record(dir_.get(), news, true);
 }
 
 // A ring that is written on after this record would hold other bytes than it tells, if we were killed before the next one:

@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/testing/tcp.h"
 #include "keeper/testing/local_keeper.h"
-#include "keeper/testing/tcp.h"
 
 namespace cay::keeper::testing {
 namespace {
 
+using cay::testing::break_off;
+using cay::testing::Listener;
+using cay::testing::read_bytes;
+using cay::testing::write_bytes;
 using wire::Type;
 
 class TunnelsTest : public ::testing::Test {

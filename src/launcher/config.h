@@ -39,6 +39,9 @@ struct Config {
   // which a daemon waits for its launcher (20 s) in all.
   std::chrono::milliseconds beat{3000};
 
+  // With an end that is not over, before who asked for it is told what it waits for. Below the daemon's own limit (60 s).
+  std::chrono::milliseconds patience{38'000};
+
   // Tests: the creation step of this name fails with EIO. Empty in the program.
   std::string fail_step;
 };

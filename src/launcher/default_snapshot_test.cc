@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/temp_dir.h"
 #include "launcher/default_snapshot_accounts.h"
 #include "launcher/sha256.h"
 
@@ -34,20 +35,12 @@ struct stat look(const fs::path& path) {
   return info;
 }
 
-class DefaultSnapshotTest : public testing::Test {
+class DefaultSnapshotTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to give files to others: run as root";
-    char name[] = "/tmp/cay-snapshot-test-XXXXXX";
-    top_ = mkdtemp(name);
-    chmod(top_.c_str(), 0755);
-    host_ = top_ / "host";
-    layers_ = top_ / "layers";
     fs::create_directory(layers_);
     make_host();
-  }
-  void TearDown() override {
-    if (!top_.empty()) fs::remove_all(top_);
   }
 
   void put(const std::string& path, const std::string& text, mode_t mode = 0644) {
@@ -119,7 +112,8 @@ class DefaultSnapshotTest : public testing::Test {
     return made ? *made : wire::SnapshotMsg{};
   }
 
-  fs::path top_, host_, layers_;
+  const cay::testing::TempDir top_{0755};
+  const fs::path host_ = top_.path() + "/host", layers_ = top_.path() + "/layers";
   std::vector<std::string> said_;
 };
 

@@ -9,6 +9,7 @@
 
 #include <functional>
 
+#include "base/testing/temp_dir.h"
 #include "launcher/gate_directory.h"
 #include "launcher/guest_network.h"
 #include "launcher/testing/running_launcher.h"
@@ -147,16 +148,15 @@ TEST_F(WayOutTest, OfASpecialRangeTcpComesToTheGateAndTheRestIsRefused) {
 }
 
 TEST_F(WayOutTest, TheGatesDirectoryGoesToWhoeverIsTheGateNow) {
-  char pattern[] = "/tmp/cay-gate-dir-XXXXXX";
-  const std::string path = ::mkdtemp(pattern);
-  const auto data = os::open_dir(AT_FDCWD, path);
-  ASSERT_TRUE(data);
-  ASSERT_TRUE(open_gate_directory(data->get(), 61001, 61000));
+  const cay::testing::TempDir temp;
+  const std::string& path = temp.path();
+  const UniqueFd data = temp.open();
+  ASSERT_TRUE(open_gate_directory(data.get(), 61001, 61000));
   std::ofstream(path + "/gate/lock") << "";
   std::ofstream(path + "/gate/box.net") << "kept";
-  ASSERT_TRUE(open_gate_directory(data->get(), 61001, 61000));
+  ASSERT_TRUE(open_gate_directory(data.get(), 61001, 61000));
   EXPECT_EQ(::access((path + "/gate/lock").c_str(), F_OK), 0) << "the control: the same user keeps it";
-  ASSERT_TRUE(open_gate_directory(data->get(), 61002, 61000));
+  ASSERT_TRUE(open_gate_directory(data.get(), 61002, 61000));
   struct stat info{};
   ASSERT_EQ(::stat((path + "/gate").c_str(), &info), 0);
   EXPECT_EQ(info.st_uid, 61002U);
@@ -164,7 +164,6 @@ TEST_F(WayOutTest, TheGatesDirectoryGoesToWhoeverIsTheGateNow) {
   EXPECT_EQ(info.st_mode & 07777, 02750U);
   EXPECT_NE(::access((path + "/gate/lock").c_str(), F_OK), 0);
   EXPECT_EQ(::access((path + "/gate/box.net").c_str(), F_OK), 0);
-  ASSERT_TRUE(os::remove_tree(AT_FDCWD, path));
 }
 
 }  // namespace

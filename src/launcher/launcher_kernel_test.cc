@@ -1,9 +1,11 @@
 // The launcher against this machine's kernel: what it makes, what the guest sees, what is left.
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <chrono>
 
 #include "launcher/testing/running_launcher.h"
+#include "os/process.h"
 
 namespace cay::launcher::testing {
 namespace {
@@ -210,6 +212,99 @@ TEST_F(LauncherTest, ALauncherThatEndedFindsItsSandboxesAgain) {
   ASSERT_EQ(RunningLauncher::list(*client).size(), 1U);
   EXPECT_TRUE(RunningLauncher::list(*client)[0].alive);
   ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
+  expect_nothing_left(launcher);
+}
+
+// More kept commands than are removed in a moment, of a sandbox that is stopped.
+void keep_many_commands(const RunningLauncher& launcher, const std::string& id) {
+  const auto spool = os::open_dir(AT_FDCWD, launcher.data + "/spool/" + id);
+  ASSERT_TRUE(spool);
+  for (unsigned i = 0; i < 1'000; ++i) {
+    const std::string command = "c" + std::to_string(i);
+    ASSERT_EQ(::mkdirat(spool->get(), command.c_str(), 0700), 0);
+    ASSERT_TRUE(UniqueFd(::openat(spool->get(), (command + "/record").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)));
+  }
+}
+
+// What the worker has at work besides itself.
+pid_t remover_of(pid_t worker) {
+  const std::string of = std::to_string(worker);
+  std::ifstream in("/proc/" + of + "/task/" + of + "/children");
+  pid_t pid = 0;
+  return in >> pid ? pid : 0;
+}
+
+void wait_until_gone(const RunningLauncher& launcher, const char* kind) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (launcher.traces().contains(kind) && millis_since(begin) < 60'000) ::usleep(10'000);
+}
+
+Config impatient() {
+  Config quick;
+  quick.patience = std::chrono::milliseconds(20);
+  return quick;
+}
+
+TEST_F(LauncherTest, ARemovalThatTakesLongIsSaidAndGoesOnByItself) {
+  RunningLauncher launcher(impatient());
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::string id = test_uuid(8);
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
+  while (type_of(client->ask(Type::kStop, wire::SandboxRef{id})) != Type::kOk) {
+  }
+  ASSERT_NO_FATAL_FAILURE(keep_many_commands(launcher, id));
+  const auto told = client->ask(Type::kDestroy, wire::SandboxRef{id});
+  EXPECT_TRUE(error_of(told).starts_with("removal_takes_long")) << error_of(told);
+  EXPECT_TRUE(RunningLauncher::list(*client).empty()) << "nobody sees a half of one";
+  wait_until_gone(launcher, "record");
+  expect_nothing_left(launcher);
+}
+
+TEST_F(LauncherTest, ARemovalEndsWithItsLauncherAndTheNextOneTakesItUp) {
+  RunningLauncher launcher(impatient());
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::string id = test_uuid(9);
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
+  while (type_of(client->ask(Type::kStop, wire::SandboxRef{id})) != Type::kOk) {
+  }
+  ASSERT_NO_FATAL_FAILURE(keep_many_commands(launcher, id));
+  const auto told = client->ask(Type::kDestroy, wire::SandboxRef{id});
+  ASSERT_TRUE(error_of(told).starts_with("removal_takes_long")) << error_of(told);
+  const pid_t pid = remover_of(launcher.worker());
+  ASSERT_GT(pid, 0) << "control: it is at work";
+  ASSERT_EQ(::kill(pid, SIGSTOP), 0);  // as on a disk that is very slow
+  const auto remover = os::open_process(pid, os::start_time_of(pid));
+  ASSERT_TRUE(remover);
+  EXPECT_EQ(launcher.end(), 0);
+  pollfd ended{remover->get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ended, 1, 10'000), 1) << "it is still there, and keeps the pool mounted";
+  EXPECT_EQ(launcher.traces()["spool"].size(), 1U) << "control: it was not done";
+  launcher.start();
+  ASSERT_TRUE(launcher.is_ready);
+  client = launcher.connect();
+  ASSERT_TRUE(client);
+  EXPECT_TRUE(RunningLauncher::list(*client).empty()) << "half of a sandbox is none, and no stopped one";
+  wait_until_gone(launcher, "record");
+  expect_nothing_left(launcher);
+}
+
+TEST_F(LauncherTest, ARemoverThatIsKilledIsReplaced) {
+  RunningLauncher launcher(impatient());
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  const std::string id = test_uuid(10);
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
+  while (type_of(client->ask(Type::kStop, wire::SandboxRef{id})) != Type::kOk) {
+  }
+  ASSERT_NO_FATAL_FAILURE(keep_many_commands(launcher, id));
+  const auto told = client->ask(Type::kDestroy, wire::SandboxRef{id});
+  ASSERT_TRUE(error_of(told).starts_with("removal_takes_long")) << error_of(told);
+  const pid_t pid = remover_of(launcher.worker());
+  ASSERT_GT(pid, 0);
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  wait_until_gone(launcher, "record");
   expect_nothing_left(launcher);
 }
 

@@ -1,12 +1,11 @@
 #include "launcher/probe_snapshot.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/temp_dir.h"
 #include "base/unique_fd.h"
 
 namespace cay::launcher {
@@ -14,26 +13,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class ProbeSnapshotTest : public testing::Test {
+class ProbeSnapshotTest : public ::testing::Test {
  protected:
-  ProbeSnapshotTest() {
-    std::string name = "/tmp/cay-probe-XXXXXX";
-    host_ = ::mkdtemp(name.data());
-    fs::permissions(host_, fs::perms(0755));
-  }
-  ~ProbeSnapshotTest() override { fs::remove_all(host_); }
   void put(const std::string& path, const std::string& text = "") {
     fs::create_directories((host_ / path).parent_path());
     std::ofstream(host_ / path) << text;
   }
   wire::FeatureMsg feature(const std::string& name) {
-    const UniqueFd layers(::open(host_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const UniqueFd layers = temp_.open();
     for (auto& one : probe_snapshot(layers.get(), host_.string())) {
       if (one.name == name) return one;
     }
     return {};
   }
-  fs::path host_;
+  const cay::testing::TempDir temp_{0755};
+  const fs::path host_ = temp_.path();
 };
 
 TEST_F(ProbeSnapshotTest, WhatTheHostLacksIsSaidWithTheCommandThatAddsIt) {

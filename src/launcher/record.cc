@@ -1,5 +1,7 @@
 #include "launcher/record.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 
 #include "os/file.h"
@@ -22,6 +24,14 @@ Result<std::optional<Record>> read_record(int sandboxes_dir, const std::string& 
 Result<void> write_record(int sandboxes_dir, const std::string& id, const Record& record) {
   CAY_TRY(UniqueFd dir, os::open_dir(sandboxes_dir, id));
   return os::replace_file(dir.get(), "record", wire::encode(record), 0600);
+}
+
+Result<void> forget_record(int sandboxes_dir, const std::string& id) {
+  auto dir = os::open_dir(sandboxes_dir, id);
+  if (!dir && dir.error().os_errno == ENOENT) return {};
+  if (!dir) return std::move(dir).error();
+  if (::unlinkat(dir->get(), "record", 0) != 0 && errno != ENOENT) return Error::from_errno(errno, "remove the record of " + id);
+  return {};
 }
 
 }  // namespace cay::launcher

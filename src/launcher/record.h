@@ -45,5 +45,7 @@ struct Record {
 // power leaves of a record that was written shortly before.
 Result<std::optional<Record>> read_record(int sandboxes_dir, const std::string& id);
 Result<void> write_record(int sandboxes_dir, const std::string& id, const Record& record);
+// What is left is then a creation that was never confirmed. Absent is success.
+Result<void> forget_record(int sandboxes_dir, const std::string& id);
 
 }  // namespace cay::launcher

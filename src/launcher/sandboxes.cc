@@ -1,7 +1,9 @@
 #include "launcher/sandboxes.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +23,6 @@ namespace {
 
 constexpr const char* kStarved = "keeper killed by the kernel's out-of-memory killer: no memory was left on the host, or in the group that Cay runs in";
 constexpr auto kBirthLimit = std::chrono::seconds(20);
-constexpr int kQuietTries = 2000;          // then the log hears of an end that does not end
 constexpr std::size_t kQuickEntries = 64;  // more in a spool are removed by a child
 constexpr std::uint64_t kQuickBytes = 64 << 20;  // more takes the file system's time to free: the same
 constexpr int kSlowRetryMs = 20;
@@ -258,6 +259,7 @@ void Sandboxes::end(Sandbox& sandbox, Keep keep) {
   sandbox.phase = Phase::kEnding;
   sandbox.keep = keep;
   sandbox.tries = 0;
+  sandbox.speak_at = Clock::now() + host_.config.patience;
   host_.groups.kill(sandbox.id);
   if (sandbox.pidfd) {
     os::kill_process(sandbox.pidfd.get());
@@ -267,29 +269,33 @@ void Sandboxes::end(Sandbox& sandbox, Keep keep) {
 }
 
 bool Sandboxes::try_finish(Sandbox& sandbox) {
-  // At first every millisecond; one that hangs in the kernel must not cost a CPU.
+  // At first every millisecond; one that hangs in the kernel, or has much to remove, must not cost a CPU.
   sandbox.deadline = Clock::now() + std::chrono::milliseconds(++sandbox.tries < 100 ? 1 : kSlowRetryMs);
-  auto done = remove_traces(sandbox);
-  if (done && *done) {
+  auto left = remove_traces(sandbox);
+  if (left && *left == Left::kNothing) {
     finish(sandbox);
     return true;
   }
-  if (sandbox.tries % kQuietTries == 0) {
-    std::fprintf(stderr, "cay-launcher: sandbox %s does not end: %s\n", sandbox.id.c_str(),
-                 done ? "its processes are still there" : done.error().message.c_str());
-    for (const ReplyTo& to : std::exchange(sandbox.enders, {})) {
-      reply_error(
-          outbox_, to,
-          done ? Error{Code::kDeadlineExceeded, "end_takes_long",
-                       "sandbox " + sandbox.id + " is killed, but the kernel still holds processes of it: retry", 0}
-               : done.error());
-    }
+  if (Clock::now() >= sandbox.speak_at) {
+    sandbox.speak_at = Clock::now() + host_.config.patience;
+    const Error why = left ? why_unfinished(sandbox.id, *left) : std::move(left).error();
+    std::fprintf(stderr, "cay-launcher: the end of sandbox %s is not over: %s\n", sandbox.id.c_str(), why.message.c_str());
+    for (const ReplyTo& to : std::exchange(sandbox.enders, {})) reply_error(outbox_, to, why);
   }
   return false;
 }
 
-Result<bool> Sandboxes::remove_traces(Sandbox& sandbox) {
-  if (sandbox.pidfd && !os::has_ended(sandbox.pidfd.get())) return false;
+Error Sandboxes::why_unfinished(const std::string& id, Left left) {
+  if (left == Left::kFiles) {
+    return {Code::kDeadlineExceeded, "removal_takes_long",
+            "nothing of sandbox " + id + " runs any more, and its files are still being removed: that goes on by itself", 0};
+  }
+  return {Code::kDeadlineExceeded, "end_takes_long",
+          "sandbox " + id + " is killed, but the kernel still holds processes of it: retry", 0};
+}
+
+Result<Sandboxes::Left> Sandboxes::remove_traces(Sandbox& sandbox) {
+  if (sandbox.pidfd && !os::has_ended(sandbox.pidfd.get())) return Left::kProcesses;
   if (sandbox.child != 0) {
     ::waitpid(sandbox.child, nullptr, WNOHANG);
     sandbox.child = 0;
@@ -297,34 +303,34 @@ Result<bool> Sandboxes::remove_traces(Sandbox& sandbox) {
   CAY_TRY(const bool gone, host_.groups.remove(sandbox.id));
   if (!gone) {
     host_.groups.kill(sandbox.id);  // again: a clone may have slipped in before its parent died
-    return false;
+    return Left::kProcesses;
   }
   stop_recording(sandbox);
   CAY_CHECK(os::unlink_as(host_.run.get(), sandbox.id + ".sock", host_.config.daemon_uid, host_.config.daemon_gid));
   CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + ".sock", host_.config.gate_uid, host_.config.gate_gid));
   if (sandbox.keep == Keep::kDisk) {
-    if (!sandbox.record.alive) return true;
+    if (!sandbox.record.alive) return Left::kNothing;
     sandbox.record.alive = false;
     CAY_CHECK(write_record(host_.sandboxes.get(), sandbox.id, sandbox.record));
-    return true;
+    return Left::kNothing;
+  }
+  if (sandbox.has_record) {
+    // From here on its files are no sandbox's: a launcher that starts amid this takes none for a stopped one, and goes on.
+    CAY_CHECK(forget_record(host_.sandboxes.get(), sandbox.id));
+    sandbox.has_record = false;
   }
   if (sandbox.remover) {
-    if (!os::has_ended(sandbox.remover.get())) return false;
-    ::waitpid(sandbox.remover_pid, nullptr, WNOHANG);
+    if (!os::has_ended(sandbox.remover.get())) return Left::kFiles;
+    int status = 0;
+    const bool known = ::waitpid(sandbox.remover_pid, &status, WNOHANG) == sandbox.remover_pid;
     sandbox.remover.reset();
+    if (known && WIFSIGNALED(status)) return Left::kFiles;  // much may be left: the next try starts another
   } else {
     const auto spool = os::open_dir(host_.spool.get(), sandbox.id);
     const bool big = (spool && is_big(spool->get())) || (!host_.disks.removal_is_quick() && host_.disks.exists(sandbox.id));
     if (big) {
-      CAY_TRY(os::Cloned child, os::clone_process(0));
-      if (child.pid == 0) {
-        (void)host_.disks.remove(sandbox.id);
-        (void)os::remove_tree(host_.spool.get(), sandbox.id);
-        ::_exit(0);
-      }
-      sandbox.remover = std::move(child.pidfd);
-      sandbox.remover_pid = child.pid;
-      return false;
+      CAY_CHECK(start_remover(sandbox));
+      return Left::kFiles;
     }
   }
   CAY_CHECK(host_.disks.remove(sandbox.id));
@@ -333,7 +339,24 @@ Result<bool> Sandboxes::remove_traces(Sandbox& sandbox) {
   }
   CAY_CHECK(os::remove_tree(host_.spool.get(), sandbox.id));
   CAY_CHECK(os::remove_tree(host_.sandboxes.get(), sandbox.id));  // last: it is what a restart goes by
-  return true;
+  return Left::kNothing;
+}
+
+Result<void> Sandboxes::start_remover(Sandbox& sandbox) {
+  const pid_t worker = ::getpid();
+  CAY_TRY(os::Cloned child, os::clone_process(0));
+  if (child.pid == 0) {
+    // It ends with us: who ends the launcher finds nothing of it at work, and the next one starts its own. No change of
+    // the effective uid, which would undo this, lies on its way.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != worker) ::_exit(1);
+    (void)host_.disks.remove(sandbox.id);
+    (void)os::remove_tree(host_.spool.get(), sandbox.id);
+    ::_exit(0);
+  }
+  sandbox.remover = std::move(child.pidfd);
+  sandbox.remover_pid = child.pid;
+  return {};
 }
 
 void Sandboxes::stop_recording(Sandbox& sandbox) {

@@ -43,6 +43,7 @@ class Sandboxes {
   using Clock = std::chrono::steady_clock;
   enum class Phase : std::uint8_t { kStarting, kAlive, kEnding, kStopped };
   enum class Keep : std::uint8_t { kDisk, kNothing };
+  enum class Left : std::uint8_t { kNothing, kProcesses, kFiles };
 
   struct Sandbox {
     std::string id;
@@ -60,7 +61,8 @@ class Sandboxes {
     std::optional<Error> failed;  // why the creator gets nothing
     std::vector<ReplyTo> enders;
     int tries = 0;
-    UniqueFd remover;  // a child that removes big trees
+    Clock::time_point speak_at;  // to who asked for the end, and to the log: why it is not over
+    UniqueFd remover;            // a child that removes big trees
     pid_t remover_pid = 0;
   };
 
@@ -76,7 +78,9 @@ class Sandboxes {
   void fail(Sandbox& sandbox, Error error);
   // One try to finish an end; true when it is over (the sandbox may then be gone from the map).
   bool try_finish(Sandbox& sandbox);
-  Result<bool> remove_traces(Sandbox& sandbox);  // false: still at it
+  Result<Left> remove_traces(Sandbox& sandbox);
+  Result<void> start_remover(Sandbox& sandbox);
+  static Error why_unfinished(const std::string& id, Left left);
   void stop_recording(Sandbox& sandbox);
   void finish(Sandbox& sandbox);
   void remove_unknown();

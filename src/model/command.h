@@ -41,6 +41,9 @@ struct CommandSpec {
   std::string traceparent;          // given to it as TRACEPARENT, unless its environment has one; no part of
                                     // what a repeat is compared by
   bool ignore_mismatch = false;     // known id with another request: attach instead of kConflict
+  std::string mark;                 // a few bytes that Command::mark tells again, also after a restart; no part of what a repeat is
+                                    // compared by; one line. Empty under a keeper of 0.1
+  std::string trace;                // set by the core: what its span is made of at its end; Command::trace tells it again, as mark
   bool reader_follows = false;      // set by the core: its end is kept for the reader that comes next, also with ttl 0
 };
 
@@ -94,6 +97,8 @@ struct Command {
   std::string cwd;
   std::string user;
   std::int64_t timeout_ms = 0;
+  std::string mark;                // CommandSpec's, of the request that started it
+  std::string trace;               // likewise; as the keeper has it
   CommandEnd end;                  // state kRunning while it runs
   StreamExtent out;
   StreamExtent err;

@@ -78,12 +78,17 @@ struct LifeMarks {
   bool operator==(const LifeMarks&) const = default;
 };
 
+// Sandbox::reason of one that was stopped by nobody's request for it. Begun keeps the first two: one word each.
+inline constexpr std::string_view kStoppedIdle = "idle";                        // idle_ttl_s was over
+inline constexpr std::string_view kStoppedByDrain = "drained";                  // with all others, by the operator
+inline constexpr std::string_view kStoppedByHost = "host restarted";
+
 struct Sandbox {
   SandboxId id;
   TenantId tenant;
   std::string name;
   SandboxState state = SandboxState::kProvisioning;
-  std::string reason;  // why failed; empty otherwise
+  std::string reason;  // why it failed, was stopped unasked (kStoppedIdle...) or is deleted and still there; else empty
   std::string snapshot_name;
   SnapshotId snapshot_id;
   std::map<std::string, std::string> labels;

@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/testing/temp_dir.h"
 #include "os/cgroup_layout.h"
+#include "os/cgroup_procs.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "os/service_manager.h"
@@ -19,16 +21,7 @@
 namespace cay::os {
 namespace {
 
-struct TempDir {
-  TempDir() {
-    char pattern[] = "/tmp/cay-os-XXXXXX";
-    path = ::mkdtemp(pattern);
-    fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  }
-  ~TempDir() { (void)remove_tree(AT_FDCWD, path); }
-  std::string path;
-  UniqueFd fd;
-};
+using cay::testing::TempDir;
 
 TEST(CgroupLayoutTest, HybridHost) {
   const auto layout = cgroup_layout_of(
@@ -58,14 +51,44 @@ TEST(CgroupLayoutTest, OwnPath) {
   EXPECT_EQ(v2_path_of("8:pids:/\n"), "");
 }
 
+TEST(CgroupProcsTest, PidsAreThoseThatHaveANumberHere) {
+  EXPECT_EQ(pids_of("12\n7\n"), (std::vector<pid_t>{12, 7}));
+  EXPECT_EQ(pids_of("0\n12"), std::vector<pid_t>{12}) << "0: of another pid namespace, and to kill() our own group";
+  EXPECT_TRUE(pids_of("").empty());
+  EXPECT_TRUE(pids_of("-1\n1x\n \n99999999999\n").empty());
+}
+
+// A plain directory stands for the group: what is listed there is killed, and nothing else.
+TEST(CgroupProcsTest, MembersAreKilledAndTheCallerIsNot) {
+  const TempDir temp;
+  const UniqueFd dir = temp.open();
+  const auto start = [] {
+    auto child = clone_process(0);
+    while (child && child->pid == 0) ::pause();
+    return child;
+  };
+  const auto member = start(), other = start();
+  ASSERT_TRUE(member && other);
+  const std::string listed = std::to_string(::getpid()) + "\n" + std::to_string(member->pid) + "\n";
+  ASSERT_TRUE(replace_file(dir.get(), "cgroup.procs", listed, 0600));
+  EXPECT_EQ(kill_members(dir.get()), 1U);
+  int status = 0;
+  ASSERT_EQ(::waitpid(member->pid, &status, 0), member->pid);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_FALSE(has_ended(other->pidfd.get()));
+  EXPECT_EQ(kill_members(dir.get()), 0U) << "its number is nobody's now";
+  kill_process(other->pidfd.get());
+  ::waitpid(other->pid, nullptr, 0);
+}
+
 TEST(ServiceManagerTest, IsToldWhereItListens) {
-  TempDir temp;
+  const TempDir temp;
   ::unsetenv("NOTIFY_SOCKET");
   EXPECT_FALSE(notify_service_manager("READY=1"));
   const UniqueFd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::string path = temp.path + "/notify";
+  const std::string path = temp.path() + "/notify";
   path.copy(address.sun_path, path.size());
   ASSERT_EQ(::bind(manager.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
@@ -76,39 +99,41 @@ TEST(ServiceManagerTest, IsToldWhereItListens) {
   ::unsetenv("NOTIFY_SOCKET");
 }
 
-TEST(FileTest, EnsureDirRefusesASymlink) {
-  TempDir temp;
-  ASSERT_EQ(::symlinkat("/", temp.fd.get(), "link"), 0);
-  EXPECT_FALSE(ensure_dir(temp.fd.get(), "link", ::getuid(), ::getgid(), 0700));
+class FileTest : public ::testing::Test {
+ protected:
+  const TempDir temp;
+  const UniqueFd dir = temp.open();
+};
+
+TEST_F(FileTest, EnsureDirRefusesASymlink) {
+  ASSERT_EQ(::symlinkat("/", dir.get(), "link"), 0);
+  EXPECT_FALSE(ensure_dir(dir.get(), "link", ::getuid(), ::getgid(), 0700));
 }
 
-TEST(FileTest, EnsureDirRefusesAnotherOwner) {
-  TempDir temp;
-  ASSERT_EQ(::mkdirat(temp.fd.get(), "dir", 0700), 0);
-  auto got = ensure_dir(temp.fd.get(), "dir", ::getuid() + 1, ::getgid(), 0700);
+TEST_F(FileTest, EnsureDirRefusesAnotherOwner) {
+  ASSERT_EQ(::mkdirat(dir.get(), "dir", 0700), 0);
+  auto got = ensure_dir(dir.get(), "dir", ::getuid() + 1, ::getgid(), 0700);
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().reason, "unsafe_directory");
 }
 
-TEST(FileTest, RemoveTreeFollowsNoLinks) {
-  TempDir temp;
-  ASSERT_EQ(::mkdirat(temp.fd.get(), "keep", 0700), 0);
-  ASSERT_TRUE(replace_file(temp.fd.get(), "keep-file", "x", 0600));
-  ASSERT_EQ(::mkdirat(temp.fd.get(), "gone", 0700), 0);
-  ASSERT_EQ(::symlinkat("../keep", temp.fd.get(), "gone/link"), 0);
-  ASSERT_EQ(::mkdirat(temp.fd.get(), "gone/deep", 0700), 0);
-  ASSERT_EQ(::symlinkat("../../keep-file", temp.fd.get(), "gone/deep/link"), 0);
-  ASSERT_TRUE(remove_tree(temp.fd.get(), "gone"));
-  EXPECT_TRUE(remove_tree(temp.fd.get(), "gone")) << "idempotent";
-  auto left = list_dir(temp.fd.get());
+TEST_F(FileTest, RemoveTreeFollowsNoLinks) {
+  ASSERT_EQ(::mkdirat(dir.get(), "keep", 0700), 0);
+  ASSERT_TRUE(replace_file(dir.get(), "keep-file", "x", 0600));
+  ASSERT_EQ(::mkdirat(dir.get(), "gone", 0700), 0);
+  ASSERT_EQ(::symlinkat("../keep", dir.get(), "gone/link"), 0);
+  ASSERT_EQ(::mkdirat(dir.get(), "gone/deep", 0700), 0);
+  ASSERT_EQ(::symlinkat("../../keep-file", dir.get(), "gone/deep/link"), 0);
+  ASSERT_TRUE(remove_tree(dir.get(), "gone"));
+  EXPECT_TRUE(remove_tree(dir.get(), "gone")) << "idempotent";
+  auto left = list_dir(dir.get());
   ASSERT_TRUE(left);
   EXPECT_EQ(left->size(), 2U);
 }
 
-TEST(FileTest, RemoveTreeGoesAsDeepAsAGuestCan) {
-  TempDir temp;
-  ASSERT_EQ(::mkdirat(temp.fd.get(), "deep", 0700), 0);
-  auto at = open_dir(temp.fd.get(), "deep");
+TEST_F(FileTest, RemoveTreeGoesAsDeepAsAGuestCan) {
+  ASSERT_EQ(::mkdirat(dir.get(), "deep", 0700), 0);
+  auto at = open_dir(dir.get(), "deep");
   ASSERT_TRUE(at);
   ASSERT_EQ(::mkdirat(at->get(), ".moved-up-0", 0700), 0) << "a name of ours, taken by the guest";
   for (int depth = 0; depth < 4400; ++depth) {
@@ -116,16 +141,15 @@ TEST(FileTest, RemoveTreeGoesAsDeepAsAGuestCan) {
     at = open_dir(at->get(), "d");
     ASSERT_TRUE(at) << depth;
   }
-  const auto removed = remove_tree(temp.fd.get(), "deep");
+  const auto removed = remove_tree(dir.get(), "deep");
   ASSERT_TRUE(removed) << removed.error().message;
-  EXPECT_EQ(list_dir(temp.fd.get())->size(), 0U);
+  EXPECT_EQ(list_dir(dir.get())->size(), 0U);
 }
 
-TEST(FileTest, ReplaceFileIsReadBack) {
-  TempDir temp;
-  ASSERT_TRUE(replace_file(temp.fd.get(), "f", "one", 0600));
-  ASSERT_TRUE(replace_file(temp.fd.get(), "f", "two", 0600));
-  auto text = read_file(temp.fd.get(), "f");
+TEST_F(FileTest, ReplaceFileIsReadBack) {
+  ASSERT_TRUE(replace_file(dir.get(), "f", "one", 0600));
+  ASSERT_TRUE(replace_file(dir.get(), "f", "two", 0600));
+  auto text = read_file(dir.get(), "f");
   ASSERT_TRUE(text);
   EXPECT_EQ(*text, "two");
 }
@@ -186,9 +210,9 @@ TEST(UnixSocketTest, PassesDescriptors) {
 }
 
 TEST(UnixSocketTest, ListensWithMode0600UnderALongPath) {
-  TempDir temp;
+  const TempDir temp;
   std::string at = ".";
-  UniqueFd dir(::dup(temp.fd.get()));
+  UniqueFd dir = temp.open();
   for (int depth = 0; depth < 4; ++depth) {
     auto next = ensure_dir(dir.get(), std::string(60, 'd'), ::getuid(), ::getgid(), 0700);
     ASSERT_TRUE(next);

@@ -29,8 +29,6 @@ std::string host_without_port(std::string_view host) {
   return std::string(http::relative_name(host));
 }
 
-bool equal_hosts(std::string_view one, std::string_view other) { return http::equals_ignoring_case(one, other); }
-
 bool is_loopback_host(std::string_view host) {
   const std::string name = http::to_lower(host);
   return name == "localhost" || name == "::1" || ends_with(name, ".localhost") || is_ipv4_loopback(name);

@@ -33,6 +33,5 @@ std::optional<Error> check_listen(const std::string& listen, bool clear_or_tls);
 bool is_loopback_host(std::string_view host);  // without port
 // "[::1]:80" -> "::1", "localhost:80" -> "localhost", "::1" stays. A name's absolute form, "box.test.", is the same name.
 std::string host_without_port(std::string_view host);
-bool equal_hosts(std::string_view one, std::string_view other);  // letters of either case
 
 }  // namespace cay::server

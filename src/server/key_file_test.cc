@@ -2,26 +2,21 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
+
+#include "base/testing/temp_dir.h"
 
 namespace cay::server {
 namespace {
 
 class KeyFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/cay-keys-XXXXXX";
-    dir_ = ::mkdtemp(name);
-  }
-  void TearDown() override { std::system(("rm -rf " + dir_).c_str()); }
-  std::string dir_;
+  const cay::testing::TempDir dir_;
 };
 
 TEST_F(KeyFileTest, FileRoundTrip) {
-  const std::string path = dir_ + "/keys";
+  const std::string path = dir_.path() + "/keys";
   EXPECT_TRUE(load_keys(path)->records().empty());
   const SandboxId only("6f1c2a0e-8d54-4a43-9a55-0f6a8f0f3b11");
   ASSERT_TRUE(save_keys(path, {{"a", "t", hash_key("k1")},
@@ -46,7 +41,7 @@ TEST_F(KeyFileTest, FileRoundTrip) {
 
 // What a build from before scopes would take for a hash is none: it refuses the file, and lets nobody do more than was meant.
 TEST_F(KeyFileTest, OnlyTheUsualKeyLooksAsItDidBefore) {
-  const std::string path = dir_ + "/keys";
+  const std::string path = dir_.path() + "/keys";
   ASSERT_TRUE(save_keys(path, {{.name = "a", .tenant = "t", .hash = hash_key("k"), .scope = KeyScope::kRead}}));
   std::ifstream in(path);
   std::string name, tenant, third;
@@ -59,7 +54,7 @@ TEST_F(KeyFileTest, OnlyTheUsualKeyLooksAsItDidBefore) {
 }
 
 TEST_F(KeyFileTest, WhatWouldNotHoldIsRefused) {
-  const std::string path = dir_ + "/keys";
+  const std::string path = dir_.path() + "/keys";
   const std::string hash = to_hex(hash_key("k"));
   for (const char* words : {"scope=all", "scope", "scope=", "sandbox=box", "expires=soon", "expires=-1", "expires=99999999999999999", "older=1:2", "only=x",
                             "scope=read,", "scope=use", "scope=read extra"}) {
@@ -71,7 +66,7 @@ TEST_F(KeyFileTest, WhatWouldNotHoldIsRefused) {
 }
 
 TEST_F(KeyFileTest, TheLastKeyTakesTheFileWithIt) {
-  const std::string path = dir_ + "/keys";
+  const std::string path = dir_.path() + "/keys";
   ASSERT_TRUE(save_keys(path, {{"a", "t", hash_key("k1")}}));
   ASSERT_TRUE(save_keys(path, {}));
   EXPECT_EQ(state_of(path), FileState());
@@ -79,7 +74,7 @@ TEST_F(KeyFileTest, TheLastKeyTakesTheFileWithIt) {
 }
 
 TEST_F(KeyFileTest, KeyFileIsMadeOnceAndPrivate) {
-  const std::string path = dir_ + "/api-key";
+  const std::string path = dir_.path() + "/api-key";
   const auto first = ensure_key_file(path);
   ASSERT_TRUE(first);
   EXPECT_EQ(*ensure_key_file(path), *first);

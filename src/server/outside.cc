@@ -25,7 +25,7 @@ std::string as_peer(std::string_view client) {
 }
 
 bool ends_with_host(const std::string& host, const std::string& domain) {
-  return host.size() > domain.size() && equal_hosts(host.substr(host.size() - domain.size()), domain);
+  return host.size() > domain.size() && http::equals_ignoring_case(host.substr(host.size() - domain.size()), domain);
 }
 
 bool is_authority(std::string_view text) {
@@ -107,7 +107,7 @@ std::optional<http::RequestHead> Outside::seen(const http::RequestHead& head) co
     if (const auto client = told("X-Forwarded-For"); is_authority(client)) peer = as_peer(client);
   }
   // Asked by its public name, it answers with its public URL, whatever stands in between.
-  if (!host_.empty() && equal_hosts(host_without_port(host), host_)) {
+  if (!host_.empty() && http::equals_ignoring_case(host_without_port(host), host_)) {
     scheme = scheme_;
     host = authority_;
   } else if (!domain_.empty() && ends_with_host(host_without_port(host), domain_)) {

@@ -1,10 +1,10 @@
 // Copies for backups: whole while somebody writes, and settled when they come back.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 
+#include "base/testing/temp_dir.h"
 #include "store/backup.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
@@ -15,11 +15,6 @@ namespace {
 
 class BackupTest : public ::testing::Test {
  protected:
-  BackupTest() {
-    char pattern[] = "/tmp/cay-backup-XXXXXX";
-    dir = ::mkdtemp(pattern);
-  }
-  ~BackupTest() override { std::filesystem::remove_all(dir); }
   static Sandbox row(const std::string& id, SandboxState state) {
     Sandbox sandbox;
     sandbox.id = SandboxId(id);
@@ -28,7 +23,8 @@ class BackupTest : public ::testing::Test {
     sandbox.state = state;
     return sandbox;
   }
-  std::string dir;
+  const cay::testing::TempDir temp;
+  const std::string& dir = temp.path();
 };
 
 TEST_F(BackupTest, CopiesWhileTheDaemonHasItOpen) {

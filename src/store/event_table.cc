@@ -8,6 +8,8 @@ namespace cay::store {
 namespace {
 
 constexpr std::uint64_t kPruneAtOnce = 1000;  // a few milliseconds of the loop
+constexpr std::uint64_t kPruneBytesAtOnce = 8u << 20;
+constexpr std::uint64_t kMostPageBytes = 4u << 20;
 
 std::int64_t stored(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 std::uint64_t counted(std::int64_t number) { return static_cast<std::uint64_t>(number); }
@@ -19,6 +21,17 @@ std::optional<std::int64_t> stored(const std::optional<int>& number) {
 
 const char* const kEventColumns =
     "seq, at, type, sandbox_id, sandbox, labels, reason, command_id, state, ended_by, exit_code, signal";
+constexpr int kTextBytesColumn = 12;  // behind those, where a page is read
+
+// What a row's texts take. `labels` is JSON; schema.cc has the same sum.
+const char* const kTextBytes =
+    "length(CAST(type AS BLOB)) + length(CAST(sandbox_id AS BLOB)) + length(CAST(sandbox AS BLOB)) + length(CAST(labels AS BLOB)) + "
+    "length(CAST(reason AS BLOB)) + length(CAST(command_id AS BLOB)) + length(CAST(state AS BLOB)) + length(CAST(ended_by AS BLOB))";
+
+std::uint64_t text_bytes(const EventRecord& event, const std::string& labels) {
+  return event.type.size() + event.sandbox_id.get().size() + event.sandbox.size() + labels.size() + event.reason.size() +
+         event.command_id.get().size() + event.state.size() + event.by.size();
+}
 
 Result<EventRecord> read_event(const Statement& row, const TenantId& tenant) {
   int column = 0;
@@ -88,24 +101,26 @@ void EventTable::committed() {
   written_ = 0;
 }
 
+Result<EventTable::Count> EventTable::count_one(const TenantId& tenant, std::uint64_t bytes) {
+  CAY_TRY(Statement count,
+          db_.prepare("INSERT INTO event_count (tenant, last_seq, pruned_through, bytes) VALUES (?, 1, 0, ?) "
+                      "ON CONFLICT (tenant) DO UPDATE SET last_seq = last_seq + 1, bytes = bytes + excluded.bytes "
+                      "RETURNING last_seq, pruned_through, bytes"));
+  CAY_TRY(const bool row, count.bind(tenant.get()).bind(stored(bytes)).step());
+  if (!row) return Error{Code::kInternal, "store_broken", "the journal's counter gave no number", 0};
+  const Count now{counted(count.number(0)), counted(count.number(1)), counted(count.number(2))};
+  CAY_CHECK(count.run());
+  return now;
+}
+
 Result<void> EventTable::write_one(const EventRecord& event) {
-  std::uint64_t seq = 0;
-  std::uint64_t pruned = 0;
-  {
-    CAY_TRY(Statement count,
-            db_.prepare("INSERT INTO event_count (tenant, last_seq, pruned_through) VALUES (?, 1, 0) "
-                        "ON CONFLICT (tenant) DO UPDATE SET last_seq = last_seq + 1 RETURNING last_seq, pruned_through"));
-    CAY_TRY(const bool row, count.bind(event.tenant.get()).step());
-    if (!row) return Error{Code::kInternal, "store_broken", "the journal's counter gave no number", 0};
-    seq = counted(count.number(0));
-    pruned = counted(count.number(1));
-    CAY_CHECK(count.run());
-  }
+  const std::string labels = encode(event.labels);
+  CAY_TRY(const Count now, count_one(event.tenant, text_bytes(event, labels)));
   {
     CAY_TRY(Statement row, db_.prepare("INSERT INTO event (tenant, seq, at, type, sandbox_id, sandbox, labels, reason, "
                                        "command_id, state, ended_by, exit_code, signal) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
-    row.bind(event.tenant.get()).bind(stored(seq)).bind(event.at).bind(event.type).bind(event.sandbox_id.get());
-    row.bind(event.sandbox).bind(encode(event.labels)).bind(event.reason).bind(event.command_id.get()).bind(event.state);
+    row.bind(event.tenant.get()).bind(stored(now.last)).bind(event.at).bind(event.type).bind(event.sandbox_id.get());
+    row.bind(event.sandbox).bind(labels).bind(event.reason).bind(event.command_id.get()).bind(event.state);
     row.bind(event.by).bind(stored(event.exit_code)).bind(stored(event.signal));
     CAY_CHECK(row.run());
   }
@@ -121,7 +136,7 @@ Result<void> EventTable::write_one(const EventRecord& event) {
     CAY_TRY(Statement row, db_.prepare("INSERT OR REPLACE INTO note_mark (sandbox_id, life, number) VALUES (?, ?, ?)"));
     CAY_CHECK(row.bind(event.sandbox_id.get()).bind(stored(event.note.life)).bind(stored(event.note.number)).run());
   }
-  return prune(event.tenant, seq, pruned);
+  return prune(event.tenant, now);
 }
 
 Result<std::uint64_t> EventTable::skipped(const TenantId& tenant, std::uint64_t last, std::uint64_t pruned) {
@@ -133,24 +148,56 @@ Result<std::uint64_t> EventTable::skipped(const TenantId& tenant, std::uint64_t 
   return skipped_[tenant] = last - pruned - std::min(there, last - pruned);
 }
 
-Result<void> EventTable::prune(const TenantId& tenant, std::uint64_t last, std::uint64_t pruned) {
+Result<std::uint64_t> EventTable::too_many(const TenantId& tenant, const Count& now) {
   const std::uint64_t most = keep_ + std::min(kPruneAtOnce, keep_ / 10 + 1);
-  if (last - pruned <= most) return {};
-  CAY_TRY(const std::uint64_t holes, skipped(tenant, last, pruned));
-  const std::uint64_t kept = last - pruned - holes;
-  if (kept <= most) return {};
-  const std::uint64_t removed = std::min(kept - keep_, 2 * kPruneAtOnce);
-  std::uint64_t through = pruned + removed;
-  if (holes > 0) {
-    CAY_TRY(Statement row, db_.prepare_once("SELECT seq FROM event WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT 1 OFFSET ?"));
-    CAY_TRY(const bool found, row.bind(tenant.get()).bind(stored(pruned)).bind(stored(removed - 1)).step());
-    if (found) through = counted(row.number(0));
+  if (now.last - now.pruned <= most) return now.pruned;
+  CAY_TRY(const std::uint64_t holes, skipped(tenant, now.last, now.pruned));
+  const std::uint64_t kept = now.last - now.pruned - holes;
+  if (kept <= most) return now.pruned;
+  const std::uint64_t surplus = std::min(kept - keep_, 2 * kPruneAtOnce);
+  if (holes == 0) return now.pruned + surplus;
+  CAY_TRY(Statement row, db_.prepare_once("SELECT seq FROM event WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT 1 OFFSET ?"));
+  CAY_TRY(const bool found, row.bind(tenant.get()).bind(stored(now.pruned)).bind(stored(surplus - 1)).step());
+  return found ? counted(row.number(0)) : now.pruned + surplus;
+}
+
+Result<std::uint64_t> EventTable::too_large(const TenantId& tenant, const Count& now) {
+  std::uint64_t through = now.pruned;
+  if (now.bytes <= keep_bytes_) return through;
+  // Some more than needed, so that not each event is looked for its own; of what a journal of before this bound has, a part.
+  const std::uint64_t surplus = std::min(now.bytes - keep_bytes_ + keep_bytes_ / 16, kPruneBytesAtOnce);
+  CAY_TRY(Statement rows, db_.prepare_once(std::string("SELECT seq, ") + kTextBytes +
+                                           " FROM event WHERE tenant = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT ?"));
+  rows.bind(tenant.get()).bind(stored(now.pruned)).bind(stored(now.last)).bind(stored(2 * kPruneAtOnce));
+  for (std::uint64_t gone = 0; gone < surplus; gone += counted(rows.number(1))) {
+    CAY_TRY(const bool row, rows.step());
+    if (!row) break;
+    through = counted(rows.number(0));
   }
-  skipped_[tenant] = holes - std::min(holes, through - pruned - removed);
+  return through;
+}
+
+Result<void> EventTable::prune(const TenantId& tenant, const Count& now) {
+  CAY_TRY(const std::uint64_t surplus, too_many(tenant, now));
+  CAY_TRY(const std::uint64_t heavy, too_large(tenant, now));
+  const std::uint64_t through = std::max(surplus, heavy);
+  if (through <= now.pruned) return {};
+  std::uint64_t removed = 0, bytes = 0;
   {
-    CAY_TRY(Statement count, db_.prepare("UPDATE event_count SET pruned_through = ?1, pruned_at = max(pruned_at, coalesce("
+    CAY_TRY(Statement sum, db_.prepare(std::string("SELECT count(*), coalesce(sum(") + kTextBytes + "), 0) FROM event WHERE tenant = ? AND seq <= ?"));
+    CAY_TRY(const bool row, sum.bind(tenant.get()).bind(stored(through)).step());
+    if (row) {
+      removed = counted(sum.number(0));
+      bytes = counted(sum.number(1));
+    }
+  }
+  const auto holes = skipped_.find(tenant);
+  if (holes != skipped_.end()) holes->second -= std::min(holes->second, through - now.pruned - removed);
+  {
+    CAY_TRY(Statement count, db_.prepare("UPDATE event_count SET pruned_through = ?1, bytes = max(bytes - ?3, 0), "
+                                         "pruned_at = max(pruned_at, coalesce("
                                          "(SELECT max(at) FROM event WHERE tenant = ?2 AND seq <= ?1), 0)) WHERE tenant = ?2"));
-    CAY_CHECK(count.bind(stored(through)).bind(tenant.get()).run());
+    CAY_CHECK(count.bind(stored(through)).bind(tenant.get()).bind(stored(bytes)).run());
   }
   CAY_TRY(Statement rows, db_.prepare("DELETE FROM event WHERE tenant = ? AND seq <= ?"));
   return rows.bind(tenant.get()).bind(stored(through)).run();
@@ -182,7 +229,7 @@ Result<EventPage> EventTable::read(const TenantId& tenant, const EventQuery& que
     page.gap_end = pruned;
     after = pruned;
   }
-  std::string sql = std::string("SELECT ") + kEventColumns + " FROM event WHERE tenant = ? AND seq > ?";
+  std::string sql = std::string("SELECT ") + kEventColumns + ", " + kTextBytes + " FROM event WHERE tenant = ? AND seq > ?";
   if (!query.sandbox.empty()) sql += " AND (sandbox_id = ? OR sandbox = ?)";
   for (std::size_t i = 0; i < query.types.size(); ++i) sql += i == 0 ? " AND (type GLOB ?" : " OR type GLOB ?";
   if (!query.types.empty()) sql += ")";
@@ -192,13 +239,18 @@ Result<EventPage> EventTable::read(const TenantId& tenant, const EventQuery& que
   if (!query.sandbox.empty()) rows.bind(query.sandbox).bind(query.sandbox);
   for (const auto& type : query.types) rows.bind(glob_of(type));
   rows.bind(std::int64_t{query.limit});
-  for (;;) {
+  bool more = false;
+  for (std::uint64_t bytes = 0; page.items.size() < query.limit;) {
     CAY_TRY(const bool row, rows.step());
     if (!row) break;
+    bytes += counted(rows.number(kTextBytesColumn));
+    more = bytes > kMostPageBytes && !page.items.empty();
+    if (more) break;
     CAY_TRY(EventRecord event, read_event(rows, tenant));
     page.items.push_back(std::move(event));
   }
-  page.next_after = page.items.size() < query.limit ? page.last : page.items.back().seq;
+  more = more || page.items.size() >= query.limit;
+  page.next_after = more ? page.items.back().seq : page.last;
   return page;
 }
 

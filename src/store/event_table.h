@@ -12,8 +12,9 @@ namespace cay::store {
 class EventTable {
  public:
   // `keep`: how many of a tenant's events are kept at least; some more stay until they are pruned
-  // together.
-  EventTable(Database& db, std::uint64_t keep) : db_(db), keep_(keep) {}
+  // together. `keep_bytes`: so much text (kTextBytes) of theirs at most, whatever their number; the
+  // newest event is always kept.
+  EventTable(Database& db, std::uint64_t keep, std::uint64_t keep_bytes) : db_(db), keep_(keep), keep_bytes_(keep_bytes) {}
 
   // Held until write_pending(). Beyond kMostPending (the store cannot be written) the oldest go, and
   // a "journal.dropped" event tells how many.
@@ -30,6 +31,7 @@ class EventTable {
     skipped_.clear();
   }
 
+  // A page ends at the query's limit, or before the event with which it would have more than 4 MiB of text.
   Result<EventPage> read(const TenantId& tenant, const EventQuery& query);
   Result<std::vector<OpenCommand>> open_commands();
   Result<void> forget_commands(const SandboxId& sandbox);  // what is open, and its keeper's notes
@@ -40,12 +42,20 @@ class EventTable {
  private:
   static constexpr std::size_t kMostPending = 10'000;
 
+  // A tenant's row of event_count.
+  struct Count {
+    std::uint64_t last = 0, pruned = 0, bytes = 0;
+  };
+  Result<Count> count_one(const TenantId& tenant, std::uint64_t bytes);
   Result<void> write_one(const EventRecord& event);
   Result<std::uint64_t> skipped(const TenantId& tenant, std::uint64_t last, std::uint64_t pruned);
-  Result<void> prune(const TenantId& tenant, std::uint64_t last, std::uint64_t pruned);
+  // The last number that is to go; `now.pruned` if none is.
+  Result<std::uint64_t> too_many(const TenantId& tenant, const Count& now);
+  Result<std::uint64_t> too_large(const TenantId& tenant, const Count& now);
+  Result<void> prune(const TenantId& tenant, const Count& now);
 
   Database& db_;
-  std::uint64_t keep_;
+  std::uint64_t keep_, keep_bytes_;
   // Numbers above the pruned that a restore left out (store/backup.h); counted when first asked for.
   std::map<TenantId, std::uint64_t> skipped_;
   std::deque<EventRecord> pending_;

@@ -3,7 +3,9 @@
 #include <sqlite3.h>
 
 #include <filesystem>
+#include <numeric>
 
+#include "base/testing/temp_dir.h"
 #include "store/backup.h"
 #include "store/store.h"
 
@@ -14,19 +16,11 @@ namespace fs = std::filesystem;
 
 class EventTableTest : public ::testing::Test {
  protected:
-  EventTableTest() {
-    std::string pattern = (fs::temp_directory_path() / "cay-journal-XXXXXX").string();
-    path = ::mkdtemp(pattern.data());
-    open();
-  }
-  ~EventTableTest() override {
-    store.reset();
-    fs::remove_all(path);
-  }
+  EventTableTest() { open(); }
   // A second call is a restart.
   void open() {
     store.reset();
-    auto opened = open_store(path, {.keep_events = 20});
+    auto opened = open_store(path, options);
     ASSERT_TRUE(opened) << opened.error().message;
     store = *std::move(opened);
   }
@@ -54,9 +48,84 @@ class EventTableTest : public ::testing::Test {
     return page ? *std::move(page) : EventPage();
   }
 
-  std::string path;
+  // An event with so many bytes of labels.
+  static EventRecord heavy(std::size_t bytes) {
+    EventRecord event = event_about(box("1"), "sandbox.updated", 7);
+    event.labels = {{"k", std::string(bytes, 'x')}};
+    return event;
+  }
+  std::uint64_t pages(std::uint32_t limit, std::vector<std::uint64_t>& seqs) {
+    EventQuery query;
+    query.limit = limit;
+    for (std::uint64_t count = 1;; ++count) {
+      const auto page = store->events(TenantId("a"), query);
+      EXPECT_TRUE(page);
+      if (!page) return 0;
+      std::size_t bytes = 0;
+      for (const auto& event : page->items) {
+        seqs.push_back(event.seq);
+        bytes += event.labels.at("k").size();
+      }
+      EXPECT_TRUE(bytes <= (4u << 20) || page->items.size() == 1) << bytes;
+      EXPECT_EQ(page->gap_begin, 0u);
+      if (page->next_after == page->last) return count;
+      EXPECT_EQ(page->next_after, page->items.back().seq);
+      query.after = page->next_after;
+    }
+  }
+
+  StoreOptions options{.keep_events = 20};
+  const cay::testing::TempDir temp;
+  const std::string& path = temp.path();
   std::unique_ptr<core::Store> store;
 };
+
+// Whoever writes many labels into each event has fewer of them kept.
+TEST_F(EventTableTest, OldOnesGoByTheirBytesToo) {
+  options = {.keep_events = 100, .keep_event_bytes = 100'000};
+  open();
+  const auto kept = [&] {
+    const auto page = all();
+    std::size_t bytes = 0;
+    for (const auto& event : page.items) bytes += event.labels.at("k").size();
+    EXPECT_LE(bytes, 100'000u);
+    EXPECT_EQ(page.gap_begin, page.gap_end == 0 ? 0u : 1u);
+    EXPECT_EQ(page.oldest, page.items.front().seq);
+    EXPECT_EQ(page.gap_end + 1, page.oldest);
+    EXPECT_EQ(page.items.back().seq, page.last);
+    return page.items.size();
+  };
+  for (int i = 0; i < 50; ++i) {
+    store->note_event(heavy(9'900));
+    ASSERT_TRUE(store->flush_events());
+    if (i == 20) open();  // the sum outlives the daemon
+    if (i == 8) {
+      EXPECT_EQ(kept(), 9u);
+    }
+  }
+  EXPECT_GE(kept(), 9u) << "and no more than that goes";
+  EXPECT_EQ(all().last, 50u);
+  for (int i = 0; i < 3; ++i) {
+    store->note_event(heavy(1'000'000));
+    ASSERT_TRUE(store->flush_events());
+    EXPECT_EQ(all().oldest, all().last) << "the newest stays, however large";
+  }
+  for (int i = 0; i < 50; ++i) store->note_event(heavy(10));
+  ASSERT_TRUE(store->flush_events());
+  EXPECT_EQ(kept(), 50u) << "what went is no longer counted";
+}
+
+TEST_F(EventTableTest, APageEndsByItsBytesToo) {
+  for (const std::size_t bytes : {500'000u, 500'000u, 5'000'000u, 5'000'000u, 10u, 4'000'000u, 500'000u}) store->note_event(heavy(bytes));
+  for (int i = 0; i < 12; ++i) store->note_event(heavy(500'000));
+  ASSERT_TRUE(store->flush_events());
+  std::vector<std::uint64_t> by_bytes, by_limit, all_of_them(19);
+  std::iota(all_of_them.begin(), all_of_them.end(), std::uint64_t{1});
+  EXPECT_EQ(pages(1000, by_bytes), 6u);  // 2, 1, 1, 2, 8, 5
+  EXPECT_EQ(by_bytes, all_of_them);
+  pages(3, by_limit);
+  EXPECT_EQ(by_limit, all_of_them);
+}
 
 // A restore leaves numbers out: they are no events, and make none go before its time.
 TEST_F(EventTableTest, NumbersLeftOutCountForNothingWhenPruning) {

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
+#include "base/testing/temp_dir.h"
 
 namespace cay::store {
 namespace {
@@ -11,21 +10,15 @@ namespace {
 class LinkTableTest : public ::testing::Test {
  protected:
   LinkTableTest() {
-    char name[] = "/tmp/cay-links-XXXXXX";
-    path = ::mkdtemp(name);
     open();
     sandbox.id = SandboxId(new_uuid());
     sandbox.tenant = TenantId("t");
     sandbox.name = "box";
     EXPECT_TRUE(store->insert(sandbox));
   }
-  ~LinkTableTest() override {
-    store.reset();
-    std::filesystem::remove_all(path);
-  }
   void open() {
     store.reset();
-    auto opened = open_store(path);
+    auto opened = open_store(dir.path());
     ASSERT_TRUE(opened) << opened.error().message;
     store = *std::move(opened);
   }
@@ -45,7 +38,7 @@ class LinkTableTest : public ::testing::Test {
     return out;
   }
 
-  std::string path;
+  const cay::testing::TempDir dir;
   std::unique_ptr<core::Store> store;
   Sandbox sandbox;
 };

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/testing/temp_dir.h"
 #include "store/store.h"
 
 namespace cay::store {
@@ -17,12 +18,7 @@ namespace fs = std::filesystem;
 
 class PowerCut : public ::testing::Test {
  protected:
-  PowerCut() {
-    std::string pattern = (fs::temp_directory_path() / "cay-power-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-    fs::create_directory(path_ / "before");
-  }
-  ~PowerCut() override { fs::remove_all(path_); }
+  PowerCut() { fs::create_directory(path_ / "before"); }
 
   static Result<std::unique_ptr<core::Store>> open(const fs::path& dir, const char* boot) {
     return open_store(dir.string(), {.boot_id = boot});
@@ -49,7 +45,8 @@ class PowerCut : public ::testing::Test {
     return out;
   }
 
-  fs::path path_;
+  const cay::testing::TempDir temp_;
+  const fs::path path_ = temp_.path();
 };
 
 TEST_F(PowerCut, WhateverPartOfTheLogIsThereTheStoreIsWhole) {

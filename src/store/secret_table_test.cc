@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
+#include "base/testing/temp_dir.h"
 #include "store/store.h"
 
 namespace cay::store {
@@ -11,18 +10,10 @@ namespace {
 
 class SecretTableTest : public ::testing::Test {
  protected:
-  SecretTableTest() {
-    char text[] = "/tmp/cay-secrets-XXXXXX";
-    path = ::mkdtemp(text);
-    open();
-  }
-  ~SecretTableTest() override {
-    store.reset();
-    std::filesystem::remove_all(path);
-  }
+  SecretTableTest() { open(); }
   void open() {
     store.reset();
-    auto made = open_store(path, {});
+    auto made = open_store(dir.path(), {});
     EXPECT_TRUE(made) << made.error().message;
     store = *std::move(made);
   }
@@ -32,7 +23,7 @@ class SecretTableTest : public ::testing::Test {
     out.sealed = std::string("\0\xff sealed \x01", 11);
     return out;
   }
-  std::string path;
+  const cay::testing::TempDir dir;
   std::unique_ptr<core::Store> store;
 };
 

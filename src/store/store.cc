@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "store/data_lock.h"
@@ -49,10 +50,15 @@ const char* column_of(SandboxSort sort) {
   return "created_at";
 }
 
+std::uint64_t most_event_bytes(const StoreOptions& options) {
+  constexpr std::uint64_t kSane = 1ull << 40;
+  return std::max(options.keep_event_bytes, std::min(options.keep_events, kSane) * kEventBytes);
+}
+
 class SqliteStore : public core::Store {
  public:
   SqliteStore(DataLock lock, std::unique_ptr<Database> db, std::unique_ptr<WalSync> sync, const StoreOptions& options)
-      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events), usage_(*db_), links_(*db_), secrets_(*db_), sync_(std::move(sync)) {}
+      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events, most_event_bytes(options)), usage_(*db_), links_(*db_), secrets_(*db_), sync_(std::move(sync)) {}
   SqliteStore(const SqliteStore&) = delete;
   SqliteStore& operator=(const SqliteStore&) = delete;
   ~SqliteStore() override {

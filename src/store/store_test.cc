@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/temp_dir.h"
 #include "core/testing/fake_store.h"
 #include "store/rows.h"
 #include "store/schema.h"
@@ -18,17 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class TempDir {
- public:
-  TempDir() {
-    std::string pattern = (fs::temp_directory_path() / "cay-store-XXXXXX").string();
-    path = ::mkdtemp(pattern.data());
-  }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  ~TempDir() { fs::remove_all(path); }
-  std::string path;
-};
+using cay::testing::TempDir;
 
 Sandbox sandbox(const std::string& id, const std::string& name, const std::string& tenant = "a") {
   Sandbox out;
@@ -81,7 +72,7 @@ class EitherStore : public ::testing::TestWithParam<bool> {
  protected:
   EitherStore() {
     if (GetParam()) {
-      auto opened = open_store(dir.path);
+      auto opened = open_store(dir.path());
       EXPECT_TRUE(opened) << opened.error().message;
       store = *std::move(opened);
     } else {
@@ -94,7 +85,7 @@ class EitherStore : public ::testing::TestWithParam<bool> {
     for (const auto& row : page->items) out.push_back(row.name);
     return out;
   }
-  TempDir dir;
+  const TempDir dir;
   std::unique_ptr<core::Store> store;
   using Names = std::vector<std::string>;
 };
@@ -231,52 +222,52 @@ INSTANTIATE_TEST_SUITE_P(Stores, EitherStore, ::testing::Values(true, false),
                          [](const auto& info) { return info.param ? "Sqlite" : "Fake"; });
 
 TEST(StoreFile, SurvivesAndIsPrivate) {
-  TempDir dir;
+  const TempDir dir;
   {
-    auto store = open_store(dir.path);
+    auto store = open_store(dir.path());
     ASSERT_TRUE(store);
     ASSERT_TRUE((*store)->insert(full()));
   }
   struct stat info{};
-  ASSERT_EQ(::stat((dir.path + "/state.db").c_str(), &info), 0);
+  ASSERT_EQ(::stat((dir.path() + "/state.db").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
-  auto again = open_store(dir.path);
+  auto again = open_store(dir.path());
   ASSERT_TRUE(again);
   EXPECT_TRUE(same((*again)->all()->at(0), full()));
 }
 
 TEST(StoreFile, ASecondDaemonIsRefusedWithASentence) {
-  TempDir dir;
-  auto first = open_store(dir.path);
+  const TempDir dir;
+  auto first = open_store(dir.path());
   ASSERT_TRUE(first);
-  const auto second = open_store(dir.path);
+  const auto second = open_store(dir.path());
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().reason, "data_dir_locked");
   EXPECT_NE(second.error().message.find("--data"), std::string::npos);
   first->reset();
-  EXPECT_TRUE(open_store(dir.path));
+  EXPECT_TRUE(open_store(dir.path()));
 }
 
 TEST(StoreFile, ANewerSchemaIsRefusedAndLeftAlone) {
-  TempDir dir;
-  { ASSERT_TRUE(open_store(dir.path)); }
+  const TempDir dir;
+  { ASSERT_TRUE(open_store(dir.path())); }
   {
-    auto db = Database::open(dir.path + "/state.db");
+    auto db = Database::open(dir.path() + "/state.db");
     ASSERT_TRUE((*db)->execute("PRAGMA user_version = 99"));
   }
-  EXPECT_EQ(open_store(dir.path).error().reason, "store_too_new");
+  EXPECT_EQ(open_store(dir.path()).error().reason, "store_too_new");
 }
 
 TEST(StoreFile, AnOlderSchemaThanIsKnownIsRefusedAndLeftAlone) {
-  TempDir dir;
+  const TempDir dir;
   const auto open_at = [&](int version) {
     {
-      auto db = Database::open(dir.path + "/state.db");
+      auto db = Database::open(dir.path() + "/state.db");
       EXPECT_TRUE((*db)->execute("PRAGMA user_version = " + std::to_string(version)));
     }
-    return open_store(dir.path);
+    return open_store(dir.path());
   };
-  { ASSERT_TRUE(open_store(dir.path)); }
+  { ASSERT_TRUE(open_store(dir.path())); }
   const auto refused = open_at(kOldestSchema - 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().reason, "store_too_old");
@@ -285,8 +276,8 @@ TEST(StoreFile, AnOlderSchemaThanIsKnownIsRefusedAndLeftAlone) {
 }
 
 TEST(StoreFile, MigratesFromNothingOnceAndInSteps) {
-  TempDir dir;
-  auto db = Database::open(dir.path + "/state.db");
+  const TempDir dir;
+  auto db = Database::open(dir.path() + "/state.db");
   ASSERT_TRUE(db);
   ASSERT_TRUE(migrate(**db));
   ASSERT_TRUE(migrate(**db));
@@ -299,9 +290,9 @@ TEST(StoreFile, MigratesFromNothingOnceAndInSteps) {
 class EveryOldSchema : public ::testing::TestWithParam<int> {};
 
 TEST_P(EveryOldSchema, IsBroughtForward) {
-  TempDir dir;
+  const TempDir dir;
   {
-    auto db = Database::open(dir.path + "/state.db");
+    auto db = Database::open(dir.path() + "/state.db");
     ASSERT_TRUE(db);
     ASSERT_TRUE(migrate(**db, GetParam()));
     ASSERT_TRUE((*db)->execute(R"sql(
@@ -309,7 +300,7 @@ INSERT INTO sandbox (id, tenant, name, state, reason, snapshot_name, snapshot_id
                      run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, last_active_at, created_by, facade_data)
 VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '{}', 'open', 5, 6, 7, 8, 9, 'key', '{}'))sql"));
   }
-  auto store = open_store(dir.path);
+  auto store = open_store(dir.path());
   ASSERT_TRUE(store) << store.error().message;
   const auto rows = (*store)->all();
   ASSERT_TRUE(rows && rows->size() == 1);
@@ -328,25 +319,47 @@ INSTANTIATE_TEST_SUITE_P(Schemas, EveryOldSchema, ::testing::Range(1, schema_ver
 // Of the events that an older daemon pruned nobody knows when they happened: none of them is told again.
 TEST(StoreFile, WhatAnOlderDaemonPrunedIsNotToldAgain) {
   constexpr int kBeforeNotes = 7;
-  TempDir dir;
+  const TempDir dir;
   {
-    auto db = Database::open(dir.path + "/state.db");
+    auto db = Database::open(dir.path() + "/state.db");
     ASSERT_TRUE(migrate(**db, kBeforeNotes));
     ASSERT_TRUE((*db)->execute(R"sql(
 INSERT INTO event_count VALUES ('a', 12, 11), ('b', 1, 0);
 INSERT INTO event VALUES ('a', 12, 500, 'sandbox.started', '1', 'box', '{}', '', '', '', '', NULL, NULL),
                          ('b', 1, 500, 'sandbox.started', '2', 'box', '{}', '', '', '', '', NULL, NULL))sql"));
   }
-  auto store = open_store(dir.path);
+  auto store = open_store(dir.path());
   ASSERT_TRUE(store) << store.error().message;
   EXPECT_TRUE(*(*store)->knows_command(TenantId("a"), SandboxId("1"), CommandId("c"), 500));
   EXPECT_FALSE(*(*store)->knows_command(TenantId("a"), SandboxId("1"), CommandId("c"), 501));
   EXPECT_FALSE(*(*store)->knows_command(TenantId("b"), SandboxId("2"), CommandId("c"), 500));
 }
 
+// What events weigh that an older daemon wrote is counted once.
+TEST(StoreFile, AnOlderDaemonsHeavyEventsGo) {
+  constexpr int kBeforeBytes = 10;
+  const TempDir dir;
+  {
+    auto db = Database::open(dir.path() + "/state.db");
+    ASSERT_TRUE(migrate(**db, kBeforeBytes));
+    ASSERT_TRUE((*db)->execute(R"sql(
+INSERT INTO event_count (tenant, last_seq, pruned_through) VALUES ('a', 3, 0), ('b', 0, 0);
+INSERT INTO event SELECT 'a', column1, 500, 'sandbox.updated', '1', 'box', '{"k":"' || hex(zeroblob(500)) || '"}', '', '', '', '', NULL, NULL
+  FROM (VALUES (1), (2), (3)))sql"));
+  }
+  auto store = open_store(dir.path(), {.keep_events = 3, .keep_event_bytes = 2500});
+  ASSERT_TRUE(store) << store.error().message;
+  (*store)->note_event(event_about(sandbox("1", "box"), "sandbox.stopped", 600));
+  ASSERT_TRUE((*store)->flush_events());
+  const auto page = (*store)->events(TenantId("a"), EventQuery{});
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->last, 4u);
+  EXPECT_EQ(page->gap_end, 1u) << "one of a thousand bytes was enough";
+}
+
 TEST(StoreFile, AnInterruptedMigrationLeavesTheOldVersion) {
-  TempDir dir;
-  auto db = Database::open(dir.path + "/state.db");
+  const TempDir dir;
+  auto db = Database::open(dir.path() + "/state.db");
   ASSERT_TRUE((*db)->execute("CREATE TABLE snapshot (x)"));  // the step fails half-way
   EXPECT_FALSE(migrate(**db));
   auto version = (*db)->prepare_once("PRAGMA user_version");
@@ -356,17 +369,17 @@ TEST(StoreFile, AnInterruptedMigrationLeavesTheOldVersion) {
 }
 
 TEST(StoreFile, WhatIsNoDatabaseIsSaid) {
-  TempDir dir;
-  std::ofstream(dir.path + "/state.db") << std::string(4096, 'x');
-  const auto store = open_store(dir.path);
+  const TempDir dir;
+  std::ofstream(dir.path() + "/state.db") << std::string(4096, 'x');
+  const auto store = open_store(dir.path());
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().reason, "store_failed");
   EXPECT_NE(store.error().message.find("backup"), std::string::npos);
 }
 
 TEST(StoreFile, AFailedInsertLeavesNoLabels) {
-  TempDir dir;
-  auto store = open_store(dir.path);
+  const TempDir dir;
+  auto store = open_store(dir.path());
   Sandbox row = sandbox("1", "box");
   row.labels["k"] = "v";
   ASSERT_TRUE((*store)->insert(row));

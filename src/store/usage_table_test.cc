@@ -1,27 +1,17 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <filesystem>
 #include <string>
 
+#include "base/testing/temp_dir.h"
 #include "store/store.h"
 
 namespace cay::store {
 namespace {
 
-namespace fs = std::filesystem;
-
 class UsageTableTest : public ::testing::Test {
  protected:
-  UsageTableTest() {
-    std::string pattern = (fs::temp_directory_path() / "cay-usage-XXXXXX").string();
-    path = ::mkdtemp(pattern.data());
-    open();
-  }
-  ~UsageTableTest() override {
-    store.reset();
-    fs::remove_all(path);
-  }
+  UsageTableTest() { open(); }
   void open() {
     store.reset();
     auto opened = open_store(path);
@@ -41,7 +31,8 @@ class UsageTableTest : public ::testing::Test {
   }
   UsageReport retired(UsageQuery query = {}) { return *store->retired_usage(TenantId("a"), query); }
 
-  std::string path;
+  const cay::testing::TempDir temp;
+  const std::string& path = temp.path();
   std::unique_ptr<core::Store> store;
 };
 

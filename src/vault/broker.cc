@@ -18,6 +18,7 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "async/scope.h"
+#include "base/entered.h"
 #include "gate/broker_frames.h"
 #include "gate/counted.h"
 #include "gate/sockets.h"
@@ -40,6 +41,7 @@ constexpr Millis kGrace{1'500};
 constexpr Millis kFirstGrace{15'000};
 constexpr Millis kHelloLimit{5'000};
 constexpr Millis kOutOfDescriptors{20};
+constexpr Millis kGateLimit{1'000};  // of our life, for a gate to come back: it looks for us several times a second
 
 struct Openings {
   UniqueFd daemon, gate;
@@ -73,12 +75,16 @@ class Broker {
         proxy_(config.settings.proxy),
         resolver_(loop.get_executor(), proxy_.look_up(gate::look_up)),
         tls_(std::move(tls)),
-        house_{loop.get_executor(), keys_, grants_, reachable_, resolver_, proxy_, *tls_},
+        house_{loop.get_executor(), keys_, grants_, reachable_, resolver_, proxy_, *tls_, open_},
         children_(loop.get_executor()) {}
 
   void begin(Openings openings) {
     grants_.open();
-    grants_.on_change = [this](const wire::BrokerRoutes& routes) { tell_gates(routes); };
+    // Before whoever changed it is answered: nothing goes on by a rule that is gone.
+    grants_.on_change = [this](const wire::BrokerRoutes& routes) {
+      tell_gates(routes);
+      open_.judge(routes.sandbox_id, grants_.of(routes.sandbox_id).get());
+    };
     children_.spawn(accept(std::move(openings.daemon), static_cast<uid_t>(config_.settings.daemon_uid), &Broker::serve_daemon));
     children_.spawn(accept(std::move(openings.gate), static_cast<uid_t>(config_.settings.gate_uid), &Broker::serve_gate));
     if (config_.life == Life::kWhileNeeded) children_.spawn(end_when_idle());
@@ -124,6 +130,11 @@ class Broker {
       auto ask = wire::decode<wire::VaultAsk>(*bytes);
       wipe(*bytes);
       if (!ask) co_return;
+      // Else who was told that a rule counts would find a gate that has never heard of it.
+      if (ask->verb == wire::VaultVerb::kGrant && listening_.empty()) {
+        const bool listens = co_await gate_listens_.wait_until(begun_ + kGateLimit);
+        static_cast<void>(listens);  // there may be none: it learns all when it comes
+      }
       wire::VaultAnswer answer;
       auto done = answer_to(*std::move(ask));
       if (done) {
@@ -196,7 +207,7 @@ class Broker {
       (void)!::send(gate.native_handle(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     };
     Scope serving(loop_.get_executor());
-    serving.spawn(relay(house_, *std::move(hello), std::move(guest), tell));
+    serving.spawn(relay(house_, *std::move(hello), std::move(guest), tell, [&serving] { serving.cancel(); }));
     auto all = serving.join();
     // A gate that is gone, or lets the connection go, ends it.
     Scope watching(loop_.get_executor());
@@ -224,15 +235,8 @@ class Broker {
   asio::awaitable<void> tell_routes(Descriptor& gate) {
     const auto mine = std::make_shared<Listening>(loop_.get_executor());
     for (wire::BrokerRoutes& one : grants_.routes()) mine->waiting[one.sandbox_id] = std::move(one);
-    struct Entered {
-      std::set<std::shared_ptr<Listening>>& all;
-      const std::shared_ptr<Listening>& one;
-      Entered(std::set<std::shared_ptr<Listening>>& in, const std::shared_ptr<Listening>& who) : all(in), one(who) { all.insert(one); }
-      Entered(const Entered&) = delete;
-      Entered& operator=(const Entered&) = delete;
-      ~Entered() { all.erase(one); }
-    };
     const Entered entered(listening_, mine);
+    gate_listens_.notify();
     Scope watching(loop_.get_executor());
     watching.spawn(end_telling(gate, *mine));
     auto telling = tell_all(gate, *mine);
@@ -303,8 +307,11 @@ class Broker {
   gate::UpstreamProxy proxy_;
   gate::Resolver resolver_;
   std::unique_ptr<http::Tls> tls_;
+  OpenRelays open_;
   RelayHouse house_;
   std::set<std::shared_ptr<Listening>> listening_;
+  Event gate_listens_{loop_.get_executor()};
+  const Event::Deadline begun_ = std::chrono::steady_clock::now();
   std::size_t connected_ = 0;
   Scope children_;
 };

@@ -1,55 +1,23 @@
 #include "vault/grants.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 
-#include "base/unique_fd.h"
-#include "vault/rules.h"
+#include "vault/testing/vault_fixture.h"
 
 namespace cay::vault {
 namespace {
 
-constexpr const char* kId = "0b0e5b1c-7c2e-4c39-9d8f-1f2a3b4c5d6e";
-constexpr const char* kOther = "0b0e5b1c-7c2e-4c39-9d8f-1f2a3b4c5d6f";
+using testing::kId;
+using testing::kOther;
 
-class GrantsTest : public ::testing::Test {
+class GrantsTest : public testing::VaultFixture {
  protected:
-  GrantsTest() {
-    char text[] = "/tmp/cay-grants-XXXXXX";
-    path = ::mkdtemp(text);
-    directory = UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    auto opened = Keyring::open(directory.get(), {});
-    EXPECT_TRUE(opened);
-    keys = std::make_unique<Keyring>(*std::move(opened));
-    grants = std::make_unique<Grants>(directory.get(), *keys);
-  }
-  ~GrantsTest() override { std::filesystem::remove_all(path); }
-
-  wire::VaultGrant grant(const std::string& id, ProxyWay way) const {
-    wire::VaultGrant out;
-    out.sandbox_id = id;
-    out.tenant = "t";
-    wire::VaultRule rule;
-    rule.name = "r";
-    rule.way = static_cast<std::uint8_t>(way);
-    rule.secret = {"t", "key", 1, {"api.test"}, ""};
-    rule.secret.sealed = *keys->seal(about_secret(rule.secret), "sk-live-0123456789");
-    out.rules.push_back(rule);
-    return out;
-  }
   void reopen() {
     grants = std::make_unique<Grants>(directory.get(), *keys);
     grants->open();
   }
-
-  std::string path;
-  UniqueFd directory;
-  std::unique_ptr<Keyring> keys;
-  std::unique_ptr<Grants> grants;
 };
 
 TEST_F(GrantsTest, WhatIsGrantedOutlivesTheBrokerWithItsAuthority) {
@@ -71,7 +39,7 @@ TEST_F(GrantsTest, WhatIsGrantedOutlivesTheBrokerWithItsAuthority) {
 
 TEST_F(GrantsTest, NoSecretAndNoKeyLiesOnTheDiskInClear) {
   ASSERT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders)));
-  std::ifstream in(path + "/" + kId + ".grant", std::ios::binary);
+  std::ifstream in(temp.path() + "/" + kId + ".grant", std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   EXPECT_NE(bytes.find("api.test"), std::string::npos) << "the control";
   EXPECT_EQ(bytes.find("sk-live"), std::string::npos);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/temp_dir.h"
 #include "base/unique_fd.h"
 
 namespace cay::vault {
@@ -15,13 +16,6 @@ namespace {
 
 class KeyringTest : public ::testing::Test {
  protected:
-  KeyringTest() {
-    char text[] = "/tmp/cay-keyring-XXXXXX";
-    path = ::mkdtemp(text);
-    directory = UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  }
-  ~KeyringTest() override { std::filesystem::remove_all(path); }
-
   Result<Keyring> open(const std::string& passphrase = "", const std::string& previous = "") const {
     Master master;
     master.passphrase = Wiped(passphrase);
@@ -34,8 +28,9 @@ class KeyringTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  std::string path;
-  UniqueFd directory;
+  const cay::testing::TempDir temp;
+  const std::string& path = temp.path();
+  const UniqueFd directory = temp.open();
 };
 
 TEST_F(KeyringTest, WhatItSealsOpensAfterARestartAndForTheSamePurposeAlone) {

@@ -2,8 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/empty_body.hpp>
@@ -17,12 +15,13 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "gate/sockets.h"
-#include "http/channel.h"
-#include "http/raw_stream.h"
 #include "http/text.h"
 #include "http/upstream.h"
 #include "http/write_message.h"
+#include "vault/outside.h"
 #include "vault/reflection.h"
+#include "vault/relay_notes.h"
+#include "vault/right.h"
 #include "vault/rules.h"
 
 namespace cay::vault {
@@ -31,35 +30,16 @@ namespace {
 namespace bhttp = http::beast::http;
 using http::Channel;
 using http::ErrorCode;
-using http::Transport;
 using http::to;
-using Clock = std::chrono::steady_clock;
 
 constexpr Millis kHandshakeLimit{10'000};
-constexpr Millis kDialLimit{10'000};
 constexpr Millis kIdleLimit{120'000};      // between two requests
 constexpr Millis kCloseLimit{2'000};
-constexpr Millis kTellEvery{1'000};
 constexpr std::uint32_t kMostHead = 64 * 1024;
 constexpr std::size_t kPiece = 64 * 1024;
 constexpr int kSwitching = 101;
 
 Error lost() { return {Code::kCancelled, "guest_gone", "the client left", 0}; }
-
-Transport transport_of(const asio::any_io_executor& loop, UniqueFd fd, int family) {
-  asio::generic::stream_protocol::socket socket(loop, asio::generic::stream_protocol(family, IPPROTO_TCP), fd.release());
-  return Transport(std::move(socket));
-}
-
-int family_of(int fd) {
-  int family = AF_INET;
-  socklen_t size = sizeof family;
-  ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
-  return family;
-}
-
-// A stand-in is nobody's address.
-std::string shown(const IpAddress& address) { return gate::UpstreamProxy::stand_ins().contains(address) ? "" : address.text(); }
 
 bool is_bodyless(int status) { return status == 204 || status == 304 || (status >= 100 && status < 200); }
 
@@ -71,37 +51,22 @@ bool is_of_connection(std::string_view name) {
   return false;
 }
 
-// Whether a server that was asked before has neither ended the connection nor said anything since.
-bool is_quiet(Channel& channel) {
-  char byte = 0;
-  return ::recv(channel.next_layer().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
-}
-
-// The server of a rule, for as long as it is asked for the same.
-struct Outside {
-  ProxyHost host;
-  std::string address;
-  std::shared_ptr<Channel> channel;
-  std::unique_ptr<http::RawStream> stream;
-};
-
 class Relay {
  public:
-  Relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell)
-      : house_(house), hello_(std::move(hello)), guest_fd_(std::move(guest)), tell_(std::move(tell)) {
-    word_.host = hello_.host;
-    word_.port = hello_.port;
-  }
+  Relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell, std::function<void()> cancel)
+      : house_(house), hello_(std::move(hello)), guest_fd_(std::move(guest)), cancel_(std::move(cancel)), right_(hello_.host, hello_.port), notes_(std::move(tell), hello_.host, hello_.port) {}
 
   asio::awaitable<void> run() {
+    const OpenRelays::One one{hello_.sandbox_id, [this](const Granted* now) { return right_.stands(now == nullptr ? nullptr : &now->grant, unsealing()); }, [this] { cut(); }};
+    const auto entered = house_.open.enter(one);  // before the grant is looked at: no change falls between
     auto opened = co_await open_guest();
     if (!opened) {
-      refuse(opened.error());
+      notes_.refuse(opened.error());
       co_return;
     }
     for (bool more = true; more;) {
       auto served = co_await serve_one();
-      flush();
+      notes_.flush();
       if (!served) co_return;  // reset by its close
       more = *served;
     }
@@ -113,8 +78,7 @@ class Relay {
 
   // TLS is ended, unless it is way base_url.
   Task<void> open_guest() {
-    const int family = family_of(guest_fd_.get());
-    auto transport = transport_of(house_.loop, std::move(guest_fd_), family);
+    auto transport = transport_of(house_.loop, std::move(guest_fd_));
     if (hello_.host.empty()) {
       guest_ = std::make_shared<Channel>(std::move(transport));
       co_return Result<void>();
@@ -164,6 +128,7 @@ class Relay {
       co_return told;
     }
     auto passed = co_await pass(parser, *std::move(rewritten));
+    right_.end();
     co_return passed;
   }
 
@@ -177,60 +142,38 @@ class Relay {
     asked.target = std::string(message.target());
     for (const auto& field : message) asked.headers.add(std::string(field.name_string()), std::string(field.value()));
     wants_websocket_ = http::list_has(asked.headers.get("Upgrade").value_or(""), "websocket") && message.method() == bhttp::verb::get;
-    return rewrite(granted->grant, asked, [this](const wire::VaultSecret& secret) { return house_.keys.unseal(about_secret(secret), secret.sealed); });
+    CAY_TRY(Rewritten out, rewrite(granted->grant, asked, unsealing()));
+    right_.begin(std::move(asked), out);
+    return out;
   }
 
-  Task<void> reach(ProxyHost host) {
-    auto found = co_await house_.resolver.resolve(host.host, this);
-    if (found.addresses.empty()) {
-      const bool failed = found.outcome == gate::Resolved::Outcome::kFailed;
-      co_return Error{Code::kUnavailable, failed ? "lookup_failed" : "name_not_found", host.host + " was not found", 0};
-    }
-    Error last{Code::kPermissionDenied, "private_address", host.host + " is at a private address, which sandboxes do not reach", 0};
-    word_.address = shown(found.addresses.front());
-    for (std::size_t i = 0; i < found.addresses.size(); ++i) {
-      const IpAddress address = found.addresses[i];
-      if (house_.reachable.look_at(address) != gate::Reachable::May::kDial) continue;
-      word_.address = shown(address);
-      const gate::Endpoint at{address, host.port};
-      auto dialled = co_await house_.proxy.reach(house_.loop, house_.resolver, host.host, at, {}, kDialLimit);
-      if (!dialled && dialled.error().reason.starts_with("proxy_")) {
-        last = std::move(dialled).error();
-        continue;
-      }
-      if (dialled && !dialled->early.empty()) {
-        last = Error{Code::kUnavailable, "tls_failed", host.text() + " speaks before it is spoken to, which a server by TLS does not", 0};
-        continue;
-      }
-      if (!dialled) {
-        const bool late = dialled.error().code == Code::kDeadlineExceeded;
-        last = Error{Code::kUnavailable, late ? "no_answer" : "unreachable", host.text() + " cannot be reached: " + dialled.error().message, 0};
-        continue;
-      }
-      const int fd = dialled->socket.get();
-      gate::tune(fd);
-      Outside made{host, word_.address, std::make_shared<Channel>(transport_of(house_.loop, std::move(dialled->socket), family_of(fd)), house_.tls.context()), nullptr};
-      auto shaking = house_.tls.handshake(*made.channel, host.host);
-      CAY_CO_CHECK(co_await with_deadline(std::move(shaking), kHandshakeLimit, "the handshake with " + host.host));
-      made.stream = std::make_unique<http::RawStream>(made.channel, Bytes());
-      outside_ = std::make_unique<Outside>(std::move(made));
-      co_return Result<void>();
-    }
-    co_return last;
+  Unseal unsealing() const {
+    return [this](const wire::VaultSecret& secret) { return house_.keys.unseal(about_secret(secret), secret.sealed); };
+  }
+
+  // Both sides see a reset before this returns: the guest's socket is not ours alone to close (gate/handed_over.h).
+  void cut() {
+    notes_.flush();  // what moved until now
+    notes_.refuse(Error{Code::kPermissionDenied, "rule_changed", "its proxy rule or secret was changed", 0});
+    notes_.stop();
+    if (guest_) gate::cut(guest_->next_layer().socket().native_handle());
+    if (outside_) outside_->reset();
+    const auto cancel = cancel_;
+    cancel();  // whatever is waited for; may be our end
   }
 
   // One request and its answer.
   Task<bool> pass(std::shared_ptr<Parser> parser, Rewritten request) {
-    word_.host = request.to.host;
-    word_.port = request.to.port;
-    const bool again = outside_ && outside_->host == request.to && is_quiet(*outside_->channel);
+    notes_.of(request.to.host, request.to.port);
+    const bool again = outside_ && outside_->host == request.to && outside_->is_quiet();
     if (!again) {
       outside_.reset();
-      auto reached = co_await reach(request.to);
+      auto reached = co_await reach(house_, request.to, this, notes_.address());
       if (!reached) {
         auto told = co_await answer_error(reached.error(), parser->is_done(), true);
         co_return told;
       }
+      outside_ = *std::move(reached);
     }
     ReflectionWatch watch;
     for (const Wiped& secret : request.secrets) watch.look_for(secret.view());
@@ -244,7 +187,7 @@ class Relay {
     ask.websocket = wants_websocket_;
     ask.keep = !wants_websocket_;
     const bool continues = http::equals_ignoring_case(parser->get()[bhttp::field::expect], "100-continue");
-    word_.sent += ask.target.size();
+    notes_.sent(ask.target.size());
     auto sent = co_await upstream.send_head(std::move(ask));
     if (!sent && again) {  // it had been closed meanwhile: nothing of this request was answered
       outside_.reset();
@@ -253,21 +196,18 @@ class Relay {
       co_return told;
     }
     if (!sent) co_return std::move(sent).error();
-    told_of_ = true;
-    flush();
+    notes_.opened();
     Scope body(house_.loop);
     body_over_ = parser->is_done();
     if (!body_over_) body.spawn(send_body(parser, upstream, continues));
     auto answering = answer(upstream, watch);
     auto answered = co_await body.until(std::move(answering));
     if (!answered && answered.error().reason == "secret_reflected") {
-      refuse(answered.error());
+      notes_.refuse(answered.error());
       co_return std::move(answered).error();
     }
     if (!answered) {
-      told_of_ = answered.error().reason != "guest_gone";
-      if (told_of_) word_.reason = answered.error().reason;
-      flush();
+      notes_.failed(answered.error().reason);
       if (head_sent_) co_return std::move(answered).error();
       outside_.reset();
       auto told = co_await answer_error(answered.error(), body_over_, false);
@@ -296,10 +236,10 @@ class Relay {
       if (error && error != bhttp::error::need_buffer) co_return give_up_guest();
       piece.resize(kPiece - body.size);
       if (piece.empty()) continue;
-      word_.sent += piece.size();
+      notes_.sent(piece.size());
       auto sent = co_await upstream.send(std::exchange(piece, Bytes()));
       if (!sent) co_return;  // its answer tells why
-      flush_in_time();
+      notes_.flush_in_time();
     }
     auto ended = co_await upstream.send(Bytes());
     body_over_ = ended.has_value();
@@ -307,7 +247,7 @@ class Relay {
 
   // A body that breaks off must not wait for an answer.
   void give_up_guest() {
-    if (outside_) http::RawStream::reset(*outside_->channel);
+    if (outside_) outside_->reset();
   }
 
   // True: the answer told its own end.
@@ -323,7 +263,7 @@ class Relay {
         co_return Error{Code::kUnavailable, "answer_unreadable", "the server packed its answer (" + value + ") although it was asked not to: a secret could be in it", 0};
       }
       if (!is_of_connection(name)) message.insert(name, value);
-      word_.received += name.size() + value.size();
+      notes_.received(name.size() + value.size());
     }
     if (got.status == kSwitching) {
       auto relayed = co_await switch_over(upstream, watch, std::move(message));
@@ -356,14 +296,14 @@ class Relay {
         piece = *std::move(fine);
         if (piece.empty()) continue;
       }
-      word_.received += piece.size();
+      notes_.received(piece.size());
       message.body().data = piece.empty() ? nullptr : piece.data();
       message.body().size = piece.size();
       message.body().more = !end;
       co_await http::write_rest(*guest_, writer, error);
       if (error) co_return lost();
       if (end) co_return true;
-      flush_in_time();
+      notes_.flush_in_time();
     }
   }
 
@@ -400,10 +340,10 @@ class Relay {
       auto piece = co_await client->read();
       if (!piece) co_return give_up_guest();
       if (piece->empty()) break;
-      word_.sent += piece->size();
+      notes_.sent(piece->size());
       auto sent = co_await server->write(*std::move(piece));
       if (!sent) co_return;
-      flush_in_time();
+      notes_.flush_in_time();
     }
     auto ended = co_await server->shut_write();
     static_cast<void>(ended);
@@ -416,9 +356,9 @@ class Relay {
       auto fine = watch.pass(std::move(piece));
       if (!fine) co_return reflected();
       if (fine->empty()) continue;
-      word_.received += fine->size();
+      notes_.received(fine->size());
       CAY_CO_CHECK(co_await client->write(*std::move(fine)));
-      flush_in_time();
+      notes_.flush_in_time();
     }
     Bytes last = watch.rest();
     if (!last.empty()) {
@@ -430,7 +370,7 @@ class Relay {
 
   // Told to the program inside, in the shape that the usual clients show. False: the connection ends with it.
   Task<bool> answer_error(Error why, bool body_over, bool note) {
-    if (note) refuse(why);
+    if (note) notes_.refuse(why);
     const bool ours = why.code == Code::kUnavailable || why.code == Code::kDeadlineExceeded || why.code == Code::kInternal;
     const int status = why.reason == "token_unknown" ? 401 : why.code == Code::kInvalidArgument ? 400 : why.code == Code::kPermissionDenied ? 403 : ours ? 502 : 500;
     const codec::json::object inner{{"type", "cay_vault"}, {"code", why.reason}, {"message", codec::sanitised_utf8(why.message)}};
@@ -470,34 +410,12 @@ class Relay {
     co_return Result<void>();
   }
 
-  void refuse(const Error& why) {
-    if (why.reason == "guest_gone" || why.reason == "deadline_exceeded") return;
-    word_.reason = why.reason;
-    word_.refused = why.code == Code::kPermissionDenied || why.code == Code::kInvalidArgument;
-    told_of_ = true;
-    flush();
-  }
-
-  void flush() {
-    if (!told_of_ && word_.sent == 0 && word_.received == 0) return;
-    word_.opened = std::exchange(told_of_, false);
-    tell_(word_);
-    word_.reason.clear();
-    word_.refused = false;
-    word_.sent = word_.received = 0;
-    told_at_ = Clock::now();
-  }
-  void flush_in_time() {
-    if (Clock::now() - told_at_ >= kTellEvery) flush();
-  }
-
   RelayHouse& house_;
   wire::BrokerHello hello_;
   UniqueFd guest_fd_;
-  Tell tell_;
-  wire::BrokerWord word_;
-  bool told_of_ = false;  // there is something to tell beside bytes
-  Clock::time_point told_at_ = Clock::now();
+  std::function<void()> cancel_;
+  Right right_;
+  RelayNotes notes_;
   std::shared_ptr<Channel> guest_;
   http::beast::flat_buffer buffer_{kMostHead + kPiece};
   std::unique_ptr<Outside> outside_;
@@ -506,8 +424,8 @@ class Relay {
 
 }  // namespace
 
-asio::awaitable<void> relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell) {
-  const auto one = std::make_shared<Relay>(house, std::move(hello), std::move(guest), std::move(tell));
+asio::awaitable<void> relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell, std::function<void()> cancel) {
+  const auto one = std::make_shared<Relay>(house, std::move(hello), std::move(guest), std::move(tell), std::move(cancel));
   co_await one->run();
 }
 

@@ -13,6 +13,7 @@
 #include "gate/upstream_proxy.h"
 #include "http/tls.h"
 #include "vault/grants.h"
+#include "vault/open_relays.h"
 #include "wire/vault.h"
 
 namespace cay::vault {
@@ -26,12 +27,14 @@ struct RelayHouse {
   gate::Resolver& resolver;
   const gate::UpstreamProxy& proxy;
   http::Tls& tls;
+  OpenRelays& open;
 };
 
 // What becomes of it, for `cay net`.
 using Tell = std::function<void(const wire::BrokerWord& word)>;
 
-// Until the connection is over. `guest` is reset on close until an end was proper.
-asio::awaitable<void> relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell);
+// Until the connection is over. `guest` is reset on close until an end was proper. `cancel` cancels this very coroutine: a grant that does not allow
+// any more what is under way cuts it, and tells so (rule_changed).
+asio::awaitable<void> relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell, std::function<void()> cancel);
 
 }  // namespace cay::vault

@@ -20,7 +20,7 @@ enum class Type : std::uint16_t {
   kData = 4,      // wire::Data
   kCredit = 5,    // Credit: the receiver of DATA allows so many more payload bytes
   kEof = 6,       // Eof: the sender of DATA is done
-  kCancel = 7,    // Empty; the daemon gives the channel up (an attach: detaches)
+  kCancel = 7,    // Empty; the daemon gives the channel up (an attach: detaches); on channel 0: it ends politely
 
   // daemon -> keeper, and answers
   kStart = 20,        // StartCommand -> kCommand
@@ -143,11 +143,12 @@ struct StartCommand {
   std::uint64_t disk_reserve = 0;  // bytes of the spools' disk that output leaves free
   bool shell_line = false;         // argv is {shell, "-c", line}: a long line is given as a file
   bool reader_follows = false;     // ATTACH comes next: kept for it, however short ttl_ms is
+  std::string mark;                // kept with the command and told with it: a few bytes for the daemon, which the keeper does not read
   template <class V> void fields(V& v) {
     v(1, command_id); v(2, digest); v(3, argv); v(4, env); v(5, cwd); v(6, user); v(7, pty);
     v(8, rows); v(9, cols); v(10, timeout_ms); v(11, idle_timeout_ms); v(12, ttl_ms);
     v(13, kill_on_disconnect); v(14, close_stdin); v(15, end_tree); v(16, ignore_mismatch);
-    v(17, spool_limit); v(18, not_after_ms); v(19, disk_reserve); v(20, shell_line); v(21, reader_follows);
+    v(17, spool_limit); v(18, not_after_ms); v(19, disk_reserve); v(20, shell_line); v(21, reader_follows); v(22, mark);
   }
 };
 
@@ -188,13 +189,14 @@ struct CommandMsg {
   bool argv_truncated = false;  // argv is shortened: a record holds at most 16 KiB of it
   std::int64_t ended_boot_ms = 0;  // its end by CLOCK_BOOTTIME of boot_id's boot; 0: not known
   bool unsettled = false;  // it has ended, and its output may still have grown after this record was made
+  std::string mark;        // StartCommand's; empty under an older keeper
   template <class V> void fields(V& v) {
     v(1, command_id); v(2, digest); v(3, argv); v(4, pid); v(5, pty); v(6, known); v(7, started_at);
     v(8, cwd); v(9, user); v(10, timeout_ms); v(11, state); v(12, exit_code); v(13, signal); v(14, by);
     v(15, reason); v(16, oom_kills); v(17, tmpfs_bytes); v(18, witness); v(19, ended_at);
     v(20, cpu_usec); v(21, max_rss_bytes); v(22, out); v(23, err);
     v(24, ttl_ms); v(25, boot_id); v(26, argv_truncated);
-    v(27, ended_boot_ms); v(28, unsettled);
+    v(27, ended_boot_ms); v(28, unsettled); v(29, mark);
   }
 };
 

@@ -64,6 +64,8 @@ def seen_of(observer, command):
     """What one JSON object about a command tells of its end."""
     seen = Seen(observer=observer, state=command["state"], exit_code=command["exit_code"], signal=command["signal"],
                 by=command["by"], reason=command["reason"])
+    if command.get("started_at"):
+        seen.started_ms = milliseconds(command["started_at"])
     if command.get("ended_at") and command.get("started_at"):
         seen.duration_ms = milliseconds(command["ended_at"]) - milliseconds(command["started_at"])
     if isinstance(command.get("stdout"), dict):
@@ -191,7 +193,7 @@ class Native:
             data = base64.b64decode(result[name + "_base64"]) if name + "_base64" in result else result[name].encode()
             out.append((number, 0, data))
         if result["truncated"] and asked.limit:
-            seen.joined = {number: data for number, _, data in out}
+            seen.beginning = {number: data for number, _, data in out}
             return seen
         seen.chunks = out
         if result["truncated"]:
@@ -350,7 +352,7 @@ class Native:
                         elif message["type"] == "end":
                             seen.ends += 1
                             told = seen_of(observer, self.tampered_end(message["command"]))
-                            for name in ("state", "exit_code", "signal", "by", "reason", "duration_ms", "extents", "gaps"):
+                            for name in ("state", "exit_code", "signal", "by", "reason", "started_ms", "duration_ms", "extents", "gaps"):
                                 setattr(seen, name, getattr(told, name))
                             self.read_on(ws, seen, at)
                             return [seen]

@@ -16,6 +16,8 @@ ID_IN_LINE = re.compile(r"/root/payload (\S+) ")
 def asked_id(command):
     """The id that the payload was given: a facade's own command ids differ from it."""
     argv = command["argv"]
+    if not argv:  # a record that was damaged has nothing but its own
+        return command["id"]
     if argv and argv[0] == "/root/payload":
         return argv[1]
     found = ID_IN_LINE.search(argv[-1] if argv else "")

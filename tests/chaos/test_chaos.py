@@ -1,9 +1,11 @@
 """Truth under fire: the short forms of the chaos test, and the proof that its checker would see a lie."""
 import collections
+import contextlib
 import os
 import pathlib
 import platform
 import shutil
+import sqlite3
 import subprocess
 
 import pytest
@@ -12,9 +14,9 @@ import kinds
 import seeded_bugs
 from checker import Asked
 from census import census
-from harness import CAY, needs_root, new_daemon
+from harness import CAY, needs_root, new_daemon, slow
 from native import Native, Wire
-from runner import Config, Outcome, build_payload, chaos, settled_census
+from runner import Config, Outcome, build_payload, chaos, settled_census, time_of_timers
 from sandboxes import Box
 from service_group import ServiceGroup
 from stored import DAEMONS, unpacked
@@ -72,7 +74,7 @@ def test_an_older_daemon_is_replaced_under_load(service, payload):
     old = service[0].program
     if old == CAY:
         pytest.skip("SKIPPED: the stored build needs x86-64 and zstd (apt-get install zstd)")
-    outcome = chaos(Config(seed=SEED + 2, commands=600, kills=5, life=60, kill_every=1.0, old=old, payload=payload), *service)
+    outcome = chaos(Config(seed=SEED + 2, commands=600, kills=5, life=30, kill_every=1.0, old=old, payload=payload), *service)
     clean(outcome)
     assert outcome.figures["replaced by today's build"] == outcome.figures["launcher replaced by today's build"] == 1
     # Drawn in sandboxes that today's launcher made: keepers of then do not know them.
@@ -102,6 +104,29 @@ def test_the_daemons_whole_cgroup_is_killed_under_load(todays, payload):
 def test_a_facade_that_mostly_fails_is_a_finding(asked, errors, load, found):
     figures = collections.Counter({"langsmith commands": asked, "langsmith errors": errors})
     assert len(Outcome(figures, [], ([], []), load).silent_facade()) == found
+
+
+@pytest.mark.parametrize("alone, whole, load, found", [
+    (500, 1500, 0, []), (501, 1500, 0, ["the daemon's start"]), (500, 1501, 0, ["the start of daemon and launcher"]),
+    (501, 1501, 0, ["the daemon's start", "the start of daemon and launcher"]), (2500, 7500, 14, []), (2500, 7501, 14, ["daemon and launcher"])])
+def test_readers_that_are_back_late_are_a_finding_after_either_kill(alone, whole, load, found):
+    late = Outcome(collections.Counter(), [], ([slow(alone)] * 100, [slow(whole)] * 100), load).late()
+    assert all(words in late for words in found) and late.count("limit") == len(found), late
+
+
+def test_timers_whose_time_was_moved_are_seen(todays):
+    """The control of what a run ends with: the time of all timers stands still beside the host's."""
+    daemon = todays[0]
+    before = time_of_timers(daemon)
+    assert time_of_timers(daemon.restart()) == before
+    for by in (7, -7):
+        daemon.kill()
+        with contextlib.closing(sqlite3.connect(daemon.data / "state.db")) as db, db:
+            (text,), = db.execute("select value from meta where key = 'timeline'")
+            boot, since_boot, wall, now = text.split()
+            db.execute("update meta set value = ? where key = 'timeline'", (f"{boot} {since_boot} {wall} {int(now) + by}",))
+        daemon.start(listen=f"127.0.0.1:{daemon.port}")
+        assert time_of_timers(daemon) - before == max(by, 0)
 
 
 def judged(daemon, payload, name, tamper, script, **asked):

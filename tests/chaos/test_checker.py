@@ -188,17 +188,18 @@ def test_dropped_bytes_are_told_exactly():
     caught(judged(limited(past_end=True)), "fewer bytes than before")
 
 
-def test_an_answer_without_a_word_for_its_gap_has_both_halves():
-    first, last = content(7, 1, 20000)[:2048], content(7, 1, 20000)[-2049:]
+def test_an_answer_that_is_not_all_is_the_beginning():
+    whole = content(7, 1, 20000)
 
-    def judged(joined):
-        return judge(limited(chunks=None, joined={1: joined}), asked=LIMITED, record=LONG)
+    def judged(beginning):
+        return judge(limited(chunks=None, beginning={1: beginning}), asked=LIMITED, record=LONG)
 
-    assert judged(first + last) == []
-    assert judged(first + content(7, 1, 20000)[5000:6000] + last) == []
-    caught(judged(first[1:] + last), "the first half of stream 1 is wrong")
-    caught(judged(first + last[:-1]), "the last half of stream 1 is wrong")
-    caught(judged(first + last[10:]), "were kept of 20000")
+    assert judged(whole[:2048]) == []
+    assert judged(whole[:9000]) == []
+    caught(judged(whole[1:2049]), "the beginning of stream 1 is wrong")
+    caught(judged(whole[:2048] + whole[-2049:]), "the beginning of stream 1 is wrong")
+    caught(judged(whole[:2000]), "2000 bytes of stream 1 were told of 20000")
+    caught(judged(whole + b"x"), "20001 bytes of stream 1, the command wrote 20000")
 
 
 def test_forgotten_only_after_its_ttl():
@@ -243,3 +244,18 @@ def test_a_stop_does_not_kill_what_its_keeper_took_along():
     assert judge(stopped, asked=asked, record=record, faults=Faults(stops=[(1200, 1300)])) == []
     caught(judge(stopped, asked=asked, record=record, faults=Faults(stops=[(800, 900)])), "did not kill it")
     caught(judge(stopped, asked=asked, record=record, faults=Faults(stops=[(1600, 1700)], keepers_killed=[1500])), "did not kill it")
+
+
+def test_a_command_without_a_word_of_its_own_began_when_the_daemon_says():
+    """Asked for before its sandbox's keeper was killed, started in the sandbox's next life, stopped before it wrote anything."""
+    asked = copy.deepcopy(ASKED)
+    asked.asked_ms = 1000
+    faults = Faults(stops=[(1600, 1700)], keepers_killed=[1100])
+
+    def stopped(started_ms):
+        return judge(truth(state="killed", exit_code=None, signal=9, by="sandbox stop", extents=None, chunks=None, started_ms=started_ms),
+                     asked=asked, record=None, faults=faults)
+    assert stopped(1500) == []
+    caught(stopped(1050), "did not kill it")
+    caught(stopped(1800), "did not kill it")
+    caught(stopped(None), "did not kill it")

@@ -1,6 +1,5 @@
 """A daemon of an earlier release (daemons/*.zst), replaced by today's over the same data directory."""
 import json
-import shutil
 import subprocess
 
 import pytest
@@ -11,8 +10,6 @@ from stored import DAEMONS, unpacked
 
 @pytest.fixture(params=DAEMONS, ids=lambda path: path.stem)
 def old(request, tmp_path):
-    if shutil.which("zstd") is None:
-        pytest.skip("SKIPPED: zstd is missing: apt-get install zstd")
     daemon = new_daemon()
     daemon.program = unpacked(request.param, tmp_path)
     daemon.start()

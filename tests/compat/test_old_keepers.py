@@ -1,7 +1,6 @@
 """Keepers and launchers of earlier releases (keepers/*.zst) under today's daemon, and replaced under a running command."""
 import json
 import os
-import shutil
 import signal
 import subprocess
 
@@ -25,8 +24,6 @@ def daemon_ids():
 @pytest.fixture(params=LAUNCHERS, ids=lambda path: path.stem)
 def old(request, tmp_path):
     """A daemon of today's over the stored launcher."""
-    if shutil.which("zstd") is None:
-        pytest.skip("SKIPPED: zstd is missing: apt-get install zstd")
     program = unpacked(request.param, tmp_path)
     daemon = new_daemon()
     uid, gid = daemon_ids()

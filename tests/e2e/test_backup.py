@@ -102,11 +102,39 @@ def test_a_restore_that_breaks_off_leaves_what_it_found(own_daemon, directory):
     half.write_bytes(file.read_bytes()[:-1_000_000])  # its head is good
     empty = directory / "empty"
     empty.mkdir(mode=0o750)
-    refused = cay("restore", "--data", empty, half)
-    assert refused.returncode == 125, refused
+    restore = ("restore", "--snapshots-of", daemon.data, half, "--data")
+    # A relative path, too: an extraction goes from directory to directory.
+    for data, where in ((empty, None), (directory / "new", None), ("./relative", directory)):
+        refused = cay(*restore, data, cwd=where)
+        assert refused.returncode == 125 and "incomplete or damaged" in refused.stderr and "is removed again" in refused.stderr, refused
     assert not os.listdir(empty) and empty.stat().st_mode & 0o777 == 0o750
-    refused = cay("restore", "--data", directory / "new", half)
-    assert refused.returncode == 125 and not (directory / "new").exists(), refused
+    assert not (directory / "new").exists() and not (directory / "relative").exists()
+
+
+def test_a_backup_holds_no_database_in_memory(own_daemon, directory):
+    """A state.db of any size goes into the file piece by piece, and out of it."""
+    daemon = own_daemon()
+    assert daemon.cli("create", "--name", "box").code == 0
+    db = sqlite3.connect(daemon.data / "state.db", timeout=10)
+    db.execute("CREATE TABLE pad (bytes)")
+    for _ in range(10):
+        db.execute("INSERT INTO pad VALUES (randomblob(32 << 20))")
+        db.commit()
+    db.close()
+    file = directory / "file"
+    process = subprocess.Popen([CAY, "backup", "--data", daemon.data, "--without-snapshots", file], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0 and file.stat().st_size > 320 << 20
+    assert used.ru_maxrss < 200 << 10, f"{used.ru_maxrss} KiB"
+    copy, _ = restored(daemon, file, directory / "copy")
+    assert rows(copy, "SELECT count(*), sum(length(bytes)) FROM pad") == [(10, 320 << 20)]
+    copy.start()
+    try:
+        with copy.http() as http:
+            assert states(http) == {"box": "stopped"}
+    finally:
+        copy.close()
 
 
 def test_what_a_killed_restore_leaves_serves_nobody(own_daemon, directory):

@@ -29,6 +29,24 @@ def test_json_result_has_the_promised_members(daemon, named):
     assert (got["state"], got["exit_code"], got["stdout_bytes"], got["stderr_bytes"]) == ("exited", 5, 4, 4)
 
 
+def test_timers_are_given_and_changed(daemon, named):
+    def timers(got):
+        assert got.code == 0, got
+        box = json.loads(got.out)
+        return box["idle_ttl_s"], box["delete_after_stop_s"], box["lifetime_s"]
+    other = f"{named}-timed"
+    made = daemon.cli("create", "--json", "--name", other, "--ttl", "-1", "--delete-after-stop", "2h", "--lifetime", "1d")
+    try:
+        assert timers(made) == (0, 7200, 86400)
+        assert timers(daemon.cli("set", "--json", other, "--ttl", "90m", "--lifetime", "never")) == (5400, 7200, 0)
+        assert timers(daemon.cli("set", "--json", other, "--delete-after-stop", "-1")) == (5400, 0, 0)
+        for wrong in ((), ("--ttl", "soon"), ("--ttl", "-5")):
+            refused = daemon.cli("set", other, *wrong)
+            assert refused.code == 125 and b"--ttl" in refused.err, refused
+    finally:
+        daemon.cli("rm", other)
+
+
 def test_streams_are_apart_and_exact(daemon, named):
     got = daemon.cli("exec", named, "--", "sh", "-c", r"printf 'a\0b\377'; printf err >&2")
     assert (got.code, got.out) == (0, b"a\0b\xff") and b"err" in got.err

@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -81,21 +82,31 @@ def test_postgres_and_redis_by_two_tunnels_of_the_python_client(daemon, database
             wait_until(lambda: sql("SELECT 1").stdout == b"1\n", "PostgreSQL answers", 60)
             wait_until(lambda: cache("PING") == b"PONG", "Redis answers", 60)
             assert sql("SELECT version()").stdout.startswith(b"PostgreSQL 15")
-            stop, beats = threading.Event(), []
+            stop, beats, spans = threading.Event(), [], []
 
             def beat():
                 while not stop.is_set():
-                    beats.append(cache("INCR", "beats"))
+                    beats.append((cache("INCR", "beats"), time.monotonic()))
+
+            def timed(text, **kwargs):
+                begun = time.monotonic()
+                done = sql(text, **kwargs)
+                spans.append((begun, time.monotonic()))
+                return done
             beating = threading.Thread(target=beat)
             beating.start()
             try:
                 assert sql("CREATE UNLOGGED TABLE t (n bigint, h text)").returncode == 0
-                copied = sql("COPY t FROM STDIN", input=data)
+                copied = timed("COPY t FROM STDIN", input=data)
                 assert copied.returncode == 0, copied.stderr
                 assert sql("SELECT count(*) FROM t").stdout == b"%d\n" % count
-                back = sql("COPY (SELECT * FROM t ORDER BY n) TO STDOUT")
+                back = timed("COPY (SELECT * FROM t ORDER BY n) TO STDOUT")
             finally:
                 stop.set()
                 beating.join()
             assert hashlib.sha256(back.stdout).digest() == hashlib.sha256(data).digest()
-            assert beats and beats == [b"%d" % n for n in range(1, len(beats) + 1)], "Redis was used meanwhile"
+            assert [said for said, _ in beats] == [b"%d" % n for n in range(1, len(beats) + 1)]
+            for begun, ended in spans:  # Redis was used all the while, in both directions
+                within = [begun, *(at for _, at in beats if begun < at < ended), ended]
+                longest = max(after - before for before, after in zip(within, within[1:]))
+                assert len(within) - 2 >= 5 and longest < slow(5), (len(within) - 2, longest, ended - begun)

@@ -128,6 +128,15 @@ def test_refused_names_fail_in_dns_at_once(packages, everything):
     assert words == ["hello other.gate.test"]
 
 
+def test_a_lookup_that_fails_is_told_as_no_rules_doing(everything):
+    words, _ = everything.attempt({"host": "nowhere.gate.test", "port": 80})
+    assert "hello" not in words[0]
+    found = wait_until(lambda: [item for item in everything.net()["items"] if item["host"] == "nowhere.gate.test"], "its line", 60)
+    assert [(item["port"], item["verdict"], item["remedy"]) for item in found] == [(0, "allowed", "")], found
+    said = {"name_not_found": "the name has no address", "lookup_failed": "this host's resolver failed"}[found[0]["reason"]]  # as the host is, or is not, online
+    assert said in everything.daemon.cli("net", everything.name).text
+
+
 def test_an_allowed_address_is_no_way_to_a_refused_name(packages, everything):
     tries = [{"host": "allowed.gate.test", "port": 80, "kind": "http", "says": "other.gate.test"},
              {"host": "allowed.gate.test", "port": 443, "kind": "tls", "sni": "other.gate.test"},
@@ -554,9 +563,11 @@ def registries():
     return found
 
 
-INSTALLS = {"pip": "pip install --root-user-action=ignore six && python3 -c 'import six; print(six.__version__)'",
-            "npm": "cd /tmp && npm install left-pad && node -e \"require('left-pad')\"",
-            "apt": "apt-get update && apt-get install -y hello && hello"}
+# What this host has is in every sandbox, so each takes its package from outside though it be there.
+INSTALLS = {"pip": "pip install --root-user-action=ignore --no-cache-dir --force-reinstall --no-deps --target /tmp/fetched six && ls /tmp/fetched/six.py"
+                   " && PYTHONPATH=/tmp/fetched python3 -c 'import six; print(six.__version__)'",
+            "npm": "mkdir -p /tmp/npm && cd /tmp/npm && npm install left-pad && ls node_modules/left-pad/package.json && node -e \"require('left-pad')\"",
+            "apt": "apt-get update && apt-get install -y --reinstall hello && hello"}
 
 
 @pytest.fixture(scope="module")
@@ -580,8 +591,21 @@ def test_packages_are_installed_for_real(for_real, what):
     box, found = for_real
     if what not in found:
         pytest.skip(f"no registry of {what}'s answers this host")
+
+    def received():
+        """From its registry; several may be one host."""
+        return sum(item["received_bytes"] for item in box.net()["items"] if (item["host"], item["verdict"]) == (found[what], "allowed") and item["port"])
+    before = received()
     got = box.sh(INSTALLS[what], timeout=300)
     assert got.code == 0, (what, got)
+    wait_until(lambda: received() > before + 1000, f"the bytes from {found[what]} in cay net", 10)
+    shut = Box(box.daemon, "off")  # the control: without a way out the same line fails
+    try:
+        got = shut.sh(INSTALLS[what], timeout=300)
+        assert got.code not in (0, 126, 127), (what, got)
+        assert shut.net()["items"] == []
+    finally:
+        shut.close()
 
 
 def test_and_nothing_else_is_reached_which_is_said_at_once(for_real):

@@ -42,6 +42,25 @@ def test_special_and_own_addresses_are_refused_whatever_a_rule_says(policy, requ
     assert box.line(host="loop.gate.test")["remedy"] == ""  # nothing opens the host's loopback
 
 
+def test_a_refused_address_looks_open_until_it_is_read_and_a_silent_connection_waits(packages):
+    """As docs/operator.md tells those who look from inside."""
+    program = f"""
+import errno, json, socket, time
+def look(address, port):
+    s = socket.socket(); s.settimeout(60); begun = time.monotonic(); opened = False
+    try: s.connect((address, port)); opened = True; word = s.recv(1).decode() or "end"
+    except OSError as error: word = errno.errorcode[error.errno]
+    return [opened, word, time.monotonic() - begun]
+print(json.dumps([[look(address, 7004) for _ in range(20)] for address in ("{V4}", "10.0.0.1")] + [[look("{V4}", 443)]]))
+"""
+    *refused, [silent] = json.loads(packages.python(program, timeout=120).text)
+    for tries in refused:
+        assert {word for _, word, _ in tries} == {"ECONNRESET"} and max(seconds for *_, seconds in tries) < slow(1), tries
+        assert any(opened for opened, *_ in tries), tries  # the reset may come before connect() returns
+    assert silent[:2] == [True, "ECONNRESET"] and 9 < silent[2] < slow(20), silent
+    assert packages.line(host=V4, port=443, reason="said_too_little")["verdict"] == "refused"
+
+
 def test_of_a_special_range_only_tcp_is_taken_to_be_refused_and_a_flood_is_bounded(packages):
     program = """
 import errno, json, socket

@@ -71,3 +71,44 @@ def test_output_that_is_dropped_under_a_reader_breaks_its_connection(daemon, htt
     whole = http.get(f"{where}/c1/output", params={"follow": "true"})  # the gap is told: this body is whole but for it
     begin, end = map(int, whole.headers["X-Cay-Gap"].split("-"))
     assert len(whole.content) == 60_000_006 - (end - begin)
+
+
+def test_labels_fill_neither_the_disk_nor_an_answer(own_daemon):
+    """Each event has a copy of its sandbox's labels: 16 KiB of them, twice that as JSON."""
+    daemon = own_daemon()
+    labels = {f"{i:02}": '"' * 1022 for i in range(16)}
+    with daemon.http() as http:
+        for more in ({"more": ""}, {"00": "\x01"}):
+            refused = http.post("/api/v1/sandboxes", json={"name": "box", "labels": labels | more})
+            assert refused.status_code == 400 and refused.json()["error"]["reason"] == "invalid_labels", refused.text
+        assert http.post("/api/v1/sandboxes", json={"name": "box", "labels": labels}).status_code == 201
+        for i in range(2200):  # 72 MB of text
+            assert http.patch("/api/v1/sandboxes/box", json={"idle_ttl_s": 1000 + i}).status_code == 200
+        after, seqs, kept = 0, [], 0
+        while True:
+            answer = http.get("/api/v1/events", params={"after": after, "limit": 1000})
+            page = answer.json()
+            assert len(answer.content) < 5 * MIB and page["items"], len(answer.content)
+            if after == 0:
+                assert page["gap"] == {"from": 1, "to": page["oldest"] - 1}, page["gap"]
+            seqs += [event["seq"] for event in page["items"]]
+            kept += len(answer.content)
+            after = page["next_after"]
+            if after == page["last"]:
+                break
+    assert seqs == list(range(page["oldest"], page["last"] + 1)) and page["last"] > 2200
+    assert 56 * MIB < kept < 66 * MIB, kept
+    listed = daemon.cli("events")
+    assert listed.code == 0 and len(listed.out.splitlines()) == len(seqs)
+
+
+def test_a_listing_that_no_answer_holds_is_refused(http, box, run):
+    """60,000 names of control characters, each six bytes as JSON."""
+    run("mkdir /srv/names && cd /srv/names && x=$(printf '\\001%.0s' $(seq 240)) && seq 60000 | sed \"s/^/$x/\" | xargs touch")
+    where = f"/api/v1/sandboxes/{box['id']}/files"
+    refused = [http.get(f"{where}/list", params={"path": "/srv/names"}),
+               http.post(f"{where}/glob", json={"path": "/srv/names", "pattern": "*", "limit": 100_000})]
+    for answer in refused:
+        assert answer.status_code == 429 and answer.json()["error"]["reason"] == "listing_too_large", answer.text[:300]
+    part = http.post(f"{where}/glob", json={"path": "/srv/names", "pattern": "*", "limit": 1000}).json()
+    assert len(part["items"]) == 1000 and part["truncated"]

@@ -1,6 +1,7 @@
 """What is kept of commands, and how `cay logs` shows it: by offset and stream, of stopped sandboxes too,
 over stops and restarts; what is not kept is told."""
 import concurrent.futures
+import re
 import time
 import uuid
 
@@ -116,11 +117,20 @@ def test_the_limit_of_a_command_marks_its_gap(daemon, http, box):
     assert stream["bytes"] == len(whole) and stream["gap_begin"] == 4096 and stream["gap_end"] == len(whole) - 4096
     shown = daemon.cli("logs", ref, command)
     assert shown.out == whole[:4096] + whole[-4096:]
-    assert f"{len(whole) - 8192} bytes are missing here".encode() in shown.err
+    assert f"{len(whole) - 8192} bytes of stdout are missing here".encode() in shown.err
     run = daemon.cli("exec", "--keep", "8KiB", "-d", ref, "--", "seq", "1", "100000")
     assert run.code == 0
     kept = ended(http, ref, run.text.strip())
     assert get(http, ref, kept).json()["stdout"]["gap_begin"] == 4096
+
+
+def test_many_gaps_are_told_in_few_lines_and_none_is_left_out(daemon, http, box):
+    written = 14_000_000
+    got = daemon.cli("exec", "--keep", "4KiB", box["id"], "--", "head", "-c", str(written), "/dev/zero")
+    lines = [line for line in got.err.decode().splitlines() if "missing" in line]
+    assert got.code == 0 and 1 <= len(lines) <= 20, lines
+    told = re.search(r"(\d+) bytes of stdout are missing", lines[-1])
+    assert told and int(told[1]) + len(got.out) == written, (len(got.out), lines)
 
 
 def test_the_limit_of_a_sandbox_marks_its_gap(own_daemon, tmp_path):

@@ -220,7 +220,7 @@ def test_a_host_restart_stops_sandboxes_and_loses_what_ran(own_daemon, tmp_path)
     turn_on(daemon, tmp_path)
     with daemon.http() as http:
         got = http.get("/api/v1/sandboxes/box").json()
-        assert (got["state"], got["reason"]) == ("stopped", ""), got
+        assert (got["state"], got["reason"]) == ("stopped", "host restarted"), got
         lost = http.get(f"/api/v1/sandboxes/box/commands/{ran}").json()
         assert lost["state"] == "lost" and lost["reason"].startswith("host restarted"), lost
         assert lost["stdout"]["bytes"] == 6 and lost["ended_at"] is None
@@ -228,6 +228,37 @@ def test_a_host_restart_stops_sandboxes_and_loses_what_ran(own_daemon, tmp_path)
         listed = {c["id"]: c for c in http.get("/api/v1/sandboxes/box/commands").json()["items"]}
         assert (listed["done"]["state"], listed["done"]["exit_code"]) == ("exited", 4)
         assert (listed[ran]["state"], listed[ran]["reason"]) == (lost["state"], lost["reason"])
+
+
+def test_the_end_of_a_container_is_a_restart_of_the_host(own_daemon):
+    """A container is a PID namespace whose first process takes everything along; the host goes on, and its boot id stays."""
+    daemon = own_daemon()
+    port, instance = daemon.port, (daemon.data / "instance").read_text().strip()
+    # A first process that only waits: the kernel tells a child that becomes another user nothing of its parent's death.
+    container = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", '"$@"; exit $?', "sh"]
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()["id"]
+        http.put("/api/v1/sandboxes/box/files", params={"path": "/root/kept"}, content=b"kept")
+    turn_off(daemon, {box: keeper_of(daemon, box)})
+    wait_until(lambda: not launchers_of(instance), "the launcher is gone")
+    for prefix in (container, []):
+        daemon.prefix = prefix
+        daemon.start(listen=f"127.0.0.1:{port}")
+        with daemon.http() as http:
+            got = http.get("/api/v1/sandboxes/box").json()
+            assert (got["state"], got["reason"]) == ("stopped", "host restarted"), got
+            assert http.get("/api/v1/sandboxes/box/files", params={"path": "/root/kept"}).text == "kept"  # wakes it
+            assert http.get("/api/v1/sandboxes/box").json()["state"] == "ready"
+        if prefix:
+            daemon.kill()
+            wait_until(lambda: not processes(daemon, box) and not launchers_of(instance), "all of the container is gone")
+    # One that is lost alone has failed.
+    daemon.kill()
+    os.kill(keeper_of(daemon, box), signal.SIGKILL)
+    wait_until(lambda: not processes(daemon, box), "the sandbox's processes are gone")
+    daemon.start(listen=f"127.0.0.1:{port}")
+    with daemon.http() as http:
+        assert http.get("/api/v1/sandboxes/box").json()["state"] == "failed"
 
 
 def test_what_nobody_owns_is_removed_at_the_start(own_daemon):

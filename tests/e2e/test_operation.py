@@ -1,7 +1,11 @@
 """What an operator does: drain, back up, restore, and end up with nothing left behind."""
+import functools
+import glob
 import json
 import os
 import pathlib
+import re
+import signal
 import subprocess
 
 import pytest
@@ -24,6 +28,8 @@ def test_drain_waits_for_what_runs_and_begins_nothing_new(own_daemon):
         check = next(c for c in ready.json()["checks"] if c["name"] == "admitting")
         assert ready.status_code == 503 and not check["ok"] and "draining" in check["detail"], ready.text
         assert http.get("/healthz").status_code == 200
+    assert re.search(r"^MISSING +admitting +no: this host is drained", daemon.cli("doctor").text, re.M)
+    assert "admitting: cay drain --undo" in daemon.cli("doctor").text
     waiting = subprocess.Popen([CAY, "drain", "--timeout", "60", "--stop"], env={**os.environ, **daemon.env}, stdout=subprocess.PIPE)
     with daemon.http() as http:
         assert http.put("/api/v1/sandboxes/box/files", params={"path": "/root/stop"}, content=b"").status_code < 300
@@ -156,28 +162,30 @@ def test_what_belongs_to_somebody_else_is_not_taken(directory):
     assert (run.stat().st_uid, run.stat().st_mode & 0o777) == (12345, 0o755)
 
 
-def test_purge_leaves_nothing(directory):
-    """Running sandboxes, a launcher, a pool: one command, and the machine is as before."""
-    def machine():
-        loops = subprocess.run(["losetup", "-n", "-O", "BACK-FILE"], capture_output=True, text=True).stdout
-        return {
-            "processes": sum(instance in text for text in read_all("/proc/[0-9]*/cgroup")),
-            "cgroups": sum(instance in root + name for root, names, _ in os.walk("/sys/fs/cgroup") for name in names),
-            "loops": loops.count(str(daemon.data)),
-            "mounts": sum(str(daemon.data) in text for text in read_all("/proc/[0-9]*/mountinfo")),
-            "files": daemon.data.exists(),
-        }
-
+def on_the_machine(data, instance):
+    """Everything that there is of a data directory."""
     def read_all(pattern):
-        import glob
         for path in glob.glob(pattern):
             try:
                 yield pathlib.Path(path).read_text()
             except OSError:
                 pass
 
+    loops = subprocess.run(["losetup", "-n", "-O", "BACK-FILE"], capture_output=True, text=True).stdout
+    return {
+        "processes": sum(instance in text for text in read_all("/proc/[0-9]*/cgroup")),
+        "cgroups": sum(instance in root + name for root, names, _ in os.walk("/sys/fs/cgroup") for name in names),
+        "loops": loops.count(str(data)),
+        "mounts": sum(str(data) in text for text in read_all("/proc/[0-9]*/mountinfo")),
+        "files": data.exists(),
+    }
+
+
+def test_purge_leaves_nothing(directory):
+    """Running sandboxes, a launcher, a pool: one command, and the machine is as before."""
     daemon = Daemon(directory / "data").start()
     instance = (daemon.data / "instance").read_text().strip()
+    machine = functools.partial(on_the_machine, daemon.data, instance)
     assert daemon.cli("create", "--name", "one").code == 0
     assert daemon.cli("exec", "-d", "one", "--", "sleep", "1000").code == 0
     refused = subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data], capture_output=True, text=True)
@@ -190,6 +198,48 @@ def test_purge_leaves_nothing(directory):
     # The kernel frees namespaces and loop devices a moment after their last holder.
     wait_until(lambda: not any(machine().values()), "nothing left", limit=30)
     assert subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data]).returncode == 0, "idempotent"
+
+
+def removers_of(data):
+    """Children of the launcher's worker, which are forks of it: by name and words there is nothing between them."""
+    def parent_of(pid):
+        try:
+            comm, rest = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        except OSError:
+            return None
+        return int(rest.split()[1]) if comm.endswith("(cay-launcher-w") and str(data) in words else None
+    parents = {int(pid): parent for pid in os.listdir("/proc") if pid.isdigit() and (parent := parent_of(pid)) is not None}
+    return [pid for pid, parent in parents.items() if parent in parents]
+
+
+def test_purge_amid_a_removal_leaves_nothing(directory):
+    """A sandbox with very many kept commands is being deleted when the daemon ends: what removes it must not
+    outlive the launcher, hold the pool's mount, and keep the groups from going."""
+    daemon = Daemon(directory / "data").start()
+    instance = (daemon.data / "instance").read_text().strip()
+    box = json.loads(daemon.cli("create", "--name", "box", "--json").out)["id"]
+    assert daemon.cli("create", "--name", "another").code == 0
+    assert daemon.cli("exec", "box", "--", "echo", "kept").code == 0
+    assert daemon.cli("stop", "box").code == 0
+    spool = daemon.data / "spool" / box
+    kept = next(one for one in spool.iterdir() if (one / "record").exists())
+    files = list(kept.iterdir())
+    for number in range(1_000):
+        (spool / f"copy-{number}").mkdir()
+        for file in files:
+            os.link(file, spool / f"copy-{number}" / file.name)
+    deleting = subprocess.Popen([CAY, "rm", "box"], env={**os.environ, **daemon.env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    remover = wait_until(lambda: removers_of(daemon.data), "the removal has a process of its own")[0]
+    os.kill(remover, signal.SIGSTOP)  # a disk that takes very long
+    assert spool.exists(), "positive control: it was not over"
+    daemon.kill()
+    deleting.kill()
+    deleting.wait()
+    done = subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    wait_until(lambda: not any(on_the_machine(daemon.data, instance).values()), "nothing left", limit=30)
 
 
 def test_purge_removes_run_cay_with_the_last_instance(directory):

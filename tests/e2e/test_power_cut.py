@@ -1,6 +1,6 @@
 """A host that loses its power forgets what was not on the disk yet: each record may be missing without the others.
 
-Then nothing is torn, nothing leaks, and what is lost is said (docs/operator.md, docs/decisions/0015-power-cuts.md).
+Then nothing is torn, nothing leaks, and what is lost is said (docs/operator.md, docs/decisions/0016-power-cuts.md).
 """
 import pathlib
 import shutil
@@ -68,3 +68,32 @@ def test_each_record_may_be_missing_without_the_others(own_daemon, tmp_path):
             assert http.delete(f"/api/v1/sandboxes/{name}").status_code == 204
     wait_until(lambda: census(daemon) == clean, "nothing is left", limit=slow(20))
     assert len(tops(daemon)) > 0  # positive control: these are the groups that were counted
+
+
+def test_a_command_whose_record_was_left_empty_is_lost_and_stays_known(own_daemon, tmp_path):
+    daemon = own_daemon()
+    once = {"id": "once", "argv": ["sh", "-c", "echo ran >> /root/runs; echo out; exit 5"], "ttl_s": -1}
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()["id"]
+        assert http.post("/api/v1/sandboxes/box/commands", json=once).json()["exit_code"] == 5
+        runs = {"id": "runs", "argv": ["sh", "-c", "echo begun; sleep 1000"], "wait": False, "ttl_s": -1}
+        assert http.post("/api/v1/sandboxes/box/commands", json=runs).status_code == 201
+        wait_until(lambda: http.get("/api/v1/sandboxes/box/commands/runs/output").text == "begun\n", "its output")
+
+    def empty():
+        for name in ("once", "runs"):
+            (daemon.data / "spool" / box / name / "record").write_bytes(b"")  # as ext4 leaves a new file, whatever was written
+
+    turn_off(daemon, {box: keeper_of(daemon, box)}, empty)
+    turn_on(daemon, tmp_path)
+    with daemon.http() as http:
+        for when in ("read of the spool", "told by the keeper"):
+            for name, output in (("once", "out\n"), ("runs", "begun\n")):
+                told = http.get(f"/api/v1/sandboxes/box/commands/{name}").json()
+                assert (told["state"], "record damaged" in told["reason"]) == ("lost", True), (when, told)
+                assert http.get(f"/api/v1/sandboxes/box/commands/{name}/output").text == output
+            assert http.post("/api/v1/sandboxes/box/start").status_code in (200, 202)
+            wait_until(lambda: http.get("/api/v1/sandboxes/box").json()["state"] == "ready", "it runs")
+        again = http.post("/api/v1/sandboxes/box/commands", json=once)
+        assert again.json()["state"] == "lost", again.text
+        assert http.get("/api/v1/sandboxes/box/files", params={"path": "/root/runs"}).text == "ran\n", "it ran once"

@@ -63,3 +63,23 @@ def test_input_that_a_daemon_took_with_it_is_told(own_daemon, how):
     # Its end was seen, so `--since` goes by it.
     wait_until(lambda: b"begun" not in daemon.cli("logs", "--since", "1", box).out, "a second after its end", limit=30)
     assert b"begun" in daemon.cli("logs", "--since", "1h", box).out
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_input_that_was_sent_before_a_polite_end_arrives(own_daemon, closes):
+    daemon = own_daemon()
+    box = make(daemon, f"sent-{closes}")
+    for _ in range(3):
+        ws, command = session(daemon, box, argv=["wc", "-c"])
+        for _ in range(50):
+            ws.send(b"\0" + b"x" * 10_000)
+        if closes:
+            ws.send(json.dumps({"type": "stdin_close"}))
+        daemon.restart("terminate")
+        if not closes:
+            assert command_of(daemon, box, command)["state"] == "running"
+            with daemon.http() as http:
+                assert http.post(f"/api/v1/sandboxes/{box}/commands/{command}/stdin/close").status_code == 204
+        wait_until(lambda: command_of(daemon, box, command)["state"] == "exited", "its input is whole")
+        with daemon.http() as http:
+            assert http.get(f"/api/v1/sandboxes/{box}/commands/{command}/output").text == "500000\n"

@@ -55,6 +55,12 @@ def test_a_port_in_use_is_said_and_nothing_stays(daemon, base):
     assert not launcher_runs(base / "state")
 
 
+def test_a_daemon_whose_port_is_taken_starts_no_launcher(daemon, base):
+    done = subprocess.run([CAY, "serve", "--listen", f"127.0.0.1:{daemon.port}", "--data", base / "state"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 125 and "is in use" in done.stderr and "--listen" in done.stderr, done
+    assert not launcher_runs(base / "state")
+
+
 @pytest.mark.parametrize("args", [["--frob"], ["--listen"], ["--data"]])
 def test_wrong_options_are_refused_with_the_usage(args):
     done = run(*args)

@@ -440,6 +440,13 @@ def test_a_files_link_serves_that_file_alone(daemon, http, box):
         assert httpx.get(url + "x", headers=headers).status_code == 403
     http.delete(f"/api/v1/sandboxes/{box['id']}/files", params={"path": "/data/a \"b\".html"})
     assert httpx.get(f"{daemon.url}/dl/{box['id']}/{link['token']}").status_code == 404
+    http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"argv": ["mkfifo", "/data/fifo"]}).raise_for_status()
+    for path, status in (("/data", 404), ("/data/fifo", 404), ("/dev/zero", 404), ("/data/none", 404), ("/proc/self/environ", 403), ("/proc/cpuinfo", 200)):
+        other = issue(http, box["id"], path=path)
+        url = f"{daemon.url}/dl/{box['id']}/{other['token']}"
+        got, head = (httpx.request(method, url, timeout=slow(30)) for method in ("GET", "HEAD"))
+        assert (got.status_code, head.status_code, head.content) == (status, status, b""), path
+        assert status != 200 or (got.content and head.headers.get("content-length") == got.headers.get("content-length")), path
     shown = issue(http, box["id"], path="/etc/hostname", inline=True, content_type="text/html", expires_in_s=1)
     url = f"{daemon.url}/dl/{box['id']}/{shown['token']}"
     got = wait_until(lambda: (got := httpx.get(url)).status_code == 403 and got, "its end", 30)
@@ -458,6 +465,9 @@ def test_cay_url(daemon, http, web):
     name = web["name"]
     made = daemon.cli("url", name, PORT, "--expires", "5m")
     assert made.code == 0, made
+    for lifetime in ("0", "31d"):
+        refused = daemon.cli("url", name, PORT, "--expires", lifetime)
+        assert refused.code != 0 and b"from 1 second to 30 days" in refused.err, refused
     token = made.text.strip().split("token=")[1]
     host = f"{web['id']}--{PORT}.localhost:{daemon.port}"
     assert made.text.startswith(f"http://{host}/_svc/auth")

@@ -19,6 +19,11 @@ def state(http, ref):
     return answer.json()["state"] if answer.status_code == 200 else answer.status_code
 
 
+def why_deleted(http, ref):
+    return [event["reason"] for type_ in ("sandbox.deleting", "sandbox.deleted")
+            for event in http.get("/api/v1/events", params={"sandbox": ref, "type": type_}).json()["items"]]
+
+
 def start(http, ref, command, **fields):
     answer = http.post(f"/api/v1/sandboxes/{ref}/commands", json={"command": command, "wait": False, "timeout_s": 0, **fields})
     assert answer.status_code == 201, answer.text
@@ -34,17 +39,21 @@ def test_idle_stop_wake_and_deletion(http):
     ref = make(http, idle_ttl_s=1, delete_after_stop_s=2)
     http.put(f"/api/v1/sandboxes/{ref}/files", params={"path": "/root/f"}, content=b"kept")
     wait_until(lambda: state(http, ref) == "stopped", "idle stop")
+    stopped = http.get("/api/v1/events", params={"sandbox": ref, "type": "sandbox.stopped"}).json()["items"]
+    assert [event["reason"] for event in stopped] == ["idle"] and http.get(f"/api/v1/sandboxes/{ref}").json()["reason"] == "idle"
     # A request wakes it; the caller sees only a delay.
     assert http.get(f"/api/v1/sandboxes/{ref}/files", params={"path": "/root/f"}).text == "kept"
     assert state(http, ref) == "ready"
     wait_until(lambda: state(http, ref) == "stopped", "idle stop again")
     wait_until(lambda: state(http, ref) == 404, "deleted after its stop")
+    assert why_deleted(http, ref) == ["delete_after_stop"] * 2
 
 
 def test_lifetime(http):
     ref = make(http, lifetime_s=2)
     start(http, ref, "sleep 1000")
     wait_until(lambda: state(http, ref) == 404, "deleted at the end of its life, though it was in use")
+    assert why_deleted(http, ref) == ["lifetime"] * 2
 
 
 def test_never(http):

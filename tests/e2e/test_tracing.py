@@ -117,6 +117,11 @@ def test_a_command_that_ended_while_no_daemon_was_there_has_its_span(own_daemon,
             assert http.post(f"/api/v1/sandboxes/{box}/commands", json=request, headers=PARENT).status_code == 201
         request = {"command": "(sleep 2; touch /tmp/go-unseen) &", "timeout_s": 0}
         assert http.post(f"/api/v1/sandboxes/{box}/commands", json=request).status_code == 200
+
+        def told():
+            events = http.get("/api/v1/events", params={"sandbox": box, "type": "command.started"}).json()["items"]
+            return {"unseen", "seen"} <= {event["command_id"] for event in events}
+        wait_until(told, "their starts, with what they are traced by, are on disk")
     daemon.kill()
     assert runs(box, "seen") and runs(box, "unseen"), "the control"
     wait_until(lambda: not runs(box, "unseen"), "it has ended, and nobody heard of it", limit=30)
@@ -127,6 +132,23 @@ def test_a_command_that_ended_while_no_daemon_was_there_has_its_span(own_daemon,
         wait_until(lambda: len(collector.named("command")) == 2, "both spans", limit=60)
     ends = {attributes(span)["cay.command.id"]: attributes(span)["process.exit.code"] for span in collector.named("command")}
     assert ends == {"unseen": "7", "seen": "7"}
+    collector.close()
+
+
+def test_a_command_whose_daemon_is_killed_right_after_its_start_has_its_span(own_daemon, tmp_path):
+    collector = Collector()
+    daemon = own_daemon("--config", configured(tmp_path, collector.port))
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()["id"]
+        for number in range(5):
+            request = {"id": f"c{number}", "command": "sleep 1; exit 7", "wait": False}
+            assert http.post(f"/api/v1/sandboxes/{box}/commands", json=request, headers=PARENT).status_code == 201
+            daemon.kill()  # with what it had not written yet
+            daemon.start(listen=f"127.0.0.1:{daemon.port}")
+        wait_until(lambda: len(collector.named("command")) >= 5, "a span for each", limit=60)
+    spans = collector.named("command")
+    assert sorted(attributes(span)["cay.command.id"] for span in spans) == [f"c{number}" for number in range(5)]
+    assert {span["traceId"] for span in spans} == {TRACE} and len({span["spanId"] for span in spans}) == 5
     collector.close()
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from harness import CAY, SANITIZED, keeper_of, slow, wait_until
@@ -296,6 +296,30 @@ def test_the_websocket_by_hand(daemon, served):
             ws.recv(timeout=0.3)  # no more without credit
         ws.send(json.dumps({"type": "credit", "bytes": 5}))
         assert ws.recv(timeout=slow(30)) == bytes(5)
+
+
+def test_a_polite_end_is_told_to_a_websocket_that_is_sent_to_all_the_while(own_daemon):
+    daemon = own_daemon()
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()
+        start_server(http, box["id"], SERVER, FIRST)
+    codes = []
+
+    def read():
+        with open_socket(daemon, box["id"], FLOOD) as ws, pytest.raises(ConnectionClosed) as closed:
+            while True:
+                ws.send(json.dumps({"type": "credit", "bytes": len(ws.recv(timeout=slow(30)))}))
+                under_way.set()
+        codes.append(closed.value.rcvd.code if closed.value.rcvd else None)
+
+    for _ in range(5):
+        under_way = threading.Event()
+        reader = threading.Thread(target=read)
+        reader.start()
+        assert under_way.wait(slow(30))
+        daemon.restart("terminate")
+        reader.join(slow(30))
+    assert codes == [1001] * 5
 
 
 def test_refusals_of_the_websocket_are_typed_answers(daemon, http, served):

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import outside_world as world_of
 import pytest
@@ -351,6 +352,25 @@ def test_doctor_and_metrics_tell_whether_a_broker_serves(vaulted):
     wait_until(lambda: feature()["ok"], "another one serves")
     with vaulted.http() as http:
         assert "cay_vault_up 1" in http.get("/metrics").text
+
+
+def test_a_rule_given_while_a_broker_comes_back_counts_at_once(vaulted, world):
+    """Its gate has looked for it in vain for seconds, and whoever set the rule was told that it counts."""
+    ask = {"argv": ["curl", "-sS", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", "https://api.vault.test/x"]}
+    with box(vaulted) as one, vaulted.http() as http:
+        guardian, worker = brokers(vaulted)
+        os.kill(guardian, signal.SIGSTOP)
+        try:
+            os.kill(worker, signal.SIGKILL)
+            time.sleep(3.3)  # by then it looks seldom, where it does: no condition to wait for
+            before = http.post(f"/api/v1/sandboxes/{one.id}/commands", json=ask).json()
+            assert before["exit_code"] not in (0, None), "the control: no rule, and a policy without the host"
+        finally:
+            os.kill(guardian, signal.SIGCONT)
+        set_ = http.patch(f"/api/v1/sandboxes/{one.id}", json={"proxy": [HEADERS]})
+        assert set_.status_code == 200, set_.text
+        after = http.post(f"/api/v1/sandboxes/{one.id}/commands", json=ask).json()
+        assert (after["stdout"], after["exit_code"]) == ("200", 0), after
 
 
 def test_a_daemon_that_does_not_get_the_directory_leaves_the_others_broker_alone(vaulted, world):

@@ -27,14 +27,29 @@ def asking(**arguments):
     return type("Asking", (Reached,), {"__enter__": lambda self: self.arguments.update(arguments) or self})
 
 
+S, OPENED = "special ranges are refused", "succeeds where the operator has opened that address"
 RANGES = {"metadata": METADATA, "metadata-6": METADATA_6, "private-10": PRIVATE[0], "private-172": PRIVATE[1], "private-192": PRIVATE[2],
-          "carrier-range": PRIVATE[3], "benchmark-range": UNLISTED, "own-address": OWN, "metadata-translated": "64:ff9b::a9fe:a9fe",
-          "metadata-6to4": "2002:a9fe:a9fe::1"}
+          "carrier-range": PRIVATE[3], "benchmark-range": UNLISTED}
+NOTATIONS = {"mapped": "::ffff:169.254.169.254", "number": "2852039166", "octal": "0251.0376.0251.0376", "hex": "0xa9fea9fe", "short": "169.254.43518"}
+NEVER = {"own-address": OWN, "metadata-translated": "64:ff9b::a9fe:a9fe", "metadata-6to4": "2002:a9fe:a9fe::1"}  # no setting opens these
+
+
+def special(name, attack, box, wall=S, **arguments):
+    """The control does the same where the operator has opened the address."""
+    def wrap(**more):
+        @row(name, attack, N, wall, by="A1 A4", proof=OPENED, **more)
+        def run(host, lifted):
+            told = (host.opened(box) if lifted else host.box(box)).run(fetch, arguments)
+            return Outcome("reached " in str(told.get("done")), str(told.get("refused", told.get("done")))[:60])
+    return wrap
+
+
 for name, address in RANGES.items():
-    inside(f"{name}", f"connect to {address} with the policy open", N, ["net"], fetch, asking(host=address), box="open", by="A1 A4",
-           wall="special ranges are refused", short="metadata" in name)
-for name, text in {"mapped": "::ffff:169.254.169.254", "number": "2852039166", "octal": "0251.0376.0251.0376", "hex": "0xa9fea9fe", "short": "169.254.43518"}.items():
-    inside(f"metadata-{name}", f"the same as {text}", N, ["net"], fetch, asking(host=text), box="open", by="A1 A4", wall="special ranges are refused")
+    special(name, f"connect to {address} with the policy open", "open", host=address)(short="metadata" in name)
+for name, text in NOTATIONS.items():
+    special(f"metadata-{name}", f"the same as {text}", "open", host=text)()
+for name, address in NEVER.items():
+    inside(name, f"connect to {address} with the policy open", N, ["net"], fetch, asking(host=address), box="open", by="A1 A4", wall=S, short="metadata" in name)
 
 
 def datagram(address, port, data="hello"):
@@ -180,21 +195,23 @@ policed("split-host", "a Host that comes in two parts", two_steps, host=H, port=
         wall="Host must be the name")
 
 
-# ---- names that mean what nobody may reach: the control is one that means what it may ----
+# ---- names that mean what nobody may reach: where no setting opens that, the control is one that means what it may ----
+
+A = "addresses are checked after resolution"
 
 def named(name, attack, refused, **more):
-    @row(name, attack, N, "addresses are checked after resolution", by="A1 A4", **more)
+    @row(name, attack, N, A, by="A1 A4", **more)
     def run(host, lifted):
         meant = "allowed.gate.test" if lifted else refused
         told = host.box("main").run(fetch, {"host": meant, "says": meant})
         return Outcome("reached " in str(told.get("done")), str(told.get("refused", told.get("done")))[:60])
 
 
-named("rebound-to-metadata", "an allowed name that means the metadata address", "metadata.gate.test", known=("DNS rebinding",))
-named("rebound-to-private", "an allowed name that means a private address", "inner.gate.test", known=("DNS rebinding", "CVE-2024-29021"))
+special("rebound-to-metadata", "an allowed name that means the metadata address", "main", A, host="metadata.gate.test", says="metadata.gate.test")(known=("DNS rebinding",))
+special("rebound-to-private", "an allowed name that means a private address", "main", A, host="inner.gate.test", says="inner.gate.test")(known=("DNS rebinding", "CVE-2024-29021"))
 named("rebound-to-loopback", "an allowed name that means the host's loopback", "loop.gate.test", known=("DNS rebinding",))
 named("rebound-to-host", "an allowed name that means the host", "own.gate.test", known=("DNS rebinding",))
-named("rebound-to-benchmark", "an allowed name that means an unlisted range", "private.gate.test", known=("DNS rebinding",))
+special("rebound-to-benchmark", "an allowed name that means an unlisted range", "main", A, host="private.gate.test", says="private.gate.test")(known=("DNS rebinding",))
 
 
 def follow(host):
@@ -202,17 +219,19 @@ def follow(host):
     return urllib.request.urlopen(host, timeout=10).read().decode("latin-1")
 
 
-def redirected(name, attack, to, **more):
+def redirected(name, attack, to, without=None, **more):
+    """`without(host)`: where that address is open; where none can be, the control is led to one that may be reached."""
     @row(name, attack, N, "each connection is decided on", by="A4", **more)
     def run(host, lifted):
-        told = host.box("main").run(follow, {"host": f"http://allowed.gate.test/redirect/{'allowed.gate.test' if lifted else to}"})
+        box = without(host) if lifted and without else host.box("main")
+        told = box.run(follow, {"host": f"http://allowed.gate.test/redirect/{'allowed.gate.test' if lifted and not without else to}"})
         return Outcome("reached " in str(told.get("done")), str(told.get("refused", ""))[:60])
 
 
-redirected("redirect-to-metadata", "an allowed server redirects to the metadata address", METADATA)
+redirected("redirect-to-metadata", "an allowed server redirects to the metadata address", METADATA, lambda host: host.opened("main"), proof=OPENED)
 redirected("redirect-to-host", "an allowed server redirects to the host", OWN)
 redirected("redirect-to-loopback", "an allowed server redirects to the host's loopback", "127.0.0.1")
-redirected("redirect-to-other", "an allowed server redirects to a name that is not allowed", E)
+redirected("redirect-to-other", "an allowed server redirects to a name that is not allowed", E, lambda host: host.box("open"))
 
 
 def of_the_other(port):

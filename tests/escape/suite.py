@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -25,7 +26,7 @@ for rows in sorted(HERE.glob("rows_*.py")):
     importlib.import_module(rows.stem)
 
 COMPILER = next(filter(shutil.which, ("clang-19", "clang", "gcc", "cc")), None)
-BOXES = {"main": {}, "other": {}, "open": {"policy": "open"}, "off": {"policy": "off"},
+BOXES = {"main": {}, "other": {}, "open": {"policy": "open"}, "off": {"policy": "off"}, "tunnel": {"policy": "*.tunnel.gate.test"}, "brokered": {},
          "small": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 64 << 20}}}
 
 
@@ -33,7 +34,7 @@ class Host:
     """The daemon under test and its sandboxes, made when a row asks for them."""
 
     def __init__(self):
-        self.seeded, self.boxes, self.daemon = frozenset(), {}, None
+        self.seeded, self.boxes, self.daemon, self.careless = frozenset(), {}, None, None
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-escape-", dir="/var/tmp"))
         self.directory.chmod(0o755)
         tempfile.tempdir = str(self.directory)
@@ -56,9 +57,20 @@ class Host:
             self.boxes[name] = places.Sandbox(self, f"escape-{name}", **BOXES[name])
         return self.boxes[name]
 
+    def opened(self, name):
+        """The same, of a daemon whose operator has opened special addresses: for controls."""
+        if self.careless is None:
+            daemon = new_daemon("--config", str(self.world.directory / "opened.toml"))
+            daemon.prefix = self.world.prefix
+            self.careless = types.SimpleNamespace(daemon=daemon.start(), http=daemon.http(), boxes={})
+        made = self.careless.boxes
+        if name not in made:
+            made[name] = places.Sandbox(self.careless, f"opened-{name}", **BOXES[name])
+        return made[name]
+
     def close(self):
-        if self.daemon:
-            self.daemon.close()
+        for daemon in filter(None, (self.daemon, self.careless and self.careless.daemon)):
+            daemon.close()
         self.world.stop()
         harness.remove_spare_snapshots()
         shutil.rmtree(self.directory, ignore_errors=True)

@@ -3,7 +3,10 @@ import fcntl
 import socket
 import threading
 
+import nameserver
 import outside_world
+import upgrades
+import vault_world
 from outside_world import OWN, UNLISTED, V4, V6
 
 METADATA, METADATA_6, PRIVATE = "169.254.169.254", "fd00:ec2::254", ("10.9.8.7", "172.20.7.7", "192.168.77.7", "100.100.100.200")
@@ -15,11 +18,14 @@ HOSTS = f"""127.0.0.1 localhost loop.gate.test
 {OWN} own.gate.test
 {METADATA} metadata.gate.test
 {PRIVATE[0]} inner.gate.test
-"""
+""" + "".join(f"{address} {name}\n" for name, address in upgrades.NAMES.items())
 SETTINGS = f"""[network]
 networks = ["198.18.7.0/24", "fdca:7e57::/32"]
-hosts = ["allowed.gate.test", "private.gate.test", "loop.gate.test", "own.gate.test", "metadata.gate.test", "inner.gate.test"]
+hosts = ["allowed.gate.test", "private.gate.test", "loop.gate.test", "own.gate.test", "metadata.gate.test", "inner.gate.test",
+         "sockets.gate.test", "{METADATA}:80"]
 """
+# An operator's who opens what nobody may reach: the wall of special ranges, taken away by its own setting.
+OPENED = SETTINGS.replace('networks = [', 'networks = ["' + '", "'.join((METADATA, METADATA_6, UNLISTED, *PRIVATE)) + '", ')
 
 
 def heads(stream):
@@ -40,10 +46,12 @@ def heads(stream):
 
 class World(outside_world.World):
     def start(self):
+        self.names, self.upgrades = nameserver.NameServer(), upgrades.Servers()
         self.lock = (self.directory / "lock").open("w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)  # of this directory alone: the addresses are this namespace's
-        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, *PRIVATE, *FORMS):
+        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, nameserver.NAMESERVER, *upgrades.NAMES.values(), *PRIVATE, *FORMS):
             self.address(address)
+        self.servers += self.names.start()
         context = self.certificate()
         for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, *PRIVATE, "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1"):
             self.serve(address, 80, heads)
@@ -53,8 +61,27 @@ class World(outside_world.World):
                 self.serve(address, port, heads)
             for port in (53, 443, 9999):
                 self.listen_udp(address, port)
+        trusted = self.trusted_by_the_broker()
+        for address in upgrades.NAMES.values():
+            self.serve(address, 80, self.upgrades.handle)
+            self.serve(address, 443, self.upgrades.handle, trusted)
+        self.serve(*upgrades.RELAY, self.upgrades.relay)
         (self.directory / "hosts").write_text(HOSTS)
-        (self.directory / "net.toml").write_text(SETTINGS)
+        (self.directory / "resolv.conf").write_text(f"nameserver {nameserver.NAMESERVER}\n")
+        (self.directory / "net.toml").write_text(f'{SETTINGS}[vault]\nca_file = "{self.directory}/ca.pem"\n')
+        (self.directory / "opened.toml").write_text(OPENED)
+
+    def trusted_by_the_broker(self):
+        """A certificate of the authority that ca.pem is."""
+        made = vault_world.VaultWorld(self.directory, "")
+        made.authority()
+        return made.leaf("upgrades", list(upgrades.NAMES))
+
+    @property
+    def prefix(self):
+        """Words before `cay serve`: who is asked for names is the world's, too."""
+        binds = " && ".join(f"mount --bind {self.directory}/{name} /etc/{name}" for name in ("hosts", "resolv.conf"))
+        return ["unshare", "-m", "sh", "-c", f"{binds} && exec \"$@\"", "sh"]
 
     def listen_udp(self, address, port):
         server = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)

@@ -20,20 +20,22 @@ Task<Collected> collect(core::Reader reader, std::uint64_t most) {
   Collected out;
   std::uint64_t seen_out = 0;
   std::uint64_t seen_err = 0;
+  bool gap_in_out = false, gap_in_err = false;  // what comes behind one would read as if it followed
   for (;;) {
     auto event = co_await reader->next();
     if (!event) co_return std::move(event).error();
     if (auto* data = std::get_if<core::OutputData>(&*event)) {
       const bool is_out = data->stream == Stream::kStdout;
       (is_out ? seen_out : seen_err) += data->bytes.size();
-      if (out.too_large) continue;
+      if (out.too_large || (is_out ? gap_in_out : gap_in_err)) continue;
       keep(is_out ? out.out : out.err, data->bytes, most);
       if (out.out.size() + out.err.size() > kMostAnswer) {
         out.too_large = true;
         std::string().swap(out.out);
         std::string().swap(out.err);
       }
-    } else if (std::get_if<core::OutputGap>(&*event) != nullptr) {
+    } else if (const auto* gap = std::get_if<core::OutputGap>(&*event)) {
+      (gap->stream == Stream::kStdout ? gap_in_out : gap_in_err) = true;
       out.truncated = true;
     } else if (auto* end = std::get_if<core::OutputEnd>(&*event)) {
       out.command = std::move(end->command);

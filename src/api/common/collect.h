@@ -14,7 +14,7 @@ struct Collected {
   bool too_large = false;  // no answer holds so much (kMostAnswer): `out` and `err` are empty
 };
 
-// Keeps at most `most` bytes of each stream; the rest is read and left in the spool.
+// Keeps at most `most` bytes of each stream, up to where a full spool dropped some; the rest is read and left in the spool.
 Task<Collected> collect(core::Reader reader, std::uint64_t most);
 
 // Bytes written up to the leader's end.

@@ -110,6 +110,20 @@ Task<void> serve_file(core::Cay& cay, ExchangePtr exchange, FilePlace place, Ran
   co_return Error{Code::kConflict, "file_changing", "'" + place.path + "' changes faster than it can be read: retry", 0};
 }
 
+Task<void> serve_head(core::Cay& cay, ExchangePtr exchange, FilePlace place) {
+  // Opened, and not a byte of it read. Ranges are GET's alone (RFC 9110, 14.2).
+  auto file = co_await cay.files().read(exchange->principal(), place.ref, place.path, place.as, core::ReadRange{.offset = 0, .length = 0});
+  if (!file) co_return std::move(file).error();
+  if (file->info.kind == FileKind::kDirectory) co_return is_directory(place.path);
+  const auto none_match = exchange->head().headers.get("If-None-Match");
+  if (none_match && none_match_hits(*none_match, codec::etag(file->info))) {
+    co_await exchange->respond(not_modified(file->info));
+    co_return Result<void>();
+  }
+  auto served = co_await serve_whole(exchange, *std::move(file));
+  co_return served;
+}
+
 Task<void> serve_stat(core::Cay& cay, ExchangePtr exchange, FilePlace place, bool follow) {
   const Principal who = exchange->principal();
   auto info = co_await cay.files().stat(who, place.ref, place.path, place.as, follow);

@@ -82,7 +82,7 @@ Task<void> serve_download(core::Cay& cay, ExchangePtr exchange, core::OpenLink l
   const bool only_head = exchange->head().method == "HEAD";
   ExchangePtr asked = std::make_shared<LinkExchange>(std::move(exchange), std::move(link));
   if (only_head) {
-    auto told = co_await serve_stat(cay, asked, place, true);
+    auto told = co_await serve_head(cay, asked, place);
     co_return told;
   }
   const RangeError past_end = [](std::uint64_t) {

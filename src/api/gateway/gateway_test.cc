@@ -417,7 +417,10 @@ TEST_F(GatewayTest, AFilesLinkServesThatFileAlone) {
     EXPECT_TRUE(got->headers.get("Content-Security-Policy")->starts_with("sandbox"));
     EXPECT_TRUE(got->headers.get("ETag"));
     EXPECT_FALSE(got->headers.get("X-Cay-Uid")) << "no more than a link tells";
-    EXPECT_EQ(served("HEAD", good)->status, 200);
+    const auto head = served("HEAD", good);
+    EXPECT_EQ(head->status, 200);
+    EXPECT_EQ(head->length, 3U);
+    EXPECT_EQ(head->headers.get("ETag"), got->headers.get("ETag"));
     EXPECT_EQ(served("POST", good)->status, 405);
     EXPECT_EQ(served("GET", good + "x")->status, 403);
     EXPECT_EQ(served("GET", token())->status, 403) << "a service's token";
@@ -430,7 +433,14 @@ TEST_F(GatewayTest, AFilesLinkServesThatFileAlone) {
     part->request.headers.add("Range", "bytes=9-");
     EXPECT_EQ((host ? ask(part) : serve(part))->status, 416);
   }
-  EXPECT_EQ(ask(by_host("/" + token({.path = "/none"}), {}, "dl"))->status, 404);
+  files().put_directory("/dir");
+  for (const char* path : {"/none", "/dir"}) {
+    const std::string bad = "/" + token({.path = path});
+    EXPECT_EQ(ask(by_host(bad, {}, "dl"))->status, 404) << path;
+    const auto head = by_host(bad, {}, "dl");
+    head->request.method = "HEAD";
+    EXPECT_EQ(ask(head)->status, 404) << path << ": as GET";
+  }
   const std::string expiring = token({.path = "/data/re\"port.html", .lifetime_s = 5});
   clock.advance(std::chrono::seconds(6));
   EXPECT_EQ(ask(by_host("/" + expiring, {}, "dl"))->status, 403);

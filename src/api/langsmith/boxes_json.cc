@@ -127,7 +127,8 @@ std::string_view status_text(const Sandbox& sandbox) {
 
 json::value status_message(const Sandbox& sandbox) {
   if (sandbox.state == SandboxState::kPaused) return "it is paused, with its memory: start resumes it";
-  if (sandbox.reason.empty()) return nullptr;
+  // One that was stopped is as it should be: the next request wakes it.
+  if (sandbox.reason.empty() || sandbox.state == SandboxState::kStopped) return nullptr;
   return json::value(codec::text(sandbox.reason));
 }
 

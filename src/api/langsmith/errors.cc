@@ -133,12 +133,6 @@ Shape data_error(std::string type) {
   };
 }
 
-Error transport_mismatch(const std::string& command_id) {
-  return {Code::kConflict, std::string(kTransportMismatch),
-          "command " + command_id + " was started over the other transport (WebSocket or SSE), whose offsets count differently: go on "
-          "over that one", 0};
-}
-
 http::Response validation_error(const codec::Fields& fields) {
   json::array list;
   for (const auto& complaint : fields.complaints()) {

@@ -14,9 +14,6 @@ http::Response control_error(const Error& error, const std::string& error_id);
 http::Response create_error(const Error& error, const std::string& error_id);
 // Data plane, by operation: "CommandError", "ReadError", "WriteError".
 Shape data_error(std::string type);
-// An id that was started over the other transport: their offsets count differently, and bytes would be lost.
-inline constexpr std::string_view kTransportMismatch = "transport_mismatch";
-Error transport_mismatch(const std::string& command_id);
 // 422 with the list that makes the clients raise ValidationError with a field.
 http::Response validation_error(const codec::Fields& fields);
 // Not built yet: 501 in the envelope.

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kMaxMessage = 8 << 20;
 constexpr std::size_t kMaxBody = kMaxMessage;
 constexpr int kNormal = 1000;
+constexpr int kGoingAway = 1001;
 
 // How often in succession a run was closed so that its client asks again. These ask five times more (section 4.7), and all that their
 // user hears of a bare close is that it came: so the last of them is told why.
@@ -51,7 +52,9 @@ class ExecuteSession final : public CommandSession {
                  asio::any_io_executor executor, Shared& shared)
       : CommandSession(cay, std::move(who), std::move(sandbox), std::move(socket), shared.room, executor),
         offsets_(shared.offsets),
-        refusals_(shared.refusals) {}
+        refusals_(shared.refusals) {
+    socket_->at_daemons_end(kNormal);  // as for what failed() closes
+  }
 
  protected:
   Task<core::Reader> open(http::WsMessage first) override {
@@ -61,15 +64,19 @@ class ExecuteSession final : public CommandSession {
     fields.read("type", type);
     if (type == "reconnect") {
       reconnecting_ = true;
+      socket_->at_daemons_end(kGoingAway);
       auto reader = co_await reattach(fields);
       co_return reader;
     }
     if (type != "execute") co_return invalid("bad_frame", "the first frame is 'execute' or 'reconnect', not '" + type + "'");
     CAY_CO_TRY(CommandSpec spec, read_execute(frame, Transport::kWebSocket));
-    if (!spec.id.get().empty()) run_ = ref_ + "/" + spec.id.get();
-    const bool raw = !run_.empty() && offsets_.counting(run_) == Counting::kRaw;
-    if (raw) co_return transport_mismatch(spec.id.get());
-    auto reader = co_await cay_.commands().run(who_, ref_, std::move(spec));
+    if (!spec.id.get().empty()) {
+      run_ = ref_ + "/" + spec.id.get();
+    } else {
+      socket_->at_daemons_end(kGoingAway);  // it may run from now on
+    }
+    CAY_CO_TRY(auto reader, co_await cay_.commands().run(who_, ref_, std::move(spec)));
+    CAY_CO_CHECK(check_transport(reader->command(), Transport::kWebSocket));
     co_return reader;
   }
 
@@ -78,9 +85,10 @@ class ExecuteSession final : public CommandSession {
     refusals_.forget(key_);
     run_.clear();
     // A new process under an id that was used before has output of its own.
-    if (!reconnecting_ && !command.known) offsets_.began(key_, Counting::kText);
+    if (!reconnecting_ && !command.known) offsets_.began(key_);
     pty_ = command.pty;
     auto sent = co_await socket_->send_text(started_frame(command));
+    socket_->at_daemons_end(kGoingAway);  // not before it is sent: until then the client asks for the same run again after 1000 alone
     co_return sent;
   }
 
@@ -159,12 +167,12 @@ class ExecuteSession final : public CommandSession {
     CAY_CO_CHECK(fields.first_error());
     const std::string key = ref_ + "/" + id;
     run_ = key;
-    if (offsets_.counting(key) == Counting::kRaw) co_return transport_mismatch(id);
     const auto out_mark = offsets_.find(key, Stream::kStdout, static_cast<std::uint64_t>(out));
     const auto err_mark = offsets_.find(key, Stream::kStderr, static_cast<std::uint64_t>(err));
     text_ = TextOutput(TextStream(out_mark, static_cast<std::uint64_t>(out)), TextStream(err_mark, static_cast<std::uint64_t>(err)));
     const core::OutputOffsets from{out_mark.raw, err_mark.raw};
-    auto reader = co_await cay_.commands().attach(who_, ref_, CommandId(id), from);
+    CAY_CO_TRY(auto reader, co_await cay_.commands().attach(who_, ref_, CommandId(id), from));
+    CAY_CO_CHECK(check_transport(reader->command(), Transport::kWebSocket));
     co_return reader;
   }
 

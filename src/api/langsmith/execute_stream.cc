@@ -178,22 +178,19 @@ Task<void> stream(core::Cay& cay, core::Reader reader, core::OutputOffsets from,
 
 }  // namespace
 
-Task<void> start_stream(core::Cay& cay, OffsetIndex& offsets, StreamSettings settings, ExchangePtr exchange) {
+Task<void> start_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exchange) {
   CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kStream));
   CAY_CO_TRY(const Sandbox box, co_await cay.sandboxes().get(exchange->principal(), exchange->params().at("name")));
   const std::string ref = box.id.get();  // a name may be another sandbox's while it runs
-  const std::string key = ref + "/" + spec.id.get();
-  if (!spec.id.get().empty() && offsets.counting(key) == Counting::kText) co_return transport_mismatch(spec.id.get());
   CAY_CO_TRY(auto reader, co_await cay.commands().run(exchange->principal(), ref, std::move(spec)));
-  const Command& command = reader->command();
-  if (!command.known) offsets.began(ref + "/" + command.id.get(), Counting::kRaw);
+  CAY_CO_CHECK(check_transport(reader->command(), Transport::kStream));
   auto done = co_await stream(cay, std::move(reader), {}, settings, std::move(exchange));
   co_return done;
 }
 
-Task<void> resume_stream(core::Cay& cay, OffsetIndex& offsets, StreamSettings settings, ExchangePtr exchange) {
+Task<void> resume_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exchange) {
   CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   codec::Fields fields(in);
@@ -206,9 +203,9 @@ Task<void> resume_stream(core::Cay& cay, OffsetIndex& offsets, StreamSettings se
   CAY_CO_CHECK(fields.first_error());
   CAY_CO_TRY(const Sandbox box, co_await cay.sandboxes().get(exchange->principal(), exchange->params().at("name")));
   const std::string ref = box.id.get();
-  if (offsets.counting(ref + "/" + id) == Counting::kText) co_return transport_mismatch(id);
   const core::OutputOffsets from{static_cast<std::uint64_t>(out), static_cast<std::uint64_t>(err)};
   CAY_CO_TRY(auto reader, co_await cay.commands().attach(exchange->principal(), ref, CommandId(id), from));
+  CAY_CO_CHECK(check_transport(reader->command(), Transport::kStream));
   auto done = co_await stream(cay, std::move(reader), from, settings, std::move(exchange));
   co_return done;
 }

@@ -2,7 +2,6 @@
 // that ends whenever an acknowledgement is due: the client's next request brings it.
 #pragma once
 #include "api/langsmith/config.h"
-#include "api/langsmith/offset_index.h"
 
 namespace cay::api::langsmith {
 
@@ -11,9 +10,9 @@ struct StreamSettings {
 };
 
 // POST {dataplane}/execute/stream/start. Get-or-create by command_id, from the first byte.
-Task<void> start_stream(core::Cay& cay, OffsetIndex& offsets, StreamSettings settings, ExchangePtr exchange);
+Task<void> start_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exchange);
 // POST {dataplane}/execute/stream/resume
-Task<void> resume_stream(core::Cay& cay, OffsetIndex& offsets, StreamSettings settings, ExchangePtr exchange);
+Task<void> resume_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exchange);
 // 404 CommandNotFound, 409 TransportMismatch, else as POST /execute.
 http::Response stream_error(const Error& error, const std::string& error_id);
 

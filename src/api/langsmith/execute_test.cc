@@ -21,6 +21,7 @@ class ExecuteTest : public LangsmithTest {
     EXPECT_EQ(handle->status, 101);
     socket = handle->socket;
     EXPECT_TRUE(socket->sent.empty()) << "nothing before the client's first frame";
+    EXPECT_EQ(socket->end_code, 1000);
     socket->client_text(first);
     settle();
     return running;
@@ -66,6 +67,20 @@ TEST_F(ExecuteTest, APlainRun) {
   EXPECT_EQ(raw(3), R"({"type":"exit","exit_code":0})");
   EXPECT_EQ(socket->closed_with, 1000);
   EXPECT_TRUE(running.done());
+}
+
+TEST_F(ExecuteTest, ADaemonThatEndsCostsNobodyARun) {
+  // Section 4.7: before `started` its clients ask again after 1000 alone (open() looks), and after it at once after 1001.
+  auto running = open(kExecute);
+  EXPECT_EQ(frame(0).at("type").as_string(), "started");
+  EXPECT_EQ(socket->end_code, 1001);
+  socket->client_close();
+  settle();
+  auto again = open(R"({"type":"reconnect","command_id":"c1","stdout_offset":0,"stderr_offset":0})");
+  EXPECT_EQ(socket->end_code, 1001);
+  socket->client_close();
+  settle();
+  EXPECT_TRUE(running.done() && again.done());
 }
 
 TEST_F(ExecuteTest, AnOldClientSendsNoId) {

@@ -70,10 +70,10 @@ Task<void> download(core::Cay& cay, ExchangePtr exchange) {
   co_return served;
 }
 
-Task<void> stat_file(core::Cay& cay, ExchangePtr exchange) {
+Task<void> head_download(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(std::string path, path_of(exchange));
   const FilePlace place{exchange->params().at("name"), std::move(path), as_root()};
-  auto served = co_await serve_stat(cay, exchange, place, true);
+  auto served = co_await serve_head(cay, exchange, place);
   co_return served;
 }
 

@@ -6,7 +6,7 @@ namespace cay::api::langsmith {
 
 Task<http::Response> upload(core::Cay& cay, ExchangePtr exchange);
 Task<void> download(core::Cay& cay, ExchangePtr exchange);
-Task<void> stat_file(core::Cay& cay, ExchangePtr exchange);
+Task<void> head_download(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> glob_files(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> grep_files(core::Cay& cay, ExchangePtr exchange);
 

@@ -27,6 +27,13 @@ TEST_F(FilesTest, UploadAndDownload) {
   EXPECT_EQ(head->length, 3u);
   EXPECT_TRUE(head->headers.get("ETag"));
   EXPECT_TRUE(head->headers.get("Last-Modified"));
+  auto same = exchange("HEAD", base + "/download?path=/data/a+b%2Bc.bin");
+  same->request.headers.add("If-None-Match", std::string(*head->headers.get("ETag")));
+  EXPECT_EQ(serve(same)->status, 304);
+  auto range = exchange("HEAD", base + "/download?path=/data/a+b%2Bc.bin");
+  range->request.headers.add("Range", "bytes=1-1");
+  EXPECT_EQ(serve(range)->status, 200) << "ranges are GET's";
+  EXPECT_EQ(range->length, 3u);
 }
 
 TEST_F(FilesTest, RelativePathsAreUnderTheUsersHome) {
@@ -44,6 +51,7 @@ TEST_F(FilesTest, TypedErrors) {
   EXPECT_EQ(directory->status, 400);
   EXPECT_EQ(type_of(directory), "ReadError");
   EXPECT_NE(directory->answer_body.find("is a directory"), std::string::npos);
+  EXPECT_EQ(call("HEAD", base + "/download?path=/dir")->status, 400) << "as GET";
   EXPECT_EQ(type_of(call("POST", base + "/upload?path=/x", "not multipart")), "WriteError");
   EXPECT_EQ(type_of(call("GET", base + "/download")), "ReadError");
   files().disk_full = true;

@@ -20,6 +20,16 @@ std::string seconds_text(std::int64_t millis) {
   return text;
 }
 
+// Kept with the command for as long as it is: no word may ever get another meaning.
+std::string mark_of(Transport transport) {
+  switch (transport) {
+    case Transport::kWebSocket: return "langsmith.ws";
+    case Transport::kStream: return "langsmith.sse";
+    case Transport::kHttp: return "";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string started_frame(const Command& command) {
@@ -58,10 +68,19 @@ std::string error_frame(std::string_view error_type, std::string_view message) {
   return codec::write(json::object{{"type", "error"}, {"error", codec::text(message)}, {"error_type", error_type}});
 }
 
+Result<void> check_transport(const Command& command, Transport transport) {
+  const Transport other = transport == Transport::kWebSocket ? Transport::kStream : Transport::kWebSocket;
+  if (command.mark != mark_of(other)) return {};
+  return Error{Code::kConflict, std::string(kTransportMismatch),
+               "command " + command.id.get() + " was started over the other transport (WebSocket or SSE), whose offsets count differently: "
+               "go on over that one", 0};
+}
+
 Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
   const bool posted = transport == Transport::kHttp;
   codec::Fields fields(in);
   CommandSpec spec;
+  spec.mark = mark_of(transport);
   spec.ignore_mismatch = true;  // a repeat's parameters are ignored: protocol reference, section 4.5
   std::string command, shell = "/bin/bash", text;
   const bool has_command = fields.read("command", command, 16 << 20);  // the core says what a program can be given

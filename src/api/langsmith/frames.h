@@ -27,4 +27,9 @@ std::string error_frame(std::string_view error_type, std::string_view message);
 enum class Transport { kWebSocket, kStream, kHttp };
 Result<CommandSpec> read_execute(const codec::json::object& in, Transport transport);
 
+// kConflict (transport_mismatch): it was started over the other one of WebSocket and SSE, whose offsets count differently. The command's
+// own mark says so, whatever this daemon has seen of it.
+Result<void> check_transport(const Command& command, Transport transport);
+inline constexpr std::string_view kTransportMismatch = "transport_mismatch";
+
 }  // namespace cay::api::langsmith

@@ -32,15 +32,11 @@ void OffsetIndex::add(const std::string& key, Stream stream, OffsetMark mark) {
   marks.push_back(mark);
 }
 
-void OffsetIndex::began(const std::string& key, Counting counting) {
-  Entry& entry = *touch(key, true);
-  entry.counting = counting;
-  for (auto& marks : entry.marks) marks.clear();
-}
-
-std::optional<Counting> OffsetIndex::counting(const std::string& key) {
-  const Entry* entry = touch(key, false);
-  return entry == nullptr ? std::nullopt : entry->counting;
+void OffsetIndex::began(const std::string& key) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return;
+  recent_.erase(found->second.place);
+  entries_.erase(found);
 }
 
 OffsetMark OffsetIndex::find(const std::string& key, Stream stream, std::uint64_t sanitised) {

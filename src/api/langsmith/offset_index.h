@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <list>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,15 +20,10 @@ struct OffsetMark {
   std::uint64_t sanitised = 0;
 };
 
-// Which transport a command was started over: their offsets count differently.
-enum class Counting { kText, kRaw };
-
 class OffsetIndex {
  public:
   // A new process under `key`: what was known of an earlier one is forgotten.
-  void began(const std::string& key, Counting counting);
-  // nullopt: not known (any more): this daemon did not see it start.
-  std::optional<Counting> counting(const std::string& key);
+  void began(const std::string& key);
   // `key` names sandbox and command. Marks closer than 1 MiB to the last one are not kept.
   void add(const std::string& key, Stream stream, OffsetMark mark);
   // The last mark at or before `sanitised`; {0,0} if there is none.
@@ -39,7 +33,6 @@ class OffsetIndex {
   static constexpr std::uint64_t kSpacing = 1 << 20;
   static constexpr std::size_t kMaxCommands = 4096;
   struct Entry {
-    std::optional<Counting> counting;
     std::array<std::vector<OffsetMark>, 2> marks;  // rising
     std::list<std::string>::iterator place;
   };

@@ -159,17 +159,17 @@ class Table {
     plain("POST", "/dp/{name}/execute", execute, Right::kUseOne, data_error("CommandError"));
     plain("POST", "/dp/{name}/upload", upload, Right::kUseOne, data_error("WriteError"));
     const StreamVerb get = [&cay](ExchangePtr exchange) { return download(cay, std::move(exchange)); };
-    const StreamVerb head = [&cay](ExchangePtr exchange) { return stat_file(cay, std::move(exchange)); };
+    const StreamVerb head = [&cay](ExchangePtr exchange) { return head_download(cay, std::move(exchange)); };
     router_.add("GET", prefix_ + "/dp/{name}/download", streaming(get, data_error("ReadError")), Right::kReadOne);
     router_.add("HEAD", prefix_ + "/dp/{name}/download", streaming(head, data_error("ReadError")), Right::kReadOne);
     plain("POST", "/dp/{name}/glob", glob_files, Right::kReadOne, data_error("ReadError"));
     plain("POST", "/dp/{name}/grep", grep_files, Right::kReadOne, data_error("ReadError"));
     const StreamSettings settings{.heartbeat = config_.heartbeat};
-    const StreamVerb start = [&cay, offsets, settings](ExchangePtr exchange) {
-      return start_stream(cay, *offsets, settings, std::move(exchange));
+    const StreamVerb start = [&cay, settings](ExchangePtr exchange) {
+      return start_stream(cay, settings, std::move(exchange));
     };
-    const StreamVerb resume = [&cay, offsets, settings](ExchangePtr exchange) {
-      return resume_stream(cay, *offsets, settings, std::move(exchange));
+    const StreamVerb resume = [&cay, settings](ExchangePtr exchange) {
+      return resume_stream(cay, settings, std::move(exchange));
     };
     router_.add("POST", prefix_ + "/dp/{name}/execute/stream/start", streaming(start, stream_error), Right::kUseOne);
     router_.add("POST", prefix_ + "/dp/{name}/execute/stream/resume", streaming(resume, stream_error), Right::kUseOne);

@@ -95,7 +95,7 @@ TEST(OffsetIndexTest, TheNearestMarkAtOrBefore) {
   EXPECT_EQ(index.find("k", Stream::kStdout, 99 * kMiB).raw, 5 * kMiB);
   EXPECT_EQ(index.find("k", Stream::kStderr, 99 * kMiB).raw, 0u);
   EXPECT_EQ(index.find("other", Stream::kStdout, 99 * kMiB).raw, 0u);
-  index.began("k", Counting::kText);  // a new process under that id
+  index.began("k");  // a new process under that id
   EXPECT_EQ(index.find("k", Stream::kStdout, 99 * kMiB).raw, 0u);
 }
 

@@ -54,9 +54,10 @@ asio::awaitable<void> TunnelSession::run() {
 
 asio::awaitable<void> TunnelSession::read_in() {
   for (;;) {
-    while (yamux_.out().size() > kMostAnswers) {
+    while (!mute_ && yamux_.out().size() > kMostAnswers) {
       co_await said_.wait();
     }
+    if (yamux_.out().size() > kMostAnswers) co_return;
     auto goes_on = co_await feed_some();
     if (!goes_on) co_return;
     while (const auto event = yamux_.next()) {
@@ -161,7 +162,11 @@ asio::awaitable<void> TunnelSession::write_out() {
     }
     writing_ = true;
     auto sent = co_await send(std::move(next));
-    if (!sent) co_return;  // the reading side sees the end
+    if (!sent) {  // the reading side sees the end
+      mute_ = true;
+      said_.notify();
+      co_return;
+    }
     writing_ = false;
     said_.notify();
   }

@@ -92,6 +92,7 @@ class TunnelSession {
   std::size_t queued_ = 0;        // bytes of it
   Event to_say_;                  // something is to be sent
   Event said_;                    // something was
+  bool mute_ = false;             // nothing can be said any more
   bool writing_ = false;
   Scope work_;
 };

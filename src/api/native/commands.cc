@@ -7,7 +7,6 @@
 
 namespace cay::api::native {
 
-using codec::json::array;
 using codec::json::object;
 
 namespace {
@@ -80,14 +79,6 @@ Task<http::Response> start_command(core::Cay& cay, ExchangePtr exchange) {
   auto got = co_await run_to_end(cay, who, ref, *std::move(request));
   if (!got) co_return std::move(got).error();
   co_return json_answer(200, result_json(*got, ref));
-}
-
-Task<http::Response> list_commands(core::Cay& cay, ExchangePtr exchange) {
-  auto got = co_await cay.commands().list(exchange->principal(), param(*exchange, "ref"));
-  if (!got) co_return std::move(got).error();
-  array items;
-  for (const Command& command : *got) items.emplace_back(codec::to_json(command));
-  co_return json_answer(200, object{{"items", std::move(items)}});
 }
 
 Task<http::Response> get_command(core::Cay& cay, ExchangePtr exchange) {

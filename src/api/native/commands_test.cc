@@ -188,7 +188,9 @@ TEST_F(NativeTest, DroppedOutputIsTold) {
   const auto got = call("GET", box + "/commands/c1/output");
   EXPECT_EQ(got->answer_body, "firstlast");
   EXPECT_EQ(got->headers.get("X-Cay-Gap"), "5-105");
-  EXPECT_TRUE(json(call("POST", box + "/commands", R"({"id":"c1","argv":["x"]})")).at("truncated").as_bool());
+  const auto waited = json(call("POST", box + "/commands", R"({"id":"c1","argv":["x"]})"));
+  EXPECT_EQ(waited.at("stdout").as_string(), "first") << "what follows the gap does not follow this";
+  EXPECT_TRUE(waited.at("truncated").as_bool());
 }
 
 TEST_F(NativeTest, OutputDroppedAfterTheHeadBreaksTheConnection) {
@@ -227,6 +229,62 @@ TEST_F(NativeTest, ALostSandboxIsNotAnExitCode) {
   ASSERT_TRUE(waiting.done());
   EXPECT_EQ(waiting.exchange->status, 500);
   EXPECT_EQ(json(waiting.exchange).at("error").at("code").as_string(), "lost");
+}
+
+TEST_F(NativeTest, ADaemonThatEndsSaysThatTheCommandGoesOn) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return runs_on(); };
+  auto waiting = begin(exchange("POST", box + "/commands", R"({"argv":["x"],"id":"c1"})"));
+  EXPECT_FALSE(waiting.done());
+  cay->events().end();
+  settle();
+  ASSERT_TRUE(waiting.done());
+  EXPECT_EQ(waiting.exchange->status, 503);
+  EXPECT_EQ(reason_of(waiting.exchange), "shutting_down");
+  EXPECT_NE(waiting.exchange->answer_body.find("c1"), std::string::npos);
+  EXPECT_EQ(json(call("GET", box + "/commands/c1")).at("state").as_string(), "running");
+}
+
+TEST_F(NativeTest, CommandsAreListedInPagesThatForgettingDoesNotShift) {
+  const std::string box = make_box();
+  for (const auto* id : {"a", "b", "c", "d"}) {
+    ASSERT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"id":")" + std::string(id) + R"("})")->status, 200);
+  }
+  const auto ids = [](const codec::json::object& page) {
+    std::string out;
+    for (const auto& item : page.at("items").as_array()) out += item.at("id").as_string();
+    return out;
+  };
+  const auto all = json(call("GET", box + "/commands"));
+  EXPECT_EQ(ids(all), "abcd");
+  EXPECT_TRUE(all.at("next_cursor").is_null());
+  const auto first = json(call("GET", box + "/commands?limit=2"));
+  EXPECT_EQ(ids(first), "ab");
+  ASSERT_EQ(call("DELETE", box + "/commands/b")->status, 204);
+  ASSERT_EQ(call("DELETE", box + "/commands/a")->status, 204);
+  const auto rest = json(call("GET", box + "/commands?limit=2&cursor=" + std::string(first.at("next_cursor").as_string())));
+  EXPECT_EQ(ids(rest), "cd");
+  EXPECT_TRUE(rest.at("next_cursor").is_null());
+  for (const auto* bad : {"limit=0", "limit=1001", "cursor=", "cursor=7", "cursor=.a", "cursor=7.", "cursor=x.a"}) {
+    EXPECT_EQ(call("GET", box + "/commands?" + bad)->status, 400) << bad;
+  }
+}
+
+TEST_F(NativeTest, AListOfCommandsThatNoAnswerHoldsIsAskedForInPages) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) {
+    CommandEnd end = ended(CommandState::kLost);
+    end.reason = std::string(6 << 20, '\0');  // 36 MiB of JSON
+    return prints("", "", std::move(end));
+  };
+  for (const auto* id : {"a", "b"}) {
+    ASSERT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"wait":false,"id":")" + std::string(id) + R"("})")->status, 201);
+  }
+  const auto refused = call("GET", box + "/commands");
+  EXPECT_EQ(refused->status, 429);
+  EXPECT_EQ(reason_of(refused), "listing_too_large");
+  EXPECT_NE(refused->answer_body.find("limit="), std::string::npos);
+  EXPECT_EQ(call("GET", box + "/commands?limit=1")->status, 200);
 }
 
 }  // namespace

@@ -7,6 +7,18 @@ namespace cay::api::native {
 using codec::json::array;
 using codec::json::object;
 
+namespace {
+
+// A host that is being emptied has all that it needs, and begins nothing: whoever asks what is the matter must hear of it.
+core::Feature admission(core::Cay& cay) {
+  for (const auto& check : cay.readiness()) {
+    if (check.name == "admitting" && !check.ok) return {check.name, false, "no: this host is drained", "nothing new begins on it", "cay drain --undo"};
+  }
+  return {"admitting", true, "yes", "", ""};
+}
+
+}  // namespace
+
 Task<http::Response> health(ExchangePtr) { co_return json_answer(200, object{{"status", "ok"}}); }
 
 Task<http::Response> ready(core::Cay& cay, ExchangePtr) {
@@ -45,6 +57,7 @@ Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange) {
 Task<http::Response> doctor(core::Cay& cay, ExchangePtr) {
   auto got = co_await cay.runtime().features();
   if (!got) co_return std::move(got).error();
+  got->push_back(admission(cay));
   bool all = true;
   array items;
   for (const core::Feature& feature : *got) {

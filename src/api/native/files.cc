@@ -1,10 +1,13 @@
 // Routes about files.
+#include "api/common/answer_size.h"
 #include "api/common/download.h"
 #include "api/common/tar.h"
 #include "api/native/handlers.h"
+#include "api/native/items.h"
 #include "api/native/request.h"
 #include "codec/model_json.h"
 #include "codec/model_read.h"
+#include "codec/utf8.h"
 
 namespace cay::api::native {
 
@@ -33,6 +36,28 @@ std::string base_name(std::string_view path) {
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   const auto slash = path.rfind('/');
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
+}
+
+// As codec::to_json writes it, or a little more: told before anything is built of names that code inside chose.
+std::uint64_t json_size(const FileInfo& info) {
+  constexpr std::uint64_t kFixed = 205;  // names of members, the longest numbers
+  constexpr std::uint64_t kMember = 20;
+  std::uint64_t size = kFixed + text_size(info.path);
+  if (!codec::is_utf8(info.path)) size += kMember + bytes_size(info.path);
+  if (info.kind == FileKind::kSymlink) size += kMember + text_size(info.target);
+  return size;
+}
+std::uint64_t json_size(const GrepMatch& match) {
+  constexpr std::uint64_t kFixed = 55;
+  constexpr std::uint64_t kMember = 20;
+  std::uint64_t size = kFixed + text_size(match.path) + text_size(match.text);
+  if (!codec::is_utf8(match.path)) size += kMember + bytes_size(match.path);
+  return size;
+}
+
+template <class Item>
+Result<array> entries_json(const std::vector<Item>& found) {
+  return items_json(found, [](const Item& item) { return json_size(item); }, "entries", "ask for a smaller part, or set a limit");
 }
 
 // A search request's common members.
@@ -118,9 +143,9 @@ Task<http::Response> list_files(core::Cay& cay, ExchangePtr exchange) {
   if (!place) co_return std::move(place).error();
   auto got = co_await cay.files().list(exchange->principal(), place->ref, place->path, place->as);
   if (!got) co_return std::move(got).error();
-  array items;
-  for (const FileInfo& info : *got) items.emplace_back(codec::to_json(info));
-  co_return json_answer(200, object{{"items", std::move(items)}});
+  auto items = entries_json(*got);
+  if (!items) co_return std::move(items).error();
+  co_return json_answer(200, object{{"items", *std::move(items)}});
 }
 
 Task<http::Response> make_directory(core::Cay& cay, ExchangePtr exchange) {
@@ -169,9 +194,9 @@ Task<http::Response> glob_files(core::Cay& cay, ExchangePtr exchange) {
   auto got = co_await cay.files().glob(exchange->principal(), param(*exchange, "ref"), search->path, search->what,
                                        search->as, search->limit);
   if (!got) co_return std::move(got).error();
-  array items;
-  for (const FileInfo& info : got->matches) items.emplace_back(codec::to_json(info));
-  co_return json_answer(200, object{{"items", std::move(items)}, {"truncated", got->truncated}});
+  auto items = entries_json(got->matches);
+  if (!items) co_return std::move(items).error();
+  co_return json_answer(200, object{{"items", *std::move(items)}, {"truncated", got->truncated}});
 }
 
 Task<http::Response> grep_files(core::Cay& cay, ExchangePtr exchange) {
@@ -182,9 +207,9 @@ Task<http::Response> grep_files(core::Cay& cay, ExchangePtr exchange) {
   auto got = co_await cay.files().grep(exchange->principal(), param(*exchange, "ref"), search->path, search->what,
                                        search->glob, search->as, search->limit);
   if (!got) co_return std::move(got).error();
-  array items;
-  for (const GrepMatch& match : got->matches) items.emplace_back(codec::to_json(match));
-  co_return json_answer(200, object{{"items", std::move(items)}, {"truncated", got->truncated}});
+  auto items = entries_json(got->matches);
+  if (!items) co_return std::move(items).error();
+  co_return json_answer(200, object{{"items", *std::move(items)}, {"truncated", got->truncated}});
 }
 
 Task<void> read_tree(core::Cay& cay, ExchangePtr exchange) {

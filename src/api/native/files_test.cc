@@ -69,6 +69,25 @@ TEST_F(NativeTest, DirectoriesAndSearch) {
   EXPECT_EQ(call("DELETE", box + "/files?path=/d&recursive=true")->status, 204);
 }
 
+// Names and lines are what code inside wants them to be: a control character is six bytes of JSON, one that is no text more than four.
+TEST_F(NativeTest, AListingThatNoAnswerHoldsIsRefused) {
+  const std::string box = make_box();
+  for (const char* byte : {"\x01", "\xff"}) {
+    const std::string dir = *byte == 1 ? "/control" : "/bytes";
+    std::string name;
+    while (name.size() < 1'000'000) name += byte;
+    for (int i = 0; i < 10; ++i) files().put(dir + "/" + std::to_string(i) + name, "needle");
+    EXPECT_EQ(call("GET", box + "/files/list?path=" + dir)->status, 200);
+    for (int i = 10; i < 20; ++i) files().put(dir + "/" + std::to_string(i) + name, "needle");
+    const std::string where = R"({"path":")" + dir + "\",";
+    for (const auto& got : {call("GET", box + "/files/list?path=" + dir), call("POST", box + "/files/glob", where + R"("pattern":"*"})"),
+                            call("POST", box + "/files/grep", where + R"("text":"needle"})")}) {
+      EXPECT_EQ(got->status, 429);
+      EXPECT_EQ(reason_of(got), "listing_too_large");
+    }
+  }
+}
+
 TEST_F(NativeTest, BadFileRequests) {
   const std::string box = make_box();
   EXPECT_EQ(call("GET", box + "/files")->status, 400);

@@ -1,4 +1,6 @@
 // Routes about links: rights to one service or one file.
+#include <limits>
+
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "codec/time.h"
@@ -11,7 +13,6 @@ using codec::json::object;
 namespace {
 
 constexpr std::int64_t kServiceLifetime = 3600;
-constexpr std::int64_t kMostSeconds = std::int64_t{1} << 40;  // the core has the limits
 
 object to_json(const Link& link, const std::string& url) {
   object out{{"id", link.id.get()},
@@ -47,7 +48,8 @@ Result<LinkSpec> spec_of(const object& body) {
     fields.read("inline", spec.inline_shown);
   }
   std::int64_t lifetime = kServiceLifetime;
-  const bool limited = fields.read("expires_in_s", lifetime, 1, kMostSeconds);
+  using Any = std::numeric_limits<std::int64_t>;  // the core has the limits
+  const bool limited = fields.read("expires_in_s", lifetime, Any::min(), Any::max());
   if (limited || service) spec.lifetime_s = lifetime;
   fields.refuse_unknown();
   CAY_CHECK(fields.first_error());

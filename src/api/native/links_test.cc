@@ -38,12 +38,21 @@ TEST_F(NativeLinksTest, AFilesLinkLivesUntilItIsWithdrawn) {
 }
 
 TEST_F(NativeLinksTest, WrongOnesAreRefusedByName) {
-  for (const char* body : {"{}", R"({"port":80,"path":"/a"})", R"({"port":0})", R"({"port":65536})", R"({"port":80,"expires_in_s":0})", R"({"port":80,"user":"x"})"}) {
+  for (const char* body : {"{}", R"({"port":80,"path":"/a"})", R"({"port":0})", R"({"port":65536})", R"({"port":80,"expires_in_s":"1"})", R"({"port":80,"user":"x"})"}) {
     const auto got = call("POST", box + "/links", body);
     EXPECT_EQ(got->status, 400) << body;
     EXPECT_EQ(reason_of(got), "invalid_field") << body;
   }
-  EXPECT_EQ(reason_of(call("POST", box + "/links", R"({"port":80,"expires_in_s":99999999})")), "invalid_expiry");
+  for (const char* seconds : {"-1", "0", "2592001", "99999999", "9223372036854775807"}) {
+    const std::string lifetime = "\"expires_in_s\":" + std::string(seconds) + "}";
+    const auto got = call("POST", box + "/links", "{\"port\":80," + lifetime);
+    EXPECT_EQ(got->status, 400) << seconds;
+    EXPECT_EQ(reason_of(got), "invalid_expiry") << seconds;
+    EXPECT_NE(got->answer_body.find("from 1 second to 30 days (2592000 seconds)"), std::string::npos) << got->answer_body;
+  }
+  const auto file = call("POST", box + "/links", R"({"path":"/a","expires_in_s":0})");
+  EXPECT_EQ(reason_of(file), "invalid_expiry");
+  EXPECT_NE(file->answer_body.find("from 1 second to 36500 days"), std::string::npos) << file->answer_body;
   EXPECT_EQ(call("POST", "/api/v1/sandboxes/none/links", R"({"port":80})")->status, 404);
   EXPECT_EQ(call("GET", "/api/v1/sandboxes/none/links")->status, 404);
   EXPECT_EQ(call("DELETE", box + "/links?port=x")->status, 400);

@@ -108,5 +108,23 @@ TEST_F(NativeTest, AboutTheDaemon) {
   EXPECT_TRUE(json(call("GET", "/api/v1/doctor")).contains("features"));
 }
 
+TEST_F(NativeTest, DoctorTellsOfADrain) {
+  Principal operator_key;
+  operator_key.scope = KeyScope::kAdmin;
+  const auto admitting = [this] {
+    const auto report = json(call("GET", "/api/v1/doctor"));
+    for (const auto& feature : report.at("features").as_array()) {
+      if (feature.at("name").as_string() == "admitting") return feature.as_object();
+    }
+    return codec::json::object();
+  };
+  EXPECT_TRUE(admitting().at("ok").as_bool());
+  ASSERT_TRUE(core::testing::run<core::DrainStatus>(loop, cay->drain().set(operator_key, true)));
+  EXPECT_FALSE(admitting().at("ok").as_bool());
+  EXPECT_EQ(admitting().at("remedy").as_string(), "cay drain --undo");
+  const auto refused = json(call("POST", "/api/v1/sandboxes", "{}"));
+  EXPECT_NE(refused.at("error").at("remedy").as_string().find("cay drain --undo"), std::string::npos) << "the error names it, too";
+}
+
 }  // namespace
 }  // namespace cay::api

@@ -2,6 +2,8 @@
 
 #include "api/common/answer_size.h"
 #include "api/common/stdin_write.h"
+#include "async/scope.h"
+#include "async/until_set.h"
 #include "codec/model_json.h"
 
 namespace cay::api::native {
@@ -11,6 +13,26 @@ Task<void> write_all(core::Cay& cay, Principal who, std::string sandbox, Command
   CAY_CO_CHECK(co_await write_whole_stdin(cay, who, sandbox, id, std::move(bytes), true));
   auto ended = co_await end_stdin(cay, who, sandbox, id);
   co_return ended;
+}
+
+asio::awaitable<void> set_at_end(core::Cay& cay, Event& ends) {
+  co_await cay.events().until_ended();
+  ends.set();
+}
+
+// What it wrote till its end. A daemon that ends first says so at once: the command goes on, and whoever asks again under its id finds it.
+Task<Collected> collect_meanwhile(core::Cay& cay, core::Reader reader, std::uint64_t most) {
+  const auto loop = co_await asio::this_coro::executor;
+  const std::string id = reader->command().id.get();
+  const Error why{Code::kUnavailable, "shutting_down",
+                  "the daemon is ending, and command " + id + " goes on: read it from .../commands/" + id + " when the daemon is back", 0};
+  Event ends(loop);
+  Scope watching(loop);
+  watching.spawn(set_at_end(cay, ends));
+  auto collecting = collect(std::move(reader), most);
+  auto cut_short = until_set(std::move(collecting), ends, why);
+  auto got = co_await watching.until(std::move(cut_short));
+  co_return got;
 }
 
 }  // namespace
@@ -33,7 +55,7 @@ Task<Collected> run_to_end(core::Cay& cay, Principal who, std::string ref, codec
       co_return std::move(killed).error();
     }
   }
-  auto got = co_await collect(*std::move(reader), request.max_output_bytes);
+  auto got = co_await collect_meanwhile(cay, *std::move(reader), request.max_output_bytes);
   if (got && (got->too_large || bytes_size(got->out) + bytes_size(got->err) > kMostAnswer)) {
     co_return Error{Code::kInvalidArgument, "output_too_large",
                     "command " + command.id.get() + " ran to its end, but so much of its output is more than the 64 MiB of JSON "

@@ -124,6 +124,7 @@ class TunnelSession {
 
   asio::awaitable<void> down() {
     auto done = co_await pump_down();
+    if (!done && done.error().reason == "socket_closed") co_return;  // the reading side sees the end, after what the client had sent
     if (!done) co_return fail(std::move(done).error());
     finished_one();
   }

@@ -25,6 +25,7 @@ class ApiTest : public ::testing::Test {
   ApiTest() : runtime(loop.get_executor(), clock) {
     core::CoreConfig config;
     config.vault = &vault;
+    config.timing.last_boots = std::chrono::milliseconds(20);
     cay = core::make_core(loop.get_executor(), runtime, store, clock, std::move(config));
     EXPECT_TRUE(core::testing::run(loop, cay->open([](std::string) {})));
   }

@@ -29,6 +29,7 @@ class Owned : public http::WebSocket {
   Task<void> send_text(std::string text) override { return inner_->send_text(std::move(text)); }
   Task<void> send_binary(Bytes data) override { return inner_->send_binary(std::move(data)); }
   asio::awaitable<void> close(int code, std::string reason) override { return inner_->close(code, std::move(reason)); }
+  void at_daemons_end(int code) override { inner_->at_daemons_end(code); }
 
  private:
   std::shared_ptr<FakeWebSocket> inner_;

@@ -26,12 +26,14 @@ class FakeWebSocket : public http::WebSocket {
   };
   std::vector<Sent> sent;
   std::optional<int> closed_with;  // by the server
+  int end_code = 1001;
   std::size_t largest = 0;
 
   asio::awaitable<http::WsMessage> read() override;
   Task<void> send_text(std::string text) override;
   Task<void> send_binary(Bytes data) override;
   asio::awaitable<void> close(int code, std::string reason) override;
+  void at_daemons_end(int code) override { end_code = code; }
 
  private:
   Task<void> send(Sent message);

@@ -44,6 +44,7 @@ class FakeSocket : public http::WebSocket {
     co_return Result<void>();
   }
   asio::awaitable<void> close(int /*code*/, std::string /*reason*/) override { co_return; }
+  void at_daemons_end(int /*code*/) override {}
 
  private:
   std::deque<http::WsMessage> script_;

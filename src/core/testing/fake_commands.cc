@@ -215,6 +215,8 @@ Result<Command> FakeCommands::start(CommandSpec spec) {
   command.state.cwd = spec.run.workdir.value_or("/");
   command.state.user = spec.run.user.value_or("root");
   command.state.timeout_ms = spec.timeout_ms;
+  command.state.mark = spec.mark;
+  command.state.trace = spec.trace;
   command.stdin_closed = spec.close_stdin;
   command.size = spec.pty;
   command.spec = spec;

@@ -4,15 +4,14 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <stdlib.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "base/freed_by.h"
+#include "base/testing/temp_dir.h"
 
 namespace cay::http::testing {
 
@@ -22,24 +21,20 @@ using CertificatePtr = std::unique_ptr<X509, FreedBy<X509_free>>;
 class Authority {
  public:
   explicit Authority(const std::string& name) {
-    std::string place = std::filesystem::temp_directory_path() / "cay-tls-XXXXXX";
-    if (::mkdtemp(place.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    directory_ = place;
     key_.reset(EVP_EC_gen("P-256"));
     certificate_ = make(name, *key_, nullptr, {{NID_basic_constraints, "critical,CA:TRUE"}}, 3600);
     write(file(), *certificate_);
   }
-  ~Authority() { std::filesystem::remove_all(directory_); }
 
   // The PEM file of its own certificate.
-  std::string file() const { return directory_ / "authority.pem"; }
+  std::string file() const { return directory_.path() + "/authority.pem"; }
 
   // A PEM file with a key and a certificate for `names` ("DNS:localhost", "IP:127.0.0.1"), which ends in so many
   // seconds; negative: it has ended.
   std::string sign(const std::string& names, long seconds = 3600) {
     const KeyPtr key(EVP_EC_gen("P-256"));
     const auto leaf = make("server", *key, certificate_.get(), {{NID_subject_alt_name, names}}, seconds);
-    const std::string path = directory_ / ("server" + std::to_string(++count_) + ".pem");
+    const std::string path = directory_.path() + "/server" + std::to_string(++count_) + ".pem";
     write(path, *leaf);
     std::FILE* out = std::fopen(path.c_str(), "ae");
     PEM_write_PrivateKey(out, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
@@ -75,7 +70,7 @@ class Authority {
     std::fclose(out);
   }
 
-  std::filesystem::path directory_;
+  const cay::testing::TempDir directory_;
   KeyPtr key_;
   CertificatePtr certificate_;
   long serial_ = 0;

@@ -90,6 +90,7 @@ class RawClient {
     return head + read_exactly(std::stoul(head.substr(at + 16)));
   }
 
+  int fd() const { return fd_.get(); }  // for a protocol above it
   bool was_reset() const { return reset_; }
   void half_close() { ::shutdown(fd_.get(), SHUT_WR); }
   // RST.

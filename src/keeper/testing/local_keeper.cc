@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -61,15 +59,7 @@ long status_kib(pid_t pid, const std::string& key) {
 LocalKeeper::LocalKeeper(Transport transport, const std::function<void(Context&)>& change,
                          const std::function<void(Context&)>& inside)
     : transport_(transport) {
-  const char* base = ::getenv("CAY_TEST_TMP");
-  std::string pattern = std::string(base != nullptr ? base : "/tmp") + "/cay-keeper-XXXXXX";
-  char* name = pattern.data();
-  require(::mkdtemp(name) != nullptr, "mkdtemp");
-  home_ = name;
-  spool_ = home_ + "/spool";
-  address_ = home_ + "/socket";
   require(::mkdir(spool_.c_str(), 0750) == 0, "mkdir");
-  ::chmod(home_.c_str(), 0755);
   UniqueFd listener = transport == Transport::kUnix ? listen_unix(address_) : listen_tcp(port_);
   UniqueFd spool(::open(spool_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   Context context;
@@ -95,8 +85,6 @@ LocalKeeper::~LocalKeeper() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(home_, ignored);
 }
 
 UniqueFd LocalKeeper::connect() const {

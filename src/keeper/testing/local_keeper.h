@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "base/testing/temp_dir.h"
 #include "base/unique_fd.h"
 #include "keeper/keeper.h"
 #include "keeper/testing/client.h"
@@ -29,7 +30,7 @@ enum class Transport { kUnix, kTcp };
 class LocalKeeper {
  public:
   // `change` may adjust the context before the keeper starts; `inside` runs in the keeper's process
-  // just before it becomes one. Temporary directories are made under $CAY_TEST_TMP, else /tmp.
+  // just before it becomes one.
   explicit LocalKeeper(Transport transport = Transport::kUnix, const std::function<void(Context&)>& change = {},
                        const std::function<void(Context&)>& inside = {});
   ~LocalKeeper();
@@ -40,8 +41,8 @@ class LocalKeeper {
   // A connection that said HELLO.
   Client client() const;
   pid_t pid() const { return pid_; }
-  const std::string& spool() const { return spool_; }   // the spool directory
-  const std::string& home() const { return home_; }     // a temporary directory of the test's own
+  const std::string& spool() const { return spool_; }       // the spool directory
+  const std::string& home() const { return home_.path(); }  // a temporary directory of the test's own
   // Resident memory now, and the most it ever was, in KiB.
   long rss_kib() const;
   long peak_kib() const;
@@ -51,7 +52,8 @@ class LocalKeeper {
   int wait();
 
  private:
-  std::string home_, spool_, address_;
+  const cay::testing::TempDir home_{0755};
+  const std::string spool_ = home_.path() + "/spool", address_ = home_.path() + "/socket";
   int port_ = 0;
   Transport transport_;
   pid_t pid_ = -1;

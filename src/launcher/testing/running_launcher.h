@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/temp_dir.h"
 #include "launcher/guardian.h"
 #include "launcher/slots.h"
 #include "os/cgroup_layout.h"
@@ -122,10 +123,6 @@ inline wire::CreateSandbox request_for(const std::string& id) {
 class RunningLauncher {
  public:
   explicit RunningLauncher(Config options = {}) {
-    char pattern[] = "/tmp/cay-launcher-XXXXXX";
-    data = ::mkdtemp(pattern);
-    ::chmod(data.c_str(), 0711);
-    instance = "test-" + std::to_string(::getpid()) + "-" + std::to_string(++count_);
     options_ = std::move(options);
     make_layer();
     start();
@@ -139,7 +136,6 @@ class RunningLauncher {
       end();
     }
     for (const std::string& tree : cgroup_roots()) ::rmdir((tree + options_.cgroup_parent + "/cay-" + instance).c_str());
-    (void)os::remove_tree(AT_FDCWD, data);
   }
 
   void start() {
@@ -264,7 +260,9 @@ class RunningLauncher {
     return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(in), {}, '\n'));
   }
 
-  std::string data, instance;
+  const cay::testing::TempDir home{0711};
+  const std::string& data = home.path();
+  const std::string instance = "test-" + std::to_string(::getpid()) + "-" + std::to_string(++count_);
   pid_t guardian = 0;
   bool is_ready = false;
 

@@ -7,6 +7,7 @@
 
 #include "async/scope.h"
 #include "async/testing.h"
+#include "base/testing/temp_dir.h"
 #include "runtime/native/live_sandbox.h"
 #include "runtime/native/testing/fake_peer.h"
 
@@ -14,15 +15,15 @@ namespace cay::runtime {
 namespace {
 
 using cay::testing::run;
+using cay::testing::TempDir;
 using testing::FakeHost;
 using testing::FakePeer;
-using testing::TempDir;
 
 class ReaderTest : public ::testing::Test {
  protected:
   asio::io_context loop_;
-  TempDir temp_;
-  std::unique_ptr<FakeHost> host_ = std::make_unique<FakeHost>(loop_.get_executor(), (temp_.path() / "k.sock").string());
+  const TempDir temp_;
+  std::unique_ptr<FakeHost> host_ = std::make_unique<FakeHost>(loop_.get_executor(), temp_.path() + "/k.sock");
   std::shared_ptr<PersistentLink> line_;
   std::vector<std::string> deaths_;
 

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "async/scope.h"
+#include "base/testing/temp_dir.h"
 #include "runtime/native/spool_reader.h"
 #include "runtime/native/testing/conformance.h"
 
@@ -30,6 +32,25 @@ TEST_P(CommandsTest, RunsAndTellsCodeAndBothStreams) {
     EXPECT_EQ(seen->end->end.state, CommandState::kExited);
     EXPECT_EQ(seen->end->end.exit_code, 7);
     EXPECT_EQ(seen->end->end.witness, "outside");
+  });
+}
+
+TEST_P(CommandsTest, WhatTheDaemonKeepsWithACommandIsToldAgain) {
+  play([this]() -> asio::awaitable<void> {
+    const std::vector<std::pair<std::string, std::string>> kept{{"a word", "a trace"}, {"", "a trace"}, {"a word", ""}, {"", ""}};
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      auto spec = shell("kept-" + std::to_string(i), "true");
+      spec.mark = kept[i].first;
+      spec.trace = kept[i].second;
+      auto started = co_await box_->start(std::move(spec));
+      EXPECT_TRUE(started);
+      if (!started) co_return;
+      auto again = co_await box_->command(started->id);
+      EXPECT_TRUE(again);
+      if (!again) co_return;
+      EXPECT_EQ(again->mark, kept[i].first);
+      EXPECT_EQ(again->trace, kept[i].second);
+    }
   });
 }
 
@@ -262,9 +283,9 @@ TEST_P(CommandsTest, AKilledKeeperIsLostNeverAnExitCode) {
 // Spools of a sandbox that was stopped, and of one whose keeper was killed.
 class SpoolTest : public ::testing::Test {
  protected:
-  std::filesystem::path root_ = std::filesystem::path(::testing::TempDir()) / ("cay-spools-" + std::to_string(::getpid()));
+  const cay::testing::TempDir temp_;
+  const std::filesystem::path root_ = temp_.path();
   void SetUp() override { std::filesystem::create_directories(root_ / kSandbox); }
-  void TearDown() override { std::filesystem::remove_all(root_); }
 
   // Runs commands in a keeper whose spool is root_/kSandbox, until `script` has ended.
   void with_keeper(bool polite) {
@@ -312,6 +333,15 @@ class SpoolTest : public ::testing::Test {
     loop.restart();
     loop.poll();
   }
+  Result<std::vector<Command>> list(const char* sandbox = kSandbox) {
+    auto spools = SpooledCommands::open(root_, SandboxId(sandbox), "");
+    if (!spools) return spools.error();
+    for (;;) {
+      const auto more = spools->read(1);
+      if (!more) return more.error();
+      if (!*more) return spools->take();
+    }
+  }
   Seen read(const char* id) {
     asio::io_context loop;
     auto reader = spooled_reader(root_, SandboxId(kSandbox), CommandId(id), {}, "");
@@ -323,7 +353,7 @@ class SpoolTest : public ::testing::Test {
 
 TEST_F(SpoolTest, AStoppedSandboxKeepsEndsAndOutput) {
   with_keeper(true);
-  const auto all = spooled_commands(root_, SandboxId(kSandbox), "");
+  const auto all = list();
   ASSERT_TRUE(all);
   ASSERT_EQ(all->size(), 2u);
   const auto done = read("done");
@@ -374,10 +404,54 @@ TEST_F(SpoolTest, NothingThatAKeeperCouldPlantIsFollowed) {
   ASSERT_TRUE(garbled);
   EXPECT_EQ((*garbled)->command().end.state, CommandState::kLost);
   EXPECT_FALSE(spooled_reader(root_, SandboxId(kSandbox), CommandId("../../etc"), {}, ""));
-  EXPECT_FALSE(spooled_commands(root_, SandboxId("../x"), ""));
-  const auto none = spooled_commands(root_, SandboxId("22222222-2222-4222-8222-222222222222"), "");
+  EXPECT_FALSE(list("../x"));
+  const auto none = list("22222222-2222-4222-8222-222222222222");
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->empty());
+}
+
+// A host that is out of descriptors says so: nothing that is kept is told as missing, dropped or never run.
+TEST_F(SpoolTest, WithoutDescriptorsThereIsAnErrorAndNoWrongAnswer) {
+  with_keeper(false);  // `open` was cut off: its output is looked at too
+  const auto opened_all = [](std::size_t free) {
+    std::vector<UniqueFd> held;
+    for (;;) {
+      UniqueFd one(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      if (!one) break;
+      held.push_back(std::move(one));
+    }
+    EXPECT_EQ(errno, EMFILE);
+    held.resize(held.size() - std::min(free, held.size()));
+    return held;
+  };
+  // UBSan looks at a type that it has not met through a pipe of its own, which it would then not get: it meets them all before.
+  EXPECT_EQ(Error::from_errno(EMFILE, "out of descriptors").os_errno, EMFILE);
+  EXPECT_TRUE(list());
+  read("open");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{200, before.rlim_max};
+  std::size_t refused = 0;
+  for (std::size_t free = 0; free <= 8; ++free) {
+    asio::io_context loop;  // it needs some itself
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    auto held = opened_all(free);
+    const auto all = list();
+    auto reader = spooled_reader(root_, SandboxId(kSandbox), CommandId("open"), {}, "");
+    Seen seen;
+    if (reader) seen = cay::testing::run(loop, drain(**reader));
+    held.clear();
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    refused += all ? 0 : 1;
+    EXPECT_TRUE(all ? all->size() == 2 : all.error().os_errno == EMFILE) << free;
+    EXPECT_TRUE(reader || reader.error().os_errno == EMFILE) << free;
+    if (seen.end) {
+      EXPECT_EQ(seen.out, "begun\n") << free;
+      EXPECT_EQ(seen.end->end.state, CommandState::kLost);
+    }
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_LT(refused, 9u);
 }
 
 }  // namespace

@@ -7,17 +7,17 @@
 
 #include "async/event.h"
 #include "async/scope.h"
-#include "keeper/testing/tcp.h"
+#include "base/testing/tcp.h"
 #include "keeper/tunnels.h"
 #include "runtime/native/testing/conformance.h"
 
 namespace cay::runtime::testing {
 namespace {
 
-using keeper::testing::Listener;
-using keeper::testing::read_bytes;
+using cay::testing::Listener;
+using cay::testing::read_bytes;
+using cay::testing::write_bytes;
 using keeper::testing::Transport;
-using keeper::testing::write_bytes;
 
 class TunnelsTest : public ConformanceTest {
  protected:
@@ -150,7 +150,7 @@ TEST_P(TunnelsTest, RefusalsAndResetsAreTyped) {
     EXPECT_TRUE(write_bytes(end, "last words"));
     auto got = co_await (*tunnel)->read();
     EXPECT_TRUE(got && *got == "last words");
-    keeper::testing::break_off(std::move(end));
+    cay::testing::break_off(std::move(end));
     auto broken = co_await (*tunnel)->read();
     EXPECT_FALSE(broken);
     EXPECT_EQ(broken.error().reason, "connection_reset");

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/assert.h"
@@ -9,6 +10,8 @@
 
 namespace cay::runtime {
 namespace {
+
+constexpr char kTraceBehind = '\n';  // in the wire's mark, the model's of which is one line
 
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr const char* kDefaultLang = "C.UTF-8";
@@ -46,6 +49,17 @@ FileKind kind_of(std::uint8_t raw) {
 
 }  // namespace
 
+bool is_plausible(const wire::CommandMsg& message) {
+  constexpr std::size_t kLongestWords = 16 * 1024;  // a path is at most 4 KiB
+  constexpr std::size_t kLongestArgv = 64 * 1024;   // keepers shorten them to 16 KiB (keeper/long_arguments.h)
+  if (!is_valid_command_id(message.command_id)) return false;
+  std::size_t argv = 0;
+  for (const std::string& argument : message.argv) argv += sizeof(std::string) + argument.size();
+  if (argv > kLongestArgv) return false;
+  const auto is_short = [](const std::string* text) { return text->size() <= kLongestWords; };
+  return std::ranges::all_of(std::array{&message.cwd, &message.user, &message.mark, &message.by, &message.reason, &message.witness}, is_short);
+}
+
 Command to_model(const wire::CommandMsg& message) {
   Command command;
   command.id = CommandId(message.command_id);
@@ -58,6 +72,9 @@ Command to_model(const wire::CommandMsg& message) {
   command.cwd = message.cwd;
   command.user = message.user;
   command.timeout_ms = message.timeout_ms;
+  const auto line = message.mark.find(kTraceBehind);
+  command.mark = message.mark.substr(0, line);
+  if (line != std::string::npos) command.trace = message.mark.substr(line + 1);
   CommandEnd& end = command.end;
   end.state = state_of(message.state);
   end.exit_code = static_cast<int>(message.exit_code);
@@ -156,6 +173,8 @@ wire::StartCommand to_wire(const CommandSpec& spec) {
   start.command_id = spec.id.get();
   start.ignore_mismatch = spec.ignore_mismatch;
   start.reader_follows = spec.reader_follows;
+  start.mark = spec.mark;
+  if (!spec.trace.empty()) start.mark += kTraceBehind + spec.trace;
   if (!spec.traceparent.empty() && !spec.run.env.contains("TRACEPARENT")) {
     start.env.push_back("TRACEPARENT=" + spec.traceparent);
   }

@@ -10,6 +10,9 @@
 
 namespace cay::runtime {
 
+// Whether a keeper of ours may have said it: a name that a command can have, and words of bounded length. What it tells is kept and
+// shown under that name.
+bool is_plausible(const wire::CommandMsg& message);
 Command to_model(const wire::CommandMsg& message);
 FileInfo to_model(const wire::FileInfoMsg& message);
 wire::FileInfoMsg to_wire(const FileInfo& info);

@@ -10,17 +10,17 @@
 #include <fstream>
 #include <vector>
 
+#include "base/testing/temp_dir.h"
 #include "os/unix_socket.h"
-#include "runtime/native/testing/fake_peer.h"
 
 namespace cay::runtime {
 namespace {
 
 // A gate at work, with more that ask than it has taken yet, is no gate that is down.
 TEST(HelperStateTest, AFullBacklogIsAnAnswerAndNobodyIsNone) {
-  const testing::TempDir temp;
-  const std::string data = temp.path().string();
-  std::filesystem::create_directories(temp.path() / "gate");
+  const cay::testing::TempDir temp;
+  const std::string& data = temp.path();
+  std::filesystem::create_directories(data + "/gate");
   EXPECT_FALSE(gate_serves(data)) << "there is none";
   const UniqueFd directory(::open((data + "/gate").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   {
@@ -44,9 +44,9 @@ TEST(HelperStateTest, AFullBacklogIsAnAnswerAndNobodyIsNone) {
 }
 
 TEST(HelperStateTest, TheVaultsBrokerIsToldOfByWhatItShows) {
-  const testing::TempDir temp;
-  const std::string data = temp.path().string();
-  std::filesystem::create_directories(temp.path() / "vault");
+  const cay::testing::TempDir temp;
+  const std::string& data = temp.path();
+  std::filesystem::create_directories(data + "/vault");
   EXPECT_FALSE(broker_serves(data));
   EXPECT_FALSE(vault_feature(data).ok);
   const UniqueFd directory(::open((data + "/vault").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
+#include <filesystem>
 
 #include "async/scope.h"
 #include "async/testing.h"
+#include "base/testing/temp_dir.h"
 #include "runtime/native/native_runtime.h"
 #include "runtime/native/testing/fake_peer.h"
 
@@ -14,9 +16,9 @@ namespace cay::runtime {
 namespace {
 
 using cay::testing::run;
+using cay::testing::TempDir;
 using testing::FakeHost;
 using testing::FakePeer;
-using testing::TempDir;
 
 constexpr const char* kId = "6f1c2a34-0000-4000-8000-000000000001";
 constexpr const char* kStranger = "6f1c2a34-0000-4000-8000-000000000002";
@@ -24,13 +26,13 @@ constexpr const char* kStranger = "6f1c2a34-0000-4000-8000-000000000002";
 class LauncherClientTest : public ::testing::Test {
  protected:
   asio::io_context loop_;
-  TempDir temp_;
+  const TempDir temp_;
 
-  void SetUp() override { std::filesystem::create_directories(temp_.path() / "run"); }
-  std::string socket() const { return (temp_.path() / "run" / "launcher.sock").string(); }
-  std::string keeper_socket() const { return (temp_.path() / "run" / (std::string(kId) + ".sock")).string(); }
+  void SetUp() override { std::filesystem::create_directories(temp_.path() + "/run"); }
+  std::string socket() const { return temp_.path() + "/run/launcher.sock"; }
+  std::string keeper_socket() const { return temp_.path() + "/run/" + kId + ".sock"; }
   NativeConfig config() const {
-    return {.data = temp_.path().string(), .instance = "", .build = "test", .launcher_limit = Millis{5000}};
+    return {.data = temp_.path(), .instance = "", .build = "test", .launcher_limit = Millis{5000}};
   }
   void play(asio::awaitable<void> theirs, asio::awaitable<void> mine) {
     auto both = [this](asio::awaitable<void> a, asio::awaitable<void> b) -> asio::awaitable<void> {

@@ -68,6 +68,12 @@ bool Link::hung_up() {
   return !alive_ || has_hung_up(socket_.native_handle());
 }
 
+void Link::part() {
+  if (parting_) return;
+  send(wire::Type::kCancel, 0, {});
+  parting_ = true;
+}
+
 void Link::send(wire::Type type, std::uint32_t channel, std::string payload) {
   if (!alive_) return;
   CAY_ASSERT(payload.size() <= (type == wire::Type::kStart ? wire::kMaxStartPayload : wire::kMaxPayload));

@@ -58,8 +58,8 @@ class Link : public std::enable_shared_from_this<Link> {
   void close(Error why);
   // Returns once the link is closed.
   asio::awaitable<void> closed();
-  // We are about to end: channels that go from now on go with us, and the peer is not told that nobody wants them any more.
-  void part() { parting_ = true; }
+  // We are about to end, and the peer is told: channels that go from now on go with us, not because nobody wants them any more.
+  void part();
 
   // Frames on channel 0 after the HELLO. Called on the loop.
   void on_event(std::function<void(const wire::Frame&)> handler) { on_event_ = std::move(handler); }

@@ -14,6 +14,8 @@ namespace {
 
 std::string command_ref(const CommandId& id) { return wire::encode(wire::CommandRef{.command_id = id.get()}); }
 
+constexpr std::size_t kMaxCommandBytes = 64 << 20;  // of one list, as of files
+
 // The keeper answers stdin when the command has taken what was before it: as long as that takes.
 // Callers bound it by their own deadline.
 constexpr Millis kStdinLimit{24 * 3600 * 1000};
@@ -102,12 +104,15 @@ Task<std::vector<Command>> NativeLiveSandbox::commands() {
   auto payload = std::string();
   CAY_CO_TRY(auto channel, co_await ask(line_, wire::Type::kListCommands, std::move(payload)));
   std::vector<Command> all;
+  std::size_t bytes = 0;
   while (true) {
     const Deadline deadline = after(kAnswerLimit);
     CAY_CO_TRY(const auto frame, co_await channel->next(deadline));
     if (is(frame, wire::Type::kEof)) break;
     CAY_CO_TRY(const auto message, decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "a command"));
-    if (all.size() >= kMaxEntries) {
+    if (!is_plausible(message)) co_return unexpected_frame(frame, "a command");
+    bytes += frame.payload.size();
+    if (all.size() >= kMaxEntries || bytes > kMaxCommandBytes) {
       co_return Error{Code::kExhausted, "listing_too_large", "too many commands are kept: forget finished ones", 0};
     }
     all.push_back(to_model(message));
@@ -126,10 +131,10 @@ void NativeLiveSandbox::on_commands(CommandHandlers handlers) {
   line_->on_event([told = std::move(handlers)](const wire::Frame& frame) {
     if (is(frame, wire::Type::kEnded)) {
       const auto message = wire::decode<wire::CommandMsg>(frame.payload);
-      if (message) told.ended(to_model(*message));
+      if (message && is_plausible(*message)) told.ended(to_model(*message));
     } else if (is(frame, wire::Type::kNote)) {
       const auto message = wire::decode<wire::NoteMsg>(frame.payload);
-      if (message) told.note({.life = message->life, .number = message->number}, to_model(message->command));
+      if (message && is_plausible(message->command)) told.note({.life = message->life, .number = message->number}, to_model(message->command));
     }
   });
 }

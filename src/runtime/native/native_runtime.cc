@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -309,7 +311,14 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
 }
 
 Task<std::vector<Command>> NativeRuntime::stopped_commands(SandboxId id) {
-  co_return spooled_commands(spool(), id, hello_.boot_id);
+  constexpr std::size_t kSlice = 64;
+  CAY_CO_TRY(SpooledCommands spools, SpooledCommands::open(spool(), id, hello_.boot_id));
+  for (;;) {
+    CAY_CO_TRY(const bool more, spools.read(kSlice));
+    if (!more) break;
+    co_await asio::post(loop_, asio::use_awaitable);  // others have their turn
+  }
+  co_return spools.take();
 }
 
 Task<std::unique_ptr<core::CommandReader>> NativeRuntime::stopped_reader(SandboxId id, CommandId command,

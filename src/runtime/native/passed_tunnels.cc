@@ -8,11 +8,14 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "async/deadline.h"
 #include "async/direct_write.h"
 #include "async/piped.h"
+#include "base/bounded_call.h"
 #include "base/hang_up.h"
 #include "os/unix_socket.h"
 #include "runtime/native/channel.h"
@@ -75,8 +78,7 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
   // Reset by the kernel, as it was made, unless both sides have ended: then the kernel delivers what is left.
   ~Tunnel() override {
     group_->open_.erase(this);
-    ErrorCode ignored;
-    if (ended_ && shut_) socket_.set_option(asio::socket_base::linger(false, 0), ignored);
+    leave();
   }
 
   Task<Bytes> read() override {
@@ -85,18 +87,19 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
     // One buffer for all tunnels of a loop: nothing is kept for an idle one, and nothing cleared for a few bytes.
     thread_local std::array<char, kPiece> scratch;
     ErrorCode failed;
-    std::size_t got = socket_.read_some(asio::buffer(scratch), failed);
-    while (failed == asio::error::would_block) {
+    ssize_t got = receive(scratch);
+    while (got < 0 && would_wait(errno)) {
       co_await socket_.async_wait(StreamSocket::wait_read, to(failed));
       if (broken_) co_return *broken_;
       co_await throw_if_cancelled();
-      if (!failed) got = socket_.read_some(asio::buffer(scratch), failed);
+      if (failed) co_return fail(broke_off(failed.value()));
+      got = receive(scratch);
     }
-    if (!failed) {
-      buffers_.moved(got);
-      co_return Bytes(scratch.data(), got);
+    if (got < 0) co_return fail(broke_off(errno));
+    if (got > 0) {
+      buffers_.moved(static_cast<std::size_t>(got));
+      co_return Bytes(scratch.data(), static_cast<std::size_t>(got));
     }
-    if (failed != asio::error::eof) co_return fail(broke_off(failed.value()));
     CAY_CO_CHECK(end());
     co_return Bytes();
   }
@@ -105,13 +108,22 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
     if (broken_) co_return *broken_;
     if (shut_) co_return Error{Code::kInvalidArgument, "tunnel_shut", "this side of the tunnel was ended already", 0};
     ErrorCode failed;
-    co_await asio::async_write(socket_, asio::buffer(bytes), to(failed));
-    if (broken_) co_return *broken_;
+    for (std::string_view left = bytes; !failed && !left.empty();) {
+      const ssize_t sent = ::send(socket_.native_handle(), left.data(), left.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent >= 0) {
+        left.remove_prefix(static_cast<std::size_t>(sent));
+      } else if (would_wait(errno)) {
+        co_await socket_.async_wait(StreamSocket::wait_write, to(failed));
+        if (broken_) co_return *broken_;
+        co_await throw_if_cancelled();
+      } else if (errno != EINTR) {
+        failed = ErrorCode(errno, boost::system::system_category());
+      }
+    }
     if (!failed) {
       buffers_.moved(bytes.size());
       co_return Result<void>();
     }
-    co_await throw_if_cancelled();
     write_failed_ = failed;
     co_return broke_off(failed.value());
   }
@@ -168,11 +180,29 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
   void break_off(Error why) override {
     broken_ = std::move(why);
     buffers_.leave();
-    ErrorCode ignored;
-    socket_.close(ignored);
+    leave();
   }
 
  private:
+  // Its keeper has the socket too, and may make calls wait that do not say otherwise (base/bounded_call.h).
+  ssize_t receive(std::span<char> into) {
+    ssize_t got = 0;
+    do {
+      got = ::recv(socket_.native_handle(), into.data(), into.size(), MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    return got;
+  }
+  static bool would_wait(int err) { return err == EAGAIN || err == EWOULDBLOCK; }
+  // A reset, unless both sides have ended: then the kernel delivers what is left. Said here, whatever the keeper had chosen: a close
+  // that lingers would wait.
+  void leave() {
+    if (!socket_.is_open()) return;
+    ErrorCode ignored;
+    const bool whole = ended_ && shut_;
+    socket_.set_option(asio::socket_base::linger(!whole, 0), ignored);
+    const CallLimit limit;
+    socket_.close(ignored);
+  }
   // What reads as the end. That of a program that was killed with its keeper, or whose breaking off was told to write(), is none.
   Result<void> end() {
     if (write_failed_) return fail(broke_off(write_failed_.value()));

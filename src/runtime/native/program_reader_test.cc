@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/temp_dir.h"
 #include "wire/program_record.h"
 
 namespace cay::runtime {
@@ -14,14 +14,9 @@ namespace {
 
 const SandboxId kBox("0b4c1c2e-5f7a-4d53-9d0e-6a1f2b3c4d5e");
 
-class ProgramReaderTest : public testing::Test {
+class ProgramReaderTest : public ::testing::Test {
  protected:
-  ProgramReaderTest() {
-    std::string pattern = testing::TempDir() + "programsXXXXXX";
-    spool_ = ::mkdtemp(pattern.data());
-    std::filesystem::create_directory(spool_ + "/" + kBox.get());
-  }
-  ~ProgramReaderTest() override { std::filesystem::remove_all(spool_); }
+  ProgramReaderTest() { std::filesystem::create_directory(spool_ + "/" + kBox.get()); }
 
   std::string path() const { return spool_ + "/" + kBox.get() + "/" + wire::kProgramFile; }
   void write(const std::string& bytes) { std::ofstream(path(), std::ios::binary) << bytes; }
@@ -37,7 +32,8 @@ class ProgramReaderTest : public testing::Test {
     return bytes;
   }
 
-  std::string spool_;
+  const cay::testing::TempDir temp_;
+  const std::string& spool_ = temp_.path();
 };
 
 TEST_F(ProgramReaderTest, PagesCoverEveryRecordOnce) {

@@ -34,4 +34,6 @@ Result<UniqueFd> open_spool(const std::string& spool, const SandboxId& id) {
   return fd;
 }
 
+bool is_out_of_breath(const Error& error) { return error.os_errno == EMFILE || error.os_errno == ENFILE || error.os_errno == ENOMEM; }
+
 }  // namespace cay::runtime

@@ -14,4 +14,7 @@ Result<UniqueFd> open_directory(int at, const std::string& name);
 // The sandbox's spool directory; an empty descriptor if it never was started. `spool`: DATA/spool.
 Result<UniqueFd> open_spool(const std::string& spool, const SandboxId& id);
 
+// The host is out of descriptors or of memory: what could not be opened is there all the same.
+bool is_out_of_breath(const Error& error);
+
 }  // namespace cay::runtime

@@ -1,6 +1,5 @@
 #include "runtime/native/spool_reader.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -24,22 +23,37 @@ Error no_such_command(const CommandId& command) {
   return Error{Code::kNotFound, "unknown_command", "no command '" + command.get() + "' is kept for this sandbox", 0};
 }
 
-std::uint64_t size_of(int dir, const char* name) {
-  const auto fd = open_kept(dir, name);
+// Nothing is open where the file is not what a keeper makes: told as missing.
+Result<UniqueFd> open_stream(int dir, const char* name) {
+  auto fd = open_kept(dir, name);
+  if (!fd && is_out_of_breath(fd.error())) return std::move(fd).error();
+  return fd ? *std::move(fd) : UniqueFd();
+}
+
+Result<std::uint64_t> size_of(int dir, const char* name) {
+  CAY_TRY(const UniqueFd fd, open_stream(dir, name));
   struct stat facts{};
-  if (!fd || ::fstat(fd->get(), &facts) != 0) return 0;
+  if (!fd || ::fstat(fd.get(), &facts) != 0) return std::uint64_t{0};
   return static_cast<std::uint64_t>(facts.st_size);
 }
 
-wire::SpoolFile look_at(int dir, const char* name, const wire::ExtentMsg& stream) {
-  const auto fd = open_kept(dir, name);
-  return wire::look_at(fd ? fd->get() : -1, stream);
+Result<wire::SpoolFile> look_at(int dir, const char* name, const wire::ExtentMsg& stream) {
+  CAY_TRY(const UniqueFd fd, open_stream(dir, name));
+  return wire::look_at(fd ? fd.get() : -1, stream);
+}
+
+Result<wire::CommandMsg> damaged(int dir, const std::string& id) {
+  CAY_TRY(const auto out, size_of(dir, wire::kSpoolOut));
+  CAY_TRY(const auto err, size_of(dir, wire::kSpoolErr));
+  return wire::damaged_record(id, out, err);
 }
 
 // What became of command `id`, whose keeper is gone.
 Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::string& boot_id) {
   CAY_TRY(const auto fd, open_kept(dir, wire::kSpoolRecord));
-  std::string bytes(kMaxRecord + 1, '\0');
+  struct stat facts{};
+  if (::fstat(fd.get(), &facts) != 0) return Error::from_errno(errno, "stat the spool's record", "spool_unreadable");
+  std::string bytes(std::min(static_cast<std::size_t>(facts.st_size), kMaxRecord) + 1, '\0');  // nobody writes to it any more
   std::size_t size = 0;
   while (size < bytes.size()) {
     const ssize_t got = ::read(fd.get(), bytes.data() + size, bytes.size() - size);
@@ -49,15 +63,16 @@ Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::
     size += static_cast<std::size_t>(got);
   }
   bytes.resize(size);
-  // Made and never written: nothing was started.
-  if (size == 0) return Error{Code::kNotFound, "unknown_command", "command '" + id + "' was never started", 0};
+  // Also an empty one: a file system leaves a new file so when the power goes, whatever had been written.
   auto record = size <= kMaxRecord ? wire::read_record(bytes) : std::nullopt;
   if (!record || record->message.command_id != id) {
-    return wire::damaged_record(id, size_of(dir, wire::kSpoolOut), size_of(dir, wire::kSpoolErr));
+    return damaged(dir, id);
   }
   wire::CommandMsg& message = record->message;
   if (wire::is_open(message)) {
-    wire::settle(message, look_at(dir, wire::kSpoolOut, message.out), look_at(dir, wire::kSpoolErr, message.err), boot_id);
+    CAY_TRY(const auto out, look_at(dir, wire::kSpoolOut, message.out));
+    CAY_TRY(const auto err, look_at(dir, wire::kSpoolErr, message.err));
+    wire::settle(message, out, err, boot_id);
   }
   return std::move(message);
 }
@@ -93,7 +108,7 @@ class SpooledReader final : public core::CommandReader {
     const auto found = wire::locate(extent, offset, want);
     if (found.kind == Kind::kEnd) return std::optional<core::OutputEvent>();
     if (found.kind == Kind::kGap) return gap(stream, offset, found.length);
-    auto bytes = read(out ? out_ : err_, out ? wire::kSpoolOut : wire::kSpoolErr, found);
+    CAY_TRY(auto bytes, read(out ? out_ : err_, out ? wire::kSpoolOut : wire::kSpoolErr, found));
     // What the disk does not give back is a gap, never an invention.
     if (bytes.empty()) return gap(stream, offset, found.length);
     const std::uint64_t at = offset;
@@ -111,12 +126,9 @@ class SpooledReader final : public core::CommandReader {
     return std::optional<core::OutputEvent>(core::OutputGap{.stream = stream, .offset = at, .length = length});
   }
 
-  Bytes read(UniqueFd& file, const char* name, const wire::SpoolPiece& piece) {
-    if (!file) {
-      auto opened = open_kept(dir_.get(), name);
-      if (!opened) return {};
-      file = std::move(*opened);
-    }
+  Result<Bytes> read(UniqueFd& file, const char* name, const wire::SpoolPiece& piece) {
+    if (!file) { CAY_TRY(file, open_stream(dir_.get(), name)); }
+    if (!file) return Bytes();
     Bytes bytes(static_cast<std::size_t>(piece.length), '\0');
     std::size_t done = 0;
     while (done < bytes.size()) {
@@ -138,34 +150,53 @@ class SpooledReader final : public core::CommandReader {
   bool ended_ = false;
 };
 
-struct CloseDirectory {
-  void operator()(DIR* dir) const { ::closedir(dir); }
-};
-
 }  // namespace
 
-Result<std::vector<Command>> spooled_commands(const std::string& spool, const SandboxId& id,
-                                              const std::string& boot_id) {
+void SpooledCommands::CloseDirectory::operator()(DIR* dir) const { ::closedir(dir); }
+
+Result<SpooledCommands> SpooledCommands::open(const std::string& spool, const SandboxId& id, std::string boot_id) {
+  SpooledCommands out;
+  out.boot_id_ = std::move(boot_id);
   CAY_TRY(auto root, open_spool(spool, id));
-  std::vector<Command> all;
-  if (!root) return all;
-  const int raw = root.get();
-  const std::unique_ptr<DIR, CloseDirectory> entries(::fdopendir(root.get()));
-  if (!entries) return Error::from_errno(errno, "list the spool", "spool_unreadable");
-  root.release();  // closed with `entries`
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string name = entry->d_name;
-    if (!is_valid_command_id(name) || all.size() >= kMaxCommands) continue;
-    const auto dir = open_directory(raw, name);
-    if (!dir) continue;
-    auto record = read_record(dir->get(), name, boot_id);
-    if (!record) continue;  // cut down while it was made or removed
-    all.push_back(to_model(*record));
+  if (!root) return out;
+  out.entries_.reset(::fdopendir(root.get()));
+  if (!out.entries_) return Error::from_errno(errno, "list the spool", "spool_unreadable");
+  root.release();  // closed with `entries_`
+  return out;
+}
+
+Result<bool> SpooledCommands::read(std::size_t most) {
+  if (!entries_) return false;
+  for (std::size_t i = 0; i < most; ++i) {
+    errno = 0;
+    const dirent* entry = ::readdir(entries_.get());
+    if (entry == nullptr && errno != 0) return Error::from_errno(errno, "list the spool", "spool_unreadable");
+    if (entry == nullptr || all_.size() >= kMaxCommands) return false;
+    CAY_CHECK(look_at_one(entry->d_name));
   }
-  std::sort(all.begin(), all.end(), [](const Command& a, const Command& b) {
+  return true;
+}
+
+// One that is there and cannot be looked at is no command that never ran: without it there is no list.
+Result<void> SpooledCommands::look_at_one(const std::string& name) {
+  if (!is_valid_command_id(name)) return {};
+  const auto dir = open_directory(::dirfd(entries_.get()), name);
+  const bool gone_or_none = !dir && (dir.error().os_errno == ENOENT || dir.error().os_errno == ENOTDIR || dir.error().os_errno == ELOOP);
+  if (gone_or_none) return {};
+  if (!dir) return dir.error();
+  auto record = read_record(dir->get(), name, boot_id_);
+  if (!record && record.error().reason == "spool_damaged") record = damaged(dir->get(), name);
+  if (!record && (record.error().code == Code::kNotFound || record.error().os_errno == ENOENT)) return {};  // cut down while it was made or removed
+  if (!record) return std::move(record).error();
+  all_.push_back(to_model(*record));
+  return {};
+}
+
+std::vector<Command> SpooledCommands::take() {
+  std::sort(all_.begin(), all_.end(), [](const Command& a, const Command& b) {
     return a.started_at != b.started_at ? a.started_at < b.started_at : a.id < b.id;
   });
-  return all;
+  return std::move(all_);
 }
 
 Result<std::unique_ptr<core::CommandReader>> spooled_reader(const std::string& spool, const SandboxId& id,
@@ -177,7 +208,9 @@ Result<std::unique_ptr<core::CommandReader>> spooled_reader(const std::string& s
   auto dir = open_directory(root.get(), command.get());
   if (!dir && dir.error().os_errno == ENOENT) return no_such_command(command);
   CAY_TRY(auto opened, std::move(dir));
-  CAY_TRY(auto record, read_record(opened.get(), command.get(), boot_id));
+  auto found = read_record(opened.get(), command.get(), boot_id);
+  if (!found && found.error().os_errno == ENOENT) return no_such_command(command);  // cut down while it was made or removed
+  CAY_TRY(auto record, std::move(found));
   if (from.out > record.out.bytes || from.err > record.err.bytes) {
     return Error{Code::kOutOfRange, "offset_past_end",
                  "the offset is past what the command has written: attach at or before it", 0};

@@ -1,6 +1,8 @@
 // Commands of a sandbox that does not run, from its spools on disk (wire/spool_layout.h). A keeper
 // wrote them: nothing there is followed, and no length is believed without looking.
 #pragma once
+#include <dirent.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,9 +13,27 @@
 namespace cay::runtime {
 
 // `spool`: DATA/spool. `boot_id`: of the host now, to tell a lost keeper from a restarted host.
-// kNotFound (unknown_command) if there is no such record.
-Result<std::vector<Command>> spooled_commands(const std::string& spool, const SandboxId& id,
-                                              const std::string& boot_id);
+
+// All of them, read some at a time: there may be a hundred thousand, and whoever reads them serves others too.
+class SpooledCommands {
+ public:
+  static Result<SpooledCommands> open(const std::string& spool, const SandboxId& id, std::string boot_id);
+  // Looks at up to `most` more. False: that was all. After an error there is no list.
+  Result<bool> read(std::size_t most);
+  std::vector<Command> take();  // the oldest first
+
+ private:
+  struct CloseDirectory {
+    void operator()(DIR* dir) const;
+  };
+  Result<void> look_at_one(const std::string& name);
+
+  std::unique_ptr<DIR, CloseDirectory> entries_;  // null: it never was started
+  std::string boot_id_;
+  std::vector<Command> all_;
+};
+
+// One of them. kNotFound (unknown_command) if there is no such record.
 Result<std::unique_ptr<core::CommandReader>> spooled_reader(const std::string& spool, const SandboxId& id,
                                                             const CommandId& command, core::OutputOffsets from,
                                                             const std::string& boot_id);

@@ -131,6 +131,28 @@ def test_a_restart_of_the_daemon_is_not_noticed(own_daemon, over_sse, how):
     assert (got.stdout, got.stderr, got.exit_code) == ("".join(f"line {i}\n" for i in range(1, 151)), "end\n", 7)
 
 
+@pytest.mark.parametrize("first, then", [("sse", "ws"), ("ws", "sse")])
+def test_a_command_stays_with_its_transport_over_a_restart(own_daemon, monkeypatch, first, then):
+    """Offsets count raw bytes over one and text over the other: where output is no text they are different places."""
+    from langsmith.sandbox import SandboxClient, SandboxClientError, _sandbox
+    daemon = own_daemon()
+
+    def over(transport):
+        monkeypatch.setattr(_sandbox, "sse_transport_selected", lambda: transport == "sse")
+
+    with SandboxClient(api_endpoint=f"{daemon.url}/v2/sandboxes", api_key=daemon.key) as client, client.sandbox() as box:
+        over(first)
+        handle = box.run("printf 'caf\\351\\n'; sleep 600", wait=False, timeout=0, idle_timeout=-1)
+        assert next(iter(handle)).data == "caf\ufffd\n"
+        daemon.restart()
+        over(then)
+        with pytest.raises(SandboxClientError, match="other transport"):
+            next(iter(box.reconnect(handle.command_id, stdout_offset=5)))
+        over(first)  # the control
+        again = box.reconnect(handle.command_id)
+        assert next(iter(again)).data == "caf\ufffd\n"
+
+
 def events(response):
     kind, data = None, []
     for line in response.iter_lines():

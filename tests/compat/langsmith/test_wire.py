@@ -314,6 +314,8 @@ def test_files(ls, wired):
     status, kind = detail(ls.get(url, params={"path": "/tmp"}))
     assert (status, kind) == (400, "ReadError")
     assert "is a directory" in ls.get(url, params={"path": "/tmp"}).json()["detail"]["message"]
+    for path, status in (("/tmp", 400), ("/tmp/none", 404), ("/dev/zero", 400), ("/proc/self/environ", 403)):
+        assert [ls.request(method, url, params={"path": path}).status_code for method in ("GET", "HEAD")] == [status] * 2, path
 
 
 def test_other_paths_name_the_setting(ls):

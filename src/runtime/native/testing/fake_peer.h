@@ -8,7 +8,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <array>
-#include <filesystem>
 #include <string>
 
 #include "async/event.h"
@@ -62,23 +61,6 @@ class FakePeer {
  private:
   StreamSocket socket_;
   wire::FrameReader reader_;
-};
-
-// A temporary directory.
-class TempDir {
- public:
-  TempDir() {
-    std::string name = (std::filesystem::temp_directory_path() / "cay-runtime-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  ~TempDir() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
 };
 
 class FakeHost {

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/testing/temp_dir.h"
+
 namespace cay::runtime::testing {
 
 class RealLauncher {
@@ -19,10 +21,6 @@ class RealLauncher {
   static constexpr const char* kSnapshot = "00000000-0000-4000-8000-00000000c0de";
 
   RealLauncher() {
-    char pattern[] = "/tmp/cay-native-XXXXXX";
-    data = ::mkdtemp(pattern);
-    instance = "native-" + std::to_string(::getpid());
-    ::chmod(data.c_str(), 0711);
     std::filesystem::create_directories(data + "/run");
     ::chmod((data + "/run").c_str(), 0700);
     make_snapshot();
@@ -33,8 +31,6 @@ class RealLauncher {
   ~RealLauncher() {
     end();
     remove_cgroups();
-    std::error_code ignored;
-    std::filesystem::remove_all(data, ignored);
   }
 
   void start() {
@@ -84,7 +80,9 @@ class RealLauncher {
     return 0;
   }
 
-  std::string data, instance;
+  const cay::testing::TempDir home{0711};
+  const std::string& data = home.path();
+  const std::string instance = "native-" + std::to_string(::getpid());
   pid_t guardian = 0;
 
  private:

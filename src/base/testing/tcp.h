@@ -1,18 +1,21 @@
-// Blocking TCP on loopback, for tests: a listener, and what it accepts.
+// TCP on loopback, for tests: a listener, the two ends of a connection, and what comes over them.
 #pragma once
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "base/unique_fd.h"
 
-namespace cay::keeper::testing {
+namespace cay::testing {
 
 // 127.0.0.1, or ::1.
 class Listener {
@@ -32,12 +35,44 @@ class Listener {
     port_ = ntohs(v6 ? six.sin6_port : four.sin_port);
   }
   std::uint16_t port() const { return port_; }
-  UniqueFd accept() const { return UniqueFd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
+  // The next connection, waited for; `flags` may be SOCK_NONBLOCK.
+  UniqueFd accept(int flags = 0) const { return UniqueFd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | flags)); }
+  // The same if it is there, else none.
+  UniqueFd accept_now(int flags = 0) const {
+    pollfd at{fd_.get(), POLLIN, 0};
+    return ::poll(&at, 1, 0) == 1 ? accept(flags) : UniqueFd();
+  }
+  UniqueFd connect() const {
+    sockaddr_storage at{};
+    socklen_t size = sizeof at;
+    ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&at), &size);
+    UniqueFd out(::socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(out.get(), reinterpret_cast<const sockaddr*>(&at), size) != 0) throw std::runtime_error("connect");
+    return out;
+  }
 
  private:
   UniqueFd fd_;
   std::uint16_t port_ = 0;
 };
+
+// Both ends of a connection: ours does not block.
+struct TcpPair {
+  TcpPair() {
+    const Listener listener;
+    theirs = listener.connect();
+    ours = listener.accept(SOCK_NONBLOCK);
+  }
+  UniqueFd theirs, ours;
+};
+
+// What comes in that time: -1: nothing; 0: bytes, which are lost, or the end; else the errno of a connection that broke.
+inline int comes(const UniqueFd& fd, int wait_ms) {
+  pollfd at{fd.get(), POLLIN, 0};
+  if (::poll(&at, 1, wait_ms) == 0) return -1;
+  char bytes[4096];
+  return ::recv(fd.get(), bytes, sizeof bytes, MSG_DONTWAIT) < 0 ? errno : 0;
+}
 
 // Up to `most` bytes, or to the end.
 inline std::string read_bytes(const UniqueFd& fd, std::size_t most) {
@@ -68,4 +103,4 @@ inline void break_off(UniqueFd fd) {
   ::setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
-}  // namespace cay::keeper::testing
+}  // namespace cay::testing

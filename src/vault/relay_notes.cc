@@ -1,0 +1,52 @@
+#include "vault/relay_notes.h"
+
+#include <utility>
+
+namespace cay::vault {
+namespace {
+
+constexpr std::chrono::seconds kTellEvery{1};
+
+}  // namespace
+
+RelayNotes::RelayNotes(Tell tell, const std::string& host, std::uint16_t port) : tell_(std::move(tell)) { of(host, port); }
+
+void RelayNotes::of(const std::string& host, std::uint16_t port) {
+  word_.host = host;
+  word_.port = port;
+}
+
+void RelayNotes::opened() {
+  news_ = true;
+  flush();
+}
+
+void RelayNotes::failed(const std::string& reason) {
+  news_ = reason != "guest_gone";
+  if (news_) word_.reason = reason;
+  flush();
+}
+
+void RelayNotes::refuse(const Error& why) {
+  if (why.reason == "guest_gone" || why.reason == "deadline_exceeded") return;
+  word_.reason = why.reason;
+  word_.refused = why.code == Code::kPermissionDenied || why.code == Code::kInvalidArgument;
+  news_ = true;
+  flush();
+}
+
+void RelayNotes::flush() {
+  if (stopped_ || (!news_ && word_.sent == 0 && word_.received == 0)) return;
+  word_.opened = std::exchange(news_, false);
+  tell_(word_);
+  word_.reason.clear();
+  word_.refused = false;
+  word_.sent = word_.received = 0;
+  told_at_ = std::chrono::steady_clock::now();
+}
+
+void RelayNotes::flush_in_time() {
+  if (std::chrono::steady_clock::now() - told_at_ >= kTellEvery) flush();
+}
+
+}  // namespace cay::vault

@@ -1,0 +1,39 @@
+// RelayNotes: what becomes of one relay, for `cay net`: what matters at once, bytes once a second.
+#pragma once
+#include <chrono>
+#include <string>
+
+#include "vault/relay.h"
+
+namespace cay::vault {
+
+class RelayNotes {
+ public:
+  RelayNotes(Tell tell, const std::string& host, std::uint16_t port);
+
+  // What follows is of this server.
+  void of(const std::string& host, std::uint16_t port);
+  std::string& address() { return word_.address; }
+
+  void sent(std::size_t bytes) { word_.sent += bytes; }
+  void received(std::size_t bytes) { word_.received += bytes; }
+  // The server was asked.
+  void opened();
+  // The answer did not come; a guest that left is no news.
+  void failed(const std::string& reason);
+  void refuse(const Error& why);
+
+  void flush();
+  void flush_in_time();
+  // Nothing is told any more.
+  void stop() { stopped_ = true; }
+
+ private:
+  Tell tell_;
+  wire::BrokerWord word_;
+  bool news_ = false;  // there is something to tell beside bytes
+  bool stopped_ = false;
+  std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace cay::vault

@@ -1,0 +1,158 @@
+// Relays while the grant of their sandbox changes, over real sockets. The server never answers: what is asked of it is under way.
+#include "vault/relay.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "async/scope.h"
+#include "base/testing/tcp.h"
+#include "vault/testing/vault_fixture.h"
+
+namespace cay::vault {
+namespace {
+
+using cay::testing::comes;
+using testing::kId;
+using testing::kOther;
+using testing::kSecret;
+
+constexpr const char* kToken = "cay-token-AAAA";
+
+class RelayTest : public testing::VaultFixture {
+ protected:
+  RelayTest() {
+    grants->on_change = [this](const wire::BrokerRoutes& routes) { open.judge(routes.sandbox_id, grants->of(routes.sandbox_id).get()); };
+    auto made = http::Tls::create("");
+    EXPECT_TRUE(made);
+    tls = *std::move(made);
+    const gate::LookUp here = [](const std::string&) { return gate::Resolved{gate::Resolved::Outcome::kFound, {*IpAddress::parse("127.0.0.1")}}; };
+    resolver = std::make_unique<gate::Resolver>(loop.get_executor(), here);
+    house = std::make_unique<RelayHouse>(RelayHouse{loop.get_executor(), *keys, *grants, reachable, *resolver, proxy, *tls, open});
+  }
+  ~RelayTest() override {
+    for (const auto& one : scopes) one->cancel();
+    turns([this] { return running() == 0; });
+  }
+
+  void turns(const std::function<bool()>& until) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!until() && std::chrono::steady_clock::now() < end) {
+      loop.restart();
+      loop.run_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_TRUE(until());
+  }
+  std::size_t running() const {
+    std::size_t out = 0;
+    for (const auto& one : scopes) out += one->running();
+    return out;
+  }
+  void some_turns() {
+    loop.restart();
+    loop.run_for(std::chrono::milliseconds(50));
+  }
+
+  wire::VaultGrant rules(ProxyWay way, const std::string& value = kSecret, const std::string& id = kId) const {
+    wire::VaultGrant out = grant(id, way, "api.test:" + std::to_string(server.port()), value);
+    out.rules[0].token = kToken;
+    return out;
+  }
+  // A guest's connection of way base_url, handed over.
+  UniqueFd handed(const std::string& id = kId) {
+    cay::testing::TcpPair tcp;
+    gate::on_close(tcp.ours.get(), gate::OnClose::kReset);
+    gates.emplace_back(::fcntl(tcp.ours.get(), F_DUPFD_CLOEXEC, 0));  // as the gate keeps it
+    wire::BrokerHello hello;
+    hello.flow = true;
+    hello.sandbox_id = id;
+    hello.port = 80;
+    const Tell tell = [this](const wire::BrokerWord& word) { told.push_back(word.reason); };
+    Scope& scope = *scopes.emplace_back(std::make_unique<Scope>(loop.get_executor()));
+    scope.spawn(relay(*house, std::move(hello), std::move(tcp.ours), tell, [&scope] { scope.cancel(); }));
+    some_turns();
+    EXPECT_EQ(running(), gates.size());
+    return std::move(tcp.theirs);
+  }
+  // Until the server has heard of it.
+  UniqueFd ask(const UniqueFd& guest) {
+    const std::string text = std::string("GET /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: ") + kToken + "\r\n\r\n";
+    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    UniqueFd asked;
+    turns([&] {
+      if (!asked) asked = server.accept_now(SOCK_NONBLOCK);
+      return static_cast<bool>(asked);
+    });
+    turns([&] {
+      pollfd at{asked.get(), POLLIN, 0};
+      return ::poll(&at, 1, 0) == 1;
+    });
+    return asked;
+  }
+
+  asio::io_context loop;
+  const cay::testing::Listener server;
+  OpenRelays open;
+  gate::Reachable reachable{{*Network::parse("127.0.0.0/8")}};
+  std::unique_ptr<gate::Resolver> resolver;
+  gate::UpstreamProxy proxy;
+  std::unique_ptr<http::Tls> tls;
+  std::unique_ptr<RelayHouse> house;
+  std::vector<UniqueFd> gates;
+  std::vector<std::string> told;
+  std::vector<std::unique_ptr<Scope>> scopes;  // of each relay
+};
+
+TEST_F(RelayTest, ARequestThatIsUnderWayStaysWithItsRuleAndIsCutBeforeTheRulesRemovalReturns) {
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
+  const UniqueFd guest = handed();
+  const UniqueFd asked = ask(guest);
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
+  ASSERT_TRUE(keys->begin_rotation());
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl))) << "sealed by another key";
+  some_turns();
+  EXPECT_EQ(comes(guest, 0), -1) << "the same rule, the same value";
+  EXPECT_EQ(running(), 1U);
+  grants->revoke(kId);
+  EXPECT_EQ(comes(guest, 1000), ECONNRESET);
+  EXPECT_EQ(told, std::vector<std::string>{"rule_changed"});
+  turns([this] { return running() == 0; });
+  EXPECT_EQ(told.size(), 1U) << "and its end is told once";
+  comes(asked, 1000);  // the first bytes of TLS
+  EXPECT_NE(comes(asked, 1000), -1) << "the server is let go";
+}
+
+TEST_F(RelayTest, AnotherValueOfTheSecretCutsWhatTheOldOneOpened) {
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
+  const UniqueFd guest = handed();
+  const UniqueFd asked = ask(guest);
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl, "sk-live-of-today")));
+  EXPECT_EQ(comes(guest, 1000), ECONNRESET);
+  turns([this] { return running() == 0; });
+}
+
+TEST_F(RelayTest, OneThatAsksNothingStaysWhileAnyRuleIsForItAndOthersSandboxesAreLeftAlone) {
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl, kSecret, kOther)));
+  const UniqueFd guest = handed(), other = handed(kOther);
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl, "sk-live-of-today")));
+  some_turns();
+  EXPECT_EQ(comes(guest, 0), -1);
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kHeaders)));
+  EXPECT_EQ(comes(guest, 1000), ECONNRESET);
+  turns([this] { return running() == 1; });
+  some_turns();
+  EXPECT_EQ(comes(other, 0), -1);
+  EXPECT_EQ(running(), 1U);
+}
+
+}  // namespace
+}  // namespace cay::vault

@@ -1,0 +1,70 @@
+"""Servers outside that change protocols, pretend to, or refuse to; and a careless relay, which asks each request's Host anew whom it is for."""
+import contextlib
+import socket
+
+SOCKETS, ELSEWHERE = "198.18.7.4", "198.18.7.5"  # a policy allows the first's name; the second's it does not
+NAMES = {"sockets.gate.test": SOCKETS, "elsewhere.gate.test": ELSEWHERE}
+RELAY = ("198.18.7.4", 8088)
+SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+ANSWERS = {b"/refuses": b"HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n",
+           b"/plain": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", b"/switches": SWITCH, b"/pretends": SWITCH}
+
+
+def head_of(stream, begun=b""):
+    """(head, what came behind it); ("", ...) at the end."""
+    got = begun
+    while b"\r\n\r\n" not in got:
+        part = stream.recv(65536)
+        if not part:
+            return b"", got
+        got += part
+    head, _, rest = got.partition(b"\r\n\r\n")
+    return head + b"\r\n\r\n", rest
+
+
+class Servers:
+    """`came`: (address, bytes) of all that reached one. `open`: streams that changed protocols."""
+
+    def __init__(self):
+        self.came, self.open = [], []
+
+    def reached(self, address, mark):
+        return any(at == address and mark.encode() in data for at, data in list(self.came))
+
+    def handle(self, stream):
+        address, rest = stream.getsockname()[0], b""
+        while True:
+            head, rest = head_of(stream, rest)
+            self.came.append((address, head))
+            if not head:
+                return
+            answer = ANSWERS.get(head.split(b" ")[1].split(b"?")[0], ANSWERS[b"/plain"])
+            stream.sendall(answer)
+            if answer == SWITCH:
+                return self.changed(stream, address, rest)
+
+    def changed(self, stream, address, rest):
+        self.open.append(stream)
+        while rest or (rest := stream.recv(65536)):
+            self.came.append((address, rest))
+            stream.sendall(b"reached " + rest)
+            rest = b""
+
+    def relay(self, stream):
+        """What the gate must not be."""
+        rest = b""
+        while True:
+            head, rest = head_of(stream, rest)
+            if not head:
+                return
+            host = next(line.split(b":")[1].strip().decode() for line in head.split(b"\r\n") if line.lower().startswith(b"host:"))
+            with contextlib.suppress(OSError), socket.create_connection((NAMES[host], 80), timeout=5) as server:
+                server.sendall(head)
+                answer, _ = head_of(server)
+                stream.sendall(answer)
+
+    def tell(self, data):
+        """Says it to everybody who is still there."""
+        for stream in self.open:
+            with contextlib.suppress(OSError):
+                stream.send(data, socket.MSG_DONTWAIT)
