@@ -42,7 +42,7 @@ def test_special_and_own_addresses_are_refused_whatever_a_rule_says(policy, requ
     assert box.line(host="loop.gate.test")["remedy"] == ""  # nothing opens the host's loopback
 
 
-def test_a_refused_address_looks_open_until_it_is_read_and_a_silent_connection_waits(packages):
+def test_a_refused_address_is_reset_at_once_and_a_silent_connection_waits(packages):
     """As docs/operator.md tells those who look from inside."""
     program = f"""
 import errno, json, socket, time
@@ -54,9 +54,8 @@ def look(address, port):
 print(json.dumps([[look(address, 7004) for _ in range(20)] for address in ("{V4}", "10.0.0.1")] + [[look("{V4}", 443)]]))
 """
     *refused, [silent] = json.loads(packages.python(program, timeout=120).text)
-    for tries in refused:
+    for tries in refused:  # opened or not: where the gate is the faster one, the reset comes before connect() returns
         assert {word for _, word, _ in tries} == {"ECONNRESET"} and max(seconds for *_, seconds in tries) < slow(1), tries
-        assert any(opened for opened, *_ in tries), tries  # the reset may come before connect() returns
     assert silent[:2] == [True, "ECONNRESET"] and 9 < silent[2] < slow(20), silent
     assert packages.line(host=V4, port=443, reason="said_too_little")["verdict"] == "refused"
 
