@@ -19,7 +19,7 @@ std::string places(std::uint64_t number) { return std::to_string(number) + (numb
 }  // namespace
 
 void Missing::add(const sdk::Gap& gap, Clock::time_point now) {
-  Sum& sum = sums_[gap.stream == sdk::Stream::kStdout ? 0 : 1];
+  Sum& sum = sum_of(gap.stream);
   sum.bytes += gap.length;
   if (++sum.places == 1) {
     sum.pause = kFirstPause;
@@ -34,7 +34,7 @@ void Missing::add(const sdk::Gap& gap, Clock::time_point now) {
 
 void Missing::look(Clock::time_point now) {
   for (const auto stream : {sdk::Stream::kStdout, sdk::Stream::kStderr}) {
-    Sum& sum = sums_[stream == sdk::Stream::kStdout ? 0 : 1];
+    Sum& sum = sum_of(stream);
     if (sum.untold_places == 0 || now < sum.due) continue;
     tell(stream, sum);
     sum.pause = std::min<Clock::duration>(sum.pause * 2, kLongestPause);
@@ -44,7 +44,7 @@ void Missing::look(Clock::time_point now) {
 
 void Missing::finish() {
   for (const auto stream : {sdk::Stream::kStdout, sdk::Stream::kStderr}) {
-    Sum& sum = sums_[stream == sdk::Stream::kStdout ? 0 : 1];
+    Sum& sum = sum_of(stream);
     if (sum.untold_places > 0) tell(stream, sum);
     if (sum.places > 1) say_("in all " + bytes_of(sum.bytes, "", stream) + " are missing, in " + places(sum.places));
     sum = {};

@@ -33,6 +33,7 @@ class Missing {
     Clock::time_point due{};
     Clock::duration pause{};
   };
+  Sum& sum_of(sdk::Stream stream) { return sums_[stream == sdk::Stream::kStdout ? 0 : 1]; }
   void tell(sdk::Stream stream, Sum& sum);
 
   std::function<void(std::string_view)> say_;

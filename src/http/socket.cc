@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "async/deadline.h"
+#include "base/assert.h"
 
 namespace cay::http {
 namespace {
@@ -23,26 +24,25 @@ Task<void> close_task(BeastSocket& stream, websocket::close_reason reason) {
   co_return Result<void>();
 }
 
-constexpr const char* kEnding = "the daemon is ending; connect again";
-
-// A server's (RFC 6455, sections 5.2 and 5.5.1): no mask.
-std::string close_frame(int code, std::string_view reason) {
-  std::string out = "\x88";
-  out.push_back(static_cast<char>(2 + reason.size()));
-  out.push_back(static_cast<char>(code >> 8));
-  out.push_back(static_cast<char>(code & 0xff));
-  return out.append(reason);
-}
+constexpr char kBinaryFrame = '\x82', kCloseFrame = '\x88';
 
 // Of a whole message in one frame, as a server sends it: without a mask (RFC 6455, section 5.2). Beast writes heads only
 // together with payloads in memory.
-std::string head_of_binary(std::uint64_t size) {
+std::string head_of(char kind, std::uint64_t size) {
   constexpr std::uint64_t kShort = 125, kMedium = 0xffff;
-  std::string out = "\x82";
+  std::string out(1, kind);
   const int bytes = size <= kShort ? 0 : size <= kMedium ? 2 : 8;
   out.push_back(static_cast<char>(bytes == 0 ? size : bytes == 2 ? 126 : 127));
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out.push_back(static_cast<char>((size >> shift) & 0xff));
   return out;
+}
+
+// RFC 6455, section 5.5.1.
+std::string close_frame(int code, std::string_view reason) {
+  std::string out = head_of(kCloseFrame, 2 + reason.size());
+  out.push_back(static_cast<char>(code >> 8));
+  out.push_back(static_cast<char>(code & 0xff));
+  return out.append(reason);
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ Task<void> SocketCore::send_piped(std::string head, KernelPipe payload) {
   co_await transport.until_written();
   // What Beast has sent may be its answer to a close, behind which there is nothing more.
   if (closed_ || !stream_.is_open()) co_return Error{Code::kCancelled, "socket_closed", "the WebSocket is closed", 0};
-  std::string bytes = head_of_binary(head.size() + payload.size());
+  std::string bytes = head_of(kBinaryFrame, head.size() + payload.size());
   bytes += head;
   const TolerantTransport::Past past(transport);
   if (!transport.broken()) {
@@ -163,10 +163,7 @@ asio::awaitable<void> SocketCore::end() {
 }
 
 Task<void> SocketCore::part() {
-  if (side_ == Side::kClient) {
-    co_await close(end_code_, kEnding);
-    co_return Result<void>();
-  }
+  CAY_ASSERT(side_ == Side::kServer);  // its frame has no mask
   {
     auto turn = co_await writing_.lock();
     auto& transport = stream_.next_layer();
@@ -175,7 +172,7 @@ Task<void> SocketCore::part() {
     const TolerantTransport::Past past(transport);
     parting_ = true;
     close_code_ = end_code_;
-    co_await transport.write_last(close_frame(end_code_, kEnding));
+    co_await transport.write_last(close_frame(end_code_, "the daemon is ending; connect again"));
   }
   while (!closed_ && !left_) {
     co_await changed_.wait();

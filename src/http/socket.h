@@ -33,7 +33,7 @@ class SocketCore {
   Task<void> send_piped(std::string head, KernelPipe payload);
   asio::awaitable<void> close(int code, std::string reason);
   // The daemon ends. That is said at once, and nothing after it; what the peer had sent before it heard is still given to whoever reads.
-  // Not so a peer's very first message: what it asks for now would begin behind its back.
+  // Not so a peer's very first message: it was told already that what it asks for does not begin.
   asio::awaitable<void> end();
   // Nobody reads any more.
   void left();

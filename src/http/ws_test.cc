@@ -287,27 +287,7 @@ TEST_F(WsFixture, ShutdownClosesWith1001) {
   EXPECT_EQ(end().close_code, 1001);
 }
 
-// Reads to the end.
-struct Listening {
-  std::vector<std::string> got;
-  std::promise<WsMessage> end;
-  asio::awaitable<void> operator()(SharedExchange exchange) {
-    auto socket = co_await exchange->upgrade(1 << 20);
-    for (;;) {
-      auto message = co_await (*socket)->read();
-      if (message.kind == WsMessage::Kind::kClosed) {
-        end.set_value(message);
-        co_return;
-      }
-      got.push_back(message.data);
-      if (got.size() > 1) continue;
-      auto sent = co_await (*socket)->send_text("heard");
-      static_cast<void>(sent);
-    }
-  }
-};
-
-class WsPartingTest : public ::testing::Test {
+class WsPartingTest : public WsFixture {
  protected:
   WsPartingTest() {
     client.send(kUpgrade);
@@ -322,10 +302,9 @@ class WsPartingTest : public ::testing::Test {
     EXPECT_EQ(client.read_to_end().find('\x88'), std::string::npos) << "it was said once";
     client.close();
     stopped.get();
-    return listening.end.get_future().get();
+    return end();
   }
-  Listening listening;
-  TestServer server{[this](SharedExchange exchange) { return listening(std::move(exchange)); }};
+  TestServer server{handler};
   RawClient client{server.port()};
 };
 
@@ -335,13 +314,13 @@ TEST_F(WsPartingTest, WhatWasSentBeforeTheEndWasHeardIsRead) {
   std::string more;
   for (int i = 0; i < 100; ++i) more += frame(WsOpcode::kBinary, std::string(10'000, static_cast<char>('a' + i % 26)));
   EXPECT_EQ(part(more).close_code, 1001);
-  ASSERT_EQ(listening.got.size(), 101u);
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(listening.got.at(static_cast<std::size_t>(i) + 1), std::string(10'000, static_cast<char>('a' + i % 26)));
+  ASSERT_EQ(echo.got.size(), 101u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(echo.got.at(static_cast<std::size_t>(i) + 1), std::string(10'000, static_cast<char>('a' + i % 26)));
 }
 
 TEST_F(WsPartingTest, NobodyBeginsAnything) {
   EXPECT_EQ(part(frame(WsOpcode::kText, "first")).close_code, 1001);
-  EXPECT_TRUE(listening.got.empty());
+  EXPECT_TRUE(echo.got.empty());
 }
 
 TEST(WsTest, ASlowReaderHoldsTheSenderBack) {

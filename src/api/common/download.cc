@@ -24,6 +24,14 @@ http::Response not_modified(const FileInfo& info) {
   return response;
 }
 
+// Whether the asker has it already, and was told so.
+asio::awaitable<bool> told_not_modified(ExchangePtr exchange, FileInfo info) {
+  const auto none_match = exchange->head().headers.get("If-None-Match");
+  if (!none_match || !none_match_hits(*none_match, codec::etag(info))) co_return false;
+  co_await exchange->respond(not_modified(info));
+  co_return true;
+}
+
 Task<void> serve_whole(ExchangePtr exchange, core::FileStream file) {
   auto headers = file_headers(file.info);
   // Files of /proc and the like say that they are empty, and are not: no length then.
@@ -115,11 +123,8 @@ Task<void> serve_head(core::Cay& cay, ExchangePtr exchange, FilePlace place) {
   auto file = co_await cay.files().read(exchange->principal(), place.ref, place.path, place.as, core::ReadRange{.offset = 0, .length = 0});
   if (!file) co_return std::move(file).error();
   if (file->info.kind == FileKind::kDirectory) co_return is_directory(place.path);
-  const auto none_match = exchange->head().headers.get("If-None-Match");
-  if (none_match && none_match_hits(*none_match, codec::etag(file->info))) {
-    co_await exchange->respond(not_modified(file->info));
-    co_return Result<void>();
-  }
+  const bool told = co_await told_not_modified(exchange, file->info);
+  if (told) co_return Result<void>();
   auto served = co_await serve_whole(exchange, *std::move(file));
   co_return served;
 }
@@ -128,11 +133,8 @@ Task<void> serve_stat(core::Cay& cay, ExchangePtr exchange, FilePlace place, boo
   const Principal who = exchange->principal();
   auto info = co_await cay.files().stat(who, place.ref, place.path, place.as, follow);
   if (!info) co_return std::move(info).error();
-  const auto none_match = exchange->head().headers.get("If-None-Match");
-  if (none_match && none_match_hits(*none_match, codec::etag(*info))) {
-    co_await exchange->respond(not_modified(*info));
-    co_return Result<void>();
-  }
+  const bool told = co_await told_not_modified(exchange, *info);
+  if (told) co_return Result<void>();
   auto headers = file_headers(*info);
   const std::uint64_t size = info->kind == FileKind::kFile ? info->size : 0;
   auto nothing = source_of({});
