@@ -9,11 +9,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "launcher/guest_network.h"
+#include "launcher/kernel_defects.h"
 #include "launcher/probe_snapshot.h"
 #include "launcher/program_loader.h"
 #include "os/btrfs.h"
@@ -46,6 +48,47 @@ Feature kernel() {
   const bool ok = major > 6 || (major == 6 && minor >= 1);
   return {"kernel", ok, std::string(name.release) + " " + name.machine, ok ? "" : "older than 6.1: not tested",
           ok ? "" : "boot a kernel of 6.1 or newer"};
+}
+
+Feature kernel_defects() {
+  utsname name{};
+  ::uname(&name);
+  const auto version = upstream_version(name.release, name.version, first_line("/proc/version_signature"));
+  if (!version) {
+    return {"kernel defects", true, "not known: the distribution numbers its kernels itself", "", "look into its security tracker"};
+  }
+  std::string all;
+  for (const auto& one : known_defects(*version)) all += (all.empty() ? "" : ", ") + std::string(one.id) + " (" + std::string(one.what) + ")";
+  if (all.empty()) return {"kernel defects", true, "none known that code inside could use", "", ""};
+  return {"kernel defects", false, all, "code inside could use them: the calls are ones that every program needs",
+          "boot a kernel in which they are mended; a distribution may have done so under the same number (see its security tracker)"};
+}
+
+// What the kernel says that it lacks against attacks by the processor's guessing (Documentation/admin-guide/hw-vuln).
+Feature processor() {
+  const std::string place = "/sys/devices/system/cpu/vulnerabilities";
+  Feature feature{"processor", true, "guesses are guarded", "", ""};
+  const UniqueFd dir(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto names = dir ? os::list_dir(dir.get()) : Result<std::vector<std::string>>(Error::from_errno(errno, place));
+  if (!names) {
+    feature.found = "the kernel does not tell what it guards";
+    return feature;
+  }
+  std::vector<std::string> open;
+  for (const std::string& name : *names) {
+    if (first_line(place + "/" + name).starts_with("Vulnerable")) open.push_back(name);
+  }
+  std::sort(open.begin(), open.end());
+  std::string all;
+  for (const std::string& name : open) all += (all.empty() ? "" : ", ") + name;
+  if (!open.empty()) {
+    feature.ok = false;
+    feature.found = "open to " + all;
+    feature.remedy = "update the processor's microcode (in a virtual machine: its host's), and boot without mitigations=off";
+  }
+  if (first_line("/sys/devices/system/cpu/smt/active") == "1") feature.found += "; two threads share a core";
+  if (!feature.ok) feature.fallback = "a sandbox could read what others leave in the processor";
+  return feature;
 }
 
 Feature cgroups(const Host& host) {
@@ -234,6 +277,8 @@ Feature way_out() {
 std::vector<Feature> probe(Host& host) {
   std::vector<Feature> features;
   features.push_back(kernel());
+  features.push_back(kernel_defects());
+  features.push_back(processor());
   features.push_back(cgroups(host));
   features.push_back(cgroup_kill(host));
   features.push_back(user_namespaces());

@@ -140,6 +140,17 @@ def netfilter():
     return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12).fileno() >= 0
 
 
+# The two ways of Dirty Frag to the kernel's in-place decryption.
+def ipsec():
+    for family, kind, protocol in ((16, socket.SOCK_RAW, 6), (33, socket.SOCK_DGRAM, 2)):
+        try:
+            socket.socket(family, kind, protocol).close()
+            return True
+        except OSError:
+            pass
+    return False
+
+
 def uevents():
     return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 15).fileno() >= 0
 
@@ -257,6 +268,8 @@ counted("af-alg", "open a socket of the kernel's ciphers", crypto, known=("CVE-2
 counted("af-vsock", "open a socket to the hypervisor", vsock)
 counted("af-xdp", "open an XDP socket", xdp)
 counted("netlink-netfilter", "talk to netfilter", netfilter)
+counted("ipsec", "set up IPsec, or open an RxRPC socket", ipsec, known=("CVE-2026-43284", "CVE-2026-43500"),
+        needs=lambda: "" if ipsec() else "this kernel has neither XFRM nor RxRPC")
 counted("netlink-uevent", "listen to devices", uevents)
 counted("netlink-diagnosis", "ask for sockets", socket_diagnosis)
 counted("netlink-generic", "talk to kernel families by name", generic_netlink)

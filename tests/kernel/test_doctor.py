@@ -30,6 +30,21 @@ def test_the_kernel_is_named(told):
     assert told["kernel"]["found"].split()[0] == os.uname().release
 
 
+def test_what_the_kernel_says_that_it_lacks_is_told(told):
+    places = pathlib.Path("/sys/devices/system/cpu/vulnerabilities")
+    lacking = sorted(place.name for place in places.iterdir() if place.read_text().startswith("Vulnerable")) if places.exists() else []
+    if lacking:
+        assert told["processor"]["found"].split(";")[0] == "open to " + ", ".join(lacking) and not told["processor"]["ok"] and told["processor"]["remedy"]
+    else:
+        assert told["processor"]["ok"]
+
+
+def test_known_defects_of_the_kernel_are_looked_up(told):
+    told = told["kernel defects"]
+    assert told["ok"] == (not told["found"].startswith("CVE-"))
+    assert told["ok"] or "security tracker" in told["remedy"]
+
+
 def test_where_each_controller_is(told):
     old = v1_controllers()
     for controller in ("memory", "pids", "cpu"):
@@ -58,7 +73,7 @@ def test_swap_and_links(told, daemon):
 
 
 def test_what_is_missing_has_a_remedy_or_a_fallback(told):
-    assert {"network", "gate", "idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "landlock", "user namespaces",
+    assert {"network", "gate", "kernel defects", "processor", "idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "landlock", "user namespaces",
             "uid ranges"} <= set(told)
     for feature in told.values():
         assert feature["found"], feature
