@@ -5,6 +5,7 @@ protection gone, where it must succeed: else nothing is known of the protection.
 that was read, a host file that was written, a process that was signalled, a request that was served."""
 import dataclasses
 
+import holes as product
 from harness import slow
 from places import Defect, StandIn
 
@@ -24,6 +25,13 @@ PROOFS = {"file work": "a careless helper is taken in", "archives": "a careless 
           "api": "succeeds where the check is met", "web pages": "succeeds where the check is met", "service links": "succeeds where the check is met",
           "tenants": "succeeds where the check is met", "host users": "succeeds with the modes open", "network": "succeeds where the policy allows it",
           "our processes": "succeeds against a process with the guest's ids"}
+
+
+# What of holes.py is behind a protection of another name.
+HOLES_OF = {"API key of WebSockets": ("API key",), "tokens are no keys": ("API key",), "scope read": ("scopes",), "scope create": ("scopes",),
+            "scope use": ("scopes",), "removal of keys": ("removal and rotation of keys",), "rotation of keys": ("removal and rotation of keys",),
+            "the API is never under such a host": ("the API is never under a service's host",), **{name: (name,) for name in product.NAMES}}
+HOLED = "succeeds in a build without that check"
 
 
 def told_of(wall):
@@ -55,6 +63,11 @@ class Row:
     known: tuple = ()   # known escapes of the same mechanism
     short: bool = True  # in the short form too
     needs: object = None  # needs() -> "" or why this machine cannot show the control
+    holes: tuple = ()   # of holes.py: the checks that hold it; with any one of them it is held still
+    holed: object = None  # holed(host) as `control`, against a build without those checks
+
+    def proof_on(self, host):
+        return HOLED if self.holes and host.program_with_holes else self.proof
 
 
 ROWS = {}
@@ -67,15 +80,26 @@ def add(row):
 
 
 def row(name, attack, kind, wall, by="A1 A8", **more):
-    """Decorator for a row whose one function does both: act(host, lifted) -> Outcome, in which `lifted` changes that one thing."""
+    """Decorator for a row whose one function does both: act(host, lifted) -> Outcome, in which `lifted` changes that one thing; where
+    there is a build with holes, its control is the act itself against that."""
     more.setdefault("proof", PROOFS.get(kind, "succeeds without it"))
+    holes = more.setdefault("holes", HOLES_OF.get(wall, ()))
+    assert set(holes) <= product.NAMES, holes
 
     def wrap(act):
         def control(host):
             got = act(host, True)
             if not got.won:
                 raise Defect(f"without the protection it fails too: {got.told}")
-        add(Row(name, attack, kind, by, wall, lambda host: act(host, False), control, **more))
+
+        def holed(host):
+            for stays in holes if len(holes) > 1 else ():
+                if act(host.holed(set(holes) - {stays}), False).won:
+                    raise Defect(f"it succeeds though '{stays}' stands: that is no part of the protection")
+            got = act(host.holed(set(holes)), False)
+            if not got.won:
+                raise Defect(f"in a build without the protection it fails too: {got.told}")
+        add(Row(name, attack, kind, by, wall, lambda host: act(host, False), control, holed=holed, **more))
         return act
     return wrap
 
@@ -151,7 +175,7 @@ def verdict(host, one):
     if why:
         return "NO CONTROL", why
     try:
-        one.control(host)
+        (one.holed if one.holes and host.program_with_holes else one.control)(host)
     except Exception as defect:
         return "DEFECT", f"control: {type(defect).__name__}: {defect}"
     return "HELD", got.told

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import types
+
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import frame  # noqa: E402
+import holes  # noqa: E402
 import places  # noqa: E402
 import world  # noqa: E402
 import harness  # noqa: E402
@@ -30,11 +31,26 @@ BOXES = {"main": {}, "other": {}, "open": {"policy": "open"}, "off": {"policy": 
          "small": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 64 << 20}}}
 
 
-class Host:
-    """The daemon under test and its sandboxes, made when a row asks for them."""
+class Place:
+    """A daemon and its sandboxes, made when a row asks for them."""
 
-    def __init__(self):
-        self.seeded, self.boxes, self.daemon, self.careless = frozenset(), {}, None, None
+    def __init__(self, daemon=None, prefix="escape"):
+        self.daemon, self.prefix, self.boxes = daemon, prefix, {}
+        self.http = daemon and daemon.http()
+
+    def box(self, name):
+        if name not in self.boxes:
+            self.boxes[name] = places.Sandbox(self, f"{self.prefix}-{name}", **BOXES[name])
+        return self.boxes[name]
+
+
+class Host(Place):
+    """The daemon under test, and others that are as it is but for a protection."""
+
+    def __init__(self, with_holes=False):
+        super().__init__()
+        self.seeded, self.careless, self.leaky = frozenset(), None, None
+        self.program_with_holes = holes.build(harness.BUILD) if with_holes else None
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-escape-", dir="/var/tmp"))
         self.directory.chmod(0o755)
         tempfile.tempdir = str(self.directory)
@@ -52,25 +68,31 @@ class Host:
         os.chdir("/var/tmp")
         return self
 
-    def box(self, name):
-        if name not in self.boxes:
-            self.boxes[name] = places.Sandbox(self, f"escape-{name}", **BOXES[name])
-        return self.boxes[name]
+    def holed(self, asked):
+        """The same of a build without these checks (holes.py). There is one at a time."""
+        words = ";".join(sorted(asked))
+        if self.leaky is None:
+            daemon = new_daemon(*self.world.settings, env={"CAY_HOLES": words})
+            daemon.prefix, daemon.program = self.world.prefix, self.program_with_holes
+            self.leaky = Place(daemon.start())
+        daemon = self.leaky.daemon
+        if daemon.extra["CAY_HOLES"] != words:
+            daemon.extra["CAY_HOLES"] = words
+            daemon.restart()
+        return self.leaky
 
     def opened(self, name):
         """The same, of a daemon whose operator has opened special addresses: for controls."""
         if self.careless is None:
             daemon = new_daemon("--config", str(self.world.directory / "opened.toml"))
             daemon.prefix = self.world.prefix
-            self.careless = types.SimpleNamespace(daemon=daemon.start(), http=daemon.http(), boxes={})
-        made = self.careless.boxes
-        if name not in made:
-            made[name] = places.Sandbox(self.careless, f"opened-{name}", **BOXES[name])
-        return made[name]
+            self.careless = Place(daemon.start(), "opened")
+        return self.careless.box(name)
 
     def close(self):
-        for daemon in filter(None, (self.daemon, self.careless and self.careless.daemon)):
-            daemon.close()
+        for place in filter(None, (self, self.careless, self.leaky)):
+            if place.daemon:
+                place.daemon.close()
         self.world.stop()
         harness.remove_spare_snapshots()
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -114,10 +136,10 @@ def exit_code(words):
     return 1 if {"ESCAPED", "DEFECT"} & set(words) else 0
 
 
-def table(results):
+def table(host, results):
     """Lines: attack, class, attackers, protection, what came of it, the control."""
     for one, word, how in results:
-        control = {"HELD": one.proof, "NO CONTROL": f"none: {how}"}.get(word, "-")
+        control = {"HELD": one.proof_on(host), "NO CONTROL": f"none: {how}"}.get(word, "-")
         result = {"HELD": f"held: {how}", "NO CONTROL": "held"}.get(word, f"{word}: {how}")
         yield f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | {control} |".replace("\r", "").replace("\n", "; ")
 
@@ -129,6 +151,8 @@ def main():
     asked.add_argument("--list", action="store_true")
     asked.add_argument("--report", type=lambda path: pathlib.Path(path).absolute(), help="write the table there too")
     asked.add_argument("--prove", action="store_true", help="then break the product in several ways and see that the suite turns red")
+    asked.add_argument("--holes", action="store_true", help="compile the daemon with its checks taken out (holes.py), and try each attack on one that lacks "
+                       "what holds it; else the control of such a row is a request that meets the check")
     options = asked.parse_args()
     chosen = [one for one in frame.ROWS.values() if not (options.short and not one.short) and
               (not options.rows or any(fnmatch.fnmatch(one.name, pattern) or one.kind == pattern for pattern in options.rows))]
@@ -138,7 +162,7 @@ def main():
     if not chosen:
         print("escape: no such row", file=sys.stderr)
         return 2
-    host, results, unproved, begun = Host(), [], [], time.monotonic()
+    host, results, unproved, begun = Host(options.holes), [], [], time.monotonic()
     try:
         host.start()
         for one in chosen:
@@ -151,7 +175,7 @@ def main():
         unproved = list(prove(host)) if options.prove else []
     finally:
         host.close()
-    text = ["| Name | Attack | Class | By | Protection | Result | Control |", "|---|---|---|---|---|---|---|", *table(results)]
+    text = ["| Name | Attack | Class | By | Protection | Result | Control |", "|---|---|---|---|---|---|---|", *table(host, results)]
     counts = collections.Counter(word for _, word, _ in results)
     kinds = collections.Counter(one.kind for one, word, _ in results if word == "HELD")
     summary = [f"escape: {len(results)} attacks: " + ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) +

@@ -1,0 +1,131 @@
+"""A product with holes: each the check behind a protection, taken out of a copy of its sources. A control tries its attack on the
+daemon that lacks exactly that, named by CAY_HOLES; the product itself has no such switch.
+
+Only what can be taken out is here: an absence (a link carries no path that could be changed) and another's parser (Beast's, of HTTP)
+have controls of another kind."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+# What stands where, and what stands there instead. `cay_hole("…")` is true in a daemon that was asked for that hole.
+HOLES = (
+    ("API key", "server/dispatch.cc", "      if (!found) {\n",
+     '      if (!found && cay_hole("API key")) found = Principal{.tenant = TenantId("default"), .key_name = "default", .scope = KeyScope::kAdmin};\n'
+     "      if (!found) {\n"),
+    ("API key", "server/dispatch.cc", "if (config_.open != nullptr) {", "if (config_.open != nullptr && key) {"),
+    ("scopes", "server/dispatch.cc", "principal = std::move(*found);",
+     'principal = std::move(*found);\n      if (cay_hole("scopes")) { principal.scope = KeyScope::kAdmin; principal.only.reset(); }'),
+    ("tenant of the key", "server/dispatch.cc", "principal.tenant.get();\n      auto in",
+     'principal.tenant.get();\n      if (cay_hole("tenant of the key")) principal.tenant = TenantId("default");\n      auto in'),
+    ("check of Host", "server/dispatch.cc", "if (auto wrong = check_host(head, config_.hosts)) {",
+     'if (auto wrong = check_host(head, config_.hosts); wrong && !cay_hole("check of Host")) {'),
+    ("check of Origin", "server/dispatch.cc", "if (auto wrong = check_origin(head)) {", 'if (auto wrong = check_origin(head); wrong && !cay_hole("check of Origin")) {'),
+    ("the API is never under a service's host", "server/dispatch.cc", "if (config_.by_host) {",
+     'if (config_.by_host && !cay_hole("the API is never under a service\'s host")) {'),
+    ("expiry of keys", "server/key_ring.cc", "if (!in_time) {", 'if (!in_time && !cay_hole("expiry of keys")) {'),
+    ("removal and rotation of keys", "server/key_ring.cc", "  bool in_time = false;\n  for (const auto& record : records_) {",
+     "  bool in_time = false;\n  static std::vector<KeyRecord> ever;\n"
+     "  for (const auto& one : records_) {\n"
+     "    if (std::ranges::none_of(ever, [&](const KeyRecord& known) { return equal_hashes(known.hash, one.hash); })) ever.push_back(one);\n  }\n"
+     '  for (const auto& record : cay_hole("removal and rotation of keys") ? ever : records_) {'),
+    ("one proper Host", "http/request_head.cc", "if (hosts > 1 ||", 'if (!cay_hole("one proper Host") && (hosts > 1 ||'),
+    ("one proper Host", "http/request_head.cc", "!is_host(head.host)) {\n    return bad(400, \"bad_host\"", "!is_host(head.host))) {\n    return bad(400, \"bad_host\""),
+    ("bounds of headers", "http/listener.cc", "parser.header_limit(config.max_head);",
+     'parser.header_limit(cay_hole("bounds of headers") ? 64u << 20 : config.max_head);'),
+    ("bounds of headers", "http/listener.cc", "Guest& guest) {\n    beast::flat_buffer buffer(kMaxBuffer);",
+     'Guest& guest) {\n    beast::flat_buffer buffer(cay_hole("bounds of headers") ? 64u << 20 : kMaxBuffer);'),
+    ("bounds of bodies", "http/live_exchange.cc", "Task<std::string> LiveExchange::read_body(std::size_t limit) {\n",
+     'Task<std::string> LiveExchange::read_body(std::size_t limit) {\n  if (cay_hole("bounds of bodies")) limit = std::size_t{1} << 40;\n'),
+    ("bounds of JSON", "codec/json.cc", "options.max_depth = kMaxDepth;", 'options.max_depth = cay_hole("bounds of JSON") ? std::size_t{1} << 30 : kMaxDepth;'),
+    ("checked names", "core/validate.cc", "Result<void> check_name(const std::string& name) {\n",
+     'Result<void> check_name(const std::string& name) {\n  if (cay_hole("checked names")) return {};\n'),
+    ("checked paths", "core/validate.cc", "Result<void> check_run(const RunConfig& run) {\n",
+     'Result<void> check_run(const RunConfig& run) {\n  if (cay_hole("checked paths")) return check_env(run.env);\n'),
+    ("bounds of limits", "core/validate.cc", "if (value < least || value > most) {", 'if ((value < least || value > most) && !cay_hole("bounds of limits")) {'),
+    ("token of the link", "core/links.cc", "  const auto read = read_link_token(token);\n",
+     '  if (cay_hole("token of the link")) {\n    for (const auto& [id, kept] : links_[sandbox]) {\n'
+     "      if (kept.link.spec.port == port) return OpenLink{kept.link, kept.ended};\n    }\n  }\n"
+     "  const auto read = read_link_token(token);\n"),
+    ("token of the link", "api/gateway/gateway.cc", "  const std::string by_header = ",
+     '  if (cay_hole("token of the link")) return use("", place);\n  const std::string by_header = '),
+    ("a link is for one port", "core/links.cc", "kept.link.spec.port != port)", '(kept.link.spec.port != port && !cay_hole("a link is for one port")))'),
+    ("a link is for one sandbox", "core/links.cc", "  const auto of_one = links_.find(sandbox);\n  if (of_one == links_.end()) return unknown_link();\n",
+     '  auto of_one = links_.find(sandbox);\n  if (cay_hole("a link is for one sandbox")) {\n'
+     "    of_one = std::find_if(links_.begin(), links_.end(), [&](const auto& one) { return one.second.contains(read->id); });\n  }\n"
+     "  if (of_one == links_.end()) return unknown_link();\n"),
+    ("expiry of links", "core/links.cc", "bool LinkVerbs::expired(const Link& link) const {\n",
+     'bool LinkVerbs::expired(const Link& link) const {\n  if (cay_hole("expiry of links")) return false;\n'),
+    ("withdrawal of links", "core/links.cc", "co_return erase(of_one->second, {id});",
+     'if (cay_hole("withdrawal of links")) co_return Result<void>();\n  co_return erase(of_one->second, {id});'),
+    ("a link ends with its key", "api/gateway/gateway.cc", "if (!config_.key_lives(link.link)) {",
+     'if (!config_.key_lives(link.link) && !cay_hole("a link ends with its key")) {'),
+    ("by path only a header opens", "api/gateway/gateway.cc", "link_of(head, *place, false)", 'link_of(head, *place, cay_hole("by path only a header opens"))'),
+    ("a service's host ends with the domain", "api/gateway/names.cc", "  if (host.starts_with('[')) return {};\n",
+     "  if (host.starts_with('[')) return {};\n"
+     '  if (const auto end = host.find(".localhost"); cay_hole("a service\'s host ends with the domain") && end != host.npos) host = host.substr(0, end + 10);\n'),
+    ("check of Origin", "api/gateway/headers.cc", "return origin && *origin != head", 'return origin && !cay_hole("check of Origin") && *origin != head'),
+    ("check of Sec-Fetch-Site", "api/gateway/headers.cc", 'if (site && *site != "same-origin"',
+     'if (!cay_hole("check of Sec-Fetch-Site") && site && *site != "same-origin"'),
+    ("headers are written anew", "api/gateway/headers.cc", "    const std::string read = as_programs_read(name);\n",
+     "    const std::string read = as_programs_read(name);\n"
+     '    const bool framing = equals_ignoring_case(read, "Host") || equals_ignoring_case(read, "Connection") || equals_ignoring_case(read, "Content-Length") || '
+     'equals_ignoring_case(read, "Transfer-Encoding");\n'
+     '    if (!framing && cay_hole("headers are written anew")) {\n      out.add(name, value);\n      continue;\n    }\n'),
+    ("what reaches beyond the service's host is dropped", "api/gateway/headers.cc", "    if (is_hop(name, declared) || reaches_further(name)) continue;\n",
+     "    if (!is_hop(name, declared) && cay_hole(\"what reaches beyond the service's host is dropped\")) {\n      out.add(name, value);\n      continue;\n    }\n"
+     "    if (is_hop(name, declared) || reaches_further(name)) continue;\n"),
+)
+NAMES = {name for name, *_ in HOLES}
+SWITCH = r"""#pragma once
+#include <cstdlib>
+#include <cstring>
+inline bool cay_hole(const char* name) {
+  const char* asked = std::getenv("CAY_HOLES");
+  return asked != nullptr && std::strstr(asked, name) != nullptr;
+}
+"""
+
+
+def patched():
+    """file -> its text with every hole in it. Fails where the source is not what was known here."""
+    texts = {}
+    for name, file, old, new in HOLES:
+        text = texts.setdefault(file, (ROOT / "src" / file).read_text())
+        if text.count(old) != 1:
+            raise SystemExit(f"escape: src/{file} has changed: what '{name}' takes out stands there {text.count(old)} times (tests/escape/holes.py)")
+        texts[file] = text.replace(old, new)
+    return texts
+
+
+def build(tree):
+    """The program with holes, made of a build's own objects and commands; only what differs is compiled. `tree`: build/release or so."""
+    place = tree / "holes"
+    place.mkdir(exist_ok=True)
+    (place / "hole.h").write_text(SWITCH)
+    commands = {one["file"]: one["command"] for one in json.loads((tree / "compile_commands.json").read_text())}
+
+    def compiled(file, text):
+        source, made = place / file.replace("/", "+"), place / (file.replace("/", "+") + ".o")
+        if made.exists() and source.exists() and source.read_text() == text:
+            return made
+        source.write_text(text)
+        words = shlex.split(commands[str(ROOT / "src" / file)])
+        words[words.index("-o") + 1] = str(made)
+        words[words.index(str(ROOT / "src" / file))] = str(source)
+        subprocess.run([*words, "-include", str(place / "hole.h")], cwd=tree, check=True)
+        return made
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = list(pool.map(lambda one: compiled(*one), patched().items()))
+    # What an object defines is not looked for in the archives.
+    link = subprocess.run(["ninja", "-C", tree, "-t", "commands", "cay"], capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    words = [word for word in shlex.split(link) if word not in (":", "&&")]
+    at = words.index("-o") + 1
+    words[at] = str(place / "cay")
+    subprocess.run([*words[:at + 1], *map(str, objects), *words[at + 1:]], cwd=tree, check=True)
+    return place / "cay"
