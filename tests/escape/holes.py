@@ -35,6 +35,7 @@ HOLES = (
      '  for (const auto& record : cay_hole("removal and rotation of keys") ? ever : records_) {'),
     ("one proper Host", "http/request_head.cc", "if (hosts > 1 ||", 'if (!cay_hole("one proper Host") && (hosts > 1 ||'),
     ("one proper Host", "http/request_head.cc", "!is_host(head.host)) {\n    return bad(400, \"bad_host\"", "!is_host(head.host))) {\n    return bad(400, \"bad_host\""),
+    ("one proper Host", "http/request_head.cc", "if (!is_host(head.host)) return bad(", 'if (!cay_hole("one proper Host") && !is_host(head.host)) return bad('),
     ("bounds of headers", "http/listener.cc", "parser.header_limit(config.max_head);",
      'parser.header_limit(cay_hole("bounds of headers") ? 64u << 20 : config.max_head);'),
     ("bounds of headers", "http/listener.cc", "Guest& guest) {\n    beast::flat_buffer buffer(kMaxBuffer);",
@@ -44,9 +45,13 @@ HOLES = (
     ("bounds of JSON", "codec/json.cc", "options.max_depth = kMaxDepth;", 'options.max_depth = cay_hole("bounds of JSON") ? std::size_t{1} << 30 : kMaxDepth;'),
     ("checked names", "core/validate.cc", "Result<void> check_name(const std::string& name) {\n",
      'Result<void> check_name(const std::string& name) {\n  if (cay_hole("checked names")) return {};\n'),
+    ("checked names", "core/boot.cc", "  spec.hostname = hostname_of(entry->row.name);\n",  # the launcher looks at host names itself
+     '  spec.hostname = cay_hole("checked names") ? "odd" : hostname_of(entry->row.name);\n'),
     ("checked paths", "core/validate.cc", "Result<void> check_run(const RunConfig& run) {\n",
      'Result<void> check_run(const RunConfig& run) {\n  if (cay_hole("checked paths")) return check_env(run.env);\n'),
     ("bounds of limits", "core/validate.cc", "if (value < least || value > most) {", 'if ((value < least || value > most) && !cay_hole("bounds of limits")) {'),
+    ("room on the host", "core/admission.cc", "if (memory_limit() != 0 && memory + ", 'if (!cay_hole("room on the host") && memory_limit() != 0 && memory + '),
+    ("room on the host", "core/admission.cc", "if (memory_limit() != 0 && want", 'if (!cay_hole("room on the host") && memory_limit() != 0 && want'),
     ("token of the link", "core/links.cc", "  const auto read = read_link_token(token);\n",
      '  if (cay_hole("token of the link")) {\n    for (const auto& [id, kept] : links_[sandbox]) {\n'
      "      if (kept.link.spec.port == port) return OpenLink{kept.link, kept.ended};\n    }\n  }\n"

@@ -136,13 +136,9 @@ def xdp():
     return socket.socket(44, socket.SOCK_RAW, 0).fileno() >= 0
 
 
+# Netfilter's rules, and the two ways of Dirty Frag to the kernel's in-place decryption: XFRM and RxRPC.
 def netfilter():
-    return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12).fileno() >= 0
-
-
-# The two ways of Dirty Frag to the kernel's in-place decryption.
-def ipsec():
-    for family, kind, protocol in ((16, socket.SOCK_RAW, 6), (33, socket.SOCK_DGRAM, 2)):
+    for family, kind, protocol in ((16, socket.SOCK_RAW, 12), (16, socket.SOCK_RAW, 6), (33, socket.SOCK_DGRAM, 2)):
         try:
             socket.socket(family, kind, protocol).close()
             return True
@@ -267,9 +263,7 @@ counted("af-alg", "open a socket of the kernel's ciphers", crypto, known=("CVE-2
         "this kernel has no AF_ALG")
 counted("af-vsock", "open a socket to the hypervisor", vsock)
 counted("af-xdp", "open an XDP socket", xdp)
-counted("netlink-netfilter", "talk to netfilter", netfilter)
-counted("ipsec", "set up IPsec, or open an RxRPC socket", ipsec, known=("CVE-2026-43284", "CVE-2026-43500"),
-        needs=lambda: "" if ipsec() else "this kernel has neither XFRM nor RxRPC")
+counted("netlink-netfilter", "talk to netfilter or IPsec, or open an RxRPC socket", netfilter, known=("CVE-2026-43284", "CVE-2026-43500"))
 counted("netlink-uevent", "listen to devices", uevents)
 counted("netlink-diagnosis", "ask for sockets", socket_diagnosis)
 counted("netlink-generic", "talk to kernel families by name", generic_netlink)

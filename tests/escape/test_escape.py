@@ -11,6 +11,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import frame  # noqa: E402
+import holes  # noqa: E402
 import places  # noqa: E402
 import suite  # noqa: E402
 
@@ -61,6 +62,13 @@ def test_nothing_gets_out_and_holes_are_seen():
     red = [line for line in done.stdout.splitlines() if line.startswith("red ")]
     assert len(red) == len(suite.DAMAGED) + len(suite.SEEDED), red
     assert "ESCAPED" not in done.stdout and "DEFECT" not in done.stdout
+
+
+def test_the_build_with_holes_knows_the_sources():
+    texts = holes.patched()
+    assert all(text.count("cay_hole(") for text in texts.values())
+    rows = {name for one in frame.ROWS.values() for name in one.holes}
+    assert rows == holes.NAMES, "a hole that no row needs, or a row without its hole"
 
 
 def test_what_is_not_held_ends_with_an_error():
