@@ -224,6 +224,8 @@ def test_a_paused_one_and_the_timers_of_stopped_ones(own_daemon, directory):
         wait_until(lambda: "old" not in states(http), "the stopped one's end in the old life", limit=60)
     begun = datetime.datetime.now(datetime.UTC)
     copy, _ = restored(daemon, file, directory / "copy")
+    if os.geteuid() == 0:  # in a host's first hour no timer deletes (decision 0008): this one has been up for longer
+        copy.prefix = ["unshare", "--time", "--boottime", "7200"]
     copy.start()
     try:
         with copy.http() as http:
