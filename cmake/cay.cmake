@@ -42,6 +42,9 @@ endfunction()
 # the long form, where 10,000,000 take too long. tests/fuzz/run runs them; the unit tests replay what it found (tests/fuzz).
 if(CAY_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
+  # As shipped, where NDEBUG is set. Beast 1.81 asserts that a last chunk which came in two parts has five bytes in the second (basic_parser.ipp,
+  # parse_chunk_header); with four it goes on rightly, and any peer may send four.
+  add_compile_definitions(BOOST_DISABLE_ASSERTS)
   add_custom_target(fuzzers)
 endif()
 function(cay_fuzz name)
