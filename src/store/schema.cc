@@ -199,6 +199,10 @@ UPDATE event_count SET bytes = coalesce((SELECT sum(
   length(CAST(reason AS BLOB)) + length(CAST(command_id AS BLOB)) + length(CAST(state AS BLOB)) + length(CAST(ended_by AS BLOB)))
   FROM event WHERE event.tenant = event_count.tenant), 0);
 )sql",
+    // Containment profile. Sandboxes from before had what is now called so.
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN profile TEXT NOT NULL DEFAULT 'default';
+)sql",
 };
 
 }  // namespace
