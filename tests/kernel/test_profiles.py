@@ -383,7 +383,8 @@ for root, names, files in os.walk("/proc"):
 
 def test_no_file_of_a_containers_proc_that_is_the_hosts_can_be_written(boxes):
     """Outside of /proc/PID: what can be opened for writing is of the container's own namespaces."""
-    own = re.compile(r"/proc/sys/(user|net|fs/mqueue)/|/proc/sys/kernel/(shm\w*|msg\w*|sem\w*|auto_msgmni|ns_last_pid|hostname|domainname)$|/proc/net/|/proc/pressure/")
+    # pid_max is of a pid namespace from Linux 6.14 on; pressure: who writes asks to be told of it, and changes nothing.
+    own = re.compile(r"/proc/sys/(user|net|fs/mqueue)/|/proc/sys/kernel/(shm\w*|msg\w*|sem\w*|auto_msgmni|ns_last_pid|pid_max)$|/proc/mounts$|/proc/pressure/")
     boxes["nested"].put_text(WRITABLE, "/srv/writable.py")
     for flags in ("-Urmpf", "-Urmpfniu"):
         got = boxes["nested"].sh(f"unshare {flags} --mount-proc python3 /srv/writable.py")
