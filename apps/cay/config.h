@@ -40,6 +40,8 @@ struct Config {
   LangsmithUpstream langsmith;
   std::vector<api::WebhookConfig> webhooks;
   NetworkConfig network;
+  std::vector<std::string> profiles = {"strict", "default"};  // that sandboxes may have
+  std::string profile = "default";                              // of those that ask for none
   VaultConfig vault;
   std::string otlp_endpoint;  // empty: no traces
   std::string otlp_ca_file;   // https: trust the authorities in it alone; empty: the system's

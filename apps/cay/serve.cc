@@ -451,6 +451,9 @@ int serve(const Config& given) {
   for (const std::string& text : config.network.networks) {
     if (const auto one = Network::parse(text)) config.core.defaults.networks.push_back(*one);
   }
+  auto profiles = core::profiles_of(config.profiles, config.profile);
+  if (!profiles) return fail("cay serve", Error{Code::kInvalidArgument, "bad_config", "host.profiles, defaults.profile: " + profiles.error().message, 0});
+  config.core.defaults.profiles = *std::move(profiles);
   if (auto wrong = check_default_policy(config.core.defaults)) return fail("cay serve", *wrong);
   Watchers watchers;
   auto data = prepare(config, watchers);

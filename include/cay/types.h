@@ -35,6 +35,7 @@ struct CreateOptions {
   std::optional<std::int64_t> lifetime_s;           // deleted so long after its creation; 0: never
   std::optional<bool> commands_keep_awake;          // what runs is use, though nobody reads it
   bool record_programs = false;                     // keep a record of every process: Sandbox::programs()
+  std::string profile;                              // strict, default or nested: how commands are held; empty: the daemon's default
   bool wait = true;                                 // come back when it is ready
   double timeout_s = 30;                            // with wait: fail, and leave nothing
 };
@@ -57,6 +58,7 @@ struct SandboxInfo {
   std::int64_t lifetime_s = 0;
   bool commands_keep_awake = false;
   bool record_programs = false;
+  std::string profile;
   std::string created_at, updated_at, last_active_at, stopped_at;  // RFC 3339; empty: never
   std::string created_by;
   std::string json;  // the answer as it came

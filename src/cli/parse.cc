@@ -117,6 +117,8 @@ class Parser {
     sub->add_option("--policy", to.policy, "What it may reach: off (nothing), packages (registries, archives, Git hosts), open, another policy (`cay policy ls`), or rules as 'pip,api.example.com' (default: the daemon's)");
     sub->add_flag("--keep-awake", texts_.keep_awake, "What runs in it is use, though nobody reads its output");
     sub->add_flag("--record-programs", to.record_programs, "Keep a record of every process: see `cay programs`");
+    sub->add_option("--profile", to.profile, "How it is held: strict (nothing gains privilege, fewer system calls), default, or nested (containers inside, where the operator allows it)")
+        ->check([](const std::string& text) { return text.empty() ? std::string("must not be empty: leave it out for the daemon's default") : std::string(); });
     timer_options(sub);
   }
 

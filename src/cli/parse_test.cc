@@ -30,6 +30,13 @@ TEST(ParseTest, RunTakesEverythingBehindTheDashesAsItIs) {
   EXPECT_EQ(got.sandbox.labels.at("x"), "y");
 }
 
+TEST(ParseTest, AProfileIsAskedForByName) {
+  EXPECT_EQ(args_of<CreateArgs>({"create", "--profile", "strict"}).sandbox.profile, "strict");
+  EXPECT_EQ(args_of<RunArgs>({"run", "--profile", "nested", "--", "true"}).sandbox.profile, "nested");
+  EXPECT_EQ(args_of<CreateArgs>({"create"}).sandbox.profile, "");
+  EXPECT_NE(parsed({"create", "--profile", ""}).err.find("--profile"), std::string::npos);
+}
+
 // 0 is "never" and "the default" on the wire: what is little must not become it on the way there.
 TEST(ParseTest, LittleIsNotNothing) {
   const auto got = args_of<CreateArgs>({"create", "--ttl", "500ms", "--lifetime", "1.2s"});

@@ -116,6 +116,7 @@ sdk::SandboxInfo sandbox_from(const json::object& from) {
   out.lifetime_s = integer_in(from, "lifetime_s").value_or(0);
   out.commands_keep_awake = bool_in(from, "commands_keep_awake");
   out.record_programs = bool_in(from, "record_programs");
+  out.profile = string_in(from, "profile");
   out.created_at = string_in(from, "created_at");
   out.updated_at = string_in(from, "updated_at");
   out.last_active_at = string_in(from, "last_active_at");

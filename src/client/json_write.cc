@@ -50,6 +50,7 @@ json::object create_body(const sdk::CreateOptions& options) {
   if (options.lifetime_s) out["lifetime_s"] = *options.lifetime_s;
   if (options.commands_keep_awake) out["commands_keep_awake"] = *options.commands_keep_awake;
   if (options.record_programs) out["record_programs"] = true;
+  if (!options.profile.empty()) out["profile"] = options.profile;
   out["wait"] = options.wait;
   if (options.wait) out["timeout_s"] = options.timeout_s;
   return out;

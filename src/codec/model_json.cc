@@ -138,6 +138,7 @@ json::object to_json(const Sandbox& sandbox) {
           {"lifetime_s", sandbox.lifetime_s},
           {"commands_keep_awake", sandbox.commands_keep_awake},
           {"record_programs", sandbox.record_programs},
+          {"profile", to_string(sandbox.profile)},
           {"created_at", rfc3339(sandbox.created_at)},
           {"updated_at", rfc3339(sandbox.updated_at)},
           {"last_active_at", rfc3339(sandbox.last_active_at)},
@@ -247,6 +248,7 @@ json::object to_json(const SandboxSpec& spec) {
   if (spec.lifetime_s != 0) out["lifetime_s"] = spec.lifetime_s;
   if (spec.commands_keep_awake) out["commands_keep_awake"] = true;
   if (spec.record_programs) out["record_programs"] = true;
+  if (!spec.profile.empty()) out["profile"] = text(spec.profile);
   return out;
 }
 

@@ -18,6 +18,7 @@ TEST(ModelJsonTest, SandboxThereAndBack) {
   sandbox.stopped_at = 5000;
   sandbox.network = {NetworkState::kUnavailable, "no such module"};
   sandbox.created_at = 1234;
+  sandbox.profile = Profile::kStrict;
   const auto got = sandbox_from(parse(write(to_json(sandbox))).value_or({}));
   ASSERT_TRUE(got);
   EXPECT_EQ(got->id, sandbox.id);
@@ -27,6 +28,18 @@ TEST(ModelJsonTest, SandboxThereAndBack) {
   EXPECT_EQ(got->network, sandbox.network);
   EXPECT_EQ(got->stopped_at, sandbox.stopped_at);
   EXPECT_EQ(got->created_at, sandbox.created_at);
+  EXPECT_EQ(got->profile, sandbox.profile);
+}
+
+TEST(ModelReadTest, AProfileIsAskedForByName) {
+  SandboxSpec spec;
+  spec.profile = "nested";
+  EXPECT_EQ(read_create(to_json(spec))->spec.profile, "nested");
+  EXPECT_EQ(read_create(to_json(SandboxSpec{}))->spec.profile, "") << "the daemon's own";
+  EXPECT_NE(read_create(*parse_object(R"({"profile":""})")).error().message.find("profile"), std::string::npos);
+  EXPECT_FALSE(read_create(*parse_object(R"({"profile":["strict"]})")));
+  for (const Profile profile : kProfiles) EXPECT_EQ(profile_from(to_string(profile)), profile);
+  EXPECT_EQ(profile_from("Strict"), std::nullopt);
 }
 
 TEST(ModelJsonTest, CommandThereAndBack) {

@@ -151,6 +151,7 @@ Result<CreateRequest> read_create(const json::object& in) {
   out.spec.lifetime_s = life.value_or(0);
   fields.read("commands_keep_awake", out.spec.commands_keep_awake);
   fields.read("record_programs", out.spec.record_programs);
+  if (fields.read("profile", out.spec.profile) && out.spec.profile.empty()) fields.complain("profile", "must not be empty: leave it out for the usual one");
   fields.read("wait", out.wait);
   constexpr double kLongestWait = 3600;
   double timeout = 0;
@@ -361,6 +362,7 @@ Result<Sandbox> sandbox_from(const json::value& value) {
   out.lifetime_s = number_at<std::int64_t>(in, "lifetime_s");
   out.commands_keep_awake = bool_at(in, "commands_keep_awake");
   out.record_programs = bool_at(in, "record_programs");
+  out.profile = profile_from(string_at(in, "profile")).value_or(Profile::kDefault);
   out.created_at = time_at(in, "created_at");
   out.updated_at = time_at(in, "updated_at");
   out.last_active_at = time_at(in, "last_active_at");

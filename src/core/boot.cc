@@ -44,11 +44,13 @@ bool is_first(BootKind kind) { return kind == BootKind::kFirst || kind == BootKi
 
 }  // namespace
 
-Boots::Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Proxies& proxies, Jobs& jobs)
+Boots::Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Proxies& proxies, Profiles profiles,
+             Jobs& jobs)
     : registry_(std::move(registry)),
       runtime_(runtime),
       admission_(admission),
       proxies_(proxies),
+      profiles_(std::move(profiles)),
       jobs_(jobs),
       begun_(registry_->store(), "creating") {}
 
@@ -57,6 +59,7 @@ Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKin
   if (jobs_.draining) return host_draining();
   CAY_ASSERT(!entry->boot && !entry->stopping && !entry->removing());
   if (!is_first(kind)) {
+    CAY_CHECK(profiles_.check_allowed(entry->row.profile));
     Sandbox next = entry->row;
     next.state = SandboxState::kProvisioning;
     next.reason.clear();
@@ -152,6 +155,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   spec.limits = entry->row.limits;
   spec.run = entry->row.run;
   spec.record_programs = entry->row.record_programs;
+  spec.profile = entry->row.profile;
   spec.policy = entry->row.policy;
   spec.rules = entry->row.rules;
   // What was made once must not be locked up by a host that lost a module since.

@@ -11,6 +11,7 @@
 #include "core/jobs.h"
 #include "core/make_core.h"
 #include "core/ports/runtime.h"
+#include "core/profiles.h"
 
 namespace cay::core {
 
@@ -46,10 +47,11 @@ struct Boot {
 
 class Boots {
  public:
-  Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Proxies& proxies, Jobs& jobs);
+  Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Proxies& proxies, Profiles profiles,
+        Jobs& jobs);
 
   // The row is (or becomes) kProvisioning and a job boots it. The entry must have no boot, stop or
-  // removal under way.
+  // removal under way. kPermissionDenied (profile_not_allowed): of one that ran before, whose profile the operator allows no more.
   Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline);
 
   // Creations (kFirst) that the last daemon had answered for and not made; each is to be begun again, or said to be over.
@@ -75,6 +77,7 @@ class Boots {
   Runtime& runtime_;
   Admission& admission_;
   Proxies& proxies_;
+  const Profiles profiles_;
   Jobs& jobs_;
   Begun begun_;
 };

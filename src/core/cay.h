@@ -13,6 +13,7 @@
 #include "base/metrics.h"
 #include "core/ports/runtime.h"
 #include "core/ports/store.h"
+#include "core/profiles.h"
 #include "model/link.h"
 #include "model/principal.h"
 #include "model/trace.h"
@@ -37,6 +38,7 @@ struct Defaults {
   std::string policy = "packages";  // as a client would ask for one
   std::shared_ptr<const policy::Catalogue> policies = std::make_shared<const policy::Catalogue>();  // that have names, and which are allowed
   std::vector<Network> networks{};  // special ranges that the operator opens
+  Profiles profiles{};
 };
 
 struct CreateOptions {

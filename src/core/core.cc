@@ -13,7 +13,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       room_{config.capacity.free_disk_bytes, config.host.disk_reserve_bytes},
       admission_(loop, config.host, std::move(config.capacity)),
       proxies_(registry_, config.vault, jobs_),
-      boots_(registry_, runtime, admission_, proxies_, jobs_),
+      boots_(registry_, runtime, admission_, proxies_, config.defaults.profiles, jobs_),
       lifecycle_(registry_, runtime, jobs_),
       pauses_(registry_, jobs_),
       wake_(registry_, boots_, config.timing),

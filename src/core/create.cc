@@ -137,6 +137,7 @@ Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec, const Snaps
   row.lifetime_s = spec.lifetime_s;
   row.commands_keep_awake = spec.commands_keep_awake;
   row.record_programs = spec.record_programs;
+  row.profile = profile_from(spec.profile).value_or(Profile::kStrict);  // checked before
   row.created_at = registry_->clock().wall();
   row.updated_at = row.created_at;
   row.last_active_at = row.created_at;

@@ -137,6 +137,8 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   CAY_TRY(policy::Choice choice, chosen_policy(spec.policy, defaults));
   spec.policy = std::move(choice.policy);
   spec.rules = std::move(choice.rules);
+  CAY_TRY(const Profile profile, defaults.profiles.choose(spec.profile));
+  spec.profile = to_string(profile);
   if (!spec.idle_ttl_s) spec.idle_ttl_s = defaults.idle_ttl_s;
   if (!spec.delete_after_stop_s) spec.delete_after_stop_s = defaults.delete_after_stop_s;
   CAY_CHECK(check_ttl("idle_ttl_s", *spec.idle_ttl_s));

@@ -11,7 +11,7 @@ namespace cay::core {
 // Less than this, nothing of use runs.
 inline constexpr Limits kLeastLimits{.cpu_millicores = 10, .memory_bytes = 16ull << 20, .disk_bytes = 16ull << 20, .pids = 16};
 
-// Name (or empty), labels, limits (zeros filled from the defaults), run, policy, timers, facade data.
+// Name (or empty), labels, limits (zeros filled from the defaults), run, policy, profile, timers, facade data.
 // Gives the spec back with every default in place but the name.
 Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults);
 Result<void> check(const SandboxPatch& patch, const Defaults& defaults);

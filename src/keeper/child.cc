@@ -174,6 +174,7 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& p
   to.gid = user.gid;
   to.groups = user.groups;
   to.group_count = user.group_count;
+  to.profile = plan.profile;
   to.file_helper = plan.task != nullptr;
   to.scheduling = plan.scheduling;
   if (const char* step = confine(to); step != nullptr) fail(status_fd, step, errno);

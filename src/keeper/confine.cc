@@ -39,6 +39,17 @@ constexpr std::uint64_t kKept =
     | bit(CAP_SYS_CHROOT)  // sshd, postfix, debootstrap
     | bit(CAP_AUDIT_WRITE);  // sudo and login ask for it; the audit socket itself is refused
 
+// Of these, what root has not in profile strict. dpkg, apt, pip and npm install without (tests/kernel/test_profiles.py); KILL and
+// SETUID stay because apt downloads as _apt and ends what it started, NET_BIND_SERVICE because a web server is no danger.
+constexpr std::uint64_t kNotInStrict =
+    bit(CAP_SETPCAP)       // to hand capabilities on: nothing is gained by exec there
+    | bit(CAP_SETFCAP)     // a file's capabilities count for nobody under no_new_privs
+    | bit(CAP_NET_RAW)     // raw sockets are refused there; a ping with a file capability does not start
+    | bit(CAP_SYS_CHROOT)  // chroot is refused there
+    | bit(CAP_AUDIT_WRITE);  // sudo and login, which gain nothing there
+
+constexpr std::uint64_t kept_in(Profile profile) { return profile == Profile::kStrict ? kKept & ~kNotInStrict : kKept; }
+
 // And a file helper of root's: its way with files alone.
 constexpr std::uint64_t kFileWork = bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_FSETID);
 
@@ -141,15 +152,16 @@ const char* confine(const Confinement& to) {
   if (!reset_limits()) return "set limits";
   if (!reset_scheduling(to.scheduling)) return "reset priority";
   if (!reset_signals()) return "reset signals";
-  const std::uint64_t kept = to.file_helper ? kFileWork : kKept;
-  const bool no_new_privs = to.no_new_privs || to.file_helper;
+  const Profile profile = to.file_helper ? Profile::kDefault : to.profile;
+  const std::uint64_t kept = to.file_helper ? kFileWork : kept_in(profile);
+  const bool no_new_privs = to.file_helper || profile == Profile::kStrict;
   if (!drop_bounding_set(kept)) return "drop capabilities";  // needs SETPCAP: before the ids change
   // Raw calls from here: the C library's wrappers change all threads by signals and take locks.
   auto group_count = static_cast<std::size_t>(to.group_count);
   if (syscall(SYS_setgroups, group_count, to.groups) != 0) return "set groups";
   if (syscall(SYS_setresgid, to.gid, to.gid, to.gid) != 0) return "set gid";
   if (no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "set no_new_privs";
-  if (load_guest_filter() != 0) return "load seccomp";  // without no_new_privs it needs SYS_ADMIN: before setuid
+  if (load_guest_filter(profile) != 0) return "load seccomp";  // without no_new_privs it needs SYS_ADMIN: before setuid
   if (syscall(SYS_setresuid, to.uid, to.uid, to.uid) != 0) return "set uid";
   // Explicitly: the kernel clears the sets on a change away from uid 0, and the keeper's uid is not 0.
   if (!set_capabilities(to.uid == 0 ? kept : 0)) return "set capabilities";

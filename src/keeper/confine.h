@@ -3,6 +3,8 @@
 #pragma once
 #include <sys/types.h>
 
+#include "keeper/profile.h"
+
 namespace cay::keeper {
 
 // What a command is scheduled by: the keeper's own, but never better than an ordinary process's.
@@ -18,9 +20,9 @@ struct Confinement {
   gid_t gid = 0;
   const gid_t* groups = nullptr;
   int group_count = 0;
-  bool no_new_privs = false;  // profile strict
-  // It does file work and runs nothing of the guest's: no_new_privs, the capabilities of file work alone, and the wall of
-  // file_wall.h.
+  Profile profile = Profile::kDefault;
+  // It does file work and runs nothing of the guest's: no_new_privs, the capabilities of file work alone, profile default's
+  // filter whatever the profile, and the wall of file_wall.h.
   bool file_helper = false;
   Scheduling scheduling = {};
 };

@@ -25,6 +25,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "keeper/seccomp_filter.h"
@@ -36,11 +37,11 @@ constexpr int kNoError = 0;
 constexpr int kSetupFailed = 255;
 constexpr int kKilledBase = 1000;  // + signal
 
-// The errno of `body` in a child, 0 for success; with the filter or without.
-int outcome(bool filtered, const std::function<long()>& body) {
+// The errno of `body` in a child, 0 for success; with a profile's filter or without any.
+int outcome(std::optional<Profile> filter, const std::function<long()>& body) {
   pid_t child = fork();
   if (child == 0) {
-    if (filtered && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || load_guest_filter() != 0)) _exit(kSetupFailed);
+    if (filter && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || load_guest_filter(*filter) != 0)) _exit(kSetupFailed);
     errno = 0;
     _exit(body() < 0 ? errno : kNoError);
   }
@@ -105,8 +106,8 @@ TEST(GuestFilterTest, RefusesWhatBelongsToTheHost) {
       {"TCP_ULP", ENOPROTOOPT, [] { return setsockopt(-1, 6, 31, "tls", 3); }},
   };
   for (const Refusal& refusal : refusals) {
-    EXPECT_EQ(outcome(true, refusal.body), refusal.refused_with) << refusal.name;
-    if (outcome(false, refusal.body) == refusal.refused_with) {
+    EXPECT_EQ(outcome(Profile::kDefault, refusal.body), refusal.refused_with) << refusal.name;
+    if (outcome(std::nullopt, refusal.body) == refusal.refused_with) {
       // This kernel refuses by itself (an option left out, or no privilege here): the filter's part is
       // then shown by seccomp_compile_test alone. Said, not hidden.
       std::printf("  no positive control for %s: this kernel answers the same without the filter\n", refusal.name);
@@ -141,7 +142,49 @@ TEST(GuestFilterTest, AllowsWhatProgramsNeed) {
          return status == 0 ? 0L : -1L;
        }},
   };
-  for (const Refusal& use : uses) EXPECT_EQ(outcome(true, use.body), kNoError) << use.name;
+  for (const Refusal& use : uses) EXPECT_EQ(outcome(Profile::kDefault, use.body), kNoError) << use.name;
+}
+
+TEST(GuestFilterTest, StrictRefusesMore) {
+  const Refusal refusals[] = {
+      {"ptrace", EPERM, [] { return syscall(SYS_ptrace, 0 /* TRACEME */, 0, 0, 0); }},
+      {"process_vm_readv", EPERM, [] { return syscall(SYS_process_vm_readv, getpid(), nullptr, 0, nullptr, 0, 0); }},
+      {"process_vm_writev", EPERM, [] { return syscall(SYS_process_vm_writev, getpid(), nullptr, 0, nullptr, 0, 0); }},
+      {"no randomisation", EPERM, [] { return syscall(SYS_personality, ADDR_NO_RANDOMIZE); }},
+      {"a message queue", ENOSYS, [] {
+         const long queue = syscall(SYS_msgget, 0, 0600);
+         if (queue >= 0) syscall(SYS_msgctl, queue, 0 /* IPC_RMID */, nullptr);
+         return queue;
+       }},
+  };
+  for (const Refusal& refusal : refusals) {
+    EXPECT_EQ(outcome(Profile::kStrict, refusal.body), refusal.refused_with) << refusal.name;
+    EXPECT_NE(outcome(Profile::kDefault, refusal.body), refusal.refused_with) << refusal.name << ": the control, in profile default";
+  }
+  // Who may not be asked by a user without privilege: the errno tells who refuses.
+  const auto other_root = [] { return syscall(SYS_chroot, "/nonexistent"); };
+  EXPECT_EQ(outcome(Profile::kStrict, other_root), EPERM);
+  EXPECT_EQ(outcome(Profile::kDefault, other_root), ENOENT);
+  const auto raw = [] { return syscall(SYS_socket, AF_INET, SOCK_RAW, 255); };
+  EXPECT_EQ(outcome(Profile::kStrict, raw), EPERM);
+  if (geteuid() == 0) EXPECT_EQ(outcome(Profile::kDefault, raw), kNoError);
+}
+
+TEST(GuestFilterTest, NestedLetsNamespacesBeMade) {
+  const auto users = [] { return syscall(SYS_unshare, CLONE_NEWUSER); };
+  if (outcome(std::nullopt, users) != kNoError) GTEST_SKIP() << "no user namespaces for this user here";
+  EXPECT_EQ(outcome(Profile::kNested, users), kNoError);
+  EXPECT_EQ(outcome(Profile::kDefault, users), EPERM);
+  const auto contained = [] {
+    if (syscall(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWUTS) != 0) return -1L;
+    if (mount("none", "/tmp", "tmpfs", 0, nullptr) != 0 || umount2("/tmp", MNT_DETACH) != 0) return -1L;
+    return static_cast<long>(sethostname("inner", 5));
+  };
+  EXPECT_EQ(outcome(Profile::kNested, contained), kNoError);
+  EXPECT_EQ(outcome(Profile::kNested, [] { return syscall(SYS_fsopen, "tmpfs", 0); }), ENOSYS);  // as an older kernel: mount(2) is used
+  EXPECT_EQ(outcome(Profile::kNested, [] { return syscall(SYS_keyctl, 0, -3, 0); }), ENOSYS);
+  EXPECT_EQ(outcome(Profile::kNested, [] { return syscall(SYS_bpf, -1, nullptr, 0); }), EPERM);
+  EXPECT_EQ(outcome(Profile::kNested, [] { return syscall(SYS_msgget, 0, 0600); }), ENOSYS);
 }
 
 #if defined(__x86_64__)
@@ -151,10 +194,10 @@ TEST(GuestFilterTest, The32BitEntryIsKilled) {
     asm volatile("int $0x80" : "+a"(result)::"memory", "r8", "r9", "r10", "r11");
     return result < 0 ? -1L : 0L;
   };
-  EXPECT_EQ(outcome(true, by_int80), kKilledBase + SIGSYS);
-  int without = outcome(false, by_int80);
+  for (const Profile profile : kProfiles) EXPECT_EQ(outcome(profile, by_int80), kKilledBase + SIGSYS) << name_of(profile);
+  int without = outcome(std::nullopt, by_int80);
   EXPECT_NE(without, kKilledBase + SIGSYS);
-  EXPECT_EQ(outcome(true, [] { return syscall(0x40000000 + 39); }), ENOSYS);  // x32 getpid
+  EXPECT_EQ(outcome(Profile::kDefault, [] { return syscall(0x40000000 + 39); }), ENOSYS);  // x32 getpid
 }
 #endif
 
@@ -244,12 +287,34 @@ TEST_F(ConfineTest, RootKeepsAShortListAndNothingElse) {
   EXPECT_NE(status.find("Seccomp:\t2"), status.npos);
 }
 
+TEST_F(ConfineTest, RootOfStrictKeepsLessAndGainsNothing) {
+  const std::string status = inside({.uid = 0, .gid = 0, .profile = Profile::kStrict}, copy_status);
+  for (const char* set : {"CapPrm:\t", "CapEff:\t", "CapBnd:\t"}) {
+    EXPECT_NE(status.find(set + std::string("00000000000004fb")), status.npos) << status;  // eight of the thirteen
+  }
+  EXPECT_NE(status.find("NoNewPrivs:\t1"), status.npos) << status;
+  EXPECT_NE(status.find("Seccomp:\t2"), status.npos) << status;
+}
+
+TEST_F(ConfineTest, RootOfNestedHasWhatDefaultsHas) {
+  const std::string status = inside({.uid = 0, .gid = 0, .profile = Profile::kNested}, copy_status);
+  EXPECT_NE(status.find("CapBnd:\t" + std::string(kRootCaps)), status.npos) << status;
+  EXPECT_NE(status.find("NoNewPrivs:\t0"), status.npos) << status;
+  // Mounting takes a user namespace of its own: in the sandbox's it has no CAP_SYS_ADMIN.
+  const auto mounts = [](int out) { dprintf(out, "%s", mount("none", "/tmp", "tmpfs", 0, nullptr) == 0 ? "mounted" : strerrorname_np(errno)); };
+  EXPECT_EQ(inside({.uid = 0, .gid = 0, .profile = Profile::kNested}, mounts), "EPERM");
+}
+
 TEST_F(ConfineTest, AFileHelperOfRootsHasTheCapabilitiesOfFileWorkAlone) {
   const std::string status = inside({.uid = 0, .gid = 0, .file_helper = true}, copy_status);
   for (const char* set : {"CapPrm:\t", "CapEff:\t", "CapBnd:\t"})
     EXPECT_NE(status.find(set + std::string("000000000000001b")), status.npos) << status;  // CHOWN, DAC_OVERRIDE, FOWNER, FSETID
   EXPECT_NE(status.find("NoNewPrivs:\t1"), status.npos) << status;
   EXPECT_NE(status.find("Seccomp:\t2"), status.npos) << status;
+  // Whatever the profile of the sandbox.
+  const auto unshares = [](int out) { dprintf(out, "%s", unshare(CLONE_NEWUSER) == 0 ? "unshared" : strerrorname_np(errno)); };
+  EXPECT_EQ(inside({.uid = 0, .gid = 0, .profile = Profile::kNested, .file_helper = true}, unshares), "EPERM");
+  EXPECT_EQ(inside({.uid = 0, .gid = 0, .profile = Profile::kNested}, unshares), "unshared");  // positive control: a command may
 }
 
 TEST_F(ConfineTest, AFileHelperRunsNothing) {
@@ -264,7 +329,7 @@ TEST_F(ConfineTest, AFileHelperRunsNothing) {
 
 TEST_F(ConfineTest, OrdinaryUsersHaveNone) {
   const gid_t groups[] = {27, 100};
-  Confinement to{.uid = 1000, .gid = 1000, .groups = groups, .group_count = 2, .no_new_privs = true};
+  Confinement to{.uid = 1000, .gid = 1000, .groups = groups, .group_count = 2, .profile = Profile::kStrict};
   std::string status = inside(to, copy_status);
   for (const char* set : {"CapPrm:\t", "CapEff:\t", "CapInh:\t", "CapAmb:\t"})
     EXPECT_NE(status.find(set + std::string("0000000000000000")), status.npos) << status;

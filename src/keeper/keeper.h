@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "keeper/profile.h"
 
 namespace cay::keeper {
 
@@ -52,7 +53,7 @@ struct Context {
   std::vector<int> lent_fds;    // wire/guest_network.h
   std::string policy;           // lent with them; the keeper knows none
 
-  bool nested_profile = false;
+  Profile profile = Profile::kDefault;  // of commands
   std::uint64_t default_spool_limit = std::uint64_t{4} << 30;  // per stream
   std::uint64_t sandbox_spool_limit = std::uint64_t{16} << 30;  // all commands together
 

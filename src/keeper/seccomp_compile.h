@@ -40,8 +40,9 @@ constexpr std::uint32_t kOffNr = 0, kOffArch = 4;
 constexpr std::uint32_t off_arg(unsigned i) { return 16 + 8 * i; }
 
 // Values of headers that clash with the C library's, or that are newer than some.
+constexpr std::uint32_t kCloneParent = 0x8000;  // the child would be the keeper's, outside
 constexpr std::uint32_t kCloneRefused = 0x7E020000  // CLONE_NEW*
-                                        | 0x8000;   // CLONE_PARENT: the child would be the keeper's, outside
+                                        | kCloneParent;
 constexpr std::uint32_t kTiocsti = 0x5412, kTioclinux = 0x541C;  // type into a terminal that others read
 constexpr std::uint32_t kTiocsetd = 0x5423;                      // line disciplines: kernel modules are loaded for it
 constexpr std::uint32_t kSolTcp = 6, kTcpUlp = 31;               // kernel TLS
@@ -51,6 +52,7 @@ constexpr std::uint32_t kPersonalities[] = {
     0x0040000,             // ADDR_NO_RANDOMIZE (gdb)
     0xffffffff,            // ask
 };
+constexpr std::uint32_t kAskPersonality = 0xffffffff;
 constexpr std::uint32_t kPrctls[] = {
     1,  2,           // SET, GET_PDEATHSIG
     3,  4,           // GET, SET_DUMPABLE
@@ -85,36 +87,43 @@ class Compiler {
     ret(SECCOMP_RET_KILL_PROCESS);  // i386 by int 0x80, 32-bit Arm: the loader of such a program dies at once
     stmt(BPF_LD | BPF_W | BPF_ABS, kOffNr);
     tree(0, range_count_);  // x32 numbers (bit 30) lie in the last range: ENOSYS
-    land(Action::kClone);
-    load_arg(0);
-    jump(BPF_JSET, kCloneRefused, 0, 1);
-    ret(refuse(EPERM));
-    ret(kAllowed);
-    land(Action::kIoctl);
-    load_arg(1);
-    ret_if_any({kTiocsti, kTioclinux, kTiocsetd}, refuse(EPERM));
-    ret(kAllowed);
-    land(Action::kPersonality);
-    load_arg(0);
-    ret_if_any(kPersonalities, kAllowed);
-    ret(refuse(EPERM));
-    land(Action::kPrctl);
-    load_arg(0);
-    ret_if_any(kPrctls, kAllowed);
-    ret(refuse(EINVAL));  // as for an option the kernel does not know
-    land(Action::kSetsockopt);
-    load_arg(1);
-    jump(BPF_JEQ, kSolTcp, 0, 3);
-    load_arg(2);
-    jump(BPF_JEQ, kTcpUlp, 0, 1);
-    ret(refuse(ENOPROTOOPT));
-    ret(kAllowed);
-    land(Action::kSocketpair);
-    load_arg(0);
-    ret_if_any({AF_UNIX}, kAllowed);
-    ret(refuse(EAFNOSUPPORT));
-    land(Action::kSocket);
-    socket_check();
+    if (land(Action::kClone)) clone_check(kCloneRefused);
+    if (land(Action::kCloneNested)) clone_check(kCloneParent);
+    if (land(Action::kIoctl)) {
+      load_arg(1);
+      ret_if_any({kTiocsti, kTioclinux, kTiocsetd}, refuse(EPERM));
+      ret(kAllowed);
+    }
+    if (land(Action::kPersonality)) {
+      load_arg(0);
+      ret_if_any(kPersonalities, kAllowed);
+      ret(refuse(EPERM));
+    }
+    if (land(Action::kPersonalityAsk)) {
+      load_arg(0);
+      ret_if_any({kAskPersonality}, kAllowed);
+      ret(refuse(EPERM));
+    }
+    if (land(Action::kPrctl)) {
+      load_arg(0);
+      ret_if_any(kPrctls, kAllowed);
+      ret(refuse(EINVAL));  // as for an option the kernel does not know
+    }
+    if (land(Action::kSetsockopt)) {
+      load_arg(1);
+      jump(BPF_JEQ, kSolTcp, 0, 3);
+      load_arg(2);
+      jump(BPF_JEQ, kTcpUlp, 0, 1);
+      ret(refuse(ENOPROTOOPT));
+      ret(kAllowed);
+    }
+    if (land(Action::kSocketpair)) {
+      load_arg(0);
+      ret_if_any({AF_UNIX}, kAllowed);
+      ret(refuse(EAFNOSUPPORT));
+    }
+    if (land(Action::kSocket)) socket_check(kAllowed);
+    if (land(Action::kSocketCooked)) socket_check(refuse(EPERM));  // as without CAP_NET_RAW: ping goes on with a datagram socket
     return program_;
   }
 
@@ -198,15 +207,25 @@ class Compiler {
     stmt(BPF_JMP | BPF_JA, 0);
   }
 
-  // The block of `action` begins here: points its leaves to it.
-  constexpr void land(Action action) {
+  // The block of `action` begins here: points its leaves to it. False: no rule asks for it.
+  constexpr bool land(Action action) {
+    bool asked = false;
     for (std::size_t i = 0; i < pending_count_; ++i) {
       if (pending_[i].action != action) continue;
       program_.code[pending_[i].first].k = static_cast<std::uint32_t>(program_.length - pending_[i].first - 1);
+      asked = true;
     }
+    return asked;
   }
 
-  constexpr void socket_check() {
+  constexpr void clone_check(std::uint32_t refused) {
+    load_arg(0);
+    jump(BPF_JSET, refused, 0, 1);
+    ret(refuse(EPERM));
+    ret(kAllowed);
+  }
+
+  constexpr void socket_check(std::uint32_t raw) {
     constexpr std::uint32_t kTypeMask = 0xf;  // the rest are SOCK_CLOEXEC, SOCK_NONBLOCK
     load_arg(0);
     ret_if_any({AF_UNIX}, kAllowed);
@@ -219,7 +238,7 @@ class Compiler {
     ret(refuse(EAFNOSUPPORT));            // PACKET, ALG, VSOCK, XDP, CAN, TIPC, BLUETOOTH …
     load_arg(1);
     stmt(BPF_ALU | BPF_AND | BPF_K, kTypeMask);
-    ret_if_any({SOCK_RAW}, kAllowed);     // ping; needs CAP_NET_RAW
+    ret_if_any({SOCK_RAW}, raw);          // ping; needs CAP_NET_RAW
     jump(BPF_JEQ, SOCK_STREAM, 2, 0);
     jump(BPF_JEQ, SOCK_DGRAM, 1, 0);
     ret(refuse(ESOCKTNOSUPPORT));

@@ -1,6 +1,7 @@
-// The guest's seccomp filter for this machine, compiled with the program: loading it allocates
-// nothing and may happen between clone and exec.
+// The guest's seccomp filters for this machine, one for each profile, compiled with the program: loading one
+// allocates nothing and may happen between clone and exec.
 #pragma once
+#include "keeper/profile.h"
 #include "keeper/seccomp_compile.h"
 
 namespace cay::keeper {
@@ -13,10 +14,8 @@ inline constexpr Arch kThisArch = Arch::kArm64;
 #error "cay knows the system calls of x86-64 and arm64 only: add a column to keeper/seccomp_rules.h"
 #endif
 
-extern const FilterProgram kGuestFilter;
-
 // Loads it for the calling thread. Needs no_new_privs, or CAP_SYS_ADMIN in the thread's user
 // namespace. Returns 0, or -1 with errno.
-int load_guest_filter();
+int load_guest_filter(Profile profile);
 
 }  // namespace cay::keeper

@@ -1,6 +1,7 @@
 // The system calls a guest may make, as data: one line per call, with who needs it. 250 names at
 // most (held by a test); everything that has no line is answered ENOSYS, as an older kernel would,
-// so that C libraries fall back. docs/decisions/0004-seccomp.md tells the reasons.
+// so that C libraries fall back. These are profile `default`'s; seccomp_profiles.h has what the others
+// change. docs/decisions/0004-seccomp.md tells the reasons.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,13 +15,18 @@ enum class Action : std::uint8_t {
   kEnosys,  // and all without a line
   // allowed for some arguments: the checks are in seccomp_compile.h
   kClone,
+  kCloneNested,
   kIoctl,
   kPersonality,
+  kPersonalityAsk,
   kPrctl,
   kSetsockopt,
   kSocket,
+  kSocketCooked,  // kSocket without SOCK_RAW
   kSocketpair,
 };
+
+constexpr bool is_reachable(Action action) { return action != Action::kEperm && action != Action::kEnosys; }
 
 struct SyscallRule {
   std::string_view name;

@@ -105,6 +105,7 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   std::vector<char*> env = pointers(program.env, kSpareEnv);
   ChildPlan plan;
   plan.init_pidfd = context_.init_pidfd;
+  plan.profile = context_.profile;
   plan.pid_cell = &cells_[attempt.cell];
   plan.status_fd = write_end.get();
   std::copy(std::begin(program.stdio), std::end(program.stdio), std::begin(plan.stdio));

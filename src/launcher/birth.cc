@@ -137,6 +137,7 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
     CAY_CHECK(host.step("record programs"));
   }
   keeper.init.hostname = plan.hostname;
+  keeper.init.profile = plan.profile;
   keeper.init.memory_bytes = plan.limits.memory_bytes;
   keeper.init.fresh_disk = plan.fresh_disk;
   keeper.init.network = plan.network;

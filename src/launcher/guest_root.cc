@@ -179,6 +179,8 @@ Result<void> GuestRoot::mount_proc() {
   CAY_TRY(const UniqueFd point, mount_point("proc"));
   CAY_TRY(const UniqueFd proc, os::new_mount("proc", {{"source", "proc"}}, kData));
   CAY_CHECK(os::attach_mount(proc.get(), point.get(), ""));
+  user_settings_ = UniqueFd(::openat(proc.get(), "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!user_settings_) return failed("open /proc/sys/user");
   for (const std::string& name : *plan_.covered_proc) {
     CAY_CHECK(mask(proc.get(), name.c_str()));
   }
@@ -203,6 +205,20 @@ Result<void> GuestRoot::mount_sys() {
   CAY_CHECK(os::attach_mount(frame.get(), point.get(), ""));
   CAY_CHECK(build_sys(sys->get(), frame.get()));
   return os::set_mount_attributes(frame.get(), MOUNT_ATTR_RDONLY | kData);
+}
+
+// A container inside mounts a procfs of its own, for its own pids. The kernel lets it if a procfs without covers is in its mount
+// namespace, reachable or not (fs/namespace.c, mnt_already_visible). So the sandbox's own /proc keeps its covers, and there
+// is another one that no path leads to: what lies over its parent directory can be taken off by nobody inside.
+Result<void> GuestRoot::show_kernel_a_whole_proc(int dev) {
+  constexpr const char* kHidden = ".nested";
+  CAY_CHECK(make_directory(dev, kHidden, 0755));
+  CAY_TRY(const UniqueFd hidden, os::open_dir(dev, kHidden));
+  CAY_CHECK(make_directory(hidden.get(), "proc", 0555));
+  // Not read-only: then those made inside would have to be.
+  CAY_TRY(const UniqueFd proc, os::new_mount("proc", {{"source", "proc"}}, kData));
+  CAY_CHECK(os::attach_mount(proc.get(), hidden.get(), "proc"));
+  return mask(dev, kHidden);
 }
 
 Result<void> GuestRoot::mount_dev() {
@@ -236,7 +252,8 @@ Result<void> GuestRoot::mount_dev() {
   CAY_TRY(const UniqueFd shm, put_tmpfs(shm_point.get(), plan_.memory_bytes / 2, "1777", kPlain));
   CAY_CHECK(make_directory(dev.get(), "mqueue", 0755));
   CAY_TRY(const UniqueFd mqueue, os::new_mount("mqueue", {{"source", "mqueue"}}, kData));
-  return os::attach_mount(mqueue.get(), dev.get(), "mqueue");
+  CAY_CHECK(os::attach_mount(mqueue.get(), dev.get(), "mqueue"));
+  return plan_.profile == keeper::Profile::kNested ? show_kernel_a_whole_proc(dev.get()) : Result<void>();
 }
 
 Result<void> GuestRoot::mount_tmp() {

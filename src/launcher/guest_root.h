@@ -20,6 +20,9 @@ class GuestRoot {
   // directory are the new root, and no mount of the host is left in the namespace.
   Result<void> build(std::vector<UniqueFd> layers, UniqueFd disk, UniqueFd devices);
 
+  // After build(): /proc/sys/user, as it is before /proc/sys is made read-only.
+  int user_settings() const { return user_settings_.get(); }
+
  private:
   Result<void> make_staging();
   Result<void> attach_devices(UniqueFd devices);
@@ -27,6 +30,7 @@ class GuestRoot {
   Result<void> mount_proc();
   Result<void> mount_sys();
   Result<void> mount_dev();
+  Result<void> show_kernel_a_whole_proc(int dev);
   Result<void> mount_tmp();
   Result<void> name_host();
   Result<void> pivot();
@@ -37,7 +41,7 @@ class GuestRoot {
   Result<void> make_read_only(int tree, const char* path);
 
   const InitPlan& plan_;
-  UniqueFd staging_, root_;
+  UniqueFd staging_, root_, user_settings_;
 };
 
 }  // namespace cay::launcher

@@ -20,6 +20,7 @@
 #include "launcher/guest_network.h"
 #include "launcher/guest_root.h"
 #include "launcher/init_filter.h"
+#include "launcher/namespace_limits.h"
 #include "os/caps.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
@@ -72,6 +73,7 @@ Result<void> become_init(const InitPlan& plan) {
   GuestRoot root(plan);
   CAY_CHECK(root.build(std::move(mounts.fds), std::move(disk), std::move(devices)));
   CAY_CHECK(set_names(plan));
+  CAY_CHECK(limit_namespaces(root.user_settings(), plan.profile));
   const UniqueFd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const UniqueFd devpts(::open("/dev/pts", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!top || !devpts) return Error::from_errno(errno, "open the new root");

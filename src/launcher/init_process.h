@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "keeper/profile.h"
+
 namespace cay::launcher {
 
 struct GuestNetwork;
@@ -19,6 +21,7 @@ struct GuestNetwork;
 struct InitPlan {
   std::string hostname;
   std::uint64_t memory_bytes = 0;  // tmpfs sizes follow from it
+  keeper::Profile profile = keeper::Profile::kDefault;  // of commands: init itself is held the same in each
   bool fresh_disk = false;         // the first boot: /etc/hostname and /etc/hosts are written
   const GuestNetwork* network = nullptr;  // null: lo alone
   bool network_required = false;          // else a host that cannot give it is no failure, and is told to the keeper

@@ -142,6 +142,7 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
     for (std::size_t i = 2; i < message.fds.size(); ++i) context.lent_fds.push_back(message.fds[i].release());
   }
   context.gate_uid = host.config.gate_uid;
+  context.profile = plan.init.profile;
   context.cgroup_fd = plan.groups->cmds.get();
   context.memory_fd = plan.groups->memory.get();
   context.pids_fd = plan.groups->pids.get();

@@ -107,6 +107,55 @@ TEST_F(LauncherTest, InitCannotBeTouchedFromInside) {
   EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos) << "init lives";
 }
 
+// The keeper's double loads no filter of system calls: this is the wall behind it.
+TEST_F(LauncherTest, NoNamespacesAreMadeInsideByTheKernelsOwnCount) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  unsigned number = 60;
+  for (const char* profile : {"", "default", "strict"}) {
+    auto request = request_for(test_uuid(++number));
+    request.profile = profile;
+    const auto created = client->ask(Type::kCreate, request);
+    ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
+    EXPECT_EQ(wire::decode<wire::Created>(created->payload)->profile, *profile != 0 ? profile : "default");
+    const std::string told = launcher.run(request.sandbox_id, {"namespaces"});
+    EXPECT_NE(told.find("users=No space left on device\n"), std::string::npos) << profile << told;
+    EXPECT_NE(told.find("own_tmpfs=No space left on device\n"), std::string::npos) << profile << told;
+    EXPECT_NE(told.find("mount_namespaces=-1\n"), std::string::npos) << profile << told;
+    EXPECT_NE(told.find("hidden=!No such file"), std::string::npos) << "nested alone has it: " << told;
+    ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{request.sandbox_id})), Type::kOk);
+  }
+}
+
+TEST_F(LauncherTest, NestedMakesContainersAndTakesOffNoCover) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  auto request = request_for(test_uuid(70));
+  request.profile = "nested";
+  const auto created = client->ask(Type::kCreate, request);
+  ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
+  EXPECT_EQ(wire::decode<wire::Created>(created->payload)->profile, "nested");
+  const std::string told = launcher.run(request.sandbox_id, {"namespaces"});
+  for (const char* works : {"users=ok\n", "own_proc=ok\n", "own_tmpfs=ok\n"}) EXPECT_NE(told.find(works), std::string::npos) << works << told;
+  for (const char* cover : {"/proc", "/proc/keys", "/proc/sys", "/dev/.nested"}) {
+    EXPECT_NE(told.find(std::string("uncover:") + cover + "=Invalid argument\n"), std::string::npos) << "locked by the kernel: " << cover << told;
+  }
+  EXPECT_NE(told.find("own_sysfs=Operation not permitted\n"), std::string::npos) << told;
+  EXPECT_EQ(told.find("write_sysctl=ok"), std::string::npos) << told;
+  EXPECT_NE(told.find("write_own_sysctl=Permission denied\n"), std::string::npos) << told;
+  EXPECT_EQ(told.find("sysrq=ok"), std::string::npos) << told;  // a kernel may have none
+  EXPECT_NE(told.find("hidden=\n"), std::string::npos) << "no path leads to what is below: " << told;
+  EXPECT_NE(told.find("mount_namespaces=256\n"), std::string::npos) << "bounded: " << told;
+  const std::string facts = launcher.run(request.sandbox_id, {"facts"});
+  EXPECT_NE(facts.find("keys=\n"), std::string::npos) << "its own /proc is masked as ever: " << facts;
+
+  request.sandbox_id = test_uuid(71);
+  request.profile = "wider";
+  EXPECT_NE(error_of(client->ask(Type::kCreate, request)).find("profile_unsupported"), std::string::npos);
+}
+
 TEST_F(LauncherTest, FiftySandboxesLeaveNothing) {
   RunningLauncher launcher;
   auto client = launcher.connect();

@@ -113,6 +113,10 @@ Feature user_namespaces() {
   if (!feature.ok) {
     feature.fallback = "none: no sandbox can be made";
     feature.remedy = "sysctl -w user.max_user_namespaces=65536";
+  } else if (debian == "0" || apparmor == "1") {
+    // Those that a sandbox's users make are of the unprivileged.
+    feature.fallback = "profile nested: no containers are made inside";
+    feature.remedy = debian == "0" ? "sysctl -w kernel.unprivileged_userns_clone=1" : "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
   }
   return feature;
 }

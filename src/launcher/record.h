@@ -24,6 +24,7 @@ struct Record {
   std::uint32_t program_rings = 0, program_states = 0;
   std::string policy;      // that it was started with
   std::string no_network;  // why it has no way out all the same
+  std::string profile;     // empty: of before there were any, "default"
   template <class V>
   void fields(V& v) {
     v(1, alive);
@@ -38,6 +39,7 @@ struct Record {
     v(10, program_states);
     v(11, policy);
     v(12, no_network);
+    v(13, profile);
   }
 };
 

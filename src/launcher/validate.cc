@@ -71,9 +71,16 @@ Result<void> check(const wire::CreateSandbox& request) {
       in_range<std::uint64_t>(request.memory_bytes, std::uint64_t{8} << 20, std::uint64_t{1} << 50, "memory_bytes"));
   CAY_CHECK(in_range<std::uint64_t>(request.disk_bytes, std::uint64_t{1} << 20, std::uint64_t{1} << 60, "disk_bytes"));
   CAY_CHECK(in_range<std::uint64_t>(request.pids, 4, 4'000'000, "pids"));
+  if (!request.profile.empty() && !keeper::profile_named(request.profile)) {
+    return Error{Code::kUnsupported, "profile_unsupported", "the launcher is older than this daemon and knows no such profile: restart it", 0};
+  }
   if (request.policy.size() > kMostPolicy) return invalid("policy is too long");
   if (request.networks.size() > kMostNetworks) return invalid("more than 64 networks");
   return {};
+}
+
+keeper::Profile profile_of(const wire::CreateSandbox& request) {
+  return keeper::profile_named(request.profile).value_or(keeper::Profile::kDefault);
 }
 
 Result<void> check(const wire::PrepareDefault& request) {

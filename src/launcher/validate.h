@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "keeper/profile.h"
 #include "wire/messages.h"
 
 namespace cay::launcher {
@@ -15,5 +16,8 @@ bool is_cgroup_parent(std::string_view text);  // empty, or an absolute path wit
 
 Result<void> check(const wire::CreateSandbox& request);
 Result<void> check(const wire::PrepareDefault& request);
+
+// Of a request that was checked.
+keeper::Profile profile_of(const wire::CreateSandbox& request);
 
 }  // namespace cay::launcher

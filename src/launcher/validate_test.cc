@@ -41,6 +41,22 @@ TEST(ValidateTest, HostnamesAreLabels) {
   }
 }
 
+TEST(ValidateTest, AProfileThatIsNotKnownIsRefusedAndNoneMeansTheUsualOne) {
+  auto request = good();
+  EXPECT_EQ(profile_of(request), keeper::Profile::kDefault);
+  for (const keeper::Profile one : keeper::kProfiles) {
+    request.profile = keeper::name_of(one);
+    EXPECT_TRUE(check(request));
+    EXPECT_EQ(profile_of(request), one);
+  }
+  for (const char* unknown : {"stricter", "Strict", "nested "}) {
+    request.profile = unknown;
+    const auto refused = check(request);
+    ASSERT_FALSE(refused) << unknown;
+    EXPECT_EQ(refused.error().reason, "profile_unsupported");
+  }
+}
+
 TEST(ValidateTest, NumbersHaveBounds) {
   auto request = good();
   request.memory_bytes = 0;

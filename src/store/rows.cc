@@ -24,14 +24,14 @@ const char* const kColumns =
     "id, tenant, name, state, reason, snapshot_name, snapshot_id, labels, cpu_millicores, memory_bytes, disk_bytes, "
     "pids, run_user, run_workdir, run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, "
     "last_active_at, stopped_at, created_by, facade_data, lifetime_s, commands_keep_awake, created_mark, active_mark, "
-    "stopped_mark, record_programs, network_state, network_reason, proxy, rules";
-const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
+    "stopped_mark, record_programs, network_state, network_reason, proxy, rules, profile";
+const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
 const char* const kAssignments =
     "id=?, tenant=?, name=?, state=?, reason=?, snapshot_name=?, snapshot_id=?, labels=?, cpu_millicores=?, "
     "memory_bytes=?, disk_bytes=?, pids=?, run_user=?, run_workdir=?, run_env=?, policy=?, idle_ttl_s=?, "
     "delete_after_stop_s=?, created_at=?, updated_at=?, last_active_at=?, stopped_at=?, created_by=?, facade_data=?, "
     "lifetime_s=?, commands_keep_awake=?, created_mark=?, active_mark=?, stopped_mark=?, record_programs=?, "
-    "network_state=?, network_reason=?, proxy=?, rules=?";
+    "network_state=?, network_reason=?, proxy=?, rules=?, profile=?";
 
 void bind_row(Statement& statement, const Sandbox& sandbox) {
   statement.bind(sandbox.id.get())
@@ -67,7 +67,8 @@ void bind_row(Statement& statement, const Sandbox& sandbox) {
       .bind(std::string(to_string(sandbox.network.state)))
       .bind(sandbox.network.reason)
       .bind(encode_rules(sandbox.proxy))
-      .bind(sandbox.rules);
+      .bind(sandbox.rules)
+      .bind(std::string(to_string(sandbox.profile)));
 }
 
 Result<Sandbox> read_row(const Statement& row) {
@@ -115,6 +116,10 @@ Result<Sandbox> read_row(const Statement& row) {
   out.network.reason = row.text(column++);
   CAY_TRY(out.proxy, decode_rules(row.text(column++)));
   out.rules = row.text(column++);
+  const std::string profile = row.text(column++);
+  const auto held = profile_from(profile);
+  if (!held) return broken("the unknown profile '" + profile + "'");
+  out.profile = *held;
   return out;
 }
 

@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 11> kSteps = {
+constexpr std::array<const char*, 12> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -198,6 +198,10 @@ UPDATE event_count SET bytes = coalesce((SELECT sum(
   length(CAST(type AS BLOB)) + length(CAST(sandbox_id AS BLOB)) + length(CAST(sandbox AS BLOB)) + length(CAST(labels AS BLOB)) +
   length(CAST(reason AS BLOB)) + length(CAST(command_id AS BLOB)) + length(CAST(state AS BLOB)) + length(CAST(ended_by AS BLOB)))
   FROM event WHERE event.tenant = event_count.tenant), 0);
+)sql",
+    // Containment profile. Sandboxes from before had what is now called so.
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN profile TEXT NOT NULL DEFAULT 'default';
 )sql",
 };
 

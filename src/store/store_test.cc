@@ -35,7 +35,7 @@ bool same(const Sandbox& a, const Sandbox& b) {
          a.limits == b.limits && a.run == b.run && a.policy == b.policy && a.rules == b.rules && a.network == b.network && a.idle_ttl_s == b.idle_ttl_s &&
          a.delete_after_stop_s == b.delete_after_stop_s && a.created_at == b.created_at &&
          a.updated_at == b.updated_at && a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at && a.lifetime_s == b.lifetime_s &&
-         a.commands_keep_awake == b.commands_keep_awake && a.record_programs == b.record_programs && a.marks == b.marks &&
+         a.commands_keep_awake == b.commands_keep_awake && a.record_programs == b.record_programs && a.profile == b.profile && a.marks == b.marks &&
          a.created_by == b.created_by && a.facade_data == b.facade_data;
 }
 
@@ -61,6 +61,7 @@ Sandbox full() {
   out.lifetime_s = 7;
   out.commands_keep_awake = true;
   out.record_programs = true;
+  out.profile = Profile::kNested;
   out.marks = {.created = 11, .active = 12, .stopped = 13};
   out.created_by = "key";
   out.facade_data = {{"langsmith", R"({"a":[1]})"}};
@@ -312,6 +313,7 @@ VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '
   EXPECT_EQ(row.network, SandboxNetwork{});
   constexpr int kFirstWithAWayOut = 7;
   EXPECT_EQ(row.policy, GetParam() < kFirstWithAWayOut ? "off" : "open");
+  EXPECT_EQ(row.profile, Profile::kDefault);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemas, EveryOldSchema, ::testing::Range(1, schema_version() + 1));

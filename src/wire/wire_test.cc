@@ -83,6 +83,25 @@ TEST(MessageTest, RoundTrips) {
   EXPECT_EQ(got->err.ring_size, 5U);
 }
 
+struct CreatedOfBefore {
+  std::string sandbox_id, policy;
+  template <class V> void fields(V& v) { v(1, sandbox_id); v(5, policy); }
+};
+
+// Who knows no profiles skips the wish, and is known by saying none.
+TEST(MessageTest, AProfileIsAskedForAndSaid) {
+  CreateSandbox asked;
+  asked.profile = "strict";
+  EXPECT_EQ(decode<CreateSandbox>(encode(asked))->profile, "strict");
+  EXPECT_EQ(decode<CreateSandbox>(encode(CreateSandbox{}))->profile, "");
+  EXPECT_EQ(decode<Created>(encode(CreatedOfBefore{"id", "off"}))->profile, "");
+  Created said;
+  said.sandbox_id = "id";
+  said.profile = "nested";
+  EXPECT_EQ(decode<Created>(encode(said))->profile, "nested");
+  EXPECT_EQ(decode<CreatedOfBefore>(encode(said))->sandbox_id, "id");
+}
+
 TEST(MessageTest, UnknownTagsAreSkippedAndCutOnesRefused) {
   const std::string bytes = encode(sample());
   const std::string unknown("\x99\x7f\x03\x00\x00\x00zzz", 9);

@@ -59,6 +59,16 @@ def test_a_launcher_that_knows_no_way_out_is_no_failure(old):
     assert doctor["gate"]["ok"], doctor["gate"]
 
 
+def test_a_launcher_that_knows_no_profiles_gives_no_weaker_one(old):
+    with old.http() as http:
+        refused = http.post("/api/v1/sandboxes", json={"name": "held", "profile": "strict"})
+        assert (refused.status_code, refused.json()["error"]["reason"]) == (501, "profile_unsupported"), refused.text
+        assert "launcher is older" in refused.json()["error"]["message"], refused.text
+        assert http.get("/api/v1/sandboxes/held").status_code == 404
+        made = http.post("/api/v1/sandboxes", json={"name": "held"})  # the control: what it gives is profile default
+        assert made.status_code == 201 and made.json()["profile"] == "default", made.text
+
+
 def test_every_verb_of_an_old_keeper(old):
     with old.http() as http:
         box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()

@@ -14,7 +14,7 @@ CLASSES = ("kernel view", "host processes", "shared names", "files", "mounts", "
 # The attackers and the known escapes of the threat model: docs/decisions/0024-the-escape-suite.md.
 ATTACKERS = tuple(f"A{number}" for number in range(1, 9))
 WALLS = {"filter": "filter of system calls", "caps": "capability set", "limits": "resource limits", "cgroup": "control group", "user": "user namespace",
-         "pid": "pid namespace", "mount": "mount namespace", "net": "network namespace", "ipc": "ipc namespace", "uts": "uts namespace",
+         "namespaces": "count of namespaces", "pid": "pid namespace", "mount": "mount namespace", "net": "network namespace", "ipc": "ipc namespace", "uts": "uts namespace",
          "cgroupns": "cgroup namespace", "pivot": "pivoted root"}
 WORDS = {"mask": "cover over {}", "ro": "{} read-only", "nodev": "nodev on {}", "nosuid": "nosuid on {}", "noexec": "noexec on {}",
          "leak": "no descriptor of the host's"}

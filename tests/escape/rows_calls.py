@@ -237,10 +237,10 @@ def ask_for_the_clock():
     return call(159, ctypes.byref(ctypes.create_string_buffer(208))) >= 0
 
 
-counted("unshare-users", "make a user namespace by unshare", new_users)
-counted("clone-users", "make a user namespace by clone", clone_users)
-counted("clone-network", "make a network namespace by clone", clone_network, ("filter", "caps"))
-counted("clone3", "make a user namespace by clone3, whose flags no filter sees", clone_by_struct)
+counted("unshare-users", "make a user namespace by unshare", new_users, ("filter", "namespaces"))
+counted("clone-users", "make a user namespace by clone", clone_users, ("filter", "namespaces"))
+counted("clone-network", "make a network namespace by clone", clone_network, ("filter", "caps", "namespaces"))
+counted("clone3", "make a user namespace by clone3, whose flags no filter sees", clone_by_struct, ("filter", "namespaces"))
 counted("clone-parent", "make a child of the keeper's, outside", child_of_the_keeper)
 counted("setns", "enter a namespace", enter_again, ("filter", "caps"))
 counted("bpf", "make a BPF map", bpf_map, ("filter", "caps", "user"), needs=lambda: "" if pathlib.Path(

@@ -7,6 +7,7 @@
  * Host root runs this; it is of the tests alone.
  *
  * WALL: filter caps limits cgroup user pid mount net ipc uts cgroupns, each left out as a whole;
+ *   namespaces       how many namespaces the sandbox may make is raised while the program runs: the sandbox's own count, for all in it
  *   pivot            the same tree by chroot() in the host's mounts
  *   mask:PATH        what covers PATH is taken off
  *   ro:PATH nodev:PATH nosuid:PATH noexec:PATH    the flag of the mount at PATH is cleared
@@ -190,6 +191,49 @@ static void join_cgroups(int pid) {
   fclose(file);
 }
 
+/* ---- how many namespaces may be made in the sandbox ---- */
+
+enum { kKinds = 7 };
+static const char *const maxima[kKinds] = {"user", "pid", "mnt", "net", "uts", "ipc", "time"};
+static int raiser_stays = -1;
+static pid_t raiser;
+/* A process inside writes them, and writes them back when raiser_stays is closed. /proc/sys shows each user namespace its own. */
+static void raise_maxima(int users) {
+  int settings = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC), ready[2], stay[2];
+  if (settings < 0 || pipe2(ready, O_CLOEXEC) != 0 || pipe2(stay, O_CLOEXEC) != 0) die("raise maxima");
+  raiser = fork();
+  if (raiser == 0) {
+    char name[64], was[kKinds][32] = {{0}}, byte;
+    int fds[kKinds];
+    close(ready[0]);
+    close(stay[1]);
+    if (setns(users, CLONE_NEWUSER) != 0) die("enter users");
+    for (int i = 0; i < kKinds; ++i) {
+      snprintf(name, sizeof name, "max_%s_namespaces", maxima[i]);
+      fds[i] = openat(settings, name, O_RDWR | O_CLOEXEC);
+      if (fds[i] < 0) continue;
+      if (pread(fds[i], was[i], sizeof was[i] - 1, 0) <= 0 || pwrite(fds[i], "30000", 5, 0) != 5) die("raise %s", name);
+    }
+    if (write(ready[1], "x", 1) != 1) _exit(1);
+    if (read(stay[0], &byte, 1) < 0) _exit(1);
+    for (int i = 0; i < kKinds; ++i)
+      if (fds[i] >= 0 && pwrite(fds[i], was[i], strlen(was[i]), 0) < 0) _exit(1);
+    _exit(0);
+  }
+  char byte;
+  close(ready[1]);
+  close(stay[0]);
+  raiser_stays = stay[1];
+  if (read(ready[0], &byte, 1) != 1) exit(120);
+  close(ready[0]);
+  close(settings);
+}
+static void restore_maxima(void) {
+  int status = 1;
+  close(raiser_stays);
+  if (waitpid(raiser, &status, 0) != raiser || status != 0) die("restore maxima");
+}
+
 /* ---- mounts ---- */
 
 struct moved { int fd; const char *to; };
@@ -341,8 +385,13 @@ int main(int argc, char **argv) {
   int joined[5], mounts = namespace("mnt", pid), users = namespace("user", pid);
   for (int i = 0; i < 5; ++i) joined[i] = namespace(kinds[i].file, pid);
   /* Always a copy: what an act does there without a wall must not reach the sandbox. */
-  if (!without("mount")) mounts = changed_mounts(mounts, source_of("mnt", pid));
+  if (!without("mount")) {
+    raise_maxima(users); /* our own work on mounts counts too */
+    mounts = changed_mounts(mounts, source_of("mnt", pid));
+    restore_maxima();
+  }
   if (in_place) return 0;
+  if (without("namespaces")) raise_maxima(users);
 
   if (!without("cgroup")) join_cgroups(pid);
   if (!without("limits"))
@@ -354,6 +403,7 @@ int main(int argc, char **argv) {
   if (child != 0) {
     int status = 0;
     waitpid(child, &status, 0);
+    if (without("namespaces")) restore_maxima();
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -19,7 +19,10 @@ HOSTS = f"""127.0.0.1 localhost loop.gate.test
 {METADATA} metadata.gate.test
 {PRIVATE[0]} inner.gate.test
 """ + "".join(f"{address} {name}\n" for name, address in upgrades.NAMES.items())
-SETTINGS = f"""[network]
+SETTINGS = f"""[host]
+profiles = ["strict", "default", "nested"]
+
+[network]
 networks = ["198.18.7.0/24", "fdca:7e57::/32"]
 hosts = ["allowed.gate.test", "private.gate.test", "loop.gate.test", "own.gate.test", "metadata.gate.test", "inner.gate.test",
          "sockets.gate.test", "{METADATA}:80"]

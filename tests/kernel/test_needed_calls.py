@@ -10,11 +10,14 @@ import subprocess
 import pytest
 
 from harness import ROOT
-from inside import COMPILER, HERE, sandbox  # noqa: F401 (a fixture)
+from inside import COMPILER, HERE, Sandbox, sandbox  # noqa: F401 (a fixture)
+from test_profiles import host  # noqa: F401 (a fixture)
 
 RULES = ROOT / "src/keeper/seccomp_rules.h"
 RULE = re.compile(r'\{"(\w+)", (-?\d+), (-?\d+), k(\w+)\}')
 REFUSED = {"Eperm", "Enosys"}
+PROFILES = ROOT / "src/keeper/seccomp_profiles.h"
+CHANGE = re.compile(r'\{"(\w+)", k(\w+)\},')
 
 # What an agent's sandbox is used for, each watched with all that it starts.
 WORK = (
@@ -36,6 +39,12 @@ WORK = (
     "echo 'int main(void){return 0;}' >/tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m; rm -f /tmp/m /tmp/m.c",
     "strace -o /dev/null true; ssh-keygen -q -t ed25519 -N '' -f /tmp/k; rm -f /tmp/k /tmp/k.pub; xz -T2 </etc/passwd | xz -d | tail -1",
     "node -e 'require(\"fs\").readFile(\"/etc/passwd\",()=>{}); require(\"child_process\").execSync(\"true\")'; timeout 1 tail -n1 -f /etc/passwd",
+)
+# What containers are made of, in profile nested.
+NESTED_WORK = (
+    "unshare -Urmpf --mount-proc sh -c 'mount -t tmpfs none /mnt && umount /mnt && ps -ef | wc -l'",
+    "unshare -Uru sh -c 'hostname inner && nsenter -t $$ -u hostname'",
+    "cd /dev/shm && mkdir -p root && unshare -Urm sh -c 'mount --rbind / root && mkdir -p root/dev/shm/old && cd root && pivot_root . dev/shm/old && umount -l /dev/shm/old'",
 )
 # The C library's function, where it is not named as the call is; or where many functions come down to one call.
 FUNCTIONS = {"pread64": ("pread", "pread64"), "pwrite64": ("pwrite", "pwrite64"), "fadvise64": ("posix_fadvise", "posix_fadvise64"), "newfstatat": ("fstatat", "fstatat64"),
@@ -110,15 +119,24 @@ def unneeded(names, made, functions):
 
 
 @pytest.fixture(scope="module")
-def made(sandbox, tmp_path_factory):  # noqa: F811
-    """The numbers of all calls that the work made in a sandbox."""
+def watcher(tmp_path_factory):
     program = tmp_path_factory.mktemp("called") / "called"
     subprocess.run([COMPILER, "-O1", "-static", "-o", program, HERE / "payloads/called.c"], check=True)
-    sandbox.put(program, "/usr/local/bin/called")
-    for number, line in enumerate(WORK):
-        sandbox.put_text(line, f"/tmp/work-{number}")
-        sandbox.run("sh", "-c", f"timeout -k 1 60 called sh /tmp/work-{number} 9>/tmp/calls-{number} >/dev/null 2>&1 </dev/null", timeout=180)
-    return {int(number) for number in sandbox.sh("cat /tmp/calls-*").text.split()}
+    return program
+
+
+def calls_of(box, watcher, work):
+    """The numbers of all calls that the work made in a sandbox."""
+    box.put(watcher, "/usr/local/bin/called")
+    for number, line in enumerate(work):
+        box.put_text(line, f"/tmp/work-{number}")
+        box.run("sh", "-c", f"timeout -k 1 60 called sh /tmp/work-{number} 9>/tmp/calls-{number} >/dev/null 2>&1 </dev/null", timeout=180)
+    return {int(number) for number in box.sh("cat /tmp/calls-*").text.split()}
+
+
+@pytest.fixture(scope="module")
+def made(sandbox, watcher):  # noqa: F811
+    return calls_of(sandbox, watcher, WORK)
 
 
 def test_every_call_that_is_allowed_is_needed(made):
@@ -128,6 +146,36 @@ def test_every_call_that_is_allowed_is_needed(made):
     wrong = unneeded(rules, by_name, functions)
     print(f"{len(rules)} calls allowed: {len(by_name)} seen in a sandbox, {len(unneeded(rules, by_name, set())) - len(wrong)} more imported by programs")
     assert not wrong, f"nobody needs {wrong}: take their lines out of {RULES.name}, or say here who does"
+
+
+def changes_of(profile):
+    """name -> action of the profile's lines."""
+    text = PROFILES.read_text().partition(f"k{profile}Changes")[2].partition("}();")[0]
+    found = dict(CHANGE.findall(text))
+    assert len(found) > 5, profile
+    return found
+
+
+def test_every_call_that_nested_opens_is_made_by_containers(host, watcher):  # noqa: F811
+    column = 0 if platform.machine() == "x86_64" else 1
+    numbers = {name: (int(x86), int(arm))[column] for name, x86, arm, _ in RULE.findall(RULES.read_text())}
+    refused = {name for name, _, _, action in RULE.findall(RULES.read_text()) if action in REFUSED}
+    opened = {name for name, action in changes_of("Nested").items() if action not in REFUSED and name in refused}
+    assert {"mount", "unshare"} <= opened
+    box = Sandbox(host, "--profile", "nested")
+    try:
+        seen = calls_of(box, watcher, NESTED_WORK)
+    finally:
+        box.close()
+    wrong = sorted(name for name in opened if numbers[name] not in seen)
+    assert not wrong, f"no container makes {wrong}: take their lines out of {PROFILES.name}, or have NESTED_WORK show who does"
+
+
+def test_what_the_profiles_change_has_a_line_and_strict_opens_nothing():
+    actions = {name: action for name, _, _, action in RULE.findall(RULES.read_text())}
+    for profile in ("Strict", "Nested"):
+        assert set(changes_of(profile)) <= set(actions)
+    assert not [name for name in changes_of("Strict") if actions[name] in REFUSED]
 
 
 def test_a_call_that_nobody_needs_is_seen():

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
@@ -163,6 +164,67 @@ int fill(const char* path, std::size_t mebibytes) {
   return 0;
 }
 
+// `body` in a child of its own: what it does to itself is gone with it.
+template <class Body>
+void say_apart(const std::string& name, Body body) {
+  std::fflush(stdout);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    say_call(name, body());
+    std::fflush(stdout);
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+}
+
+// As root of a container's own user, mount and pid namespaces. False: they cannot be made, or `body` fails.
+template <class Body>
+bool contained(Body body) {
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) != 0) return false;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    errno = 0;
+    ::_exit(body() ? 0 : (errno != 0 ? errno : EIO));
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  errno = WEXITSTATUS(status);
+  return status == 0;
+}
+
+// How many mount namespaces this user can have at once; -1: not even a user namespace to make them in.
+int most_mount_namespaces() {
+  if (::unshare(CLONE_NEWUSER) != 0) return -1;
+  for (int made = 0;; ++made) {
+    if (::unshare(CLONE_NEWNS) != 0 || made == 1000) return made;
+    if (::open("/proc/self/ns/mnt", O_RDONLY) < 0) return -2;  // held by it
+  }
+}
+
+int namespaces() {
+  say_apart("users", [] { return ::unshare(CLONE_NEWUSER) == 0; });
+  say_apart("own_proc", [] { return contained([] { return ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0; }); });
+  say_apart("own_tmpfs", [] { return contained([] { return ::mount("none", "/tmp", "tmpfs", 0, nullptr) == 0; }); });
+  say_apart("own_sysfs", [] { return contained([] { return ::unshare(CLONE_NEWNET) == 0 && ::mount("sysfs", "/sys", "sysfs", 0, nullptr) == 0; }); });
+  for (const char* cover : {"/proc", "/proc/keys", "/proc/sys", "/dev/.nested"}) {
+    say_apart(std::string("uncover:") + cover, [cover] { return contained([cover] { return ::umount2(cover, MNT_DETACH) == 0; }); });
+  }
+  say_apart("write_sysctl", [] { return contained([] { return opens("/proc/sys/kernel/core_pattern", O_WRONLY); }); });
+  say_apart("write_own_sysctl", [] {
+    return contained([] { return ::mount("proc", "/proc", "proc", 0, nullptr) == 0 && opens("/proc/sys/kernel/core_pattern", O_WRONLY); });
+  });
+  say_apart("sysrq", [] { return contained([] { return ::mount("proc", "/proc", "proc", 0, nullptr) == 0 && opens("/proc/sysrq-trigger", O_WRONLY); }); });
+  say("hidden", names_in("/dev/.nested"));
+  std::fflush(stdout);
+  if (::fork() == 0) {
+    say("mount_namespaces", std::to_string(most_mount_namespaces()));
+    std::fflush(stdout);
+    ::_exit(0);
+  }
+  ::wait(nullptr);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -170,6 +232,7 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (verb == "facts") return facts();
   if (verb == "attack-init") return attack_init();
+  if (verb == "namespaces") return namespaces();
   if (verb == "eat") return eat(static_cast<std::size_t>(std::stoul(argv[2])));
   if (verb == "fill") return fill(argv[2], static_cast<std::size_t>(std::stoul(argv[3])));
   if (verb == "trap") {  // leaves traps where the next boot mounts

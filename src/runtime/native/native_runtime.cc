@@ -66,6 +66,9 @@ LauncherClient::Config launcher_config(const NativeConfig& config, const wire::H
 bool is_off(const std::string& policy) { return policy.empty() || policy == "off"; }
 
 // What a launcher says of a sandbox that it started.
+// A launcher of before there were profiles says nothing, and its commands are what profile default's are.
+std::string profile_given(const wire::Created& got) { return got.profile.empty() ? "default" : got.profile; }
+
 SandboxNetwork network_of(const std::string& policy, const std::string& no_network) {
   if (is_off(policy)) return {};
   if (!no_network.empty()) return {NetworkState::kUnavailable, no_network};
@@ -184,6 +187,7 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   request.pids = spec.limits.pids;
   request.spool_bytes = config_.spool_bytes;
   request.record_programs = spec.record_programs;
+  request.profile = to_string(spec.profile);
   request.policy = spec.policy;
   request.networks = config_.networks;
   request.network_required = spec.network_required;
@@ -210,6 +214,9 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   if (spec.record_programs && !created->record_programs) {
     box = Error{Code::kUnsupported, "programs_unsupported",
                 "the launcher is older than this daemon and records no programs: restart it", 0};
+  } else if (profile_given(*created) != to_string(spec.profile)) {
+    box = Error{Code::kUnsupported, "profile_unsupported",
+                "the launcher is older than this daemon, and started the sandbox by the profile '" + profile_given(*created) + "': restart it", 0};
   } else if (spec.network_required && network.state == NetworkState::kUnavailable) {
     box = Error{Code::kUnsupported, "network_unsupported", network.reason, 0};
   } else {

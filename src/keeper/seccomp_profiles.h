@@ -1,0 +1,93 @@
+// What the profiles change in kGuestRules, as data: one line per call, with the reason. A line that changes nothing, or
+// names a call that has no line there, does not compile. docs/decisions/0036-profiles.md tells what was weighed.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "keeper/profile.h"
+#include "keeper/seccomp_rules.h"
+
+namespace cay::keeper {
+
+struct RuleChange {
+  std::string_view name;
+  Action action;
+};
+
+inline constexpr auto kStrictChanges = [] {
+  using enum Action;
+  return std::to_array<RuleChange>({
+      // ---- one program does not reach into another, of the same user neither ----
+      {"ptrace", kEperm},  // gdb, strace; a command that was taken over would take the others, and their secrets
+      {"process_vm_readv", kEperm},  // the same without stopping them
+      {"process_vm_writev", kEperm},  // the same without stopping them
+      // ---- what only programs with a lost privilege would use ----
+      {"chroot", kEperm},  // CAP_SYS_CHROOT is dropped: of no use, and a way to confuse programs that keep it
+      {"socket", kSocketCooked},  // no raw sockets: CAP_NET_RAW is dropped
+      {"personality", kPersonalityAsk},  // asking alone: what it changes is how exploits are made to fit (no randomisation)
+      // ---- a means of exploits more than of programs ----
+      {"msgget", kEnosys},  // fakeroot (fakeroot-tcp works); messages are the usual way to lay out the kernel's heap
+      {"msgsnd", kEnosys},  // the same
+      {"msgrcv", kEnosys},  // the same
+      {"msgctl", kEnosys},  // the same
+  });
+}();
+
+inline constexpr auto kNestedChanges = [] {
+  using enum Action;
+  return std::to_array<RuleChange>({
+      // ---- containers: each of these needs CAP_SYS_ADMIN in a user namespace, and root of the sandbox has it in none but those made inside ----
+      {"clone", kCloneNested},  // every runtime; still no CLONE_PARENT
+      {"unshare", kAllow},  // unshare(1), bubblewrap, podman, runc
+      {"setns", kAllow},  // nsenter, podman exec, runc exec
+      {"mount", kAllow},  // all of them
+      {"umount2", kAllow},  // all of them
+      {"pivot_root", kAllow},  // bubblewrap, crun, runc
+      {"sethostname", kAllow},  // crun, runc: the container's own UTS namespace
+      // ---- as from an older kernel, so that mount(2) is used: its options come as text, and this API has a history of its own ----
+      {"open_tree", kEnosys},  // util-linux, crun, runc fall back
+      {"move_mount", kEnosys},  // util-linux, crun, runc fall back
+      {"fsopen", kEnosys},  // util-linux, crun, runc fall back
+      {"fsconfig", kEnosys},  // CVE-2022-0185; util-linux, crun, runc fall back
+      {"fsmount", kEnosys},  // util-linux, crun, runc fall back
+      {"fspick", kEnosys},  // util-linux falls back
+      {"mount_setattr", kEnosys},  // crun, podman fall back: recursive read-only by steps, no id-mapped mounts
+      {"open_tree_attr", kEnosys},  // the same
+      {"keyctl", kEnosys},  // crun and runc go on without a keyring of the container's own if there are no keyrings at all
+      // ---- given for the lines above: the kernel is reached more widely here, and these are how its bugs are used ----
+      {"msgget", kEnosys},  // fakeroot (`unshare -r` does its work here); messages are the usual way to lay out the kernel's heap
+      {"msgsnd", kEnosys},  // the same
+      {"msgrcv", kEnosys},  // the same
+      {"msgctl", kEnosys},  // the same
+      {"process_vm_readv", kEperm},  // gdb reads by ptrace then
+      {"process_vm_writev", kEperm},  // gdb writes by ptrace then
+  });
+}();
+
+constexpr std::span<const RuleChange> changes_of(Profile profile) {
+  switch (profile) {
+    case Profile::kDefault: return {};
+    case Profile::kStrict: return kStrictChanges;
+    case Profile::kNested: return kNestedChanges;
+  }
+  return {};
+}
+
+using GuestRules = std::remove_const_t<decltype(kGuestRules)>;
+
+// kGuestRules with the profile's lines in their place.
+constexpr GuestRules rules_of(Profile profile) {
+  GuestRules rules = kGuestRules;
+  for (const RuleChange& change : changes_of(profile)) {
+    const auto rule = std::find_if(rules.begin(), rules.end(), [&](const SyscallRule& one) { return one.name == change.name; });
+    if (rule == rules.end()) throw "a profile changes a call that has no line";
+    if (rule->action == change.action) throw "a profile's line changes nothing, or there are two of it";
+    rule->action = change.action;
+  }
+  return rules;
+}
+
+}  // namespace cay::keeper

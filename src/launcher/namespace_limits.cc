@@ -1,0 +1,39 @@
+#include "launcher/namespace_limits.h"
+
+#include <cerrno>
+#include <string>
+
+#include "os/file.h"
+
+namespace cay::launcher {
+namespace {
+
+struct Maximum {
+  const char* file;
+  unsigned nested;  // of each user inside; in the other profiles none
+};
+// Not max_cgroup_namespaces: each command of ours has one of its own (keeper/child.cc), and making one takes CAP_SYS_ADMIN in a
+// user namespace, of which there are none but by the first line.
+constexpr Maximum kMaxima[] = {
+    {"max_user_namespaces", 256},  // two for a container of bubblewrap's, one for podman's; build tools make many at once
+    {"max_pid_namespaces", 256},   // the kernel nests 32 at most
+    {"max_mnt_namespaces", 256},
+    {"max_net_namespaces", 64},  // the dearest: about a hundred kilobytes of kernel memory, not all of which the group pays for
+    {"max_uts_namespaces", 256},
+    {"max_ipc_namespaces", 256},
+    {"max_time_namespaces", 256},
+};
+
+}  // namespace
+
+Result<void> limit_namespaces(int settings, keeper::Profile profile) {
+  const bool nested = profile == keeper::Profile::kNested;
+  for (const Maximum& one : kMaxima) {
+    auto written = os::write_file(settings, one.file, std::to_string(nested ? one.nested : 0));
+    // A kernel without that kind of namespace.
+    if (!written && written.error().os_errno != ENOENT) return std::move(written).error().while_doing(std::string("limit ") + one.file);
+  }
+  return {};
+}
+
+}  // namespace cay::launcher
