@@ -15,6 +15,7 @@ enum class Action : std::uint8_t {
   // allowed for some arguments: the checks are in seccomp_compile.h
   kClone,
   kIoctl,
+  kMadvise,
   kPersonality,
   kPrctl,
   kSetsockopt,
@@ -102,7 +103,6 @@ inline constexpr auto kGuestRules = [] {
       {"lchown", 94, -1, kAllow},  // tar, dpkg
       {"fchownat", 260, 54, kAllow},  // tar, dpkg
       {"umask", 95, 166, kAllow},  // tar, dpkg
-      {"utimes", 235, -1, kAllow},  // touch, tar, make
       {"utimensat", 280, 88, kAllow},  // touch, tar, make
       {"mknod", 133, -1, kAllow},  // mkfifo; device nodes are refused by the kernel in a user namespace
       {"mknodat", 259, 33, kAllow},  // mkfifo; device nodes are refused by the kernel in a user namespace
@@ -125,9 +125,10 @@ inline constexpr auto kGuestRules = [] {
       {"removexattr", 197, 14, kAllow},  // tar, cp -a, setcap, rsync
       {"lremovexattr", 198, 15, kAllow},  // tar, cp -a, setcap, rsync
       {"fremovexattr", 199, 16, kAllow},  // tar, cp -a, setcap, rsync
-      {"inotify_init1", 294, 26, kAllow},  // file watchers (vite, webpack, tail -f)
-      {"inotify_add_watch", 254, 27, kAllow},  // file watchers (vite, webpack, tail -f)
-      {"inotify_rm_watch", 255, 28, kAllow},  // file watchers (vite, webpack, tail -f)
+      {"inotify_init", 253, -1, kAllow},  // tail -f, gpg-agent, dbus, Java: glibc's function of that name
+      {"inotify_init1", 294, 26, kAllow},  // file watchers (vite, webpack)
+      {"inotify_add_watch", 254, 27, kAllow},  // both
+      {"inotify_rm_watch", 255, 28, kAllow},  // both
       {"memfd_create", 319, 279, kAllow},  // Wayland, JITs, Python multiprocessing
       {"chroot", 161, 51, kAllow},  // sshd and postfix privilege separation, debootstrap; needs CAP_SYS_CHROOT
       // ---- memory ----
@@ -137,7 +138,7 @@ inline constexpr auto kGuestRules = [] {
       {"brk", 12, 214, kAllow},  // every program
       {"mremap", 25, 216, kAllow},  // every program
       {"msync", 26, 227, kAllow},  // databases, allocators, old Go runtimes
-      {"madvise", 28, 233, kAllow},  // databases, allocators, old Go runtimes
+      {"madvise", 28, 233, kMadvise},  // databases, allocators, old Go runtimes (no MADV_MERGEABLE)
       {"mincore", 27, 232, kAllow},  // databases, allocators, old Go runtimes
       {"mlock", 149, 228, kAllow},  // gpg, ssh-agent; bounded by RLIMIT_MEMLOCK
       {"munlock", 150, 229, kAllow},  // gpg, ssh-agent; bounded by RLIMIT_MEMLOCK

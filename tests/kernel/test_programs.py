@@ -22,6 +22,7 @@ PROGRAMS = {
     "gdb": ("gdb -q -batch -ex run -ex 'print 6*7' /bin/true 2>/dev/null | tail -1", "$1 = 42"),
     "strace": ("strace -f -o /dev/null sh -c 'echo traced'", "traced"),
     "tar": ("cd $(mktemp -d) && mkdir d && echo x > d/f && tar czf d.tgz d && rm -r d && tar xzf d.tgz && cat d/f", "x"),
+    "tail": ("f=$(mktemp) && echo watched > $f && { timeout 1 tail -f $f 2>&1; true; }", "watched"),  # no word of polling: inotify_init
     "su": ("su user -c 'id -un; cd; pwd'", "user\n/home/user"),
     "openssl": ("openssl rand -hex 4 | wc -c", "9"),
     "psql": ("psql --version | cut -d' ' -f1", "psql"),
