@@ -77,6 +77,7 @@ inline constexpr auto kGuestRules = [] {
       {"ftruncate", 77, 46, kAllow},  // databases, ld
       {"fallocate", 285, 47, kAllow},  // databases, ld
       {"getdents64", 217, 61, kAllow},  // every program
+      {"getdents", 78, -1, kAllow},  // AddressSanitizer and LeakSanitizer on x86-64: /proc/PID/task at every end
       {"getcwd", 79, 17, kAllow},  // every program
       {"chdir", 80, 49, kAllow},  // every program
       {"fchdir", 81, 50, kAllow},  // every program
@@ -219,7 +220,6 @@ inline constexpr auto kGuestRules = [] {
       {"sched_getaffinity", 204, 123, kAllow},  // nproc, thread pools, taskset
       {"sched_setaffinity", 203, 122, kAllow},  // nproc, thread pools, taskset
       {"sched_getparam", 143, 121, kAllow},  // pthread attributes, chrt
-      {"sched_setparam", 142, 118, kAllow},  // pthread attributes, chrt
       {"sched_getscheduler", 145, 120, kAllow},  // pthread attributes, chrt
       {"sched_setscheduler", 144, 119, kAllow},  // pthread attributes, chrt
       {"sched_get_priority_max", 146, 125, kAllow},  // pthread attributes, chrt
@@ -343,6 +343,7 @@ inline constexpr auto kGuestRules = [] {
       {"sethostname", 170, 161, kEperm},  // set when the sandbox is made
       {"setdomainname", 171, 162, kEperm},  // set when the sandbox is made
       {"syslog", 103, 116, kEperm},  // the host's kernel log
+      {"sched_setparam", 142, 118, kEperm},  // sets real-time priorities, of which there are none inside
       {"iopl", 172, -1, kEperm},  // hardware
       {"ioperm", 173, -1, kEperm},  // hardware
       {"modify_ldt", 154, -1, kEperm},  // 16-bit segments; only old emulators
