@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -102,6 +103,10 @@ TEST(GuestFilterTest, RefusesWhatBelongsToTheHost) {
       {"netlink netfilter", EPROTONOSUPPORT, [] { return syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, 12); }},
       {"TIOCSTI", EPERM, [] { return ioctl(-1, TIOCSTI, ""); }},
       {"personality READ_IMPLIES_EXEC", EPERM, [] { return syscall(SYS_personality, READ_IMPLIES_EXEC); }},
+      {"madvise MERGEABLE", EINVAL, [] {
+         void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+         return static_cast<long>(madvise(page, 4096, 12));
+       }},
       {"prctl MEMORY_MERGE", EINVAL, [] { return prctl(67, 1, 0, 0, 0); }},
       {"TCP_ULP", ENOPROTOOPT, [] { return setsockopt(-1, 6, 31, "tls", 3); }},
   };

@@ -45,6 +45,7 @@ constexpr std::uint32_t kCloneRefused = 0x7E020000  // CLONE_NEW*
                                         | kCloneParent;
 constexpr std::uint32_t kTiocsti = 0x5412, kTioclinux = 0x541C;  // type into a terminal that others read
 constexpr std::uint32_t kTiocsetd = 0x5423;                      // line disciplines: kernel modules are loaded for it
+constexpr std::uint32_t kMadvMergeable = 12;  // merged pages tell tenants of each other's memory, as PR_SET_MEMORY_MERGE
 constexpr std::uint32_t kSolTcp = 6, kTcpUlp = 31;               // kernel TLS
 constexpr std::uint32_t kPersonalities[] = {
     0x0000000, 0x0000008,  // PER_LINUX, PER_LINUX32 (setarch)
@@ -92,6 +93,11 @@ class Compiler {
     if (land(Action::kIoctl)) {
       load_arg(1);
       ret_if_any({kTiocsti, kTioclinux, kTiocsetd}, refuse(EPERM));
+      ret(kAllowed);
+    }
+    if (land(Action::kMadvise)) {
+      load_arg(2);
+      ret_if_any({kMadvMergeable}, refuse(EINVAL));  // as from a kernel without merging
       ret(kAllowed);
     }
     if (land(Action::kPersonality)) {

@@ -161,6 +161,10 @@ TEST(SeccompCompileTest, ArgumentsAreChecked) {
     EXPECT_EQ(call(on, no("ioctl"), 0, 0x5412), errno_of(EPERM));
     EXPECT_EQ(call(on, no("ioctl"), 0, 0x5412 | kHigh), errno_of(EPERM));
     EXPECT_EQ(call(on, no("ioctl"), 0, 0x541c), errno_of(EPERM));
+    EXPECT_EQ(call(on, no("madvise"), 0, 4096, 4), kAllow);  // DONTNEED
+    EXPECT_EQ(call(on, no("madvise"), 0, 4096, 13), kAllow);
+    EXPECT_EQ(call(on, no("madvise"), 0, 4096, 12), errno_of(EINVAL));  // MERGEABLE
+    EXPECT_EQ(call(on, no("madvise"), 0, 4096, 12 | kHigh), errno_of(EINVAL));
     EXPECT_EQ(call(on, no("personality"), 0xffffffff), kAllow);
     EXPECT_EQ(call(on, no("personality"), 0x0400000), errno_of(EPERM));  // READ_IMPLIES_EXEC
     EXPECT_EQ(call(on, no("prctl"), 15), kAllow);

@@ -17,6 +17,7 @@ enum class Action : std::uint8_t {
   kClone,
   kCloneNested,
   kIoctl,
+  kMadvise,
   kPersonality,
   kPersonalityAsk,
   kPrctl,
@@ -82,6 +83,7 @@ inline constexpr auto kGuestRules = [] {
       {"ftruncate", 77, 46, kAllow},  // databases, ld
       {"fallocate", 285, 47, kAllow},  // databases, ld
       {"getdents64", 217, 61, kAllow},  // every program
+      {"getdents", 78, -1, kAllow},  // AddressSanitizer and LeakSanitizer on x86-64: /proc/PID/task at every end
       {"getcwd", 79, 17, kAllow},  // every program
       {"chdir", 80, 49, kAllow},  // every program
       {"fchdir", 81, 50, kAllow},  // every program
@@ -108,7 +110,6 @@ inline constexpr auto kGuestRules = [] {
       {"lchown", 94, -1, kAllow},  // tar, dpkg
       {"fchownat", 260, 54, kAllow},  // tar, dpkg
       {"umask", 95, 166, kAllow},  // tar, dpkg
-      {"utimes", 235, -1, kAllow},  // touch, tar, make
       {"utimensat", 280, 88, kAllow},  // touch, tar, make
       {"mknod", 133, -1, kAllow},  // mkfifo; device nodes are refused by the kernel in a user namespace
       {"mknodat", 259, 33, kAllow},  // mkfifo; device nodes are refused by the kernel in a user namespace
@@ -131,9 +132,10 @@ inline constexpr auto kGuestRules = [] {
       {"removexattr", 197, 14, kAllow},  // tar, cp -a, setcap, rsync
       {"lremovexattr", 198, 15, kAllow},  // tar, cp -a, setcap, rsync
       {"fremovexattr", 199, 16, kAllow},  // tar, cp -a, setcap, rsync
-      {"inotify_init1", 294, 26, kAllow},  // file watchers (vite, webpack, tail -f)
-      {"inotify_add_watch", 254, 27, kAllow},  // file watchers (vite, webpack, tail -f)
-      {"inotify_rm_watch", 255, 28, kAllow},  // file watchers (vite, webpack, tail -f)
+      {"inotify_init", 253, -1, kAllow},  // tail -f, gpg-agent, dbus, Java: glibc's function of that name
+      {"inotify_init1", 294, 26, kAllow},  // file watchers (vite, webpack)
+      {"inotify_add_watch", 254, 27, kAllow},  // both
+      {"inotify_rm_watch", 255, 28, kAllow},  // both
       {"memfd_create", 319, 279, kAllow},  // Wayland, JITs, Python multiprocessing
       {"chroot", 161, 51, kAllow},  // sshd and postfix privilege separation, debootstrap; needs CAP_SYS_CHROOT
       // ---- memory ----
@@ -143,7 +145,7 @@ inline constexpr auto kGuestRules = [] {
       {"brk", 12, 214, kAllow},  // every program
       {"mremap", 25, 216, kAllow},  // every program
       {"msync", 26, 227, kAllow},  // databases, allocators, old Go runtimes
-      {"madvise", 28, 233, kAllow},  // databases, allocators, old Go runtimes
+      {"madvise", 28, 233, kMadvise},  // databases, allocators, old Go runtimes (no MADV_MERGEABLE)
       {"mincore", 27, 232, kAllow},  // databases, allocators, old Go runtimes
       {"mlock", 149, 228, kAllow},  // gpg, ssh-agent; bounded by RLIMIT_MEMLOCK
       {"munlock", 150, 229, kAllow},  // gpg, ssh-agent; bounded by RLIMIT_MEMLOCK
@@ -224,7 +226,6 @@ inline constexpr auto kGuestRules = [] {
       {"sched_getaffinity", 204, 123, kAllow},  // nproc, thread pools, taskset
       {"sched_setaffinity", 203, 122, kAllow},  // nproc, thread pools, taskset
       {"sched_getparam", 143, 121, kAllow},  // pthread attributes, chrt
-      {"sched_setparam", 142, 118, kAllow},  // pthread attributes, chrt
       {"sched_getscheduler", 145, 120, kAllow},  // pthread attributes, chrt
       {"sched_setscheduler", 144, 119, kAllow},  // pthread attributes, chrt
       {"sched_get_priority_max", 146, 125, kAllow},  // pthread attributes, chrt
@@ -348,6 +349,7 @@ inline constexpr auto kGuestRules = [] {
       {"sethostname", 170, 161, kEperm},  // set when the sandbox is made
       {"setdomainname", 171, 162, kEperm},  // set when the sandbox is made
       {"syslog", 103, 116, kEperm},  // the host's kernel log
+      {"sched_setparam", 142, 118, kEperm},  // sets real-time priorities, of which there are none inside
       {"iopl", 172, -1, kEperm},  // hardware
       {"ioperm", 173, -1, kEperm},  // hardware
       {"modify_ldt", 154, -1, kEperm},  // 16-bit segments; only old emulators

@@ -115,6 +115,13 @@ def read_implies_exec():
     return call(135, 0xffffffff) & 0x0400000 != 0
 
 
+def merge_memory():
+    page = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    page.write(b"x" * 4096)
+    call(28 if os.uname().machine == "x86_64" else 233, ctypes.addressof(ctypes.c_char.from_buffer(page)), 4096, 12)
+    return any(" mg" in line for line in read("/proc/self/smaps", 1 << 20).splitlines() if line.startswith("VmFlags"))
+
+
 def map_page_zero():
     call(135, 0x0100000)  # MMAP_PAGE_ZERO
     return call(135, 0xffffffff) & 0x0100000 != 0
@@ -257,6 +264,8 @@ counted("pidfd-getfd", "take a descriptor out of a process", take_descriptor)
 counted("vmsplice", "give pages to a pipe", give_pages, known=("CVE-2026-31431",))
 counted("name-to-handle", "name a file by a handle", file_handle)
 counted("read-implies-exec", "make all memory executable", read_implies_exec)
+counted("merge-memory", "offer memory for merging with other tenants'", merge_memory, needs=lambda: "" if pathlib.Path("/sys/kernel/mm/ksm").is_dir() else
+        "this kernel merges no memory")
 counted("page-zero", "map page zero by personality", map_page_zero)
 counted("af-packet", "open a packet socket", packets)
 counted("af-alg", "open a socket of the kernel's ciphers", crypto, known=("CVE-2026-31431",), needs=lambda: "" if has_family(38) else

@@ -49,15 +49,15 @@ NESTED_WORK = (
 # The C library's function, where it is not named as the call is; or where many functions come down to one call.
 FUNCTIONS = {"pread64": ("pread", "pread64"), "pwrite64": ("pwrite", "pwrite64"), "fadvise64": ("posix_fadvise", "posix_fadvise64"), "newfstatat": ("fstatat", "fstatat64"),
              "fallocate": ("fallocate", "fallocate64", "posix_fallocate"), "sendfile": ("sendfile", "sendfile64"), "epoll_create": ("epoll_create",),
-             "eventfd2": ("eventfd",), "signalfd4": ("signalfd",), "inotify_init1": ("inotify_init1", "inotify_init"), "preadv": ("preadv", "preadv64"),
+             "eventfd2": ("eventfd",), "signalfd4": ("signalfd",), "preadv": ("preadv", "preadv64"),
              "pwritev": ("pwritev", "pwritev64"), "preadv2": ("preadv2", "preadv64v2"), "pwritev2": ("pwritev2", "pwritev64v2"), "ftruncate": ("ftruncate", "ftruncate64"),
              "truncate": ("truncate", "truncate64"), "rt_sigqueueinfo": ("sigqueue",), "rt_sigpending": ("sigpending",), "rt_sigsuspend": ("sigsuspend",),
              "rt_sigtimedwait": ("sigtimedwait", "sigwait", "sigwaitinfo"), "tkill": ("pthread_kill",), "tgkill": ("pthread_kill", "tgkill"), "getcpu": ("sched_getcpu", "getcpu"),
              "faccessat": ("faccessat", "euidaccess"), "faccessat2": ("faccessat", "euidaccess"), "pselect6": ("pselect",), "semtimedop": ("semtimedop",), "select": ("select",),
              "sched_getscheduler": ("sched_getscheduler", "pthread_getschedparam"), "sched_setscheduler": ("sched_setscheduler", "pthread_setschedparam"),
-             "sched_getparam": ("sched_getparam",), "sched_setparam": ("sched_setparam", "pthread_setschedprio"), "mknod": ("mknod", "mkfifo"), "mknodat": ("mknodat", "mkfifoat", "mkfifo"),
+             "sched_getparam": ("sched_getparam",), "mknod": ("mknod", "mkfifo"), "mknodat": ("mknodat", "mkfifoat", "mkfifo"),
              "getdents64": ("readdir", "readdir64"), "statfs": ("statfs", "statfs64", "statvfs"), "fstatfs": ("fstatfs", "fstatfs64"), "times": ("times",), "timer_getoverrun": ("timer_getoverrun",),
-             "setrlimit": ("setrlimit", "setrlimit64"), "getrlimit": ("getrlimit", "getrlimit64"), "utimes": ("utimes",), "waitid": ("waitid",), "pause": ("pause",)}
+             "setrlimit": ("setrlimit", "setrlimit64"), "getrlimit": ("getrlimit", "getrlimit64"), "waitid": ("waitid",), "pause": ("pause",)}
 # What the C library has no function for, or no program on this host has: who makes it then.
 WITHOUT_A_WITNESS = {
     "openat2": "tar (GNU 1.35 on), Rust's cap-std: by syscall()", "fchmodat2": "fchmodat() with AT_SYMLINK_NOFOLLOW from glibc 2.39 on",
@@ -68,9 +68,9 @@ WITHOUT_A_WITNESS = {
     "clock_gettime": "static programs: the vdso answers others", "gettimeofday": "static programs: the vdso answers others", "getcpu": "the vdso answers most",
     "timer_gettime": "profilers", "timerfd_gettime": "event loops", "epoll_pwait": "libuv, and epoll_pwait2 falls back to it", "recvmmsg": "DNS servers, QUIC", "preadv2": "databases",
     "pwritev2": "databases", "epoll_create": "Redis; programs built long ago", "syncfs": "dpkg --force-unsafe-io's opposite, sync -f", "mlockall": "gpg-agent, chrony",
-    "sched_setparam": "chrt", "msync": "databases", "msgget": "fakeroot", "msgsnd": "fakeroot", "msgrcv": "fakeroot", "msgctl": "fakeroot", "semtimedop": "PostgreSQL",
+    "msync": "databases", "msgget": "fakeroot", "msgsnd": "fakeroot", "msgrcv": "fakeroot", "msgctl": "fakeroot", "semtimedop": "PostgreSQL",
     "semget": "PostgreSQL, fakeroot", "semop": "PostgreSQL, fakeroot", "semctl": "PostgreSQL, fakeroot", "arch_prctl": "thread-local storage at every program's start",
-    "rt_sigqueueinfo": "sigqueue()", "memfd_create": "Wayland, JITs", "sync_file_range": "dpkg", "utimes": "static programs built long ago", "setfsuid": "NFS and Samba servers, pam",
+    "getdents": "AddressSanitizer's runtime, by its own call", "rt_sigqueueinfo": "sigqueue()", "memfd_create": "Wayland, JITs", "sync_file_range": "dpkg", "setfsuid": "NFS and Samba servers, pam",
     "setfsgid": "likewise", "timer_getoverrun": "profilers", "sendmmsg": "the C library's resolver", "munlockall": "with mlockall", "capget": "libcap by syscall() in static programs"}
 
 

@@ -22,6 +22,7 @@ PROGRAMS = {
     "gdb": ("gdb -q -batch -ex run -ex 'print 6*7' /bin/true 2>/dev/null | tail -1", "$1 = 42"),
     "strace": ("strace -f -o /dev/null sh -c 'echo traced'", "traced"),
     "tar": ("cd $(mktemp -d) && mkdir d && echo x > d/f && tar czf d.tgz d && rm -r d && tar xzf d.tgz && cat d/f", "x"),
+    "tail": ("f=$(mktemp) && echo watched > $f && { timeout 1 tail -f $f 2>&1; true; }", "watched"),  # no word of polling: inotify_init
     "su": ("su user -c 'id -un; cd; pwd'", "user\n/home/user"),
     "openssl": ("openssl rand -hex 4 | wc -c", "9"),
     "psql": ("psql --version | cut -d' ' -f1", "psql"),
@@ -35,6 +36,18 @@ def test_program_works(sandbox, program):
     line, wanted = PROGRAMS[program]
     got = sandbox.run("bash", "-c", line, timeout=120)
     assert got.code == 0 and got.text.strip() == wanted, got
+
+
+def test_sanitizers_of_the_compiler_work(sandbox):
+    """At the end of every program LeakSanitizer reads /proc/PID/task, by a call that the C library makes no more."""
+    built = sandbox.sh("cd /tmp && printf '#include <stdlib.h>\\nint main(int n, char **v) { (void)v; if (n > 1) { char *volatile p = malloc(9); p = 0; } return 0; }' >s.c"
+                       " && gcc -fsanitize=address -o s s.c")
+    if built.code != 0:
+        pytest.skip("no gcc with AddressSanitizer under /usr")
+    for user in ("root", "user"):
+        assert sandbox.sh("/tmp/s", user=user).code == 0
+        leaking = sandbox.sh("/tmp/s leak", user=user)
+        assert leaking.code != 0 and b"detected memory leaks" in leaking.err, leaking
 
 
 def test_sudo_works_for_user(sandbox):
