@@ -264,7 +264,7 @@ counted("pidfd-getfd", "take a descriptor out of a process", take_descriptor)
 counted("vmsplice", "give pages to a pipe", give_pages, known=("CVE-2026-31431",))
 counted("name-to-handle", "name a file by a handle", file_handle)
 counted("read-implies-exec", "make all memory executable", read_implies_exec)
-counted("merge-memory", "offer memory for merging with other tenants'", merge_memory, needs=lambda: "" if pathlib.Path("/sys/kernel/mm/ksm").is_dir() else
+inside("merge-memory", "offer memory for merging with other tenants'", "shared names", ("filter",), merge_memory, needs=lambda: "" if pathlib.Path("/sys/kernel/mm/ksm").is_dir() else
         "this kernel merges no memory")
 counted("page-zero", "map page zero by personality", map_page_zero)
 counted("af-packet", "open a packet socket", packets)
