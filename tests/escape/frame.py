@@ -10,7 +10,7 @@ from harness import slow
 from places import Defect, StandIn
 
 CLASSES = ("kernel view", "host processes", "shared names", "files", "mounts", "devices", "privileges", "our processes", "system calls",
-           "resources", "file work", "archives", "network", "api", "web pages", "service links", "host users", "guest answers", "tenants")
+           "resources", "file work", "archives", "network", "api", "web pages", "service links", "host users", "guest answers", "tenants", "profiles")
 # The attackers and the known escapes of the threat model: docs/decisions/0024-the-escape-suite.md.
 ATTACKERS = tuple(f"A{number}" for number in range(1, 9))
 WALLS = {"filter": "filter of system calls", "caps": "capability set", "limits": "resource limits", "cgroup": "control group", "user": "user namespace",

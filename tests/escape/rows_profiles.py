@@ -12,7 +12,7 @@ from rows_calls import child_of_the_keeper, join_keyring, keep_a_key, netfilter,
 from rows_view import Agent
 from world import V4
 
-G, S, M, D, N = "privileges", "system calls", "mounts", "devices", "network"
+G, S, M, D, N = "privileges", "profiles", "mounts", "devices", "network"
 
 
 def outcome(bait, told):
