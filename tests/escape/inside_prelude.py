@@ -68,10 +68,11 @@ USERS, MOUNTS, PIDS, NETWORK, GROUPS = 0x10000000, 0x20000, 0x20000000, 0x400000
 
 
 def contained(work, users=True, kinds=MOUNTS | PIDS):
-    """work() as root of a container's own namespaces. Without `users` they belong to the caller's user namespace."""
+    """work() as root of a container's own namespaces. Without `users` they belong to the caller's user namespace, and pids are as they are: the kernel
+    gives a stand-in of the host's none below those of a sandbox."""
     def inner():
         uid, gid = os.geteuid(), os.getegid()
-        linux("unshare", kinds | (USERS if users else 0))
+        linux("unshare", kinds | USERS if users else kinds & ~PIDS)
         for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")) if users else ():
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)

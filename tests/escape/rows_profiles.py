@@ -103,11 +103,11 @@ strict("file-capability", "give a file a capability", carry_capability, G, wall=
 
 # ---- nested: what a container's root must not get ----
 
-def nested(name, attack, act, kind=M, bait=Bait, wall="user namespace of the container's own", user=None, known=(), needs=None):
+def nested(name, attack, act, kind=M, bait=Bait, wall="user namespace of the container's own", user=None, known=(), needs=None, also=()):
     """The control: host root's capabilities, by a container that has no user namespace of its own in a stand-in without the sandbox's."""
     @row(f"nested-{name}", attack, kind, wall, proof="succeeds where no user namespace is between", known=known, needs=needs)
     def run(host, lifted):
-        place = StandIn(host.box("nested"), ("filter", "caps", "user", "namespaces")) if lifted else host.box("nested")
+        place = StandIn(host.box("nested"), ("filter", "caps", "user", "namespaces", *also)) if lifted else host.box("nested")
         with bait() as one:
             return outcome(one, place.run(act, {"users": not lifted, **one.arguments}, user=user))
 
@@ -262,7 +262,7 @@ for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/pro
 if os.path.exists("/proc/sysrq-trigger"):
     nested("sysrq", "open sysrq-trigger in a procfs of its own", press_sysrq, "kernel view")
 nested("foreign-user", "map a user of the host's into a container", map_foreign_user, G, Foreign, wall="id range of the sandbox")
-nested("release-agent", "mount a control group hierarchy of its own and name the program that the host's root runs", agent_of_its_own, M, Agent, known=("CVE-2022-0492",))
+nested("release-agent", "mount a control group hierarchy of its own and name the program that the host's root runs", agent_of_its_own, M, Agent, also=("cgroupns",), known=("CVE-2022-0492",))
 nested("loosen-group", "mount the control groups and loosen its own", loosen_its_group, M)
 
 
