@@ -98,7 +98,7 @@ TEST(SeccompCompileTest, StrictOnlyTakesAwayAndEveryLineOfAProfileChangesItsCall
 TEST(SeccompCompileTest, WhatNoProfileOpens) {
   for (const char* name : {"bpf", "perf_event_open", "io_uring_setup", "io_uring_enter", "userfaultfd", "keyctl", "add_key", "request_key", "init_module",
                            "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "open_by_handle_at", "fanotify_init",
-                           "pidfd_getfd", "fsopen", "fsconfig", "fsmount", "move_mount", "open_tree", "mount_setattr", "clone3", "vmsplice", "syslog"}) {
+                           "pidfd_getfd", "fsopen", "fsconfig", "fsmount", "fspick", "open_tree_attr", "clone3", "vmsplice", "syslog"}) {
     for (const Case& on : kAllCases) {
       const std::uint32_t got = call(on, number_of(on, name));
       EXPECT_TRUE(got == errno_of(EPERM) || got == errno_of(ENOSYS)) << name << " " << got;
@@ -224,7 +224,7 @@ TEST(SeccompCompileTest, NestedLetsContainersBeMadeAndTheRestAsItIs) {
       EXPECT_EQ(call(on, no("clone"), flag | 17), std::uint32_t{SECCOMP_RET_ALLOW}) << flag;
       EXPECT_EQ(call(on, no("clone"), flag | 0x8000 | 17), errno_of(EPERM)) << flag;  // a child of the keeper's
     }
-    for (const char* name : {"unshare", "setns", "mount", "umount2", "pivot_root", "sethostname"}) {
+    for (const char* name : {"unshare", "setns", "mount", "umount2", "pivot_root", "sethostname", "open_tree", "move_mount", "mount_setattr"}) {
       EXPECT_EQ(call(on, no(name)), std::uint32_t{SECCOMP_RET_ALLOW}) << name;
     }
     EXPECT_EQ(call(on, no("keyctl")), errno_of(ENOSYS));

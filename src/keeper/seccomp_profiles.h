@@ -47,15 +47,15 @@ inline constexpr auto kNestedChanges = [] {
       {"umount2", kAllow},  // all of them
       {"pivot_root", kAllow},  // bubblewrap, crun, runc
       {"sethostname", kAllow},  // crun, runc: the container's own UTS namespace
-      // ---- as from an older kernel, so that mount(2) is used: its options come as text, and this API has a history of its own ----
-      {"open_tree", kEnosys},  // util-linux, crun, runc fall back
-      {"move_mount", kEnosys},  // util-linux, crun, runc fall back
+      {"open_tree", kAllow},  // crun: binds the sandbox's /sys where a sysfs is refused, and has no other way
+      {"move_mount", kAllow},  // crun: the same
+      {"mount_setattr", kAllow},  // crun, podman: recursive read-only
+      // ---- as from an older kernel, so that mount(2) is used for new file systems: these parse options, and have a history of their own ----
       {"fsopen", kEnosys},  // util-linux, crun, runc fall back
       {"fsconfig", kEnosys},  // CVE-2022-0185; util-linux, crun, runc fall back
       {"fsmount", kEnosys},  // util-linux, crun, runc fall back
       {"fspick", kEnosys},  // util-linux falls back
-      {"mount_setattr", kEnosys},  // crun, podman fall back: recursive read-only by steps, no id-mapped mounts
-      {"open_tree_attr", kEnosys},  // the same
+      {"open_tree_attr", kEnosys},  // nobody yet; open_tree and mount_setattr do the same
       {"keyctl", kEnosys},  // crun and runc go on without a keyring of the container's own if there are no keyrings at all
       // ---- given for the lines above: the kernel is reached more widely here, and these are how its bugs are used ----
       {"msgget", kEnosys},  // fakeroot (`unshare -r` does its work here); messages are the usual way to lay out the kernel's heap
@@ -64,6 +64,9 @@ inline constexpr auto kNestedChanges = [] {
       {"msgctl", kEnosys},  // the same
       {"process_vm_readv", kEperm},  // gdb reads by ptrace then
       {"process_vm_writev", kEperm},  // gdb writes by ptrace then
+      {"mlockall", kEperm},  // chrony; RLIMIT_MEMLOCK, 8 MiB, refuses it to all but the smallest
+      {"munlockall", kEperm},  // the same
+      {"creat", kEnosys},  // static programs built long ago; C libraries open()
   });
 }();
 
