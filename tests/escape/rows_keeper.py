@@ -113,7 +113,7 @@ def before_hello(host, lifted):
 
 # ---- how much ----
 
-OUTPUT = 4 << 20
+OUTPUT = 64 << 20  # more than all buffers on the way to a reader hold: with less, what is taken gives credit for the rest
 
 
 @keeper_row("beyond-credit", "send output beyond what it was allowed", "output comes under credit", "succeeds under credit")

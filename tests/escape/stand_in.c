@@ -386,8 +386,9 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 5; ++i) joined[i] = namespace(kinds[i].file, pid);
   /* Always a copy: what an act does there without a wall must not reach the sandbox. */
   if (!without("mount")) {
-    raise_maxima(users); /* our own work on mounts counts too */
-    mounts = changed_mounts(mounts, source_of("mnt", pid));
+    const int owner = source_of("mnt", pid);
+    raise_maxima(open_proc(owner, "ns/user", O_RDONLY)); /* our own work on mounts counts too */
+    mounts = changed_mounts(mounts, owner);
     restore_maxima();
   }
   if (in_place) return 0;
@@ -408,8 +409,11 @@ int main(int argc, char **argv) {
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setsid();
-  if (without("pivot")) chroot_only(mounts);
-  else if (!without("mount") && setns(mounts, CLONE_NEWNS) != 0) die("enter mounts");
+  if (without("pivot")) {
+    raise_maxima(users);
+    chroot_only(mounts);
+    restore_maxima();
+  } else if (!without("mount") && setns(mounts, CLONE_NEWNS) != 0) die("enter mounts");
   if (!without("user") && setns(users, CLONE_NEWUSER) != 0) die("enter users");
   if (leaked >= 0 && dup2(leaked, 7) != 7) die("leak");
   syscall(SYS_close_range, 3, leaked >= 0 ? 6 : ~0U, 0);
