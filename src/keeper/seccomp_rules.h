@@ -50,7 +50,7 @@ inline constexpr auto kGuestRules = [] {
       {"lseek", 8, 62, kAllow},  // every program
       {"openat2", 437, 437, kAllow},  // tar, systemd tools, Rust's cap-std
       {"close_range", 436, 436, kAllow},  // glibc posix_spawn, Python subprocess
-      {"creat", 85, -1, kAllow},  // old static programs
+      {"creat", 85, -1, kAllow},  // dpkg-deb; old static programs
       {"pread64", 17, 67, kAllow},  // every language's file layer
       {"pwrite64", 18, 68, kAllow},  // every language's file layer
       {"readv", 19, 65, kAllow},  // every language's file layer

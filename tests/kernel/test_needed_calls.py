@@ -66,7 +66,7 @@ WITHOUT_A_WITNESS = {
     "pidfd_open": "Python's os.pidfd_open (asyncio's child watcher) by syscall()", "pidfd_send_signal": "Python's signal.pidfd_send_signal, Go's os.Process, by syscall()",
     "seccomp": "libseccomp by syscall(): sshd, file, man, Chromium", "landlock_create_ruleset": "xz and coding agents by syscall()", "landlock_add_rule": "likewise",
     "landlock_restrict_self": "likewise", "membarrier": ".NET, Java, liburcu by syscall()", "execveat": "fexecve() of glibc", "restart_syscall": "the kernel itself, after a stop",
-    "process_vm_readv": "gdb, py-spy, MPI", "process_vm_writev": "gdb, MPI", "creat": "static programs built long ago", "time": "static programs: the vdso answers others",
+    "process_vm_readv": "gdb, py-spy, MPI", "process_vm_writev": "gdb, MPI", "creat": "dpkg-deb, which makes packages", "time": "static programs: the vdso answers others",
     "clock_gettime": "static programs: the vdso answers others", "gettimeofday": "static programs: the vdso answers others", "getcpu": "the vdso answers most",
     "timer_gettime": "profilers", "timerfd_gettime": "event loops", "epoll_pwait": "libuv, and epoll_pwait2 falls back to it", "recvmmsg": "DNS servers, QUIC", "preadv2": "databases",
     "pwritev2": "databases", "epoll_create": "Redis; programs built long ago", "syncfs": "dpkg --force-unsafe-io's opposite, sync -f", "mlockall": "gpg-agent, chrony",
