@@ -546,6 +546,7 @@ class Parser {
     }
     for (const auto& arg : args) {
       const std::string found = nearest(arg.substr(0, arg.find('=')), known);
+      if (sub != nullptr && found == arg.substr(0, arg.find('='))) return " It belongs behind the command: `cay " + sub->get_name() + " " + arg + "`.";
       if (!found.empty()) return " Did you mean `" + (sub == nullptr ? "cay " : std::string()) + found + "`?";
     }
     return {};

@@ -216,6 +216,11 @@ TEST(ParseTest, UrlMakesListsAndWithdraws) {
   }
 }
 
+TEST(ParseTest, AnOptionBeforeItsCommandIsToldItsPlace) {
+  EXPECT_NE(parsed({"--json", "ls"}).err.find("It belongs behind the command: `cay ls --json`."), std::string::npos) << parsed({"--json", "ls"}).err;
+  EXPECT_NE(parsed({"ls", "--jsen"}).err.find("Did you mean `--json`?"), std::string::npos);
+}
+
 TEST(ParseTest, KillTakesSignalsByName) {
   EXPECT_EQ(args_of<KillArgs>({"kill", "--signal", "SIGTERM", "box", "id"}).signal, 15);
   EXPECT_EQ(args_of<KillArgs>({"kill", "box", "id"}).signal, 0);
