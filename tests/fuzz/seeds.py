@@ -136,13 +136,15 @@ def yamux_frame(kind, flags, stream, length, payload=b""):
 
 
 def yamux():
+    """The last byte says where the pieces are cut."""
+    where = b"\x40"
     opened = yamux_frame(1, 1, 1, 0)
     request = yamux_frame(0, 0, 1, 3, b"\1\x15\x38")
-    yield opened + request + yamux_frame(0, 0, 1, 5, b"hello") + yamux_frame(1, 0, 1, 65536) + yamux_frame(0, 4, 1, 0)
-    yield opened + yamux_frame(0, 1, 3, 3, b"abc") + yamux_frame(2, 1, 0, 7) + yamux_frame(1, 8, 1, 0) + yamux_frame(3, 0, 0, 0)
-    yield opened + yamux_frame(0, 0, 1, 1 << 20, b"more than the window")
-    yield opened + opened
-    yield yamux_frame(0, 0, 9, 4, b"none") + yamux_frame(2, 2, 0, 1) + b"\1"
+    yield opened + request + yamux_frame(0, 0, 1, 5, b"hello") + yamux_frame(1, 0, 1, 65536) + yamux_frame(0, 4, 1, 0) + where
+    yield opened + yamux_frame(0, 1, 3, 3, b"abc") + yamux_frame(2, 1, 0, 7) + yamux_frame(1, 8, 1, 0) + yamux_frame(3, 0, 0, 0) + where
+    yield opened + yamux_frame(0, 0, 1, 1 << 20, b"more than the window") + where
+    yield opened + opened + where
+    yield yamux_frame(0, 0, 9, 4, b"none") + yamux_frame(2, 2, 0, 1) + b"\1" + where
 
 
 def spool_layout():

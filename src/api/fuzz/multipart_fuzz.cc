@@ -9,21 +9,17 @@
 #include "api/common/ranges.h"
 #include "api/langsmith/multipart.h"
 #include "base/assert.h"
+#include "tests/fuzz/pieces.h"
 
 namespace {
 
 class Chunks final : public cay::ByteSource {
  public:
-  Chunks(std::string_view bytes, std::size_t chunk) : bytes_(bytes), chunk_(chunk) {}
-  cay::Task<cay::Bytes> next() override {
-    cay::Bytes out(bytes_.substr(0, chunk_));
-    bytes_.remove_prefix(out.size());
-    co_return out;
-  }
+  explicit Chunks(cay::fuzz::Pieces bytes) : bytes_(bytes) {}
+  cay::Task<cay::Bytes> next() override { co_return cay::Bytes(bytes_.next()); }
 
  private:
-  std::string_view bytes_;
-  std::size_t chunk_;
+  cay::fuzz::Pieces bytes_;
 };
 
 struct File {
@@ -31,8 +27,8 @@ struct File {
   std::string bytes;
 };
 
-boost::asio::awaitable<void> read(std::string_view body, std::size_t chunk, File& out) {
-  auto file = cay::api::langsmith::multipart_file("b", std::make_unique<Chunks>(body, chunk));
+boost::asio::awaitable<void> read(cay::fuzz::Pieces body, File& out) {
+  auto file = cay::api::langsmith::multipart_file("b", std::make_unique<Chunks>(body));
   for (;;) {
     auto bytes = co_await file->next();
     if (!bytes) co_return;
@@ -42,11 +38,12 @@ boost::asio::awaitable<void> read(std::string_view body, std::size_t chunk, File
   out.whole = true;
 }
 
-File file_of(std::string_view body, std::size_t chunk) {
+File file_of(cay::fuzz::Pieces body) {
   static boost::asio::io_context loop(1);
   File out;
   loop.restart();
-  boost::asio::co_spawn(loop, read(body, chunk, out), [](const std::exception_ptr& failure) { CAY_ASSERT(failure == nullptr); });
+  boost::asio::co_spawn(loop, read(body, out),
+                        [](const std::exception_ptr& failure) { CAY_ASSERT(failure == nullptr); });
   loop.run();
   return out;
 }
@@ -58,15 +55,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view in(reinterpret_cast<const char*>(data) + 1, size - 1);
   constexpr std::uint64_t kSize = 1000;
   const auto range = cay::api::range_of(in, kSize);
-  if (range.kind == cay::api::RangeKind::kPart) CAY_ASSERT(range.range.first <= range.range.last && range.range.last < kSize);
+  if (range.kind == cay::api::RangeKind::kPart)
+    CAY_ASSERT(range.range.first <= range.range.last && range.range.last < kSize);
   static_cast<void>(cay::api::none_match_hits(in, "\"tag\""));
   cay::http::Headers headers;
   headers.add("Range", std::string(in));
   headers.add((data[0] & 1) != 0 ? "If-None-Match" : "If-Range", std::string(in));
   static_cast<void>(cay::api::wanted_of(headers, "\"tag\"", "Thu, 01 Jan 1970 00:00:00 GMT", kSize));
-  if (const auto boundary = cay::api::langsmith::boundary_of(in)) CAY_ASSERT(!boundary->empty() && boundary->size() <= 70);
-  const File whole = file_of(in, size);
-  const File cut = file_of(in, data[0] % 64 + std::size_t{1});
+  if (const auto boundary = cay::api::langsmith::boundary_of(in))
+    CAY_ASSERT(!boundary->empty() && boundary->size() <= 70);
+  const File whole = file_of(cay::fuzz::Pieces(in));
+  const File cut = file_of(cay::fuzz::Pieces(in, data[0]));
   CAY_ASSERT(whole.whole == cut.whole);
   if (whole.whole) CAY_ASSERT(whole.bytes == cut.bytes);
   return 0;

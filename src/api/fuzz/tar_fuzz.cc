@@ -1,5 +1,5 @@
-// An archive that somebody uploads: names that stay below their directory, contents as long as their heads say, and never more
-// than the limits.
+// An archive that somebody uploads: names that stay below their directory, contents as long as their heads say, and
+// never more than the limits.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "api/common/tar_parser.h"
 #include "base/assert.h"
+#include "tests/fuzz/pieces.h"
 #include "tests/fuzz/tar_sums.h"
 
 namespace {
@@ -16,14 +17,10 @@ using namespace cay;
 
 class Archive final : public api::ParserSide {
  public:
-  Archive(std::string_view bytes, std::size_t piece, const api::TarLimits& limits) : bytes_(bytes), piece_(piece), limits_(limits) {}
+  Archive(cay::fuzz::Pieces bytes, const api::TarLimits& limits) : bytes_(bytes), limits_(limits) {}
   ~Archive() override = default;
 
-  std::optional<Bytes> pull() override {
-    Bytes out(bytes_.substr(0, piece_));
-    bytes_.remove_prefix(out.size());
-    return out;
-  }
+  std::optional<Bytes> pull() override { return Bytes(bytes_.next()); }
   bool push(core::TreeEvent event) override {
     if (const auto* bytes = std::get_if<Bytes>(&event)) {
       CAY_ASSERT(bytes->size() <= left_);
@@ -33,7 +30,8 @@ class Archive final : public api::ParserSide {
     const FileInfo& info = std::get<core::TreeEntry>(event).info;
     CAY_ASSERT(left_ == 0);
     const std::string path = "/" + info.path + "/";
-    CAY_ASSERT(path.find("/../") == std::string::npos && path.find("/./") == std::string::npos && path.find('\0') == std::string::npos);
+    CAY_ASSERT(path.find("/../") == std::string::npos && path.find("/./") == std::string::npos &&
+               path.find('\0') == std::string::npos);
     CAY_ASSERT(!info.path.starts_with('/') && info.path.size() <= limits_.path_bytes && info.mode <= 07777);
     CAY_ASSERT(info.kind != FileKind::kSymlink || !info.target.empty());
     CAY_ASSERT(++entries_ <= limits_.entries);
@@ -45,8 +43,7 @@ class Archive final : public api::ParserSide {
   void expect_whole() const { CAY_ASSERT(left_ == 0); }
 
  private:
-  std::string_view bytes_;
-  std::size_t piece_;
+  cay::fuzz::Pieces bytes_;
   api::TarLimits limits_;
   std::uint64_t left_ = 0, total_ = 0, entries_ = 0;
   int pushed_ = 0;
@@ -63,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   limits.header_bytes = 4096;
   const std::string_view in(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::string mended = (data[0] & 1) == 0 ? cay::fuzz::with_tar_sums(in) : std::string(in);
-  Archive archive(mended, static_cast<std::size_t>(data[0]) * 16 + 1, limits);
+  Archive archive(cay::fuzz::Pieces(mended, data[0]), limits);
   const auto parsed = api::parse_tar(archive, limits);
   if (parsed) archive.expect_whole();
   return 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/langsmith/yamux.h"
+#include "tests/fuzz/pieces.h"
 
 namespace {
 
@@ -14,11 +15,11 @@ using cay::api::langsmith::Yamux;
 using Streams = std::map<Yamux::Id, std::string>;
 
 // What each stream brought, and whether the rules were kept.
-std::pair<Streams, bool> play(std::string_view bytes, std::size_t piece) {
+std::pair<Streams, bool> play(cay::fuzz::Pieces bytes) {
   Yamux yamux;
   Streams streams;
-  for (std::size_t at = 0; at < bytes.size() && !yamux.broken(); at += piece) {
-    if (yamux.feed(bytes.substr(at, piece)) == yamux.broken()) std::abort();
+  for (auto piece = bytes.next(); !piece.empty() && !yamux.broken(); piece = bytes.next()) {
+    if (yamux.feed(piece) == yamux.broken()) std::abort();
     while (auto event = yamux.next()) {
       if (event->kind == Yamux::Event::Kind::kOpened) {
         yamux.send(event->stream, "x");
@@ -50,8 +51,9 @@ void converse(std::string_view bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  if (play(bytes, size + 1) != play(bytes, 1)) std::abort();
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size - 1);
+  if (play(cay::fuzz::Pieces(bytes)) != play(cay::fuzz::Pieces(bytes, data[size - 1]))) std::abort();
   converse(bytes);
   return 0;
 }

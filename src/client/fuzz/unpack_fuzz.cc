@@ -1,5 +1,5 @@
-// An archive that a sandbox made, unpacked on the user's machine: nothing comes to lie outside its directory, and nothing inside
-// leads out of it or is more than a file, a directory or a link.
+// An archive that a sandbox made, unpacked on the user's machine: nothing comes to lie outside its directory, and
+// nothing inside leads out of it or is more than a file, a directory or a link.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "client/tar_unpack.h"
+#include "tests/fuzz/pieces.h"
 #include "tests/fuzz/tar_sums.h"
 
 namespace {
@@ -46,14 +47,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string_view in(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::string mended = (data[0] & 1) == 0 ? cay::fuzz::with_tar_sums(in) : std::string(in);
-  std::string_view rest = mended;
   const fs::path target = place.root / "in";
   cay::client::UnpackOptions options;
   options.max_entries = 20;
-  const auto pull = [&rest, piece = static_cast<std::size_t>(data[0]) * 16 + 1]() -> cay::Result<std::string> {
-    std::string out(rest.substr(0, piece));
-    rest.remove_prefix(out.size());
-    return out;
+  const auto pull = [pieces = cay::fuzz::Pieces(mended, data[0])]() mutable -> cay::Result<std::string> {
+    return std::string(pieces.next());
   };
   static_cast<void>(cay::client::unpack_tar(target.native(), pull, options));
   std::size_t beside = 0;

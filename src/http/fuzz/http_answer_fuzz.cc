@@ -1,8 +1,8 @@
-// The answer of a service inside a sandbox, head and body: however it is cut, the same answer or the same kind of refusal; a body
-// is as long as it was said to be, or breaks off.
+// The answer of a service inside a sandbox, head and body: however it is cut, the same answer or the same kind of
+// refusal; a body is as long as it was said to be, or breaks off.
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "http/upstream.h"
+#include "tests/fuzz/pieces.h"
 
 namespace {
 
@@ -17,18 +18,13 @@ using namespace cay::http;
 
 class Service final : public cay::ByteStream {
  public:
-  Service(std::string_view bytes, std::size_t piece) : bytes_(bytes), piece_(piece) {}
-  cay::Task<cay::Bytes> read() override {
-    cay::Bytes out(bytes_.substr(0, piece_));
-    bytes_.remove_prefix(out.size());
-    co_return out;
-  }
+  explicit Service(cay::fuzz::Pieces bytes) : bytes_(bytes) {}
+  cay::Task<cay::Bytes> read() override { co_return cay::Bytes(bytes_.next()); }
   cay::Task<void> write(cay::Bytes) override { co_return cay::Result<void>(); }
   cay::Task<void> shut_write() override { co_return cay::Result<void>(); }
 
  private:
-  std::string_view bytes_;
-  std::size_t piece_;
+  cay::fuzz::Pieces bytes_;
 };
 
 struct Seen {
@@ -37,8 +33,8 @@ struct Seen {
   std::string body;
 };
 
-boost::asio::awaitable<void> ask(std::string_view bytes, std::size_t piece, unsigned form, Seen& seen) {
-  Service service(bytes, piece);
+boost::asio::awaitable<void> ask(cay::fuzz::Pieces bytes, unsigned form, Seen& seen) {
+  Service service(bytes);
   Upstream upstream(service);
   UpstreamRequest request;
   request.method = (form & 1) != 0 ? "HEAD" : "GET";
@@ -76,11 +72,12 @@ boost::asio::awaitable<void> ask(std::string_view bytes, std::size_t piece, unsi
   co_return;
 }
 
-Seen seen_of(std::string_view bytes, std::size_t piece, unsigned form) {
+Seen seen_of(cay::fuzz::Pieces bytes, unsigned form) {
   static boost::asio::io_context loop(1);
   Seen seen;
   loop.restart();
-  boost::asio::co_spawn(loop, ask(bytes, piece, form, seen), [](const std::exception_ptr& failure) { CAY_ASSERT(failure == nullptr); });
+  boost::asio::co_spawn(loop, ask(bytes, form, seen),
+                        [](const std::exception_ptr& failure) { CAY_ASSERT(failure == nullptr); });
   loop.run();
   return seen;
 }
@@ -91,17 +88,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const unsigned form = data[0] & 3;
-  const Seen all = seen_of(bytes, size, form);
+  const Seen all = seen_of(cay::fuzz::Pieces(bytes), form);
   if (all.has_head) {
     CAY_ASSERT(all.answer.status >= 200 || all.answer.status == 101);
     CAY_ASSERT(all.answer.status != 101 || (form & 2) != 0);
     for (const auto& [name, value] : all.answer.headers.items()) {
       CAY_ASSERT(value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos);
     }
-    const bool bare = (form & 1) != 0 || all.answer.status == 204 || all.answer.status == 304 || all.answer.status == 101;
+    const bool bare =
+        (form & 1) != 0 || all.answer.status == 204 || all.answer.status == 304 || all.answer.status == 101;
     if (all.whole && all.answer.length && !bare) CAY_ASSERT(all.body.size() == *all.answer.length);
   }
-  const Seen cut = seen_of(bytes, static_cast<std::size_t>(data[0] >> 2) + 1, form);
+  const Seen cut = seen_of(cay::fuzz::Pieces(bytes, data[0]), form);
   CAY_ASSERT(cut.has_head == all.has_head && cut.whole == all.whole);
   if (!all.has_head) return 0;
   CAY_ASSERT(cut.answer.status == all.answer.status && cut.answer.length == all.answer.length);
