@@ -22,6 +22,7 @@ import places  # noqa: E402
 import world  # noqa: E402
 import harness  # noqa: E402
 from harness import new_daemon  # noqa: E402
+from measured import head, machine  # noqa: E402
 
 for rows in sorted(HERE.glob("rows_*.py")):
     importlib.import_module(rows.stem)
@@ -162,7 +163,7 @@ def main():
     if not chosen:
         print("escape: no such row", file=sys.stderr)
         return 2
-    host, results, unproved, begun = Host(options.holes), [], [], time.monotonic()
+    host, results, unproved, begun, on = Host(options.holes), [], [], time.monotonic(), machine()
     try:
         host.start()
         for one in chosen:
@@ -183,7 +184,7 @@ def main():
                ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))]
     print(*text, "", *summary, sep="\n")
     if options.report:
-        options.report.write_text("\n".join(["# The escape suite's last long run (`tests/long escape`)", "", *summary, "", *text]) + "\n")
+        options.report.write_text("\n".join(["# The escape suite's last long run (`tests/long escape`)", "", f"{head().rstrip()}; {on}", "", *summary, "", *text]) + "\n")
     print(*unproved, sep="\n")
     return exit_code(word for _, word, _ in results) or (1 if unproved else 0)
 
