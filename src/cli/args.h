@@ -11,6 +11,13 @@
 
 namespace cay::cli {
 
+struct RuleArgs {
+  std::vector<std::string> uses;            // SECRET or SECRET=WAY
+  std::vector<std::string> fences;          // hosts
+  std::vector<std::string> methods, paths;  // of all of these
+  std::vector<std::string> rules;           // JSON, or files of it
+  bool empty() const { return uses.empty() && fences.empty() && rules.empty(); }
+};
 struct CreateArgs {
   sdk::CreateOptions sandbox;
 };
@@ -116,8 +123,8 @@ struct SecretArgs {
   std::vector<std::string> hosts;
 };
 struct ProxyArgs {  // nothing but the sandbox: as it is
-  std::string sandbox, rules;
-  std::vector<std::string> uses;
+  std::string sandbox, file;
+  RuleArgs rules;
   bool clear = false;
 };
 struct PolicyArgs {

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/proxy_rules.h"
 #include "cli/render.h"
 #include "codec/base64.h"
 #include "codec/json.h"
@@ -96,31 +97,6 @@ int list(Context& at) {
   return kOk;
 }
 
-// "SECRET" or "SECRET=WAY".
-json::object rule_of(const std::string& use) {
-  const std::size_t equals = use.find('=');
-  json::object rule{{"secret", use.substr(0, equals)}};
-  if (equals != std::string::npos) rule["way"] = use.substr(equals + 1);
-  return rule;
-}
-
-json::array rules_in(const std::string& file) {
-  std::string text;
-  if (file == "-") {
-    char piece[4096];
-    ssize_t got = 0;
-    while ((got = ::read(0, piece, sizeof piece)) > 0) text.append(piece, static_cast<std::size_t>(got));
-  } else {
-    std::ifstream in(file, std::ios::binary);
-    if (!in) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", file + ": " + std::strerror(errno));
-    text.assign(std::istreambuf_iterator<char>(in), {});
-  }
-  auto value = codec::parse(text);
-  if (!value) fail_with(value.error());
-  if (!value->is_array()) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", file + ": must be a list of rules (docs/api.md)");
-  return std::move(value->get_array());
-}
-
 }  // namespace
 
 int secret_command(Context& at, const SecretArgs& args) {
@@ -141,10 +117,10 @@ int secret_command(Context& at, const SecretArgs& args) {
 int proxy_command(Context& at, const ProxyArgs& args) {
   const std::string path = "/api/v1/sandboxes/" + http::encode_segment(args.sandbox);
   std::string answer;
-  if (args.clear || !args.rules.empty() || !args.uses.empty()) {
-    json::array rules;
-    if (!args.rules.empty()) rules = rules_in(args.rules);
-    for (const std::string& use : args.uses) rules.emplace_back(rule_of(use));
+  if (args.clear || !args.file.empty() || !args.rules.empty()) {
+    RuleArgs all = args.rules;
+    if (!args.file.empty()) all.rules.insert(all.rules.begin(), args.file);
+    json::array rules = rules_of(all);
     answer = at.client.request("PATCH", path, codec::write(json::object{{"proxy", std::move(rules)}}));
   } else {
     answer = at.client.request("GET", path);
@@ -158,10 +134,11 @@ int proxy_command(Context& at, const ProxyArgs& args) {
   std::vector<Row> rows;
   for (const auto& item : rules) {
     const auto& one = item.as_object();
-    const std::string hosts = joined(one, "hosts"), paths = joined(one, "paths");
-    rows.push_back({text_of(one, "name"), text_of(one, "secret"), text_of(one, "way"), hosts.empty() ? "the secret's" : hosts, paths.empty() ? "all" : paths});
+    const std::string secret = text_of(one, "secret"), hosts = joined(one, "hosts"), methods = joined(one, "methods"), paths = joined(one, "paths");
+    rows.push_back({text_of(one, "name"), secret.empty() ? "-" : secret, secret.empty() ? "fence" : text_of(one, "way"), hosts.empty() ? "the secret's" : hosts,
+                    methods.empty() ? "all" : methods, paths.empty() ? "all" : paths});
   }
-  print(table({"NAME", "SECRET", "WAY", "HOSTS", "PATHS"}, rows));
+  print(table({"NAME", "SECRET", "WAY", "HOSTS", "METHODS", "PATHS"}, rows));
   return kOk;
 }
 

@@ -71,6 +71,7 @@ Result<std::vector<ProxyRule>> Proxies::checked(const TenantId& tenant, std::vec
   CAY_CHECK(check_proxy_rules(rules));
   if (!rules.empty() && vault_ == nullptr) return unsupported();
   for (ProxyRule& rule : rules) {
+    if (rule.is_fence()) continue;
     const auto secret = secrets_.find({tenant, rule.secret});
     if (secret == secrets_.end()) {
       return Error{Code::kNotFound, "secret_not_found", "proxy rule '" + rule.name + "': there is no secret '" + rule.secret + "': cay secret set " + rule.secret, 0};
@@ -106,6 +107,12 @@ Task<std::string> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector
   granted_.insert(sandbox);
   ProxyGrant all{std::move(sandbox), tenant, {}};
   for (ProxyRule& rule : rules) {
+    if (rule.is_fence()) {
+      StoredSecret none;
+      none.info.tenant = tenant;
+      all.rules.emplace_back(std::move(rule), std::move(none));
+      continue;
+    }
     const auto secret = secrets_.find({tenant, rule.secret});
     // One whose secret was removed meanwhile is of no use, and the others are.
     if (secret != secrets_.end()) all.rules.emplace_back(std::move(rule), secret->second);

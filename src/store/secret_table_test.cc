@@ -54,6 +54,7 @@ TEST_F(SecretTableTest, RulesComeBackAsTheyWere) {
   rule.secret = "b";
   rule.way = ProxyWay::kPlaceholder;
   rule.hosts = {"a.test"};
+  rule.methods = {"GET"};
   rule.paths = {"/v1/*"};
   rule.headers = {{"X-Key", "", ""}, {"Authorization", "", "me"}};
   rule.env = {{"A", "\xff ${TOKEN}"}};

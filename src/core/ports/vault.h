@@ -14,7 +14,7 @@ namespace cay::core {
 struct ProxyGrant {
   SandboxId sandbox;
   TenantId tenant;
-  std::vector<std::pair<ProxyRule, StoredSecret>> rules;
+  std::vector<std::pair<ProxyRule, StoredSecret>> rules;  // of a fence: a secret without a name
 };
 
 // All fail with kUnavailable (vault_unavailable) while no broker answers.
