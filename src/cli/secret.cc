@@ -97,6 +97,16 @@ int list(Context& at) {
   return kOk;
 }
 
+// Who had rules for a secret that was removed.
+void print_users(const std::string& secret, const json::object& answer) {
+  const auto* users = answer.if_contains("users");
+  if (users == nullptr) return;
+  print(secret + " is gone; until it is set again these rules refuse what would go by them:\n");
+  std::vector<Row> rows;
+  for (const auto& item : users->as_array()) rows.push_back({text_of(item.as_object(), "sandbox"), joined(item.as_object(), "rules")});
+  print(table({"SANDBOX", "RULES"}, rows));
+}
+
 }  // namespace
 
 int secret_command(Context& at, const SecretArgs& args) {
@@ -104,8 +114,9 @@ int secret_command(Context& at, const SecretArgs& args) {
   if (args.action == "ls") return list(at);
   std::string answer;
   if (args.action == "rm") {
-    at.client.request("DELETE", std::string(kSecrets) + "/" + http::encode_segment(args.name));
-    answer = "{}";
+    answer = at.client.request("DELETE", std::string(kSecrets) + "/" + http::encode_segment(args.name));
+    if (answer.empty()) answer = "{}";
+    if (!at.json) print_users(args.name, parsed(answer));
   } else {
     answer = at.client.request("POST", "/api/v1/vault/rotate", "{}");
     if (!at.json) print(text_of(parsed(answer), "secrets") + " secrets are sealed by new keys; the old ones are forgotten\n");
@@ -135,7 +146,7 @@ int proxy_command(Context& at, const ProxyArgs& args) {
   for (const auto& item : rules) {
     const auto& one = item.as_object();
     const std::string secret = text_of(one, "secret"), hosts = joined(one, "hosts"), methods = joined(one, "methods"), paths = joined(one, "paths");
-    rows.push_back({text_of(one, "name"), secret.empty() ? "-" : secret, secret.empty() ? "fence" : text_of(one, "way"), hosts.empty() ? "the secret's" : hosts,
+    rows.push_back({text_of(one, "name"), secret.empty() ? "-" : secret + (one.contains("gone") ? " (gone)" : ""), secret.empty() ? "fence" : text_of(one, "way"), hosts.empty() ? "the secret's" : hosts,
                     methods.empty() ? "all" : methods, paths.empty() ? "all" : paths});
   }
   print(table({"NAME", "SECRET", "WAY", "HOSTS", "METHODS", "PATHS"}, rows));

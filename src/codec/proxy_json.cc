@@ -21,8 +21,10 @@ json::object to_json(const ProxyRule& rule) {
   }
   json::object env;
   for (const auto& [name, value] : rule.env) env[text(name)] = text(value);
-  return {{"name", text(rule.name)},   {"secret", text(rule.secret)},    {"way", to_string(rule.way)}, {"hosts", texts(rule.hosts)},
+  json::object out{{"name", text(rule.name)},   {"secret", text(rule.secret)},    {"way", to_string(rule.way)}, {"hosts", texts(rule.hosts)},
           {"methods", texts(rule.methods)}, {"paths", texts(rule.paths)}, {"headers", std::move(headers)}, {"env", std::move(env)}};
+  if (rule.gone) out["gone"] = true;
+  return out;
 }
 
 // Of a fence that has none: "*.example.com:8443" is "example.com".
@@ -65,6 +67,8 @@ ProxyRule rule_in(const json::object& from, const std::vector<std::string>& wher
     }
   }
   fields.read("env", out.env, kMostSecretHosts);
+  bool told = false;
+  fields.read("gone", told);  // as it was told; what is so is not the client's to say
   fields.refuse_unknown();
   outer.adopt(fields);
   return out;

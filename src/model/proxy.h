@@ -28,6 +28,12 @@ struct StoredSecret {
   SecretInfo info;
   std::string sealed;
 };
+// A sandbox with rules for a secret.
+struct SecretUser {
+  SandboxId sandbox;
+  std::string name;
+  std::vector<std::string> rules;  // their names
+};
 
 // Where a secret goes: "api.example.com" (port 443), "*.example.com" (every name below), "host:8443". Always by TLS.
 struct ProxyHost {
@@ -67,6 +73,8 @@ struct ProxyRule {
   std::vector<ProxyHeader> headers;  // empty: Authorization: Bearer ${SECRET} (placeholder: see placeholder_headers())
   std::map<std::string, std::string> env;  // given to commands; ${TOKEN}, ${BASE_URL}; empty: see proxy_env()
   std::string token;                 // made by Cay: the token of way base_url, the stand-in of way placeholder; worth nothing outside
+  bool gone = false;                    // its secret was removed: what would go by it is refused, until there is one of that name again
+  std::vector<std::string> gone_hosts;  // that one's
   bool is_fence() const { return secret.empty(); }
   bool operator==(const ProxyRule&) const = default;
 };

@@ -76,6 +76,10 @@ ProxyRule rule_of(const json::object& from) {
   }
   for (const auto& member : from.at("env").as_object()) out.env.emplace(member.key(), member.value().as_string());
   out.token = text_of(from, "token");
+  if (const json::value* hosts = from.if_contains("gone_hosts")) {
+    out.gone = true;
+    out.gone_hosts = texts_of(*hosts);
+  }
   return out;
 }
 
@@ -88,8 +92,9 @@ std::string encode_rules(const std::vector<ProxyRule>& rules) {
     for (const ProxyHeader& one : rule.headers) headers.push_back(json::object{{"name", one.name}, {"value", one.value}, {"basic_user", one.basic_user}});
     json::object env;
     for (const auto& [name, value] : rule.env) env.emplace(name, value);
-    out.push_back(json::object{{"name", rule.name}, {"secret", rule.secret}, {"way", to_string(rule.way)}, {"hosts", texts(rule.hosts)}, {"methods", texts(rule.methods)},
-                               {"paths", texts(rule.paths)}, {"headers", std::move(headers)}, {"env", std::move(env)}, {"token", rule.token}});
+    json::object& one = out.emplace_back(json::object{{"name", rule.name}, {"secret", rule.secret}, {"way", to_string(rule.way)}, {"hosts", texts(rule.hosts)}, {"methods", texts(rule.methods)},
+                               {"paths", texts(rule.paths)}, {"headers", std::move(headers)}, {"env", std::move(env)}, {"token", rule.token}}).get_object();
+    if (rule.gone) one["gone_hosts"] = texts(rule.gone_hosts);
   }
   return json::serialize(out);
 }

@@ -55,6 +55,8 @@ TEST_F(SecretTableTest, RulesComeBackAsTheyWere) {
   rule.way = ProxyWay::kPlaceholder;
   rule.hosts = {"a.test"};
   rule.methods = {"GET"};
+  rule.gone = true;
+  rule.gone_hosts = {"a.test"};
   rule.paths = {"/v1/*"};
   rule.headers = {{"X-Key", "", ""}, {"Authorization", "", "me"}};
   rule.env = {{"A", "\xff ${TOKEN}"}};

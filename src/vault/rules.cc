@@ -22,6 +22,10 @@ Error bad(const std::string& message) { return {Code::kInvalidArgument, "bad_req
 
 ProxyWay way_of(const wire::VaultRule& rule) { return static_cast<ProxyWay>(rule.way); }
 
+Error secret_gone(const wire::VaultRule& rule) {
+  return denied("secret_gone", "the secret of proxy rule '" + rule.name + "' was removed, so nothing is sent by it: set the secret again, or take the rule away");
+}
+
 const std::vector<std::string>& hosts_of(const wire::VaultRule& rule) { return rule.hosts.empty() ? rule.secret.hosts : rule.hosts; }
 
 bool any_matches(const std::vector<std::string>& hosts, std::string_view host, std::uint16_t port) {
@@ -33,7 +37,7 @@ bool any_matches(const std::vector<std::string>& hosts, std::string_view host, s
 
 // The secret's own hosts were sealed in with it, and count whatever the rule says.
 bool reaches(const wire::VaultRule& rule, std::string_view host, std::uint16_t port) {
-  return any_matches(hosts_of(rule), host, port) && (is_fence(rule) || any_matches(rule.secret.hosts, host, port));
+  return any_matches(hosts_of(rule), host, port) && (is_fence(rule) || rule.gone || any_matches(rule.secret.hosts, host, port));
 }
 
 bool same(std::string_view one, std::string_view other) {
@@ -147,6 +151,7 @@ Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& a
   const auto& items = asked.headers.items();
   const bool known = std::ranges::any_of(items, [&](const auto& one) { return carries(one.second, rule->token); });
   if (!known) return denied("token_unknown", "rule '" + name + "' wants the token that this sandbox was given for it, as key or Bearer");
+  if (rule->gone) return secret_gone(*rule);
   const auto to = parse_proxy_host(hosts_of(*rule).empty() ? "" : hosts_of(*rule).front());
   if (!to || to->wildcard()) return denied("no_such_rule", "rule '" + name + "' has no host to send to: its first host must be an exact one");
   if (!reaches(*rule, to->host, to->port)) return denied("host_not_allowed", "the secret of rule '" + name + "' may not be sent to " + to->text());
@@ -220,6 +225,7 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
   for (const wire::VaultRule* const one : rules) {
     const wire::VaultRule& rule = *one;
     if (!fence.lets_through(rule)) continue;
+    if (rule.gone) return secret_gone(rule);
     any = true;
     const bool sets = way_of(rule) == ProxyWay::kHeaders;
     if (is_fence(rule) || (sets && headers_set)) continue;

@@ -33,7 +33,7 @@ struct Rewritten {
   std::vector<Wiped> secrets;    // that are in it, or could be
 };
 
-// kPermissionDenied: no_such_rule, token_unknown, host_mismatch, and Fence's; kInvalidArgument: bad_request.
+// kPermissionDenied: no_such_rule, token_unknown, host_mismatch, secret_gone, and Fence's; kInvalidArgument: bad_request.
 Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal);
 
 // It has no secret: of its hosts it says what is let through, and adds nothing.

@@ -168,6 +168,26 @@ TEST_F(RulesTest, ABaseUrlIsFencedByItsOwnRule) {
   EXPECT_EQ(rewritten(one, ask).error().reason, "method_not_in_rule");
 }
 
+TEST_F(RulesTest, NothingGoesByARuleWhoseSecretIsGone) {
+  auto gone = rule(ProxyWay::kHeaders);
+  gone.gone = true;
+  gone.secret.sealed.clear();
+  EXPECT_EQ(rewritten(gone, asked("api.test")).error().reason, "secret_gone");
+  EXPECT_TRUE(intercepts(grant, "api.test", 443));
+  EXPECT_EQ(routes_of(grant).hosts, gone.secret.hosts) << "it is the broker's to refuse, not the policy's to let past";
+  auto other = rule(ProxyWay::kPlaceholder);
+  grant.rules = {other, gone};
+  const Unseal unseal = [](const wire::VaultSecret&) -> Result<Wiped> { return Wiped(kSecret); };
+  EXPECT_EQ(rewrite(grant, asked("api.test"), unseal).error().reason, "secret_gone") << "nor without it";
+  gone.paths = {"/v2/**"};
+  grant.rules = {other, gone};
+  EXPECT_TRUE(rewrite(grant, asked("api.test"), unseal)) << "what its rule is not for";
+  gone.way = static_cast<std::uint8_t>(ProxyWay::kBaseUrl);
+  Asked base = asked("", "/api/v2/x");
+  base.headers.add("X-Api-Key", "cay-token-AAAA");
+  EXPECT_EQ(rewritten(gone, base).error().reason, "secret_gone");
+}
+
 TEST_F(RulesTest, WhatConcernsTheConnectionIsNotPassedOn) {
   Asked one = asked("api.test");
   for (const char* name : {"Connection", "X-Hop"}) one.headers.add(name, "X-Hop, keep-alive");

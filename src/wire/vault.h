@@ -33,7 +33,8 @@ struct VaultRule {
   std::vector<VaultHeader> headers;
   VaultSecret secret;  // without a name: a fence alone
   std::vector<std::string> methods;
-  template <class V> void fields(V& v) { v(1, name); v(2, token); v(3, way); v(4, hosts); v(5, paths); v(6, headers); v(7, secret); v(8, methods); }
+  bool gone = false;   // the secret was removed, and is not sealed: what would go by the rule is refused
+  template <class V> void fields(V& v) { v(1, name); v(2, token); v(3, way); v(4, hosts); v(5, paths); v(6, headers); v(7, secret); v(8, methods); v(9, gone); }
 };
 
 // What one sandbox may use. The broker keeps it, with the authority that it makes for it, in DATA/vault.
