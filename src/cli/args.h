@@ -12,7 +12,7 @@
 namespace cay::cli {
 
 struct RuleArgs {
-  std::vector<std::string> uses;            // SECRET or SECRET=WAY
+  std::vector<std::string> uses;            // SECRET, SECRET=WAY or SECRET=API
   std::vector<std::string> fences;          // hosts
   std::vector<std::string> methods, paths;  // of all of these
   std::vector<std::string> rules;           // JSON, or files of it
@@ -20,6 +20,7 @@ struct RuleArgs {
 };
 struct CreateArgs {
   sdk::CreateOptions sandbox;
+  RuleArgs rules;
 };
 struct ExecArgs {
   std::string sandbox;  // empty: run makes one
@@ -29,6 +30,7 @@ struct ExecArgs {
 };
 struct RunArgs {
   sdk::CreateOptions sandbox;
+  RuleArgs rules;
   ExecArgs exec;
   bool remove = false;
 };

@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/known_api.h"
+
 namespace cay::cli {
 
 void rule_options(CLI::App& sub, RuleArgs& to) {
-  sub.add_option("--use", to.uses, "SECRET or SECRET=WAY (base_url, headers, placeholder): use it without seeing it; repeatable")->take_all()->allow_extra_args(false);
+  sub.add_option("--use", to.uses, "SECRET, SECRET=WAY (base_url, headers, placeholder) or SECRET=API (" + known_apis() + "; what it is named after, if nothing is said): use it without seeing it; repeatable")->take_all()->allow_extra_args(false);
   sub.add_option("--fence", to.fences, "HOST, without a secret: of what the policy lets through to it only --method and --path; repeatable")->take_all()->allow_extra_args(false);
   sub.add_option("--method", to.methods, "Of --use and --fence: these methods alone, as GET,POST")->delimiter(',')->take_all()->allow_extra_args(false);
   sub.add_option("--path", to.paths, "Of --use and --fence: these paths alone, as '/v1/**'; repeatable")->take_all()->allow_extra_args(false);
@@ -56,7 +58,8 @@ CommandLine<SecretArgs> secret_command_line() {
   auto secret = std::make_shared<SecretArgs>();
   return {
       "secret", "Secrets that sandboxes use and never see: set, ls, rm, rotate-key",
-      "  cay secret set openai --host api.openai.com < key.txt\n"
+      "  cay secret set openai < key.txt               an API that Cay knows: its hosts\n"
+      "  cay secret set mine --host api.example.com < key.txt\n"
       "  cay secret set openai --from-file new.txt     another value; hosts stay, sandboxes use it at once\n"
       "  cay secret ls\n  cay secret rm openai\n"
       "  cay secret rotate-key                         seals all by new keys\n\n"
@@ -81,7 +84,8 @@ CommandLine<ProxyArgs> proxy_command_line() {
   return {
       "proxy", "What a sandbox may do with secrets: shown, or replaced",
       "  cay proxy box                                 the rules that it has\n"
-      "  cay proxy box --use openai=base_url           OPENAI_BASE_URL and OPENAI_API_KEY in its commands\n"
+      "  cay proxy box --use openai                    OPENAI_BASE_URL and OPENAI_API_KEY in its commands\n"
+      "  cay proxy box --use work=anthropic            the same of an API for a secret of another name\n"
       "  cay proxy box --use gh=headers --use npm=placeholder\n"
       "  cay proxy box --use gh=headers --method GET,POST --path '/repos/me/**'\n"
       "  cay proxy box --fence api.example.com --method GET   no secret: only reading, of what the policy lets through\n"

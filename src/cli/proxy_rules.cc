@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 
 #include "cay/error.h"
+#include "cli/known_api.h"
+#include "model/proxy.h"
 
 namespace cay::cli {
 namespace {
@@ -50,7 +53,31 @@ void add_written(const std::string& rule, json::array& to) {
   for (json::value& one : value->get_array()) to.push_back(std::move(one));
 }
 
+// "SECRET", "SECRET=WAY" or "SECRET=API".
+std::vector<json::object> used(const std::string& use) {
+  const std::size_t equals = std::min(use.find('='), use.size());
+  const std::string secret = use.substr(0, equals), how = use.substr(std::min(equals + 1, use.size()));
+  std::vector<json::object> out;
+  const KnownApi* const api = known_api(how.empty() ? secret : how);
+  if (api != nullptr) {
+    for (json::value& rule : api->rules(secret)) out.push_back(std::move(rule.get_object()));
+    return out;
+  }
+  if (!how.empty() && !proxy_way_from(how)) {
+    throw ApiError(ErrorCode::kInvalidArgument, "bad_value",
+                   "--use " + use + ": '" + how + "' is neither a way (base_url, headers, placeholder) nor an API that Cay knows (" + known_apis() + ")");
+  }
+  json::object& rule = out.emplace_back(json::object{{"secret", secret}});
+  if (!how.empty()) rule["way"] = how;
+  return out;
+}
+
 }  // namespace
+
+sdk::CreateOptions with_rules(sdk::CreateOptions options, const RuleArgs& args) {
+  if (!args.empty()) options.proxy = codec::write(rules_of(args));
+  return options;
+}
 
 json::array rules_of(const RuleArgs& args) {
   json::array out;
@@ -61,10 +88,7 @@ json::array rules_of(const RuleArgs& args) {
   };
   for (const std::string& rule : args.rules) add_written(rule, out);
   for (const std::string& use : args.uses) {
-    const std::size_t equals = use.find('=');
-    json::object rule{{"secret", use.substr(0, equals)}};
-    if (equals != std::string::npos) rule["way"] = use.substr(equals + 1);
-    out.emplace_back(narrowed(std::move(rule)));
+    for (json::object& rule : used(use)) out.emplace_back(narrowed(std::move(rule)));
   }
   for (const std::string& host : args.fences) out.emplace_back(narrowed({{"hosts", json::array{host}}}));
   return out;

@@ -1,6 +1,7 @@
 // cay secret, cay proxy: secrets that are kept, and what sandboxes may do with them.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/known_api.h"
 #include "cli/output.h"
 #include "cli/proxy_rules.h"
 #include "cli/render.h"
@@ -59,6 +61,11 @@ Wiped read_value(const std::string& file) {
   return out;
 }
 
+bool is_kept(Context& at, const std::string& secret) {
+  const auto all = parsed(at.client.request("GET", kSecrets));
+  return std::ranges::any_of(all.at("items").as_array(), [&](const json::value& one) { return text_of(one.as_object(), "name") == secret; });
+}
+
 // The value leaves this program closed: the daemon passes it on unread.
 int set(Context& at, const SecretArgs& args) {
   const Wiped value = read_value(args.file);
@@ -66,9 +73,13 @@ int set(Context& at, const SecretArgs& args) {
   auto box = close_box(key.value_or(""), args.name, value.view());
   if (!box) fail_with(box.error());
   json::object ask{{"sealed", codec::base64(*box)}};
-  if (!args.hosts.empty()) {
+  std::vector<std::string> wanted = args.hosts;
+  // Only of a new one: another value goes where the old one went.
+  const KnownApi* const api = known_api(args.name);
+  if (wanted.empty() && api != nullptr && !is_kept(at, args.name)) wanted = api->hosts;
+  if (!wanted.empty()) {
     json::array hosts;
-    for (const std::string& host : args.hosts) hosts.emplace_back(host);
+    for (const std::string& host : wanted) hosts.emplace_back(host);
     ask["hosts"] = std::move(hosts);
   }
   const std::string answer = at.client.request("PUT", std::string(kSecrets) + "/" + http::encode_segment(args.name), codec::write(ask));
