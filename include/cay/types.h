@@ -36,6 +36,7 @@ struct CreateOptions {
   std::optional<bool> commands_keep_awake;          // what runs is use, though nobody reads it
   bool record_programs = false;                     // keep a record of every process: Sandbox::programs()
   std::string profile;                              // strict, default or nested: how commands are held; empty: the daemon's default
+  std::string proxy;                                // a JSON list of proxy rules (docs/api.md); empty: none
   bool wait = true;                                 // come back when it is ready
   double timeout_s = 30;                            // with wait: fail, and leave nothing
 };

@@ -11,8 +11,16 @@
 
 namespace cay::cli {
 
+struct RuleArgs {
+  std::vector<std::string> uses;            // SECRET, SECRET=WAY or SECRET=API
+  std::vector<std::string> fences;          // hosts
+  std::vector<std::string> methods, paths;  // of all of these
+  std::vector<std::string> rules;           // JSON, or files of it
+  bool empty() const { return uses.empty() && fences.empty() && rules.empty(); }
+};
 struct CreateArgs {
   sdk::CreateOptions sandbox;
+  RuleArgs rules;
 };
 struct ExecArgs {
   std::string sandbox;  // empty: run makes one
@@ -22,6 +30,7 @@ struct ExecArgs {
 };
 struct RunArgs {
   sdk::CreateOptions sandbox;
+  RuleArgs rules;
   ExecArgs exec;
   bool remove = false;
 };
@@ -116,8 +125,8 @@ struct SecretArgs {
   std::vector<std::string> hosts;
 };
 struct ProxyArgs {  // nothing but the sandbox: as it is
-  std::string sandbox, rules;
-  std::vector<std::string> uses;
+  std::string sandbox, file;
+  RuleArgs rules;
   bool clear = false;
 };
 struct PolicyArgs {

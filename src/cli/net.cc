@@ -35,7 +35,12 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "token_unknown") return "without the token that its proxy rule gives";
   if (line.reason == "no_such_rule") return "no proxy rule is for it";
   if (line.reason == "rule_changed") return "cut: its proxy rule or secret was changed";
-  if (line.reason == "path_not_in_rule") return "its proxy rule does not have that path";
+  if (line.reason == "path_not_in_rule") return "no proxy rule of that host has the path";
+  if (line.reason == "method_not_in_rule") return "no proxy rule of that host has the method at that path";
+  if (line.reason == "ambiguous_path") return "proxy rules of that host name paths, and this one could be read as another";
+  if (line.reason == "method_overridden") return "it asked to be taken for another method or path than its own";
+  if (line.reason == "secret_gone") return "its proxy rule's secret was removed";
+  if (line.reason == "fenced") return "a fence is for that host, and this would have gone past it: by TLS that names the host it does not";
   if (line.reason == "host_mismatch") return "the request named another host than the connection";
   if (line.reason == "secret_reflected") return "cut: the answer held the secret";
   if (line.reason == "answer_unreadable") return "the answer was packed, and a secret could be in it";

@@ -104,7 +104,7 @@ class Parser {
     line.options(*add<T>(line.name, line.help, line.examples, [make = line.make](Texts&) { return make(); }));
   }
 
-  void create_options(CLI::App* sub, sdk::CreateOptions& to) {
+  void create_options(CLI::App* sub, sdk::CreateOptions& to, RuleArgs& rules) {
     sub->add_option("--name", to.name, "Name it (default: one is made up)")->check([](const std::string& text) {
       return text.empty() ? std::string("must not be empty: leave it out, and a name is made up") : std::string();
     });
@@ -119,6 +119,7 @@ class Parser {
     sub->add_flag("--record-programs", to.record_programs, "Keep a record of every process: see `cay programs`");
     sub->add_option("--profile", to.profile, "How it is held: strict (nothing gains privilege, fewer system calls), default, or nested (containers inside, where the operator allows it)")
         ->check([](const std::string& text) { return text.empty() ? std::string("must not be empty: leave it out for the daemon's default") : std::string(); });
+    rule_options(*sub, rules);
     timer_options(sub);
   }
 
@@ -137,7 +138,8 @@ class Parser {
     return to.idle_ttl_s || to.delete_after_stop_s || to.lifetime_s;
   }
 
-  void finish_create(sdk::CreateOptions& to) {
+  void finish_create(sdk::CreateOptions& to, const RuleArgs& rules) {
+    check(rules);
     to.labels = must(parse_pairs(texts_.labels, "label"), "--label");
     if (!texts_.cpus.empty()) to.limits.cpu_millicores = must(parse_cpus(texts_.cpus), "--cpus");
     if (!texts_.memory.empty()) to.limits.memory_bytes = must_some(texts_.memory, "--memory");
@@ -178,14 +180,15 @@ class Parser {
         "  cay run --rm -- python3 -c 'print(2+2)'\n"
         "  cay run -it -- bash                       a shell; the sandbox stays\n"
         "  cay run --rm --timeout 10 --memory 256MiB -- ./untrusted\n"
+        "  cay run --rm --use openai -- ./agent      with a key that it never sees: see `cay secret`\n"
         "  tar c . | cay run --rm -i -- tar t\n",
         [this, args](Texts&) {
-          finish_create(args->sandbox);
+          finish_create(args->sandbox, args->rules);
           finish_exec(args->exec);
           if (args->remove && args->exec.detach) throw CLI::ValidationError("--rm", "and -d do not go together: the sandbox would go with its command");
           return *args;
         });
-    create_options(sub, args->sandbox);
+    create_options(sub, args->sandbox, args->rules);
     exec_options(sub, args->exec);
     sub->add_option("-u,--user", args->exec.command.user, "Who runs it (default: root)");
     sub->add_flag("--rm", args->remove, "Remove the sandbox when the command ends");
@@ -238,11 +241,11 @@ class Parser {
         "  cay create --cpus 0.5 --ttl never         does not stop by itself\n"
         "  cay create --ttl 1h --delete-after-stop 2d\n",
         [this, create](Texts& texts) {
-          finish_create(create->sandbox);
+          finish_create(create->sandbox, create->rules);
           create->sandbox.env = must(parse_env(texts.env), "--env");
           return *create;
         });
-    create_options(sub, create->sandbox);
+    create_options(sub, create->sandbox, create->rules);
     sub->add_option("-u,--user", create->sandbox.user, "Who runs commands that name nobody (default: root)");
     sub->add_option("-w,--workdir", create->sandbox.workdir, "Where commands run that name no directory");
     sub->add_option("-e,--env", texts_.env, "KEY=VALUE for every command; repeatable")->take_all()->allow_extra_args(false);

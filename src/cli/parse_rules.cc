@@ -3,7 +3,23 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/known_api.h"
+
 namespace cay::cli {
+
+void rule_options(CLI::App& sub, RuleArgs& to) {
+  sub.add_option("--use", to.uses, "SECRET, SECRET=WAY (base_url, headers, placeholder) or SECRET=API (" + known_apis() + "; what it is named after, if nothing is said): use it without seeing it; repeatable")->take_all()->allow_extra_args(false);
+  sub.add_option("--fence", to.fences, "HOST, without a secret: of what the policy lets through to it only --method and --path; repeatable")->take_all()->allow_extra_args(false);
+  sub.add_option("--method", to.methods, "Of --use and --fence: these methods alone, as GET,POST")->delimiter(',')->take_all()->allow_extra_args(false);
+  sub.add_option("--path", to.paths, "Of --use and --fence: these paths alone, as '/v1/**'; repeatable")->take_all()->allow_extra_args(false);
+  sub.add_option("--proxy", to.rules, "A rule as JSON (docs/api.md), a list of them, or a file with one ('-' for stdin); repeatable")->take_all()->allow_extra_args(false);
+}
+
+void check(const RuleArgs& args) {
+  const bool narrows = !args.methods.empty() || !args.paths.empty();
+  if (narrows && args.uses.empty() && args.fences.empty()) throw CLI::ValidationError("--method and --path", "go with --use or --fence");
+  if (!narrows && !args.fences.empty()) throw CLI::ValidationError("--fence", "needs --method or --path: what is let through");
+}
 
 CommandLine<PolicyArgs> policy_command_line() {
   auto args = std::make_shared<PolicyArgs>();
@@ -42,7 +58,8 @@ CommandLine<SecretArgs> secret_command_line() {
   auto secret = std::make_shared<SecretArgs>();
   return {
       "secret", "Secrets that sandboxes use and never see: set, ls, rm, rotate-key",
-      "  cay secret set openai --host api.openai.com < key.txt\n"
+      "  cay secret set openai < key.txt               an API that Cay knows: its hosts\n"
+      "  cay secret set mine --host api.example.com < key.txt\n"
       "  cay secret set openai --from-file new.txt     another value; hosts stay, sandboxes use it at once\n"
       "  cay secret ls\n  cay secret rm openai\n"
       "  cay secret rotate-key                         seals all by new keys\n\n"
@@ -67,21 +84,26 @@ CommandLine<ProxyArgs> proxy_command_line() {
   return {
       "proxy", "What a sandbox may do with secrets: shown, or replaced",
       "  cay proxy box                                 the rules that it has\n"
-      "  cay proxy box --use openai=base_url           OPENAI_BASE_URL and OPENAI_API_KEY in its commands\n"
+      "  cay proxy box --use openai                    OPENAI_BASE_URL and OPENAI_API_KEY in its commands\n"
+      "  cay proxy box --use work=anthropic            the same of an API for a secret of another name\n"
       "  cay proxy box --use gh=headers --use npm=placeholder\n"
+      "  cay proxy box --use gh=headers --method GET,POST --path '/repos/me/**'\n"
+      "  cay proxy box --fence api.example.com --method GET   no secret: only reading, of what the policy lets through\n"
       "  cay proxy box --rules rules.json              all that a rule can say (docs/api.md)\n"
       "  cay proxy box --clear\n\n"
       "It counts at once. base_url: a client is told another URL; headers: requests to the secret's hosts get\n"
-      "Authorization; placeholder: what stands in for the value becomes the value on its way out.\n",
+      "Authorization; placeholder: what stands in for the value becomes the value on its way out. To a host of a rule\n"
+      "that names methods or paths nothing else goes; * is within a segment of a path, ** is anything.\n",
       [proxy] {
-        if (proxy->clear && (!proxy->rules.empty() || !proxy->uses.empty())) throw CLI::ValidationError("--clear", "goes with neither --use nor --rules");
+        check(proxy->rules);
+        if (proxy->clear && (!proxy->file.empty() || !proxy->rules.empty())) throw CLI::ValidationError("--clear", "goes with no rules");
         return *proxy;
       },
       [proxy](CLI::App& sub) {
         sub.add_option("SANDBOX", proxy->sandbox, "Id or name")->required();
-        sub.add_option("--use", proxy->uses, "SECRET or SECRET=WAY; repeatable")->take_all()->allow_extra_args(false);
-        sub.add_option("--rules", proxy->rules, "A file with a JSON list of rules, '-' for stdin");
-        sub.add_flag("--clear", proxy->clear, "No secrets any more");
+        rule_options(sub, proxy->rules);
+        sub.add_option("--rules", proxy->file, "A file with a JSON list of rules, '-' for stdin");
+        sub.add_flag("--clear", proxy->clear, "No rules any more");
       }};
 }
 

@@ -18,6 +18,11 @@ struct CommandLine {
   std::function<void(CLI::App& sub)> options;  // declares them
 };
 
+// Of every command that takes rules: declares their options, which live as long as `sub`.
+void rule_options(CLI::App& sub, RuleArgs& to);
+// Throws what CLI11 does where they do not go together.
+void check(const RuleArgs& args);
+
 CommandLine<PolicyArgs> policy_command_line();
 CommandLine<SecretArgs> secret_command_line();
 CommandLine<ProxyArgs> proxy_command_line();

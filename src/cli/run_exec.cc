@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/proxy_rules.h"
 #include "cli/render.h"
 #include "cli/session.h"
 #include "cli/terminal.h"
@@ -65,7 +66,7 @@ class Removal {
 // run --rm: from before the sandbox is there until it is gone, no signal ends this program in between.
 int run_and_remove(Context& at, const RunArgs& args) {
   at.signals->hold("left while the sandbox was being made: if `cay ls` shows it, `cay rm` removes it");
-  const auto info = at.client.create_info(args.sandbox);
+  const auto info = at.client.create_info(with_rules(args.sandbox, args.rules));
   const sdk::Sandbox box = at.client.sandbox(info.id);
   const std::string left_behind = "left; the sandbox stays: `cay rm " + info.name + "` removes it";
   at.signals->hold(left_behind);
@@ -83,7 +84,7 @@ int run_and_remove(Context& at, const RunArgs& args) {
 int run_command(Context& at, RunArgs args) {
   prepare(args.exec);
   if (args.remove) return run_and_remove(at, args);
-  const auto info = at.client.create_info(args.sandbox);
+  const auto info = at.client.create_info(with_rules(args.sandbox, args.rules));
   const sdk::Sandbox box = at.client.sandbox(info.id);
   const bool say_name = args.sandbox.name.empty() && !at.json && ::isatty(STDERR_FILENO) == 1;
   if (say_name) print_error("sandbox " + info.name + " (it stays: `cay rm " + info.name + "` removes it)");

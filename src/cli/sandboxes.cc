@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/proxy_rules.h"
 #include "cli/render.h"
 #include "cli/values.h"
 
@@ -47,7 +48,7 @@ int for_each_ref(Context& at, const RefsArgs& args, const std::function<bool(con
 }  // namespace
 
 int create_command(Context& at, const CreateArgs& args) {
-  const auto made = at.client.create_info(args.sandbox);
+  const auto made = at.client.create_info(with_rules(args.sandbox, args.rules));
   show(at, made);
   if (made.network == "unavailable") print_error(made.name + " has no way out: " + made.network_reason);
   return kOk;

@@ -1,6 +1,7 @@
 // cay secret, cay proxy: secrets that are kept, and what sandboxes may do with them.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -11,7 +12,9 @@
 #include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/known_api.h"
 #include "cli/output.h"
+#include "cli/proxy_rules.h"
 #include "cli/render.h"
 #include "codec/base64.h"
 #include "codec/json.h"
@@ -58,6 +61,11 @@ Wiped read_value(const std::string& file) {
   return out;
 }
 
+bool is_kept(Context& at, const std::string& secret) {
+  const auto all = parsed(at.client.request("GET", kSecrets));
+  return std::ranges::any_of(all.at("items").as_array(), [&](const json::value& one) { return text_of(one.as_object(), "name") == secret; });
+}
+
 // The value leaves this program closed: the daemon passes it on unread.
 int set(Context& at, const SecretArgs& args) {
   const Wiped value = read_value(args.file);
@@ -65,9 +73,13 @@ int set(Context& at, const SecretArgs& args) {
   auto box = close_box(key.value_or(""), args.name, value.view());
   if (!box) fail_with(box.error());
   json::object ask{{"sealed", codec::base64(*box)}};
-  if (!args.hosts.empty()) {
+  std::vector<std::string> wanted = args.hosts;
+  // Only of a new one: another value goes where the old one went.
+  const KnownApi* const api = known_api(args.name);
+  if (wanted.empty() && api != nullptr && !is_kept(at, args.name)) wanted = api->hosts;
+  if (!wanted.empty()) {
     json::array hosts;
-    for (const std::string& host : args.hosts) hosts.emplace_back(host);
+    for (const std::string& host : wanted) hosts.emplace_back(host);
     ask["hosts"] = std::move(hosts);
   }
   const std::string answer = at.client.request("PUT", std::string(kSecrets) + "/" + http::encode_segment(args.name), codec::write(ask));
@@ -96,29 +108,14 @@ int list(Context& at) {
   return kOk;
 }
 
-// "SECRET" or "SECRET=WAY".
-json::object rule_of(const std::string& use) {
-  const std::size_t equals = use.find('=');
-  json::object rule{{"secret", use.substr(0, equals)}};
-  if (equals != std::string::npos) rule["way"] = use.substr(equals + 1);
-  return rule;
-}
-
-json::array rules_in(const std::string& file) {
-  std::string text;
-  if (file == "-") {
-    char piece[4096];
-    ssize_t got = 0;
-    while ((got = ::read(0, piece, sizeof piece)) > 0) text.append(piece, static_cast<std::size_t>(got));
-  } else {
-    std::ifstream in(file, std::ios::binary);
-    if (!in) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", file + ": " + std::strerror(errno));
-    text.assign(std::istreambuf_iterator<char>(in), {});
-  }
-  auto value = codec::parse(text);
-  if (!value) fail_with(value.error());
-  if (!value->is_array()) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", file + ": must be a list of rules (docs/api.md)");
-  return std::move(value->get_array());
+// Who had rules for a secret that was removed.
+void print_users(const std::string& secret, const json::object& answer) {
+  const auto* users = answer.if_contains("users");
+  if (users == nullptr) return;
+  print(secret + " is gone; until it is set again these rules refuse what would go by them:\n");
+  std::vector<Row> rows;
+  for (const auto& item : users->as_array()) rows.push_back({text_of(item.as_object(), "sandbox"), joined(item.as_object(), "rules")});
+  print(table({"SANDBOX", "RULES"}, rows));
 }
 
 }  // namespace
@@ -128,8 +125,9 @@ int secret_command(Context& at, const SecretArgs& args) {
   if (args.action == "ls") return list(at);
   std::string answer;
   if (args.action == "rm") {
-    at.client.request("DELETE", std::string(kSecrets) + "/" + http::encode_segment(args.name));
-    answer = "{}";
+    answer = at.client.request("DELETE", std::string(kSecrets) + "/" + http::encode_segment(args.name));
+    if (answer.empty()) answer = "{}";
+    if (!at.json) print_users(args.name, parsed(answer));
   } else {
     answer = at.client.request("POST", "/api/v1/vault/rotate", "{}");
     if (!at.json) print(text_of(parsed(answer), "secrets") + " secrets are sealed by new keys; the old ones are forgotten\n");
@@ -141,10 +139,10 @@ int secret_command(Context& at, const SecretArgs& args) {
 int proxy_command(Context& at, const ProxyArgs& args) {
   const std::string path = "/api/v1/sandboxes/" + http::encode_segment(args.sandbox);
   std::string answer;
-  if (args.clear || !args.rules.empty() || !args.uses.empty()) {
-    json::array rules;
-    if (!args.rules.empty()) rules = rules_in(args.rules);
-    for (const std::string& use : args.uses) rules.emplace_back(rule_of(use));
+  if (args.clear || !args.file.empty() || !args.rules.empty()) {
+    RuleArgs all = args.rules;
+    if (!args.file.empty()) all.rules.insert(all.rules.begin(), args.file);
+    json::array rules = rules_of(all);
     answer = at.client.request("PATCH", path, codec::write(json::object{{"proxy", std::move(rules)}}));
   } else {
     answer = at.client.request("GET", path);
@@ -158,10 +156,11 @@ int proxy_command(Context& at, const ProxyArgs& args) {
   std::vector<Row> rows;
   for (const auto& item : rules) {
     const auto& one = item.as_object();
-    const std::string hosts = joined(one, "hosts"), paths = joined(one, "paths");
-    rows.push_back({text_of(one, "name"), text_of(one, "secret"), text_of(one, "way"), hosts.empty() ? "the secret's" : hosts, paths.empty() ? "all" : paths});
+    const std::string secret = text_of(one, "secret"), hosts = joined(one, "hosts"), methods = joined(one, "methods"), paths = joined(one, "paths");
+    rows.push_back({text_of(one, "name"), secret.empty() ? "-" : secret + (one.contains("gone") ? " (gone)" : ""), secret.empty() ? "fence" : text_of(one, "way"), hosts.empty() ? "the secret's" : hosts,
+                    methods.empty() ? "all" : methods, paths.empty() ? "all" : paths});
   }
-  print(table({"NAME", "SECRET", "WAY", "HOSTS", "PATHS"}, rows));
+  print(table({"NAME", "SECRET", "WAY", "HOSTS", "METHODS", "PATHS"}, rows));
   return kOk;
 }
 

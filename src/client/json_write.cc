@@ -23,6 +23,12 @@ void put(json::object& out, std::string_view name, const std::string& value) {
   if (!value.empty()) out[name] = text(name, value);
 }
 
+json::array rules(const std::string& written) {
+  auto value = codec::parse(text("proxy", written));
+  if (!value || !value->is_array()) throw ApiError(ErrorCode::kInvalidArgument, "invalid_field", "proxy: must be a JSON list of rules");
+  return std::move(value->get_array());
+}
+
 json::object limits_body(const sdk::Limits& limits) {
   json::object out;
   if (limits.cpu_millicores != 0) out["cpu_millicores"] = limits.cpu_millicores;
@@ -51,6 +57,7 @@ json::object create_body(const sdk::CreateOptions& options) {
   if (options.commands_keep_awake) out["commands_keep_awake"] = *options.commands_keep_awake;
   if (options.record_programs) out["record_programs"] = true;
   if (!options.profile.empty()) out["profile"] = options.profile;
+  if (!options.proxy.empty()) out["proxy"] = rules(options.proxy);
   out["wait"] = options.wait;
   if (options.wait) out["timeout_s"] = options.timeout_s;
   return out;

@@ -21,15 +21,24 @@ json::object to_json(const ProxyRule& rule) {
   }
   json::object env;
   for (const auto& [name, value] : rule.env) env[text(name)] = text(value);
-  return {{"name", text(rule.name)},   {"secret", text(rule.secret)},    {"way", to_string(rule.way)}, {"hosts", texts(rule.hosts)},
-          {"paths", texts(rule.paths)}, {"headers", std::move(headers)}, {"env", std::move(env)}};
+  json::object out{{"name", text(rule.name)},   {"secret", text(rule.secret)},    {"way", to_string(rule.way)}, {"hosts", texts(rule.hosts)},
+          {"methods", texts(rule.methods)}, {"paths", texts(rule.paths)}, {"headers", std::move(headers)}, {"env", std::move(env)}};
+  if (rule.gone) out["gone"] = true;
+  return out;
+}
+
+// Of a fence that has none: "*.example.com:8443" is "example.com".
+std::string name_after(const std::string& host) {
+  const std::size_t begin = host.starts_with("*.") ? 2 : 0;
+  return host.substr(begin, host.find(':') - begin);
 }
 
 ProxyRule rule_in(const json::object& from, const std::vector<std::string>& where, Fields& outer) {
   ProxyRule out;
   Fields fields(from, where);
   fields.read("secret", out.secret);
-  if (!fields.read("name", out.name)) out.name = out.secret;
+  const bool named = fields.read("name", out.name);
+  if (!named) out.name = out.secret;
   std::string way = "headers";
   fields.read("way", way);
   if (const auto known = proxy_way_from(way)) {
@@ -38,6 +47,8 @@ ProxyRule rule_in(const json::object& from, const std::vector<std::string>& wher
     fields.complain("way", "must be base_url, headers or placeholder");
   }
   fields.read("hosts", out.hosts, kMostSecretHosts);
+  if (!named && out.is_fence() && !out.hosts.empty()) out.name = name_after(out.hosts.front());
+  fields.read("methods", out.methods, kMostSecretHosts);
   fields.read("paths", out.paths, kMostSecretHosts);
   if (const json::array* headers = fields.array("headers")) {
     for (const json::value& one : *headers) {
@@ -56,6 +67,8 @@ ProxyRule rule_in(const json::object& from, const std::vector<std::string>& wher
     }
   }
   fields.read("env", out.env, kMostSecretHosts);
+  bool told = false;
+  fields.read("gone", told);  // as it was told; what is so is not the client's to say
   fields.refuse_unknown();
   outer.adopt(fields);
   return out;

@@ -201,8 +201,8 @@ class Secrets {
   // from then on. kInvalidArgument (invalid_secret, bad_envelope), kExhausted (too_many_secrets).
   virtual Task<SecretInfo> set(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box) = 0;
   virtual Task<std::vector<SecretInfo>> list(Principal who) = 0;
-  // What uses it fails from then on. kNotFound (secret_not_found).
-  virtual Task<void> remove(Principal who, std::string name) = 0;
+  // What uses it is refused from then on: those that do, of the tenant. kNotFound (secret_not_found).
+  virtual Task<std::vector<SecretUser>> remove(Principal who, std::string name) = 0;
   // Seals all tenants' by new keys, and forgets the old ones. How many there were.
   virtual Task<std::uint32_t> rotate_key(Principal who) = 0;
 };

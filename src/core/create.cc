@@ -53,6 +53,7 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   const bool named_policy = !asked.policy.empty();
   CAY_CO_TRY(SandboxSpec spec, checked(std::move(asked), defaults_));
   CAY_CO_TRY(spec.proxy, proxies_.checked(who.tenant, std::move(spec.proxy), {}));
+  const std::vector<ProxyRule> before = spec.proxy;
   CAY_CO_TRY(const SnapshotInfo snapshot, snapshot_of(spec.snapshot));
   if (spec.name.empty()) {
     CAY_CO_TRY(spec.name, free_name(who.tenant));
@@ -70,6 +71,7 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   // Since it queued. From here to the boot nobody else has a turn: a row that nothing starts would hold its name and its slot.
   if (jobs_.closing) co_return shutting_down();
   if (jobs_.draining) co_return host_draining();
+  CAY_CO_TRY(spec.proxy, proxies_.checked(who.tenant, std::move(spec.proxy), before));
   CAY_CO_TRY(auto entry, registry_->insert(row_of(who, std::move(spec), snapshot)));
   entry->slot = std::move(slot);
   entry->network_required = named_policy;

@@ -51,6 +51,7 @@ Result<void> Proxies::open() {
 
 Task<void> Proxies::tell_all() {
   if (vault_ == nullptr) co_return Result<void>();
+  mark_all();
   std::vector<SandboxId> with_rules;
   const auto entries = registry_->entries();
   for (const auto& entry : entries) {
@@ -71,6 +72,9 @@ Result<std::vector<ProxyRule>> Proxies::checked(const TenantId& tenant, std::vec
   CAY_CHECK(check_proxy_rules(rules));
   if (!rules.empty() && vault_ == nullptr) return unsupported();
   for (ProxyRule& rule : rules) {
+    rule.gone = false;
+    rule.gone_hosts.clear();
+    if (rule.is_fence()) continue;
     const auto secret = secrets_.find({tenant, rule.secret});
     if (secret == secrets_.end()) {
       return Error{Code::kNotFound, "secret_not_found", "proxy rule '" + rule.name + "': there is no secret '" + rule.secret + "': cay secret set " + rule.secret, 0};
@@ -97,6 +101,32 @@ Result<std::vector<ProxyRule>> Proxies::checked(const TenantId& tenant, std::vec
   return rules;
 }
 
+Result<void> Proxies::mark(const TenantId& tenant, const std::string& secret, Gone gone, const std::vector<std::string>& hosts) {
+  for (const auto& entry : users_of(tenant, secret)) {
+    Sandbox next = entry->row;
+    for (ProxyRule& rule : next.proxy) {
+      if (rule.secret != secret) continue;
+      rule.gone = gone == Gone::kYes;
+      rule.gone_hosts = hosts;
+    }
+    if (next.proxy == entry->row.proxy) continue;
+    CAY_CHECK(registry_->save(*entry, std::move(next)));
+  }
+  return {};
+}
+
+// Where a removal was broken off, or the store is a backup's.
+void Proxies::mark_all() {
+  for (const auto& entry : registry_->entries()) {
+    for (const ProxyRule& rule : std::vector<ProxyRule>(entry->row.proxy)) {
+      const bool gone = !rule.is_fence() && !secrets_.contains({entry->row.tenant, rule.secret});
+      if (rule.gone == gone || entry->removing()) continue;
+      auto marked = mark(entry->row.tenant, rule.secret, gone ? Gone::kYes : Gone::kNo, gone ? rule.hosts : std::vector<std::string>());
+      if (!marked) jobs_.warn("secrets of sandbox " + entry->row.name + ": " + marked.error().message);
+    }
+  }
+}
+
 Task<std::string> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector<ProxyRule> rules) {
   CAY_CO_TRY(Vault* const at, vault());
   if (rules.empty()) {
@@ -107,8 +137,18 @@ Task<std::string> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector
   ProxyGrant all{std::move(sandbox), tenant, {}};
   for (ProxyRule& rule : rules) {
     const auto secret = secrets_.find({tenant, rule.secret});
-    // One whose secret was removed meanwhile is of no use, and the others are.
-    if (secret != secrets_.end()) all.rules.emplace_back(std::move(rule), secret->second);
+    if (secret != secrets_.end()) {
+      rule.gone = false;
+      all.rules.emplace_back(std::move(rule), secret->second);
+      continue;
+    }
+    // Nothing is to go past a rule because its secret was removed.
+    StoredSecret none;
+    none.info.tenant = tenant;
+    none.info.name = rule.secret;
+    none.info.hosts = rule.gone_hosts;
+    rule.gone = !rule.is_fence();
+    all.rules.emplace_back(std::move(rule), std::move(none));
   }
   auto certificate = co_await at->grant(std::move(all));
   co_return certificate;

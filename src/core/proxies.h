@@ -42,11 +42,15 @@ class Proxies {
 
   Result<Vault*> vault();
   std::map<std::pair<TenantId, std::string>, StoredSecret>& secrets() { return secrets_; }
+  // Keeps with the rules for this secret whether it is gone, and where it could be sent.
+  enum class Gone { kNo, kYes };
+  Result<void> mark(const TenantId& tenant, const std::string& secret, Gone gone, const std::vector<std::string>& hosts);
   // Sandboxes of the tenant that have a rule for this secret.
   std::vector<std::shared_ptr<Entry>> users_of(const TenantId& tenant, const std::string& secret) const;
 
  private:
   Task<void> revoke_job(SandboxId sandbox);
+  void mark_all();
   std::shared_ptr<Registry> registry_;
   Vault* vault_;
   Jobs& jobs_;

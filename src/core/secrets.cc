@@ -64,6 +64,7 @@ Task<SecretInfo> SecretVerbs::set_job(Principal who, std::string name, std::opti
   CAY_CO_CHECK(registry_->store().put_secret(next));
   const SecretInfo info = next.info;
   all[{who.tenant, name}] = std::move(next);
+  if (auto marked = proxies_.mark(who.tenant, name, Proxies::Gone::kNo, {}); !marked) jobs_.warn("rules for secret " + name + ": " + marked.error().message);
   CAY_CO_CHECK(co_await tell_users(who.tenant, name));
   co_return info;
 }
@@ -76,19 +77,33 @@ Task<std::vector<SecretInfo>> SecretVerbs::list(Principal who) {
   co_return out;
 }
 
-Task<void> SecretVerbs::remove(Principal who, std::string name) {
-  auto removed = co_await jobs_.finish<void>(remove_job(std::move(who), std::move(name)));
+Task<std::vector<SecretUser>> SecretVerbs::remove(Principal who, std::string name) {
+  auto removed = co_await jobs_.finish<std::vector<SecretUser>>(remove_job(std::move(who), std::move(name)));
   co_return removed;
 }
 
-Task<void> SecretVerbs::remove_job(Principal who, std::string name) {
+// The rows first: a rule that does not know that its secret is gone knows no hosts to refuse, if the daemon dies in between.
+Task<std::vector<SecretUser>> SecretVerbs::remove_job(Principal who, std::string name) {
   auto turn = co_await changing_.lock();
   const auto found = proxies_.secrets().find({who.tenant, name});
   if (found == proxies_.secrets().end()) co_return secret_not_found(name);
-  CAY_CO_CHECK(registry_->store().erase_secret(who.tenant, name));
+  const auto hosts = found->second.info.hosts;
+  auto erased = proxies_.mark(who.tenant, name, Proxies::Gone::kYes, hosts);
+  if (erased) erased = registry_->store().erase_secret(who.tenant, name);
+  if (!erased) {
+    static_cast<void>(proxies_.mark(who.tenant, name, Proxies::Gone::kNo, {}));  // or the next start does
+    co_return std::move(erased).error();
+  }
   proxies_.secrets().erase(found);
-  auto told = co_await tell_users(who.tenant, name);
-  co_return told;
+  std::vector<SecretUser> users;
+  for (const auto& entry : proxies_.users_of(who.tenant, name)) {
+    SecretUser& user = users.emplace_back(SecretUser{entry->row.id, entry->row.name, {}});
+    for (const ProxyRule& rule : entry->row.proxy) {
+      if (rule.secret == name) user.rules.push_back(rule.name);
+    }
+  }
+  CAY_CO_CHECK(co_await tell_users(who.tenant, name));
+  co_return users;
 }
 
 Task<void> SecretVerbs::tell_users(TenantId tenant, std::string name) {

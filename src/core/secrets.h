@@ -15,12 +15,12 @@ class SecretVerbs : public Secrets {
   Task<std::string> public_key(Principal who) override;
   Task<SecretInfo> set(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box) override;
   Task<std::vector<SecretInfo>> list(Principal who) override;
-  Task<void> remove(Principal who, std::string name) override;
+  Task<std::vector<SecretUser>> remove(Principal who, std::string name) override;
   Task<std::uint32_t> rotate_key(Principal who) override;
 
  private:
   Task<SecretInfo> set_job(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box);
-  Task<void> remove_job(Principal who, std::string name);
+  Task<std::vector<SecretUser>> remove_job(Principal who, std::string name);
   Task<std::uint32_t> rotate_job();
   // Sandboxes with rules for it use what it is now.
   Task<void> tell_users(TenantId tenant, std::string name);

@@ -92,13 +92,62 @@ TEST_F(SecretsTest, ASandboxIsGrantedWhatItMayAndNoMoreWhenItIsGone) {
   EXPECT_EQ(changed->proxy.at(0).token, token) << "the same rule keeps its token";
   EXPECT_NE(changed->proxy.at(1).token, token);
   ASSERT_TRUE(run(core->secrets().remove(alice, "openai")));
-  EXPECT_EQ(vault.granted[made->id].rules.size(), 1U);
+  ASSERT_EQ(vault.granted[made->id].rules.size(), 2U) << "nothing goes past a rule whose secret is gone";
+  EXPECT_TRUE(vault.granted[made->id].rules.at(0).first.gone);
+  EXPECT_EQ(vault.granted[made->id].rules.at(0).second.sealed, "");
+  EXPECT_FALSE(vault.granted[made->id].rules.at(1).first.gone);
   ASSERT_TRUE(use("box", {}));
   EXPECT_FALSE(vault.granted.contains(made->id));
   ASSERT_TRUE(use("box", {rule("other")}));
   ASSERT_TRUE(run(core->sandboxes().remove(alice, "box")));
   drain();
   EXPECT_FALSE(vault.granted.contains(made->id));
+}
+
+TEST_F(SecretsTest, WhoUsesARemovedSecretIsToldAndMarkedUntilThereIsAnother) {
+  ASSERT_TRUE(set("openai", {{"api.test"}}));
+  SandboxSpec spec = named("box");
+  spec.proxy = {rule("openai")};
+  const auto made = run(core->sandboxes().create(alice, spec, {}));
+  ASSERT_TRUE(made);
+  const Principal other{TenantId("other"), "k"};
+  ASSERT_TRUE(run(core->secrets().set(other, "openai", {{"api.test"}}, "box")));
+  SandboxSpec theirs = named("theirs");
+  theirs.proxy = {rule("openai")};
+  ASSERT_TRUE(run(core->sandboxes().create(other, theirs, {})));
+  store.write_error = Error{Code::kUnavailable, "store_broken", "full", 0};
+  EXPECT_FALSE(run(core->secrets().remove(alice, "openai")));
+  store.write_error.reset();
+  EXPECT_FALSE(run(core->sandboxes().get(alice, "box"))->proxy.at(0).gone) << "it was not removed";
+  const auto users = run(core->secrets().remove(alice, "openai"));
+  ASSERT_TRUE(users) << users.error().message;
+  ASSERT_EQ(users->size(), 1U) << "of this tenant alone";
+  EXPECT_EQ(users->at(0).name, "box");
+  EXPECT_EQ(users->at(0).rules, std::vector<std::string>{"openai"});
+  EXPECT_TRUE(run(core->sandboxes().get(alice, "box"))->proxy.at(0).gone);
+  EXPECT_FALSE(run(core->sandboxes().get(other, "theirs"))->proxy.at(0).gone);
+  EXPECT_EQ(vault.granted[made->id].rules.at(0).second.info.hosts, std::vector<std::string>{"api.test"}) << "where to refuse";
+  ASSERT_TRUE(open());
+  drain();
+  EXPECT_TRUE(vault.granted[made->id].rules.at(0).first.gone) << "over a restart";
+  EXPECT_EQ(use("box", {rule("openai")}).error().reason, "secret_not_found");
+  ASSERT_TRUE(set("openai", {{"api.test"}}, "again"));
+  EXPECT_FALSE(run(core->sandboxes().get(alice, "box"))->proxy.at(0).gone);
+  EXPECT_EQ(vault.granted[made->id].rules.at(0).second.sealed, "sealed openai v1 again");
+}
+
+TEST_F(SecretsTest, AFenceNeedsNoSecret) {
+  ProxyRule fence;
+  fence.name = "fence";
+  fence.hosts = {"api.test"};
+  fence.methods = {"GET"};
+  ASSERT_TRUE(create("box"));
+  const auto made = use("box", {fence});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->proxy.at(0).token, "");
+  const auto& granted = vault.granted[made->id].rules.at(0);
+  EXPECT_EQ(granted.second.info.name, "");
+  EXPECT_FALSE(granted.first.gone);
 }
 
 TEST_F(SecretsTest, CommandsAreToldTheirTokensAndMayOverrideThem) {

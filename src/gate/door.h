@@ -65,6 +65,9 @@ class Door {
   // Goes by what the daemon wrote into DATA/rules, from now on: what is open and would not be let through any more is reset before it returns.
   void look_at_rules();
 
+  // Resets what is open past a fence that came later.
+  void look_at_fences();
+
   // What was known of a connection when it was decided about.
   struct Facts {
     std::vector<std::string> names;
@@ -129,7 +132,11 @@ class Door {
   policy::Choice chosen() const;
   policy::Verdict ask(const Facts& facts) const;
   const char* why_not(const Facts& facts, const policy::Verdict& said) const;
-  // Whether the connection is the broker's; `host` is then what it showed, empty at the broker's own address.
+  // Whether the policy has the host of a fence.
+  bool has_fenced(const std::string& host, std::uint16_t port) const;
+  // Whether it would reach such a host otherwise than by the broker: by plain HTTP, or without a name where the address is one of its. `shown`: see is_brokers.
+  bool is_past_a_fence(const Facts& facts, const std::string& shown) const;
+  // Whether the connection is the broker's; `host` is what it showed, where that was looked at; empty at the broker's own address.
   asio::awaitable<bool> is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host);
 
   // handed.cc

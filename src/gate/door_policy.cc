@@ -1,7 +1,10 @@
 // The policy that a door goes by: as it was lent, or as the daemon wrote since; and what becomes of open connections when it changes.
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "gate/door.h"
+#include "gate/handover.h"
 #include "os/file.h"
 #include "wire/messages.h"
 
@@ -38,6 +41,27 @@ policy::Verdict Door::ask(const Facts& facts) const {
   return standing_.rules->decide({.names = facts.names, .shown = facts.shown, .address = facts.to.address, .port = facts.to.port});
 }
 
+// By its name alone: the address that the guest dialled is not where the broker goes.
+bool Door::has_fenced(const std::string& host, std::uint16_t port) const {
+  const Facts facts{.names = {host}, .shown = host, .to = {*IpAddress::parse(kBrokerV4), port}};
+  return ask(facts).allowed();
+}
+
+bool Door::is_past_a_fence(const Facts& facts, const std::string& shown) const {
+  if (house_.handover == nullptr) return false;
+  const auto is_one = [&](const std::string& name) { return house_.handover->fenced_off(id_, name, facts.to.port); };
+  const std::string& named = facts.shown ? *facts.shown : shown;
+  return named.empty() ? std::ranges::any_of(facts.names, is_one) : is_one(named);
+}
+
+void Door::look_at_fences() {
+  for (Moving* one : moving_) {
+    if (!is_past_a_fence(one->facts, {})) continue;
+    note({.host = one->host, .address = one->facts.to.address.text(), .port = one->facts.to.port, .allowed = false, .reason = "fenced"});
+    one->cut();
+  }
+}
+
 const char* Door::why_not(const Facts& facts, const policy::Verdict& said) const {
   if (!standing_.allowed) return "policy_not_allowed";
   if (!said.rule.empty()) return "denied_by_rule";
@@ -61,11 +85,10 @@ void Door::look_at_rules() {
     note({.host = one->host, .address = one->facts.to.address.text(), .port = one->facts.to.port, .allowed = false, .reason = "policy_changed", .rule = said.rule});
     one->cut();
   }
-  if (!standing_.opens_rules) {
-    handed_.cut_all([&](const HandedOver::One& one) {
-      note({.host = one.host, .address = one.meant.address.text(), .port = one.meant.port, .allowed = false, .reason = "policy_changed"});
-    });
-  }
+  handed_.cut([&](const HandedOver::One& one) { return !standing_.opens_rules || (one.by_policy && !has_fenced(one.host, one.meant.port)); },
+              [&](const HandedOver::One& one) {
+                note({.host = one.host, .address = one.meant.address.text(), .port = one.meant.port, .allowed = false, .reason = "policy_changed"});
+              });
   written_.set();
 }
 

@@ -188,6 +188,7 @@ class DoorOfRulesTest : public DoorTest {
     wire::BrokerRoutes routes, end;
     routes.sandbox_id = "id";
     routes.hosts = {"rule.test"};
+    routes.fences = {"fence.test"};
     end.all_told = true;
     for (const auto& one : {routes, end}) EXPECT_TRUE(os::send_message(told->ours.get(), wire::vault_frame(wire::encode(one))));
     broker_ = std::move(told->ours);
@@ -221,6 +222,13 @@ TEST_F(DoorOfRulesTest, ARuleOpensItsHostUnderAnyPolicyButOff) {
   serving.spawn(door.run());
   EXPECT_EQ(code_of("rule.test"), 0);
   EXPECT_EQ(code_of("other.test"), 3);
+  EXPECT_EQ(code_of("fence.test"), 3) << "a fence alone opens nothing";
+  EXPECT_TRUE(handover_->fences("id", "fence.test", 443));
+  EXPECT_FALSE(handover_->takes("id", "fence.test", 443));
+  EXPECT_TRUE(handover_->any_at("id", 443));
+  EXPECT_TRUE(handover_->fenced_off("id", "fence.test", 80));
+  EXPECT_FALSE(handover_->fenced_off("id", "fence.test", 22));
+  EXPECT_FALSE(handover_->fenced_off("id", "rule.test", 80));
   go_by(door, "off");
   EXPECT_EQ(code_of("rule.test"), 3);
   go_by(door, "git");

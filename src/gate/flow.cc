@@ -163,6 +163,7 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
     co_return;
   }
   auto verdict = co_await decide(guest, *meant, first);
+  if (verdict.reason.empty() && is_past_a_fence(verdict.facts, host)) verdict.refuse("fenced");
   if (!verdict.reason.empty()) {
     note(what_of(verdict, meant->port));
     co_return;
@@ -176,13 +177,15 @@ asio::awaitable<bool> Door::is_brokers(Descriptor& guest, Endpoint meant, std::s
   if (meant.address == IpAddress::parse(kBrokerV4)) co_return meant.port == kHttpPort && house_.handover->base_url(id_);
   if (!house_.handover->any_at(id_, meant.port)) co_return false;
   const auto names = names_.of(meant.address);
-  const bool may_be = names.empty() || std::ranges::any_of(names, [&](const std::string& name) { return house_.handover->takes(id_, name, meant.port); });
+  const bool may_be = names.empty() || std::ranges::any_of(names, [&](const std::string& name) {
+                        return house_.handover->takes(id_, name, meant.port) || house_.handover->fences(id_, name, meant.port);
+                      });
   if (!may_be) co_return false;
   auto reading = first_bytes_of(guest, policy::Proof::kTls, first);
   auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
-  if (!shown || shown->state != Shown::State::kName || !house_.handover->takes(id_, shown->host, meant.port)) co_return false;
+  if (!shown || shown->state != Shown::State::kName) co_return false;
   host = shown->host;
-  co_return true;
+  co_return house_.handover->takes(id_, host, meant.port) || (house_.handover->fences(id_, host, meant.port) && has_fenced(host, meant.port));
 }
 
 asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, std::string& first) {

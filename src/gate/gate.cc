@@ -95,6 +95,9 @@ class Gate {
         handover_(loop.get_executor(), keepers_),
         children_(loop.get_executor()) {
     house_.handover = &handover_;
+    handover_.on_change = [this](const std::string& id) {
+      if (const auto found = standing_.find(id); found != standing_.end()) found->second->look_at_fences();
+    };
   }
 
   Result<void> begin(Openings openings) {

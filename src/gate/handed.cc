@@ -33,7 +33,8 @@ asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::str
     note(what);
     co_return;
   }
-  if (!standing_.opens_rules) {  // meanwhile
+  const bool by_policy = !host.empty() && !house_.handover->takes(id_, host, meant.port);
+  if (!standing_.opens_rules || (by_policy && !has_fenced(host, meant.port))) {  // meanwhile
     what.allowed = false;
     what.reason = "policy_changed";
     note(what);
@@ -51,7 +52,7 @@ asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::str
   }
   Descriptor broker(house_.loop, fd->release());
   // Out of the loop's sight, or all that the broker reads would wake it.
-  const HandedOver::One one{.host = what.host, .meant = meant, .guest = UniqueFd(guest.release()), .broker = broker.native_handle()};
+  const HandedOver::One one{.host = what.host, .meant = meant, .guest = UniqueFd(guest.release()), .broker = broker.native_handle(), .by_policy = by_policy};
   const auto entered = handed_.enter(one);
   FrameReader reader;
   Decisions::Line line;

@@ -2,13 +2,17 @@
 
 #include <sys/socket.h>
 
-#include <utility>
-
 namespace cay::gate {
 
-void HandedOver::cut_all(const std::function<void(const One& one)>& was_cut) {
-  for (const One* one : std::exchange(all_, {})) {
-    cut(one->guest.get());
+void HandedOver::cut(const std::function<bool(const One& one)>& goes, const std::function<void(const One& one)>& was_cut) {
+  for (auto at = all_.begin(); at != all_.end();) {
+    const One* const one = *at;
+    if (!goes(*one)) {
+      ++at;
+      continue;
+    }
+    at = all_.erase(at);
+    gate::cut(one->guest.get());
     ::shutdown(one->broker, SHUT_WR);  // what it still tells of the bytes until then is heard
     was_cut(*one);
   }

@@ -18,13 +18,15 @@ class HandedOver {
     Endpoint meant;
     UniqueFd guest;    // the same socket that the broker has
     int broker = -1;   // the connection on which the broker tells of it; somebody else's to close
+    bool by_policy = false;  // a fence alone: it is open for as long as the policy has its host
   };
 
   // It is there for as long as this lives.
   Entered<const One*> enter(const One& one) { return {all_, &one}; }
 
-  // When it returns nothing more comes from the guests, nor goes to them; the broker is told, and lets go of the servers. `was_cut` hears of each once.
-  void cut_all(const std::function<void(const One& one)>& was_cut);
+  // Those of which `goes` is true. When it returns nothing more comes from their guests, nor goes to them; the broker is told, and lets go of the servers.
+  // `was_cut` hears of each once.
+  void cut(const std::function<bool(const One& one)>& goes, const std::function<void(const One& one)>& was_cut);
 
  private:
   std::set<const One*> all_;

@@ -38,14 +38,17 @@ TEST(HandedOverTest, ACutIsTheGuestsAtOnceThoughTheBrokerHasTheSocketToo) {
   EXPECT_EQ(comes(pair.brokers, 0), -1) << "the control";
   std::vector<std::string> told;
   const auto tell = [&](const HandedOver::One& cut) { told.push_back(cut.host); };
-  all.cut_all(tell);
+  all.cut([](const HandedOver::One&) { return false; }, tell);
+  EXPECT_EQ(comes(tcp.theirs, 0), -1) << "one that stays";
+  const auto any = [](const HandedOver::One&) { return true; };
+  all.cut(any, tell);
   EXPECT_EQ(comes(tcp.theirs, 1000), ECONNRESET);
   EXPECT_EQ(comes(pair.brokers, 1000), 0) << "the broker sees that it is over";
   char byte = 'x';
   EXPECT_LT(::send(brokers.get(), &byte, 1, MSG_NOSIGNAL), 0) << "and can say nothing more to the guest";
   ASSERT_EQ(::send(pair.brokers.get(), "w", 1, MSG_NOSIGNAL), 1);
   EXPECT_EQ(::recv(pair.ours.get(), &byte, 1, MSG_DONTWAIT), 1) << "its last word is heard";
-  all.cut_all(tell);
+  all.cut(any, tell);
   EXPECT_EQ(told, std::vector<std::string>{"api.test"}) << "once";
 }
 
@@ -55,7 +58,7 @@ TEST(HandedOverTest, OneThatIsOverIsLeftAlone) {
   HandedOver all;
   const HandedOver::One one{.host = "api.test", .meant = {}, .guest = std::move(tcp.ours), .broker = pair.ours.get()};
   { const auto entered = all.enter(one); }
-  all.cut_all([](const HandedOver::One&) { FAIL(); });
+  all.cut([](const HandedOver::One&) { return true; }, [](const HandedOver::One&) { FAIL(); });
   EXPECT_EQ(comes(tcp.theirs, 0), -1);
 }
 

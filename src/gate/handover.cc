@@ -11,6 +11,7 @@
 namespace cay::gate {
 namespace {
 
+constexpr std::uint16_t kPlainHttp = 80;
 constexpr Millis kFirstRetry{10};
 constexpr Millis kMostRetry{200};  // the broker waits for us with new rules (vault/broker.cc, kGateLimit)
 
@@ -46,6 +47,7 @@ Task<void> Handover::learn(UniqueFd fd) {
     if (told->all_told) {
       all_ = std::move(fresh);
       all_told = true;
+      for (const auto& [id, routes] : all_) changed(id);
       continue;
     }
     Routes routes;
@@ -53,13 +55,21 @@ Task<void> Handover::learn(UniqueFd fd) {
     for (const std::string& text : told->hosts) {
       if (const auto host = parse_proxy_host(text)) routes.hosts.push_back(*host);
     }
+    for (const std::string& text : told->fences) {
+      if (const auto host = parse_proxy_host(text)) routes.fences.push_back(*host);
+    }
     All& into = all_told ? all_ : fresh;
-    if (routes.base_url || !routes.hosts.empty()) {
+    if (routes.base_url || !routes.hosts.empty() || !routes.fences.empty()) {
       into[told->sandbox_id] = std::move(routes);
     } else {
       into.erase(told->sandbox_id);
     }
+    if (all_told) changed(told->sandbox_id);
   }
+}
+
+void Handover::changed(const std::string& sandbox_id) const {
+  if (on_change) on_change(sandbox_id);
 }
 
 const Handover::Routes* Handover::of(const std::string& sandbox_id) const {
@@ -74,7 +84,8 @@ bool Handover::base_url(const std::string& sandbox_id) const {
 
 bool Handover::any_at(const std::string& sandbox_id, std::uint16_t port) const {
   const Routes* routes = of(sandbox_id);
-  return routes != nullptr && std::ranges::any_of(routes->hosts, [&](const ProxyHost& one) { return one.port == port; });
+  const auto here = [&](const ProxyHost& one) { return one.port == port; };
+  return routes != nullptr && (std::ranges::any_of(routes->hosts, here) || std::ranges::any_of(routes->fences, here));
 }
 
 bool Handover::takes(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
@@ -85,6 +96,16 @@ bool Handover::takes(const std::string& sandbox_id, std::string_view host, std::
 bool Handover::resolves(const std::string& sandbox_id, std::string_view host) const {
   const Routes* routes = of(sandbox_id);
   return routes != nullptr && std::ranges::any_of(routes->hosts, [&](const ProxyHost& one) { return one.matches(host, one.port); });
+}
+
+bool Handover::fences(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
+  const Routes* routes = of(sandbox_id);
+  return routes != nullptr && std::ranges::any_of(routes->fences, [&](const ProxyHost& one) { return one.matches(host, port); });
+}
+
+bool Handover::fenced_off(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
+  const Routes* routes = of(sandbox_id);
+  return routes != nullptr && std::ranges::any_of(routes->fences, [&](const ProxyHost& one) { return one.matches(host, one.port) && (port == one.port || port == kPlainHttp); });
 }
 
 }  // namespace cay::gate

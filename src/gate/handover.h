@@ -1,6 +1,7 @@
 // Handover: which connections are the broker's: those to hosts that a sandbox has a proxy rule for, and those to the broker's own
 // address inside. The broker says which; the gate holds no secret, and reads no further than the name.
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,11 +24,18 @@ class Handover {
   // fails, and does not go past it.
   asio::awaitable<void> run();
 
+  // Of a sandbox whose routes were told.
+  std::function<void(const std::string& sandbox_id)> on_change;
+
   bool base_url(const std::string& sandbox_id) const;
   // Whether any of its rules is for a host at that port.
   bool any_at(const std::string& sandbox_id, std::uint16_t port) const;
   bool takes(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const;
   bool resolves(const std::string& sandbox_id, std::string_view host) const;
+  // Whether a fence alone is for it: then it is the broker's where the policy lets it through.
+  bool fences(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const;
+  // Whether one is for this name at that port, or the port is plain HTTP's: it is not to be reached past its fence.
+  bool fenced_off(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const;
 
   // A connection to the broker, for one that is handed over.
   Result<UniqueFd> dial() const { return dialer_.dial(kBrokerWord); }
@@ -35,10 +43,11 @@ class Handover {
  private:
   struct Routes {
     bool base_url = false;
-    std::vector<ProxyHost> hosts;
+    std::vector<ProxyHost> hosts, fences;
   };
   using All = std::map<std::string, Routes>;
   Task<void> learn(UniqueFd fd);
+  void changed(const std::string& sandbox_id) const;
   const Routes* of(const std::string& sandbox_id) const;
 
   asio::any_io_executor loop_;

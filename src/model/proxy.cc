@@ -4,6 +4,8 @@
 #include <charconv>
 #include <set>
 
+#include "model/path_pattern.h"
+
 namespace cay {
 namespace {
 
@@ -11,6 +13,8 @@ constexpr std::size_t kMostName = 63;
 constexpr std::size_t kMostHost = 253;
 constexpr std::size_t kMostTemplate = 4096;
 constexpr std::size_t kMostPaths = 64;
+constexpr std::size_t kMostMethods = 16;
+constexpr std::size_t kMostMethod = 20;
 constexpr std::size_t kMostHeaders = 8;
 constexpr std::size_t kMostEnv = 32;
 
@@ -59,16 +63,25 @@ Result<void> check_header(const ProxyRule& rule, const ProxyHeader& header) {
   return {};
 }
 
+Result<void> check_fence(const ProxyRule& rule) {
+  if (rule.way != ProxyWay::kHeaders || !rule.headers.empty()) return bad_rule(rule, "without a secret it has hosts, methods and paths alone");
+  if (rule.hosts.empty()) return bad_rule(rule, "without a secret it says for which hosts it is");
+  if (rule.methods.empty() && rule.paths.empty()) return bad_rule(rule, "without a secret it says which methods or paths it lets through");
+  return {};
+}
+
 Result<void> check_rule(const ProxyRule& rule) {
   if (!is_secret_name(rule.name)) return bad_rule(rule, "a rule's name has 1 to 63 letters, digits, '.', '_' or '-'");
-  if (!is_secret_name(rule.secret)) return bad_rule(rule, "its secret has no name");
+  if (rule.is_fence()) { CAY_CHECK(check_fence(rule)); }
+  if (!rule.is_fence() && !is_secret_name(rule.secret)) return bad_rule(rule, "no secret has such a name");
   if (rule.hosts.size() > kMostSecretHosts) return bad_rule(rule, "at most 64 hosts");
   for (const std::string& text : rule.hosts) {
     if (!parse_proxy_host(text)) return bad_rule(rule, "'" + text.substr(0, kMostHost) + "' is no host such as api.example.com, *.example.com or host:8443");
   }
+  if (rule.methods.size() > kMostMethods || !std::ranges::all_of(rule.methods, is_proxy_method)) return bad_rule(rule, "methods are at most 16, in capital letters, as GET and POST");
   if (rule.paths.size() > kMostPaths) return bad_rule(rule, "at most 64 paths");
-  for (const std::string& path : rule.paths) {
-    if (path.size() > kMostTemplate || (!path.starts_with('/') && path != "*") || !is_header_text(path)) return bad_rule(rule, "a path begins with '/', as /v1/*");
+  if (!std::ranges::all_of(rule.paths, is_path_pattern)) {
+    return bad_rule(rule, "a path begins with '/' and is written as it is read, without % and '..': * is anything within a segment and ** anything, as /v1/**; at most 256 characters");
   }
   if (rule.headers.size() > kMostHeaders) return bad_rule(rule, "at most 8 headers");
   for (const ProxyHeader& header : rule.headers) { CAY_CHECK(check_header(rule, header)); }
@@ -148,6 +161,10 @@ bool is_secret_name(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-'; });
 }
 
+bool is_proxy_method(std::string_view text) {
+  return !text.empty() && text.size() <= kMostMethod && std::ranges::all_of(text, [](char c) { return (c >= 'A' && c <= 'Z') || c == '-' || c == '_'; });
+}
+
 Result<void> check_secret_value(std::string_view value) {
   const bool sized = value.size() >= kLeastSecretBytes && value.size() <= kMostSecretBytes;
   const bool plain = is_header_text(value) && !value.empty() && value.front() != ' ' && value.back() != ' ';
@@ -163,26 +180,6 @@ Result<void> check_proxy_rules(const std::vector<ProxyRule>& rules) {
     if (!names.insert(rule.name).second) return bad_rule(rule, "another rule has this name");
   }
   return {};
-}
-
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  std::size_t star = std::string_view::npos, from = 0, p = 0, t = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      from = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++from;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
 }
 
 std::map<std::string, std::string> proxy_env(const std::vector<ProxyRule>& rules) {

@@ -28,6 +28,12 @@ struct StoredSecret {
   SecretInfo info;
   std::string sealed;
 };
+// A sandbox with rules for a secret.
+struct SecretUser {
+  SandboxId sandbox;
+  std::string name;
+  std::vector<std::string> rules;  // their names
+};
 
 // Where a secret goes: "api.example.com" (port 443), "*.example.com" (every name below), "host:8443". Always by TLS.
 struct ProxyHost {
@@ -59,13 +65,17 @@ struct ProxyHeader {
 
 struct ProxyRule {
   std::string name;                  // as a secret's; one of its sandbox
-  std::string secret;                // its name
+  std::string secret;                // its name; empty: a fence alone, which adds nothing to a request
   ProxyWay way = ProxyWay::kHeaders;
   std::vector<std::string> hosts;    // within the secret's own; empty: those
-  std::vector<std::string> paths;    // globs ("/v1/*"); empty: all
+  std::vector<std::string> methods;  // "GET" (and HEAD with it), "POST"; empty: all
+  std::vector<std::string> paths;    // patterns (model/path_pattern.h); empty: all
   std::vector<ProxyHeader> headers;  // empty: Authorization: Bearer ${SECRET} (placeholder: see placeholder_headers())
   std::map<std::string, std::string> env;  // given to commands; ${TOKEN}, ${BASE_URL}; empty: see proxy_env()
   std::string token;                 // made by Cay: the token of way base_url, the stand-in of way placeholder; worth nothing outside
+  bool gone = false;                    // its secret was removed: what would go by it is refused, until there is one of that name again
+  std::vector<std::string> gone_hosts;  // that one's
+  bool is_fence() const { return secret.empty(); }
   bool operator==(const ProxyRule&) const = default;
 };
 
@@ -79,13 +89,12 @@ inline constexpr const char* kSecretWord = "${SECRET}";
 inline constexpr const char* kBrokerV4 = "192.0.0.3";
 
 bool is_secret_name(std::string_view name);
+// An HTTP method as it is asked for: methods are told apart by case (RFC 9110, 9.1), and servers' are in upper case.
+bool is_proxy_method(std::string_view text);
 // Whether it can be a part of a header: visible ASCII, and blanks within. kInvalidArgument (invalid_secret).
 Result<void> check_secret_value(std::string_view value);
 // Everything but that its secret exists. kInvalidArgument (invalid_proxy_rule).
 Result<void> check_proxy_rules(const std::vector<ProxyRule>& rules);
-// '*' is any bytes, also '/'.
-bool glob_matches(std::string_view pattern, std::string_view text);
-
 // What commands are given, so that clients find their way: of all rules, and of the sandbox's own authority where one is trusted.
 std::map<std::string, std::string> proxy_env(const std::vector<ProxyRule>& rules);
 // Whether TLS is ended for it: ways headers and placeholder.

@@ -38,15 +38,6 @@ TEST(ProxyHostTest, WhatIsWithinAnother) {
   EXPECT_FALSE(covers("a.example.com", "a.example.com:8443"));
 }
 
-TEST(ProxyTest, Globs) {
-  EXPECT_TRUE(glob_matches("/v1/*", "/v1/chat/completions"));
-  EXPECT_TRUE(glob_matches("*", ""));
-  EXPECT_TRUE(glob_matches("/a*b*c", "/axxbyyc"));
-  EXPECT_FALSE(glob_matches("/a*b*c", "/axxbyycd"));
-  EXPECT_FALSE(glob_matches("/v1/*", "/v2/x"));
-  EXPECT_TRUE(glob_matches("/v1", "/v1"));
-}
-
 ProxyRule rule(ProxyWay way) {
   ProxyRule out;
   out.name = "my-api";
@@ -79,8 +70,18 @@ TEST(ProxyTest, RulesAreChecked) {
   bad.hosts = {"192.0.2.1"};
   EXPECT_NE(reason(bad), "");
   bad.hosts.clear();
-  bad.paths = {"v1"};
-  EXPECT_NE(reason(bad), "");
+  for (const char* path : {"v1", "*", "/v1/../x", "/v1%2fx"}) {
+    bad.paths = {path};
+    EXPECT_NE(reason(bad), "") << path;
+  }
+  bad.paths = {"/v1/**"};
+  for (const char* method : {"get", "", "GET,POST", "GET "}) {
+    bad.methods = {method};
+    EXPECT_NE(reason(bad), "") << method;
+  }
+  bad.methods = {"GET", "M-SEARCH"};
+  EXPECT_EQ(reason(bad), "");
+  bad.methods.clear();
   bad.paths.clear();
   bad.name = "a/b";
   EXPECT_NE(reason(bad), "");
@@ -90,6 +91,25 @@ TEST(ProxyTest, RulesAreChecked) {
   EXPECT_EQ(reason(named), "");
   named.headers = {{"X-Key", "${SECRET}", ""}};
   EXPECT_NE(reason(named), "");
+}
+
+TEST(ProxyTest, ARuleWithoutASecretIsAFenceAndNothingElse) {
+  ProxyRule fence;
+  fence.name = "fence";
+  fence.hosts = {"api.test"};
+  EXPECT_FALSE(check_proxy_rules({fence})) << "it says nothing";
+  fence.methods = {"GET"};
+  EXPECT_TRUE(check_proxy_rules({fence}));
+  EXPECT_TRUE(ends_tls({fence}));
+  ProxyRule other = fence;
+  other.hosts.clear();
+  EXPECT_FALSE(check_proxy_rules({other})) << "for no host";
+  other = fence;
+  other.way = ProxyWay::kBaseUrl;
+  EXPECT_FALSE(check_proxy_rules({other}));
+  other = fence;
+  other.headers = {{"X-Key", "${SECRET}", ""}};
+  EXPECT_FALSE(check_proxy_rules({other}));
 }
 
 TEST(ProxyTest, ValuesThatCanBeHeaders) {

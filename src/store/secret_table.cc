@@ -45,6 +45,19 @@ std::vector<std::string> texts_of(const json::value& from) {
 
 std::string text_of(const json::object& from, const char* name) { return std::string(from.at(name).as_string()); }
 
+// Before rules had methods '*' went over slashes.
+std::string as_one_star_was(const std::string& glob) {
+  std::string out;
+  for (const char c : glob) {
+    if (c != '*') {
+      out += c;
+    } else if (!out.ends_with('*')) {
+      out += "**";
+    }
+  }
+  return out;
+}
+
 ProxyRule rule_of(const json::object& from) {
   ProxyRule out;
   out.name = text_of(from, "name");
@@ -52,12 +65,21 @@ ProxyRule rule_of(const json::object& from) {
   out.way = proxy_way_from(text_of(from, "way")).value();
   out.hosts = texts_of(from.at("hosts"));
   out.paths = texts_of(from.at("paths"));
+  if (const json::value* methods = from.if_contains("methods")) {
+    out.methods = texts_of(*methods);
+  } else {
+    for (std::string& path : out.paths) path = as_one_star_was(path);
+  }
   for (const json::value& one : from.at("headers").as_array()) {
     const json::object& header = one.as_object();
     out.headers.push_back({text_of(header, "name"), text_of(header, "value"), text_of(header, "basic_user")});
   }
   for (const auto& member : from.at("env").as_object()) out.env.emplace(member.key(), member.value().as_string());
   out.token = text_of(from, "token");
+  if (const json::value* hosts = from.if_contains("gone_hosts")) {
+    out.gone = true;
+    out.gone_hosts = texts_of(*hosts);
+  }
   return out;
 }
 
@@ -70,8 +92,9 @@ std::string encode_rules(const std::vector<ProxyRule>& rules) {
     for (const ProxyHeader& one : rule.headers) headers.push_back(json::object{{"name", one.name}, {"value", one.value}, {"basic_user", one.basic_user}});
     json::object env;
     for (const auto& [name, value] : rule.env) env.emplace(name, value);
-    out.push_back(json::object{{"name", rule.name}, {"secret", rule.secret}, {"way", to_string(rule.way)}, {"hosts", texts(rule.hosts)}, {"paths", texts(rule.paths)},
-                               {"headers", std::move(headers)}, {"env", std::move(env)}, {"token", rule.token}});
+    json::object& one = out.emplace_back(json::object{{"name", rule.name}, {"secret", rule.secret}, {"way", to_string(rule.way)}, {"hosts", texts(rule.hosts)}, {"methods", texts(rule.methods)},
+                               {"paths", texts(rule.paths)}, {"headers", std::move(headers)}, {"env", std::move(env)}, {"token", rule.token}}).get_object();
+    if (rule.gone) one["gone_hosts"] = texts(rule.gone_hosts);
   }
   return json::serialize(out);
 }

@@ -54,6 +54,9 @@ TEST_F(SecretTableTest, RulesComeBackAsTheyWere) {
   rule.secret = "b";
   rule.way = ProxyWay::kPlaceholder;
   rule.hosts = {"a.test"};
+  rule.methods = {"GET"};
+  rule.gone = true;
+  rule.gone_hosts = {"a.test"};
   rule.paths = {"/v1/*"};
   rule.headers = {{"X-Key", "", ""}, {"Authorization", "", "me"}};
   rule.env = {{"A", "\xff ${TOKEN}"}};
@@ -61,6 +64,11 @@ TEST_F(SecretTableTest, RulesComeBackAsTheyWere) {
   const auto back = decode_rules(encode_rules({rule}));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->at(0), rule);
+  const auto older = decode_rules(R"([{"name":"a","secret":"b","way":"headers","hosts":[],"paths":["/v1/*","*","/a**b"],"headers":[],"env":{},"token":"T"}])");
+  ASSERT_TRUE(older) << "of before rules had methods";
+  EXPECT_EQ(older->at(0).paths, (std::vector<std::string>{"/v1/**", "**", "/a**b"})) << "'*' went over slashes";
+  EXPECT_TRUE(older->at(0).methods.empty());
+  EXPECT_FALSE(older->at(0).gone);
   EXPECT_TRUE(decode_rules("[]")->empty());
   for (const char* text : {"", "{}", "[1]", "[{}]", R"([{"name":1}])"}) EXPECT_FALSE(decode_rules(text)) << text;
 }

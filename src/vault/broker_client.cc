@@ -29,6 +29,8 @@ wire::VaultRule rule_of(const ProxyRule& rule, const StoredSecret& secret) {
   out.token = rule.token;
   out.way = static_cast<std::uint8_t>(rule.way);
   out.hosts = rule.hosts;
+  out.methods = rule.methods;
+  out.gone = rule.gone;
   out.paths = rule.paths;
   for (const ProxyHeader& header : rule.headers) out.headers.push_back({header.name, header.value, header.basic_user});
   out.secret = secret_of(secret.info, secret.sealed);

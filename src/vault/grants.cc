@@ -52,6 +52,7 @@ Result<std::string> Grants::grant(wire::VaultGrant grant) {
   const std::string id = grant.sandbox_id;
   for (const wire::VaultRule& rule : grant.rules) {
     if (rule.secret.tenant != grant.tenant) return Error{Code::kInvalidArgument, "bad_request", "a secret of another tenant", 0};
+    if (is_fence(rule) || rule.gone) continue;
     CAY_TRY(const Wiped value, keys_.unseal(about_secret(rule.secret), rule.secret.sealed));
   }
   const auto old = all_.find(id);

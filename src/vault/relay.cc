@@ -139,6 +139,7 @@ class Relay {
     Asked asked;
     asked.host = hello_.host;
     asked.port = hello_.port;
+    asked.method = std::string(message.method_string());
     asked.target = std::string(message.target());
     for (const auto& field : message) asked.headers.add(std::string(field.name_string()), std::string(field.value()));
     wants_websocket_ = http::list_has(asked.headers.get("Upgrade").value_or(""), "websocket") && message.method() == bhttp::verb::get;

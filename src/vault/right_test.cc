@@ -62,6 +62,7 @@ TEST_F(RightTest, ARequestStandsWhileItWouldGoOutAsItDid) {
   auto other = before;
   other.name = "renamed";
   other.paths = {"/v1/*"};
+  other.methods = {"GET", "POST"};
   other.secret.sealed = "two:sk-live-0123456789";
   auto more = rule(ProxyWay::kHeaders);
   more.hosts = {"a.wild.test"};
@@ -69,6 +70,9 @@ TEST_F(RightTest, ARequestStandsWhileItWouldGoOutAsItDid) {
   auto narrower = before;
   narrower.paths = {"/v2/*"};
   EXPECT_FALSE(stands(grant({narrower})));
+  auto fenced = before;
+  fenced.methods = {"POST"};
+  EXPECT_FALSE(stands(grant({fenced})));
   auto renewed = before;
   renewed.secret.sealed = "one:sk-live-of-today";
   renewed.secret.version = 2;

@@ -6,6 +6,7 @@
 
 #include "codec/base64.h"
 #include "http/text.h"
+#include "vault/fence.h"
 
 namespace cay::vault {
 namespace {
@@ -21,6 +22,10 @@ Error bad(const std::string& message) { return {Code::kInvalidArgument, "bad_req
 
 ProxyWay way_of(const wire::VaultRule& rule) { return static_cast<ProxyWay>(rule.way); }
 
+Error secret_gone(const wire::VaultRule& rule) {
+  return denied("secret_gone", "the secret of proxy rule '" + rule.name + "' was removed, so nothing is sent by it: set the secret again, or take the rule away");
+}
+
 const std::vector<std::string>& hosts_of(const wire::VaultRule& rule) { return rule.hosts.empty() ? rule.secret.hosts : rule.hosts; }
 
 bool any_matches(const std::vector<std::string>& hosts, std::string_view host, std::uint16_t port) {
@@ -32,7 +37,7 @@ bool any_matches(const std::vector<std::string>& hosts, std::string_view host, s
 
 // The secret's own hosts were sealed in with it, and count whatever the rule says.
 bool reaches(const wire::VaultRule& rule, std::string_view host, std::uint16_t port) {
-  return any_matches(hosts_of(rule), host, port) && any_matches(rule.secret.hosts, host, port);
+  return any_matches(hosts_of(rule), host, port) && (is_fence(rule) || rule.gone || any_matches(rule.secret.hosts, host, port));
 }
 
 bool same(std::string_view one, std::string_view other) {
@@ -59,24 +64,6 @@ bool carries(std::string_view value, std::string_view token) {
 std::string replaced(std::string text, std::string_view word, std::string_view by) {
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size())) text.replace(at, word.size(), by);
   return text;
-}
-
-// A path that a server may read as another one fits no list of paths.
-bool is_plain_path(std::string_view path) {
-  std::string lower(path);
-  std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  for (const char* part : {"/./", "/../", "//", "%2e", "%2f", "%5c", "%00", "\\", "/.;", "/..;"}) {
-    if (lower.find(part) != std::string::npos) return false;
-  }
-  return !lower.ends_with("/.") && !lower.ends_with("/..");
-}
-
-Result<void> check_path(const wire::VaultRule& rule, std::string_view target) {
-  if (rule.paths.empty()) return {};
-  const std::string_view path = target.substr(0, std::min(target.find('?'), target.size()));
-  const bool fits = is_plain_path(path) && std::ranges::any_of(rule.paths, [&](const std::string& glob) { return glob_matches(glob, path); });
-  if (fits) return {};
-  return denied("path_not_in_rule", "rule '" + rule.name + "' does not have the path " + std::string(path.substr(0, 200)));
 }
 
 // What concerns the connection alone, or is ours to say. Answers must come as they are, or nobody could look for a secret in them.
@@ -164,6 +151,7 @@ Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& a
   const auto& items = asked.headers.items();
   const bool known = std::ranges::any_of(items, [&](const auto& one) { return carries(one.second, rule->token); });
   if (!known) return denied("token_unknown", "rule '" + name + "' wants the token that this sandbox was given for it, as key or Bearer");
+  if (rule->gone) return secret_gone(*rule);
   const auto to = parse_proxy_host(hosts_of(*rule).empty() ? "" : hosts_of(*rule).front());
   if (!to || to->wildcard()) return denied("no_such_rule", "rule '" + name + "' has no host to send to: its first host must be an exact one");
   if (!reaches(*rule, to->host, to->port)) return denied("host_not_allowed", "the secret of rule '" + name + "' may not be sent to " + to->text());
@@ -171,7 +159,9 @@ Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& a
   out.to = *to;
   out.target = asked.target.substr(end);
   if (!out.target.starts_with('/')) out.target.insert(0, "/");
-  CAY_CHECK(check_path(*rule, out.target));
+  CAY_TRY(const Fence fence, Fence::of({&*rule}, asked.method, out.target, asked.headers));
+  if (!fence.lets_through(*rule)) return fence.refusal("rule '" + name + "'");
+  out.target = fence.target();
   out.headers = without(passed_on(asked, *to), [&](std::string_view, std::string_view value) { return carries(value, rule->token); });
   CAY_TRY(Wiped secret, unseal(rule->secret));
   set_headers(*rule, secret.view(), out.headers);
@@ -187,6 +177,8 @@ std::string about_secret(const wire::VaultSecret& secret) {
   return "cay secret 1\n" + wire::encode(about);
 }
 
+bool is_fence(const wire::VaultRule& rule) { return rule.secret.name.empty(); }
+
 bool intercepts(const wire::VaultGrant& grant, std::string_view host, std::uint16_t port) {
   return std::ranges::any_of(grant.rules, [&](const wire::VaultRule& rule) { return way_of(rule) != ProxyWay::kBaseUrl && reaches(rule, host, port); });
 }
@@ -198,7 +190,8 @@ wire::BrokerRoutes routes_of(const wire::VaultGrant& grant) {
     if (way_of(rule) == ProxyWay::kBaseUrl) {
       out.base_url = true;
     } else {
-      out.hosts.insert(out.hosts.end(), hosts_of(rule).begin(), hosts_of(rule).end());
+      auto& hosts = is_fence(rule) ? out.fences : out.hosts;
+      hosts.insert(hosts.end(), hosts_of(rule).begin(), hosts_of(rule).end());
     }
   }
   return out;
@@ -220,18 +213,22 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
   if (hosts != 1) return bad("a request names its host once");
   Rewritten out;
   out.to = {asked.host, asked.port};
-  out.target = asked.target;
   out.headers = passed_on(asked, out.to);
-  bool any = false, headers_set = false;
-  Error last = denied("no_such_rule", "no rule of this sandbox is for " + asked.host);
+  HostRules rules;
   for (const wire::VaultRule& rule : grant.rules) {
-    const bool sets = way_of(rule) == ProxyWay::kHeaders;
-    if (way_of(rule) == ProxyWay::kBaseUrl || (sets && headers_set) || !reaches(rule, asked.host, asked.port)) continue;
-    if (auto fits = check_path(rule, asked.target); !fits) {
-      last = std::move(fits).error();
-      continue;
-    }
+    if (way_of(rule) != ProxyWay::kBaseUrl && reaches(rule, asked.host, asked.port)) rules.push_back(&rule);
+  }
+  if (rules.empty()) return denied("no_such_rule", "no rule of this sandbox is for " + asked.host);
+  CAY_TRY(const Fence fence, Fence::of(rules, asked.method, asked.target, asked.headers));
+  out.target = fence.target();
+  bool any = false, headers_set = false;
+  for (const wire::VaultRule* const one : rules) {
+    const wire::VaultRule& rule = *one;
+    if (!fence.lets_through(rule)) continue;
+    if (rule.gone) return secret_gone(rule);
     any = true;
+    const bool sets = way_of(rule) == ProxyWay::kHeaders;
+    if (is_fence(rule) || (sets && headers_set)) continue;
     CAY_TRY(Wiped secret, unseal(rule.secret));
     if (sets) {
       set_headers(rule, secret.view(), out.headers);
@@ -242,7 +239,7 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
       out.secrets.push_back(std::move(secret));  // a host that knows it by other means must not tell it either
     }
   }
-  if (!any) return last;
+  if (!any) return fence.refusal(asked.host);
   return out;
 }
 

@@ -20,6 +20,7 @@ using Unseal = std::function<Result<Wiped>(const wire::VaultSecret& secret)>;
 struct Asked {
   std::string host;  // way base_url: empty
   std::uint16_t port = 443;
+  std::string method = "GET";
   std::string target;
   http::Headers headers;
 };
@@ -32,9 +33,11 @@ struct Rewritten {
   std::vector<Wiped> secrets;    // that are in it, or could be
 };
 
-// kPermissionDenied: no_such_rule, token_unknown, path_not_in_rule, host_mismatch; kInvalidArgument: bad_request.
+// kPermissionDenied: no_such_rule, token_unknown, host_mismatch, secret_gone, and Fence's; kInvalidArgument: bad_request.
 Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal);
 
+// It has no secret: of its hosts it says what is let through, and adds nothing.
+bool is_fence(const wire::VaultRule& rule);
 // What seals a secret beside its value: nothing else can be made of it.
 std::string about_secret(const wire::VaultSecret& secret);
 

@@ -31,8 +31,10 @@ struct VaultRule {
   std::uint8_t way = 0;
   std::vector<std::string> hosts, paths;
   std::vector<VaultHeader> headers;
-  VaultSecret secret;
-  template <class V> void fields(V& v) { v(1, name); v(2, token); v(3, way); v(4, hosts); v(5, paths); v(6, headers); v(7, secret); }
+  VaultSecret secret;  // without a name: a fence alone
+  std::vector<std::string> methods;
+  bool gone = false;   // the secret was removed, and is not sealed: what would go by the rule is refused
+  template <class V> void fields(V& v) { v(1, name); v(2, token); v(3, way); v(4, hosts); v(5, paths); v(6, headers); v(7, secret); v(8, methods); v(9, gone); }
 };
 
 // What one sandbox may use. The broker keeps it, with the authority that it makes for it, in DATA/vault.
@@ -82,13 +84,14 @@ struct BrokerHello {
   template <class V> void fields(V& v) { v(1, flow); v(2, sandbox_id); v(3, host); v(4, port); v(5, first); }
 };
 
-// Of one sandbox; without hosts and base_url: of none any more.
+// Of one sandbox; without hosts, fences and base_url: of none any more.
 struct BrokerRoutes {
   std::string sandbox_id;
   bool base_url = false;
   std::vector<std::string> hosts;  // as model/proxy.h's ProxyHost
   bool all_told = false;           // no sandbox: what there was at the connection's begin has been told
-  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, base_url); v(3, hosts); v(4, all_told); }
+  std::vector<std::string> fences;  // hosts of fences alone: the broker's where the policy lets them through, and nobody's past it
+  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, base_url); v(3, hosts); v(4, all_told); v(5, fences); }
 };
 
 // About a connection that was handed over. It is over when the broker's end is closed.

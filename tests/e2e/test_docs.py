@@ -60,6 +60,8 @@ def test_quickstart(shell):
     done = shell("\n".join(blocks))
     assert done.returncode == 0, done.stderr
     assert "42\n" in done.stdout and "step 3\n" in done.stdout
+    assert re.search(r"^http://192\.0\.0\.3/openai/v1 cay-token-\w+$", done.stdout, re.M), "an API, and no key"
+    assert re.search(r"^openai is gone; .*\nSANDBOX +RULES *\nbox +openai *$", done.stdout, re.M), done.stdout
 
 
 @pytest.mark.parametrize("script", sorted(p.name for p in (ROOT / "examples/shell").glob("*.sh")))

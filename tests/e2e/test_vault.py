@@ -187,7 +187,7 @@ def test_each_sandbox_has_an_authority_of_its_own(vaulted):
 
 
 def test_a_request_for_another_host_or_path_is_refused(vaulted, world):
-    with box(vaulted, {**HEADERS, "paths": ["/v1/*"]}) as one:
+    with box(vaulted, {**HEADERS, "paths": ["/v1/**"]}) as one:
         assert one.json("https://api.vault.test/v1/x")["how"] == "Authorization", "the control"
         before = len(world.seen)
         for url, more in (("https://api.vault.test/v1/x", ("-H", "Host: other.vault.test")), ("https://api.vault.test/admin", ()),
@@ -313,7 +313,7 @@ def test_a_new_value_and_a_removal_count_at_once(vaulted, world):
         set_secret(vaulted, "changing", world.secret)
         assert one.json("https://api.vault.test/x")["how"] == "Authorization"
         assert vaulted.cli("secret", "rm", "changing").code == 0
-        assert one.curl("https://api.vault.test/x")[0] <= 0
+        assert one.curl("https://api.vault.test/x")[0] == 403
     with box(vaulted, HEADERS) as one:
         assert one.json("https://api.vault.test/x")["how"] == "Authorization"
         assert one.rules() == []

@@ -82,6 +82,13 @@ def test_every_route_was_exercised(daemon, http, box):
     assert http.post("/api/v1/vault/rotate", json={}).json()["secrets"] >= 1
     assert http.delete("/api/v1/secrets/walked").status_code == 204
     assert http.delete("/api/v1/secrets/walked").status_code == 404
+    http.put("/api/v1/secrets/walked", json={"value": "a-walked-value", "hosts": ["api.example.com"]})
+    rules = [{"secret": "walked", "methods": ["GET"], "paths": ["/v1/**"]}, {"hosts": ["api.example.com"], "methods": ["GET"]}]
+    user = http.post("/api/v1/sandboxes", json={"proxy": rules}).json()
+    assert [rule["secret"] for rule in user["proxy"]] == ["walked", ""]
+    assert http.delete("/api/v1/secrets/walked").json()["users"] == [{"sandbox_id": user["id"], "sandbox": user["name"], "rules": ["walked"]}]
+    assert [rule.get("gone") for rule in http.get(f"/api/v1/sandboxes/{user['id']}").json()["proxy"]] == [True, None]
+    assert http.delete(f"/api/v1/sandboxes/{user['id']}").status_code == 204
     reached = {(path, method) for path, method, _ in documented.seen} | ELSEWHERE
     every = {(path, method) for path, operations in documented.DOCUMENT["paths"].items() for method in operations
              if method in ("get", "put", "post", "patch", "delete", "head")}

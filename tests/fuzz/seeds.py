@@ -113,6 +113,12 @@ def policy_rules():
     yield b"a.b.example.com, pypi.org:443"
 
 
+def request_path():
+    """Paths as they come, and a pattern behind each."""
+    for path in ("/v1/chat/completions", "/v1/../admin", "/v1/%61%20b/./c/", "/a;b=c/x.tar.gz", "/%C3%A9", "/v1/..%2fadmin", "/v1/%2e%2e/x", "/v1/..;/x", "/a/b/../../c/.."):
+        yield f"{path}\n/v1/**/*.gz".encode()
+
+
 def frame(kind, channel, payload):
     return struct.pack("<IHHI", 8 + len(payload), kind, 0, channel) + payload
 
@@ -255,4 +261,4 @@ def program_record():
 # What every target begins with; what once broke one, and what was kept of what it found, lies beside it in corpus/.
 ALL = {make.__name__.rstrip("_"): make for make in (
     dns, client_hello, first_request, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
-    json_, text, wire_frames, wire_messages, vault_frames, spool_layout, spool_record, program_record, guest_user, guest_names, policy_rules)}
+    json_, text, wire_frames, wire_messages, vault_frames, spool_layout, spool_record, program_record, guest_user, guest_names, policy_rules, request_path)}

@@ -94,7 +94,14 @@ Task<http::Response> list_secrets(core::Cay& cay, ExchangePtr exchange) {
 Task<http::Response> delete_secret(core::Cay& cay, ExchangePtr exchange) {
   auto done = co_await cay.secrets().remove(exchange->principal(), param(*exchange, "name"));
   if (!done) co_return std::move(done).error();
-  co_return empty_answer(204);
+  if (done->empty()) co_return empty_answer(204);
+  array users;
+  for (const SecretUser& one : *done) {
+    array rules;
+    for (const std::string& rule : one.rules) rules.emplace_back(codec::text(rule));
+    users.push_back(object{{"sandbox_id", one.sandbox.get()}, {"sandbox", codec::text(one.name)}, {"rules", std::move(rules)}});
+  }
+  co_return json_answer(200, object{{"users", std::move(users)}});
 }
 
 Task<http::Response> rotate_vault(core::Cay& cay, ExchangePtr exchange) {

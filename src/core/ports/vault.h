@@ -14,7 +14,7 @@ namespace cay::core {
 struct ProxyGrant {
   SandboxId sandbox;
   TenantId tenant;
-  std::vector<std::pair<ProxyRule, StoredSecret>> rules;
+  std::vector<std::pair<ProxyRule, StoredSecret>> rules;  // of a fence: a secret without a name; of one whose secret is gone: one that is not sealed
 };
 
 // All fail with kUnavailable (vault_unavailable) while no broker answers.

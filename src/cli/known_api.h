@@ -1,0 +1,30 @@
+// APIs that Cay knows how clients are led to: what `--use openai` and `cay secret set openai` stand for.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/json.h"
+
+namespace cay::cli {
+
+struct KnownApi {
+  std::string_view name;
+  std::vector<std::string> hosts;  // where its key is sent
+  // As the API takes them, for the secret of that name.
+  codec::json::array rules(const std::string& secret) const;
+
+  struct Rule {
+    std::string_view suffix;  // of its name, behind the secret's
+    std::string_view way, host, header, value, basic_user;
+    std::vector<std::pair<std::string_view, std::string_view>> env;
+  };
+  std::vector<Rule> all;
+};
+
+// Null: not known.
+const KnownApi* known_api(std::string_view name);
+// "anthropic, github, openai"
+std::string known_apis();
+
+}  // namespace cay::cli

@@ -1,0 +1,76 @@
+#include "cli/proxy_rules.h"
+
+#include <gtest/gtest.h>
+
+#include "cay/error.h"
+#include "cli/parse.h"
+
+namespace cay::cli {
+namespace {
+
+std::string written(const RuleArgs& args) { return codec::write(rules_of(args)); }
+
+std::string complaint(const RuleArgs& args) {
+  try {
+    static_cast<void>(rules_of(args));
+  } catch (const ApiError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+RuleArgs using_(const std::string& use) {
+  RuleArgs out;
+  out.uses = {use};
+  return out;
+}
+
+TEST(ProxyRulesTest, AUseIsASecretAndAWay) {
+  EXPECT_EQ(written(using_("mine")), R"([{"secret":"mine"}])");
+  EXPECT_EQ(written(using_("mine=placeholder")), R"([{"secret":"mine","way":"placeholder"}])");
+  EXPECT_EQ(written(using_("openai=headers")), R"([{"secret":"openai","way":"headers"}])") << "a way that is said counts";
+  EXPECT_NE(complaint(using_("mine=elsewhere")).find("anthropic, github, openai"), std::string::npos);
+}
+
+TEST(ProxyRulesTest, KnownApisLeadTheirClients) {
+  EXPECT_EQ(written(using_("openai")),
+            R"([{"name":"openai","secret":"openai","way":"base_url","hosts":["api.openai.com"],"headers":[{"name":"Authorization","value":"Bearer ${SECRET}"}],)"
+            R"("env":{"OPENAI_BASE_URL":"${BASE_URL}/v1","OPENAI_API_KEY":"${TOKEN}"}}])");
+  EXPECT_EQ(written(using_("work=anthropic")),
+            R"([{"name":"work","secret":"work","way":"base_url","hosts":["api.anthropic.com"],"headers":[{"name":"x-api-key","value":"${SECRET}"}],)"
+            R"("env":{"ANTHROPIC_BASE_URL":"${BASE_URL}","ANTHROPIC_API_KEY":"${TOKEN}"}}])");
+  EXPECT_EQ(written(using_("github")),
+            R"([{"name":"github","secret":"github","way":"headers","hosts":["api.github.com"],"headers":[{"name":"Authorization","value":"Bearer ${SECRET}"}],"env":{"GH_TOKEN":"${TOKEN}"}},)"
+            R"({"name":"github-git","secret":"github","way":"headers","hosts":["github.com"],"headers":[{"name":"Authorization","basic_user":"x-access-token"}],"env":{}}])");
+}
+
+TEST(ProxyRulesTest, MethodsAndPathsAreOfAllOfThem) {
+  RuleArgs args = using_("mine");
+  args.fences = {"api.test"};
+  args.methods = {"GET", "POST"};
+  args.paths = {"/v1/**"};
+  args.rules = {R"({"secret":"own"})", R"([{"secret":"two"}])"};
+  EXPECT_EQ(written(args), R"([{"secret":"own"},{"secret":"two"},{"secret":"mine","methods":["GET","POST"],"paths":["/v1/**"]},)"
+                           R"({"hosts":["api.test"],"methods":["GET","POST"],"paths":["/v1/**"]}])");
+  EXPECT_NE(complaint({.uses = {}, .fences = {}, .methods = {}, .paths = {}, .rules = {"{not json"}}), "");
+  EXPECT_NE(complaint({.uses = {}, .fences = {}, .methods = {}, .paths = {}, .rules = {"/no/such/file"}}), "");
+}
+
+TEST(ProxyRulesTest, CreateAndRunTakeThem) {
+  const auto made = parse({"create", "--use", "openai", "--fence", "api.test", "--method", "GET,POST", "--path", "/v1/**"}, {});
+  ASSERT_TRUE(made.invocation) << made.err;
+  const auto& create = std::get<CreateArgs>(made.invocation->args);
+  EXPECT_EQ(create.rules.uses, std::vector<std::string>{"openai"});
+  EXPECT_EQ(create.rules.methods, (std::vector<std::string>{"GET", "POST"}));
+  EXPECT_EQ(with_rules(create.sandbox, create.rules).proxy, written(create.rules));
+  EXPECT_EQ(with_rules(create.sandbox, {}).proxy, "");
+  const auto run = parse({"run", "--proxy", "rule.json", "--use", "mine", "--", "true"}, {});
+  ASSERT_TRUE(run.invocation) << run.err;
+  EXPECT_EQ(std::get<RunArgs>(run.invocation->args).rules.rules, std::vector<std::string>{"rule.json"});
+  EXPECT_FALSE(parse({"create", "--method", "GET"}, {}).invocation) << "of nothing";
+  EXPECT_FALSE(parse({"create", "--fence", "api.test"}, {}).invocation) << "of which nothing is said";
+  EXPECT_FALSE(parse({"proxy", "box", "--clear", "--use", "mine"}, {}).invocation);
+}
+
+}  // namespace
+}  // namespace cay::cli

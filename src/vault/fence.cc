@@ -1,0 +1,96 @@
+#include "vault/fence.h"
+
+#include <algorithm>
+
+#include "http/target.h"
+#include "http/text.h"
+#include "model/path_pattern.h"
+#include "model/proxy.h"
+#include "vault/request_path.h"
+
+namespace cay::vault {
+namespace {
+
+constexpr std::size_t kMostTold = 4;  // rules, and patterns of one
+
+Error denied(const char* reason, std::string message) { return {Code::kPermissionDenied, reason, std::move(message), 0}; }
+
+// '_' is what gateways to programs make of '-'.
+bool is_header(std::string_view name, std::string_view other) {
+  std::string plain(name);
+  std::ranges::replace(plain, '_', '-');
+  return http::equals_ignoring_case(plain, other);
+}
+
+bool any_header(const http::Headers& headers, std::initializer_list<const char*> names) {
+  return std::ranges::any_of(headers.items(), [&](const auto& one) { return std::ranges::any_of(names, [&](const char* name) { return is_header(one.first, name); }); });
+}
+
+// As frameworks have it: "_method=DELETE", also written "%5Fmethod", and in any case.
+bool query_overrides(std::string_view query) {
+  for (std::size_t at = 0; at < query.size();) {
+    const std::size_t end = std::min(query.find_first_of("&;", at), query.size());
+    const std::string_view pair = query.substr(at, end - at);
+    const auto name = http::percent_decode(pair.substr(0, std::min(pair.find('='), pair.size())), http::Plus::kSpace);
+    if (name && http::equals_ignoring_case(http::trim(std::string_view(*name).substr(0, std::min(name->find('['), name->size()))), "_method")) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+template <class T>
+std::string listed(const std::vector<T>& all, std::string_view between) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(all.size(), kMostTold); ++i) out += (i == 0 ? std::string() : std::string(between)) + all[i];
+  if (all.size() > kMostTold) out += " and " + std::to_string(all.size() - kMostTold) + " more";
+  return out;
+}
+
+}  // namespace
+
+Result<Fence> Fence::of(HostRules rules, std::string method, std::string_view target, const http::Headers& headers) {
+  Fence out;
+  out.rules_ = std::move(rules);
+  out.method_ = std::move(method);
+  out.target_ = std::string(target);
+  const std::size_t end = std::min(target.find('?'), target.size());
+  const std::string_view query = target.substr(std::min(end + 1, target.size()));
+  const bool of_methods = std::ranges::any_of(out.rules_, [](const wire::VaultRule* one) { return !one->methods.empty(); });
+  const bool of_paths = std::ranges::any_of(out.rules_, [](const wire::VaultRule* one) { return !one->paths.empty(); });
+  if (of_methods && (any_header(headers, {"X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method"}) || query_overrides(query))) {
+    return denied("method_overridden", "the rules of this host name methods, so a request must not ask to be taken for one of another (X-HTTP-Method-Override, _method)");
+  }
+  if (!of_paths) return out;
+  if (any_header(headers, {"X-Original-URL", "X-Rewrite-URL"})) {
+    return denied("method_overridden", "the rules of this host name paths, so a request must not ask to be taken for one of another (X-Original-URL, X-Rewrite-URL)");
+  }
+  auto path = read_path(target.substr(0, end));
+  if (!path) {
+    return denied("ambiguous_path", "the rules of this host name paths, and this one could be read as another: write it without //, \\, escaped slashes, dots or percent signs");
+  }
+  out.path_ = std::move(path->read);
+  out.target_ = path->sent + std::string(target.substr(end));
+  return out;
+}
+
+bool Fence::has_method(const wire::VaultRule& rule) const {
+  return rule.methods.empty() || std::ranges::any_of(rule.methods, [&](const std::string& one) { return one == method_ || (one == "GET" && method_ == "HEAD"); });
+}
+
+bool Fence::has_path(const wire::VaultRule& rule) const {
+  return rule.paths.empty() || std::ranges::any_of(rule.paths, [&](const std::string& pattern) { return path_matches(pattern, path_); });
+}
+
+bool Fence::lets_through(const wire::VaultRule& rule) const { return has_method(rule) && has_path(rule); }
+
+Error Fence::refusal(std::string_view where) const {
+  const bool has_its_path = std::ranges::any_of(rules_, [&](const wire::VaultRule* one) { return has_path(*one); });
+  std::vector<std::string> allowed;
+  for (const wire::VaultRule* one : rules_) {
+    allowed.push_back((one->methods.empty() ? "any method" : listed(one->methods, ", ")) + " of " + (one->paths.empty() ? "any path" : listed(one->paths, ", ")));
+  }
+  const std::string method = is_proxy_method(method_) ? method_ : "this method";
+  return denied(has_its_path ? "method_not_in_rule" : "path_not_in_rule", method + " is not allowed at this path of " + std::string(where) + ": allowed is " + listed(allowed, "; "));
+}
+
+}  // namespace cay::vault

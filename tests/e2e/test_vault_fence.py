@@ -1,0 +1,176 @@
+"""Rules that name methods and paths: what none of them lets through reaches no server; and fences, which have no secret."""
+import json
+
+import outside_world as world_of
+import pytest
+from harness import wait_until
+from vault_box import BASE, HEADERS, box, vaulted, world  # noqa: F401  (fixtures too)
+
+pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
+
+READS = {**HEADERS, "methods": ["GET"], "paths": ["/v1/**"]}
+FENCE = {"hosts": ["api.vault.test"], "methods": ["GET"], "paths": ["/open/**"]}
+AS_IS = "--path-as-is"
+REFUSED = {
+    "another method": ("/v1/x", ("-X", "DELETE"), "method_not_in_rule"),
+    "a method in small letters": ("/v1/x", ("-X", "get"), "method_not_in_rule"),
+    "another path": ("/admin", (), "path_not_in_rule"),
+    "the path above": ("/v1", (), "path_not_in_rule"),
+    "dot segments": ("/v1/../admin", (AS_IS,), "path_not_in_rule"),
+    "encoded dots": ("/v1/%2e%2e/admin", (AS_IS,), "ambiguous_path"),
+    "an encoded slash": ("/v1/..%2fadmin", (AS_IS,), "ambiguous_path"),
+    "one encoded twice": ("/v1/..%252fadmin", (AS_IS,), "ambiguous_path"),
+    "a backslash": ("/v1/..\\admin", (AS_IS,), "ambiguous_path"),
+    "two slashes": ("/v1//x", (AS_IS,), "ambiguous_path"),
+    "parameters behind dots": ("/v1/..;/admin", (AS_IS,), "ambiguous_path"),
+    "overlong dots": ("/v1/%c0%ae%c0%ae/admin", (AS_IS,), "ambiguous_path"),
+    "a method's override": ("/v1/x", ("-H", "X-HTTP-Method-Override: DELETE"), "method_overridden"),
+    "one in the query": ("/v1/x?_method=DELETE", (), "method_overridden"),
+    "another path's header": ("/v1/x", ("-H", "X-Original-URL: /admin"), "method_overridden"),
+}
+
+
+@pytest.fixture(scope="module")
+def fenced(vaulted):  # noqa: F811
+    with box(vaulted, READS) as one:
+        yield one
+
+
+def test_what_a_rule_lets_through_passes_as_it_was_judged(fenced, world):  # noqa: F811
+    assert fenced.json("https://api.vault.test/v1/chat/x")["how"] == "Authorization"
+    assert fenced.curl("https://api.vault.test/v1/x", "-I")[0] == 200, "HEAD"
+    assert fenced.json("https://api.vault.test/v2/../v1/%63hat?q=%2e%2e/", AS_IS)["path"] == "/v1/chat?q=%2e%2e/"
+    assert fenced.json("https://api.vault.test/v1/a%20b")["path"] == "/v1/a%20b"
+
+
+@pytest.mark.parametrize("trick", REFUSED)
+def test_nothing_else_reaches_the_server(fenced, world, trick):  # noqa: F811
+    path, more, reason = REFUSED[trick]
+    before = len(world.seen)
+    status, body = fenced.curl(f"https://api.vault.test{path}", *more)
+    assert (status, json.loads(body)["error"]["code"]) == (403, reason)
+    assert "admin" not in body, "nothing of the guest's comes back"
+    assert len(world.seen) == before
+    fenced.line(host="api.vault.test", verdict="refused", reason=reason)
+    assert fenced.json("https://api.vault.test/v1/x")["how"] == "Authorization", "the control"
+
+
+def test_a_refusal_says_what_is_allowed(fenced):
+    status, body = fenced.curl("https://api.vault.test/v1/x", "-X", "POST")
+    assert json.loads(body)["error"]["message"] == "POST is not allowed at this path of api.vault.test: allowed is GET of /v1/**"
+
+
+def test_each_request_of_a_kept_connection_is_judged(fenced, world):  # noqa: F811
+    program = r"""
+import os, re, socket, ssl
+stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", 443)), server_hostname="api.vault.test")
+def head(line): return line.encode() + b" HTTP/1.1\r\nHost: api.vault.test\r\n\r\n"
+stream.settimeout(20)
+stream.sendall(head("GET /v1/first") + head("DELETE /v1/second") + head("GET /admin") + b"GET /v1/last HTTP/1.1\r\nHost: api.vault.test\r\nConnection: close\r\n\r\n")
+got = b""
+while part := stream.recv(65536): got += part
+print([code.decode() for code in re.findall(rb"HTTP/1.[01] (\d\d\d)", got)])
+"""
+    before = len(world.seen)
+    got = fenced.python(program)
+    assert got.text.strip() == "['200', '403', '403', '200']", got
+    assert [seen["path"] for seen in world.seen[before:]] == ["/v1/first", "/v1/last"]
+
+
+def test_a_base_url_has_methods_and_paths_too(vaulted, world):  # noqa: F811
+    with box(vaulted, {**BASE, "methods": ["POST"], "paths": ["/v1/*"]}) as one:
+        key = f"X-Api-Key: {one.token()}"
+        assert one.curl("http://192.0.0.3/api/v1/x", "-H", key, "-d", "x")[0] == 200
+        before = len(world.seen)
+        assert one.curl("http://192.0.0.3/api/v1/x", "-H", key)[0] == 403
+        assert one.curl("http://192.0.0.3/api/v1/x/y", "-H", key, "-d", "x")[0] == 403
+        assert len(world.seen) == before
+
+
+def test_rules_of_one_host_add_up(vaulted):  # noqa: F811
+    with box(vaulted, READS, {**HEADERS, "name": "writes", "methods": ["POST"], "paths": ["/jobs"]}) as one:
+        assert one.curl("https://api.vault.test/jobs", "-d", "x")[0] == 200
+        assert one.json("https://api.vault.test/v1/x")["how"] == "Authorization"
+        assert one.curl("https://api.vault.test/v1/x", "-d", "x")[0] == 403
+
+
+# --- without a secret ---
+
+def test_a_fence_checks_and_adds_nothing(vaulted, world):  # noqa: F811
+    with box(vaulted, FENCE, policy="api.vault.test") as one:
+        assert one.json("https://api.vault.test/open/x", "-H", "Authorization: Bearer mine")["how"] == ""
+        assert b"Bearer mine" in world.raw[-1], "what the guest says goes on"
+        before = len(world.seen)
+        assert one.curl("https://api.vault.test/open/x", "-d", "x")[0] == 403
+        assert one.curl("https://api.vault.test/x")[0] == 403
+        assert one.curl("http://api.vault.test/open/x")[0] < 0
+        assert len(world.seen) == before
+        one.line(reason="fenced", port=80)
+        shown = vaulted.cli("proxy", one.name).text
+        assert "fence" in shown and "GET" in shown and "/open/**" in shown, shown
+
+
+def test_a_fence_opens_nothing(vaulted, world):  # noqa: F811
+    with box(vaulted, FENCE) as one:  # policy `packages`
+        before = len(world.seen)
+        assert one.curl("https://api.vault.test/open/x")[0] < 0
+        assert one.curl("https://api.vault.test/open/x", "--resolve", "api.vault.test:443:198.18.11.1")[0] < 0
+        assert len(world.seen) == before
+
+
+SHOWS_NO_NAME = r"""
+import socket, ssl
+tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+try:
+    with tls.wrap_socket(socket.create_connection((socket.gethostbyname("api.vault.test"), 443), timeout=20)) as stream:
+        stream.sendall(b"DELETE /open/x HTTP/1.1\r\nHost: api.vault.test\r\n\r\n")
+        print(stream.recv(65536)[:12])
+except OSError as error: print("refused")
+"""
+
+
+def test_no_one_goes_past_a_fence_under_open(vaulted, world):  # noqa: F811
+    with box(vaulted, policy="open") as one:
+        assert one.python(SHOWS_NO_NAME).text.startswith("b'HTTP/1"), "the control: no fence"
+        one.rules(FENCE)
+        assert one.python(SHOWS_NO_NAME).text == "refused\n"
+        one.line(reason="fenced", port=443)
+        assert one.curl("https://api.vault.test/open/x", "-X", "DELETE")[0] == 403
+        assert json.loads(one.curl("https://other.vault.test/open/", "-k")[1])["how"] == "", "another name at the same address"
+
+
+WAITS = r"""
+import socket, ssl
+tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+with tls.wrap_socket(socket.create_connection(("api.vault.test", 443), timeout=60), server_hostname="api.vault.test") as stream:
+    print("open", flush=True)
+    try: print("end" if not stream.recv(1) else "more", flush=True)
+    except OSError: print("cut", flush=True)
+"""
+
+
+def waiting(one):
+    command = one.daemon.cli("exec", "-d", one.name, "--", "python3", "-c", WAITS).text.strip()
+
+    def lines():
+        return one.daemon.cli("logs", one.name, command).text.splitlines()
+    wait_until(lambda: lines() == ["open"], "the connection")
+    return lines
+
+
+def test_what_is_open_when_a_fence_comes_is_reset(vaulted):  # noqa: F811
+    with box(vaulted, policy="api.vault.test") as one:
+        lines = waiting(one)
+        one.rules(FENCE)
+        wait_until(lambda: lines()[1:] == ["cut"], "its end")
+        one.line(reason="fenced", host="api.vault.test")
+
+
+def test_what_is_open_by_a_fence_ends_with_the_policy_that_has_its_host(vaulted):  # noqa: F811
+    with box(vaulted, FENCE, policy="api.vault.test") as one:
+        lines = waiting(one)
+        assert vaulted.cli("policy", "set", one.name, "packages").code == 0
+        wait_until(lambda: lines()[1:] == ["cut"], "its end")
+        one.line(reason="policy_changed", host="api.vault.test")
