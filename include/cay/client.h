@@ -62,6 +62,7 @@ using OnProgress = std::function<void(const Progress&)>;
 struct CopyOptions {
   std::string user;         // who does the file work inside; empty: root
   bool keep_links = false;  // copy_out: make symbolic links that lead out of the tree, too
+  std::uint64_t max_bytes = kMostCopied;  // copy_out: of all files together; past it it fails "copy_too_large"
   OnProgress progress;      // called now and then, from the calling thread or the client's own
 };
 struct CopyReport {
@@ -138,7 +139,8 @@ class Sandbox {
   Forward forward(std::uint16_t remote_port, std::uint16_t local_port = 0) const;
 
   // The contents of a local directory into a directory inside, and back. Back: nothing is written
-  // outside `local`, whatever the sandbox sends; no devices, no setuid bits.
+  // outside `local`, whatever the sandbox sends; no devices, no setuid bits. A file has its name when it is whole, so
+  // one that a failure breaks off is not there; those before it are.
   CopyReport copy_in(const std::string& local, const std::string& path, const CopyOptions& options = {}) const;
   CopyReport copy_out(const std::string& path, const std::string& local, const CopyOptions& options = {}) const;
   // The same as raw tar streams.

@@ -52,6 +52,7 @@ struct PauseArgs : RefsArgs {};
 struct ResumeArgs : RefsArgs {};
 struct CpArgs {
   std::string from, to, user;
+  std::uint64_t max_bytes = sdk::kMostCopied;
   bool keep_links = false;
 };
 struct TunnelArgs {

@@ -7,12 +7,15 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/sparse_file.h"
 #include "base/unique_fd.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/render.h"
 #include "cli/values.h"
+#include "client/errors.h"
+#include "client/new_file.h"
 
 namespace cay::cli {
 
@@ -21,6 +24,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kPiece = 64 * 1024;
+// The most that a file gives which says it has nothing, as those of /proc do. Others give what they said when they were
+// opened.
+constexpr std::uint64_t kMostUntold = 64 << 20;
 
 [[noreturn]] void fail(const std::string& what, int error) {
   throw ApiError(ErrorCode::kInvalidArgument, "local_file", what + ": " + std::strerror(error));
@@ -56,6 +62,7 @@ struct Copy {
   const CpArgs& args;
   Meter meter;
   sdk::CopyReport report;
+  bool untold = false;
 
   sdk::OnProgress on_progress() {
     return [this](const sdk::Progress& moved) { meter.show(moved); };
@@ -78,10 +85,20 @@ struct Copy {
 
   sdk::ByteSink to_fd(int fd, const std::string& name) {
     return [this, fd, name](const std::string& piece) {
+      count(piece);
       if (write_all(fd, piece) != Written::kAll) fail(name, errno);
-      report.moved.bytes += piece.size();
-      meter.show(report.moved);
     };
+  }
+
+  // Before a piece is kept: it may have grown since its size was asked for, or grow for ever.
+  void count(const std::string& piece) {
+    report.moved.bytes += piece.size();
+    if (report.moved.bytes > args.max_bytes) client::raise(client::copy_too_large(args.from, args.max_bytes));
+    if (untold && report.moved.bytes > kMostUntold) {
+      client::raise(Error{Code::kConflict, "file_changing",
+                          args.from + ": was empty, and is written to while it is read: retry", 0});
+    }
+    meter.show(report.moved);
   }
 
   // Where `name` lands: in `to` if that is a directory inside, else at `to`.
@@ -134,11 +151,14 @@ struct Copy {
       sdk::CopyOptions options;
       options.user = args.user;
       options.keep_links = args.keep_links;
+      options.max_bytes = args.max_bytes;
       options.progress = on_progress();
       const bool into = fs::is_directory(local) && !name.empty();
       report = box.copy_out(from, into ? (fs::path(local) / name).string() : local, options);
       return;
     }
+    if (found.size > args.max_bytes) client::raise(client::copy_too_large(args.from, args.max_bytes));
+    untold = found.size == 0;
     ++report.moved.files;
     if (local == "-") {
       box.read_file(from, to_fd(STDOUT_FILENO, "stdout"), args.user);
@@ -147,8 +167,7 @@ struct Copy {
     get_file(box, from, fs::is_directory(local) ? fs::path(local) / name : fs::path(local), found.mode & 0777);
   }
 
-  // Written beside its place and renamed: a copy that breaks leaves the old file. A device or pipe
-  // is written to as it is.
+  // A copy that breaks leaves the old file, or none. A device or pipe is written to as it is.
   void get_file(const sdk::Sandbox& box, const std::string& from, const fs::path& local, mode_t mode) {
     struct stat facts {};
     if (::stat(local.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
@@ -157,16 +176,26 @@ struct Copy {
       box.read_file(from, to_fd(there.get(), local.string()), args.user);
       return;
     }
-    std::string temporary = local.string() + ".cay-XXXXXX";
-    const UniqueFd file(::mkostemp(temporary.data(), O_CLOEXEC));
-    if (!file) fail(local.string(), errno);
-    try {
-      box.read_file(from, to_fd(file.get(), local.string()), args.user);
-      if (::fchmod(file.get(), mode) != 0 || ::rename(temporary.c_str(), local.c_str()) != 0) fail(local.string(), errno);
-    } catch (...) {
-      ::unlink(temporary.c_str());
-      throw;
-    }
+    const std::string shown = local.string();
+    const UniqueFd directory(
+        ::open(local.has_parent_path() ? local.parent_path().c_str() : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!directory) fail(shown, errno);
+    auto file = client::value_or_raise(client::NewFile::create(directory.get(), shown));
+    SparseFile content(file.fd());
+    box.read_file(
+        from,
+        [&](const std::string& piece) {
+          count(piece);
+          keep(content.append(piece), shown);
+        },
+        args.user);
+    keep(content.finish(), shown);
+    if (::fchmod(file.fd(), mode) != 0) fail(shown, errno);
+    client::value_or_raise(file.commit(local.filename().string()));
+  }
+
+  static void keep(int failed, const std::string& shown) {
+    if (failed != 0) client::raise(client::local_error(failed, shown));
   }
 
   // "a/b/" -> "b"; "" for ".", "/" and "a/.": their contents are meant.

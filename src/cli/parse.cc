@@ -19,7 +19,7 @@ namespace {
 // Options that hold text until parsing is over, and are then turned into values.
 struct Texts {
   std::vector<std::string> labels, env, command, ports;
-  std::string cpus, memory, disk, pids, ttl, gone, lifetime, timeout, since, keep, signal, stream, shell;
+  std::string cpus, memory, disk, max_size, pids, ttl, gone, lifetime, timeout, since, keep, signal, stream, shell;
   bool keep_awake = false, only_out = false, only_err = false;
 };
 
@@ -360,12 +360,17 @@ class Parser {
         "  git archive HEAD | cay cp - box:/tmp/src.tar\n"
         "  cay cp box:/etc/os-release -\n\n"
         "As with cp -r: into TO if that is a directory, else as TO. `FROM/.` is the contents. From a sandbox nothing\n"
-        "is written outside TO; links that lead out of it are left out unless --keep-links.\n",
-        [cp](Texts&) { return *cp; });
+        "is written outside TO; links that lead out of it are left out unless --keep-links. A file is there when it is\n"
+        "whole; zeros of it take no disk.\n",
+        [cp](Texts& texts) {
+          if (!texts.max_size.empty()) cp->max_bytes = must_some(texts.max_size, "--max-size");
+          return *cp;
+        });
     sub->add_option("FROM", cp->from, "Local path, '-' for stdin, or SANDBOX:/path")->required();
     sub->add_option("TO", cp->to, "Local path, '-' for stdout, or SANDBOX:/path")->required();
     sub->add_option("-u,--user", cp->user, "Who reads or writes inside (default: root)");
     sub->add_flag_function("-r,-R,--recursive", [](std::int64_t) {}, "As cp(1) has it; directories are copied whole without it, too");
+    sub->add_option("--max-size", texts_.max_size, "Refuse to copy more than this out of a sandbox, holes counted (default: 64G)");
     sub->add_flag("--keep-links", cp->keep_links, "Make links that lead out of the tree, too");
   }
 

@@ -135,6 +135,7 @@ CopyReport Sandbox::copy_out(const std::string& path, const std::string& local, 
   Pulled from(*client_, client_->wait(api::read_tree(client_->connection, at(), path, options.user)));
   api::UnpackOptions unpack;
   unpack.links = options.keep_links ? api::Links::kAll : api::Links::kInsideOnly;
+  unpack.max_bytes = options.max_bytes;
   unpack.progress = options.progress;
   auto pull = [&from] { return from.next(); };
   return api::value_or_raise(api::unpack_tar(local, pull, unpack));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -22,6 +23,7 @@ struct Member {
   std::string content = {};  // of a link: its target
   mode_t mode = 0644;
   std::string hardlink = {};
+  la_int64_t size = 0;  // more than its content: a hole comes before it
 };
 
 std::string tar_of(const std::vector<Member>& members) {
@@ -34,11 +36,18 @@ std::string tar_of(const std::vector<Member>& members) {
     auto* entry = archive_entry_new();
     archive_entry_set_pathname(entry, member.name.c_str());
     archive_entry_set_mode(entry, member.type | member.mode);
-    if (member.type == AE_IFREG) archive_entry_set_size(entry, static_cast<la_int64_t>(member.content.size()));
+    const auto length = static_cast<la_int64_t>(member.content.size());
+    const la_int64_t hole = std::max<la_int64_t>(member.size - length, 0);
+    if (member.type == AE_IFREG) archive_entry_set_size(entry, hole + length);
+    if (hole > 0) archive_entry_sparse_add_entry(entry, hole, length);
     if (member.type == AE_IFLNK) archive_entry_set_symlink(entry, member.content.c_str());
     if (!member.hardlink.empty()) archive_entry_set_hardlink(entry, member.hardlink.c_str());
     EXPECT_EQ(archive_write_header(tar, entry), ARCHIVE_OK) << archive_error_string(tar);
     if (member.type == AE_IFREG && member.hardlink.empty()) {
+      const std::string zeros(1 << 20, '\0');  // libarchive takes the whole file, and leaves the hole out itself
+      for (la_int64_t left = hole; left > 0; left -= std::min<la_int64_t>(left, 1 << 20)) {
+        archive_write_data(tar, zeros.data(), std::min<std::size_t>(static_cast<std::size_t>(left), zeros.size()));
+      }
       archive_write_data(tar, member.content.data(), member.content.size());
     }
     archive_entry_free(entry);
@@ -52,11 +61,13 @@ std::string tar_of(const std::vector<Member>& members) {
 struct TarTest : ::testing::Test {
   const cay::testing::TempDir temp;
   const fs::path root = temp.path();
+  std::uint64_t most = sdk::kMostCopied;
 
   Result<sdk::CopyReport> unpack(const std::string& bytes, Links links = Links::kInsideOnly) {
     std::string left = bytes;
     UnpackOptions options;
     options.links = links;
+    options.max_bytes = most;
     return unpack_tar((root / "target").string(), [&left] { return Result<std::string>(std::exchange(left, {})); }, options);
   }
   std::string read(const fs::path& path) const {
@@ -163,12 +174,54 @@ TEST_F(TarTest, ADirectoryThatMayNotBeWrittenIsFilledFirst) {
   fs::permissions(root / "target/d", fs::perms(0755));
 }
 
-TEST_F(TarTest, AnArchiveCutShortIsAnError) {
-  std::string bytes = tar_of({{"f", AE_IFREG, std::string(100'000, 'x')}});
+TEST_F(TarTest, AnArchiveCutShortIsAnErrorAndLeavesTheOldFile) {
+  fs::create_directory(root / "target");
+  std::ofstream(root / "target/old") << "kept";
+  std::string bytes = tar_of({{"old", AE_IFREG, std::string(100'000, 'x')}});
   bytes.resize(50'000);
   auto report = unpack(bytes);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().reason, "bad_archive");
+  EXPECT_EQ(read("target/old"), "kept");
+  EXPECT_EQ(std::distance(fs::directory_iterator(root / "target"), fs::directory_iterator()), 1);
+}
+
+TEST_F(TarTest, ZerosTakeNoDisk) {
+  const std::string content = "begin" + std::string(700'000, '\0') + "end" + std::string(100'000, '\0');
+  ASSERT_TRUE(unpack(tar_of({{"f", AE_IFREG, content}})));
+  EXPECT_EQ(read("target/f"), content);
+  struct stat facts{};
+  ASSERT_EQ(::stat((root / "target/f").c_str(), &facts), 0);
+  EXPECT_LE(facts.st_blocks * 512, 64 << 10);
+}
+
+TEST_F(TarTest, AnEntrysHolesStayHoles) {
+  constexpr la_int64_t kSize = la_int64_t{1} << 33;
+  const std::string bytes = tar_of({{.name = "f", .content = "far", .size = kSize}});
+  auto report = unpack(bytes);
+  ASSERT_TRUE(report) << report.error().message;
+  struct stat facts{};
+  ASSERT_EQ(::stat((root / "target/f").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_size, kSize);
+  EXPECT_LE(facts.st_blocks * 512, 64 << 10);
+  std::ifstream file(root / "target/f");
+  file.seekg(kSize - 3);
+  std::string end(3, '\0');
+  file.read(end.data(), 3);
+  EXPECT_EQ(end, "far");
+}
+
+TEST_F(TarTest, MoreThanWasAskedForIsRefusedBeforeItIsWritten) {
+  const std::string bytes = tar_of({{"a", AE_IFREG, std::string(600, 'x')}, {"b", AE_IFREG, std::string(401, 'x')}});
+  most = 1000;
+  auto report = unpack(bytes);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().reason, "copy_too_large");
+  EXPECT_TRUE(there("target/a"));
+  EXPECT_FALSE(there("target/b"));
+  most = 1001;
+  EXPECT_TRUE(unpack(bytes));
+  EXPECT_TRUE(there("target/b"));
 }
 
 TEST_F(TarTest, ASourceThatFailsIsTheErrorTold) {

@@ -11,7 +11,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/sparse_file.h"
 #include "base/unique_fd.h"
+#include "client/new_file.h"
 
 namespace cay::client {
 namespace {
@@ -160,7 +162,7 @@ class Unpacker {
 
   Result<void> clear_the_way(int parent, const std::string& base, const std::string& name) {
     if (::unlinkat(parent, base.c_str(), 0) == 0 || errno == ENOENT) return {};
-    if (errno == EISDIR) return Error{Code::kAlreadyExists, "is_a_directory", name + " is a directory in the target", 0};
+    if (errno == EISDIR) return is_a_directory(name);
     return Error::from_errno(errno, name);
   }
 
@@ -179,37 +181,35 @@ class Unpacker {
 
   Result<void> add_file(archive* tar, int parent, const std::string& base, const std::string& name,
                         archive_entry* entry, const Feed& from) {
-    CAY_CHECK(clear_the_way(parent, base, name));
-    UniqueFd file(::openat(parent, base.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file) return Error::from_errno(errno, name);
+    const la_int64_t size = archive_entry_size(entry);
+    if (size < 0) return Error{Code::kInvalidArgument, "bad_archive", name + " says that it has less than no bytes", 0};
+    const auto wanted = static_cast<std::uint64_t>(size);
+    if (wanted > options_.max_bytes - announced_) return copy_too_large(name, options_.max_bytes);
+    announced_ += wanted;
+    struct stat old{};
+    if (::fstatat(parent, base.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(old.st_mode))
+      return is_a_directory(name);
+    CAY_TRY(NewFile file, NewFile::create(parent, name));
+    SparseFile content(file.fd());
     while (true) {
       const void* bytes = nullptr;
-      std::size_t size = 0;
+      std::size_t length = 0;
       la_int64_t offset = 0;
-      const int got = archive_read_data_block(tar, &bytes, &size, &offset);
+      const int got = archive_read_data_block(tar, &bytes, &length, &offset);
       if (got == ARCHIVE_EOF) break;
       if (got < ARCHIVE_WARN) return broken(tar, from);
-      CAY_CHECK(write_at(file.get(), static_cast<const char*>(bytes), size, offset, name));
+      const std::string_view piece(static_cast<const char*>(bytes), length);
+      if (const int failed = content.write_at(static_cast<std::uint64_t>(offset), piece); failed != 0)
+        return local_error(failed, name);
+      report_.moved.bytes += length;
       if (options_.progress) options_.progress(report_.moved);
     }
-    if (::ftruncate(file.get(), archive_entry_size(entry)) != 0) return Error::from_errno(errno, name);  // a hole at the end
+    if (const int failed = content.finish(wanted); failed != 0) return local_error(failed, name);
     const timespec times[2] = {{0, UTIME_NOW}, {archive_entry_mtime(entry), archive_entry_mtime_nsec(entry)}};
-    ::futimens(file.get(), times);  // a wrong time is no reason to fail
-    if (::fchmod(file.get(), archive_entry_perm(entry) & 0777) != 0) return Error::from_errno(errno, name);
+    ::futimens(file.fd(), times);  // a wrong time is no reason to fail
+    if (::fchmod(file.fd(), archive_entry_perm(entry) & 0777) != 0) return local_error(errno, name);
+    CAY_CHECK(file.commit(base));
     ++report_.moved.files;
-    return {};
-  }
-
-  Result<void> write_at(int fd, const char* bytes, std::size_t size, la_int64_t offset, const std::string& name) {
-    while (size > 0) {
-      const auto done = ::pwrite(fd, bytes, size, offset);
-      if (done < 0 && errno == EINTR) continue;
-      if (done < 0) return Error::from_errno(errno, name);
-      bytes += done;
-      offset += done;
-      size -= static_cast<std::size_t>(done);
-      report_.moved.bytes += static_cast<std::uint64_t>(done);
-    }
     return {};
   }
 
@@ -222,6 +222,7 @@ class Unpacker {
   sdk::CopyReport report_;
   std::vector<Directory> directories_;
   std::uint64_t entries_ = 0;
+  std::uint64_t announced_ = 0;  // bytes, by the entries' own word
 };
 
 }  // namespace

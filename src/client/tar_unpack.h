@@ -1,12 +1,13 @@
 // Unpacks a tar that a sandbox made, so it is hostile: nothing is written outside the target, no link
 // of the archive or of the target is followed, no device, FIFO or hard link is made, no setuid, setgid
-// or sticky bit is set, owners are ours.
+// or sticky bit is set, owners are ours. A file has its name when it is whole; zeros take no disk.
 #pragma once
 #include <functional>
 #include <string>
 
 #include "base/result.h"
 #include "cay/client.h"
+#include "cay/types.h"
 
 namespace cay::client {
 
@@ -18,14 +19,15 @@ struct UnpackOptions {
   Links links = Links::kInsideOnly;
   std::function<void(const sdk::Progress&)> progress;  // after each piece
   std::uint64_t max_entries = 10'000'000;
+  std::uint64_t max_bytes = sdk::kMostCopied;  // that the files say they have, holes too
 };
 
 // The bytes of the archive, "" at the end.
 using TarPull = std::function<Result<std::string>()>;
 
 // `target` is made if it is missing (its parent must be there). Errors: kInvalidArgument
-// "bad_archive" (not a tar, or cut short); those of the file system. What was refused by the rules
-// above is in the report, and unpacking goes on.
+// "bad_archive" (not a tar, or cut short); kExhausted "too_many_entries", "copy_too_large"; those of the file
+// system. What was refused by the rules above is in the report, and unpacking goes on.
 Result<sdk::CopyReport> unpack_tar(const std::string& target, const TarPull& pull, const UnpackOptions& options);
 
 // Whether a link at `name` (relative to the tree's root) to `to` surely stays inside the tree, whatever

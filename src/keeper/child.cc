@@ -86,7 +86,7 @@ void fill_env(const ChildPlan& plan, const GuestUser& user, EnvFiller& filler) {
   filler.add("LOGNAME", user.name, logname, sizeof logname);
   filler.add("SHELL", user.shell, shell, sizeof shell);
   filler.add("PATH", kDefaultPath, path, sizeof path);
-  if (plan.pty_fd >= 0) filler.add("TERM", "xterm-256color", term, sizeof term);
+  if (plan.terminal.socket >= 0) filler.add("TERM", "xterm-256color", term, sizeof term);
 }
 
 // As execvp, over the command's own PATH. Returns the errno to tell.
@@ -122,10 +122,11 @@ int exec_program(const ChildPlan& plan, const char* path) {
   return denied ? EACCES : ENOENT;
 }
 
-void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& pty_fd) {
+void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& terminal_fd, int& devpts_fd) {
   status_fd = lift(plan.status_fd);
   task_fd = lift(plan.task_fd);
-  pty_fd = lift(plan.pty_fd);
+  terminal_fd = lift(plan.terminal.socket);
+  devpts_fd = terminal_fd < 0 ? -1 : lift(plan.terminal.devpts);
   const int line_fd = lift(plan.line_fd);
   int stdio[3];
   for (int i = 0; i < 3; ++i) stdio[i] = lift(plan.stdio[i]);
@@ -139,7 +140,7 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& p
   ::dup3(status_fd, 3, O_CLOEXEC);
   status_fd = 3;
   int next = 4;
-  for (int* fd : {&task_fd, &pty_fd}) {
+  for (int* fd : {&task_fd, &terminal_fd, &devpts_fd}) {
     if (*fd < 0) continue;
     ::dup3(*fd, next, O_CLOEXEC);
     *fd = next++;
@@ -155,19 +156,15 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& p
 [[noreturn]] void become(const ChildPlan& plan) {
   int status_fd = -1;
   int task_fd = -1;
-  int pty_fd = -1;
+  int terminal_fd = -1;
+  int devpts_fd = -1;
   ::prctl(PR_SET_DUMPABLE, 0);
-  set_descriptors(plan, status_fd, task_fd, pty_fd);
+  set_descriptors(plan, status_fd, task_fd, terminal_fd, devpts_fd);
   if (plan.die_with_keeper) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::setsid() < 0) fail(status_fd, "setsid", errno);
 
   static GuestUser user;
   if (!resolve_user(plan.user, user)) fail(status_fd, "user", errno);
-  if (pty_fd >= 0) {
-    if (::ioctl(pty_fd, TIOCSCTTY, 0) != 0) fail(status_fd, "terminal", errno);
-    // The terminal belongs to who uses it; where the kernel says no it stays root's, and works.
-    [[maybe_unused]] const int owned = ::fchown(pty_fd, user.uid, static_cast<gid_t>(-1));
-  }
   ::umask(022);
   Confinement to;
   to.uid = user.uid;
@@ -181,6 +178,12 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& p
   // A change of user sets this back to what the host's suid_dumpable says.
   ::prctl(PR_SET_DUMPABLE, 0);
 
+  if (terminal_fd >= 0) {
+    // Lifted: 0, 1 and 2 are closed until now, so it may have come to lie there, where it would not outlive exec.
+    const int tty = lift(open_terminal(terminal_fd, devpts_fd, plan.terminal));
+    if (tty < 0 || ::ioctl(tty, TIOCSCTTY, 0) != 0) fail(status_fd, "terminal", errno);
+    for (int i = 0; i < 3; ++i) ::dup2(tty, i);
+  }
   if (*plan.cwd != '\0') {
     if (::chdir(plan.cwd) != 0) fail(status_fd, "cwd", errno);
   } else if (::chdir(user.home) != 0 && ::chdir("/") != 0) {
@@ -214,8 +217,9 @@ void enter(const ChildPlan& plan) {
     if (::write(plan.procs[i], "0", 1) != 1) fail(plan.status_fd, "join cgroup", errno);
   }
   // Before entering: whatever guest root can see must hold its own pipes only.
-  int keep[] = {plan.status_fd, plan.init_pidfd, plan.stdio[0], plan.stdio[1],
-                plan.stdio[2],  plan.pty_fd,     plan.task_fd,  plan.line_fd};
+  int keep[] = {plan.status_fd, plan.init_pidfd,      plan.stdio[0],
+                plan.stdio[1],  plan.stdio[2],        plan.task_fd,
+                plan.line_fd,   plan.terminal.socket, plan.terminal.socket < 0 ? -1 : plan.terminal.devpts};
   close_all_but(keep, static_cast<int>(sizeof keep / sizeof keep[0]));
   if (plan.init_pidfd >= 0) {
     constexpr int kAll = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "keeper/confine.h"
+#include "keeper/terminal.h"
 
 namespace cay::keeper {
 
@@ -34,7 +35,7 @@ struct ChildPlan {
 
   // C
   int stdio[3] = {-1, -1, -1};
-  int pty_fd = -1;             // the terminal's user side; stdio is then all this
+  TerminalPlan terminal;       // stdio is then all this
   int line_fd = -1;            // a shell's long line; it finds it as kLineFd (long_arguments.h)
   const char* user = "";
   const char* cwd = "";        // empty: the user's home, else "/"

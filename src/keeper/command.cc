@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -110,17 +111,34 @@ Result<void> Command::make_pipes(Program& program) {
 }
 
 Result<void> Command::make_terminal(Program& program) {
-  CAY_TRY(auto terminal, open_terminal(shop_.context.devpts_fd, rows_, cols_));
-  for (int& fd : program.stdio) fd = terminal.user_side.get();
-  program.pty_fd = terminal.user_side.get();
-  stdin_end_.reset(::fcntl(terminal.keeper_side.get(), F_DUPFD_CLOEXEC, 0));
-  out_end_ = std::move(terminal.keeper_side);
-  child_ends_.push_back(std::move(terminal.user_side));
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return Error::from_errno(errno, "make a socket for the terminal", "start_failed");
+  }
+  terminal_end_.reset(ends[0]);
+  child_ends_.push_back(UniqueFd(ends[1]));
+  program.terminal = {.socket = ends[1], .devpts = shop_.context.devpts_fd, .rows = rows_, .cols = cols_};
+  return {};
+}
+
+Result<void> Command::take_terminal() {
+  CAY_TRY(out_end_, receive_terminal(terminal_end_.get()));
+  terminal_end_.reset();
+  stdin_end_.reset(::fcntl(out_end_.get(), F_DUPFD_CLOEXEC, 0));
   return {};
 }
 
 void Command::on_start_result(Result<Started> result) {
   child_ends_.clear();
+  if (auto took = result && pty_ ? take_terminal() : Result<void>(); !took) {
+    // It runs already, and nobody could read or end it.
+    if (slot_->can_kill()) slot_->kill_all();
+    if (!result->exit) {
+      ::kill(result->pid, SIGKILL);
+      shop_.reaper.expect(result->pid, [](const Exit&) {});
+    }
+    result = std::move(took).error();
+  }
   if (!result) {
     Tape::erase(shop_.context.spool_fd, id_);
     shop_.slots.release_when_empty(std::exchange(slot_, nullptr), [] {});

@@ -93,6 +93,7 @@ class Command {
 
   Result<void> make_pipes(Program& program);
   Result<void> make_terminal(Program& program);
+  Result<void> take_terminal();
   void close_child_ends();
   void on_start_result(Result<Started> result);
   void on_exit(const Exit& exit);
@@ -122,6 +123,7 @@ class Command {
 
   std::vector<UniqueFd> child_ends_;   // given to the child, closed once it runs
   UniqueFd stdin_end_, out_end_, err_end_;
+  UniqueFd terminal_end_;  // the child sends the terminal's keeper side here
   std::unique_ptr<OutputPipe> out_, err_;
   std::unique_ptr<StdinPipe> stdin_;
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/sparse_file.h"
 #include "base/unique_fd.h"
 #include "wire/messages.h"
 
@@ -34,16 +35,21 @@ class PendingFile {
   PendingFile& operator=(PendingFile&&) = delete;
   ~PendingFile() { discard(); }
   int fd() const { return file_.get(); }
+  // Zeros of whole blocks become holes: a sparse file is not larger here than it was.
   Result<void> write(std::string_view bytes, const std::string& shown);
+  // After the last byte, before its facts are asked for or set.
+  Result<void> finish(const std::string& shown);
   // Renames it to `name` in its directory.
   Result<void> commit(const std::string& name, const std::string& shown);
   void discard();
 
  private:
-  PendingFile(int dir, std::string name, UniqueFd file) : dir_(dir), name_(std::move(name)), file_(std::move(file)) {}
+  PendingFile(int dir, std::string name, UniqueFd file)
+      : dir_(dir), name_(std::move(name)), file_(std::move(file)), content_(file_.get()) {}
   int dir_;  // the caller's; outlives this
   std::string name_;
   UniqueFd file_;
+  SparseFile content_;
 };
 
 }  // namespace cay::keeper

@@ -171,12 +171,12 @@ Result<PendingFile> PendingFile::create(int dir, const std::string& shown) {
 }
 
 Result<void> PendingFile::write(std::string_view bytes, const std::string& shown) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(file_.get(), bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return file_error(errno, shown);
-    bytes.remove_prefix(static_cast<std::size_t>(done));
-  }
+  if (const int failed = content_.append(bytes); failed != 0) return file_error(failed, shown);
+  return {};
+}
+
+Result<void> PendingFile::finish(const std::string& shown) {
+  if (const int failed = content_.finish(); failed != 0) return file_error(failed, shown);
   return {};
 }
 

@@ -103,6 +103,7 @@ Result<void> write_file(FileChannel& channel, const wire::FileOp& op) {
     }
     CAY_CHECK(pending.write(data->bytes, shown));
   }
+  CAY_CHECK(pending.finish(shown));
   const bool keep = existed && op.keep_mode;
   const mode_t wanted = op.mode != 0 ? static_cast<mode_t>(op.mode & 07777) : 0644;
   // The owner first: a change of owner clears setuid bits. A user who may not give files away keeps it.

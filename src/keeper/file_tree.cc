@@ -199,6 +199,7 @@ class TreeWriter {
   }
 
   Result<void> finish_file() {
+    CAY_CHECK(pending_->finish(path()));
     const timespec times[2] = {time_of(entry_.mtime_ns), time_of(entry_.mtime_ns)};
     if (::fchmod(pending_->fd(), mode(0644)) != 0) return file_error(errno, path());
     if (entry_.mtime_ns != 0) ::futimens(pending_->fd(), times);

@@ -109,7 +109,7 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   plan.pid_cell = &cells_[attempt.cell];
   plan.status_fd = write_end.get();
   std::copy(std::begin(program.stdio), std::end(program.stdio), std::begin(plan.stdio));
-  plan.pty_fd = program.pty_fd;
+  plan.terminal = program.terminal;
   plan.line_fd = program.line_fd;
   plan.user = program.user.c_str();
   plan.cwd = program.cwd.c_str();
@@ -297,6 +297,7 @@ Error Spawner::failure(const Attempt& attempt) const {
     }
     return {Code::kInternal, "start_failed", "execute \"" + name + "\": " + why, err};
   }
+  if (step == "terminal") return Error::from_errno(err, "open a terminal", "start_failed");
   if (step == "clone" && err == EAGAIN) {
     return {Code::kExhausted, "pids_limit", "the sandbox's limit of processes is reached: end some of them", err};
   }

@@ -28,7 +28,7 @@ struct Program {
   std::string user;
   std::string cwd;
   int stdio[3] = {-1, -1, -1};
-  int pty_fd = -1;
+  TerminalPlan terminal;
   int line_fd = -1;  // becomes kLineFd (long_arguments.h)
   int (*task)(int fd, void* data) = nullptr;
   void* task_data = nullptr;

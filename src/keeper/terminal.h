@@ -1,4 +1,5 @@
-// A pseudo-terminal pair of the sandbox's own devpts.
+// A pseudo-terminal pair of the sandbox's own devpts. The child that will use it opens it, as its user: so it belongs
+// to that user, as devpts gives each terminal to who opens it, and no id of the host's owns anything inside.
 #pragma once
 #include <cstdint>
 
@@ -7,14 +8,21 @@
 
 namespace cay::keeper {
 
-struct Terminal {
-  UniqueFd keeper_side;  // non-blocking
-  UniqueFd user_side;
+// What the child is told.
+struct TerminalPlan {
+  int socket = -1;  // where it sends the keeper's side to; -1: no terminal
+  int devpts = -1;  // the root of a devpts mount; -1: the host's /dev/ptmx
+  std::uint16_t rows = 24, cols = 80;
 };
 
-// `devpts`: the root of a devpts mount; -1: the host's /dev/ptmx. The size is set before anything
-// runs in it.
-Result<Terminal> open_terminal(int devpts, std::uint16_t rows, std::uint16_t cols);
+// In the child between clone and exec, so nothing is allocated: opens a pair of that size, sends the keeper's side
+// (non-blocking) and returns the user's; -1 with errno. `socket` and `devpts` are those of the plan, wherever they are
+// by now.
+int open_terminal(int socket, int devpts, const TerminalPlan& plan);
+
+// The keeper's side, of the last child that sent one: a start may have been tried again. Fails: kInternal start_failed.
+Result<UniqueFd> receive_terminal(int socket);
+
 void set_terminal_size(int fd, std::uint16_t rows, std::uint16_t cols);
 
 }  // namespace cay::keeper

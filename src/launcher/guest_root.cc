@@ -239,13 +239,16 @@ Result<void> GuestRoot::mount_dev() {
     if (::symlinkat(target, dev.get(), name) != 0) return failed("link in /dev");
   }
   CAY_CHECK(make_directory(dev.get(), "pts", 0755));
-  // devpts must not be nodev: its nodes are all it has. uid: terminals are opened by the keeper, whose
-  // id no id inside maps to; without it nobody inside, root neither, could reopen /dev/pts/N.
-  CAY_TRY(
-      const UniqueFd pts,
-      os::new_mount("devpts",
-                    {{"source", "devpts"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"uid", "0"}, {"gid", "5"}, {"max", kMaxTerminals}, {"newinstance", ""}},
-                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  // devpts must not be nodev: its nodes are all it has. No uid: a terminal belongs to who opens it, and who owns one
+  // may open it by its name. A command's own is opened by its child as its user (keeper/terminal.h).
+  CAY_TRY(const UniqueFd pts, os::new_mount("devpts",
+                                            {{"source", "devpts"},
+                                             {"mode", "0620"},
+                                             {"ptmxmode", "0666"},
+                                             {"gid", "5"},
+                                             {"max", kMaxTerminals},
+                                             {"newinstance", ""}},
+                                            MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   CAY_CHECK(os::attach_mount(pts.get(), dev.get(), "pts"));
   CAY_CHECK(make_directory(dev.get(), "shm", 01777));
   CAY_TRY(const UniqueFd shm_point, os::open_dir(dev.get(), "shm"));

@@ -1,4 +1,5 @@
 """The CLI as its users meet it."""
+import hashlib
 import json
 import os
 import pty
@@ -104,6 +105,81 @@ def test_a_hostile_archive_does_not_leave_the_target(daemon, named, tmp_path):
     target = tmp_path / "target"
     daemon.cli("cp", f"{named}:/evil", target)
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and p.name not in ("ok",)]
+
+
+HOLE = 256 << 20
+
+
+def test_holes_take_no_disk_at_either_end(daemon, named, tmp_path):
+    local = tmp_path / "local"
+    with open(local, "wb") as file:
+        file.truncate(HOLE)
+        file.seek(100 << 20)
+        file.write(b"in the middle")
+    digest = hashlib.sha256(local.read_bytes()).hexdigest()
+    assert daemon.cli("cp", local, f"{named}:/holes/one").code == 0
+    (tmp_path / "tree").mkdir()
+    local.rename(tmp_path / "tree" / "two")
+    assert daemon.cli("cp", tmp_path / "tree", f"{named}:/holes").code == 0
+    inside = daemon.cli("exec", named, "--", "sh", "-c", "cd /holes && sha256sum < one && sha256sum < tree/two && du -k one tree/two | cut -f1").text.split()
+    assert inside[0] == inside[2] == digest and max(map(int, inside[4:])) < 1024, inside
+    assert daemon.cli("cp", f"{named}:/holes/one", tmp_path / "one").code == 0
+    assert daemon.cli("cp", f"{named}:/holes", tmp_path / "back").code == 0
+    for came in (tmp_path / "one", tmp_path / "back" / "one", tmp_path / "back" / "tree" / "two"):
+        assert came.stat().st_size == HOLE and came.stat().st_blocks * 512 < 1 << 20, came
+        assert hashlib.sha256(came.read_bytes()).hexdigest() == digest
+
+
+def test_a_copy_larger_than_asked_for_is_refused(daemon, named, tmp_path):
+    assert daemon.cli("exec", named, "--", "sh", "-c", "mkdir /giants && truncate -s 8T /giants/a && truncate -s 1M /small").code == 0
+    for options, source in (((), "/giants/a"), ((), "/giants"), (("--max-size", "1000K"), "/small")):
+        to = tmp_path / "to"
+        got = daemon.cli("cp", *options, f"{named}:{source}", to)
+        assert got.code != 0 and b"holes counted" in got.err and b"--max-size" in got.err, got
+        assert not to.is_file() and (not to.is_dir() or not list(to.iterdir()))
+    assert daemon.cli("cp", "--max-size", "1M", f"{named}:/small", tmp_path / "small").code == 0
+    assert (tmp_path / "small").stat().st_size == 1 << 20
+
+
+def test_a_copy_that_is_killed_leaves_what_was_there(daemon, named, tmp_path):
+    assert daemon.cli("exec", named, "--", "truncate", "-s", "60G", "/long").code == 0
+    to = tmp_path / "to"
+    to.write_text("old")
+    copy = subprocess.Popen([CAY, "cp", f"{named}:/long", to], env={"PATH": "/usr/bin:/bin", **daemon.env})
+
+    def opened():
+        try:
+            return [fd for fd in os.scandir(f"/proc/{copy.pid}/fd") if os.readlink(fd.path).startswith(f"{tmp_path}/")]
+        except FileNotFoundError:
+            return []
+    wait_until(opened, "the copy writes")
+    copy.kill()
+    copy.wait()
+    assert to.read_text() == "old" and os.listdir(tmp_path) == ["to"]
+
+
+def test_a_copy_to_a_full_disk_leaves_nothing_and_says_so(daemon, named, tmp_path):
+    daemon.cli("exec", named, "--", "sh", "-c", "mkdir -p /much && head -c 8M /dev/urandom > /much/file")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2M", "tmpfs", disk], check=True)
+    try:
+        for source in ("/much/file", "/much/."):
+            got = daemon.cli("cp", f"{named}:{source}", disk)
+            assert got.code != 0 and b"No space left on device: nothing of it was kept" in got.err, got
+            assert not os.listdir(disk) and os.statvfs(disk).f_bfree > 400
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_a_file_that_grows_ends_at_the_size_it_had(daemon, named, tmp_path):
+    daemon.cli("exec", named, "--", "sh", "-c", "head -c 64M /dev/zero > /grows")
+    growing = daemon.cli("exec", "-d", named, "--", "sh", "-c", "for i in $(seq 200); do head -c 1M /dev/zero >> /grows; done").text.strip()
+    try:
+        assert daemon.cli("cp", f"{named}:/grows", tmp_path / "grown").code == 0
+        assert (tmp_path / "grown").stat().st_size >= 64 << 20
+    finally:
+        daemon.cli("kill", named, growing)
 
 
 def test_detached_logs_attach_ps_kill(daemon, named):

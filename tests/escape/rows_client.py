@@ -51,3 +51,20 @@ def copy_link(host, lifted):
             told = copied(host, box, to)
             assert told != 0 or (to / "f").read_text() == "changed\n", "nothing was copied: the attack would prove nothing"
         return Outcome(bait.won(None), str(told))
+
+
+@row("copy-holes", "files of holes, one of them larger than any disk", G, "the client writes no zeros, and takes no more than is asked for", by="A7")
+def copy_holes(host, lifted):
+    box = host.box("main")
+    to = pathlib.Path(host.directory) / ("copy-" + os.urandom(4).hex())
+    to.mkdir()
+    box.sh("rm -rf /srv/out /srv/giant; mkdir /srv/out; truncate -s 64M /srv/out/hole; truncate -s 8T /srv/giant")
+    giant = 0
+    if lifted:  # a careless client writes what it gets
+        (to / "hole").write_bytes(host.daemon.cli("cp", f"{box.name}:/srv/out/hole", "-").out)
+    else:
+        assert copied(host, box, to / "tree") == 0 and host.daemon.cli("cp", f"{box.name}:/srv/out/hole", to / "hole").code == 0
+        assert (to / "tree" / "hole").stat().st_size == (to / "hole").stat().st_size == 64 << 20, "nothing was copied: the attack would prove nothing"
+        giant = host.daemon.cli("cp", f"{box.name}:/srv/giant", to / "giant").code
+    taken = sum(path.stat().st_blocks * 512 for path in to.rglob("*") if path.is_file())
+    return Outcome(taken > 1 << 20 or (to / "giant").exists(), f"{taken >> 10} KiB taken; the giant: {giant}")

@@ -25,7 +25,6 @@ CLASSES = {
     "net": "lo is the only interface, and has the gate's address too",
     "race": "fails now on one side, now on the other",
     "nosuid": "/tmp is mounted without setuid",
-    "terminal": "a terminal that `user` made belongs to root when it is opened by its name (known, docs/measured/suites.md)",
     "time": "one CPU, as every sandbox has unless told otherwise: not at its end in its time",
 }
 LINES = [
@@ -45,7 +44,6 @@ LINES = [
     (r"^kselftest/syscall_user_dispatch/", r"", "prctl"),
     (r"^kselftest/x86/fsgsbase", r"signal 31", "i386"),
     (r"^gvisor/(socket_netlink|packet_|ip6?tables|socket_inet_loopback_test BadSocketPairArgs)", r"errno=9[347]|netfilter.cc:\d+: Skipped", "families"),
-    (r"^gvisor/pty_test", r"errno=13", "terminal"),
     (r"^gvisor/personality_test", r"", "personality"),
     (r"^gvisor/prctl_test PrctlTest.InvalidPrSetMM", r"", "prctl"),
     (r"^gvisor/prctl_setuid_test|^gvisor/tcp_socket_test .*(Congestion|AttachDetachFilter)|^gvisor/xattr_test XattrTest.Trusted", r"signal 6|errno=1 |EPERM", "capability"),

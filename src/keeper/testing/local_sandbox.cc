@@ -152,7 +152,7 @@ void LocalSandbox::enter(Context& context) {
     must(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private");
     must(::mount("proc", "/proc", "proc", 0, nullptr) == 0, "proc");
     must(::mount("tmpfs", "/dev/shm", "tmpfs", 0, nullptr) == 0, "shm");
-    must(::mount("devpts", "/dev/pts", "devpts", 0, "newinstance,mode=620,ptmxmode=666,gid=5,uid=0") == 0, "devpts");
+    must(::mount("devpts", "/dev/pts", "devpts", 0, "newinstance,mode=620,ptmxmode=666,gid=5") == 0, "devpts");
     const UniqueFd any(::socket(AF_INET, SOCK_DGRAM, 0));
     ifreq loopback{};
     std::strcpy(loopback.ifr_name, "lo");
