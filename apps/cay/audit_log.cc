@@ -38,6 +38,13 @@ std::string audit_line(const server::AccessRecord& record) {
   if (!record.link.empty()) line["link"] = record.link;
   if (record.failed) line["failed"] = true;
   if (record.cut) line["cut"] = "the key ended before the request";
+  if (!record.reason.empty()) line["reason"] = record.reason;
+  if (record.part == server::AccessRecord::Part::kEnd) line["event"] = "end";
+  if (!record.ended.empty()) line["ended"] = codec::sanitised_utf8(record.ended.substr(0, kMostOfStrangers));
+  if (record.part == server::AccessRecord::Part::kBegin) {
+    line["event"] = "begin";
+    line.erase("ms");
+  }
   return codec::write(line);
 }
 

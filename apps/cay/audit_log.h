@@ -1,5 +1,5 @@
-// AuditLog: who asked what, from where, and what came of it: a line of JSON for each request, in DATA/audit.log. A line is in
-// the file (not yet on the disk) before the next request of its connection is read. Never a key, a query or a body.
+// AuditLog: who asked what, from where, and what came of it: a line of JSON for each request, in DATA/audit.log, and one more at
+// the beginning of what lasts. A line is in the file (not yet on the disk) before the next request of its connection is read. Never a key, a query or a body.
 #pragma once
 #include <chrono>
 #include <cstdint>

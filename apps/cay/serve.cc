@@ -320,6 +320,17 @@ class Daemon {
     std::tie(out.address, out.port) = listen_address(config_);
     out.shape = [this](const http::RequestHead& head, int status, const Error& error) { return router_.shape(head, status, error); };
     out.log = [](std::string text) { spdlog::error("{}", text); };
+    out.refused = [this](const http::RequestHead& head, int status, const Error& error) {
+      if (!audit_) return;
+      server::AccessRecord record;
+      record.begin = system_clock().wall();
+      record.method = head.method;
+      record.target = "-";  // whatever was meant: it was not understood, and may be a token
+      record.peer = head.peer;
+      record.status = status;
+      record.reason = error.reason;
+      audit_->note(record);
+    };
     return out;
   }
 
@@ -345,6 +356,9 @@ class Daemon {
     out.open = &open_;
     out.trace = !config_.otlp_endpoint.empty();
     out.per_second = config_.requests_per_second;
+    out.begun = [this](const server::AccessRecord& record) {
+      if (audit_) audit_->note(record);
+    };
     out.log = [this](const server::AccessRecord& record) {
       note_request(record);
       if (audit_) audit_->note(record);
@@ -445,6 +459,7 @@ int serve(const Config& given) {
   if (!network) return fail("cay serve", network.error());
   Config config = given;
   config.network = *std::move(network);
+  if (auto settled = settle_upstream(config.langsmith); !settled) return fail("cay serve", settled.error());
   auto policies = policies_of(config.network);
   if (!policies) return fail("cay serve", policies.error());
   config.core.defaults.policies = std::make_shared<const policy::Catalogue>(*std::move(policies));

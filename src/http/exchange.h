@@ -64,6 +64,11 @@ class Exchange {
   // The right by which the caller was let in has ended: a WebSocket is closed with 1008 and `why`, what else was begun to
   // be answered is broken off. False: nothing was; the connection ends with the answer.
   virtual asio::awaitable<bool> break_off(std::string why) = 0;
+
+  // How that ended which it became by an upgrade, in words for a record; empty: it has not, or nobody knows.
+  virtual std::string how_it_ended() const { return {}; }
+  // The same from whoever knows it better than the connection tells.
+  virtual void note_end(std::string /*how*/) {}
 };
 
 using Handler = std::function<asio::awaitable<void>(std::shared_ptr<Exchange>)>;

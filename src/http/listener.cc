@@ -223,6 +223,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         refused.target = std::string(parser.get().target());
         refused.peer = peer;
         auto exchange = make_exchange(channel, buffer, parser, std::move(refused), guest);
+        if (config.refused) config.refused(exchange->head(), wrong->status, wrong->error);
         auto response = shaped(exchange->head(), wrong->status, wrong->error);
         exchange->close_after();
         co_await exchange->respond(std::move(response));
@@ -301,6 +302,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     head.peer = std::move(peer);
     const int status = std::exchange(error.os_errno, 0);
     auto exchange = make_exchange(channel, buffer, parser, std::move(head), guest);
+    if (config.refused) config.refused(exchange->head(), status, error);
     auto response = shaped(exchange->head(), status, error);
     if (status == 503) response.headers.set("Retry-After", "1");
     exchange->close_after();

@@ -32,6 +32,8 @@ struct ListenerConfig {
   // How errors before the handler (400, 431) and of a handler that threw (500) are written down.
   std::function<Response(const RequestHead&, int status, const Error&)> shape;
   std::function<void(std::string)> log;   // what went wrong inside a handler
+  // Each request that is refused before the handler, with as much of its head as is known: 400, 408, 417, 431, 501, 503.
+  std::function<void(const RequestHead&, int status, const Error&)> refused;
 };
 
 // Whether Listener::start would find the port free; with its words if not. For who has more to begin before.

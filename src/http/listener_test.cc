@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -103,6 +104,26 @@ TEST(ListenerTest, TheHostOfAnAbsoluteTargetIsTheOneThatCounts) {
     const std::string answer = get(bad);
     EXPECT_TRUE(bad == std::string("//h") ? answer.starts_with("HTTP/1.1 200 ") : answer.starts_with("HTTP/1.1 400 ")) << bad << answer;
   }
+}
+
+TEST(ListenerTest, WhatIsRefusedBeforeTheHandlerIsTold) {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  ListenerConfig options;
+  options.max_head = 1024;
+  options.head_limit = Millis{2000};
+  options.refused = [&](const RequestHead& head, int status, const Error& error) {
+    const std::lock_guard lock(mutex);
+    told.push_back(std::to_string(status) + " " + error.reason + " " + head.method);
+    EXPECT_TRUE(head.peer.starts_with("127.0.0.1:")) << head.peer;
+  };
+  TestServer server(echo, options);
+  const std::string cases[] = {"GET / HTTP/1.1\r\n\r\n", "nonsense\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(4096, 'a') + "\r\n\r\n",
+                               "PUT / HTTP/1.1\r\nHost: x\r\nExpect: 200-maybe\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\n"};
+  for (const std::string& bytes : cases) ask(server.port(), bytes);
+  ask(server.port(), std::string("GET / HTTP/1.1\r\n") + kClose + "\r\n");
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(told, (std::vector<std::string>{"400 bad_host GET", "400 bad_request ", "431 head_too_large ", "417 bad_expectation PUT", "408 request_timeout "}));
 }
 
 TEST(ListenerTest, ChunkedBodiesArrive) {

@@ -115,6 +115,7 @@ asio::awaitable<bool> LiveExchange::break_off(std::string why) {
 
 asio::awaitable<void> LiveExchange::give_way(std::shared_ptr<LiveExchange> self, std::string why) {
   self->keep_alive_ = false;
+  self->broken_why_ = why;
   if (const auto socket = self->socket_.lock()) {
     co_await Socket::close_of(socket, kTryAgainLater, std::move(why));
   } else if (const auto raw = self->raw_.lock()) {
@@ -122,6 +123,11 @@ asio::awaitable<void> LiveExchange::give_way(std::shared_ptr<LiveExchange> self,
   } else {
     self->reset_connection();
   }
+}
+
+void LiveExchange::note_raw_end(bool whole) {
+  ended_ = whole ? "both sides had ended it" : "broken off";
+  if (!whole && !broken_why_.empty()) ended_ += " here: " + broken_why_;
 }
 
 // The peer sees a reset, so that a short answer cannot pass for a whole one.
@@ -435,7 +441,11 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   } else if (broken_off_) {
     co_await Socket::close_of(core, kPolicyViolation, broken_why_);
   }
-  co_return std::unique_ptr<WebSocket>(std::make_unique<Socket>(std::move(core), std::move(on_close)));
+  std::function<void()> told = [self = weak_from_this(), core = core.get(), on_close = std::move(on_close)] {
+    if (const auto exchange = self.lock()) exchange->ended_ = core->how_it_ended();
+    if (on_close) on_close();
+  };
+  co_return std::unique_ptr<WebSocket>(std::make_unique<Socket>(std::move(core), std::move(told)));
 }
 
 Task<std::unique_ptr<ByteStream>> LiveExchange::upgrade_raw(Headers headers) {
@@ -459,7 +469,11 @@ Task<std::unique_ptr<ByteStream>> LiveExchange::upgrade_raw(Headers headers) {
   channel_ = nullptr;
   raw_ = channel;
   if (broken_off_) RawStream::reset(*channel);  // while the answer was written
-  co_return std::unique_ptr<ByteStream>(std::make_unique<RawStream>(std::move(channel), beast::buffers_to_string(buffer_.data())));
+  auto stream = std::make_unique<RawStream>(std::move(channel), beast::buffers_to_string(buffer_.data()));
+  stream->on_end([self = weak_from_this()](bool whole) {
+    if (const auto exchange = self.lock()) exchange->note_raw_end(whole);
+  });
+  co_return std::unique_ptr<ByteStream>(std::move(stream));
 }
 
 }  // namespace cay::http

@@ -26,6 +26,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   const std::map<std::string, std::string>& params() const override { return params_; }
   Result<void> let_in(Caller caller) override;
   asio::awaitable<bool> break_off(std::string why) override;
+  std::string how_it_ended() const override { return ended_; }
   Task<std::string> read_body(std::size_t limit) override;
   std::unique_ptr<ByteSource> body() override;
   asio::awaitable<void> respond(Response response) override;
@@ -61,6 +62,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   Task<KernelPipe> take_slowly(ErrorCode& error);
   Error body_late();
   void reset_connection();
+  void note_raw_end(bool whole);
   asio::awaitable<ErrorCode> write_piped(KernelPipe pipe);
   Task<ErrorCode> write_slowly(KernelPipe& pipe);
 
@@ -81,6 +83,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   bool upgraded_ = false;
   bool broken_off_ = false;
   std::string broken_why_;
+  std::string ended_;  // what it became: how
   std::weak_ptr<SocketCore> socket_;  // what it became, or
   std::weak_ptr<Channel> raw_;
   bool keep_alive_;

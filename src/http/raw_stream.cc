@@ -32,6 +32,7 @@ RawStream::RawStream(std::shared_ptr<Channel> channel, Bytes early, Error lost)
 RawStream::~RawStream() {
   ErrorCode ignored;
   if (ended_ && shut_) channel_->next_layer().socket().set_option(asio::socket_base::linger(false, 0), ignored);
+  if (on_end_) on_end_(ended_ && shut_);
 }
 
 Error RawStream::broke(const ErrorCode& error) const {

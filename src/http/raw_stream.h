@@ -1,6 +1,7 @@
 // RawStream: the bytes of a connection that is no longer HTTP, or never was. Until both of its directions have ended its
 // close is a reset, that of a killed program too: nobody takes a part for the whole.
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "async/piped.h"
@@ -29,6 +30,8 @@ class RawStream final : public ByteStream, public PipedStream {
   Task<void> write_piped(KernelPipe pipe) override;
   asio::awaitable<void> let_arrive() override;
   void call_breaks(Error lost) { lost_ = std::move(lost); }
+  // Called once, when this goes: whether both directions had ended.
+  void on_end(std::function<void(bool whole)> told) { on_end_ = std::move(told); }
   bool is_quiet() override { return false; }  // nobody asks twice of a client
   bool has_gone() override { return is_broken(channel_->next_layer().socket().native_handle()); }
 
@@ -39,6 +42,7 @@ class RawStream final : public ByteStream, public PipedStream {
   Bytes early_;
   Error lost_;
   bool ended_ = false, shut_ = false;
+  std::function<void(bool whole)> on_end_;
 };
 
 }  // namespace cay::http

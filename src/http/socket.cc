@@ -95,6 +95,7 @@ void SocketCore::note_end(const ErrorCode& error) {
     close_code_ = reason.code == websocket::close_code::none ? kNoCode : static_cast<int>(reason.code);
     close_reason_.assign(reason.reason.data(), reason.reason.size());
   } else if (error == websocket::error::message_too_big) {
+    by_us_ = true;
     close_code_ = static_cast<int>(websocket::close_code::too_big);
   } else {
     close_code_ = kAbnormal;
@@ -148,8 +149,10 @@ Task<void> SocketCore::send_piped(std::string head, KernelPipe payload) {
 asio::awaitable<void> SocketCore::close(int code, std::string reason) {
   auto turn = co_await writing_.lock();
   if (parting_ || (closed_ && close_code_ != kAbnormal)) co_return;
+  by_us_ = !closed_;
   closed_ = true;
   close_code_ = code;
+  close_reason_ = reason;
   const websocket::close_reason why(static_cast<websocket::close_code>(code), reason);
   auto closing = close_task(stream_, why);
   auto done = co_await with_deadline<void>(std::move(closing), kCloseLimit, "the WebSocket's close");
@@ -188,6 +191,15 @@ Task<void> SocketCore::part() {
 void SocketCore::left() {
   left_ = true;
   changed_.notify();
+}
+
+std::string SocketCore::how_it_ended() const {
+  if (parting_) return "the daemon ended";
+  if (!closed_) return "broken off here";
+  if (close_code_ == kAbnormal) return "the connection broke";
+  const std::string code = std::to_string(close_code_);
+  if (!by_us_) return "the client closed it with " + code;  // its reason is a stranger's text
+  return "closed here with " + code + (close_reason_.empty() ? "" : ": " + close_reason_);
 }
 
 void SocketCore::abort() {

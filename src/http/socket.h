@@ -40,6 +40,8 @@ class SocketCore {
   void at_daemons_end(int code) { end_code_ = code; }
   // Breaks the connection at once (the peer sees 1006).
   void abort();
+  // Who ended it, and how: in words for a record.
+  std::string how_it_ended() const;
 
  private:
   Task<void> part();
@@ -53,6 +55,7 @@ class SocketCore {
   Mutex writing_;
   bool closed_ = false;  // a close frame was sent or seen, or the connection broke
   bool parting_ = false;  // the daemon's end was said
+  bool by_us_ = false;    // the close was ours
   bool heard_ = false;    // a message was given to who reads
   bool left_ = false;
   Event changed_;         // closed_ or left_

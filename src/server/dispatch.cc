@@ -65,7 +65,17 @@ class RoutedExchange final : public http::Exchange {
     if (caller.kind == http::Caller::Kind::kLink) link_ = caller.id;
     return inner_->let_in(std::move(caller));
   }
-  asio::awaitable<bool> break_off(std::string why) override { return inner_->break_off(std::move(why)); }
+  asio::awaitable<bool> break_off(std::string why) override {
+    note_end("broken off here: " + why);
+    return inner_->break_off(std::move(why));
+  }
+  std::string how_it_ended() const override { return noted_.empty() ? inner_->how_it_ended() : noted_; }
+  void note_end(std::string how) override {
+    if (noted_.empty()) noted_ = std::move(how);
+  }
+  // Called when it becomes what lasts, and at most once.
+  void on_begin(std::function<void()> told) { on_begin_ = std::move(told); }
+  bool lasts() const { return lasts_; }
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {
@@ -77,26 +87,40 @@ class RoutedExchange final : public http::Exchange {
                                        std::unique_ptr<ByteSource> bytes) override {
     say(status);
     sign(headers);
+    const bool endless = headers.get("Content-Type").value_or("").starts_with("text/event-stream");
+    if (endless) begin();
     return inner_->respond_stream(status, std::move(headers), length, std::move(bytes));
   }
   // A refused upgrade leaves the answer to the handler.
   Task<std::unique_ptr<http::WebSocket>> upgrade(std::size_t max_message) override {
     auto socket = co_await inner_->upgrade(max_message);
-    if (socket) status_ = kUpgraded;
+    if (socket) become();
     co_return socket;
   }
   Task<std::unique_ptr<ByteStream>> upgrade_raw(http::Headers headers) override {
     auto stream = co_await inner_->upgrade_raw(std::move(headers));
-    if (stream) status_ = kUpgraded;
+    if (stream) become();
     co_return stream;
   }
   int status() const { return status_; }
   const std::string& link() const { return link_; }
+  const std::string& reason() const { return reason_; }
+  void note_reason(const std::string& reason) {
+    if (status_ == 0) reason_ = reason;
+  }
 
  private:
   static constexpr int kUpgraded = 101;
   // A service of a sandbox names its requests itself.
   void sign(http::Headers& headers) const { headers.set(headers.get("X-Request-Id") ? "X-Cay-Request-Id" : "X-Request-Id", request_id_); }
+  void become() {
+    status_ = kUpgraded;
+    begin();
+  }
+  void begin() {
+    lasts_ = true;
+    if (const auto told = std::exchange(on_begin_, nullptr)) told();
+  }
   // What was answered first is what was sent.
   void say(int status) {
     if (status_ == 0) status_ = status;
@@ -107,8 +131,18 @@ class RoutedExchange final : public http::Exchange {
   Principal principal_;
   std::map<std::string, std::string> params_;
   std::string link_;
+  std::string reason_;  // of a refusal before the handler
+  std::string noted_;  // how it ended
+  std::function<void()> on_begin_;
+  bool lasts_ = false;
   int status_ = 0;
 };
+
+std::string end_of(const RoutedExchange& exchange, bool cancelled) {
+  if (std::string how = exchange.how_it_ended(); !how.empty()) return how;
+  if (cancelled) return "the client left, or the daemon ended";
+  return exchange.status() == 0 ? "no answer was sent" : "it came to its end";
+}
 
 class Dispatcher {
  public:
@@ -125,23 +159,38 @@ class Dispatcher {
     auto seen = config_.outside.seen(exchange->head());
     record.peer = seen ? seen->peer : exchange->head().peer;
     auto routed = std::make_shared<RoutedExchange>(std::move(exchange), record.request_id, std::move(seen));
+    routed->on_begin([this, &record, exchange = routed.get()] { tell_begin(record, *exchange); });
     std::exception_ptr failure;
     try {
       co_await route(routed, record);
     } catch (...) {
       failure = std::current_exception();
     }
+    routed->on_begin(nullptr);  // it may outlive the record
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     record.milliseconds = took.count();
     record.status = routed->status();
     record.link = routed->link();
+    record.reason = routed->reason();
     record.failed = failure != nullptr && !is_cancellation(failure);
+    if (routed->lasts()) record.part = AccessRecord::Part::kEnd;
+    if (routed->lasts() || record.status == 0) record.ended = end_of(*routed, failure != nullptr && !record.failed);
     if (config_.log) config_.log(record);
     if (failure) std::rethrow_exception(failure);
   }
 
  private:
-  asio::awaitable<void> refuse(std::shared_ptr<http::Exchange> exchange, int status, Error error) {
+  void tell_begin(const AccessRecord& record, const RoutedExchange& exchange) const {
+    if (!config_.begun) return;
+    AccessRecord now = record;
+    now.part = AccessRecord::Part::kBegin;
+    now.status = exchange.status();
+    now.link = exchange.link();
+    config_.begun(now);
+  }
+
+  asio::awaitable<void> refuse(std::shared_ptr<RoutedExchange> exchange, int status, Error error) {
+    exchange->note_reason(error.reason);
     auto response = router_.shape(exchange->head(), status, error);
     if (status == 401) response.headers.set("WWW-Authenticate", "Bearer realm=\"cay\"");
     co_await exchange->respond(std::move(response));
@@ -263,7 +312,7 @@ class Dispatcher {
     if (failure) std::rethrow_exception(failure);
   }
 
-  asio::awaitable<void> refuse_unrouted(std::shared_ptr<http::Exchange> exchange, std::vector<std::string> allowed) {
+  asio::awaitable<void> refuse_unrouted(std::shared_ptr<RoutedExchange> exchange, std::vector<std::string> allowed) {
     const auto& head = exchange->head();
     const std::string path = head.target.substr(0, head.target.find('?'));
     if (allowed.empty()) {
@@ -273,6 +322,7 @@ class Dispatcher {
     std::string list;
     for (const auto& method : allowed) list += (list.empty() ? "" : ", ") + method;
     const Error error{Code::kInvalidArgument, "method_not_allowed", path + " takes " + list + ", not " + head.method, 0};
+    exchange->note_reason(error.reason);
     auto response = router_.shape(head, 405, error);
     response.headers.set("Allow", list);
     co_await exchange->respond(std::move(response));

@@ -28,6 +28,10 @@ struct AccessRecord {
   double milliseconds = 0;
   bool failed = false;  // the handler threw
   bool cut = false;     // the key that let it in ended before it
+  std::string reason;   // of a refusal before the handler
+  // What lasts (a WebSocket, a tunnel, a stream of events) is told when it begins, too.
+  enum class Part { kWhole, kBegin, kEnd } part = Part::kWhole;
+  std::string ended;  // of kEnd: how; and of what had no answer
 };
 
 struct DispatchConfig {
@@ -41,6 +45,7 @@ struct DispatchConfig {
   OpenRequests* open = nullptr;      // those at work, to be ended with their keys; outlives the handler
   std::uint32_t per_second = 0;      // requests of one key; 0: any number. Two seconds' worth at once; more get 429
   std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets
+  std::function<void(const AccessRecord&)> begun;  // of what lasts, at its beginning; `log` has it again, at its end
 };
 
 // References outlive the handler. Runs on the daemon's loop.

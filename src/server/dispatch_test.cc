@@ -33,7 +33,7 @@ struct DispatchTest : ::testing::Test {
   KeyRing keys;
   std::mutex mutex;
   std::condition_variable written;
-  std::vector<AccessRecord> records;
+  std::vector<AccessRecord> records, begun_records;
   std::size_t asked = 0;
   http::Handler handler;
   std::unique_ptr<OpenRequests> open;
@@ -60,6 +60,25 @@ struct DispatchTest : ::testing::Test {
       named.headers.add("X-Request-Id", "its-own");
       co_await exchange->respond(std::move(named));
     });
+    router.add("GET", "/socket", [](SharedExchange exchange) -> asio::awaitable<void> {
+      auto socket = co_await exchange->upgrade(1024);
+      if (!socket) co_return;
+      for (;;) {
+        const auto message = co_await (*socket)->read();
+        if (message.kind == http::WsMessage::Kind::kClosed || message.data == "leave") co_return;
+        co_await (*socket)->close(1000, "done");
+      }
+    });
+    router.add("GET", "/raw", [](SharedExchange exchange) -> asio::awaitable<void> {
+      http::Headers headers;
+      headers.add("Upgrade", "cay-tunnel");
+      auto stream = co_await exchange->upgrade_raw(std::move(headers));
+      if (!stream) co_return;
+      const auto got = co_await (*stream)->read();
+      if (!got) co_return;
+      auto shut = co_await (*stream)->shut_write();
+      static_cast<void>(shut);
+    });
     router.add("GET", "/wait", [this](SharedExchange exchange) -> asio::awaitable<void> {
       begun.set_value();
       co_await release->wait();
@@ -70,6 +89,11 @@ struct DispatchTest : ::testing::Test {
     config.outside = outside;
     config.before_key = before_key;
     config.per_second = per_second;
+    config.begun = [this](const AccessRecord& record) {
+      const std::lock_guard lock(mutex);
+      begun_records.push_back(record);
+      written.notify_all();
+    };
     config.log = [this](const AccessRecord& record) {
       const std::lock_guard lock(mutex);
       records.push_back(record);
@@ -108,6 +132,8 @@ struct DispatchTest : ::testing::Test {
   }
 };
 
+constexpr const char* kSocket =
+    "X-Api-Key: cay_secret\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
 constexpr const char* kKey = "X-Api-Key: cay_secret\r\n";
 
 TEST_F(DispatchTest, BothKindsOfKeyAreTaken) {
@@ -127,6 +153,96 @@ TEST_F(DispatchTest, WithoutAGoodKeyNothingIsTold) {
     }
   }
   EXPECT_TRUE(ask("GET /healthz").starts_with("HTTP/1.1 200 "));
+}
+
+TEST_F(DispatchTest, WhatLastsIsToldAtItsBeginningAndAtItsEnd) {
+  start();
+  const auto masked = [](unsigned char opcode, const std::string& text) {  // with a mask of zeros
+    return std::string{static_cast<char>(0x80 | opcode), static_cast<char>(0x80 | text.size()), 0, 0, 0, 0} + text;
+  };
+  const std::string close = masked(8, "\x03\xe8");
+  const std::pair<std::string, std::string> kEnds[] = {{close, "the client closed it with 1000"},
+                                                       {masked(1, "close") + close, "closed here with 1000: done"},
+                                                       {masked(1, "leave"), "broken off here"},
+                                                       {"", "the connection broke"}};
+  for (const auto& [said, told] : kEnds) {
+    ++asked;
+    {
+      RawClient client(server->port());
+      client.send(request("GET /socket?key=x", kSocket));
+      EXPECT_TRUE(client.read_until("\r\n\r\n").starts_with("HTTP/1.1 101 "));
+      {
+        std::unique_lock lock(mutex);
+        ASSERT_TRUE(written.wait_for(lock, std::chrono::seconds(10), [this] { return begun_records.size() == asked; })) << "before anything was said";
+        const AccessRecord& first = begun_records.back();
+        EXPECT_EQ(first.part, AccessRecord::Part::kBegin);
+        EXPECT_EQ(first.principal, "alice");
+        EXPECT_EQ(first.target, "/socket");
+        EXPECT_EQ(first.route, "/socket");
+        EXPECT_EQ(first.status, 101);
+        EXPECT_EQ(records.size(), asked - 1);
+      }
+      client.send(said);
+      if (!said.empty()) client.read_to_end();
+    }
+    const auto end = last();
+    EXPECT_EQ(end.part, AccessRecord::Part::kEnd) << told;
+    EXPECT_EQ(end.ended, told);
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(end.request_id, begun_records.back().request_id);
+  }
+  ask("GET /boxes/b", kKey);
+  EXPECT_EQ(last().part, AccessRecord::Part::kWhole) << "what is answered at once has one line";
+  EXPECT_EQ(last().ended, "");
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(begun_records.size(), std::size(kEnds));
+}
+
+TEST_F(DispatchTest, ATunnelsEndIsToldToo) {
+  start();
+  const std::string upgrade = std::string(kKey) + "Upgrade: cay-tunnel\r\nConnection: Upgrade\r\n";
+  for (const bool whole : {true, false}) {
+    ++asked;
+    RawClient client(server->port());
+    client.send(request("GET /raw", upgrade));
+    EXPECT_TRUE(client.read_until("\r\n\r\n").starts_with("HTTP/1.1 101 "));
+    if (whole) {
+      client.half_close();
+    } else {
+      client.drop();
+    }
+    EXPECT_EQ(last().part, AccessRecord::Part::kEnd);
+    EXPECT_EQ(last().ended, whole ? "both sides had ended it" : "broken off");
+  }
+}
+
+TEST_F(DispatchTest, TheKeysEndIsWhatEndedIt) {
+  start();
+  ++asked;
+  RawClient client(server->port());
+  client.send(request("GET /socket", kSocket));
+  EXPECT_TRUE(client.read_until("\r\n\r\n").starts_with("HTTP/1.1 101 "));
+  server->thread().call([this] { open->end_without_key(KeyRing()); });
+  client.read_some();
+  client.close();
+  EXPECT_EQ(last().ended, "broken off here: the API key was removed, or its time is over");
+}
+
+TEST_F(DispatchTest, RefusalsNameTheirReason) {
+  start();
+  ask("GET /boxes/b", "X-Api-Key: wrong\r\n");
+  EXPECT_EQ(last().reason, "unknown_key");
+  ask("GET /healthz", "", "evil.example");
+  EXPECT_EQ(last().reason, "wrong_host");
+  EXPECT_EQ(last().status, 421);
+  ask("GET /healthz", "Origin: https://evil.example\r\n");
+  EXPECT_EQ(last().reason, "cross_origin");
+  ask("POST /drain", kKey);
+  EXPECT_EQ(last().reason, "scope_too_small");
+  ask("POST /boxes/b", kKey);
+  EXPECT_EQ(last().reason, "method_not_allowed");
+  ask("GET /boxes/b", kKey);
+  EXPECT_EQ(last().reason, "");
 }
 
 TEST_F(DispatchTest, ASmallKeyOpensLittle) {

@@ -161,6 +161,7 @@ class ServiceCall {
     switched_ = true;
     SocketRelay relay(*client, *service, executor);
     co_await relay.run(cut_, [this] { return relay_end(); });
+    if (cut_.is_set()) exchange_->note_end("closed here: " + cut_why_.message);
     co_return Result<void>();  // a broken side has broken the other
   }
 
