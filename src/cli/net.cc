@@ -35,6 +35,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "token_unknown") return "without the token that its proxy rule gives";
   if (line.reason == "no_such_rule") return "no proxy rule is for it";
   if (line.reason == "rule_changed") return "cut: its proxy rule or secret was changed";
+  if (line.reason == "secret_unusable") return "the vault cannot open its secret: give it again";
   if (line.reason == "path_not_in_rule") return "its proxy rule does not have that path";
   if (line.reason == "host_mismatch") return "the request named another host than the connection";
   if (line.reason == "secret_reflected") return "cut: the answer held the secret";
