@@ -35,6 +35,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "token_unknown") return "without the token that its proxy rule gives";
   if (line.reason == "no_such_rule") return "no proxy rule is for it";
   if (line.reason == "rule_changed") return "cut: its proxy rule or secret was changed";
+  if (line.reason == "secret_unusable") return "the vault cannot open its secret: give it again";
   if (line.reason == "path_not_in_rule") return "no proxy rule of that host has the path";
   if (line.reason == "method_not_in_rule") return "no proxy rule of that host has the method at that path";
   if (line.reason == "ambiguous_path") return "proxy rules of that host name paths, and this one could be read as another";

@@ -1,4 +1,5 @@
 // cay secret, cay proxy: secrets that are kept, and what sandboxes may do with them.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
+#include "base/wiped_memory.h"
 #include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -39,22 +42,20 @@ std::string joined(const json::object& from, const char* name) {
 
 [[noreturn]] void fail_with(const Error& error) { throw ApiError(ErrorCode::kInvalidArgument, error.reason, error.message); }
 
-// From a file or stdin; one line break at its end is not a part of it.
+// From a file or stdin; one line break at its end is not a part of it. What is read is nowhere but in the answer.
 Wiped read_value(const std::string& file) {
-  Wiped out;
+  const bool from_stdin = file.empty() || file == "-";
+  if (from_stdin && ::isatty(0) == 1) print_error("the value is read from stdin, and shown as you type it: --from-file FILE reads a file");
+  const UniqueFd opened(from_stdin ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!from_stdin && !opened) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", file + ": " + std::strerror(errno));
+  constexpr std::size_t kMostEnd = 3;  // a line break, and a byte more: that one is too long
+  Wiped out(std::string(kMostSecretBytes + kMostEnd, '\0'));
   std::string& bytes = out.bytes();
-  bytes.reserve(2 * kMostSecretBytes);  // not moved while it grows
-  if (file.empty() || file == "-") {
-    if (::isatty(0) == 1) print_error("the value is read from stdin, and shown as you type it: --from-file FILE reads a file");
-    char piece[4096];
-    ssize_t got = 0;
-    while (bytes.size() <= kMostSecretBytes && (got = ::read(0, piece, sizeof piece)) > 0) bytes.append(piece, static_cast<std::size_t>(got));
-    std::memset(piece, 0, sizeof piece);
-  } else {
-    std::ifstream in(file, std::ios::binary);
-    if (!in) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", file + ": " + std::strerror(errno));
-    bytes.assign(std::istreambuf_iterator<char>(in), {});
-  }
+  std::size_t used = 0;
+  ssize_t got = 0;
+  while (used < bytes.size() && (got = ::read(from_stdin ? 0 : opened.get(), bytes.data() + used, bytes.size() - used)) > 0) used += static_cast<std::size_t>(got);
+  if (got < 0) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", (from_stdin ? "stdin" : file) + ": " + std::strerror(errno));
+  bytes.resize(used);
   if (bytes.ends_with('\n')) bytes.pop_back();
   if (bytes.ends_with('\r')) bytes.pop_back();
   if (auto fine = check_secret_value(out.view()); !fine) fail_with(fine.error());

@@ -160,13 +160,13 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   spec.rules = entry->row.rules;
   // What was made once must not be locked up by a host that lost a module since.
   spec.network_required = entry->network_required && is_first(boot->kind);
-  std::string authority;
+  Granted granted;
   if (!entry->row.proxy.empty()) {
-    CAY_CO_TRY(authority, co_await proxies_.grant(entry->row.id, entry->row.tenant, entry->row.proxy));
+    CAY_CO_TRY(granted, co_await proxies_.grant(entry->row.id, entry->row.tenant, entry->row.proxy));
   }
   auto live = co_await runtime_.boot(std::move(spec));
-  if (live && !authority.empty()) {
-    CAY_CO_CHECK(co_await Proxies::trust(*live, std::move(authority)));
+  if (live && !granted.certificate.empty()) {
+    CAY_CO_CHECK(co_await Proxies::trust(*live, std::move(granted.certificate)));
   }
   co_return live;
 }

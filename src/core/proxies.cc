@@ -36,6 +36,13 @@ Error unsupported() {
   return {Code::kUnsupported, "vault_unsupported", "this daemon was started without a vault: it keeps no secrets", 0};
 }
 
+Error unusable(const std::vector<std::string>& rules) {
+  std::string names;
+  for (const std::string& name : rules) names += (names.empty() ? "'" : ", '") + name + "'";
+  return {Code::kPermissionDenied, "secret_unusable",
+          "proxy rule " + names + ": the vault cannot open the secret: give its value again (cay secret set); the sandbox's other rules are in force", 0};
+}
+
 }  // namespace
 
 Result<Vault*> Proxies::vault() {
@@ -127,11 +134,11 @@ void Proxies::mark_all() {
   }
 }
 
-Task<std::string> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector<ProxyRule> rules) {
+Task<Granted> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector<ProxyRule> rules) {
   CAY_CO_TRY(Vault* const at, vault());
   if (rules.empty()) {
     CAY_CO_CHECK(co_await at->revoke(std::move(sandbox)));
-    co_return std::string();
+    co_return Granted();
   }
   granted_.insert(sandbox);
   ProxyGrant all{std::move(sandbox), tenant, {}};
@@ -150,8 +157,10 @@ Task<std::string> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector
     rule.gone = !rule.is_fence();
     all.rules.emplace_back(std::move(rule), std::move(none));
   }
-  auto certificate = co_await at->grant(std::move(all));
-  co_return certificate;
+  const SandboxId id = all.sandbox;
+  auto granted = co_await at->grant(std::move(all));
+  if (granted && !granted->unusable.empty()) jobs_.warn("sandbox " + id.get() + ": " + unusable(granted->unusable).message);
+  co_return granted;
 }
 
 Task<void> Proxies::trust(std::shared_ptr<LiveSandbox> live, std::string certificate) {
@@ -180,11 +189,38 @@ Task<void> Proxies::trust(std::shared_ptr<LiveSandbox> live, std::string certifi
 }
 
 Task<void> Proxies::equip(std::shared_ptr<Entry> entry) {
-  CAY_CO_TRY(std::string certificate, co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy));
+  if (entry->removing()) co_return Result<void>();  // what it had is taken back
+  CAY_CO_TRY(Granted granted, co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy));
+  CAY_CO_CHECK(co_await trust_in(entry, std::move(granted.certificate)));
+  if (!granted.unusable.empty()) co_return unusable(granted.unusable);
+  co_return Result<void>();
+}
+
+Task<void> Proxies::trust_in(std::shared_ptr<Entry> entry, std::string certificate) {
   const auto live = entry->live;
   if (!live || entry->row.state != SandboxState::kReady) co_return Result<void>();  // its next start does it
   auto trusted = co_await trust(live, std::move(certificate));
   co_return trusted;
+}
+
+Task<void> Proxies::equip_all(std::vector<std::shared_ptr<Entry>> entries) {
+  Result<void> all;
+  std::vector<std::string> certificates(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto entry = entries[i];
+    if (entry->removing()) continue;
+    auto granted = co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy);
+    if (granted) {
+      certificates[i] = std::move(granted->certificate);
+    } else if (all) {
+      all = std::move(granted).error().while_doing("tell the broker of sandbox " + entry->row.name);
+    }
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    auto trusted = co_await trust_in(entries[i], std::move(certificates[i]));
+    if (!trusted && all) all = std::move(trusted);
+  }
+  co_return all;
 }
 
 Task<void> Proxies::revoke_job(SandboxId sandbox) {

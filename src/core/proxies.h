@@ -31,14 +31,17 @@ class Proxies {
   // Rules as they are to be kept: checked, and with a token each; `before` are the sandbox's so far, whose tokens stay.
   Result<std::vector<ProxyRule>> checked(const TenantId& tenant, std::vector<ProxyRule> rules, const std::vector<ProxyRule>& before);
 
-  // From now on it may use what `rules` say. The certificate that it is to trust; empty: of none.
-  Task<std::string> grant(SandboxId sandbox, TenantId tenant, std::vector<ProxyRule> rules);
+  // From now on it may use what `rules` say. What of it the vault has no use for is logged.
+  Task<Granted> grant(SandboxId sandbox, TenantId tenant, std::vector<ProxyRule> rules);
   // Of a sandbox that is gone; nobody waits for it.
   void revoke(const SandboxId& sandbox);
   // Puts the certificate where programs inside look for it. Again is no harm.
   static Task<void> trust(std::shared_ptr<LiveSandbox> live, std::string certificate);
-  // Both, of one that runs.
+  // Both, of one that runs. kPermissionDenied (secret_unusable): rules that are named cannot be used; all others count.
   Task<void> equip(std::shared_ptr<Entry> entry);
+  // Both, of all: first what each may use, so that none waits with an old secret for another that takes its time inside. What fails of one is its own
+  // end alone; the first of it is answered.
+  Task<void> equip_all(std::vector<std::shared_ptr<Entry>> entries);
 
   Result<Vault*> vault();
   std::map<std::pair<TenantId, std::string>, StoredSecret>& secrets() { return secrets_; }
@@ -51,6 +54,7 @@ class Proxies {
  private:
   Task<void> revoke_job(SandboxId sandbox);
   void mark_all();
+  Task<void> trust_in(std::shared_ptr<Entry> entry, std::string certificate);
   std::shared_ptr<Registry> registry_;
   Vault* vault_;
   Jobs& jobs_;

@@ -107,11 +107,8 @@ Task<std::vector<SecretUser>> SecretVerbs::remove_job(Principal who, std::string
 }
 
 Task<void> SecretVerbs::tell_users(TenantId tenant, std::string name) {
-  const auto users = proxies_.users_of(tenant, name);
-  for (std::size_t i = 0; i < users.size(); ++i) {
-    CAY_CO_CHECK(co_await proxies_.equip(users[i]));
-  }
-  co_return Result<void>();
+  auto told = co_await proxies_.equip_all(proxies_.users_of(tenant, name));
+  co_return told;
 }
 
 Task<std::uint32_t> SecretVerbs::rotate_key(Principal) {

@@ -182,6 +182,48 @@ TEST_F(SecretsTest, ADaemonsStartTellsAllAgainAndTakesBackWhatIsGone) {
   EXPECT_FALSE(vault.granted.contains(SandboxId("gone")));
 }
 
+TEST_F(SecretsTest, ASecretThatCannotBeOpenedIsToldAndEndsNothingElse) {
+  ASSERT_TRUE(set("openai", {{"api.test"}}));
+  ASSERT_TRUE(set("torn", {{"torn.test"}}));
+  vault.torn = {"torn"};
+  SandboxSpec spec = named("box");
+  spec.proxy = {rule("openai", ProxyWay::kHeaders), rule("torn", ProxyWay::kHeaders)};
+  const auto made = run(core->sandboxes().create(alice, spec, {}));
+  ASSERT_TRUE(made) << "it starts: " << made.error().message;
+  ASSERT_FALSE(warnings.empty());
+  EXPECT_NE(warnings.back().find("proxy rule 'torn'"), std::string::npos) << warnings.back();
+  EXPECT_EQ(vault.granted[made->id].rules.size(), 2U);
+  ProxyRule narrower = rule("openai", ProxyWay::kHeaders);
+  narrower.paths = {"/v1/*"};
+  const auto changed = use("box", {narrower, rule("torn", ProxyWay::kHeaders)});
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().reason, "secret_unusable");
+  EXPECT_NE(changed.error().message.find("'torn'"), std::string::npos);
+  EXPECT_EQ(vault.granted[made->id].rules.at(0).first.paths, std::vector<std::string>{"/v1/*"}) << "and the rest is in force";
+  EXPECT_TRUE(set("openai", std::nullopt, "second")) << "another secret's change is whole";
+  EXPECT_EQ(vault.granted[made->id].rules.at(0).second.sealed, "sealed openai v2 second");
+}
+
+TEST_F(SecretsTest, ANewValueReachesEverySandboxThoughItFailsForOne) {
+  ASSERT_TRUE(set("openai", {{"api.test"}}));
+  std::vector<SandboxId> ids;
+  for (const char* name : {"a", "b", "c"}) {
+    SandboxSpec spec = named(name);
+    spec.proxy = {rule("openai")};
+    const auto made = run(core->sandboxes().create(alice, spec, {}));
+    ASSERT_TRUE(made);
+    ids.push_back(made->id);
+  }
+  for (const SandboxId& stuck : ids) {
+    vault.stuck = {stuck};
+    EXPECT_EQ(set("openai", std::nullopt, "value for all but " + stuck.get()).error().reason, "vault_unavailable") << "which is told";
+    for (const SandboxId& id : ids) {
+      const bool has = vault.granted[id].rules.at(0).second.sealed.ends_with("for all but " + stuck.get());
+      EXPECT_EQ(has, id != stuck);
+    }
+  }
+}
+
 TEST_F(SecretsTest, WithoutABrokerASandboxWithRulesDoesNotStartAndOthersDo) {
   ASSERT_TRUE(set("openai", {{"api.test"}}));
   vault.fault = Error{Code::kUnavailable, "vault_unavailable", "down", 0};

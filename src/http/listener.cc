@@ -23,6 +23,7 @@
 #include "http/guests.h"
 #include "http/live_exchange.h"
 #include "http/raw_stream.h"
+#include "http/read_buffer.h"
 #include "http/request_head.h"
 #include "http/server_tls.h"
 
@@ -183,7 +184,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     if (*first != kHandshakeRecord) {
       Channel plain(std::move(transport));
       guest.transport = &plain.next_layer();
-      beast::flat_buffer buffer(kMaxBuffer);
+      ReadBuffer buffer(kMaxBuffer);
       RequestParser none;
       co_await refuse(plain, buffer, none, peer, guest, Error{Code::kInvalidArgument, "tls_needed", "this port speaks TLS: use https://", 400});
       co_return;
@@ -199,7 +200,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   asio::awaitable<void> converse(Channel& channel, const std::string& peer, Guest& guest) {
-    beast::flat_buffer buffer(kMaxBuffer);
+    ReadBuffer buffer(kMaxBuffer);
     if (guest.refused) {
       RequestParser none;
       co_await refuse(channel, buffer, none, peer, guest,
@@ -244,7 +245,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       }
     }
   }
-  std::shared_ptr<LiveExchange> make_exchange(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser,
+  std::shared_ptr<LiveExchange> make_exchange(Channel& channel, ReadBuffer& buffer, RequestParser& parser,
                                                RequestHead head, Guest& guest) {
     auto self = shared_from_this();
     LiveExchange::OnSocket on_socket = [self](std::shared_ptr<SocketCore> socket) -> std::function<void()> {
@@ -255,14 +256,14 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
                                           [self, &guest](Caller caller) { return self->guests.let_in(guest, std::move(caller)); });
   }
 
-  Task<ErrorCode> read_rest(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser) {
+  Task<ErrorCode> read_rest(Channel& channel, ReadBuffer& buffer, RequestParser& parser) {
     ErrorCode error;
     co_await bhttp::async_read_header(channel, buffer, parser, to(error));
     co_return error;
   }
 
   // True: a head was read. False: the peer went, or we are ending. An error: what to refuse it with.
-  Task<bool> read_head(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, bool first) {
+  Task<bool> read_head(Channel& channel, ReadBuffer& buffer, RequestParser& parser, bool first) {
     ErrorCode error;
     if (buffer.size() == 0) {
       Transport& transport = channel.next_layer();
@@ -296,7 +297,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   // The status to refuse with travels in os_errno.
-  asio::awaitable<void> refuse(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, std::string peer, Guest& guest,
+  asio::awaitable<void> refuse(Channel& channel, ReadBuffer& buffer, RequestParser& parser, std::string peer, Guest& guest,
                                 Error error) {
     RequestHead head;
     head.peer = std::move(peer);
@@ -378,7 +379,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
 
   // FIN first, then what the peer still sends is read for a while: closing with unread bytes would be
   // a reset, and the peer could lose the answer.
-  asio::awaitable<void> hang_up(Channel& channel, beast::flat_buffer& buffer) {
+  asio::awaitable<void> hang_up(Channel& channel, ReadBuffer& buffer) {
     ErrorCode error;
     Transport& transport = channel.next_layer();
     if (channel.secured() != nullptr) {
@@ -394,7 +395,8 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     const auto end = std::chrono::steady_clock::now() + config.linger;
     while (!error && !ending && std::chrono::steady_clock::now() < end) {
       buffer.clear();
-      co_await transport.async_read_some(buffer.prepare(kRead), to(error));
+      const std::size_t got = co_await transport.async_read_some(buffer.prepare(kRead), to(error));
+      buffer.commit(got);  // so that it is overwritten, too
     }
   }
 };

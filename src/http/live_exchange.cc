@@ -12,6 +12,7 @@
 
 #include "async/deadline.h"
 #include "async/piped.h"
+#include "base/wiped_memory.h"
 #include "http/raw_stream.h"
 #include "http/text.h"
 #include "http/write_message.h"
@@ -22,6 +23,7 @@ namespace {
 namespace bhttp = beast::http;
 
 constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::size_t kNoShort = 64;  // a string of so many bytes has memory of its own, which moves with it
 constexpr std::size_t kMostWithHead = 256 * 1024;
 constexpr unsigned kHttp11 = 11;
 constexpr int kNormal = 1000;
@@ -52,7 +54,7 @@ bool bodyless(int status) { return status == 204 || status == 304 || (status >= 
 
 }  // namespace
 
-LiveExchange::LiveExchange(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
+LiveExchange::LiveExchange(Channel& channel, ReadBuffer& buffer, RequestParser& parser, RequestHead head,
                              const ListenerConfig& config, const bool& ending, OnSocket on_socket, OnLetIn on_let_in)
     : channel_(&channel),
       buffer_(buffer),
@@ -139,19 +141,26 @@ void LiveExchange::reset_connection() {
 }
 
 Task<Bytes> LiveExchange::next_piece() {
+  if (channel_ == nullptr) co_return gone();
+  Bytes piece(knows_left() ? static_cast<std::size_t>(std::min<std::uint64_t>(*left_, kPiece)) : kPiece, '\0');
+  CAY_CO_TRY(const std::size_t got, co_await read_into(piece));
+  piece.resize(got);
+  co_return piece;
+}
+
+Task<std::size_t> LiveExchange::read_into(std::span<char> into) {
   if (channel_ == nullptr || broken_off_) co_return gone();
   if (expects_continue_ && !is_body_over()) {
     CAY_CO_CHECK(co_await send_continue());
   }
   if (knows_left()) {
-    auto got = co_await next_known();
+    auto got = co_await read_known_into(into);
     co_return got;
   }
-  std::string piece(kPiece, '\0');
   while (!parser_.is_done()) {
     auto& body = parser_.get().body();
-    body.data = piece.data();
-    body.size = piece.size();
+    body.data = into.data();
+    body.size = into.size();
     transport().expires_never();
     auto reading = read_piece();
     auto done = co_await with_deadline<ErrorCode>(std::move(reading), config_.body_limit, "the request's body");
@@ -165,14 +174,11 @@ Task<Bytes> LiveExchange::next_piece() {
       if (malformed) co_return Error{Code::kInvalidArgument, "bad_body", "the request's body is malformed: " + error.message(), 0};
       co_return broken(error, "read the request's body");
     }
-    const std::size_t got = piece.size() - body.size;
-    if (got > 0) {
-      piece.resize(got);
-      co_return piece;
-    }
+    const std::size_t got = into.size() - body.size;
+    if (got > 0) co_return got;
   }
   transport().expires_never();
-  co_return Bytes();
+  co_return std::size_t{0};
 }
 
 Error LiveExchange::body_late() {
@@ -189,17 +195,16 @@ bool LiveExchange::knows_left() {
   return left_.has_value();
 }
 
-Task<Bytes> LiveExchange::next_known() {
-  if (*left_ == 0) co_return Bytes();
-  Bytes piece;
+Task<std::size_t> LiveExchange::read_known_into(std::span<char> into) {
+  if (*left_ < into.size()) into = into.first(static_cast<std::size_t>(*left_));
+  if (into.empty()) co_return std::size_t{0};
+  std::size_t got = 0;
   if (buffer_.size() > 0) {  // came with the head
-    const auto take = static_cast<std::size_t>(std::min<std::uint64_t>(*left_, buffer_.size()));
-    piece.assign(static_cast<const char*>(buffer_.data().data()), take);
-    buffer_.consume(take);
+    got = asio::buffer_copy(asio::buffer(into.data(), into.size()), buffer_.data());
+    buffer_.consume(got);
   } else {
-    piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(*left_, kPiece)));
     transport().expires_never();
-    auto reading = read_known(piece);
+    auto reading = read_known(into, got);
     auto done = co_await with_deadline<ErrorCode>(std::move(reading), config_.body_limit, "the request's body");
     if (!done || *done == asio::error::operation_aborted) co_return body_late();
     if (*done) {
@@ -207,14 +212,13 @@ Task<Bytes> LiveExchange::next_known() {
       co_return broken(*done, "read the request's body");
     }
   }
-  *left_ -= piece.size();
-  co_return piece;
+  *left_ -= got;
+  co_return got;
 }
 
-Task<ErrorCode> LiveExchange::read_known(Bytes& piece) {
+Task<ErrorCode> LiveExchange::read_known(std::span<char> into, std::size_t& got) {
   ErrorCode error;
-  const std::size_t got = co_await channel_->async_read_some(asio::buffer(piece), to(error));
-  piece.resize(got);
+  got = co_await channel_->async_read_some(asio::buffer(into.data(), into.size()), to(error));
   co_return error;
 }
 
@@ -258,13 +262,24 @@ Task<std::string> LiveExchange::read_body(std::size_t limit) {
                         "the request's body is longer than " + std::to_string(limit) + " bytes", 0};
   const auto length = parser_.content_length();
   if (length && *length > limit) co_return too_large;
-  std::string all;
+  // It may hold a secret, so that what is answered is the only copy, and whoever gives up half-way leaves none.
+  const std::size_t first = length ? static_cast<std::size_t>(std::min<std::uint64_t>(*length, kPiece)) : kPiece;
+  Wiped all(std::string(std::max(first, kNoShort), '\0'));
+  std::size_t used = 0;
   while (true) {
-    CAY_CO_TRY(const Bytes piece, co_await next_piece());
-    if (piece.empty()) co_return all;
-    if (all.size() + piece.size() > limit) co_return too_large;
-    all += piece;
+    if (used == all.bytes().size() && channel_ != nullptr && !is_body_over()) {  // std::string's own growth would leave what it held where it was
+      Wiped wider(std::string(2 * used, '\0'));
+      all.bytes().copy(wider.bytes().data(), used);
+      all = std::move(wider);
+    }
+    const std::span<char> rest(all.bytes().data() + used, all.bytes().size() - used);
+    CAY_CO_TRY(const std::size_t got, co_await read_into(rest));
+    if (got == 0) break;
+    used += got;
+    if (used > limit) co_return too_large;
   }
+  all.bytes().resize(used);
+  co_return std::move(all.bytes());
 }
 
 asio::awaitable<bool> LiveExchange::drain() {
@@ -273,12 +288,13 @@ asio::awaitable<bool> LiveExchange::drain() {
   auto left = left_;
   if (const auto told = parser_.content_length_remaining(); !left && told) left = *told;
   if (left && *left > config_.max_drain) co_return false;
+  Wiped unwanted(std::string(kPiece, '\0'));  // of a request that was refused, too
   std::size_t seen = 0;
   while (true) {
-    auto piece = co_await next_piece();
-    if (!piece) co_return false;
-    if (piece->empty()) co_return true;
-    seen += piece->size();
+    auto got = co_await read_into(unwanted.bytes());
+    if (!got) co_return false;
+    if (*got == 0) co_return true;
+    seen += *got;
     if (seen > config_.max_drain) co_return false;
   }
 }

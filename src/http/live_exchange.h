@@ -3,10 +3,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "async/kernel_pipe.h"
 #include "http/socket.h"
 #include "http/listener.h"
+#include "http/read_buffer.h"
 #include "http/request_head.h"
 
 namespace cay::http {
@@ -18,7 +20,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   // Called when the connection has become a WebSocket: the listener keeps it for its end.
   using OnSocket = std::function<std::function<void()>(std::shared_ptr<SocketCore>)>;
 
-  LiveExchange(Channel& channel, beast::flat_buffer& buffer, RequestParser& parser, RequestHead head,
+  LiveExchange(Channel& channel, ReadBuffer& buffer, RequestParser& parser, RequestHead head,
                 const ListenerConfig& config, const bool& ending, OnSocket on_socket, OnLetIn on_let_in);
 
   const RequestHead& head() const override { return head_; }
@@ -57,8 +59,10 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   Task<void> send_continue();
   Task<ErrorCode> read_piece();
   bool knows_left();
-  Task<Bytes> next_known();
-  Task<ErrorCode> read_known(Bytes& piece);
+  // Some of the body, into memory of the caller's and nowhere else; 0: its end.
+  Task<std::size_t> read_into(std::span<char> into);
+  Task<std::size_t> read_known_into(std::span<char> into);
+  Task<ErrorCode> read_known(std::span<char> into, std::size_t& got);
   Task<KernelPipe> take_slowly(ErrorCode& error);
   Error body_late();
   void reset_connection();
@@ -69,7 +73,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   Transport& transport() { return channel_->next_layer(); }
 
   Channel* channel_;  // null: detached
-  beast::flat_buffer& buffer_;
+  ReadBuffer& buffer_;
   RequestParser& parser_;
   RequestHead head_;
   const ListenerConfig& config_;

@@ -41,6 +41,8 @@ Result<void> ServerTls::read() {
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
   // Compression and renegotiation are how TLS 1.2 was attacked.
   SSL_CTX_set_options(native, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  // What was read is overwritten where it was: a request may hold a secret.
+  SSL_CTX_set_options(native, SSL_OP_CLEANSE_PLAINTEXT);
   // No session can be resumed: what a ticket saves is little, and it arrives while a client that reads in one thread writes its first
   // request in another, which Python's ssl does not bear (docs/decisions/0034-no-session-tickets.md).
   SSL_CTX_set_options(native, SSL_OP_NO_TICKET);

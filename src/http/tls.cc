@@ -28,6 +28,7 @@ Result<std::unique_ptr<Tls>> Tls::create(const std::string& ca_file) {
   ErrorCode error;
   context.set_options(asio::ssl::context::default_workarounds, error);
   SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+  SSL_CTX_set_options(context.native_handle(), SSL_OP_CLEANSE_PLAINTEXT);  // a server may tell a secret back
   context.set_verify_mode(asio::ssl::verify_peer, error);
   if (!ca_file.empty()) {
     context.load_verify_file(ca_file, error);

@@ -1,7 +1,6 @@
 #include "model/sealed_box.h"
 
 #include <openssl/core_names.h>
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
@@ -98,22 +97,6 @@ Key public_from(std::string_view key) {
 std::string no_nonce() { return std::string(kNonce, '\0'); }
 
 }  // namespace
-
-void wipe(std::string& bytes) {
-  bytes.resize(bytes.capacity());  // what it held before, and what is short enough to have no memory of its own
-  OPENSSL_cleanse(bytes.data(), bytes.size());
-  bytes.clear();
-}
-
-void Wiped::wipe() { cay::wipe(bytes_); }
-
-Wiped& Wiped::operator=(Wiped&& other) noexcept {
-  if (this == &other) return *this;
-  wipe();
-  bytes_ = std::move(other.bytes_);
-  other.wipe();
-  return *this;
-}
 
 std::string random_bytes(std::size_t count) {
   std::string out(count, '\0');

@@ -5,30 +5,11 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/wiped_memory.h"
 
 namespace cay {
 
 inline constexpr std::size_t kBoxKeyBytes = 32;
-
-// Bytes that are overwritten before their memory is given back.
-class Wiped {
- public:
-  Wiped() = default;
-  explicit Wiped(std::string bytes) : bytes_(std::move(bytes)) {}
-  Wiped(Wiped&& other) noexcept : bytes_(std::move(other.bytes_)) { other.wipe(); }
-  Wiped& operator=(Wiped&& other) noexcept;
-  Wiped(const Wiped&) = delete;
-  Wiped& operator=(const Wiped&) = delete;
-  ~Wiped() { wipe(); }
-
-  std::string& bytes() { return bytes_; }
-  std::string_view view() const { return bytes_; }
-  void wipe();
-
- private:
-  std::string bytes_;
-};
-void wipe(std::string& bytes);
 
 struct BoxKeys {
   Wiped private_key;

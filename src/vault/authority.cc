@@ -130,7 +130,7 @@ Result<SSL_CTX*> Authority::context_for(const std::string& host) {
   std::unique_ptr<SSL_CTX, Freed> context(SSL_CTX_new(TLS_server_method()));
   if (!context || SSL_CTX_use_certificate(context.get(), leaf.get()) != 1 || SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1) return failed("TLS");
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_CLEANSE_PLAINTEXT);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
   Named& kept = names_[host];

@@ -14,6 +14,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "async/deadline.h"
 #include "async/event.h"
@@ -80,10 +82,9 @@ class Broker {
 
   void begin(Openings openings) {
     grants_.open();
-    // Before whoever changed it is answered: nothing goes on by a rule that is gone.
     grants_.on_change = [this](const wire::BrokerRoutes& routes) {
       tell_gates(routes);
-      open_.judge(routes.sandbox_id, grants_.of(routes.sandbox_id).get());
+      changed_.push_back(routes.sandbox_id);
     };
     children_.spawn(accept(std::move(openings.daemon), static_cast<uid_t>(config_.settings.daemon_uid), &Broker::serve_daemon));
     children_.spawn(accept(std::move(openings.gate), static_cast<uid_t>(config_.settings.gate_uid), &Broker::serve_gate));
@@ -130,13 +131,24 @@ class Broker {
       auto ask = wire::decode<wire::VaultAsk>(*bytes);
       wipe(*bytes);
       if (!ask) co_return;
+      grants_.heard(ask->turn);
+      ask->grant.turn = ask->turn;
       // Else who was told that a rule counts would find a gate that has never heard of it.
       if (ask->verb == wire::VaultVerb::kGrant && listening_.empty()) {
         const bool listens = co_await gate_listens_.wait_until(begun_ + kGateLimit);
         static_cast<void>(listens);  // there may be none: it learns all when it comes
       }
       wire::VaultAnswer answer;
+      const bool grants = ask->verb == wire::VaultVerb::kGrant;
+      const std::string granted = ask->grant.sandbox_id;
       auto done = answer_to(*std::move(ask));
+      // Before whoever changed it is answered: nothing goes on by a rule that is gone.
+      const std::vector<std::string> changed = std::exchange(changed_, {});
+      for (std::size_t i = 0; i < changed.size(); ++i) {
+        const OpenRelays::Now now = [this, &id = changed[i]] { return grants_.of(id); };
+        co_await open_.judge(changed[i], now);
+      }
+      if (const auto has = grants && done ? grants_.of(granted) : nullptr) answer.unusable = has->unusable;
       if (done) {
         answer.bytes = *std::move(done);
       } else {
@@ -159,9 +171,9 @@ class Broker {
       case wire::VaultVerb::kSeal: return seal(ask.secret, ask.bytes);
       case wire::VaultVerb::kGrant: return grants_.grant(std::move(ask.grant));
       case wire::VaultVerb::kRevoke:
-        for (const std::string& id : ask.names) grants_.revoke(id);
+        for (const std::string& id : ask.names) grants_.revoke(id, ask.turn);
         return std::string();
-      case wire::VaultVerb::kKeepOnly: grants_.keep_only(ask.names); return std::string();
+      case wire::VaultVerb::kKeepOnly: grants_.keep_only(ask.names, ask.turn); return std::string();
       case wire::VaultVerb::kBeginRotation: return nothing(keys_.begin_rotation());
       case wire::VaultVerb::kReseal: return reseal(ask.secret);
       case wire::VaultVerb::kEndRotation: {
@@ -308,6 +320,7 @@ class Broker {
   gate::Resolver resolver_;
   std::unique_ptr<http::Tls> tls_;
   OpenRelays open_;
+  std::vector<std::string> changed_;  // sandboxes whose grant the question that is answered has changed
   RelayHouse house_;
   std::set<std::shared_ptr<Listening>> listening_;
   Event gate_listens_{loop_.get_executor()};

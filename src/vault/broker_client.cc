@@ -49,7 +49,7 @@ Task<std::string> BrokerClient::ask_once(std::string question) {
   co_return answer;
 }
 
-Task<std::string> BrokerClient::ask(wire::VaultAsk question) {
+Task<wire::VaultAnswer> BrokerClient::answer_to(wire::VaultAsk question) {
   const std::string bytes = wire::encode(question);
   Result<std::string> answer;
   for (int i = 0; i < kRetries; ++i) {
@@ -65,7 +65,17 @@ Task<std::string> BrokerClient::ask(wire::VaultAsk question) {
     const bool known = read->code <= static_cast<std::uint8_t>(Code::kInternal);
     co_return Error{known ? static_cast<Code>(read->code) : Code::kInternal, std::move(read->reason), std::move(read->message), 0};
   }
-  co_return std::move(read->bytes);
+  co_return *std::move(read);
+}
+
+Task<std::string> BrokerClient::ask(wire::VaultAsk question) {
+  CAY_CO_TRY(wire::VaultAnswer answer, co_await answer_to(std::move(question)));
+  co_return std::move(answer.bytes);
+}
+
+Task<core::Granted> BrokerClient::grant_by(wire::VaultAsk question) {
+  CAY_CO_TRY(wire::VaultAnswer answer, co_await answer_to(std::move(question)));
+  co_return core::Granted{std::move(answer.bytes), std::move(answer.unusable)};
 }
 
 Task<void> BrokerClient::tell(wire::VaultAsk question) {
@@ -88,18 +98,20 @@ Task<std::string> BrokerClient::seal(SecretInfo about, std::string box) {
   return ask(std::move(question));
 }
 
-Task<std::string> BrokerClient::grant(core::ProxyGrant grant) {
+Task<core::Granted> BrokerClient::grant(core::ProxyGrant grant) {
   wire::VaultAsk question;
   question.verb = wire::VaultVerb::kGrant;
+  question.turn = next_turn();
   question.grant.sandbox_id = grant.sandbox.get();
   question.grant.tenant = grant.tenant.get();
   for (const auto& [rule, secret] : grant.rules) question.grant.rules.push_back(rule_of(rule, secret));
-  return ask(std::move(question));
+  return grant_by(std::move(question));
 }
 
 Task<void> BrokerClient::revoke(SandboxId sandbox) {
   wire::VaultAsk question;
   question.verb = wire::VaultVerb::kRevoke;
+  question.turn = next_turn();
   question.names.push_back(sandbox.get());
   return tell(std::move(question));
 }
@@ -107,6 +119,7 @@ Task<void> BrokerClient::revoke(SandboxId sandbox) {
 Task<void> BrokerClient::keep_only(std::vector<SandboxId> sandboxes) {
   wire::VaultAsk question;
   question.verb = wire::VaultVerb::kKeepOnly;
+  question.turn = next_turn();
   for (const SandboxId& id : sandboxes) question.names.push_back(id.get());
   return tell(std::move(question));
 }

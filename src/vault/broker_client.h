@@ -1,9 +1,11 @@
 // BrokerClient: core's vault port, by asking the broker over its socket. Each question has a connection of its own; a broker that is
 // just starting again is waited for.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "core/ports/vault.h"
+#include "model/ids.h"
 #include "wire/vault.h"
 
 namespace cay::vault {
@@ -14,7 +16,7 @@ class BrokerClient final : public core::Vault {
 
   Task<std::string> public_key() override;
   Task<std::string> seal(SecretInfo about, std::string box) override;
-  Task<std::string> grant(core::ProxyGrant grant) override;
+  Task<core::Granted> grant(core::ProxyGrant grant) override;
   Task<void> revoke(SandboxId sandbox) override;
   Task<void> keep_only(std::vector<SandboxId> sandboxes) override;
   Task<void> begin_rotation() override;
@@ -23,11 +25,17 @@ class BrokerClient final : public core::Vault {
 
  private:
   Task<std::string> ask(wire::VaultAsk question);
+  Task<wire::VaultAnswer> answer_to(wire::VaultAsk question);
+  Task<core::Granted> grant_by(wire::VaultAsk question);
+  // Taken where the question is put together, so that the one that was put together last is the newest, whatever its way.
+  wire::VaultTurn next_turn() { return {daemon_, ++turns_}; }
   Task<std::string> ask_once(std::string question);
   Task<void> tell(wire::VaultAsk question);
 
   asio::any_io_executor loop_;
   std::string path_;
+  const std::string daemon_ = new_uuid();
+  std::uint64_t turns_ = 0;
 };
 
 }  // namespace cay::vault

@@ -39,6 +39,7 @@ void Grants::open() {
       made->authority = std::make_unique<Authority>(*std::move(authority));
     }
     const std::string id = made->grant.sandbox_id;
+    turns_.granted(id, made->grant.turn);
     all_[id] = std::move(made);
   }
 }
@@ -50,13 +51,15 @@ Result<void> Grants::keep(const wire::VaultGrant& grant) const {
 Result<std::string> Grants::grant(wire::VaultGrant grant) {
   if (!gate::is_sandbox_id(grant.sandbox_id)) return Error{Code::kInvalidArgument, "bad_request", "a grant names its sandbox by id", 0};
   const std::string id = grant.sandbox_id;
+  const auto old = all_.find(id);
+  if (turns_.overtaken(id, grant.turn)) return old == all_.end() ? std::string() : old->second->grant.authority_cert;
+  auto made = std::make_shared<Granted>();
   for (const wire::VaultRule& rule : grant.rules) {
     if (rule.secret.tenant != grant.tenant) return Error{Code::kInvalidArgument, "bad_request", "a secret of another tenant", 0};
     if (is_fence(rule) || rule.gone) continue;
-    CAY_TRY(const Wiped value, keys_.unseal(about_secret(rule.secret), rule.secret.sealed));
+    // Its hosts stay the broker's, which refuses what needs it; the other rules have nothing to do with it.
+    if (!unseal(rule.secret)) made->unusable.push_back(rule.name);
   }
-  const auto old = all_.find(id);
-  auto made = std::make_shared<Granted>();
   if (ends_tls(grant)) {
     if (old != all_.end() && old->second->authority && old->second->authority->is_fresh()) {
       CAY_TRY(const Wiped key, old->second->authority->key());
@@ -74,6 +77,7 @@ Result<std::string> Grants::grant(wire::VaultGrant grant) {
     grant.authority_key.clear();
   }
   CAY_CHECK(keep(grant));
+  turns_.granted(id, grant.turn);
   made->grant = std::move(grant);
   const std::string certificate = made->grant.authority_cert;
   all_[id] = made;
@@ -81,8 +85,9 @@ Result<std::string> Grants::grant(wire::VaultGrant grant) {
   return certificate;
 }
 
-void Grants::revoke(const std::string& sandbox_id) {
-  if (!gate::is_sandbox_id(sandbox_id)) return;
+void Grants::revoke(const std::string& sandbox_id, const wire::VaultTurn& turn) {
+  if (!gate::is_sandbox_id(sandbox_id) || turns_.overtaken(sandbox_id, turn)) return;
+  turns_.revoked(sandbox_id, turn);
   ::unlinkat(directory_, (sandbox_id + std::string(kSuffix)).c_str(), 0);
   if (all_.erase(sandbox_id) == 0 || !on_change) return;
   wire::BrokerRoutes none;
@@ -90,12 +95,12 @@ void Grants::revoke(const std::string& sandbox_id) {
   on_change(none);
 }
 
-void Grants::keep_only(const std::vector<std::string>& sandbox_ids) {
+void Grants::keep_only(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn) {
   std::vector<std::string> gone;
   for (const auto& [id, one] : all_) {
     if (std::ranges::find(sandbox_ids, id) == sandbox_ids.end()) gone.push_back(id);
   }
-  for (const std::string& id : gone) revoke(id);
+  for (const std::string& id : gone) revoke(id, turn);
 }
 
 Result<void> Grants::reseal() {
@@ -111,6 +116,12 @@ Result<void> Grants::reseal() {
 std::shared_ptr<const Granted> Grants::of(const std::string& sandbox_id) const {
   const auto found = all_.find(sandbox_id);
   return found == all_.end() ? nullptr : found->second;
+}
+
+Result<Wiped> Grants::unseal(const wire::VaultSecret& secret) const {
+  auto value = keys_.unseal(about_secret(secret), secret.sealed);
+  if (value) return value;
+  return Error{Code::kPermissionDenied, "secret_unusable", "the vault cannot open the secret '" + secret.name + "': give its value again (cay secret set " + secret.name + ")", 0};
 }
 
 std::vector<wire::BrokerRoutes> Grants::routes() const {

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "vault/authority.h"
 #include "vault/keyring.h"
+#include "vault/turns.h"
 #include "wire/vault.h"
 
 namespace cay::vault {
@@ -17,6 +18,7 @@ namespace cay::vault {
 struct Granted {
   wire::VaultGrant grant;
   std::unique_ptr<Authority> authority;  // null: TLS is not ended for it
+  std::vector<std::string> unusable;     // names of rules whose secrets cannot be opened: what needs them is refused
 };
 
 class Grants {
@@ -25,16 +27,21 @@ class Grants {
 
   // Reads what is kept. What cannot be read is left out: the daemon grants it anew.
   void open();
-  // Replaces the sandbox's. An authority that it has, and that is fresh, stays.
+  // A question of this turn has come: before anything that it asks is done, or waited for.
+  void heard(const wire::VaultTurn& turn) { turns_.heard(turn); }
+  // Replaces the sandbox's. An authority that it has, and that is fresh, stays. What a newer word has overtaken changes nothing here, nor in the
+  // next two, and the answer is what counts.
   Result<std::string> grant(wire::VaultGrant grant);
-  void revoke(const std::string& sandbox_id);
-  void keep_only(const std::vector<std::string>& sandbox_ids);
+  void revoke(const std::string& sandbox_id, const wire::VaultTurn& turn = {});
+  void keep_only(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn = {});
   // All anew: the authorities' keys were sealed by an older data key.
   Result<void> reseal();
 
   // Null: it may use none. What is under way keeps what it has.
   std::shared_ptr<const Granted> of(const std::string& sandbox_id) const;
   std::vector<wire::BrokerRoutes> routes() const;
+  // For a request. kPermissionDenied (secret_unusable): its row is torn, or of a key that is gone.
+  Result<Wiped> unseal(const wire::VaultSecret& secret) const;
   std::function<void(const wire::BrokerRoutes&)> on_change;
 
  private:
@@ -42,6 +49,7 @@ class Grants {
   int directory_;
   Keyring& keys_;
   std::map<std::string, std::shared_ptr<Granted>> all_;
+  Turns turns_;
 };
 
 }  // namespace cay::vault

@@ -49,15 +49,94 @@ TEST_F(GrantsTest, NoSecretAndNoKeyLiesOnTheDiskInClear) {
 TEST_F(GrantsTest, ASecretThatWasMadeWiderIsNotTaken) {
   auto wider = grant(kId, ProxyWay::kHeaders);
   wider.rules[0].secret.hosts.push_back("evil.test");
-  EXPECT_EQ(grants->grant(wider).error().reason, "bad_envelope");
+  ASSERT_TRUE(grants->grant(wider));
+  EXPECT_EQ(grants->of(kId)->unusable, std::vector<std::string>{"r"});
+  EXPECT_EQ(grants->unseal(wider.rules[0].secret).error().reason, "secret_unusable");
   auto theirs = grant(kId, ProxyWay::kHeaders);
   theirs.tenant = "u";
   EXPECT_FALSE(grants->grant(theirs)) << "of another tenant";
   theirs.rules[0].secret.tenant = "u";
-  EXPECT_FALSE(grants->grant(theirs));
+  ASSERT_TRUE(grants->grant(theirs));
+  EXPECT_EQ(grants->of(kId)->unusable, std::vector<std::string>{"r"}) << "a secret is not made theirs by its row";
   auto outside = grant("../keyring", ProxyWay::kHeaders);
   EXPECT_FALSE(grants->grant(outside)) << "no path is made of anything but an id";
   EXPECT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders))) << "the control";
+}
+
+TEST_F(GrantsTest, ARowThatCannotBeOpenedEndsItsOwnRuleAlone) {
+  auto rules = grant(kId, ProxyWay::kHeaders);
+  const auto add = [&](const std::string& name, ProxyWay way) -> wire::VaultRule& {
+    rules.rules.push_back(grant(kId, way, name + ".test").rules[0]);
+    rules.rules.back().name = name;
+    return rules.rules.back();
+  };
+  add("torn", ProxyWay::kHeaders).secret.sealed.pop_back();
+  add("older", ProxyWay::kPlaceholder).secret.sealed.front() = 'x';  // of a key that there is not
+  wire::VaultRule& beside = add("beside", ProxyWay::kPlaceholder);
+  beside.secret = rules.rules[2].secret;
+  beside.hosts = beside.secret.hosts = {"api.test"};
+  beside.token = "cay-token-BBBB";
+  ASSERT_TRUE(grants->grant(rules));
+  const auto now = grants->of(kId);
+  EXPECT_EQ(now->unusable, (std::vector<std::string>{"torn", "older", "beside"}));
+  const auto asked = [&](const std::string& host, const std::string& key) {
+    Asked one;
+    one.host = host;
+    one.target = "/";
+    one.headers.add("Host", host);
+    if (!key.empty()) one.headers.add("X-Api-Key", key);
+    return rewrite(now->grant, one, [this](const wire::VaultSecret& secret) { return grants->unseal(secret); });
+  };
+  const auto fine = asked("api.test", "");
+  ASSERT_TRUE(fine) << fine.error().message;
+  EXPECT_EQ(fine->headers.get("Authorization"), std::string("Bearer ") + testing::kSecret);
+  for (const auto& [host, key] : {std::pair{"torn.test", ""}, std::pair{"api.test", "cay-token-BBBB"}}) {
+    const auto refused = asked(host, key);
+    ASSERT_FALSE(refused) << host;
+    EXPECT_EQ(refused.error().reason, "secret_unusable");
+    EXPECT_EQ(refused.error().code, Code::kPermissionDenied);
+    EXPECT_NE(refused.error().message.find("'key'"), std::string::npos) << "it is told which";
+  }
+  EXPECT_TRUE(intercepts(now->grant, "torn.test", 443)) << "else it would go out past the broker";
+  reopen();
+  ASSERT_TRUE(grants->of(kId));
+}
+
+TEST_F(GrantsTest, ALateWordUndoesNoNewerOne) {
+  const auto at = [](std::uint64_t number) { return wire::VaultTurn{"d", number}; };
+  const auto with = [&](const wire::VaultTurn& turn, const std::string& host) {
+    auto out = grant(kId, ProxyWay::kHeaders, host);
+    out.turn = turn;
+    return out;
+  };
+  const auto host = [&] { return grants->of(kId)->grant.rules.at(0).secret.hosts.at(0); };
+  int changes = 0;
+  grants->on_change = [&](const wire::BrokerRoutes&) { ++changes; };
+  const auto certificate = grants->grant(with(at(5), "new.test"));
+  ASSERT_TRUE(certificate);
+  EXPECT_EQ(*grants->grant(with(at(4), "old.test")), *certificate) << "what counts is answered";
+  EXPECT_EQ(host(), "new.test");
+  grants->revoke(kId, at(3));
+  grants->keep_only({}, at(3));
+  EXPECT_TRUE(grants->of(kId));
+  EXPECT_EQ(changes, 1);
+  ASSERT_TRUE(grants->grant(with(at(5), "new.test"))) << "asked again";
+  EXPECT_EQ(changes, 2);
+  reopen();
+  ASSERT_TRUE(grants->grant(with(at(4), "old.test")));
+  EXPECT_EQ(host(), "new.test") << "after a restart of the broker, too";
+  grants->revoke(kId, at(7));
+  EXPECT_EQ(*grants->grant(with(at(6), "old.test")), "");
+  EXPECT_FALSE(grants->of(kId)) << "what is gone stays gone";
+  // A daemon that was started anew, and the one before it.
+  grants->heard(at(8));
+  grants->heard({"e", 1});
+  ASSERT_TRUE(grants->grant(with({"e", 1}, "newest.test")));
+  ASSERT_TRUE(grants->grant(with(at(99), "old.test")));
+  EXPECT_EQ(host(), "newest.test");
+  // An older release's, which has no turns.
+  ASSERT_TRUE(grants->grant(with({}, "plain.test")));
+  EXPECT_EQ(host(), "plain.test");
 }
 
 TEST_F(GrantsTest, ARotationKeepsAuthorities) {

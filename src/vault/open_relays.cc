@@ -1,17 +1,25 @@
 #include "vault/open_relays.h"
 
-#include <vector>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
 
 namespace cay::vault {
 
-void OpenRelays::judge(const std::string& sandbox_id, const Granted* now) {
-  std::vector<const One*> its;
-  for (const One* one : all_) {
-    if (one->sandbox_id == sandbox_id) its.push_back(one);
-  }
-  for (const One* one : its) {
-    // One that is cut may take others with it.
-    if (all_.contains(one) && !one->may_stay(now)) one->cut();
+asio::awaitable<void> OpenRelays::judge(std::string sandbox_id, Now now) {
+  const auto loop = co_await asio::this_coro::executor;
+  Place last{std::move(sandbox_id), nullptr};
+  for (std::size_t judged = 1;; ++judged) {
+    // Looked for each time: one that is cut may take others with it, and others end while we wait.
+    const auto next = all_.upper_bound(last);
+    if (next == all_.end() || next->sandbox_id != last.sandbox_id) co_return;
+    last.one = next->one;
+    const auto granted = now();
+    if (!last.one->may_stay(granted.get())) last.one->cut();
+    if (judged % kInARow == 0) {
+      co_await asio::post(loop, asio::use_awaitable);
+    }
   }
 }
 

@@ -149,7 +149,7 @@ class Relay {
   }
 
   Unseal unsealing() const {
-    return [this](const wire::VaultSecret& secret) { return house_.keys.unseal(about_secret(secret), secret.sealed); };
+    return [this](const wire::VaultSecret& secret) { return house_.grants.unseal(secret); };
   }
 
   // Both sides see a reset before this returns: the guest's socket is not ours alone to close (gate/handed_over.h).

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "async/scope.h"
+#include "async/testing.h"
 #include "base/testing/tcp.h"
 #include "vault/testing/vault_fixture.h"
 
@@ -30,7 +31,10 @@ constexpr const char* kToken = "cay-token-AAAA";
 class RelayTest : public testing::VaultFixture {
  protected:
   RelayTest() {
-    grants->on_change = [this](const wire::BrokerRoutes& routes) { open.judge(routes.sandbox_id, grants->of(routes.sandbox_id).get()); };
+    grants->on_change = [this](const wire::BrokerRoutes& routes) {
+      asio::io_context judging;
+      cay::testing::run<void>(judging, open.judge(routes.sandbox_id, [this, id = routes.sandbox_id] { return grants->of(id); }));
+    };
     auto made = http::Tls::create("");
     EXPECT_TRUE(made);
     tls = *std::move(made);

@@ -229,14 +229,20 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
     any = true;
     const bool sets = way_of(rule) == ProxyWay::kHeaders;
     if (is_fence(rule) || (sets && headers_set)) continue;
-    CAY_TRY(Wiped secret, unseal(rule.secret));
+    auto secret = unseal(rule.secret);
+    if (!secret) {
+      // One that cannot be opened ends what needs it, and nothing else.
+      http::Headers tried = out.headers;
+      if (!sets && !swap_placeholder(rule, "", tried)) continue;
+      return std::move(secret).error();
+    }
     if (sets) {
-      set_headers(rule, secret.view(), out.headers);
+      set_headers(rule, secret->view(), out.headers);
       headers_set = true;
-      out.secrets.push_back(std::move(secret));
+      out.secrets.push_back(*std::move(secret));
     } else {
-      static_cast<void>(swap_placeholder(rule, secret.view(), out.headers));
-      out.secrets.push_back(std::move(secret));  // a host that knows it by other means must not tell it either
+      static_cast<void>(swap_placeholder(rule, secret->view(), out.headers));
+      out.secrets.push_back(*std::move(secret));  // a host that knows it by other means must not tell it either
     }
   }
   if (!any) return fence.refusal(asked.host);

@@ -37,12 +37,20 @@ struct VaultRule {
   template <class V> void fields(V& v) { v(1, name); v(2, token); v(3, way); v(4, hosts); v(5, paths); v(6, headers); v(7, secret); v(8, methods); v(9, gone); }
 };
 
+// Which of a daemon's words about sandboxes is the newer: each question has a connection of its own, and may be overtaken on its way.
+struct VaultTurn {
+  std::string daemon;        // another one for each that was started; empty: of an older release, whose words count as they come
+  std::uint64_t number = 0;  // grows; a question that is asked again keeps its own
+  template <class V> void fields(V& v) { v(1, daemon); v(2, number); }
+};
+
 // What one sandbox may use. The broker keeps it, with the authority that it makes for it, in DATA/vault.
 struct VaultGrant {
   std::string sandbox_id, tenant;
   std::vector<VaultRule> rules;
   std::string authority_cert, authority_key;  // the broker's own: PEM, and sealed
-  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, tenant); v(3, rules); v(4, authority_cert); v(5, authority_key); }
+  VaultTurn turn;                             // the broker's own: that of the question
+  template <class V> void fields(V& v) { v(1, sandbox_id); v(2, tenant); v(3, rules); v(4, authority_cert); v(5, authority_key); v(6, turn); }
 };
 
 enum class VaultVerb : std::uint8_t {
@@ -63,13 +71,15 @@ struct VaultAsk {
   std::string bytes;
   VaultGrant grant;
   std::vector<std::string> names;
-  template <class V> void fields(V& v) { v(1, verb); v(2, secret); v(3, bytes); v(4, grant); v(5, names); }
+  VaultTurn turn;  // kGrant, kRevoke, kKeepOnly
+  template <class V> void fields(V& v) { v(1, verb); v(2, secret); v(3, bytes); v(4, grant); v(5, names); v(6, turn); }
 };
 
 struct VaultAnswer {
   std::uint8_t code = 0;  // of base/error.h; 0: done
   std::string reason, message, bytes;
-  template <class V> void fields(V& v) { v(1, code); v(2, reason); v(3, message); v(4, bytes); }
+  std::vector<std::string> unusable;  // kGrant: names of rules whose secrets cannot be opened
+  template <class V> void fields(V& v) { v(1, code); v(2, reason); v(3, message); v(4, bytes); v(5, unusable); }
 };
 
 // --- the gate's side ---

@@ -1,13 +1,20 @@
 """A secret that the vault was given is found nowhere: in no process, no file, no answer; each search finds what was put there."""
+import base64
 import contextlib
+import fcntl
+import json
 import os
 import pathlib
+import re
 import shutil
+import socket
+import ssl
 import subprocess
+import termios
 
 import outside_world as world_of
 import pytest
-from harness import CAY, SANITIZED, keeper_of, processes_of
+from harness import CAY, SANITIZED, keeper_of, processes_of, slow, wait_until
 from vault_box import BASE, HEADERS, STAND_IN, box, brokers, set_secret, vaulted, world  # noqa: F401  (fixtures too)
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
@@ -170,3 +177,179 @@ print(get("http://192.0.0.3/api/x", Authorization="Bearer " + os.environ["API_AP
         assert files_with(planted.encode(), vaulted.data, unpacked), "the control"
         assert files_with(needle, vaulted.data, unpacked, vaulted.data.parent) == []
         assert not (unpacked / "vault" / "key").exists(), "a backup alone opens nothing"
+
+
+# --- a value that is given in clear ---
+
+KNOWN = "planted-" + os.urandom(12).hex()  # the name of a secret: the daemon has it in memory
+
+
+def new_mark():
+    """Values are made of it over and over, so that each 15 characters of one hold it."""
+    return base64.b32encode(os.urandom(5)).decode().lower()
+
+
+def value_of(mark, number=0):
+    return f"sk-{number:02}-" + mark * 6
+
+
+def forms_of(mark):
+    """What to look for: the mark in clear and as UTF-16, and what values are in base64, at each alignment."""
+    whole = [base64.b64encode(b"\0" * shift + mark.encode() * 6)[4:-4] for shift in range(3)]
+    return [mark.encode(), mark.encode("utf-16-le"), mark.encode("utf-16-be"), *(one[at:at + 16] for one in whole for at in (0, 16, 32))]
+
+
+def found_in(pid, needles):
+    """Where they lie in the memory of a process, with what is around."""
+    found = []
+    with contextlib.suppress(OSError, ValueError):
+        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+            for line in maps:
+                span, rights = line.split()[:2]
+                if "r" not in rights or line.rstrip().endswith(("[vvar]", "[vsyscall]")):
+                    continue
+                begin, end = (int(part, 16) for part in span.split("-"))
+                kept = b""
+                for at in range(begin, end, 16 << 20):
+                    with contextlib.suppress(OSError, OverflowError):
+                        memory.seek(at)
+                        kept = kept[-256:] + memory.read(min(end, at + (16 << 20)) - at)
+                        places = [place for needle in needles if (place := kept.find(needle)) >= 0]
+                        found += [(line.strip(), kept[max(0, place - 40):place + 80]) for place in places]
+    return found
+
+
+class Plain:
+    """A client that writes HTTP itself, and keeps its connection."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+        self.socket = socket.create_connection(("127.0.0.1", int(daemon.url.rsplit(":", 1)[1])))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if daemon.url.startswith("https"):
+            self.socket = daemon.verify.wrap_socket(self.socket, server_hostname="127.0.0.1")
+        self.socket.settimeout(slow(30))
+
+    def send(self, *pieces):
+        for piece in pieces:
+            self.socket.sendall(piece)
+            # Taken by the other side's kernel, so that the next one is another segment.
+            wait_until(lambda: not int.from_bytes(fcntl.ioctl(self.socket.fileno(), termios.TIOCOUTQ, bytes(4)), "little"), "what was sent has arrived")
+
+    def status(self):
+        """Of the answer, which is read to its end."""
+        have = b""
+        while b"\r\n\r\n" not in have:
+            have += self.more()
+        head, _, body = have.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+        while length and len(body) < int(length[1]):
+            body += self.more()
+        return int(head.split()[1])
+
+    def more(self):
+        got = self.socket.recv(65536)
+        assert got, "the connection ended"
+        return got
+
+    def head(self, *lines, method="PUT", path="/api/v1/secrets/plain", key=None):
+        words = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"X-Api-Key: {key or self.daemon.key}", "Content-Type: application/json", *lines]
+        return ("\r\n".join(words) + "\r\n\r\n").encode()
+
+    def ask(self, body, method="PUT", path="/api/v1/secrets/plain", key=None, pieces=1):
+        """With a length, in so many segments."""
+        text = self.head(f"Content-Length: {len(body)}", method=method, path=path, key=key) + body
+        step = -(-len(text) // pieces)
+        self.send(*(text[at:at + step] for at in range(0, len(text), step)))
+        return self.status()
+
+    def ask_chunked(self, body, size, path="/api/v1/secrets/plain"):
+        chunks = [f"{len(body[at:at + size]):x}\r\n".encode() + body[at:at + size] + b"\r\n" for at in range(0, len(body), size)]
+        self.send(self.head("Transfer-Encoding: chunked", path=path), *chunks, b"0\r\n\r\n")
+        return self.status()
+
+
+def given(value, **more):
+    return json.dumps({"value": value, "hosts": ["api.vault.test"], **more}).encode()
+
+
+def ways_to_give(daemon, mark, small_key):
+    """Each request of a value of its own, with the status that it is to get, on a connection of its own that stays open."""
+    open_ones, values = [], []
+
+    def client():
+        open_ones.append(Plain(daemon))
+        return open_ones[-1]
+
+    def fresh():
+        values.append(value_of(mark, len(values)))
+        return values[-1]
+    told = {
+        "with a length": (client().ask(given(fresh())), 200),
+        "in segments": (client().ask(given(fresh()), pieces=9), 200),
+        "in chunks": (client().ask_chunked(given(fresh()), 4096), 200),
+        "in chunks that cut it": (client().ask_chunked(given(fresh()), 24), 200),
+        "with escapes": (client().ask(given("x" + fresh()).replace(b'"x', b'"\\u0078')), 200),
+        "with escapes, in chunks": (client().ask_chunked(given("x" + fresh()).replace(b'"x', b'"\\u0078'), 30), 200),
+        "bad JSON": (client().ask(given(fresh())[:-1]), 400),
+        "bad JSON, in segments": (client().ask(given(fresh())[:-1] + b"]", pieces=5), 400),
+        "no object": (client().ask(b"[" + given(fresh()) + b"]"), 400),
+        "an unknown member": (client().ask(given(fresh()).replace(b'"value"', b'"valeu"')), 400),
+        "value and sealed": (client().ask(given(fresh(), sealed="AAAA")), 400),
+        "no string": (client().ask(given([fresh()])), 400),
+        "a bad value": (client().ask(given(fresh() + " \u00e9")), 400),
+        "a bad host": (client().ask(json.dumps({"value": fresh(), "hosts": ["not a host"]}).encode()), 400),
+        "too large": (client().ask(given(fresh(), more="m" * 200_000)), 413),
+        "too large, in chunks": (client().ask_chunked(given(fresh(), more="m" * 200_000), 30_000), 413),
+        "another method": (client().ask(given(fresh()), method="POST"), 405),
+        "no route": (client().ask(given(fresh()), path="/api/v1/secret/plain"), 404),
+        "an unknown key": (client().ask(given(fresh()), key="nobody"), 401),
+        "a small key": (client().ask(given(fresh()), key=small_key), 403),
+        "LangSmith's settings": (client().ask(json.dumps({"proxy_config": {"rules": [{"headers": [{"value": fresh()}]}]}}).encode(),
+                                              method="POST", path="/v2/sandboxes/boxes"), 422),
+    }
+    # Two requests in one segment: the second lies behind the first in what was read.
+    one, first, second = client(), given(fresh()), given(fresh())
+    both = [one.head(f"Content-Length: {len(body)}") + body for body in (first, second)]
+    one.send(b"".join(both))
+    told["one behind another"] = (one.status(), 200)
+    told["the other"] = (one.status(), 200)
+    return told, open_ones
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps copies of its own")
+@pytest.mark.parametrize("more", [(), ("--tls",)], ids=["http", "https"])
+def test_a_value_given_in_clear_is_found_nowhere_either(more, own_daemon):
+    """Neither once it is kept, nor where it was refused. One that is half given is there, and gone with its connection."""
+    daemon = own_daemon(*more)
+    if more:
+        daemon.verify = ssl.create_default_context(cafile=str(daemon.data / "tls" / "cert.pem"))
+    made = subprocess.run([CAY, "key", "--data", daemon.data, "create", "small", "--scope", "read"], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    small = made.stdout.strip()
+    control, mark = Plain(daemon), new_mark()
+    assert control.ask(given("sk-of-no-matter"), path=f"/api/v1/secrets/{KNOWN}") == 200
+    told, open_ones = ways_to_give(daemon, mark, small)
+    assert {name: got for name, (got, _) in told.items()} == {name: want for name, (_, want) in told.items()}
+    served = set(brokers(daemon))
+    others = [int(pid) for pid in filter(str.isdigit, os.listdir("/proc")) if int(pid) not in served and is_of(pid, daemon)]
+    assert daemon.process.pid in others and served
+    assert found_in(daemon.process.pid, [KNOWN.encode()]), "the control"
+    for when in ("while their connections are open", "when they are gone"):
+        for pid in others:
+            assert found_in(pid, forms_of(mark)) == [], (when, pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+        for one in open_ones:
+            one.socket.close()
+        assert control.ask(given("sk-of-no-matter"), path=f"/api/v1/secrets/{KNOWN}") == 200
+    half, other = Plain(daemon), new_mark()
+    half.send(half.head("Content-Length: 500") + given(value_of(other)))
+    wait_until(lambda: found_in(daemon.process.pid, forms_of(other)), "the control: what is waited for is there, and found")
+    half.socket.close()
+    wait_until(lambda: not found_in(daemon.process.pid, forms_of(other)), "it goes with its connection")
+    assert files_with(mark.encode(), daemon.data, daemon.data.parent) == []
+
+
+def is_of(pid, daemon):
+    with contextlib.suppress(OSError):
+        return str(daemon.data).encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False

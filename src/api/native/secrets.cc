@@ -1,8 +1,10 @@
 // Routes about secrets: given, listed by name, removed; no route gives a value back.
 #include "api/native/handlers.h"
 #include "api/native/request.h"
+#include "base/wiped_memory.h"
 #include "codec/base64.h"
 #include "codec/proxy_json.h"
+#include "codec/wiped_json.h"
 #include "model/sealed_box.h"
 
 namespace cay::api::native {
@@ -43,17 +45,14 @@ Result<Given> given_in(const object& body) {
   return out;
 }
 
-// The text of a request that may hold a value is overwritten; what the parser makes of it is, as far as it is ours.
+// A value that comes in clear is found nowhere once it was closed, nor where the request is refused: not in the text, nor in what is parsed of it.
 Task<Given> given(ExchangePtr exchange) {
   auto text = co_await exchange->read_body(kSecretBodyLimit);
   if (!text) co_return std::move(text).error();
   const Wiped body(*std::move(text));
-  auto parsed = codec::parse_object(body.view());
-  if (!parsed) co_return std::move(parsed).error();
+  const auto parsed = codec::parse_wiped_object(body.view());
+  if (!parsed) co_return parsed.error();
   auto out = given_in(*parsed);
-  if (auto* value = parsed->if_contains("value"); value != nullptr && value->is_string()) {
-    std::fill(value->get_string().begin(), value->get_string().end(), '\0');
-  }
   co_return out;
 }
 

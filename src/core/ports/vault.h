@@ -17,6 +17,11 @@ struct ProxyGrant {
   std::vector<std::pair<ProxyRule, StoredSecret>> rules;  // of a fence: a secret without a name; of one whose secret is gone: one that is not sealed
 };
 
+struct Granted {
+  std::string certificate;            // of the authority (PEM) that it is to trust; empty: of none
+  std::vector<std::string> unusable;  // names of rules whose secrets the vault cannot open: they are refused, the others count
+};
+
 // All fail with kUnavailable (vault_unavailable) while no broker answers.
 class Vault {
  public:
@@ -26,8 +31,8 @@ class Vault {
   virtual Task<std::string> public_key() = 0;
   // The closed value as it is kept: for this secret, version and hosts alone. kInvalidArgument (bad_envelope, invalid_secret).
   virtual Task<std::string> seal(SecretInfo about, std::string box) = 0;
-  // From now on the sandbox may use these and no others. The certificate (PEM) of the authority that it is to trust; empty: of none.
-  virtual Task<std::string> grant(ProxyGrant grant) = 0;
+  // From now on the sandbox may use these and no others; of two at once that are under way, the one that was called last counts, and so with the next two.
+  virtual Task<Granted> grant(ProxyGrant grant) = 0;
   virtual Task<void> revoke(SandboxId sandbox) = 0;
   // Grants of every other sandbox are removed: at the daemon's start.
   virtual Task<void> keep_only(std::vector<SandboxId> sandboxes) = 0;

@@ -14,11 +14,17 @@ Task<std::string> FakeVault::seal(SecretInfo about, std::string box) {
   co_return "sealed " + about.name + " v" + std::to_string(about.version) + " " + box;
 }
 
-Task<std::string> FakeVault::grant(ProxyGrant grant) {
+Task<Granted> FakeVault::grant(ProxyGrant grant) {
   CAY_CO_CHECK(able());
+  if (stuck.contains(grant.sandbox)) co_return Error{Code::kUnavailable, "vault_unavailable", "too slow", 0};
+  Granted out;
+  for (const auto& [rule, secret] : grant.rules) {
+    if (torn.contains(secret.info.name)) out.unusable.push_back(rule.name);
+  }
   const bool tls = std::ranges::any_of(grant.rules, [](const auto& one) { return one.first.way != ProxyWay::kBaseUrl; });
   granted[grant.sandbox] = std::move(grant);
-  co_return std::string(tls ? "CERTIFICATE\n" : "");
+  if (tls) out.certificate = "CERTIFICATE\n";
+  co_return out;
 }
 
 Task<void> FakeVault::revoke(SandboxId sandbox) {

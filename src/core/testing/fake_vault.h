@@ -2,6 +2,8 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "core/ports/vault.h"
 
@@ -13,12 +15,16 @@ class FakeVault : public Vault {
   std::optional<Error> fault;
 
   std::map<SandboxId, ProxyGrant> granted;
+  // Secrets that cannot be opened.
+  std::set<std::string> torn;
+  // Grants for these fail.
+  std::set<SandboxId> stuck;
   int rotations = 0, ended = 0;
 
   Task<std::string> public_key() override;
   Task<std::string> seal(SecretInfo about, std::string box) override;
   // The certificate is "CERTIFICATE\n" where a rule needs one.
-  Task<std::string> grant(ProxyGrant grant) override;
+  Task<Granted> grant(ProxyGrant grant) override;
   Task<void> revoke(SandboxId sandbox) override;
   Task<void> keep_only(std::vector<SandboxId> sandboxes) override;
   Task<void> begin_rotation() override;
