@@ -199,7 +199,7 @@ TEST(GuestFilterTest, The32BitEntryIsKilled) {
     asm volatile("int $0x80" : "+a"(result)::"memory", "r8", "r9", "r10", "r11");
     return result < 0 ? -1L : 0L;
   };
-  for (const Profile profile : kProfiles) EXPECT_EQ(outcome(profile, by_int80), kKilledBase + SIGSYS) << name_of(profile);
+  for (const Profile profile : kProfiles) EXPECT_EQ(outcome(profile, by_int80), kKilledBase + SIGSYS) << to_string(profile);
   int without = outcome(std::nullopt, by_int80);
   EXPECT_NE(without, kKilledBase + SIGSYS);
   EXPECT_EQ(outcome(Profile::kDefault, [] { return syscall(0x40000000 + 39); }), ENOSYS);  // x32 getpid

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "keeper/profile.h"
+#include "base/profile.h"
 #include "keeper/seccomp_rules.h"
 
 namespace cay::keeper {

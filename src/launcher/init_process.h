@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "keeper/profile.h"
+#include "base/profile.h"
 
 namespace cay::launcher {
 
@@ -21,7 +21,7 @@ struct GuestNetwork;
 struct InitPlan {
   std::string hostname;
   std::uint64_t memory_bytes = 0;  // tmpfs sizes follow from it
-  keeper::Profile profile = keeper::Profile::kDefault;  // of commands: init itself is held the same in each
+  Profile profile = Profile::kDefault;  // of commands: init itself is held the same in each
   bool fresh_disk = false;         // the first boot: /etc/hostname and /etc/hosts are written
   const GuestNetwork* network = nullptr;  // null: lo alone
   bool network_required = false;          // else a host that cannot give it is no failure, and is told to the keeper

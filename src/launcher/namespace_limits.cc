@@ -26,8 +26,8 @@ constexpr Maximum kMaxima[] = {
 
 }  // namespace
 
-Result<void> limit_namespaces(int settings, keeper::Profile profile) {
-  const bool nested = profile == keeper::Profile::kNested;
+Result<void> limit_namespaces(int settings, Profile profile) {
+  const bool nested = profile == Profile::kNested;
   for (const Maximum& one : kMaxima) {
     auto written = os::write_file(settings, one.file, std::to_string(nested ? one.nested : 0));
     // A kernel without that kind of namespace.

@@ -140,7 +140,7 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
   sandbox.record.snapshot_id = request.snapshot_id;
   sandbox.record.slot = sandbox.slot->number;
   sandbox.record.policy = request.policy;
-  sandbox.record.profile = keeper::name_of(plan.profile);
+  sandbox.record.profile = to_string(plan.profile);
   if (request.record_programs) {
     plan.tap = [this, &sandbox](int cmds) {
       auto tap = programs_.tap(cmds);
