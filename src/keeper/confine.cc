@@ -26,7 +26,7 @@ namespace cay::keeper {
 namespace {
 
 // What root inside may still do. All of it reaches only ids, files and the network of its own
-// sandbox. Left out above all: SYS_ADMIN, SYS_PTRACE, SYS_RESOURCE, SYS_NICE, NET_ADMIN, MKNOD,
+// sandbox. Left out above all: SYS_ADMIN, SYS_PTRACE, SYS_RESOURCE, SYS_NICE, NET_ADMIN, NET_RAW, MKNOD,
 // SYS_MODULE, SYS_BOOT, SYS_TIME, BPF, PERFMON.
 constexpr std::uint64_t bit(int cap) { return os::cap_bit(cap); }
 constexpr std::uint64_t kKept =
@@ -35,8 +35,6 @@ constexpr std::uint64_t kKept =
     | bit(CAP_SETPCAP) | bit(CAP_SETFCAP)  // programs that drop capabilities; setcap in package scripts
     | bit(CAP_KILL)                        // root ends its users' processes
     | bit(CAP_NET_BIND_SERVICE)            // port 80
-    | bit(CAP_NET_RAW)     // ping has it as a file capability and would not start without; the network
-                           // namespace holds only loopback, and packet sockets are refused by the filter
     | bit(CAP_SYS_CHROOT)  // sshd, postfix, debootstrap
     | bit(CAP_AUDIT_WRITE);  // sudo and login ask for it; the audit socket itself is refused
 
@@ -45,7 +43,6 @@ constexpr std::uint64_t kKept =
 constexpr std::uint64_t kNotInStrict =
     bit(CAP_SETPCAP)       // to hand capabilities on: nothing is gained by exec there
     | bit(CAP_SETFCAP)     // a file's capabilities count for nobody under no_new_privs
-    | bit(CAP_NET_RAW)     // raw sockets are refused there; a ping with a file capability does not start
     | bit(CAP_SYS_CHROOT)  // chroot is refused there
     | bit(CAP_AUDIT_WRITE);  // sudo and login, which gain nothing there
 
