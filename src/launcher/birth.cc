@@ -138,6 +138,7 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   }
   keeper.init.hostname = plan.hostname;
   keeper.init.profile = plan.profile;
+  keeper.init.nested_networks = plan.nested_networks;
   keeper.init.memory_bytes = plan.limits.memory_bytes;
   keeper.init.fresh_disk = plan.fresh_disk;
   keeper.init.network = plan.network;

@@ -26,6 +26,7 @@ struct BirthPlan {
   bool fresh_disk = false;
   std::string policy;
   Profile profile = Profile::kDefault;
+  bool nested_networks = false;
   const GuestNetwork* network = nullptr;  // null: no way out
   bool network_required = false;          // without it the birth fails where the host cannot give it
   // Where programs are recorded: enters the group of command slots into the record.

@@ -73,7 +73,7 @@ Result<void> become_init(const InitPlan& plan) {
   GuestRoot root(plan);
   CAY_CHECK(root.build(std::move(mounts.fds), std::move(disk), std::move(devices)));
   CAY_CHECK(set_names(plan));
-  CAY_CHECK(limit_namespaces(root.user_settings(), plan.profile));
+  CAY_CHECK(limit_namespaces(root.user_settings(), {plan.profile, plan.nested_networks}));
   const UniqueFd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const UniqueFd devpts(::open("/dev/pts", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!top || !devpts) return Error::from_errno(errno, "open the new root");

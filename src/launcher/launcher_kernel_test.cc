@@ -134,9 +134,11 @@ TEST_F(LauncherTest, NestedMakesContainersAndTakesOffNoCover) {
   ASSERT_TRUE(client);
   auto request = request_for(test_uuid(70));
   request.profile = "nested";
+  request.nested_networks = true;
   const auto created = client->ask(Type::kCreate, request);
   ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
   EXPECT_EQ(wire::decode<wire::Created>(created->payload)->profile, "nested");
+  EXPECT_TRUE(wire::decode<wire::Created>(created->payload)->knows_networks);
   const std::string told = launcher.run(request.sandbox_id, {"namespaces"});
   for (const char* works : {"users=ok\n", "own_proc=ok\n", "own_tmpfs=ok\n"}) EXPECT_NE(told.find(works), std::string::npos) << works << told;
   for (const char* cover : {"/proc", "/proc/keys", "/proc/sys", "/dev/.nested"}) {
@@ -150,6 +152,15 @@ TEST_F(LauncherTest, NestedMakesContainersAndTakesOffNoCover) {
   EXPECT_NE(told.find("mount_namespaces=256\n"), std::string::npos) << "bounded: " << told;
   const std::string facts = launcher.run(request.sandbox_id, {"facts"});
   EXPECT_NE(facts.find("keys=\n"), std::string::npos) << "its own /proc is masked as ever: " << facts;
+
+  // Unless the operator says so, without networks of their own.
+  request.sandbox_id = test_uuid(72);
+  request.nested_networks = false;
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request)), Type::kCreated);
+  const std::string without = launcher.run(request.sandbox_id, {"namespaces"});
+  for (const char* works : {"users=ok\n", "own_proc=ok\n", "own_tmpfs=ok\n"}) EXPECT_NE(without.find(works), std::string::npos) << works << without;
+  EXPECT_NE(told.find("own_network=ok\n"), std::string::npos) << "the control: " << told;
+  EXPECT_NE(without.find("own_network=No space left on device\n"), std::string::npos) << without;
 
   request.sandbox_id = test_uuid(71);
   request.profile = "wider";

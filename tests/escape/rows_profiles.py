@@ -291,7 +291,12 @@ def many_namespaces():
     return contained(work, True, MOUNTS)
 
 
+def own_network():
+    return contained(lambda: True, True, NETWORK)
+
+
 inside("nested-uncover", "take a cover of /proc off in a mount namespace of its own", "kernel view", ["mask:/proc/cmdline"], uncover, BootLine, box="nested")
+inside("nested-network", "make a network namespace, with packet filters and routes of its own", "resources", ["namespaces"], own_network, box="nested")
 inside("nested-many-namespaces", "make namespaces without end", "resources", ["namespaces"], many_namespaces, box="nested")
 for act, name, attack in ((child_of_the_keeper, "clone-parent", "make a child of the keeper's, outside"),
                           (keep_a_key, "add-key", "keep a key in the kernel, which has no namespace"), (join_keyring, "keyring", "join a keyring"),
