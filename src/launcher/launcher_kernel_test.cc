@@ -652,6 +652,28 @@ TEST_P(HalfWayTest, LeavesNothing) {
   EXPECT_EQ(RunningLauncher::list(*client).size(), 0U);
 }
 
+// As where the kernel has no room for another compiled filter: told as what it is, not found as a sandbox that died.
+class FilterRoomTest : public LauncherTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(FilterRoomTest, IsToldByNameAndLeavesNothing) {
+  Config config;
+  config.fail_step = GetParam();
+  RunningLauncher launcher(config);
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  for (unsigned i = 0; i < 3; ++i) {
+    const auto answer = client->ask(Type::kCreate, request_for(test_uuid(330 + i)));
+    ASSERT_EQ(type_of(answer), Type::kError);
+    EXPECT_NE(error_of(answer).find("no_filter_room"), std::string::npos) << error_of(answer);
+    EXPECT_NE(error_of(answer).find("net.core.bpf_jit_limit"), std::string::npos) << error_of(answer);
+  }
+  expect_nothing_left(launcher);
+  EXPECT_EQ(RunningLauncher::list(*client).size(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, FilterRoomTest, ::testing::Values("load the filter of init", "try a command's filter"),
+                         [](const auto& info) { return info.index == 0 ? "Init" : "Command"; });
+
 INSTANTIATE_TEST_SUITE_P(Steps, HalfWayTest,
                          ::testing::Values("record", "make cgroups", "make the disk", "make the socket",
                                            "fork the keeper", "write id maps", "mount /proc", "mount /dev",
