@@ -102,6 +102,7 @@ std::map<std::string, Setter> settings(Config& config) {
       {"host.cpu_overcommit", ratio(host.cpu_overcommit)},
       {"host.max_parallel_boots", number(host.max_parallel_boots, 1)},
       {"host.profiles", texts(config.profiles)},
+      {"host.nested_networks", flag(config.nested_networks)},
       {"host.sandbox_output_bytes", number(config.sandbox_output_bytes, 1 << 20)},
       {"defaults.cpu_millicores", number(defaults.limits.cpu_millicores, 50)},
       {"defaults.memory_bytes", number(defaults.limits.memory_bytes, 16 << 20)},

@@ -44,6 +44,7 @@ struct Config {
   NetworkConfig network;
   std::vector<std::string> profiles = {"strict", "default"};  // that sandboxes may have
   std::string profile = "default";                              // of those that ask for none
+  bool nested_networks = false;  // profile nested: network namespaces inside
   VaultConfig vault;
   std::string otlp_endpoint;  // empty: no traces
   std::string otlp_ca_file;   // https: trust the authorities in it alone; empty: the system's

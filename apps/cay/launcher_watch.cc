@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "launcher/capabilities.h"
 #include "os/process.h"
 #include "watcher.h"
 
@@ -111,7 +112,7 @@ Result<UniqueFd> watch_launcher(const LauncherOptions& options) {
   }
   ::setsid();  // a Ctrl-C is for the daemon, whose end is ours
   if (::fork() != 0) ::_exit(0);  // nobody's child: whoever adopts it reaps it
-  become_watcher("cay-watch", std::move(theirs));
+  become_watcher("cay-watch", std::move(theirs), launcher::capability_bits());
   stand_guard(options);
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "command_line.h"
+#include "os/caps.h"
 #include "watcher.h"
 
 namespace cay::app {
@@ -19,6 +20,10 @@ namespace {
 constexpr int kLookMs = 5;
 constexpr int kFirstLooks = 400;
 constexpr int kRestartLooks = 200;  // then it is started again
+
+// What starting a role takes (role_process.h), as its unit has it, and CAP_KILL to end one.
+constexpr std::uint64_t kNeeded = os::cap_bit(CAP_SETUID) | os::cap_bit(CAP_SETGID) | os::cap_bit(CAP_SETPCAP) | os::cap_bit(CAP_CHOWN) |
+                                  os::cap_bit(CAP_DAC_OVERRIDE) | os::cap_bit(CAP_FOWNER) | os::cap_bit(CAP_FSETID) | os::cap_bit(CAP_KILL);
 
 // True when the daemon is gone; false after `ms` (-1: never), or when `other` has something to say.
 bool daemon_ends_within(int other, int ms) {
@@ -99,7 +104,7 @@ Result<UniqueFd> watch_role(const Watched& watched) {
   if (pid < 0) return Error::from_errno(errno, "fork a watcher");
   if (pid > 0) return ours;
   ::setsid();  // a Ctrl-C is for the daemon, whose end is ours
-  become_watcher(role.watcher, std::move(theirs));
+  become_watcher(role.watcher, std::move(theirs), kNeeded);
   watch(watched);
 }
 

@@ -180,6 +180,7 @@ class Daemon {
                                                              .disk_reserve = config.core.host.disk_reserve_bytes,
                                                              .gate_goes_by = gate_identity(gate_settings(config.network, data_.path)),
                                                              .networks = config_.network.networks,
+                                                             .nested_networks = config_.nested_networks,
                                                              .prepare = prepare_default(config.network)}),
         vault_(loop.get_executor(), data_.path),
         core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}

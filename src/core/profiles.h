@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/profile.h"
 #include "base/result.h"
-#include "model/profile.h"
 
 namespace cay::core {
 

@@ -20,22 +20,21 @@
 
 #include "keeper/file_wall.h"
 #include "keeper/seccomp_filter.h"
+#include "os/caps.h"
 
 namespace cay::keeper {
 namespace {
 
 // What root inside may still do. All of it reaches only ids, files and the network of its own
-// sandbox. Left out above all: SYS_ADMIN, SYS_PTRACE, SYS_RESOURCE, SYS_NICE, NET_ADMIN, MKNOD,
+// sandbox. Left out above all: SYS_ADMIN, SYS_PTRACE, SYS_RESOURCE, SYS_NICE, NET_ADMIN, NET_RAW, MKNOD,
 // SYS_MODULE, SYS_BOOT, SYS_TIME, BPF, PERFMON.
-constexpr std::uint64_t bit(int cap) { return std::uint64_t{1} << cap; }
+constexpr std::uint64_t bit(int cap) { return os::cap_bit(cap); }
 constexpr std::uint64_t kKept =
     bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_FSETID)  // root's way with files
     | bit(CAP_SETUID) | bit(CAP_SETGID)                                         // sudo, su, servers
     | bit(CAP_SETPCAP) | bit(CAP_SETFCAP)  // programs that drop capabilities; setcap in package scripts
     | bit(CAP_KILL)                        // root ends its users' processes
     | bit(CAP_NET_BIND_SERVICE)            // port 80
-    | bit(CAP_NET_RAW)     // ping has it as a file capability and would not start without; the network
-                           // namespace holds only loopback, and packet sockets are refused by the filter
     | bit(CAP_SYS_CHROOT)  // sshd, postfix, debootstrap
     | bit(CAP_AUDIT_WRITE);  // sudo and login ask for it; the audit socket itself is refused
 
@@ -44,7 +43,6 @@ constexpr std::uint64_t kKept =
 constexpr std::uint64_t kNotInStrict =
     bit(CAP_SETPCAP)       // to hand capabilities on: nothing is gained by exec there
     | bit(CAP_SETFCAP)     // a file's capabilities count for nobody under no_new_privs
-    | bit(CAP_NET_RAW)     // raw sockets are refused there; a ping with a file capability does not start
     | bit(CAP_SYS_CHROOT)  // chroot is refused there
     | bit(CAP_AUDIT_WRITE);  // sudo and login, which gain nothing there
 
@@ -115,27 +113,6 @@ bool reset_signals() {
   return syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, sizeof none) == 0;
 }
 
-bool drop_bounding_set(std::uint64_t kept) {
-  for (int cap = 0; cap < 64; ++cap) {
-    if ((kept & bit(cap)) != 0) continue;
-    if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) continue;
-    if (errno == EINVAL) return true;  // past the kernel's last
-    return false;
-  }
-  return true;
-}
-
-bool set_capabilities(std::uint64_t permitted) {
-  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) return false;
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2]{};
-  for (int i = 0; i < 2; ++i) {
-    auto half = static_cast<std::uint32_t>(permitted >> (32 * i));
-    data[i].permitted = data[i].effective = half;
-  }
-  return syscall(SYS_capset, &header, data) == 0;
-}
-
 }  // namespace
 
 Scheduling own_scheduling() {
@@ -155,7 +132,7 @@ const char* confine(const Confinement& to) {
   const Profile profile = to.file_helper ? Profile::kDefault : to.profile;
   const std::uint64_t kept = to.file_helper ? kFileWork : kept_in(profile);
   const bool no_new_privs = to.file_helper || profile == Profile::kStrict;
-  if (!drop_bounding_set(kept)) return "drop capabilities";  // needs SETPCAP: before the ids change
+  if (!os::drop_bounding_set(kept)) return "drop capabilities";  // needs SETPCAP: before the ids change
   // Raw calls from here: the C library's wrappers change all threads by signals and take locks.
   auto group_count = static_cast<std::size_t>(to.group_count);
   if (syscall(SYS_setgroups, group_count, to.groups) != 0) return "set groups";
@@ -164,7 +141,7 @@ const char* confine(const Confinement& to) {
   if (load_guest_filter(profile) != 0) return "load seccomp";  // without no_new_privs it needs SYS_ADMIN: before setuid
   if (syscall(SYS_setresuid, to.uid, to.uid, to.uid) != 0) return "set uid";
   // Explicitly: the kernel clears the sets on a change away from uid 0, and the keeper's uid is not 0.
-  if (!set_capabilities(to.uid == 0 ? kept : 0)) return "set capabilities";
+  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 || !os::set_capabilities(to.uid == 0 ? kept : 0)) return "set capabilities";
   if (to.file_helper && build_file_wall() != 0) return "load Landlock";
   return nullptr;
 }

@@ -3,7 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
-#include "keeper/profile.h"
+#include "base/profile.h"
 
 namespace cay::keeper {
 

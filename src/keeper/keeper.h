@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/profile.h"
 #include "base/result.h"
-#include "keeper/profile.h"
 
 namespace cay::keeper {
 

@@ -47,6 +47,16 @@ constexpr std::uint32_t kTiocsti = 0x5412, kTioclinux = 0x541C;  // type into a 
 constexpr std::uint32_t kTiocsetd = 0x5423;                      // line disciplines: kernel modules are loaded for it
 constexpr std::uint32_t kMadvMergeable = 12;  // merged pages tell tenants of each other's memory, as PR_SET_MEMORY_MERGE
 constexpr std::uint32_t kSolTcp = 6, kTcpUlp = 31;               // kernel TLS
+constexpr std::uint32_t kSolSocket = 1;
+// Programs in the kernel, in memory that no group's limit counts, and compiled within a room that is the whole host's (bpf_jit_limit).
+constexpr std::uint32_t kSocketFilters[] = {
+    26, 50,  // SO_ATTACH_FILTER, SO_ATTACH_BPF: libpcap filters for itself then
+    44,      // SO_LOCK_FILTER
+    51, 52,  // SO_ATTACH_REUSEPORT_CBPF, _EBPF
+};
+constexpr std::uint32_t kSetModeFilter = 1;                      // of seccomp(2)
+constexpr std::uint32_t kPrSetSeccomp = 22, kModeFilter = 2;     // of prctl(2)
+constexpr std::uint32_t kMapHugetlb = 0x40000, kMfdHugetlb = 0x4, kShmHugetlb = 0x800;
 constexpr std::uint32_t kPersonalities[] = {
     0x0000000, 0x0000008,  // PER_LINUX, PER_LINUX32 (setarch)
     0x0020000, 0x0020008,  // UNAME26 with either
@@ -88,8 +98,11 @@ class Compiler {
     ret(SECCOMP_RET_KILL_PROCESS);  // i386 by int 0x80, 32-bit Arm: the loader of such a program dies at once
     stmt(BPF_LD | BPF_W | BPF_ABS, kOffNr);
     tree(0, range_count_);  // x32 numbers (bit 30) lie in the last range: ENOSYS
-    if (land(Action::kClone)) clone_check(kCloneRefused);
-    if (land(Action::kCloneNested)) clone_check(kCloneParent);
+    if (land(Action::kClone)) refuse_bits(0, kCloneRefused, EPERM);
+    if (land(Action::kCloneNested)) refuse_bits(0, kCloneParent, EPERM);
+    if (land(Action::kMmap)) refuse_bits(3, kMapHugetlb, ENOMEM);   // as where the pool is empty: databases and Java go on without
+    if (land(Action::kShmget)) refuse_bits(2, kShmHugetlb, ENOMEM);  // the same
+    if (land(Action::kMemfd)) refuse_bits(1, kMfdHugetlb, EINVAL);   // as from a kernel of before
     if (land(Action::kIoctl)) {
       load_arg(1);
       ret_if_any({kTiocsti, kTioclinux, kTiocsetd}, refuse(EPERM));
@@ -112,15 +125,31 @@ class Compiler {
     }
     if (land(Action::kPrctl)) {
       load_arg(0);
-      ret_if_any(kPrctls, kAllowed);
-      ret(refuse(EINVAL));  // as for an option the kernel does not know
+      jump(BPF_JEQ, kPrSetSeccomp, 0, 4);
+      load_arg(1);
+      ret_if_any({kModeFilter}, refuse(EINVAL));  // as below
+      ret(kAllowed);
+      prctl_list();
+    }
+    if (land(Action::kPrctlNested)) {
+      load_arg(0);
+      prctl_list();
+    }
+    if (land(Action::kSeccomp)) {
+      load_arg(0);
+      ret_if_any({kSetModeFilter}, refuse(EINVAL));  // as from a kernel without filters: sshd, man, apt and Chromium go on
+      ret(kAllowed);
     }
     if (land(Action::kSetsockopt)) {
       load_arg(1);
-      jump(BPF_JEQ, kSolTcp, 0, 3);
+      jump(BPF_JEQ, kSolTcp, 0, 4);
       load_arg(2);
-      jump(BPF_JEQ, kTcpUlp, 0, 1);
-      ret(refuse(ENOPROTOOPT));
+      ret_if_any({kTcpUlp}, refuse(ENOPROTOOPT));
+      ret(kAllowed);
+      jump(BPF_JEQ, kSolSocket, 1, 0);
+      ret(kAllowed);
+      load_arg(2);
+      ret_if_any(kSocketFilters, refuse(ENOPROTOOPT));
       ret(kAllowed);
     }
     if (land(Action::kSocketpair)) {
@@ -129,7 +158,7 @@ class Compiler {
       ret(refuse(EAFNOSUPPORT));
     }
     if (land(Action::kSocket)) socket_check(kAllowed);
-    if (land(Action::kSocketCooked)) socket_check(refuse(EPERM));  // as without CAP_NET_RAW: ping goes on with a datagram socket
+    if (land(Action::kSocketStrict)) socket_check(refuse(ENOSYS));  // Node takes this alone as a list of no interfaces
     return program_;
   }
 
@@ -224,27 +253,33 @@ class Compiler {
     return asked;
   }
 
-  constexpr void clone_check(std::uint32_t refused) {
-    load_arg(0);
-    jump(BPF_JSET, refused, 0, 1);
-    ret(refuse(EPERM));
+  constexpr void refuse_bits(unsigned argument, std::uint32_t bits, int err) {
+    load_arg(argument);
+    jump(BPF_JSET, bits, 0, 1);
+    ret(refuse(err));
     ret(kAllowed);
   }
 
-  constexpr void socket_check(std::uint32_t raw) {
+  // With the option loaded.
+  constexpr void prctl_list() {
+    ret_if_any(kPrctls, kAllowed);
+    ret(refuse(EINVAL));  // as for an option the kernel does not know
+  }
+
+  constexpr void socket_check(std::uint32_t route_netlink) {
     constexpr std::uint32_t kTypeMask = 0xf;  // the rest are SOCK_CLOEXEC, SOCK_NONBLOCK
     load_arg(0);
     ret_if_any({AF_UNIX}, kAllowed);
     jump(BPF_JEQ, AF_NETLINK, 0, 4);
     load_arg(2);
-    ret_if_any({0}, kAllowed);            // NETLINK_ROUTE: getaddrinfo, ip
+    ret_if_any({0}, route_netlink);       // NETLINK_ROUTE: lists of interfaces, ip
     ret(refuse(EPROTONOSUPPORT));         // libaudit takes it as "no audit here": sudo and useradd go on
     jump(BPF_JEQ, AF_INET, 2, 0);
     jump(BPF_JEQ, AF_INET6, 1, 0);
     ret(refuse(EAFNOSUPPORT));            // PACKET, ALG, VSOCK, XDP, CAN, TIPC, BLUETOOTH …
     load_arg(1);
     stmt(BPF_ALU | BPF_AND | BPF_K, kTypeMask);
-    ret_if_any({SOCK_RAW}, raw);          // ping; needs CAP_NET_RAW
+    ret_if_any({SOCK_RAW}, refuse(EPERM));  // as without CAP_NET_RAW
     jump(BPF_JEQ, SOCK_STREAM, 2, 0);
     jump(BPF_JEQ, SOCK_DGRAM, 1, 0);
     ret(refuse(ESOCKTNOSUPPORT));
@@ -276,7 +311,7 @@ class Compiler {
     std::uint16_t first;
     Action action;
   };
-  std::array<Pending, 32> pending_{};
+  std::array<Pending, 64> pending_{};
   struct Exit {
     std::uint16_t from;  // the comparison
     bool if_true;

@@ -1,7 +1,7 @@
 // The guest's seccomp filters for this machine, one for each profile, compiled with the program: loading one
 // allocates nothing and may happen between clone and exec.
 #pragma once
-#include "keeper/profile.h"
+#include "base/profile.h"
 #include "keeper/seccomp_compile.h"
 
 namespace cay::keeper {

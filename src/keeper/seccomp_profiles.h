@@ -7,7 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "keeper/profile.h"
+#include "base/profile.h"
 #include "keeper/seccomp_rules.h"
 
 namespace cay::keeper {
@@ -26,7 +26,7 @@ inline constexpr auto kStrictChanges = [] {
       {"process_vm_writev", kEperm},  // the same without stopping them
       // ---- what only programs with a lost privilege would use ----
       {"chroot", kEperm},  // CAP_SYS_CHROOT is dropped: of no use, and a way to confuse programs that keep it
-      {"socket", kSocketCooked},  // no raw sockets: CAP_NET_RAW is dropped
+      {"socket", kSocketStrict},  // no netlink: a large part of the kernel, for lists of interfaces of which there is one
       {"personality", kPersonalityAsk},  // asking alone: what it changes is how exploits are made to fit (no randomisation)
       // ---- a means of exploits more than of programs ----
       {"msgget", kEnosys},  // fakeroot (fakeroot-tcp works); messages are the usual way to lay out the kernel's heap
@@ -50,6 +50,8 @@ inline constexpr auto kNestedChanges = [] {
       {"open_tree", kAllow},  // crun: binds the sandbox's /sys where a sysfs is refused, and has no other way
       {"move_mount", kAllow},  // crun: the same
       {"mount_setattr", kAllow},  // crun, podman: recursive read-only
+      {"seccomp", kAllow},  // crun, runc, podman: each container has a filter of its own
+      {"prctl", kPrctlNested},  // bubblewrap --seccomp, and libseccomp on old kernels: the same
       // ---- as from an older kernel, so that mount(2) is used for new file systems: these parse options, and have a history of their own ----
       {"fsopen", kEnosys},  // util-linux, crun, runc fall back
       {"fsconfig", kEnosys},  // CVE-2022-0185; util-linux, crun, runc fall back

@@ -18,12 +18,17 @@ enum class Action : std::uint8_t {
   kCloneNested,
   kIoctl,
   kMadvise,
+  kMemfd,
+  kMmap,
   kPersonality,
   kPersonalityAsk,
   kPrctl,
+  kPrctlNested,  // kPrctl, and filters of system calls
+  kSeccomp,
   kSetsockopt,
+  kShmget,
   kSocket,
-  kSocketCooked,  // kSocket without SOCK_RAW
+  kSocketStrict,  // kSocket without netlink
   kSocketpair,
 };
 
@@ -136,10 +141,10 @@ inline constexpr auto kGuestRules = [] {
       {"inotify_init1", 294, 26, kAllow},  // file watchers (vite, webpack)
       {"inotify_add_watch", 254, 27, kAllow},  // both
       {"inotify_rm_watch", 255, 28, kAllow},  // both
-      {"memfd_create", 319, 279, kAllow},  // Wayland, JITs, Python multiprocessing
+      {"memfd_create", 319, 279, kMemfd},  // Wayland, JITs, Python multiprocessing (no MFD_HUGETLB)
       {"chroot", 161, 51, kAllow},  // sshd and postfix privilege separation, debootstrap; needs CAP_SYS_CHROOT
       // ---- memory ----
-      {"mmap", 9, 222, kAllow},  // every program
+      {"mmap", 9, 222, kMmap},  // every program (no MAP_HUGETLB: the host's pool of huge pages is counted for nobody)
       {"munmap", 11, 215, kAllow},  // every program
       {"mprotect", 10, 226, kAllow},  // every program
       {"brk", 12, 214, kAllow},  // every program
@@ -179,17 +184,17 @@ inline constexpr auto kGuestRules = [] {
       {"ptrace", 101, 117, kAllow},  // gdb, strace; the kernel's check keeps it to the caller's own processes
       {"process_vm_readv", 310, 270, kAllow},  // gdb, py-spy, MPI; same check as ptrace
       {"process_vm_writev", 311, 271, kAllow},  // gdb, py-spy, MPI; same check as ptrace
-      {"prctl", 157, 167, kPrctl},  // names, death signals, subreapers (a list of options)
+      {"prctl", 157, 167, kPrctl},  // names, death signals, subreapers (a list of options; no PR_SET_SECCOMP with a filter)
       {"arch_prctl", 158, -1, kAllow},  // thread-local storage at program start (x86-64)
       {"set_tid_address", 218, 96, kAllow},  // glibc and musl threads
       {"set_robust_list", 273, 99, kAllow},  // glibc and musl threads
       {"rseq", 334, 293, kAllow},  // glibc and musl threads
       {"futex", 202, 98, kAllow},  // glibc and musl threads
       {"personality", 135, 92, kPersonality},  // gdb (no randomisation), setarch; a list of values
-      {"seccomp", 317, 277, kAllow},  // programs that sandbox themselves: sshd, file, man, Chromium, coding agents
-      {"landlock_create_ruleset", 444, 444, kAllow},  // the same: coding agents, xz
-      {"landlock_add_rule", 445, 445, kAllow},  // the same: coding agents, xz
-      {"landlock_restrict_self", 446, 446, kAllow},  // the same: coding agents, xz
+      {"seccomp", 317, 277, kSeccomp},  // libseccomp asks what there is (no filters: each takes of the whole host's room for compiled ones)
+      {"landlock_create_ruleset", 444, 444, kAllow},  // programs that sandbox themselves: coding agents, xz
+      {"landlock_add_rule", 445, 445, kAllow},  // the same
+      {"landlock_restrict_self", 446, 446, kAllow},  // the same
       // ---- signals ----
       {"rt_sigaction", 13, 134, kAllow},  // every program
       {"rt_sigprocmask", 14, 135, kAllow},  // every program
@@ -219,8 +224,8 @@ inline constexpr auto kGuestRules = [] {
       {"setgroups", 116, 159, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
       {"setfsuid", 122, 151, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
       {"setfsgid", 123, 152, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
-      {"capget", 125, 90, kAllow},  // ping, servers that drop root; never above the bounding set
-      {"capset", 126, 91, kAllow},  // ping, servers that drop root; never above the bounding set
+      {"capget", 125, 90, kAllow},  // servers that drop root; never above the bounding set
+      {"capset", 126, 91, kAllow},  // servers that drop root; never above the bounding set
       // ---- scheduling and limits ----
       {"sched_yield", 24, 124, kAllow},  // nproc, thread pools, taskset
       {"sched_getaffinity", 204, 123, kAllow},  // nproc, thread pools, taskset
@@ -256,7 +261,7 @@ inline constexpr auto kGuestRules = [] {
       {"timerfd_settime", 286, 86, kAllow},  // event loops
       {"timerfd_gettime", 287, 87, kAllow},  // event loops
       // ---- sockets ----
-      {"socket", 41, 198, kSocket},  // UNIX, INET, INET6 and route netlink only
+      {"socket", 41, 198, kSocket},  // UNIX, INET, INET6 and route netlink only, none of them raw
       {"socketpair", 53, 199, kSocketpair},  // UNIX only
       {"bind", 49, 200, kAllow},  // every server and client
       {"listen", 50, 201, kAllow},  // every server and client
@@ -266,7 +271,7 @@ inline constexpr auto kGuestRules = [] {
       {"getsockname", 51, 204, kAllow},  // every server and client
       {"getpeername", 52, 205, kAllow},  // every server and client
       {"shutdown", 48, 210, kAllow},  // every server and client
-      {"setsockopt", 54, 208, kSetsockopt},  // every server and client (no TCP_ULP)
+      {"setsockopt", 54, 208, kSetsockopt},  // every server and client (no TCP_ULP, no socket filters)
       {"getsockopt", 55, 209, kAllow},  // every server and client
       {"sendto", 44, 206, kAllow},  // every server and client
       {"recvfrom", 45, 207, kAllow},  // every server and client
@@ -286,7 +291,7 @@ inline constexpr auto kGuestRules = [] {
       {"epoll_pwait", 281, 22, kAllow},  // event loops
       {"eventfd2", 290, 19, kAllow},  // event loops
       // ---- System V shared memory, semaphores, queues ----
-      {"shmget", 29, 194, kAllow},  // PostgreSQL, X11
+      {"shmget", 29, 194, kShmget},  // PostgreSQL, X11 (no SHM_HUGETLB)
       {"shmat", 30, 196, kAllow},  // PostgreSQL, X11
       {"shmdt", 67, 197, kAllow},  // PostgreSQL, X11
       {"shmctl", 31, 195, kAllow},  // PostgreSQL, X11

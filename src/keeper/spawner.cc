@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/assert.h"
+#include "keeper/filter_room.h"
 
 namespace cay::keeper {
 namespace {
@@ -298,6 +299,7 @@ Error Spawner::failure(const Attempt& attempt) const {
     return {Code::kInternal, "start_failed", "execute \"" + name + "\": " + why, err};
   }
   if (step == "terminal") return Error::from_errno(err, "open a terminal", "start_failed");
+  if (step == "load seccomp") return no_filter_room();
   if (step == "clone" && err == EAGAIN) {
     return {Code::kExhausted, "pids_limit", "the sandbox's limit of processes is reached: end some of them", err};
   }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "keeper/filter_room.h"
 #include "launcher/devices.h"
 #include "launcher/keeper_process.h"
 #include "launcher/validate.h"
@@ -138,6 +139,7 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   }
   keeper.init.hostname = plan.hostname;
   keeper.init.profile = plan.profile;
+  keeper.init.nested_networks = plan.nested_networks;
   keeper.init.memory_bytes = plan.limits.memory_bytes;
   keeper.init.fresh_disk = plan.fresh_disk;
   keeper.init.network = plan.network;
@@ -168,6 +170,7 @@ Result<Birth::State> Birth::advance() {
     CAY_CHECK(give_mounts(static_cast<pid_t>(std::strtol(message->bytes.c_str() + 5, nullptr, 10))));
     return State::kWaiting;
   }
+  if (Error full = keeper::no_filter_room(); message->bytes == full.message) return full;
   return Error{Code::kInternal, "boot_failed", "boot: " + message->bytes, 0};
 }
 

@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
+#include "base/profile.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "keeper/profile.h"
 #include "launcher/groups.h"
 #include "launcher/guest_network.h"
 #include "launcher/host.h"
@@ -25,7 +25,8 @@ struct BirthPlan {
   std::uint64_t spool_bytes = 0;
   bool fresh_disk = false;
   std::string policy;
-  keeper::Profile profile = keeper::Profile::kDefault;
+  Profile profile = Profile::kDefault;
+  bool nested_networks = false;
   const GuestNetwork* network = nullptr;  // null: no way out
   bool network_required = false;          // without it the birth fails where the host cannot give it
   // Where programs are recorded: enters the group of command slots into the record.

@@ -12,11 +12,14 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
+#include "launcher/capabilities.h"
 #include "launcher/host.h"
 #include "launcher/pulse.h"
 #include "launcher/worker.h"
+#include "os/caps.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
@@ -139,6 +142,10 @@ void harden_process() {
 int run_guardian(Config config) {
   if (::geteuid() != 0) {
     std::fprintf(stderr, "cay-launcher: must run as root: it makes namespaces, mounts and cgroups\n");
+    return kFailed;
+  }
+  if (!os::give_up_all_but(capability_bits())) {
+    std::fprintf(stderr, "cay-launcher: give up capabilities: %s\n", std::strerror(errno));
     return kFailed;
   }
   ::signal(SIGPIPE, SIG_IGN);

@@ -256,7 +256,7 @@ Result<void> GuestRoot::mount_dev() {
   CAY_CHECK(make_directory(dev.get(), "mqueue", 0755));
   CAY_TRY(const UniqueFd mqueue, os::new_mount("mqueue", {{"source", "mqueue"}}, kData));
   CAY_CHECK(os::attach_mount(mqueue.get(), dev.get(), "mqueue"));
-  return plan_.profile == keeper::Profile::kNested ? show_kernel_a_whole_proc(dev.get()) : Result<void>();
+  return plan_.profile == Profile::kNested ? show_kernel_a_whole_proc(dev.get()) : Result<void>();
 }
 
 Result<void> GuestRoot::mount_tmp() {

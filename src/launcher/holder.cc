@@ -7,9 +7,11 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "base/result.h"
+#include "os/caps.h"
 #include "os/cgroup_layout.h"
 #include "os/file.h"
 #include "os/service_manager.h"
@@ -38,6 +40,10 @@ int hold_cgroup() {
   auto entered = enter_leaf();
   if (!entered) {
     std::fprintf(stderr, "cay-launcher: %s\n", entered.error().message.c_str());
+    return 125;
+  }
+  if (!os::give_up_all_but(0)) {
+    std::fprintf(stderr, "cay-launcher: give up capabilities: %s\n", std::strerror(errno));
     return 125;
   }
   os::notify_service_manager("READY=1");

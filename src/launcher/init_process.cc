@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -54,7 +56,16 @@ Result<std::vector<UniqueFd>> make_network(const InitPlan& plan, std::string& mi
   return std::vector<UniqueFd>();
 }
 
-Result<void> become_init(const InitPlan& plan) {
+// A counter at its most, which can be written to once it was read: init has no call left to say that its filter holds it, but it reads.
+Result<UniqueFd> full_counter() {
+  UniqueFd counter(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const std::uint64_t most = ~std::uint64_t{0} - 1;
+  if (!counter || ::write(counter.get(), &most, sizeof most) != sizeof most) return Error::from_errno(errno, "make a counter");
+  return counter;
+}
+
+// What is read once the filter holds us.
+Result<UniqueFd> become_init(const InitPlan& plan) {
   // First: the launcher prepares the mounts meanwhile. A failure is told once they have come, or it would be lost in their sending.
   std::string missing;
   auto network = make_network(plan, missing);
@@ -73,24 +84,30 @@ Result<void> become_init(const InitPlan& plan) {
   GuestRoot root(plan);
   CAY_CHECK(root.build(std::move(mounts.fds), std::move(disk), std::move(devices)));
   CAY_CHECK(set_names(plan));
-  CAY_CHECK(limit_namespaces(root.user_settings(), plan.profile));
+  CAY_CHECK(limit_namespaces(root.user_settings(), {plan.profile, plan.nested_networks}));
   const UniqueFd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const UniqueFd devpts(::open("/dev/pts", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!top || !devpts) return Error::from_errno(errno, "open the new root");
   CAY_CHECK(drop_everything());
-  std::vector<int> handed{top.get(), devpts.get()};
+  CAY_TRY(UniqueFd held, full_counter());
+  std::vector<int> handed{top.get(), devpts.get(), held.get()};
   for (const UniqueFd& socket : lent) handed.push_back(socket.get());
-  return os::send_message(plan.keeper_fd, missing.empty() ? "up" : "up " + missing, handed);
+  CAY_CHECK(os::send_message(plan.keeper_fd, missing.empty() ? "up" : "up " + missing, handed));
+  return held;
 }
 
 // Reaps until the lifeline closes. SIGCHLD comes by descriptor: no handler, so the kernel goes on
 // ignoring every signal sent from inside.
-[[noreturn]] void reap(int lifeline_fd) {
+[[noreturn]] void reap(const InitPlan& plan, int held_fd) {
+  const int lifeline_fd = plan.lifeline_fd;
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   const int signals = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (signals < 0 || !load_init_filter()) ::_exit(1);
+  if (signals < 0) ::_exit(1);
+  if (plan.fail_step == "load the filter of init" || !load_init_filter()) ::_exit(kNoFilter);
+  std::uint64_t count = 0;
+  (void)!::read(held_fd, &count, sizeof count);
   for (;;) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
@@ -124,8 +141,8 @@ void run_init(const InitPlan& plan) {
     (void)os::send_message(plan.launcher_fd, std::to_string(up.error().os_errno) + " " + up.error().message);
     ::_exit(1);
   }
-  os::close_all_but({plan.lifeline_fd});
-  reap(plan.lifeline_fd);
+  os::close_all_but({plan.lifeline_fd, up->get()});
+  reap(plan, up->get());
 }
 
 }  // namespace cay::launcher

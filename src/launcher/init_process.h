@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "keeper/profile.h"
+#include "base/profile.h"
 
 namespace cay::launcher {
 
@@ -21,7 +21,8 @@ struct GuestNetwork;
 struct InitPlan {
   std::string hostname;
   std::uint64_t memory_bytes = 0;  // tmpfs sizes follow from it
-  keeper::Profile profile = keeper::Profile::kDefault;  // of commands: init itself is held the same in each
+  Profile profile = Profile::kDefault;  // of commands: init itself is held the same in each
+  bool nested_networks = false;         // namespace_limits.h
   bool fresh_disk = false;         // the first boot: /etc/hostname and /etc/hosts are written
   const GuestNetwork* network = nullptr;  // null: lo alone
   bool network_required = false;          // else a host that cannot give it is no failure, and is told to the keeper
@@ -32,9 +33,14 @@ struct InitPlan {
   std::string fail_step;  // tests
 
   int launcher_fd = -1;  // gets the mounts from the launcher; a failure is told here
-  int keeper_fd = -1;    // the root, devpts and the gate's sockets go to the keeper here; "up", and why there are no sockets
+  // The root, devpts, what tells that init is held by its filter (keeper_process.cc) and the gate's sockets go to the keeper here; "up", and
+  // why there are no sockets.
+  int keeper_fd = -1;
   int lifeline_fd = -1;  // read end
 };
+
+// The code that init ends with where the kernel does not take its filter.
+inline constexpr int kNoFilter = 3;
 
 // Overwrites the argv area with `name`, so that it tells nothing of the host.
 void scrub_arguments(char* arguments, std::size_t size, const char* name);

@@ -2,17 +2,20 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 #include <vector>
 
+#include "keeper/filter_room.h"
 #include "keeper/keeper.h"
 #include "os/caps.h"
 #include "os/file.h"
@@ -87,6 +90,25 @@ Result<void> jail(const Host& host) {
   return {};
 }
 
+// Until init is held by its filter (`held`: init_process.cc). What the kernel takes no filter of is told here, not found as a dead sandbox.
+Result<void> wait_until_held(const os::Cloned& init, int held) {
+  pollfd items[2] = {{held, POLLOUT, 0}, {init.pidfd.get(), POLLIN, 0}};
+  while (::poll(items, 2, -1) < 0) {
+    if (errno != EINTR) return Error::from_errno(errno, "wait for init");
+  }
+  if (items[0].revents != 0) return {};
+  int status = 0;
+  if (::waitpid(init.pid, &status, 0) == init.pid && WIFEXITED(status) && WEXITSTATUS(status) == kNoFilter) return keeper::no_filter_room();
+  return Error{Code::kInternal, "boot_failed", "init ended before the sandbox was up", 0};
+}
+
+// What every command needs, before there is one.
+Result<void> try_filter(const KeeperPlan& plan) {
+  const bool injected = plan.init.fail_step == "try a command's filter";
+  CAY_TRY(const unsigned taken, keeper::try_guest_filters(plan.init.profile, injected ? 0 : 1));
+  return taken > 0 ? Result<void>() : keeper::no_filter_room();
+}
+
 Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   if (plan.joins_group) {
     CAY_CHECK(os::write_file(plan.groups->keeper.get(), "cgroup.procs", "0"));
@@ -115,9 +137,11 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   lifeline_read.reset();
   ::close(plan.init_fd);
   CAY_CHECK(os::send_message(plan.control_fd, "init " + std::to_string(init->pid)));
+  CAY_CHECK(try_filter(plan));  // meanwhile: init and the launcher have something to do
   CAY_TRY(os::Message message, os::receive_message(up.ours.get()));
   // Empty: init ended, and told the launcher why.
-  if (message.fds.size() < 2) ::_exit(1);
+  if (message.fds.size() < 3) ::_exit(1);
+  CAY_CHECK(wait_until_held(*init, message.fds[2].get()));
   CAY_CHECK(jail(host));
   ::close(host.empty.get());
   keeper::Context context;
@@ -139,7 +163,7 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   } else if (plan.gate_fd >= 0) {
     context.gate_fd = plan.gate_fd;
     context.policy = plan.policy;
-    for (std::size_t i = 2; i < message.fds.size(); ++i) context.lent_fds.push_back(message.fds[i].release());
+    for (std::size_t i = 3; i < message.fds.size(); ++i) context.lent_fds.push_back(message.fds[i].release());
   }
   context.gate_uid = host.config.gate_uid;
   context.profile = plan.init.profile;

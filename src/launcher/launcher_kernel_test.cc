@@ -134,9 +134,11 @@ TEST_F(LauncherTest, NestedMakesContainersAndTakesOffNoCover) {
   ASSERT_TRUE(client);
   auto request = request_for(test_uuid(70));
   request.profile = "nested";
+  request.nested_networks = true;
   const auto created = client->ask(Type::kCreate, request);
   ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
   EXPECT_EQ(wire::decode<wire::Created>(created->payload)->profile, "nested");
+  EXPECT_TRUE(wire::decode<wire::Created>(created->payload)->knows_networks);
   const std::string told = launcher.run(request.sandbox_id, {"namespaces"});
   for (const char* works : {"users=ok\n", "own_proc=ok\n", "own_tmpfs=ok\n"}) EXPECT_NE(told.find(works), std::string::npos) << works << told;
   for (const char* cover : {"/proc", "/proc/keys", "/proc/sys", "/dev/.nested"}) {
@@ -150,6 +152,15 @@ TEST_F(LauncherTest, NestedMakesContainersAndTakesOffNoCover) {
   EXPECT_NE(told.find("mount_namespaces=256\n"), std::string::npos) << "bounded: " << told;
   const std::string facts = launcher.run(request.sandbox_id, {"facts"});
   EXPECT_NE(facts.find("keys=\n"), std::string::npos) << "its own /proc is masked as ever: " << facts;
+
+  // Unless the operator says so, without networks of their own.
+  request.sandbox_id = test_uuid(72);
+  request.nested_networks = false;
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request)), Type::kCreated);
+  const std::string without = launcher.run(request.sandbox_id, {"namespaces"});
+  for (const char* works : {"users=ok\n", "own_proc=ok\n", "own_tmpfs=ok\n"}) EXPECT_NE(without.find(works), std::string::npos) << works << without;
+  EXPECT_NE(told.find("own_network=ok\n"), std::string::npos) << "the control: " << told;
+  EXPECT_NE(without.find("own_network=No space left on device\n"), std::string::npos) << without;
 
   request.sandbox_id = test_uuid(71);
   request.profile = "wider";
@@ -640,6 +651,28 @@ TEST_P(HalfWayTest, LeavesNothing) {
   expect_nothing_left(launcher);
   EXPECT_EQ(RunningLauncher::list(*client).size(), 0U);
 }
+
+// As where the kernel has no room for another compiled filter: told as what it is, not found as a sandbox that died.
+class FilterRoomTest : public LauncherTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(FilterRoomTest, IsToldByNameAndLeavesNothing) {
+  Config config;
+  config.fail_step = GetParam();
+  RunningLauncher launcher(config);
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  for (unsigned i = 0; i < 3; ++i) {
+    const auto answer = client->ask(Type::kCreate, request_for(test_uuid(330 + i)));
+    ASSERT_EQ(type_of(answer), Type::kError);
+    EXPECT_NE(error_of(answer).find("no_filter_room"), std::string::npos) << error_of(answer);
+    EXPECT_NE(error_of(answer).find("net.core.bpf_jit_limit"), std::string::npos) << error_of(answer);
+  }
+  expect_nothing_left(launcher);
+  EXPECT_EQ(RunningLauncher::list(*client).size(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, FilterRoomTest, ::testing::Values("load the filter of init", "try a command's filter"),
+                         [](const auto& info) { return info.index == 0 ? "Init" : "Command"; });
 
 INSTANTIATE_TEST_SUITE_P(Steps, HalfWayTest,
                          ::testing::Values("record", "make cgroups", "make the disk", "make the socket",

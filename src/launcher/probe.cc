@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "keeper/filter_room.h"
 #include "launcher/guest_network.h"
 #include "launcher/kernel_defects.h"
 #include "launcher/probe_snapshot.h"
@@ -162,6 +163,20 @@ Feature seccomp() {
   return {"seccomp", ok, ok ? "filters" : "missing", ok ? "" : "none: no command can be started", ""};
 }
 
+// How much is left cannot be read, so it is tried, and no further than what is plenty.
+Feature filter_room() {
+  const std::string limit = first_line("/proc/sys/net/core/bpf_jit_limit");
+  const auto taken = keeper::try_guest_filters(Profile::kDefault, keeper::kMostTried);
+  Feature feature{"room for filters", taken && *taken >= keeper::kMostTried, "", "", ""};
+  feature.found = !taken ? taken.error().message : (feature.ok ? "at least " : "") + std::to_string(*taken) + " more, each sandbox and each command takes one";
+  if (!limit.empty()) feature.found += "; net.core.bpf_jit_limit is " + limit;
+  if (feature.ok) return feature;
+  feature.fallback = "none: then no sandbox and no command starts (no_filter_room)";
+  const std::uint64_t bytes = std::strtoull(limit.c_str(), nullptr, 10);
+  feature.remedy = "sysctl -w net.core.bpf_jit_limit=" + (bytes > 0 ? std::to_string(2 * bytes) : std::string("BYTES")) + ", or end sandboxes of profile nested";
+  return feature;
+}
+
 Feature landlock() {
   const int abi = os::landlock_abi();
   return {"landlock", abi > 0, abi > 0 ? "ABI " + std::to_string(abi) + ", for the gate" : "missing",
@@ -290,6 +305,7 @@ std::vector<Feature> probe(Host& host) {
   features.push_back(idmapped("idmapped mounts (layers)", host.layers.get()));
   features.push_back(idmapped("idmapped mounts (disks)", host.disks.store()));
   features.push_back(seccomp());
+  features.push_back(filter_room());
   features.push_back(landlock());
   features.push_back(disk_quota(host));
   features.push_back(disk_space(host));

@@ -133,6 +133,7 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
   plan.spool_bytes = request.spool_bytes;
   plan.policy = request.policy;
   plan.profile = profile_of(request);
+  plan.nested_networks = request.nested_networks;
   plan.network_required = request.network_required;
   CAY_TRY(plan.network, network_for(request));
   plan.fresh_disk = !host_.disks.exists(sandbox.id);
@@ -140,7 +141,7 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
   sandbox.record.snapshot_id = request.snapshot_id;
   sandbox.record.slot = sandbox.slot->number;
   sandbox.record.policy = request.policy;
-  sandbox.record.profile = keeper::name_of(plan.profile);
+  sandbox.record.profile = to_string(plan.profile);
   if (request.record_programs) {
     plan.tap = [this, &sandbox](int cmds) {
       auto tap = programs_.tap(cmds);
@@ -190,7 +191,7 @@ void Sandboxes::confirm(Sandbox& sandbox) {
 void Sandboxes::answer_created(const ReplyTo& to, const Sandbox& sandbox) {
   reply(outbox_, to, wire::Type::kCreated,
         wire::Created{sandbox.id, sandbox.record.keeper_pid, sandbox.record.disk_enforced_by,
-                      sandbox.record.program_group != 0, sandbox.record.policy, sandbox.record.no_network, sandbox.record.profile});
+                      sandbox.record.program_group != 0, sandbox.record.policy, sandbox.record.no_network, sandbox.record.profile, true});
 }
 
 void Sandboxes::watch_keeper(Sandbox& sandbox) {

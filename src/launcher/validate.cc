@@ -71,7 +71,7 @@ Result<void> check(const wire::CreateSandbox& request) {
       in_range<std::uint64_t>(request.memory_bytes, std::uint64_t{8} << 20, std::uint64_t{1} << 50, "memory_bytes"));
   CAY_CHECK(in_range<std::uint64_t>(request.disk_bytes, std::uint64_t{1} << 20, std::uint64_t{1} << 60, "disk_bytes"));
   CAY_CHECK(in_range<std::uint64_t>(request.pids, 4, 4'000'000, "pids"));
-  if (!request.profile.empty() && !keeper::profile_named(request.profile)) {
+  if (!request.profile.empty() && !profile_from(request.profile)) {
     return Error{Code::kUnsupported, "profile_unsupported", "the launcher is older than this daemon and knows no such profile: restart it", 0};
   }
   if (request.policy.size() > kMostPolicy) return invalid("policy is too long");
@@ -79,8 +79,8 @@ Result<void> check(const wire::CreateSandbox& request) {
   return {};
 }
 
-keeper::Profile profile_of(const wire::CreateSandbox& request) {
-  return keeper::profile_named(request.profile).value_or(keeper::Profile::kDefault);
+Profile profile_of(const wire::CreateSandbox& request) {
+  return profile_from(request.profile).value_or(Profile::kDefault);
 }
 
 Result<void> check(const wire::PrepareDefault& request) {

@@ -3,8 +3,8 @@
 #pragma once
 #include <string_view>
 
+#include "base/profile.h"
 #include "base/result.h"
-#include "keeper/profile.h"
 #include "wire/messages.h"
 
 namespace cay::launcher {
@@ -18,6 +18,6 @@ Result<void> check(const wire::CreateSandbox& request);
 Result<void> check(const wire::PrepareDefault& request);
 
 // Of a request that was checked.
-keeper::Profile profile_of(const wire::CreateSandbox& request);
+Profile profile_of(const wire::CreateSandbox& request);
 
 }  // namespace cay::launcher

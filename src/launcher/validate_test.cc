@@ -43,9 +43,9 @@ TEST(ValidateTest, HostnamesAreLabels) {
 
 TEST(ValidateTest, AProfileThatIsNotKnownIsRefusedAndNoneMeansTheUsualOne) {
   auto request = good();
-  EXPECT_EQ(profile_of(request), keeper::Profile::kDefault);
-  for (const keeper::Profile one : keeper::kProfiles) {
-    request.profile = keeper::name_of(one);
+  EXPECT_EQ(profile_of(request), Profile::kDefault);
+  for (const Profile one : kProfiles) {
+    request.profile = to_string(one);
     EXPECT_TRUE(check(request));
     EXPECT_EQ(profile_of(request), one);
   }

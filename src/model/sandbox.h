@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/profile.h"
 #include "model/ids.h"
 #include "model/limits.h"
-#include "model/profile.h"
 #include "model/proxy.h"
 
 namespace cay {
@@ -63,7 +63,7 @@ struct SandboxSpec {
   std::int64_t lifetime_s = 0;                      // deleted so long after its creation; 0: never
   bool commands_keep_awake = false;                 // a running command is use, though nobody reads it
   bool record_programs = false;                     // keep a program record (model/program.h)
-  std::string profile{};                            // how commands are held, by name (model/profile.h); empty: the daemon's default
+  std::string profile{};                            // how commands are held, by name (base/profile.h); empty: the daemon's default
   std::vector<ProxyRule> proxy;                     // secrets that it may use
   // Members that a facade must store and give back, though the core does not act on them
   // (facade -> JSON text).

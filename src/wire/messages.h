@@ -349,10 +349,11 @@ struct CreateSandbox {
   std::vector<std::string> networks{};  // special ranges that the operator opens, as "10.1.0.0/16"
   bool network_required = false;        // fail where the host cannot give a way out; else come up without, and say so
   std::string profile{};                // "default" (and empty), "strict" or "nested": how commands are held
+  bool nested_networks = false;         // profile nested: containers may have network namespaces of their own
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, hostname); v(3, snapshot_id); v(4, cpu_millicores); v(5, memory_bytes);
     v(6, disk_bytes); v(7, pids); v(8, spool_bytes); v(9, record_programs); v(10, policy); v(11, networks);
-    v(12, network_required); v(13, profile);
+    v(12, network_required); v(13, profile); v(14, nested_networks);
   }
 };
 
@@ -370,9 +371,10 @@ struct Created {
   std::string policy{};          // the same
   std::string no_network{};      // why it has no way out, though its policy asks for one
   std::string profile{};         // that its commands are held by; empty: a launcher of before, "default"
+  bool knows_networks = false;   // nested_networks was looked at; a launcher of before lets every container have them
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, keeper_pid); v(3, disk_enforced_by); v(4, record_programs);
-    v(5, policy); v(6, no_network); v(7, profile);
+    v(5, policy); v(6, no_network); v(7, profile); v(8, knows_networks);
   }
 };
 

@@ -155,7 +155,7 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
                           headers={"X-Api-Key": daemon.key}, timeout=slow(60))
         assert made.status_code == 422, made.text
     # What a creation takes. A new member has to be looked at here. (`proxy` names secrets and the public hosts that they go to, by the broker, which dials what the gate may. `profile` nested
-    # makes network namespaces, which are empty, inside its own: tests/kernel/test_profiles.py.)
+    # makes network namespaces, which are empty, inside its own, and only where the operator says so: tests/kernel/test_profiles.py.)
     takes = json.loads((ROOT / "src/api/native/openapi.json").read_text())["components"]["schemas"]["SandboxCreate"]["properties"]
     assert set(takes) == {"name", "snapshot", "labels", "limits", "user", "workdir", "env", "policy", "rules", "proxy", "idle_ttl_s", "delete_after_stop_s", "lifetime_s",
                           "commands_keep_awake", "record_programs", "profile", "wait", "timeout_s"}

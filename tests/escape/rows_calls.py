@@ -110,9 +110,12 @@ def file_handle():
     return call(303, -100, b"/proc/self", ctypes.byref(handle), ctypes.byref(ctypes.c_int()), 0x200) == 0  # AT_HANDLE_FID
 
 
-def read_implies_exec():
-    call(135, 0x0400000)
-    return call(135, 0xffffffff) & 0x0400000 != 0
+def weaker_personality():
+    """All memory executable, or page zero mapped."""
+    def work(bit):
+        call(135, bit)
+        return call(135, 0xffffffff) & bit != 0
+    return first(lambda: work(0x0400000), lambda: work(0x0100000))
 
 
 def merge_memory():
@@ -122,9 +125,8 @@ def merge_memory():
     return any(" mg" in line for line in read("/proc/self/smaps", 1 << 20).splitlines() if line.startswith("VmFlags"))
 
 
-def map_page_zero():
-    call(135, 0x0100000)  # MMAP_PAGE_ZERO
-    return call(135, 0xffffffff) & 0x0100000 != 0
+def raw_socket():
+    return socket.socket(socket.AF_INET, socket.SOCK_RAW, 255).fileno() >= 0
 
 
 def packets():
@@ -263,11 +265,11 @@ counted("kcmp", "compare kernel objects", compare_processes)
 counted("pidfd-getfd", "take a descriptor out of a process", take_descriptor)
 counted("vmsplice", "give pages to a pipe", give_pages, known=("CVE-2026-31431",))
 counted("name-to-handle", "name a file by a handle", file_handle)
-counted("read-implies-exec", "make all memory executable", read_implies_exec)
+counted("weaker-personality", "make all memory executable, or map page zero", weaker_personality)
 inside("merge-memory", "offer memory for merging with other tenants'", "shared names", ("filter",), merge_memory, needs=lambda: "" if pathlib.Path("/sys/kernel/mm/ksm").is_dir() else
         "this kernel merges no memory")
-counted("page-zero", "map page zero by personality", map_page_zero)
 counted("af-packet", "open a packet socket", packets)
+counted("raw-socket", "open a raw socket", raw_socket, ("filter", "caps"))
 counted("af-alg", "open a socket of the kernel's ciphers", crypto, known=("CVE-2026-31431",), needs=lambda: "" if has_family(38) else
         "this kernel has no AF_ALG")
 counted("af-vsock", "open a socket to the hypervisor", vsock)

@@ -95,8 +95,8 @@ inside("foreign-resolver", "ask another name server over UDP", N, ["net"], datag
        known=("microsandbox#675", "AgentCore: DNS"))
 inside("foreign-resolver-tcp", "ask another name server over TCP", N, ["net"], fetch, asking(host=V4, port=53), box="open", wall="DNS ends at the gate",
        known=("microsandbox#675", "AgentCore: DNS"))
-inside("icmp", "send an ICMP echo request", N, ["net", "user"], echo_request, asking(address=V4), box="open", wall="nothing but TCP leaves")
-inside("raw-packet", "write a datagram by hand", N, ["net", "user"], raw_packet, asking(address=V4), box="open", wall="nothing but TCP leaves")
+inside("icmp", "send an ICMP echo request", N, ["filter", "caps", "net", "user"], echo_request, asking(address=V4), box="open", wall="nothing but TCP leaves")
+inside("raw-packet", "write a datagram by hand", N, ["filter", "caps", "net", "user"], raw_packet, asking(address=V4), box="open", wall="nothing but TCP leaves")
 inside("off-address", "connect with the policy off", N, ["net"], fetch, asking(host=V4), box="off", wall="no way out")
 inside("off-address-6", "the same over IPv6", N, ["net"], fetch, asking(host=V6), box="off", wall="no way out")
 inside("off-udp", "send a datagram with the policy off", N, ["net"], datagram, asking(address=V4, port=9999), box="off", wall="no way out")

@@ -1,11 +1,13 @@
 """Privileges that root inside has not: capabilities, ids, limits, set-id programs, devices."""
+import ctypes
 import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import baits
-from frame import Bait, inside
+from frame import Bait, Outcome, inside, row
 
 G, D = "privileges", "devices"
 
@@ -293,3 +295,42 @@ class Terminal(Bait):
 
 inside("host-terminal", "write to a terminal of the host", D, ["host:/dev/pts=/dev/pts"], write_terminal, Terminal, wall="terminals of its own",
        known=("CVE-2025-52565",))
+
+
+# ---- a launcher that was taken over ----
+
+# Which of these succeeds; root's programs have what their bounding set leaves them.
+AS_A_LAUNCHER = r"""
+import ctypes, socket, sys
+libc = ctypes.CDLL(None, use_errno=True)
+
+def packets():
+    socket.socket(17, socket.SOCK_RAW, 0).close()
+
+def module():
+    if libc.delete_module(b"cay-no-such-module", 0) != 0 and ctypes.get_errno() == 1: raise PermissionError("modules")
+
+for act in (packets, module):
+    try: act()
+    except OSError as error: print(act.__name__, error, file=sys.stderr)
+    else: print(act.__name__)
+"""
+
+
+@row("launcher-powers", "read the host's packets or take out its kernel modules, as a launcher that was taken over", "our processes", "capabilities of the launcher",
+     proof="succeeds with all of root's")
+def launcher_powers(host, lifted):
+    words = f"cay-launcher\0--data\0{host.daemon.data}\0".encode()
+    own = next(pid for pid in filter(str.isdigit, os.listdir("/proc")) if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(words))
+    status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{own}/status").read_text().splitlines() if ":\t" in line)
+    left = 0
+    for name in ("CapBnd", "CapPrm", "CapEff", "CapInh", "CapAmb"):
+        left |= int(status[name], 16)
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def held_as_it():
+        for one in range(64):
+            if not left >> one & 1:
+                libc.prctl(24, one, 0, 0, 0)  # CAPBSET_DROP
+    done = subprocess.run([sys.executable, "-SE", "-c", AS_A_LAUNCHER], capture_output=True, text=True, preexec_fn=None if lifted else held_as_it)
+    return Outcome(bool(done.stdout), done.stdout.strip() or "EPERM")

@@ -64,8 +64,10 @@ def read_another():
         os.waitpid(pid, 0)
 
 
-def raw_socket():
-    return socket.socket(socket.AF_INET, socket.SOCK_RAW, 255).fileno() >= 0
+def list_links():
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as stream:
+        stream.sendall(struct.pack("IHHIIBxxx", 20, 18, 0x301, 1, 0, 0))  # RTM_GETLINK, DUMP
+        return len(stream.recv(65536)) > 16
 
 
 def another_root():
@@ -94,7 +96,7 @@ strict("set-id", "gain root by a set-id program", run_set_id, G, user="user", wa
        prepare="cp /usr/bin/id /usr/local/bin/strict-id && chmod 4755 /usr/local/bin/strict-id")
 strict("ptrace", "trace another process of the same user", trace_another)
 strict("read-memory", "read the memory of another process", read_another)
-strict("raw-socket", "open a raw socket", raw_socket)
+strict("netlink", "have the kernel read messages of route netlink", list_links)
 strict("chroot", "change the root", another_root)
 strict("fixed-addresses", "turn address randomisation off", fixed_addresses)
 strict("message-queue", "lay out the kernel's heap by messages", message)
@@ -289,7 +291,12 @@ def many_namespaces():
     return contained(work, True, MOUNTS)
 
 
+def own_network():
+    return contained(lambda: True, True, NETWORK)
+
+
 inside("nested-uncover", "take a cover of /proc off in a mount namespace of its own", "kernel view", ["mask:/proc/cmdline"], uncover, BootLine, box="nested")
+inside("nested-network", "make a network namespace, with packet filters and routes of its own", "resources", ["namespaces"], own_network, box="nested")
 inside("nested-many-namespaces", "make namespaces without end", "resources", ["namespaces"], many_namespaces, box="nested")
 for act, name, attack in ((child_of_the_keeper, "clone-parent", "make a child of the keeper's, outside"),
                           (keep_a_key, "add-key", "keep a key in the kernel, which has no namespace"), (join_keyring, "keyring", "join a keyring"),

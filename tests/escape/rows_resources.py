@@ -227,3 +227,71 @@ class Terminals(Bait):
 
 
 inside("many-terminals", "take 200 of the host's terminals", R, ["host:/var/tmp/cay-escape-pts=/dev/pts"], terminals, Terminals, wall="128 terminals each")
+
+
+# ---- of the host's memory and rooms, which no group's limit counts ----
+
+def own_filter():
+    """A filter of system calls: each is compiled within a room that is the whole host's."""
+    pass_all = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000), 8)
+    program = struct.pack("HxxxxxxQ", 1, ctypes.addressof(pass_all))
+
+    def work(load):
+        linux("prctl", 38, 1, 0, 0, 0)  # NO_NEW_PRIVS
+        load()
+        return "Seccomp_filters" not in read("/proc/self/status") or int(read("/proc/self/status").split("Seccomp_filters:")[1].split()[0]) > 0
+    number = 317 if os.uname().machine == "x86_64" else 277
+    return first(lambda: in_child(lambda: work(lambda: call(number, 1, 0, program))), lambda: in_child(lambda: work(lambda: linux("prctl", 22, 2, program, 0, 0))))
+
+
+def socket_filter():
+    """The same for sockets, in memory that is not counted."""
+    pass_all = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0xffffffff), 8)
+    program = struct.pack("HxxxxxxQ", 1, ctypes.addressof(pass_all))
+
+    def attach(option, kind):
+        with socket.socket(socket.AF_INET, kind) as stream:
+            stream.setsockopt(socket.SOL_SOCKET, 15, 1)  # REUSEPORT
+            stream.bind(("127.0.0.1", 0))
+            stream.setsockopt(socket.SOL_SOCKET, option, program)
+            return True
+    return first(lambda: attach(26, socket.SOCK_DGRAM), lambda: attach(51, socket.SOCK_DGRAM))
+
+
+def huge_pages():
+    def mapped():
+        page = mmap.mmap(-1, 2 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000)
+        page[0] = 1
+        return True
+
+    def by_file():
+        page = mmap.mmap(os.memfd_create("huge", 4), 2 << 20)
+        page[0] = 1
+        return True
+
+    def by_segment():
+        number = call(29 if os.uname().machine == "x86_64" else 194, 0, 2 << 20, 0x800 | 0o600)
+        linux("shmctl", number, 0, None)
+        return True
+    return first(lambda: in_child(mapped), lambda: in_child(by_file), lambda: in_child(by_segment))
+
+
+POOL = pathlib.Path("/proc/sys/vm/nr_hugepages")
+
+
+class HugePages(Bait):
+    """Some in the host's pool for as long as it takes."""
+
+    def __enter__(self):
+        self.before = POOL.read_text()
+        POOL.write_text(str(int(self.before) + 8))
+        return self
+
+    def __exit__(self, *_):
+        POOL.write_text(self.before)
+        return False
+
+
+inside("own-filter", "load a filter of system calls, of which the host has room for so many", R, ["filter"], own_filter)
+inside("socket-filter", "load a filter of packets into a socket", R, ["filter"], socket_filter)
+inside("huge-pages", "take huge pages out of the host's pool", R, ["filter"], huge_pages, HugePages, needs=lambda: "" if POOL.exists() else "this kernel has no huge pages")

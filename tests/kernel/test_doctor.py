@@ -65,6 +65,15 @@ def test_which_quota_holds_the_disk_limit(told):
     assert ("full qgroups" in quota["fallback"]) != simple
 
 
+def test_the_room_for_filters_is_tried(told):
+    limit = pathlib.Path("/proc/sys/net/core/bpf_jit_limit")
+    room = told["room for filters"]
+    assert room["ok"] == room["found"].startswith("at least 64 more"), room
+    assert room["ok"] or "net.core.bpf_jit_limit" in room["remedy"], room
+    if os.geteuid() == 0 and limit.exists():
+        assert limit.read_text().strip() in room["found"], room
+
+
 def test_swap_and_links(told, daemon):
     used = len(pathlib.Path("/proc/swaps").read_text().splitlines()) > 1
     assert told["swap"]["found"].startswith("in use" if used else "none")
@@ -73,7 +82,7 @@ def test_swap_and_links(told, daemon):
 
 
 def test_what_is_missing_has_a_remedy_or_a_fallback(told):
-    assert {"network", "gate", "kernel defects", "processor", "idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "landlock", "user namespaces",
+    assert {"network", "gate", "kernel defects", "processor", "idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "room for filters", "landlock", "user namespaces",
             "uid ranges"} <= set(told)
     for feature in told.values():
         assert feature["found"], feature

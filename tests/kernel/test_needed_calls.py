@@ -64,7 +64,7 @@ FUNCTIONS = {"pread64": ("pread", "pread64"), "pwrite64": ("pwrite", "pwrite64")
 WITHOUT_A_WITNESS = {
     "openat2": "tar (GNU 1.35 on), Rust's cap-std: by syscall()", "fchmodat2": "fchmodat() with AT_SYMLINK_NOFOLLOW from glibc 2.39 on",
     "pidfd_open": "Python's os.pidfd_open (asyncio's child watcher) by syscall()", "pidfd_send_signal": "Python's signal.pidfd_send_signal, Go's os.Process, by syscall()",
-    "seccomp": "libseccomp by syscall(): sshd, file, man, Chromium", "landlock_create_ruleset": "xz and coding agents by syscall()", "landlock_add_rule": "likewise",
+    "seccomp": "libseccomp by syscall(), which asks what there is: file, man, systemd", "landlock_create_ruleset": "xz and coding agents by syscall()", "landlock_add_rule": "likewise",
     "landlock_restrict_self": "likewise", "membarrier": ".NET, Java, liburcu by syscall()", "execveat": "fexecve() of glibc", "restart_syscall": "the kernel itself, after a stop",
     "process_vm_readv": "gdb, py-spy, MPI", "process_vm_writev": "gdb, MPI", "creat": "dpkg-deb, which makes packages", "time": "static programs: the vdso answers others",
     "clock_gettime": "static programs: the vdso answers others", "gettimeofday": "static programs: the vdso answers others", "getcpu": "the vdso answers most",

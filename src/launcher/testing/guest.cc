@@ -206,6 +206,7 @@ int namespaces() {
   say_apart("own_proc", [] { return contained([] { return ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0; }); });
   say_apart("own_tmpfs", [] { return contained([] { return ::mount("none", "/tmp", "tmpfs", 0, nullptr) == 0; }); });
   say_apart("own_sysfs", [] { return contained([] { return ::unshare(CLONE_NEWNET) == 0 && ::mount("sysfs", "/sys", "sysfs", 0, nullptr) == 0; }); });
+  say_apart("own_network", [] { return contained([] { return ::unshare(CLONE_NEWNET) == 0; }); });
   for (const char* cover : {"/proc", "/proc/keys", "/proc/sys", "/dev/.nested"}) {
     say_apart(std::string("uncover:") + cover, [cover] { return contained([cover] { return ::umount2(cover, MNT_DETACH) == 0; }); });
   }

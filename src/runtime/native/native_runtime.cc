@@ -188,6 +188,7 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   request.spool_bytes = config_.spool_bytes;
   request.record_programs = spec.record_programs;
   request.profile = to_string(spec.profile);
+  request.nested_networks = config_.nested_networks;
   request.policy = spec.policy;
   request.networks = config_.networks;
   request.network_required = spec.network_required;
@@ -217,6 +218,11 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   } else if (profile_given(*created) != to_string(spec.profile)) {
     box = Error{Code::kUnsupported, "profile_unsupported",
                 "the launcher is older than this daemon, and started the sandbox by the profile '" + profile_given(*created) + "': restart it", 0};
+  } else if (spec.profile == Profile::kNested && !config_.nested_networks && !created->knows_networks) {
+    box = Error{Code::kUnsupported, "profile_unsupported",
+                "the launcher is older than this daemon, and lets containers make network namespaces, which the operator does not allow "
+                "(host.nested_networks): restart it",
+                0};
   } else if (spec.network_required && network.state == NetworkState::kUnavailable) {
     box = Error{Code::kUnsupported, "network_unsupported", network.reason, 0};
   } else {

@@ -19,6 +19,7 @@ struct NativeConfig {
   std::uint64_t disk_reserve = 0;  // bytes of DATA's disk that commands' output leaves free
   std::string gate_goes_by{};  // what the gate should: see helper_state.h
   std::vector<std::string> networks{};  // special ranges that the operator opens to sandboxes
+  bool nested_networks = false;         // in profile nested, containers may have network namespaces of their own
   wire::PrepareDefault prepare{};       // what the default snapshot is made with
   Millis launcher_limit{20'000};  // how long a verb waits for a launcher that does not answer
 };

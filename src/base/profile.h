@@ -1,0 +1,33 @@
+// Profile: how closely the commands of a sandbox are held. Chosen when it is made and kept for good. What each one
+// means is data: keeper/seccomp_profiles.h (calls), keeper/confine.cc (capabilities, no_new_privs),
+// launcher/namespace_limits.cc; docs/hardening.md.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+namespace cay {
+
+enum class Profile : std::uint8_t {
+  kStrict,   // no_new_privs, fewer capabilities, fewer system calls
+  kDefault,  // an ordinary computer: sudo and debuggers work
+  kNested,   // containers inside: namespaces and mounts of its own, within its own; more of the kernel can be reached
+};
+inline constexpr Profile kProfiles[] = {Profile::kStrict, Profile::kDefault, Profile::kNested};
+
+// On the wire, in settings, in the API and in the database.
+inline constexpr std::string_view kProfileNames[] = {"strict", "default", "nested"};
+static_assert(std::size(kProfiles) == std::size(kProfileNames));
+
+constexpr std::string_view to_string(Profile profile) { return kProfileNames[static_cast<std::size_t>(profile)]; }
+
+constexpr std::optional<Profile> profile_from(std::string_view name) {
+  for (const Profile one : kProfiles) {
+    if (to_string(one) == name) return one;
+  }
+  return std::nullopt;
+}
+
+}  // namespace cay
