@@ -1,4 +1,4 @@
-// The words of `policy`, `secret` and `proxy`: what a sandbox may reach, and with what.
+// The words of `net`, `policy`, `secret` and `proxy`: what a sandbox may reach, and with what.
 #pragma once
 #include <functional>
 #include <string>
@@ -18,6 +18,10 @@ struct CommandLine {
   std::function<void(CLI::App& sub)> options;  // declares them
 };
 
+// Why a policy's words are none: an empty one would be the daemon's default.
+std::string no_empty_policy(const std::string& words);
+
+CommandLine<NetArgs> net_command_line();
 CommandLine<PolicyArgs> policy_command_line();
 CommandLine<SecretArgs> secret_command_line();
 CommandLine<ProxyArgs> proxy_command_line();
