@@ -98,6 +98,12 @@ Result<std::vector<policy::Rule>> host_rules(const std::string& text) {
   return out;
 }
 
+// A URL without its path: of a mirror a rule takes the host.
+std::string origin_of(const std::string& url) {
+  const std::size_t host = url.find("://");
+  return host == std::string::npos ? url : url.substr(0, url.find_first_of("/?#", host + 3));
+}
+
 // A policy of the operator's: `rules` make it, `add` is added to a preset.
 Result<std::vector<policy::Definition>> definitions_of(const std::string& name, const NetworkConfig::Own& own) {
   std::vector<std::string> lines;
@@ -105,7 +111,7 @@ Result<std::vector<policy::Definition>> definitions_of(const std::string& name, 
   if (!own.order.empty() && own.order != "first-match" && own.order != "deny-wins") return bad("order must be \"first-match\" or \"deny-wins\"");
   if (!own.otherwise.empty()) lines.push_back("default " + own.otherwise);
   if (!own.order.empty()) lines.push_back(own.order);
-  if (own.add.empty() == (own.rules.empty() && lines.empty())) return bad("give either rules, or add, which adds to a preset");
+  if (own.add.empty() == (own.rules.empty() && lines.empty())) return bad("give either rules, or add, which adds to a preset; a policy that lets nothing through is there already: off");
   if (!own.add.empty() && (!lines.empty() || !own.rules.empty())) return bad("add stands alone: what it is added to has its own default and order");
   lines.insert(lines.end(), own.rules.begin(), own.rules.end());
   CAY_TRY(policy::RuleSet rules, policy::parse_rules(own.add.empty() ? lines : own.add));
@@ -177,7 +183,7 @@ Result<policy::Catalogue> policies_of(const NetworkConfig& config) {
   if (!packages.rules.rules.empty()) all.push_back(std::move(packages));
   const auto mirror = [&](const char* preset, const std::string& url) -> Result<void> {
     if (url.empty()) return {};
-    CAY_TRY(std::vector<policy::Rule> rules, host_rules(url));
+    CAY_TRY(std::vector<policy::Rule> rules, host_rules(origin_of(url)));
     all.push_back({.name = preset, .about = {}, .rules = {.otherwise = policy::Action::kDeny, .order = policy::Order::kDenyWins, .rules = std::move(rules)}, .adds = true});
     return {};
   };

@@ -119,6 +119,8 @@ struct ProgramsArgs {
 };
 struct NetArgs {
   std::string sandbox, policy;  // policy: to set; empty: as it is
+  std::string after;            // with `follow`: a number, or "now"; empty: from the oldest that is kept
+  bool follow = false;
 };
 struct SecretArgs {
   std::string action;  // set, ls, rm, rotate-key

@@ -2,59 +2,23 @@
 #include <set>
 #include <string>
 
-#include "base/ip_address.h"
+#include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/net_words.h"
 #include "cli/output.h"
+#include "cli/patient.h"
 #include "cli/render.h"
+#include "codec/json.h"
+#include "http/client.h"
 
 namespace cay::cli {
 namespace {
 
-std::string words_for(const sdk::NetworkDecision& line) {
-  if (line.reason.empty()) return "";
-  if (line.reason == "not_in_policy") return "no rule of its policy matches";
-  if (line.reason == "denied_by_rule") return "refused by the rule " + printable(line.rule);
-  if (line.reason == "policy_changed") return "its policy was changed" + (line.rule.empty() ? std::string() : ": refused by the rule " + printable(line.rule));
-  if (line.reason == "port_not_in_policy") return "its policy has that host at other ports";
-  if (line.reason == "policy_not_allowed") return "the operator allows its policy no more (network.policies)";
-  if (line.reason == "private_address") {
-    const auto address = IpAddress::parse(line.address);
-    if (!address) return "a private, local or reserved address";
-    const std::string_view kind = kind_of(*address);
-    return kind.empty() ? "an address of this host itself" : std::string(kind);
-  }
-  if (line.reason == "names_no_host" || line.reason == "not_tls" || line.reason == "not_http") return "its first bytes name no host";
-  if (line.reason == "said_too_little") return "it ended, or 10 s passed, before its first bytes named a host";
-  if (line.reason == "lookup_failed") return "this host's resolver failed";
-  if (line.reason == "gate_failed") return "the gate ran out of descriptors, memory or ports";
-  if (line.reason == "name_not_found") return "the name has no address";
-  if (line.reason == "unreachable") return "no way there from this host";
-  if (line.reason == "refused_by_host") return "nothing listens there";
-  if (line.reason == "no_answer") return "no answer";
-  if (line.reason == "token_unknown") return "without the token that its proxy rule gives";
-  if (line.reason == "no_such_rule") return "no proxy rule is for it";
-  if (line.reason == "rule_changed") return "cut: its proxy rule or secret was changed";
-  if (line.reason == "secret_unusable") return "the vault cannot open its secret: give it again";
-  if (line.reason == "path_not_in_rule") return "no proxy rule of that host has the path";
-  if (line.reason == "method_not_in_rule") return "no proxy rule of that host has the method at that path";
-  if (line.reason == "ambiguous_path") return "proxy rules of that host name paths, and this one could be read as another";
-  if (line.reason == "method_overridden") return "it asked to be taken for another method or path than its own";
-  if (line.reason == "secret_gone") return "its proxy rule's secret was removed";
-  if (line.reason == "fenced") return "a fence is for that host, and this would have gone past it: by TLS that names the host it does not";
-  if (line.reason == "host_mismatch") return "the request named another host than the connection";
-  if (line.reason == "secret_reflected") return "cut: the answer held the secret";
-  if (line.reason == "answer_unreadable") return "the answer was packed, and a secret could be in it";
-  if (line.reason == "authority_not_trusted") return "the client does not trust the sandbox's authority, or spoke no TLS";
-  if (line.reason == "tls_untrusted") return "its certificate is not trusted";
-  if (line.reason == "vault_unavailable") return "the broker, which keeps secrets, is away";
-  if (line.reason == "proxy_unreachable") return "the host's proxy does not answer";
-  if (line.reason == "proxy_refused") return "the host's proxy refuses it";
-  if (line.reason == "proxy_bad_answer") return "the host's proxy gives no proper answer";
-  if (line.reason == "too_many_connections") return "too many connections at once";
-  if (line.reason == "too_many_new_connections") return "too many new connections a second";
-  return line.reason;
-}
+namespace json = codec::json;
+
+constexpr int kPage = 1000;
+constexpr int kWaitSeconds = 30;
 
 // Of the way out itself, where the policy's name does not say it all.
 std::string state_of(const sdk::NetworkReport& report, const std::string& sandbox) {
@@ -74,9 +38,49 @@ std::string state_of(const sdk::NetworkReport& report, const std::string& sandbo
   return out;
 }
 
+// "12  2026-11-21T00:00:00.000Z  refused  connection  a.test:443 (192.0.2.1)  no rule of its policy matches"
+std::string line_of(const json::object& one) {
+  std::string out = text_of(one, "number") + "  " + text_of(one, "at") + "  ";
+  if (text_of(one, "kind") == "restart") return out + "the gate was started again: what it decided in its last moment may be missing here\n";
+  const std::string host = text_of(one, "host"), address = text_of(one, "address"), port = text_of(one, "port");
+  out += text_of(one, "result") + "  " + text_of(one, "kind") + "  " + printable(host.find(':') == std::string::npos ? host : "[" + host + "]");
+  if (!port.empty() && port != "0") out += ":" + port;
+  if (!address.empty() && address != host) out += " (" + printable(address) + ")";
+  sdk::NetworkDecision line;
+  line.address = address;
+  line.reason = text_of(one, "reason");
+  line.rule = text_of(one, "rule");
+  std::string why = words_for(line);
+  if (why.empty() && !line.rule.empty()) why = "by the rule " + printable(line.rule);
+  return out + (why.empty() ? "" : "  " + why) + "\n";
+}
+
+void show(const json::object& page, bool as_json) {
+  const std::string missed = text_of(page, "missed");
+  if (!missed.empty() && missed != "0") {
+    print(as_json ? codec::write(json::object{{"missed", page.at("missed")}}) + "\n" : missed + " missed: they are no longer kept, or were too many at once\n");
+  }
+  for (const auto& item : page.at("items").as_array()) print(as_json ? codec::write(item) + "\n" : line_of(item.as_object()));
+}
+
+// Until it is interrupted, or the sandbox is gone. The log is the gate's own: a daemon that is restarted meanwhile loses nothing of it.
+int follow(Context& at, const NetArgs& args) {
+  std::string after = args.after;
+  for (bool first = true;; first = false) {
+    std::string target = "/api/v1/sandboxes/" + http::encode_segment(args.sandbox) + "/network/decisions?limit=" + std::to_string(kPage);
+    if (!after.empty()) target += "&after=" + http::encode_segment(after);
+    // A page without waiting comes first: it tells where "now" is, too.
+    if (!first) target += "&wait_s=" + std::to_string(kWaitSeconds);
+    const auto page = parsed(first ? at.client.request("GET", target) : patient_get(at, target, sleeping()).value_or(""));
+    show(page, at.json);
+    after = codec::write(page.at("next_after"));
+  }
+}
+
 }  // namespace
 
 int net_command(Context& at, const NetArgs& args) {
+  if (args.follow) return follow(at, args);
   const auto box = at.client.sandbox(args.sandbox);
   if (!args.policy.empty()) {
     sdk::UpdateOptions update;

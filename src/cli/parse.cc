@@ -117,7 +117,8 @@ class Parser {
     sub->add_option("--memory", texts_.memory, "Memory, as 512MiB or 2GiB");
     sub->add_option("--disk", texts_.disk, "Writable disk, as 8GiB");
     sub->add_option("--pids", texts_.pids, "Processes and threads, as 200");
-    sub->add_option("--policy", to.policy, "What it may reach: off (nothing), packages (registries, archives, Git hosts), open, another policy (`cay policy ls`), or rules as 'pip,api.example.com' (default: the daemon's)");
+    sub->add_option("--policy", to.policy, "What it may reach: off (nothing), packages (registries, archives, Git hosts), open, another policy (`cay policy ls`), or rules as 'pip,api.example.com' (default: the daemon's)")
+        ->check(no_empty_policy);
     sub->add_flag("--keep-awake", texts_.keep_awake, "What runs in it is use, though nobody reads its output");
     sub->add_flag("--record-programs", to.record_programs, "Keep a record of every process: see `cay programs`");
     sub->add_option("--profile", to.profile, "How it is held: strict (nothing gains privilege, fewer system calls), default, or nested (containers inside, where the operator allows it)")
@@ -455,14 +456,7 @@ class Parser {
     sub->add_option("--offset", programs->offset, "Begin at this offset of the record, from an earlier line");
     sub->add_option("SANDBOX", programs->sandbox, "Id or name")->required();
 
-    auto net = std::make_shared<NetArgs>();
-    sub = add<NetArgs>("net", "What a sandbox tried to reach: allowed and refused, and what would allow it",
-        "  cay net box\n  cay net box --json\n  cay net box --policy packages     another policy, at once: see `cay policy`\n\n"
-        "Of a stopped sandbox too: nothing is woken.\n",
-        [net](Texts&) { return *net; });
-    sub->add_option("--policy", net->policy, "Change what it may reach: a policy (`cay policy ls`), or rules");
-    sub->add_option("SANDBOX", net->sandbox, "Id or name")->required();
-
+    add(net_command_line());
     add(policy_command_line());
     add(secret_command_line());
     add(proxy_command_line());

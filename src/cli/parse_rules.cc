@@ -21,28 +21,59 @@ void check(const RuleArgs& args) {
   if (!narrows && !args.fences.empty()) throw CLI::ValidationError("--fence", "needs --method or --path: what is let through");
 }
 
+std::string no_empty_policy(const std::string& words) {
+  return words.find_first_not_of(" \t\r\n,") == std::string::npos ? "must not be empty: write off to let nothing through, or leave it out" : std::string();
+}
+
+CommandLine<NetArgs> net_command_line() {
+  auto net = std::make_shared<NetArgs>();
+  return {
+      "net", "What a sandbox tried to reach: allowed and refused, and what would allow it",
+      "  cay net box                          counted by host, port and verdict, the latest last\n"
+      "  cay net box --follow                 each decision as it is made, from the oldest that is kept; Ctrl-C ends it\n"
+      "  cay net box --follow --after now --json   one JSON object a line, from now on\n"
+      "  cay net box --follow --after 1200    what came behind number 1200\n"
+      "  cay net box --policy packages        another policy, at once: see `cay policy`\n\n"
+      "Of a stopped sandbox too: nothing is woken. `cay policy try box` lists the rules that would have let through what was refused.\n",
+      [net] {
+        if (!net->after.empty() && !net->follow) throw CLI::ValidationError("--after", "goes with --follow: without, what was tried is counted by kind");
+        if (!net->policy.empty() && net->follow) throw CLI::ValidationError("--policy", "and --follow do not go together: `cay policy set` changes it meanwhile");
+        return *net;
+      },
+      [net](CLI::App& sub) {
+        sub.add_flag("-f,--follow", net->follow, "Decision by decision, and wait for what comes");
+        sub.add_option("--after", net->after, "With --follow: the number of the last decision seen, or now (default: all that are kept)");
+        sub.add_option("--policy", net->policy, "Change what it may reach: a policy (`cay policy ls`), or rules")->check(no_empty_policy);
+        sub.add_option("SANDBOX", net->sandbox, "Id or name")->required();
+      }};
+}
+
 CommandLine<PolicyArgs> policy_command_line() {
   auto args = std::make_shared<PolicyArgs>();
   return {
       "policy", "What sandboxes may reach: policies that have names, and rules of a sandbox's own",
-      "  cay policy ls                                   the policies that have names; cay policy show pip\n"
-      "  cay policy get box\n"
+      "  cay policy ls                                   the policies that have names\n"
+      "  cay policy show pip                             the rules of one\n"
+      "  cay policy get box                              what a sandbox has\n"
       "  cay policy set box pip,git,api.example.com      in place of what it has; a running sandbox goes by it at once\n"
       "  cay policy set box --add '*.example.com:443' --remove git\n"
-      "  cay policy set box open '!*.ads.example' '!10.0.0.0/8'\n"
+      "  cay policy set box open '!*.ads.example' '!10.0.0.0/8'   everything else; cay policy set box off: nothing\n"
+      "  cay policy set box '~^api-[0-9]{1,3}\\.example\\.com$' pip\n"
+      "  cay policy set box --file rules.txt             one rule a line, # begins a comment\n"
       "  cay policy try box                              the rules that would have let through what was refused\n"
       "  cay policy try box api.example.com:8443         whether, and by which rule; a policy in the place of the sandbox, too\n\n"
       "A rule is example.com, *.example.com, ~regex, 192.0.2.7, 192.0.2.0/24 or a policy's name; with :443, :8000-8100 or :* for ports, and ! before\n"
-      "it to refuse. A host without ports is the web of it, 443 by TLS and 80 by HTTP.\n",
+      "it to refuse. A host without ports is the web of it, 443 by TLS and 80 by HTTP. Case does not matter. Rules name hosts: paths are given by proxy\n"
+      "rules (cay proxy). Rules are parted by commas or by themselves; a comma within {}, [] or () of a regex is part of it.\n",
       [args] {
         const std::size_t least = args->action == "ls" ? 0 : 1;
         const std::size_t most = args->action == "ls" ? 0 : args->action == "set" ? 1024 : args->action == "try" ? 2 : 1;
-        if (args->words.size() < least) throw CLI::ValidationError("policy " + args->action, args->action == "show" ? "needs a policy's name" : "needs a sandbox");
+        if (args->words.size() < least) throw CLI::ValidationError("policy " + args->action, args->action == "show" ? "needs a policy's name: `cay policy ls` lists them" : "needs a sandbox: `cay ls` lists them");
         if (args->words.size() > most) throw CLI::ValidationError("policy " + args->action, "takes no '" + args->words[most] + "'");
         const bool edits = !args->add.empty() || !args->remove.empty();
         const bool replaces = args->words.size() > 1 || !args->file.empty();
         if (args->action != "set" && (edits || !args->file.empty())) throw CLI::ValidationError("policy " + args->action, "takes no --add, --remove or --file: they are of `set`");
-        if (args->action == "set" && edits == replaces) throw CLI::ValidationError("policy set", "needs either rules, or --add and --remove");
+        if (args->action == "set" && edits == replaces) throw CLI::ValidationError("policy set", "needs either rules (cay policy set box pip,api.example.com), or --add and --remove; off lets nothing through");
         return *args;
       },
       [args](CLI::App& sub) {

@@ -1,4 +1,4 @@
-// The words of `policy`, `secret` and `proxy`: what a sandbox may reach, and with what.
+// The words of `net`, `policy`, `secret` and `proxy`: what a sandbox may reach, and with what.
 #pragma once
 #include <functional>
 #include <string>
@@ -23,6 +23,10 @@ void rule_options(CLI::App& sub, RuleArgs& to);
 // Throws what CLI11 does where they do not go together.
 void check(const RuleArgs& args);
 
+// Why a policy's words are none: an empty one would be the daemon's default.
+std::string no_empty_policy(const std::string& words);
+
+CommandLine<NetArgs> net_command_line();
 CommandLine<PolicyArgs> policy_command_line();
 CommandLine<SecretArgs> secret_command_line();
 CommandLine<ProxyArgs> proxy_command_line();

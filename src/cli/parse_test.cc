@@ -101,6 +101,13 @@ TEST(ParseTest, PolicyListsShowsSetsAndTries) {
 
 TEST(ParseTest, NetShowsOrChangesThePolicy) {
   EXPECT_EQ(args_of<NetArgs>({"net", "box"}).policy, "");
+  const auto follows = args_of<NetArgs>({"net", "box", "--follow", "--after", "now"});
+  EXPECT_TRUE(follows.follow);
+  EXPECT_EQ(follows.after, "now");
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"net", "box", "--after", "3"}, {"net", "box", "--follow", "--policy", "pip"}, {"net", "box", "--policy", ""},
+                                                {"net", "box", "--policy", " , "}, {"create", "--policy", ""}}) {
+    EXPECT_FALSE(parse(wrong, {}).invocation) << wrong[1];
+  }
   const auto got = args_of<NetArgs>({"net", "box", "--policy", "packages"});
   EXPECT_EQ(got.sandbox, "box");
   EXPECT_EQ(got.policy, "packages");

@@ -185,11 +185,29 @@ int try_one(Context& at, const std::string& of, const std::string& target) {
   if (reason == "names_no_host") why = "an address alone shows no name; a connection that shows one is decided by it";
   if (reason == "policy_not_allowed") why = "the operator allows this policy no more";
   print((allowed ? "allowed: " : "refused: ") + why + "\n");
+  const std::string advice = printable(text_of(answer, "advice"));
+  if (!allowed && !advice.empty()) print(advice + "\n");
   const std::string needs = printable(text_of(answer, "needs"));
   if (!allowed && !needs.empty() && question.contains("sandbox") && rule.empty()) {
     print("To allow: cay policy set " + printable(of) + " --add " + shell_quoted(needs) + "\n");
   }
   return allowed ? kOk : 1;
+}
+
+// What was refused and no rule would let through, each once: {"host", "kind", "advice"}.
+std::vector<json::object> beyond_rules(const json::object& report) {
+  std::vector<json::object> out;
+  const auto* items = report.if_contains("items");
+  if (items == nullptr || !items->is_array()) return out;
+  for (const auto& item : items->get_array()) {
+    if (!item.is_object() || text_of(item.get_object(), "in_the_way").empty()) continue;
+    const auto& line = item.get_object();
+    const std::string host = text_of(line, "host"), port = text_of(line, "port");
+    const bool bare = port.empty() || port == "0";
+    json::object one{{"host", bare ? host : (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port}, {"kind", text_of(line, "in_the_way")}, {"advice", text_of(line, "advice")}};
+    if (std::ranges::find(out, one) == out.end()) out.push_back(std::move(one));
+  }
+  return out;
 }
 
 // What its refusals so far would have needed.
@@ -200,19 +218,23 @@ int try_all(Context& at, const std::string& sandbox) {
   if (at.json) {
     json::array rules;
     for (const std::string& rule : needed) rules.emplace_back(rule);
-    print(codec::write(json::object{{"needed", std::move(rules)}}) + "\n");
+    json::array others;
+    for (const json::object& one : beyond_rules(answer)) others.emplace_back(one);
+    print(codec::write(json::object{{"needed", std::move(rules)}, {"in_the_way", std::move(others)}}) + "\n");
     return kOk;
   }
-  if (needed.empty()) {
-    print("nothing was refused that a rule would let through\n");
-    return kOk;
-  }
+  if (needed.empty()) print("nothing was refused that a rule would let through\n");
   std::string command = "cay policy set " + printable(sandbox);
   for (const std::string& rule : needed) {
     print(printable(rule) + "\n");
     command += " --add " + shell_quoted(printable(rule));
   }
-  print("\nTo allow all of it: " + command + "\n");
+  if (!needed.empty()) print("\nTo allow all of it: " + command + "\n");
+  const auto others = beyond_rules(answer);
+  if (!others.empty()) print("\nNo rule lets through:\n");
+  for (const json::object& one : others) {
+    print("  " + printable(text_of(one, "host")) + "  " + text_of(one, "kind") + ": " + printable(text_of(one, "advice")) + "\n");
+  }
   return kOk;
 }
 

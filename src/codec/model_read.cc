@@ -124,6 +124,10 @@ std::optional<std::string> read_policy(Fields& fields) {
   const bool named = fields.read("policy", policy);
   std::vector<std::string> rules;
   const bool listed = fields.read("rules", rules, kMostRules);
+  // Not what is asked for by whoever names neither: that is the default, which reaches something.
+  constexpr const char* kEmpty = "is empty: write \"policy\": \"off\" to let nothing through, or leave it out";
+  if (listed && rules.empty()) fields.complain("rules", kEmpty);
+  if (named && policy.empty()) fields.complain("policy", kEmpty);
   if (!listed) return named ? std::optional(policy) : std::nullopt;
   if (named && policy != "rules") fields.complain("rules", "stand beside no policy but \"rules\": write the policy's name among them");
   std::string out;

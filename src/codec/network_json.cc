@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/ip_address.h"
 #include "codec/model_json.h"
 #include "codec/time.h"
 #include "codec/utf8.h"
@@ -46,16 +45,11 @@ std::string remedy_for(const NetworkDecision& decision) {
     // A rule of the sandbox's own that refuses would go on refusing.
     const bool own = why == "denied_by_rule" && decision.rule.find(": ") == std::string::npos;
     if (own) return "cay policy set SANDBOX --remove '" + shown(decision.rule) + "'";
-    if (why == "denied_by_rule") return "cay policy set SANDBOX RULE…, without " + shown(decision.rule.substr(0, decision.rule.find(": ")));
     return "cay policy set SANDBOX --add '" + shown(decision.needs) + "'; or, for every sandbox, add \"" + at + "\" to network.hosts in the daemon's settings";
   }
-  if (why == "private_address") {
-    const auto address = IpAddress::parse(decision.address);
-    if (address && kind_of(*address) == "loopback") return "";  // network.networks takes none: inside it is the sandbox's own
-    const std::string add = "add \"" + shown(decision.address.empty() ? "ADDRESS" : decision.address) + "\" to network.networks in the daemon's settings";
-    return address && is_metadata(*address) ? add + ", which gives every sandbox what it tells of this machine: its credentials, often" : add;
-  }
-  return "";
+  // Where nothing helps, there is advice and no remedy.
+  constexpr const char* kHelps[] = {"special_address", "metadata_address", "proxy_rule", "denied_by_rule", "operator"};
+  return std::ranges::find(kHelps, decision.in_the_way) != std::end(kHelps) ? shown(decision.advice) : "";
 }
 
 json::object to_json(const NetworkReport& report) {
@@ -68,6 +62,8 @@ json::object to_json(const NetworkReport& report) {
                                     {"reason", shown(item.reason)},
                                     {"rule", shown(item.rule)},
                                     {"needs", shown(item.needs)},
+                                    {"in_the_way", item.in_the_way},
+                                    {"advice", shown(item.advice)},
                                     {"remedy", remedy_for(item)},
                                     {"count", item.count},
                                     {"first_at", rfc3339(item.first_at)},
@@ -87,6 +83,23 @@ json::object to_json(const NetworkReport& report) {
           {"forgotten", report.forgotten}};
 }
 
+json::object to_json(const DecidedPage& page) {
+  json::array items;
+  for (const Decided& one : page.items) {
+    json::object item{{"number", one.number}, {"at", rfc3339(one.at)}, {"kind", one.kind}};
+    if (one.kind != "restart") {
+      item["result"] = one.result;
+      item["host"] = shown(one.host);
+      item["port"] = one.port;
+      item["address"] = shown(one.address);
+      item["reason"] = shown(one.reason);
+      item["rule"] = shown(one.rule);
+    }
+    items.emplace_back(std::move(item));
+  }
+  return {{"items", std::move(items)}, {"next_after", page.next_after}, {"oldest", page.oldest}, {"last", page.last}, {"missed", page.missed}};
+}
+
 json::object to_json(const PolicyInfo& policy) {
   return {{"name", policy.name}, {"about", policy.about},     {"origin", policy.origin},  {"rules", texts_of(policy.rules)},
           {"default", policy.otherwise}, {"order", policy.order}, {"allowed", policy.allowed}};
@@ -100,7 +113,8 @@ json::object to_json(const PolicyList& list) {
 
 json::object to_json(const PolicyTrial& trial) {
   return {{"policy", trial.policy}, {"rules", lines_of(trial.rules)}, {"verdict", trial.allowed ? "allowed" : "refused"},
-          {"reason", trial.reason}, {"rule", trial.rule},             {"needs", trial.needs}};
+          {"reason", trial.reason}, {"rule", trial.rule},             {"needs", trial.needs},
+          {"in_the_way", trial.in_the_way}, {"advice", shown(trial.advice)}};
 }
 
 }  // namespace cay::codec

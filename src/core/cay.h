@@ -83,6 +83,8 @@ class Sandboxes {
   virtual Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) = 0;
   // What it tried to reach; of any state, without waking it.
   virtual Task<NetworkReport> network(Principal who, std::string ref) = 0;
+  // Decision by decision; waits up to `wait` until there is one to tell of. kOutOfRange (decision_ahead).
+  virtual Task<DecidedPage> decisions(Principal who, std::string ref, DecidedQuery query, std::chrono::milliseconds wait) = 0;
   virtual Task<PolicyList> policies(Principal who) = 0;
   // A dry run: nobody is asked for a name's address, so rules about addresses count for addresses alone.
   virtual Task<PolicyTrial> try_policy(Principal who, PolicyQuestion question) = 0;

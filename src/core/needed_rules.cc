@@ -1,9 +1,13 @@
 #include "core/needed_rules.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 namespace cay::core {
 namespace {
+
+using policy::Rule;
 
 std::string at_port(const std::string& host, std::uint16_t port) {
   const bool six = host.find(':') != std::string::npos;
@@ -21,7 +25,101 @@ bool is_let_through(const policy::Policy& policy, const NetworkDecision& line) {
   return policy.decide(meant).allowed();
 }
 
+// `choice` and one rule more, as `cay policy set --add` writes it: in order, what is to be let through stands before what refuses it.
+Result<policy::Choice> with_rule(const policy::Choice& choice, const std::string& text, const policy::Catalogue& policies) {
+  policy::RuleSet rules;
+  if (choice.policy == policy::kOwnRules) {
+    CAY_TRY(rules, policies.rules_of(choice));
+  } else if (choice.policy == "open") {
+    rules.otherwise = policy::Action::kAllow;
+  } else if (choice.policy != "off") {
+    CAY_TRY(Rule named, policy::parse_rule("@" + choice.policy));
+    rules.rules.push_back(std::move(named));
+  }
+  CAY_TRY(Rule rule, policy::parse_rule(text));
+  rules.rules.insert(rules.order == policy::Order::kFirstMatch ? rules.rules.begin() : rules.rules.end(), std::move(rule));
+  // Read again: a set has its bounds.
+  return policies.choose(rules.text());
+}
+
+struct Stands {
+  std::string kind{}, says{};
+};
+
+// Where sandboxes and the gate itself have their addresses, which mean nothing outside (wire/guest_network.h, model/proxy.h).
+bool is_cays_own(const IpAddress& address) {
+  return Network::parse("192.0.0.0/29")->contains(address) || Network::parse("fd63:6179:6761:7465::/64")->contains(address);
+}
+
+// No setting opens these.
+bool is_never_opened(const IpAddress& address) {
+  constexpr const char* kNever[] = {"127.0.0.0/8", "::1", "0.0.0.0/8", "::", "224.0.0.0/4", "255.255.255.255", "ff00::/8"};
+  return std::ranges::any_of(kNever, [&](const char* text) { return Network::parse(text)->contains(address); });
+}
+
+Stands of_address(const NetworkDecision& line, const IpAddress& address) {
+  const std::string text = address.text();
+  const std::string kind(kind_of(address));
+  if (is_cays_own(address)) return {"own_address", text + " is Cay's own inside every sandbox: what is there is reached without a rule, and nothing else can be"};
+  if (is_never_opened(address)) return {"never_reached", text + " is " + kind + ", which is reached by no rule and no setting"};
+  const std::string add = "add \"" + text + "\" to network.networks in the daemon's settings";
+  if (is_metadata(address)) return {"metadata_address", add + ", which gives every sandbox what it tells of this machine: its credentials, often"};
+  std::string says = text + " is " + (kind.empty() ? "this host's own address" : kind) + ", which the operator alone opens: " + add;
+  if (line.reason != "private_address") says += ", and then it takes a rule of the sandbox's, too";
+  return {"special_address", std::move(says)};
+}
+
+// Of what the broker refused, not the gate.
+bool is_brokers(const std::string& reason) {
+  constexpr const char* kReasons[] = {"token_unknown",    "no_such_rule",      "rule_changed",          "path_not_in_rule", "host_mismatch",
+                                      "secret_reflected", "answer_unreadable", "authority_not_trusted", "tls_untrusted",    "vault_unavailable"};
+  return std::ranges::find(kReasons, reason) != std::end(kReasons);
+}
+
+Stands of_denial(const NetworkDecision& line) {
+  constexpr const char* kKind = "denied_by_rule";
+  // "@packages: !a.test": of a policy that has a name.
+  const std::string own = line.rule.substr(0, line.rule.find(": "));
+  if (own.starts_with('@')) return {kKind, "a policy of the sandbox's refuses it, whatever is added: cay policy set SANDBOX RULE…, without " + own};
+  if (!own.empty()) return {kKind, "a rule of the sandbox's own refuses it, whatever is added: cay policy set SANDBOX --remove '" + own + "'"};
+  return {kKind, "the sandbox's policy refuses it, whatever is added: `cay policy get SANDBOX` lists its rules"};
+}
+
+// What keeps every rule from letting it through, before one is looked for.
+Stands before_rules(const NetworkDecision& line, const Around& around) {
+  for (const ProxiedHost& one : around.proxied) {
+    if (!one.host.matches(line.host, one.host.port)) continue;
+    return {"proxy_rule", "the proxy rule '" + one.rule + "' reaches it, at " + one.host.text() + ", with its secret: no rule goes beside it (cay proxy SANDBOX)"};
+  }
+  if (is_brokers(line.reason)) return {"proxy_rule", "it went by a proxy rule, which refused it, or whose server did: cay proxy SANDBOX"};
+  const bool was_special = line.reason == "private_address";
+  auto address = IpAddress::parse(line.address);
+  if (!address) address = IpAddress::parse(line.host);
+  if (address && (is_cays_own(*address) || is_special(*address) || was_special) && !is_opened(*address, around.networks)) return of_address(line, *address);
+  if (was_special) return {"special_address", "its name leads to no public address: the operator alone opens others, in network.networks"};
+  if (line.reason == "policy_not_allowed") {
+    return {"operator", "forbidden by the operator, who allows the sandbox's policy no more: ask for it in network.policies, or choose another"};
+  }
+  if (line.reason == "too_many_connections" || line.reason == "too_many_new_connections") return {"limit", "no rule's doing: it takes fewer connections at once"};
+  return {};
+}
+
+Stands stands_in_the_way(const NetworkDecision& line, const policy::Choice& choice, const Around& around) {
+  if (Stands stands = before_rules(line, around); !stands.kind.empty()) return stands;
+  if (line.needs.empty()) return {"no_rule", "no rule can name it: rules name hosts, addresses and ports"};
+  const auto more = with_rule(choice, line.needs, around.policies);
+  if (!more) return {"no_rule", "its policy takes no rule more: " + more.error().message};
+  if (!is_let_through(*around.policies.policy_of(*more), line)) return of_denial(line);
+  if (around.policies.check_allowed(*more)) return {};
+  return {"operator", "forbidden by the operator: ask for \"" + line.needs + "\" in a policy of network.policies"};
+}
+
 }  // namespace
+
+bool is_opened(const IpAddress& address, std::span<const Network> networks) {
+  const bool alone = is_metadata(address);
+  return std::ranges::any_of(networks, [&](const Network& one) { return one.contains(address) && (!alone || one.is_one_address()); });
+}
 
 std::string rule_for(const NetworkDecision& line) {
   if (line.allowed) return "";
@@ -29,21 +127,48 @@ std::string rule_for(const NetworkDecision& line) {
   const bool by_name = why == "not_in_policy" || why == "port_not_in_policy" || why == "denied_by_rule" || why == "policy_changed";
   const bool by_address = why == "not_tls" || why == "not_http" || why == "names_no_host" || why == "said_too_little";
   if (!by_name && !by_address) return "";
-  std::string text = line.host;
-  if (by_address || line.host.empty()) text = line.address;
-  if (text.empty() || (by_address && !IpAddress::parse(text))) return "";
+  const std::string meant = by_address || line.host.empty() ? line.address : line.host;
+  if (meant.empty() || (by_address && !IpAddress::parse(meant))) return "";
+  std::string text = meant;
   // A name of one word without a port would be a policy's.
-  if (line.port != 0) text = at_port(text, line.port);
-  if (line.port == 0 && text.find('.') == std::string::npos) text += ":*";
+  if (line.port != 0) text = at_port(meant, line.port);
+  if (line.port == 0 && meant.find('.') == std::string::npos) text += ":*";
   const auto rule = policy::parse_rule(text);
-  return rule && rule->kind != policy::Rule::Kind::kPolicy ? rule->text() : "";
+  if (!rule || rule->action != policy::Action::kAllow) return "";
+  // What a program calls a host must not become a rule for others.
+  const bool one_name = rule->kind == Rule::Kind::kName && rule->word == meant;
+  const bool one_address = rule->kind == Rule::Kind::kNetwork && rule->network.is_one_address();
+  return one_name || one_address ? rule->text() : "";
 }
 
-void tell_what_is_needed(NetworkReport& report, const policy::Catalogue& policies) {
-  const auto policy = policies.policy_of({report.policy, report.rules});
+void advise(NetworkDecision& line, const policy::Choice& choice, const Around& around) {
+  if (line.allowed) return;
+  line.needs = rule_for(line);
+  Stands stands = stands_in_the_way(line, choice, around);
+  if (stands.kind.empty()) return;
+  line.needs.clear();
+  line.in_the_way = std::move(stands.kind);
+  line.advice = std::move(stands.says);
+}
+
+void tell_what_is_needed(NetworkReport& report, const Around& around) {
+  const policy::Choice choice{report.policy, report.rules};
+  const auto policy = around.policies.policy_of(choice);
+  // A lookup that was refused says nothing of the address; a connection to that name may.
+  std::set<std::string> special;
   for (NetworkDecision& line : report.items) {
-    line.needs = rule_for(line);
-    if (line.needs.empty() || is_let_through(*policy, line)) continue;
+    advise(line, choice, around);
+    if (line.in_the_way.ends_with("_address") && !IpAddress::parse(line.host)) special.insert(line.host);
+  }
+  for (NetworkDecision& line : report.items) {
+    if (line.needs.empty()) continue;
+    if (special.contains(line.host)) {
+      line.needs.clear();
+      line.in_the_way = "special_address";
+      line.advice = "its name leads to an address that the operator alone opens, in network.networks";
+      continue;
+    }
+    if (is_let_through(*policy, line)) continue;  // by now
     if (std::ranges::find(report.needed, line.needs) == report.needed.end()) report.needed.push_back(line.needs);
   }
   // A name that is let through at one port by a rule needs no other for being looked up; the web of a name is both its ports.

@@ -1,15 +1,40 @@
-// Which rules would have let through what was refused: of the lines of a sandbox's report, for people and for `cay policy try`.
+// Which rules would have let through what was refused, as they can be given; and where none can, what stands in the way: of the lines of a sandbox's
+// report, for people and for `cay policy try`.
 #pragma once
+#include <span>
+#include <string>
+
+#include "base/ip_address.h"
 #include "model/network.h"
+#include "model/proxy.h"
 #include "policy/catalogue.h"
 
 namespace cay::core {
 
-// The rule that would let it through, as policy/rule.h reads it; empty: none would, or none is needed. A name is let through by name; where
+// A host that one of the sandbox's proxy rules reaches.
+struct ProxiedHost {
+  std::string rule;
+  ProxyHost host;
+};
+
+// What a rule has to fit into.
+struct Around {
+  const policy::Catalogue& policies;
+  std::span<const Network> networks{};  // special ranges that the operator opens
+  std::span<const ProxiedHost> proxied{};
+};
+
+// Whether the operator opens it: a metadata service by its own address alone.
+bool is_opened(const IpAddress& address, std::span<const Network> networks);
+
+// The rule that says no more than what was refused, as policy/rule.h reads it; empty: there is none, or none is needed. A name is let through by name; where
 // no name was shown that could be, by address.
 std::string rule_for(const NetworkDecision& line);
 
-// Fills in `needs` of each line, and `needed`: each once, without what the sandbox's policy lets through by now.
-void tell_what_is_needed(NetworkReport& report, const policy::Catalogue& policies);
+// Fills in `needs` of a refused line, or else `in_the_way` and `advice`: `needs` alone, added to `choice`, lets it through and is allowed.
+void advise(NetworkDecision& line, const policy::Choice& choice, const Around& around);
+
+// The same of each line; and `needed`: each rule once, without what the sandbox's policy lets through by now.
+void tell_what_is_needed(NetworkReport& report, const Around& around);
 
 }  // namespace cay::core

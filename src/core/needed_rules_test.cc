@@ -17,12 +17,15 @@ NetworkDecision refused(std::string host, std::uint16_t port, std::string reason
 TEST(NeededRulesTest, EveryRefusalByARuleHasOneThatWouldNot) {
   EXPECT_EQ(rule_for(refused("a.test", 0, "not_in_policy")), "a.test");
   EXPECT_EQ(rule_for(refused("db", 0, "not_in_policy")), "db:*");
-  EXPECT_EQ(rule_for(refused("a.test", 5432, "port_not_in_policy", "192.0.2.1")), "a.test:5432");
-  EXPECT_EQ(rule_for(refused("192.0.2.1", 25, "not_in_policy", "192.0.2.1")), "192.0.2.1:25");
-  EXPECT_EQ(rule_for(refused("2001:db8::1", 25, "not_in_policy", "2001:db8::1")), "[2001:db8::1]:25");
-  EXPECT_EQ(rule_for(refused("a.test", 443, "not_tls", "192.0.2.1")), "192.0.2.1:443") << "no name is shown: its address";
+  EXPECT_EQ(rule_for(refused("a.test", 5432, "port_not_in_policy", "9.9.9.9")), "a.test:5432");
+  EXPECT_EQ(rule_for(refused("9.9.9.9", 25, "not_in_policy", "9.9.9.9")), "9.9.9.9:25");
+  EXPECT_EQ(rule_for(refused("2620:fe::fe", 25, "not_in_policy", "2620:fe::fe")), "[2620:fe::fe]:25");
+  EXPECT_EQ(rule_for(refused("a.test", 443, "not_tls", "9.9.9.9")), "9.9.9.9:443") << "no name is shown: its address";
   for (const char* reason : {"private_address", "too_many_connections", "policy_not_allowed", "unreachable"}) EXPECT_EQ(rule_for(refused("a.test", 443, reason)), "");
   EXPECT_EQ(rule_for(refused("a\\046b", 0, "not_in_policy")), "") << "a name that is no host's";
+  for (const char* host : {"*.test", "~a.test", "~.*", "!a.test", "@open", "10.0.0.0/8", "https://a.test", "A.test", "a.test.", "a.test:25"}) {
+    for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{443}}) EXPECT_EQ(rule_for(refused(host, port, "not_in_policy")), "") << "a program chose it: " << host;
+  }
   NetworkDecision fine = refused("a.test", 443, "");
   fine.allowed = true;
   EXPECT_EQ(rule_for(fine), "");
@@ -33,17 +36,129 @@ TEST(NeededRulesTest, AListThatWouldHaveDone) {
   NetworkReport report;
   report.policy = "rules";
   report.rules = "had.test";
-  report.items = {refused("a.test", 0, "not_in_policy"), refused("a.test", 443, "not_in_policy", "192.0.2.1"), refused("had.test", 0, "not_in_policy"),
-                  refused("b.test", 5432, "port_not_in_policy", "192.0.2.2"), refused("a.test", 0, "not_in_policy")};
-  tell_what_is_needed(report, policies);
+  report.items = {refused("a.test", 0, "not_in_policy"), refused("a.test", 443, "not_in_policy", "9.9.9.9"), refused("had.test", 0, "not_in_policy"),
+                  refused("b.test", 5432, "port_not_in_policy", "9.9.9.10"), refused("a.test", 0, "not_in_policy")};
+  tell_what_is_needed(report, {policies});
   EXPECT_EQ(report.needed, (std::vector<std::string>{"a.test", "b.test:5432"}));
   EXPECT_EQ(report.items[1].needs, "a.test:443");
   std::string rules = report.rules;
   for (const std::string& rule : report.needed) rules += "\n" + rule;
   report.rules = rules;
   report.needed.clear();
-  tell_what_is_needed(report, policies);
+  tell_what_is_needed(report, {policies});
   EXPECT_TRUE(report.needed.empty()) << "with them nothing is refused any more";
+}
+
+class AdviceTest : public ::testing::Test {
+ protected:
+  NetworkDecision advised(NetworkDecision line, const policy::Choice& choice = {"rules", "had.test"}) {
+    advise(line, choice, {policies, networks, proxied});
+    EXPECT_TRUE(line.needs.empty() == !line.in_the_way.empty()) << "one of the two";
+    EXPECT_EQ(line.in_the_way.empty(), line.advice.empty());
+    return line;
+  }
+  std::string kind(NetworkDecision line, const policy::Choice& choice = {"rules", "had.test"}) { return advised(std::move(line), choice).in_the_way; }
+
+  policy::Catalogue policies;
+  std::vector<Network> networks;
+  std::vector<ProxiedHost> proxied;
+};
+
+TEST_F(AdviceTest, ARuleThatDoesItStandsForItself) {
+  for (const policy::Choice& choice : std::vector<policy::Choice>{{"rules", "had.test"}, {"packages"}, {"off"}}) {
+    const auto line = advised(refused("a.test", 443, "not_in_policy", "9.9.9.9"), choice);
+    EXPECT_EQ(line.needs, "a.test:443");
+  }
+  EXPECT_EQ(advised(refused("a.test", 443, "not_tls", "9.9.9.9")).needs, "9.9.9.9:443");
+}
+
+TEST_F(AdviceTest, CaysOwnAddressesAreNeverProposed) {
+  networks = {*Network::parse("10.0.0.0/8")};
+  for (const char* address : {"192.0.0.0", "192.0.0.1", "192.0.0.2", "192.0.0.3", "192.0.0.7", "fd63:6179:6761:7465::2"}) {
+    for (const char* reason : {"not_in_policy", "private_address", "names_no_host", "not_tls"}) EXPECT_EQ(kind(refused(address, 8080, reason, address)), "own_address") << address;
+  }
+  EXPECT_EQ(kind(refused("a.test", 443, "not_in_policy", "192.0.0.3")), "own_address") << "by its name neither";
+  EXPECT_EQ(kind(refused("192.0.0.8", 80, "not_in_policy", "192.0.0.8")), "special_address") << "the control: the next one is not ours";
+}
+
+TEST_F(AdviceTest, SpecialRangesAreTheOperators) {
+  const auto line = advised(refused("db.corp.test", 5432, "not_in_policy", "10.1.2.3"));
+  EXPECT_EQ(line.in_the_way, "special_address");
+  EXPECT_NE(line.advice.find("add \"10.1.2.3\" to network.networks"), std::string::npos) << line.advice;
+  for (const char* address : {"10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1", "fe80::1", "198.18.0.1"}) EXPECT_EQ(kind(refused(address, 22, "not_in_policy", address)), "special_address") << address;
+  for (const char* address : {"127.0.0.1", "::1", "0.0.0.0", "224.0.0.1", "ff02::1"}) EXPECT_EQ(kind(refused(address, 22, "private_address", address)), "never_reached") << address;
+  const auto metadata = advised(refused("169.254.169.254", 80, "not_in_policy", "169.254.169.254"));
+  EXPECT_EQ(metadata.in_the_way, "metadata_address");
+  EXPECT_NE(metadata.advice.find("credentials"), std::string::npos);
+  EXPECT_EQ(kind(refused("intern.test", 0, "private_address")), "special_address");
+  EXPECT_EQ(kind(refused("9.9.9.9", 22, "private_address", "9.9.9.9")), "special_address") << "this host's own";
+  networks = {*Network::parse("10.0.0.0/8"), *Network::parse("169.254.0.0/16")};  // the control
+  EXPECT_EQ(advised(refused("10.1.2.3", 22, "not_in_policy", "10.1.2.3")).needs, "10.1.2.3:22");
+  EXPECT_EQ(advised(refused("db.corp.test", 5432, "not_in_policy", "10.1.2.3")).needs, "db.corp.test:5432");
+  EXPECT_EQ(kind(refused("169.254.169.254", 80, "not_in_policy", "169.254.169.254")), "metadata_address") << "a network that it lies in does not open it";
+}
+
+TEST_F(AdviceTest, AHostOfAProxyRuleIsReachedByThatAlone) {
+  proxied = {{"openai", *parse_proxy_host("api.openai.test")}, {"corp", *parse_proxy_host("*.corp.test:8443")}};
+  for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{443}, std::uint16_t{22}}) {
+    EXPECT_EQ(kind(refused("api.openai.test", port, "not_in_policy")), "proxy_rule");
+    EXPECT_EQ(kind(refused("git.corp.test", port, "not_in_policy")), "proxy_rule");
+  }
+  EXPECT_NE(advised(refused("api.openai.test", 22, "not_in_policy")).advice.find("'openai'"), std::string::npos);
+  for (const char* reason : {"path_not_in_rule", "host_mismatch", "token_unknown", "secret_reflected"}) EXPECT_EQ(kind(refused("a.test", 443, reason)), "proxy_rule") << reason;
+  EXPECT_EQ(advised(refused("other.openai.test", 443, "not_in_policy")).needs, "other.openai.test:443") << "the control";
+}
+
+TEST_F(AdviceTest, WhatTheOperatorForbidsIsAskedForAndNotProposed) {
+  policies = *policy::Catalogue::make({{.name = "corp", .about = "", .rules = *policy::parse_rules("*.corp.test"), .adds = false}}, {"packages", "corp"});
+  const auto line = advised(refused("a.test", 443, "not_in_policy"), {"corp"});
+  EXPECT_EQ(line.in_the_way, "operator");
+  EXPECT_NE(line.advice.find("ask for \"a.test:443\""), std::string::npos) << line.advice;
+  EXPECT_EQ(advised(refused("git.corp.test", 443, "not_in_policy"), {"packages"}).needs, "git.corp.test:443") << "the control";
+  EXPECT_EQ(kind(refused("a.test", 443, "policy_not_allowed"), {"open"}), "operator");
+}
+
+TEST_F(AdviceTest, WhatARuleRefusesIsNotOpenedByAnother) {
+  NetworkDecision line = refused("a.test", 443, "denied_by_rule", "9.9.9.9");
+  line.rule = "!a.test";
+  const auto own = advised(line, {"rules", "default allow\n!a.test"});
+  EXPECT_EQ(own.in_the_way, "denied_by_rule");
+  EXPECT_NE(own.advice.find("--remove '!a.test'"), std::string::npos) << own.advice;
+  EXPECT_EQ(advised(line, {"rules", "first-match\n!a.test"}).needs, "a.test:443") << "in order, what is added stands before it";
+  policies = *policy::Catalogue::make({{.name = "corp", .about = "", .rules = *policy::parse_rules("open, !a.test"), .adds = false}}, {});
+  line.rule = "@corp: !a.test";
+  EXPECT_EQ(advised(line, {"corp"}).needs, "a.test:443") << "a policy that has a name stands for what it lets through";
+}
+
+TEST_F(AdviceTest, WhatNoRuleIsAboutIsToldByKind) {
+  EXPECT_EQ(kind(refused("*", 0, "too_many_connections")), "limit");
+  EXPECT_EQ(kind(refused("a\\046b", 0, "not_in_policy")), "no_rule");
+  EXPECT_EQ(kind(refused("~.*", 443, "not_in_policy")), "no_rule");
+  std::string full;
+  for (int i = 0; i < 256; ++i) full += "h" + std::to_string(i) + ".test\n";
+  EXPECT_EQ(kind(refused("a.test", 443, "not_in_policy"), {"rules", full}), "no_rule") << "there are as many as there may be";
+  NetworkDecision fine = refused("a.test", 443, "unreachable");
+  fine.allowed = true;
+  advise(fine, {"open"}, {policies});
+  EXPECT_TRUE(fine.in_the_way.empty() && fine.needs.empty());
+}
+
+TEST_F(AdviceTest, WhatIsNeededCanBeGivenAsItIs) {
+  policies = *policy::Catalogue::make({{.name = "corp", .about = "", .rules = *policy::parse_rules("*.corp.test, 9.9.9.0/24"), .adds = false}}, {"off", "corp"});
+  proxied = {{"openai", *parse_proxy_host("api.corp.test")}};
+  NetworkReport report;
+  report.policy = "off";
+  report.items = {refused("git.corp.test", 0, "not_in_policy"), refused("git.corp.test", 443, "not_in_policy", "9.9.9.9"), refused("api.corp.test", 0, "not_in_policy"),
+                  refused("evil.test", 443, "not_in_policy"),   refused("192.0.0.3", 80, "not_in_policy", "192.0.0.3"),   refused("9.9.9.7", 25, "not_in_policy", "9.9.9.7"),
+                  refused("intern.corp.test", 0, "not_in_policy"), refused("intern.corp.test", 22, "not_in_policy", "10.0.0.1")};
+  tell_what_is_needed(report, {policies, networks, proxied});
+  EXPECT_EQ(report.needed, (std::vector<std::string>{"git.corp.test", "9.9.9.7:25"}));
+  EXPECT_EQ(report.items[6].in_the_way, "special_address") << "its lookup alone would not do";
+  std::string words;
+  for (const std::string& rule : report.needed) words += rule + "\n";
+  const auto choice = policies.choose(words);
+  ASSERT_TRUE(choice);
+  EXPECT_TRUE(policies.check_allowed(*choice));
 }
 
 }  // namespace

@@ -34,14 +34,6 @@ Said by_rule(const policy::Verdict& verdict) {
   return {false, verdict.rule.empty() ? "not_in_policy" : "denied_by_rule", verdict.rule};
 }
 
-bool is_opened(const IpAddress& address, const std::vector<Network>& networks) {
-  const bool alone = is_metadata(address);
-  for (const Network& one : networks) {
-    if (one.contains(address) && (!alone || one.is_one_address())) return true;
-  }
-  return false;
-}
-
 Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t port, const std::vector<Network>& networks) {
   if (const auto address = IpAddress::parse(host)) {
     if (is_special(*address) && !is_opened(*address, networks)) return {false, "private_address", {}};
@@ -76,34 +68,53 @@ Task<PolicyList> SandboxVerbs::policies(Principal) {
 
 Task<PolicyTrial> SandboxVerbs::try_policy(Principal who, PolicyQuestion question) {
   policy::Choice choice;
+  std::vector<ProxiedHost> proxied;
   if (question.sandbox.empty()) {
     CAY_CO_TRY(choice, defaults_.policies->choose(question.policy));
   } else {
     CAY_CO_TRY(const auto entry, registry_->find(who, question.sandbox));
     choice = {entry->row.policy, entry->row.rules};
+    proxied = proxied_by(entry->row);
   }
   const std::string host = host_of(question.host);
-  PolicyTrial out{.policy = choice.policy, .rules = choice.rules, .allowed = false, .reason = {}, .rule = {}, .needs = {}};
+  PolicyTrial out{.policy = choice.policy, .rules = choice.rules, .allowed = false, .reason = {}, .rule = {}, .needs = {}, .in_the_way = {}, .advice = {}};
   if (!policy::parse_rule(host, policy::Words::kHosts)) {
     co_return Error{Code::kInvalidArgument, "invalid_policy", "'" + question.host.substr(0, 100) + "' is neither a host name nor an address", 0};
   }
   if (!defaults_.policies->check_allowed(choice)) {
     out.reason = "policy_not_allowed";
-    co_return out;
+  } else {
+    const auto policy = defaults_.policies->policy_of(choice);
+    Said said = ask(*policy, host, question.port, defaults_.networks);
+    out.allowed = said.allowed;
+    out.reason = std::move(said.reason);
+    out.rule = std::move(said.rule);
   }
-  const auto policy = defaults_.policies->policy_of(choice);
-  Said said = ask(*policy, host, question.port, defaults_.networks);
-  out.allowed = said.allowed;
-  out.reason = std::move(said.reason);
-  out.rule = std::move(said.rule);
   NetworkDecision line;
   line.host = host;
   line.address = IpAddress::parse(host) ? host : "";
   line.port = question.port;
   line.allowed = out.allowed;
   line.reason = out.reason;
-  out.needs = rule_for(line);
+  line.rule = out.rule;
+  advise(line, choice, {*defaults_.policies, defaults_.networks, proxied});
+  out.needs = line.needs;
+  out.in_the_way = line.in_the_way;
+  out.advice = line.advice;
   co_return out;
+}
+
+std::vector<ProxiedHost> SandboxVerbs::proxied_by(const Sandbox& row) {
+  std::vector<ProxiedHost> out;
+  for (const ProxyRule& rule : row.proxy) {
+    std::vector<std::string> hosts = rule.hosts;
+    const auto secret = proxies_.secrets().find({row.tenant, rule.secret});
+    if (hosts.empty() && secret != proxies_.secrets().end()) hosts = secret->second.info.hosts;
+    for (const std::string& text : hosts) {
+      if (auto host = parse_proxy_host(text)) out.push_back({rule.name, *std::move(host)});
+    }
+  }
+  return out;
 }
 
 }  // namespace cay::core

@@ -153,7 +153,8 @@ Task<NetworkReport> SandboxVerbs::network(Principal who, std::string ref) {
     report->rules = entry->row.rules;
     report->policy_allowed = defaults_.policies->check_allowed({entry->row.policy, entry->row.rules}).has_value();
     report->network = entry->row.network;
-    tell_what_is_needed(*report, *defaults_.policies);
+    const auto proxied = proxied_by(entry->row);
+    tell_what_is_needed(*report, {*defaults_.policies, defaults_.networks, proxied});
   }
   co_return report;
 }

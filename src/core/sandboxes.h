@@ -6,6 +6,7 @@
 #include "core/boot.h"
 #include "core/cay.h"
 #include "core/lifecycle.h"
+#include "core/needed_rules.h"
 #include "core/pause.h"
 #include "core/proxies.h"
 #include "core/registry.h"
@@ -47,11 +48,13 @@ class SandboxVerbs : public Sandboxes {
   Task<SandboxStats> stats(Principal who, std::string ref) override;
   Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) override;
   Task<NetworkReport> network(Principal who, std::string ref) override;
+  Task<DecidedPage> decisions(Principal who, std::string ref, DecidedQuery query, std::chrono::milliseconds wait) override;
   Task<PolicyList> policies(Principal who) override;
   Task<PolicyTrial> try_policy(Principal who, PolicyQuestion question) override;
 
  private:
   Task<Sandbox> make(Principal who, SandboxSpec asked, CreateOptions options);
+  std::vector<ProxiedHost> proxied_by(const Sandbox& row);
   Result<SnapshotInfo> snapshot_of(const std::string& name_or_id);
   Result<std::string> free_name(const TenantId& tenant);
   Sandbox row_of(const Principal& who, SandboxSpec spec, const SnapshotInfo& snapshot) const;

@@ -21,6 +21,22 @@ std::string line_of(const wire::DecisionMsg& item) {
   return item.host + '\n' + std::to_string(item.port) + (item.allowed ? "+" : "-") + item.reason;
 }
 
+wire::DecidedMsg decided(const Decisions::What& what, UnixMillis now) {
+  wire::DecidedMsg out;
+  const bool named = !what.host.empty() && what.host != "*";
+  const auto kind = what.port == 0 && named ? wire::DecidedKind::kLookup : what.kind;
+  const auto result = !what.allowed ? wire::DecidedResult::kRefused : what.reason.empty() ? wire::DecidedResult::kAllowed : wire::DecidedResult::kFailed;
+  out.kind = static_cast<std::uint8_t>(kind);
+  out.at = now;
+  out.result = static_cast<std::uint8_t>(result);
+  out.host = what.host.empty() ? what.address : what.host;
+  out.address = what.address;
+  out.port = what.port;
+  out.reason = what.reason;
+  out.rule = what.rule;
+  return out;
+}
+
 Result<void> write_new(int directory, const std::string& name, const std::string& bytes) {
   ::unlinkat(directory, name.c_str(), 0);
   const UniqueFd fd(::openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kFileMode));
@@ -35,7 +51,7 @@ Result<void> write_new(int directory, const std::string& name, const std::string
 }  // namespace
 
 Decisions::Decisions(int directory, const std::string& sandbox_id, std::string policy, std::string rules)
-    : directory_(directory), file_(sandbox_id + ".net"), keeper_(sandbox_id + ".sock"), policy_(std::move(policy)), rules_(std::move(rules)) {
+    : directory_(directory), file_(sandbox_id + ".net"), keeper_(sandbox_id + ".sock"), policy_(std::move(policy)), rules_(std::move(rules)), log_(directory, sandbox_id, system_clock().wall()) {
   const auto text = os::read_file(directory_, file_, kMostFile);
   const auto old = text ? wire::decode<wire::DecisionsMsg>(*text) : std::nullopt;
   dirty_ = !old || old->policy != policy_ || old->rules != rules_;
@@ -55,6 +71,7 @@ void Decisions::go_by(std::string policy, std::string rules) {
 }
 
 Decisions::Line Decisions::note(const What& what, UnixMillis now) {
+  log_.add(decided(what, now));
   wire::DecisionMsg item;
   item.host = what.host.empty() ? what.address : what.host;  // an address without a name is a line of its own
   item.port = what.port;
@@ -81,6 +98,8 @@ Decisions::Line Decisions::note(const What& what, UnixMillis now) {
   return line;
 }
 
+void Decisions::note_found(const What& what, UnixMillis now) { log_.add(decided(what, now)); }
+
 // A sandbox may try new things for as long as it wants; what it got out must not go under in them. Lines that moved
 // bytes go only when they are more than half.
 void Decisions::make_room() {
@@ -102,6 +121,17 @@ void Decisions::moved(const Line& line, std::uint64_t sent, std::uint64_t receiv
 }
 
 Result<void> Decisions::write() {
+  auto logged = log_.dirty() ? log_.write() : Result<void>();
+  auto told = dirty_ ? write_lines() : Result<void>();
+  return logged ? told : logged;
+}
+
+void Decisions::close() {
+  log_.close();
+  if (dirty_) static_cast<void>(write_lines());
+}
+
+Result<void> Decisions::write_lines() {
   wire::DecisionsMsg message;
   message.policy = policy_;
   message.rules = rules_;

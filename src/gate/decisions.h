@@ -1,5 +1,5 @@
-// Decisions: what one sandbox tried and what became of it, counted by kind, in memory and in DATA/gate/ID.net. Both are bounded:
-// a sandbox that tries ever new things makes room by forgetting its oldest, first of those that moved nothing.
+// Decisions: what one sandbox tried and what became of it, counted by kind, in memory and in DATA/gate/ID.net, and one by one in its log
+// (decision_log.h). Both are bounded: a sandbox that tries ever new things makes room by forgetting its oldest, of kinds first those that moved nothing.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/ip_address.h"
 #include "base/result.h"
+#include "gate/decision_log.h"
 #include "wire/messages.h"
 
 namespace cay::gate {
@@ -30,19 +31,25 @@ class Decisions {
     bool allowed = false;
     std::string reason;
     std::string rule{};
+    wire::DecidedKind kind = wire::DecidedKind::kConnection;  // with port 0 of a host: a lookup
   };
   // Names the line, for bytes that move later.
   using Line = std::string;
   Line note(const What& what, UnixMillis now);
+  // A lookup that gave an address, which has no line: what connects to it has.
+  void note_found(const What& what, UnixMillis now);
   void moved(const Line& line, std::uint64_t sent, std::uint64_t received);
 
-  bool dirty() const { return dirty_; }  // since the last write; at first where the file does not tell this policy
-  // Nothing of a sandbox that is gone: its file is not made again.
+  bool dirty() const { return dirty_ || log_.dirty(); }  // since the last write; at first where the file does not tell this policy
+  // Nothing of a sandbox that is gone: its files are not made again.
   Result<void> write();
+  // Nothing more comes: writes what is left.
+  void close();
 
  private:
   bool keeper_is_there() const;
   void make_room();
+  Result<void> write_lines();
 
   int directory_;
   std::string file_, keeper_;
@@ -52,6 +59,7 @@ class Decisions {
   std::uint64_t forgotten_ = 0;
   bool dirty_ = false;
   bool written_ = false;
+  DecisionLog log_;
 };
 
 }  // namespace cay::gate

@@ -55,6 +55,7 @@ TEST_F(DecisionsTest, OfASandboxThatIsGoneNothingIsMadeAgain) {
   ASSERT_TRUE(decisions.write());
   EXPECT_EQ(written().items[0].count, 2U);
   ASSERT_TRUE(os::remove_tree(dir_.get(), "id.net"));
+  ASSERT_TRUE(os::remove_tree(dir_.get(), "id.log"));
   decide();
   ASSERT_TRUE(decisions.write());
   Decisions late(dir_.get(), "id", "packages");
@@ -107,6 +108,33 @@ TEST_F(DecisionsTest, AnotherGateGoesOnWithThem) {
   second.note({.host = "a.test", .address = {}, .port = 1, .allowed = true, .reason = {}}, 2);
   ASSERT_TRUE(second.write());
   EXPECT_EQ(written().items.at(0).count, 2U);
+}
+
+TEST_F(DecisionsTest, EachIsInTheLogToo) {
+  Decisions decisions(dir_.get(), "id", "packages");
+  ASSERT_TRUE(decisions.write());
+  decisions.note_found({.host = "a.test", .address = "1.1.1.1", .port = 0, .allowed = true, .reason = {}}, 9);
+  EXPECT_TRUE(decisions.dirty());
+  decisions.note({.host = "a.test", .address = "1.1.1.1", .port = 443, .allowed = true, .reason = {}, .rule = "a.test"}, 10);
+  decisions.note({.host = "a.test", .address = "1.1.1.1", .port = 443, .allowed = true, .reason = "no_answer"}, 11);
+  decisions.note({.host = "b.test", .address = {}, .port = 0, .allowed = false, .reason = "not_in_policy"}, 12);
+  decisions.note({.host = "c.test", .address = {}, .port = 443, .allowed = false, .reason = "path_not_in_rule", .kind = wire::DecidedKind::kRequest}, 13);
+  decisions.note({.host = "*", .address = {}, .port = 0, .allowed = false, .reason = "too_many_connections"}, 14);
+  decisions.close();
+  const auto got = wire::read_decided(*os::read_file(dir_.get(), "id.log", 1 << 20), 0, 100);
+  ASSERT_EQ(got.items.size(), 6U);
+  EXPECT_TRUE(got.closed);
+  using Kind = wire::DecidedKind;
+  using Result = wire::DecidedResult;
+  const std::pair<Kind, Result> expected[] = {{Kind::kLookup, Result::kAllowed}, {Kind::kConnection, Result::kAllowed}, {Kind::kConnection, Result::kFailed},
+                                              {Kind::kLookup, Result::kRefused}, {Kind::kRequest, Result::kRefused},    {Kind::kConnection, Result::kRefused}};
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(got.items[i].kind, static_cast<std::uint8_t>(expected[i].first)) << i;
+    EXPECT_EQ(got.items[i].result, static_cast<std::uint8_t>(expected[i].second)) << i;
+    EXPECT_EQ(got.items[i].number, i + 1);
+  }
+  EXPECT_EQ(got.items[1].rule, "a.test");
+  EXPECT_EQ(written().items.size(), 5U) << "a name that was found has no line";
 }
 
 TEST(NamesTest, AddressesHaveTheirNamesTheLatestFirstAndBounded) {

@@ -135,6 +135,8 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
   }
   if (!near.empty()) out.addresses = std::move(near);
   names_.note(question->name, out.addresses);
+  decisions_.note_found({.host = host, .address = out.addresses.front().text(), .port = 0, .allowed = true, .reason = {}, .rule = said.rule}, system_clock().wall());
+  written_.set();
   out.ttl = Resolver::kKeepSeconds;
   co_return encode_answer(*question, out, room);
 }

@@ -84,7 +84,7 @@ asio::awaitable<void> Door::run() {
   } catch (...) {
     failure = std::current_exception();
   }
-  if (decisions_.dirty()) static_cast<void>(decisions_.write());  // what was open has told what it moved
+  decisions_.close();  // what was open has told what it moved
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -60,7 +60,7 @@ asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::str
     const auto frame = co_await reader.next(broker);
     const auto word = frame ? wire::decode<wire::BrokerWord>(*frame) : std::nullopt;
     if (!word) co_return;
-    if (word->opened) note({.host = word->host, .address = word->address, .port = word->port, .allowed = !word->refused, .reason = word->reason}, &line);
+    if (word->opened) note({.host = word->host, .address = word->address, .port = word->port, .allowed = !word->refused, .reason = word->reason, .kind = wire::DecidedKind::kRequest}, &line);
     if (word->sent > 0 || word->received > 0) decisions_.moved(line, word->sent, word->received);
     written_.set();
   }

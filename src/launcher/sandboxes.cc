@@ -337,7 +337,7 @@ Result<Sandboxes::Left> Sandboxes::remove_traces(Sandbox& sandbox) {
     }
   }
   CAY_CHECK(host_.disks.remove(sandbox.id));
-  for (const char* kind : {".net", ".net.new"}) {
+  for (const char* kind : {".net", ".net.new", ".log", ".log.new", ".log.old"}) {
     CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + kind, host_.config.gate_uid, host_.config.gate_gid));
   }
   CAY_CHECK(os::remove_tree(host_.spool.get(), sandbox.id));

@@ -18,9 +18,12 @@ struct NetworkDecision {
   std::string reason;       // why it was refused; of an allowed one, why it failed all the same
   std::uint64_t count = 0;
   UnixMillis first_at = 0, last_at = 0;
-  std::string needs{};      // the rule that would let it through; empty: it was let through, or none would
+  std::string needs{};      // the rule that would let it through, as it can be added; empty: it was let through, or none would
   std::string rule{};       // that decided; empty: none matched, or it was not a rule that decided
   std::uint64_t sent_bytes = 0, received_bytes = 0;  // of those that are open, as of the last second
+  // Of what was refused and has no `needs`: own_address, never_reached, special_address, metadata_address, proxy_rule, denied_by_rule, operator, limit,
+  // no_rule; and what to do instead.
+  std::string in_the_way{}, advice{};
 };
 
 struct NetworkReport {
@@ -32,6 +35,34 @@ struct NetworkReport {
   std::vector<NetworkDecision> items;  // the latest last
   std::uint64_t forgotten = 0;         // lines that made room for newer ones
   std::vector<std::string> needed{};   // rules that would have let through what was refused, without those that its policy has by now
+};
+
+// One decision, as the gate's log of a sandbox has it.
+struct Decided {
+  std::uint64_t number = 0;  // grows; 1 is the sandbox's first
+  UnixMillis at = 0;
+  std::string kind;          // connection, lookup, request (with a secret), restart (of the gate: what it decided last before may be missing)
+  std::string result;        // allowed, refused, failed; of a restart: empty
+  std::string host, address;
+  std::uint16_t port = 0;
+  std::string reason, rule;  // as NetworkDecision has them
+};
+
+struct DecidedQuery {
+  std::uint64_t after = 0;   // decisions with a larger number
+  bool from_oldest = false;  // instead of `after`: from the oldest that is kept
+  bool from_now = false;     // instead of `after`: those to come
+  std::uint32_t limit = 100;
+  std::uint64_t seen = 0;    // DecidedPage::mark of an earlier look: while nothing was written since, the page is empty
+};
+
+struct DecidedPage {
+  std::vector<Decided> items;
+  std::uint64_t next_after = 0;  // where to go on
+  std::uint64_t oldest = 0;      // the first number that is kept; 0: none is
+  std::uint64_t last = 0;        // the newest there is
+  std::uint64_t missed = 0;      // so many, before `items`, are no longer kept, or were too many at once
+  std::uint64_t mark = 0;        // of what was written so far; never 0
 };
 
 // A policy that has a name.
@@ -59,7 +90,8 @@ struct PolicyTrial {
   bool allowed = false;
   std::string reason;          // why not, as NetworkDecision has it
   std::string rule;            // that decided; empty: none matched
-  std::string needs;           // the rule that would let it through
+  std::string needs;           // the rule that would let it through, as it can be added
+  std::string in_the_way, advice;  // as NetworkDecision has them
 };
 
 }  // namespace cay

@@ -120,6 +120,8 @@ Policy::Named Catalogue::named() const {
 }
 
 Result<Choice> Catalogue::choose(std::string_view words) const {
+  // Whoever asks for nothing may mean everything that he did not name: he says so.
+  if (says_nothing(words)) return bad("there is no rule: write off to let nothing through, else a policy (`cay policy ls` lists them) or rules, as example.com");
   CAY_TRY(const RuleSet rules, parse_rules(words));
   return choose(rules);
 }

@@ -16,7 +16,11 @@ TEST(CatalogueTest, WordsAreANameOrRules) {
   EXPECT_EQ(*catalogue.choose("packages"), (Choice{"packages"}));
   EXPECT_EQ(*catalogue.choose("@pip"), (Choice{"pip"}));
   EXPECT_EQ(*catalogue.choose("off"), (Choice{"off"}));
-  EXPECT_EQ(*catalogue.choose(""), (Choice{"off"}));
+  for (const char* empty : {"", " ", ",", "# pip"}) {
+    const auto nothing = catalogue.choose(empty);
+    ASSERT_FALSE(nothing) << "nobody gets another policy than he wrote";
+    EXPECT_NE(nothing.error().message.find("write off"), std::string::npos) << nothing.error().message;
+  }
   EXPECT_EQ(*catalogue.choose("open"), (Choice{"open"}));
   EXPECT_EQ(*catalogue.choose("pip, a.test"), (Choice{"rules", "@pip\na.test"}));
   EXPECT_EQ(*catalogue.choose("!pip"), (Choice{"rules", "!@pip"}));
@@ -38,7 +42,7 @@ TEST(CatalogueTest, WhatIsNotThereLetsNothingThrough) {
 }
 
 TEST(CatalogueTest, TheOperatorAddsAndReplacesAndDefines) {
-  const auto made = Catalogue::make({defined("corp", "git.corp.test, @later"), defined("later", "later.corp.test"), defined("pip", "https://pypi.corp.test/simple", true),
+  const auto made = Catalogue::make({defined("corp", "git.corp.test, @later"), defined("later", "later.corp.test"), defined("pip", "https://pypi.corp.test", true),
                                      defined("git", "git.corp.test")},
                                     {});
   ASSERT_TRUE(made) << made.error().message;

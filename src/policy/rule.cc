@@ -87,8 +87,42 @@ Result<std::shared_ptr<const re2::RE2>> compiled(std::string_view whole, std::st
   return std::shared_ptr<const re2::RE2>(std::move(made));
 }
 
+constexpr const char* kNoPath =
+    "a rule names a host and ports, no path: write https://example.com or example.com:443; which paths a request may have is for a proxy rule to say (`paths`, `cay proxy --help`)";
+constexpr const char* kPorts = "ports are 1 to 65535: write :443, :8000-8100 or :*";
+
 constexpr const char* kHelp =
     "write example.com, *.example.com, ~regex, 192.0.2.7, 192.0.2.0/24 or @policy, with :443, :8000-8100 or :* behind it for ports, and ! before it to refuse";
+
+// Why ports_of() does not take them.
+std::string words_for_ports(std::string_view text) {
+  const std::size_t dash = text.find('-');
+  const auto first = port_of(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? std::nullopt : port_of(text.substr(dash + 1));
+  if (first && last) return "a range of ports begins with the lower one: write :" + std::to_string(*last) + "-" + std::to_string(*first);
+  return kPorts;
+}
+
+bool consists_of(std::string_view text, std::string_view set) { return text.find_first_not_of(set) == std::string_view::npos; }
+
+// Why `host`, in lower case and without the "*." that may have stood before it, is no name; `rest` is all that was given.
+std::string words_for_host(std::string_view host, std::string_view rest) {
+  if (std::ranges::any_of(rest, [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
+    return "names outside ASCII are written in their xn-- form, as xn--bcher-kva.example for bücher.example";
+  }
+  if (host.find('@') != std::string_view::npos) return "a rule names no user: write example.com";
+  if (rest.find_first_of("/?#") != std::string_view::npos) return kNoPath;
+  if (consists_of(rest, "0123456789-")) {
+    return "ports stand behind a host, each list of them in a rule of its own: write example.com:80 and example.com:443, or example.com:8000-8100";
+  }
+  if (host.find('*') != std::string_view::npos && consists_of(host, "0123456789.*")) return "a part of the addresses is written as a network: 192.0.2.0/24";
+  if (host.find('*') != std::string_view::npos) {
+    return "a * stands for what is below a name, and alone at the front: write *.example.com; for any other part of a name write an expression, as ~api-[^.]+\\.example\\.com";
+  }
+  if (host.starts_with('.')) return "for every name below one write *.example.com";
+  if (host.find('-') != std::string_view::npos && consists_of(host, "0123456789.-")) return "a range of addresses is written as networks: 192.0.2.0/24";
+  return kHelp;
+}
 
 // `rest` is an address or a network, in brackets or not, with or without ports.
 Result<std::optional<Rule>> parse_network(std::string_view whole, std::string_view rest) {
@@ -120,7 +154,7 @@ Result<std::optional<Rule>> parse_network(std::string_view whole, std::string_vi
   out.network = *network;
   if (ports) {
     out.ports = ports_of(*ports);
-    if (!out.ports) return bad(whole, "ports are 1 to 65535: write :443, :8000-8100 or :*");
+    if (!out.ports) return bad(whole, words_for_ports(*ports));
     if (*out.ports == kEveryPort) out.ports.reset();
   }
   return std::optional<Rule>(std::move(out));
@@ -208,6 +242,42 @@ std::string Rule::text() const {
   return ports->first == ports->last ? out : out + "-" + std::to_string(ports->last);
 }
 
+namespace {
+
+// Where the class of characters ends that begins at `at`.
+std::size_t end_of_class(std::string_view text, std::size_t at) {
+  at += text.substr(at).starts_with("[^") ? 2 : 1;
+  for (std::size_t i = at; i < text.size(); ++i) {
+    if (text[i] == '\\') {
+      ++i;
+    } else if (text[i] == ']' && i > at) {  // as the first it is one of them
+      return i;
+    }
+  }
+  return text.size();
+}
+
+}  // namespace
+
+std::size_t expression_end(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\') {
+      ++i;
+    } else if (c == '[') {
+      i = end_of_class(text, i);
+    } else if (c == '(' || c == '{') {
+      ++depth;
+    } else if (c == ')' || c == '}') {
+      depth = std::max(depth - 1, 0);
+    } else if (c == ',' && depth == 0) {
+      return i;
+    }
+  }
+  return text.size();
+}
+
 Result<Rule> parse_rule(std::string_view text, Words words) {
   Rule out;
   std::string_view rest = text;
@@ -220,14 +290,20 @@ Result<Rule> parse_rule(std::string_view text, Words words) {
   if (rest.starts_with('@')) {
     out.kind = Rule::Kind::kPolicy;
     out.word = rest.substr(1);
-    if (!is_policy_name(out.word)) return bad(text, "behind the @ stands the name of a policy, without ports: `cay policy ls` lists them");
+    if (!is_policy_name(out.word)) return bad(text, "behind the @ stands the name of a policy, in lower case and without ports: `cay policy ls` lists them");
     return out;
   }
-  if (rest.starts_with("https://")) out.scheme = Proof::kTls;
-  if (rest.starts_with("http://")) out.scheme = Proof::kHttp;
-  if (out.scheme) {
-    rest.remove_prefix(*out.scheme == Proof::kTls ? 8 : 7);
-    rest = rest.substr(0, rest.find_first_of("/?#"));
+  if (const std::size_t end = rest.find("://"); end != std::string_view::npos && !rest.starts_with('~')) {
+    std::string scheme(rest.substr(0, end));
+    std::ranges::transform(scheme, scheme.begin(), lower);
+    if (scheme == "https") out.scheme = Proof::kTls;
+    if (scheme == "http") out.scheme = Proof::kHttp;
+    if (!out.scheme) return bad(text, "a rule's scheme is https:// or http://: for anything else write the host and its port, as example.com:22");
+    rest.remove_prefix(end + 3);
+    if (const std::size_t path = rest.find_first_of("/?#"); path != std::string_view::npos) {
+      if (rest.substr(path) != "/") return bad(text, kNoPath);
+      rest = rest.substr(0, path);
+    }
   }
   std::optional<std::string_view> ports;
   if (rest.starts_with('~')) {
@@ -236,6 +312,7 @@ Result<Rule> parse_rule(std::string_view text, Words words) {
     ports = take_ports(rest);
     out.kind = Rule::Kind::kRegex;
     out.word = rest;
+    if (expression_end(rest) < rest.size()) return bad(text, "no host name has a comma, but for those in {}, [] or () of an expression: write each rule by itself");
     if (std::string_view again = rest; take_ports(again)) return bad(text, "no host name has a colon: ports stand once, at the end");
     CAY_TRY(out.regex, compiled(text, rest));
   } else {
@@ -251,14 +328,12 @@ Result<Rule> parse_rule(std::string_view text, Words words) {
     std::ranges::transform(host, host.begin(), lower);
     const bool below = host.starts_with("*.");
     if (below) host.erase(0, 2);
+    if (host.size() > 1 && host.ends_with('.')) host.pop_back();  // as DNS writes a whole name
     if (host.empty() || host == "*") return bad(text, "for everything there is the policy `open`; for every name below one, *.example.com");
-    if (!is_name(host)) {
-      const bool foreign = std::ranges::any_of(host, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
-      return bad(text, foreign ? "names outside ASCII are written in their xn-- form" : kHelp);
-    }
+    if (!is_name(host)) return bad(text, words_for_host(host, rest));
     const bool word = !below && !ports && !out.scheme && host.find('.') == std::string::npos;
     if (word && words == Words::kPolicies) {
-      if (!is_policy_name(host)) return bad(text, kHelp);
+      if (!is_policy_name(host)) return bad(text, words_for_host(host, rest));
       out.kind = Rule::Kind::kPolicy;
       out.word = std::move(host);
       return out;
@@ -268,7 +343,7 @@ Result<Rule> parse_rule(std::string_view text, Words words) {
   }
   if (ports) {
     out.ports = ports_of(*ports);
-    if (!out.ports) return bad(text, "ports are 1 to 65535: write :443, :8000-8100 or :*");
+    if (!out.ports) return bad(text, words_for_ports(*ports));
   }
   settle_scheme(out);
   // A name of one word keeps them: without, it would be a policy's.

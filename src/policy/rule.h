@@ -5,7 +5,7 @@
 //   ~(api|www)[0-9]*\.example\.com   a regular expression (RE2) for the whole name
 //   192.0.2.7  192.0.2.0/24  2001:db8::/32   an address or a network, at every port
 //   @pip                         what the policy `pip` lets through
-//   https://example.com:8443     at that port, by TLS; http:// likewise
+//   https://example.com:8443     at that port, by TLS; http:// likewise; never with a path, which is a proxy rule's to name
 //
 // With ":443", ":8000-8100" or ":*" behind it: at those ports (an IPv6 address stands in brackets then). With "!" before it: refused. A refused
 // host without ports is refused at every port.
@@ -79,6 +79,10 @@ inline constexpr std::size_t kLongestPolicyName = 40;
 
 // [a-z][a-z0-9-]*, 40 at most: what a policy may be called.
 bool is_policy_name(std::string_view text);
+
+// How much of `text`, which begins behind a ~, is the expression, where a comma parts rules: up to the first one that stands in no {}, [] or (),
+// and behind no backslash. No host name has a comma.
+std::size_t expression_end(std::string_view text);
 
 // How a word that is neither an address nor has a dot or a port is meant.
 enum class Words { kPolicies, kHosts };

@@ -14,12 +14,15 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// What commas are part of.
-bool is_expression(std::string_view item) {
+// The first rule of a line of them.
+std::string_view first_of(std::string_view line) {
+  std::string_view item = trimmed(line);
   for (const std::string_view word : {"!", "allow ", "deny "}) {
     if (item.starts_with(word)) item = trimmed(item.substr(word.size()));
   }
-  return item.starts_with('~');
+  if (!item.starts_with('~')) return line.substr(0, line.find(','));
+  const auto behind = static_cast<std::size_t>(item.data() - line.data()) + 1;
+  return line.substr(0, behind + expression_end(line.substr(behind)));
 }
 
 // Puts rules into a set one by one, within its bounds.
@@ -92,6 +95,15 @@ std::string RuleSet::text() const {
   return out;
 }
 
+bool says_nothing(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (!trimmed(line).starts_with('#') && line.find_first_not_of(", \t\r") != std::string_view::npos) return false;
+  }
+  return true;
+}
+
 Result<RuleSet> parse_rules(std::string_view text) {
   constexpr std::size_t kMostWritten = 2 * kMostText;
   if (text.size() > kMostWritten) return bad("more than 32 KiB of rules in a policy");
@@ -101,7 +113,7 @@ Result<RuleSet> parse_rules(std::string_view text) {
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (trimmed(line).starts_with('#')) continue;
     while (!line.empty()) {
-      const std::string_view item = is_expression(trimmed(line)) ? line : line.substr(0, line.find(','));
+      const std::string_view item = first_of(line);
       line.remove_prefix(std::min(line.size(), item.size() + 1));
       CAY_CHECK(maker.add(item));
     }

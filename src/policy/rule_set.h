@@ -5,7 +5,7 @@
 //   pypi.org
 //   !*.example.com
 //
-// Commas do for line ends, but in a regular expression, which goes on to its line's end. Lines that begin with # are comments.
+// Commas do for line ends, but for those that are part of a regular expression (rule.h, expression_end). Lines that begin with # are comments.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -34,6 +34,9 @@ inline constexpr std::size_t kMostText = 32 * 1024;
 
 std::string_view word_for(Action action);  // allow, deny
 std::string_view word_for(Order order);    // deny-wins, first-match
+
+// Whether there is no rule, no default and no order in it.
+bool says_nothing(std::string_view text);
 
 // kInvalidArgument (invalid_policy). The words `open` and `off` alone mean those policies; among rules `open` is `default allow`.
 Result<RuleSet> parse_rules(std::string_view text);

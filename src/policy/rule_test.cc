@@ -21,10 +21,14 @@ TEST(RuleTest, EveryKindHasOneSpelling) {
       {"*.Example.com:443", "*.example.com:443"},
       {"https://example.com", "example.com:443"},
       {"http://m.test", "m.test:80"},
-      {"https://m.test:8443/simple/?q#f", "https://m.test:8443"},
+      {"HTTPS://M.test:8443/", "https://m.test:8443"},
+      {"Example.com.", "example.com"},
+      {"*.example.com.:443", "*.example.com:443"},
       {"http://m.test:443", "http://m.test:443"},
       {"~^api[0-9]+\\.example\\.com$:443", "~^api[0-9]+\\.example\\.com$:443"},
       {"~(?:a|b){1,3}\\.test", "~(?:a|b){1,3}\\.test"},
+      {"~^a{1,3}[b,c](d,e)\\.example$:8000-8100", "~^a{1,3}[b,c](d,e)\\.example$:8000-8100"},
+      {"xn--bcher-kva.example", "xn--bcher-kva.example"},
       {"192.0.2.7", "192.0.2.7"},
       {"192.0.2.0/24:8000-8100", "192.0.2.0/24:8000-8100"},
       {"10.0.0.0/8:*", "10.0.0.0/8"},
@@ -49,14 +53,20 @@ TEST(RuleTest, EveryKindHasOneSpelling) {
 TEST(RuleTest, RefusesWhatIsNoRuleAndSaysWhatToWrite) {
   const std::pair<const char*, const char*> wrong[] = {
       {"", "write example.com"},          {"!", "write example.com"},           {"*", "the policy `open`"},
-      {"*.", "the policy `open`"},        {"a.*.com", "write example.com"},     {".example.com", "write example.com"},
+      {"*.", "the policy `open`"},        {"a.*.com", "alone at the front"},    {".example.com", "write *.example.com"},
       {"a..b", "write example.com"},      {"a b.test", "write example.com"},    {"example.com:", "ports are 1 to 65535"},
-      {"example.com:0", "ports are"},     {"example.com:70000", "ports are"},   {"example.com:90-80", "ports are"},
+      {"example.com:0", "ports are"},     {"example.com:70000", "ports are"},   {"example.com:90-80", "write :80-90"},
       {"https://", "the policy `open`"},  {"[::1", "bracket is not closed"},    {"[::1]x:1", "behind the bracket"},
-      {"ex\nample.com", "write example"}, {"user@example.com", "write example"}, {"010.0.0.1", "write example.com"},
+      {"ex\nample.com", "write example"}, {"user@example.com", "names no user"}, {"010.0.0.1", "write example.com"},
       {"0x7f000001", "write example"},    {"10.1", "write example.com"},        {"10.0.0.1/8", "no bits behind its length"},
       {"m\xc3\xbc.test", "xn-- form"},    {"~", "write an expression"},         {"~(", "is not taken"},
       {"~a b", "without blanks"},         {"~(a{1000}){1000}", "expression"},   {"~x:80:443", "colon"},
+      {"*example.com", "alone at the front"},  {"*.a.*.com", "write an expression"},  {"192.0.2.*", "written as a network"},
+      {"192.0.2.1-192.0.2.9", "written as networks"},  {"443", "ports stand behind a host"},  {"8000-8100", "ports stand behind a host"},
+      {"example.com:http", "ports are 1 to 65535"},  {"192.0.2.7:90-80", "write :80-90"},  {"[::1]:90-80", "write :80-90"},
+      {"https://m.test/simple", "a rule names a host and ports, no path"},  {"https://m.test:8443/simple/?q#f", "proxy rule"},  {"http://m.test?q", "no path"},
+      {"example.com/path", "proxy rule"},  {"*.example.com/", "no path"},  {"ftp://m.test", "scheme is https://"},  {"ssh://m.test:22", "example.com:22"},
+      {"https://u@m.test", "names no user"},  {"~a,b", "no host name has a comma"},
       {"@Pip", "name of a policy"},       {"@pip:443", "name of a policy"},     {"~a**", "is not taken"},
   };
   for (const auto& [given, words] : wrong) {
@@ -101,6 +111,36 @@ TEST(RuleTest, AnExpressionTakesLinearTime) {
   const auto begun = std::chrono::steady_clock::now();
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(regex.matches_name(name));
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(2));
+}
+
+TEST(RuleTest, AnExpressionEndsAtACommaThatIsNoneOfIts) {
+  const std::pair<const char*, std::size_t> ends[] = {{"a{1,3},b", 6}, {"[a,b],c", 5}, {"[],a],b", 5}, {"[^],a],b", 6}, {"[\\],],b", 5}, {"(a,(b,c)),d", 9}, {"a\\,b,c", 4}, {"a", 1}, {",", 0}, {"(a,b", 4}, {"[a,b", 4}, {"a),b", 2}};
+  for (const auto& [text, end] : ends) EXPECT_EQ(expression_end(text), end) << text;
+}
+
+TEST(RuleSetTest, AListWithCommasKeepsExpressionsWhole) {
+  const auto text_of = [](std::string_view words) {
+    const auto rules = parse_rules(words);
+    EXPECT_TRUE(rules) << words << (rules ? "" : rules.error().message);
+    return rules ? rules->text() : "";
+  };
+  const std::string expression = "~^a{1,3}\\.example$";
+  EXPECT_EQ(text_of(expression + ",pip, b.test"), expression + "\n@pip\nb.test");
+  EXPECT_EQ(text_of("pip," + expression), "@pip\n" + expression);
+  EXPECT_EQ(text_of("a.test,!" + expression + ":443 , deny ~[x,y]\\.test,pip"), "a.test\n!" + expression + ":443\n!~[x,y]\\.test\n@pip");
+  EXPECT_EQ(text_of(expression + "\npip"), expression + "\n@pip");
+  const auto listed = parse_rules(std::vector<std::string>{expression, "pip"});  // given one by one, it goes to its end
+  ASSERT_TRUE(listed);
+  EXPECT_EQ(listed->text(), expression + "\n@pip");
+  const auto wrong = parse_rules(std::vector<std::string>{expression + ",pip"});
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message.find("write each rule by itself"), std::string::npos) << wrong.error().message;
+  EXPECT_NE(parse_rules("a.test:80,443").error().message.find("ports stand behind a host"), std::string::npos);
+}
+
+TEST(RuleSetTest, WhatSaysNothingIsKnown) {
+  for (const char* text : {"", " ", "\n\n", ",", " , ,\n", "# pip", "  # pip\n#\n"}) EXPECT_TRUE(says_nothing(text)) << text;
+  for (const char* text : {"off", "pip", "# a\npip", "default deny", "first-match"}) EXPECT_FALSE(says_nothing(text)) << text;
 }
 
 TEST(RuleSetTest, LinesCommasDefaultsAndOrder) {

@@ -69,6 +69,7 @@ def test_every_route_was_exercised(daemon, http, box):
         assert http.get(programs).json()["items"][0]["kind"] == "life"
         assert http.delete(programs.removesuffix("/programs")).status_code == 204
     assert http.get(f"{ref}/network").json()["policy"] in ("off", "packages", "open")
+    assert http.get(f"{ref}/network/decisions").json()["missed"] == 0
     assert {"pip", "open"} <= {one["name"] for one in http.get("/api/v1/policies").json()["items"]}
     assert http.post("/api/v1/policies/try", json={"policy": "pip", "host": "pypi.org"}).json()["verdict"] == "allowed"
     assert http.post("/api/v1/policies/try", json={"sandbox": "none", "host": "pypi.org"}).status_code == 404
@@ -130,6 +131,7 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
     assert output.status_code == 416
     assert http.post(f"{ref}/commands", json={"argv": ["true"]}).status_code == 200
     assert http.get("/api/v1/events", params={"after": 10**12}).status_code == 416
+    assert http.get(f"{ref}/network/decisions", params={"after": 10**12}).status_code == 416
     assert http.post("/api/v1/sandboxes", json={"snapshot": "none"}).status_code == 404
     assert http.post(f"{ref}/start").status_code == 200  # it runs already
     assert http.post(f"{ref}/stop").status_code == 200

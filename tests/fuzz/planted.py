@@ -33,6 +33,7 @@ BUGS = (
      "room = std::min(room, stream.ring_begin + stream.ring_size - position);", "room = stream.ring_begin + stream.ring_size - position;"),
     ("spool_record", "wire/checked_frame.cc", "a sum is not compared", "if (fnv1a(payload) != take(file.substr(4), 8)) return std::nullopt;", ""),
     ("program_record", "wire/program_record.cc", "a path may be longer than the text it is in", "      event.path_size > event.text_size || event.kind <", "      event.kind <"),
+    ("decision_log", "wire/decision_log.cc", "numbers need not grow", "if (out.closed || mark->number <= out.last || mark->number", "if (out.closed || mark->number"),
     ("guest_user", "keeper/guest_user.cc", "one field too many is cut out", "if (count < kFields) fields[count++]", "if (count <= kFields) fields[count++]"),
     ("guest_names", "keeper/text.cc", "a character's rest is read where there is none", "return i < in.size() && (at(i) & 0xc0) == 0x80;", "return (at(i) & 0xc0) == 0x80;"),
     ("request_path", "vault/request_path.cc", "an escape of a slash is taken", 'std::string_view("/\\\\.%?#").find(c)', 'std::string_view("\\\\.%?#").find(c)'),

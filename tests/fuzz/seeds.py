@@ -258,7 +258,15 @@ def program_record():
     yield checked(tlv(1, struct.pack("<Q", 2)) + tlv(7, b"/bin/sh") + tlv(8, b"sh"))
 
 
+def decision_log():
+    def line(number, kind):
+        return tlv(1, struct.pack("<Q", number)) + tlv(2, struct.pack("<Q", kind)) + tlv(4, struct.pack("<Q", 2)) + tlv(5, b"a.test") + tlv(7, struct.pack("<Q", 443))
+    for lines in ([line(1, 1), line(2, 2)], [line(7, 3), line(1 << 20, 4), line(0, 5)]):
+        yield b"\0" + b"".join(bytes([len(one)]) + one for one in lines)
+    yield b"caydec\0\1" + checked(line(1, 1)) + checked(line(2, 1))[:-1]
+
+
 # What every target begins with; what once broke one, and what was kept of what it found, lies beside it in corpus/.
 ALL = {make.__name__.rstrip("_"): make for make in (
     dns, client_hello, first_request, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
-    json_, text, wire_frames, wire_messages, vault_frames, spool_layout, spool_record, program_record, guest_user, guest_names, policy_rules, request_path)}
+    json_, text, wire_frames, wire_messages, vault_frames, spool_layout, spool_record, program_record, decision_log, guest_user, guest_names, policy_rules, request_path)}

@@ -1,6 +1,4 @@
 // GET /events: a page, a page that waits (long poll), or a stream of server-sent events.
-#include <charconv>
-
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "codec/event_json.h"
@@ -13,14 +11,10 @@ constexpr std::uint64_t kLongestWait = 60;              // seconds
 constexpr std::chrono::milliseconds kHeartbeat{15'000};  // so that proxies keep a quiet stream open
 
 Result<void> read_position(std::string_view text, const char* name, EventQuery& query) {
-  if (text == "now") {
-    query.from_now = true;
-    return {};
-  }
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), query.after);
-  const bool fits = query.after <= INT64_MAX;  // what the store can hold
-  if (failed == std::errc() && end == text.data() + text.size() && fits) return {};
-  return invalid("invalid_query", std::string(name) + " must be the number of an event, or now");
+  CAY_TRY(const Position position, position_of(text, name));
+  query.after = position.after;
+  query.from_now = position.from_now;
+  return {};
 }
 
 Result<EventQuery> query_of(http::Exchange& exchange) {

@@ -5,11 +5,44 @@
 #include "codec/network_json.h"
 
 namespace cay::api::native {
+namespace {
+
+// As of events (events.cc).
+constexpr std::uint64_t kUsualItems = 100, kMostItems = 1000;
+constexpr std::uint64_t kLongestWait = 60;  // seconds
+
+Result<DecidedQuery> query_of(http::Exchange& exchange) {
+  DecidedQuery out;
+  if (const auto after = exchange.head().query.get("after")) {
+    CAY_TRY(const Position position, position_of(*after, "after="));
+    out.after = position.after;
+    out.from_now = position.from_now;
+  } else {
+    out.from_oldest = true;
+  }
+  CAY_TRY(const std::uint64_t limit, query_number(exchange, "limit", kUsualItems, 1, kMostItems));
+  out.limit = static_cast<std::uint32_t>(limit);
+  return out;
+}
+
+}  // namespace
 
 Task<http::Response> sandbox_network(core::Cay& cay, ExchangePtr exchange) {
   auto report = co_await cay.sandboxes().network(exchange->principal(), param(*exchange, "ref"));
   if (!report) co_return std::move(report).error();
   auto response = json_answer(200, codec::to_json(*report));
+  response.headers.set("Cache-Control", "no-store");
+  co_return response;
+}
+
+Task<http::Response> network_decisions(core::Cay& cay, ExchangePtr exchange) {
+  auto query = query_of(*exchange);
+  if (!query) co_return std::move(query).error();
+  auto wait = query_number(*exchange, "wait_s", 0, 0, kLongestWait);
+  if (!wait) co_return std::move(wait).error();
+  auto page = co_await cay.sandboxes().decisions(exchange->principal(), param(*exchange, "ref"), *query, std::chrono::seconds(*wait));
+  if (!page) co_return std::move(page).error();
+  auto response = json_answer(200, codec::to_json(*page));
   response.headers.set("Cache-Control", "no-store");
   co_return response;
 }

@@ -34,6 +34,18 @@ Result<std::uint64_t> query_number(http::Exchange& exchange, std::string_view na
   return value;
 }
 
+Result<Position> position_of(std::string_view text, const char* name) {
+  Position out;
+  if (text == "now") {
+    out.from_now = true;
+    return out;
+  }
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out.after);
+  const bool fits = out.after <= INT64_MAX;  // what the store can hold
+  if (failed == std::errc() && end == text.data() + text.size() && fits) return out;
+  return invalid("invalid_query", std::string(name) + " must be the number of one that was seen, or now");
+}
+
 Result<std::pair<std::string, std::optional<std::string>>> label_filter(std::string_view text) {
   const auto equals = text.find('=');
   std::pair<std::string, std::optional<std::string>> out(text.substr(0, equals), std::nullopt);

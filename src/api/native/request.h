@@ -20,6 +20,12 @@ std::string query_or(http::Exchange& exchange, std::string_view name, std::strin
 Result<bool> query_bool(http::Exchange& exchange, std::string_view name, bool otherwise);
 Result<std::uint64_t> query_number(http::Exchange& exchange, std::string_view name, std::uint64_t otherwise,
                                    std::uint64_t min, std::uint64_t max);
+// Of something numbered: the number of the last that was seen, or `now`.
+struct Position {
+  std::uint64_t after = 0;
+  bool from_now = false;
+};
+Result<Position> position_of(std::string_view text, const char* name);
 // "KEY" or "KEY=VALUE".
 Result<std::pair<std::string, std::optional<std::string>>> label_filter(std::string_view text);
 // ?path= and ?user=.

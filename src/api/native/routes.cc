@@ -78,6 +78,7 @@ void add_sandbox_routes(Adder& to) {
   to.add("GET", "/sandboxes/{ref}/usage", sandbox_usage, Right::kReadOne);
   to.add("GET", "/sandboxes/{ref}/programs", sandbox_programs, Right::kReadOne);
   to.add("GET", "/sandboxes/{ref}/network", sandbox_network, Right::kReadOne);
+  to.add("GET", "/sandboxes/{ref}/network/decisions", network_decisions, Right::kReadOne);
   to.add("POST", "/sandboxes/{ref}/batch", batch, Right::kUseOne);
   to.add("GET", "/sandboxes/{ref}/tunnel", tunnel, Right::kUseOne);
 }

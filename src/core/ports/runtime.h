@@ -227,6 +227,8 @@ class Runtime {
 
   // What it tried to reach, of any state; nothing yet: no lines.
   virtual Task<NetworkReport> network(SandboxId id) = 0;
+  // The log of it, of any state. kOutOfRange (decision_ahead): `after` is a number that was not given yet.
+  virtual Task<DecidedPage> decisions(SandboxId id, DecidedQuery query) = 0;
 
   // Makes or finds the `default` snapshot of this host. `progress` gets sentences.
   virtual Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) = 0;

@@ -181,6 +181,20 @@ Task<NetworkReport> FakeRuntime::network(SandboxId) {
   co_return network_report;
 }
 
+Task<DecidedPage> FakeRuntime::decisions(SandboxId, DecidedQuery query) {
+  if (record_error) co_return *record_error;
+  DecidedPage page;
+  page.mark = decided.size() + 1;
+  page.last = decided.empty() ? 0 : decided.back().number;
+  page.next_after = query.from_now ? page.last : query.from_oldest ? 0 : query.after;
+  for (const Decided& one : decided) {
+    if (one.number <= page.next_after || page.items.size() >= query.limit || query.seen == page.mark) continue;
+    page.items.push_back(one);
+  }
+  if (!page.items.empty()) page.next_after = page.items.back().number;
+  co_return page;
+}
+
 Task<SnapshotInfo> FakeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
   if (prepare_error) co_return *prepare_error;
   if (progress) progress("preparing the default snapshot");

@@ -100,6 +100,7 @@ class FakeRuntime : public Runtime {
   SnapshotInfo default_snapshot;                  // ready, with a fixed id
   std::vector<ProgramEvent> recorded_programs;    // of every sandbox; an offset is an index
   NetworkReport network_report;                   // of every sandbox
+  std::vector<Decided> decided;                   // of every sandbox
   std::optional<Error> policy_error;              // what set_policy() fails with
   std::map<SandboxId, std::pair<std::string, std::string>> policies;  // that were set, with their rules
   // What commands do in sandboxes booted from now on.
@@ -135,6 +136,7 @@ class FakeRuntime : public Runtime {
   Task<ProgramPage> programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) override;
   Task<void> set_policy(SandboxId id, std::string policy, std::string rules) override;
   Task<NetworkReport> network(SandboxId id) override;
+  Task<DecidedPage> decisions(SandboxId id, DecidedQuery query) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
   void watch(std::function<void(SandboxDeath)> on_death) override;
   std::string host_boot_id() const override { return boot_id; }

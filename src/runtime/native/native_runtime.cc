@@ -18,6 +18,7 @@
 
 #include "async/deadline.h"
 #include "runtime/native/convert.h"
+#include "runtime/native/decision_log_reader.h"
 #include "runtime/native/decision_reader.h"
 #include "runtime/native/helper_state.h"
 #include "runtime/native/live_sandbox.h"
@@ -354,6 +355,8 @@ Task<NetworkReport> NativeRuntime::network(SandboxId id) {
   if (report) report->gate_serves = gate_serves(config_.data);
   co_return report;
 }
+
+Task<DecidedPage> NativeRuntime::decisions(SandboxId id, DecidedQuery query) { co_return read_decision_log(config_.data + "/gate", id, query); }
 
 Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
   CAY_CO_TRY(const auto snapshot, co_await launcher_.prepare_default(config_.prepare, std::move(progress)));

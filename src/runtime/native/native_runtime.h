@@ -43,6 +43,7 @@ class NativeRuntime final : public core::Runtime {
   Task<ProgramPage> programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) override;
   Task<void> set_policy(SandboxId id, std::string policy, std::string rules) override;
   Task<NetworkReport> network(SandboxId id) override;
+  Task<DecidedPage> decisions(SandboxId id, DecidedQuery query) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
   void watch(std::function<void(core::SandboxDeath)> on_death) override;
   std::string host_boot_id() const override { return hello_.boot_id; }
