@@ -10,6 +10,7 @@ namespace cay::keeper {
 
 inline constexpr unsigned kMostTried = 64;  // the kernel takes about a hundred of a process
 
+// Filters of nested alone let further ones be loaded over them: of the others it is one at most.
 // How many of `most` (at most kMostTried) filters of `profile` the kernel takes now, all at once. They are loaded in a
 // child that holds none of the caller's capabilities, and are gone with it. Waits for that child.
 Result<unsigned> try_guest_filters(Profile profile, unsigned most);

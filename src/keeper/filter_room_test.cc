@@ -13,6 +13,7 @@ TEST(FilterRoomTest, FiltersAreTakenAllAtOnceAndAreGoneWithTheChild) {
       // A host may have no more room; what is plenty is asked for and no more.
       EXPECT_GT(*taken, 0U) << to_string(profile);
       EXPECT_LE(*taken, kMostTried);
+      EXPECT_EQ(*taken > 1, profile == Profile::kNested) << "the others take no second one";
     }
   }
   EXPECT_EQ(*try_guest_filters(Profile::kDefault, 0), 0U);

@@ -157,8 +157,7 @@ class Compiler {
       ret_if_any({AF_UNIX}, kAllowed);
       ret(refuse(EAFNOSUPPORT));
     }
-    if (land(Action::kSocket)) socket_check(kAllowed);
-    if (land(Action::kSocketStrict)) socket_check(refuse(ENOSYS));  // Node takes this alone as a list of no interfaces
+    if (land(Action::kSocket)) socket_check();
     return program_;
   }
 
@@ -266,13 +265,13 @@ class Compiler {
     ret(refuse(EINVAL));  // as for an option the kernel does not know
   }
 
-  constexpr void socket_check(std::uint32_t route_netlink) {
+  constexpr void socket_check() {
     constexpr std::uint32_t kTypeMask = 0xf;  // the rest are SOCK_CLOEXEC, SOCK_NONBLOCK
     load_arg(0);
     ret_if_any({AF_UNIX}, kAllowed);
     jump(BPF_JEQ, AF_NETLINK, 0, 4);
     load_arg(2);
-    ret_if_any({0}, route_netlink);       // NETLINK_ROUTE: lists of interfaces, ip
+    ret_if_any({0}, kAllowed);            // NETLINK_ROUTE: ip, and lists of interfaces, without which Node's servers do not start
     ret(refuse(EPROTONOSUPPORT));         // libaudit takes it as "no audit here": sudo and useradd go on
     jump(BPF_JEQ, AF_INET, 2, 0);
     jump(BPF_JEQ, AF_INET6, 1, 0);

@@ -26,7 +26,6 @@ inline constexpr auto kStrictChanges = [] {
       {"process_vm_writev", kEperm},  // the same without stopping them
       // ---- what only programs with a lost privilege would use ----
       {"chroot", kEperm},  // CAP_SYS_CHROOT is dropped: of no use, and a way to confuse programs that keep it
-      {"socket", kSocketStrict},  // no netlink: a large part of the kernel, for lists of interfaces of which there is one
       {"personality", kPersonalityAsk},  // asking alone: what it changes is how exploits are made to fit (no randomisation)
       // ---- a means of exploits more than of programs ----
       {"msgget", kEnosys},  // fakeroot (fakeroot-tcp works); messages are the usual way to lay out the kernel's heap

@@ -28,7 +28,6 @@ enum class Action : std::uint8_t {
   kSetsockopt,
   kShmget,
   kSocket,
-  kSocketStrict,  // kSocket without netlink
   kSocketpair,
 };
 

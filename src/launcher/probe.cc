@@ -166,7 +166,7 @@ Feature seccomp() {
 // How much is left cannot be read, so it is tried, and no further than what is plenty.
 Feature filter_room() {
   const std::string limit = first_line("/proc/sys/net/core/bpf_jit_limit");
-  const auto taken = keeper::try_guest_filters(Profile::kDefault, keeper::kMostTried);
+  const auto taken = keeper::try_guest_filters(Profile::kNested, keeper::kMostTried);
   Feature feature{"room for filters", taken && *taken >= keeper::kMostTried, "", "", ""};
   feature.found = !taken ? taken.error().message : (feature.ok ? "at least " : "") + std::to_string(*taken) + " more, each sandbox and each command takes one";
   if (!limit.empty()) feature.found += "; net.core.bpf_jit_limit is " + limit;

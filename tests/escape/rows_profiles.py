@@ -64,12 +64,6 @@ def read_another():
         os.waitpid(pid, 0)
 
 
-def list_links():
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as stream:
-        stream.sendall(struct.pack("IHHIIBxxx", 20, 18, 0x301, 1, 0, 0))  # RTM_GETLINK, DUMP
-        return len(stream.recv(65536)) > 16
-
-
 def another_root():
     return in_child(lambda: os.chroot("/tmp") or not os.path.exists("/etc/passwd"))
 
@@ -96,7 +90,6 @@ strict("set-id", "gain root by a set-id program", run_set_id, G, user="user", wa
        prepare="cp /usr/bin/id /usr/local/bin/strict-id && chmod 4755 /usr/local/bin/strict-id")
 strict("ptrace", "trace another process of the same user", trace_another)
 strict("read-memory", "read the memory of another process", read_another)
-strict("netlink", "have the kernel read messages of route netlink", list_links)
 strict("chroot", "change the root", another_root)
 strict("fixed-addresses", "turn address randomisation off", fixed_addresses)
 strict("message-queue", "lay out the kernel's heap by messages", message)
