@@ -31,19 +31,25 @@ DecisionLog::DecisionLog(int directory, const std::string& sandbox_id, UnixMilli
       keeper_(sandbox_id + ".sock") {
   constexpr std::size_t kMost = 2 * wire::kMostDecisionLog;
   const auto text = os::read_file(directory_, file_, kMost);
-  const auto before = os::read_file(directory_, old_, kMost);
   exists_ = is_there(text);
-  if (!exists_ && !is_there(before)) return;  // the first
   const auto newest = wire::read_decided(bytes_of(text), 0, 0);
-  const auto older = wire::read_decided(bytes_of(before), 0, 0);
-  last_ = std::max(newest.last, older.last);
+  last_ = newest.last;
+  bool unread = exists_ && newest.good == 0;
+  if (last_ == 0) {  // else the older one has smaller numbers
+    const auto before = os::read_file(directory_, old_, kMost);
+    if (!exists_ && !is_there(before)) return;  // the first
+    const auto older = wire::read_decided(bytes_of(before), 0, 0);
+    last_ = older.last;
+    unread = unread || (is_there(before) && older.last == 0);
+  }
   size_ = text ? text->size() : 0;
   // What belongs to another user, or is none, cannot be appended to.
   if (exists_ && (!text || newest.good == 0)) torn_ = true;
   if (text && newest.good > 0 && newest.good < text->size()) torn_ = !mend(*text, newest.good);
   if (newest.closed) return;
-  // Unread, the numbers go on from the clock: no sandbox has decided so much.
-  last_ = last_ > 0 ? last_ + wire::kDecidedStep : static_cast<std::uint64_t>(std::max<UnixMillis>(now, 1));
+  // Where nothing can be read, numbers go on from the clock: no sandbox has decided so much.
+  const bool lost = unread && last_ == 0;
+  last_ = lost ? static_cast<std::uint64_t>(std::max<UnixMillis>(now, 1)) : last_ + wire::kDecidedStep;
   wire::DecidedMsg restart;
   restart.kind = static_cast<std::uint8_t>(wire::DecidedKind::kRestart);
   restart.at = now;

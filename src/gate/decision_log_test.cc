@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -119,6 +120,26 @@ TEST_F(DecisionLogTest, WhatIsNoLogIsPutAsideAndNumbersGoOnFromTheClock) {
   ASSERT_EQ(got.items.size(), 2U);
   EXPECT_GT(got.items[0].number, static_cast<std::uint64_t>(kNow));
   EXPECT_EQ(text("id.log.old"), "something else");
+}
+
+TEST_F(DecisionLogTest, NumbersGoOnWhereTheNewFileIsEmptyOrNotThereYet) {
+  {
+    DecisionLog log(dir_.get(), "id", kNow);
+    decide(log);
+    ASSERT_TRUE(log.write());
+  }
+  ASSERT_EQ(::renameat(dir_.get(), "id.log", dir_.get(), "id.log.old"), 0);  // killed amid the change
+  {
+    DecisionLog log(dir_.get(), "id", kNow);
+    decide(log);
+    ASSERT_TRUE(log.write());
+    EXPECT_EQ(read().oldest, 2 + wire::kDecidedStep);
+  }
+  ASSERT_TRUE(os::replace_file(dir_.get(), "id.log", wire::kDecisionLogHead, 0640));
+  DecisionLog log(dir_.get(), "id", kNow);
+  decide(log);
+  ASSERT_TRUE(log.write());
+  EXPECT_EQ(read().oldest, 2 + wire::kDecidedStep);
 }
 
 TEST_F(DecisionLogTest, TheNewestAreKeptInTwoFilesOfBoundedSize) {
