@@ -16,6 +16,7 @@ constexpr const char* kAlone = "/etc/ssl/certs/cay-sandbox.pem";
 constexpr const char* kForUpdates = "/usr/local/share/ca-certificates/cay-sandbox.crt";  // update-ca-certificates puts it in the bundle again
 constexpr const char* kBegin = "# Cay: the authority of this sandbox, which ends TLS for the hosts of its proxy rules\n";
 constexpr const char* kEnd = "# Cay: end\n";
+constexpr int kTries = 3;
 constexpr std::size_t kMostBundle = 16u << 20;
 
 FileAs as_root() {
@@ -104,13 +105,17 @@ Task<std::string> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector
     co_return std::string();
   }
   granted_.insert(sandbox);
-  ProxyGrant all{std::move(sandbox), tenant, {}};
-  for (ProxyRule& rule : rules) {
-    const auto secret = secrets_.find({tenant, rule.secret});
-    // One whose secret was removed meanwhile is of no use, and the others are.
-    if (secret != secrets_.end()) all.rules.emplace_back(std::move(rule), secret->second);
+  Result<std::string> certificate;
+  for (int i = 0; i < kTries; ++i) {
+    ProxyGrant all{sandbox, tenant, {}};
+    for (const ProxyRule& rule : rules) {
+      const auto secret = secrets_.find({tenant, rule.secret});
+      // One whose secret was removed meanwhile is of no use, and the others are.
+      if (secret != secrets_.end()) all.rules.emplace_back(rule, secret->second);
+    }
+    certificate = co_await at->grant(std::move(all));
+    if (certificate || certificate.error().reason != "secret_withdrawn") break;  // else a secret was changed on the way
   }
-  auto certificate = co_await at->grant(std::move(all));
   co_return certificate;
 }
 
@@ -141,6 +146,11 @@ Task<void> Proxies::trust(std::shared_ptr<LiveSandbox> live, std::string certifi
 
 Task<void> Proxies::equip(std::shared_ptr<Entry> entry) {
   CAY_CO_TRY(std::string certificate, co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy));
+  auto trusted = co_await make_trust(std::move(entry), std::move(certificate));
+  co_return trusted;
+}
+
+Task<void> Proxies::make_trust(std::shared_ptr<Entry> entry, std::string certificate) {
   const auto live = entry->live;
   if (!live || entry->row.state != SandboxState::kReady) co_return Result<void>();  // its next start does it
   auto trusted = co_await trust(live, std::move(certificate));

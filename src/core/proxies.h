@@ -37,7 +37,9 @@ class Proxies {
   void revoke(const SandboxId& sandbox);
   // Puts the certificate where programs inside look for it. Again is no harm.
   static Task<void> trust(std::shared_ptr<LiveSandbox> live, std::string certificate);
-  // Both, of one that runs.
+  // The same of one that runs; else its next start does it.
+  static Task<void> make_trust(std::shared_ptr<Entry> entry, std::string certificate);
+  // Grants, and makes trusted.
   Task<void> equip(std::shared_ptr<Entry> entry);
 
   Result<Vault*> vault();

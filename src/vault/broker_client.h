@@ -1,6 +1,7 @@
 // BrokerClient: core's vault port, by asking the broker over its socket. Each question has a connection of its own; a broker that is
 // just starting again is waited for.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "core/ports/vault.h"
@@ -16,6 +17,7 @@ class BrokerClient final : public core::Vault {
   Task<std::string> seal(SecretInfo about, std::string box) override;
   Task<std::string> grant(core::ProxyGrant grant) override;
   Task<void> revoke(SandboxId sandbox) override;
+  Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t least) override;
   Task<void> keep_only(std::vector<SandboxId> sandboxes) override;
   Task<void> begin_rotation() override;
   Task<std::string> reseal(StoredSecret secret) override;

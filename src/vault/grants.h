@@ -1,10 +1,12 @@
 // Grants: which sandbox may use which secrets, in memory and in DATA/vault, and the authority of each. They outlive the daemon's
 // death and the broker's own.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -25,10 +27,15 @@ class Grants {
 
   // Reads what is kept. What cannot be read is left out: the daemon grants it anew.
   void open();
-  // Replaces the sandbox's. An authority that it has, and that is fresh, stays.
+  // Replaces the sandbox's. An authority that it has, and that is fresh, stays. Where it fails the sandbox has what it had.
   Result<std::string> grant(wire::VaultGrant grant);
-  void revoke(const std::string& sandbox_id);
-  void keep_only(const std::vector<std::string>& sandbox_ids);
+  // It counts even where it fails: then it would not for a broker that starts anew.
+  Result<void> revoke(const std::vector<std::string>& sandbox_ids);
+  // A daemon that begins says so; what was withdrawn before is no matter any more.
+  Result<void> keep_only(const std::vector<std::string>& sandbox_ids);
+  // No sandbox has any version of it any more, which counts even where this fails (as above); its rules stay, and refuse (rules.h). A grant of a version before
+  // `least` that is still on its way fails: kConflict (secret_withdrawn).
+  Result<void> withdraw(const std::string& tenant, const std::string& name, std::uint64_t least);
   // All anew: the authorities' keys were sealed by an older data key.
   Result<void> reseal();
 
@@ -39,9 +46,12 @@ class Grants {
 
  private:
   Result<void> keep(const wire::VaultGrant& grant) const;
+  Result<void> forget(const std::string& sandbox_id) const;
+  Result<void> revoke_one(const std::string& sandbox_id);
   int directory_;
   Keyring& keys_;
   std::map<std::string, std::shared_ptr<Granted>> all_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> least_;  // by tenant and name
 };
 
 }  // namespace cay::vault

@@ -51,7 +51,10 @@ def sizes(host, port, tls, path, texts):
             stream.settimeout(1)
             try:
                 while body < len(text):
-                    body += len(stream.recv(65536))
+                    part = stream.recv(65536)
+                    if not part:
+                        break
+                    body += len(part)
                     mine.append(body)
             except TimeoutError:
                 pass

@@ -16,6 +16,10 @@ Task<std::string> FakeVault::seal(SecretInfo about, std::string box) {
 
 Task<std::string> FakeVault::grant(ProxyGrant grant) {
   CAY_CO_CHECK(able());
+  if (refused.contains(grant.sandbox)) co_return Error{Code::kUnavailable, "vault_unavailable", "its grant cannot be written", 0};
+  for (const auto& [rule, secret] : grant.rules) {
+    if (secret.info.version < least[rule.secret]) co_return Error{Code::kConflict, "secret_withdrawn", "withdrawn", 0};
+  }
   const bool tls = std::ranges::any_of(grant.rules, [](const auto& one) { return one.first.way != ProxyWay::kBaseUrl; });
   granted[grant.sandbox] = std::move(grant);
   co_return std::string(tls ? "CERTIFICATE\n" : "");
@@ -24,6 +28,17 @@ Task<std::string> FakeVault::grant(ProxyGrant grant) {
 Task<void> FakeVault::revoke(SandboxId sandbox) {
   CAY_CO_CHECK(able());
   granted.erase(sandbox);
+  co_return Result<void>();
+}
+
+Task<void> FakeVault::withdraw(TenantId, std::string name, std::uint64_t from) {
+  CAY_CO_CHECK(able());
+  if (withdraw_fault) co_return *withdraw_fault;
+  least[name] = from;
+  for (auto& [id, grant] : granted) {
+    std::erase_if(grant.rules, [&](const auto& one) { return one.first.secret == name; });
+  }
+  if (on_withdraw) on_withdraw();
   co_return Result<void>();
 }
 
