@@ -4,14 +4,17 @@ import base64
 import contextlib
 import fcntl
 import hashlib
+import html
 import http.server
 import json
 import pathlib
+import re
 import socket
 import ssl
 import subprocess
 import tempfile
 import threading
+import urllib.parse
 
 from inside_web import Answering
 from outside_world import World
@@ -37,6 +40,7 @@ class VaultWorld(World):
     def __init__(self, directory, secret):
         super().__init__(directory)
         self.secret, self.seen, self.raw = secret, [], []
+        self.also = ""  # another secret that they heard
 
     def start(self):
         self.lock = (pathlib.Path(tempfile.gettempdir()) / "cay-test-vault-world").open("w")
@@ -177,6 +181,52 @@ class Handler(Answering):
         for byte in b"begin " + self.world.secret.encode() + b" end":
             self.chunk(bytes([byte]))
         self.wfile.write(b"0\r\n\r\n")
+
+    def at_reflect_also(self, body, how):
+        """What it heard in some other request."""
+        self.reply(200, b"you said " + self.world.also.encode() + b" before")
+
+    def at_reflect_written(self, body, how):
+        """In the way that the query names, all of it or what a writer must."""
+        way, secret = self.path.partition("?")[2], self.world.secret
+        ways = {"urlsafe": lambda: base64.urlsafe_b64encode(b"??" + secret.encode() + b">>").decode(), "hex": secret.encode().hex, "HEX": lambda: secret.encode().hex().upper(),
+                "percent": lambda: urllib.parse.quote(secret, safe=""), "every-percent": lambda: "".join(f"%{ord(c):02x}" for c in secret),
+                "every-PERCENT": lambda: "".join(f"%{ord(c):02X}" for c in secret), "json": lambda: json.dumps({"sent": secret}),
+                "every-json": lambda: "".join(f"\\u{ord(c):04x}" for c in secret), "html": lambda: f"<p>{html.escape(secret)}</p>",
+                "every-html": lambda: "".join(f"&#{ord(c)};" for c in secret), "utf-16": lambda: secret.encode("utf-16").decode("latin-1")}
+        self.reply(200, ("x" * 5000 + "you sent " + ways[way]() + "y" * 5000).encode("latin-1"))
+
+    def at_parts(self, body, how):
+        """A server that does what Range says."""
+        text = b"you sent " + self.world.secret.encode() + b"!"
+        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range") or "")
+        if not asked:
+            return self.reply(200, text)
+        begin, end = int(asked[1]), int(asked[2])
+        return self.reply(206, text[begin:end + 1], Content_Range=f"bytes {begin}-{end}/{len(text)}")
+
+    def at_part(self, body, how):
+        """One that gives a part unasked."""
+        self.reply(206, b"you sent " + self.world.secret[:6].encode(), Content_Range="bytes 0-14/40")
+
+    def at_parts_of_many(self, body, how):
+        self.reply(200, b"--x\r\n\r\n" + self.world.secret[:6].encode(), kind="multipart/byteranges; boundary=x")
+
+    def at_say(self, body, how):
+        """What it was sent, and no end of it until it is released."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body) + 1))
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+        self.world.release.wait(60)
+        self.wfile.write(b".")
+
+    def at_around(self, body, how):
+        """The secret where an answer has no body: before it, and behind it."""
+        secret = self.world.secret.encode()
+        self.wfile.write(b"HTTP/1.1 103 Early Hints\r\nLink: <" + secret + b">\r\n\r\nHTTP/1.1 200 " + secret + b"\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sent\r\n\r\n"
+                         b"4\r\nbody\r\n0\r\nX-Sent: " + secret + b"\r\n\r\n")
 
     def at_packed(self, body, how):
         import gzip

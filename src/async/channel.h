@@ -42,6 +42,15 @@ class Channel {
     co_return try_pop();
   }
 
+  // Until pop() would not wait. false: the deadline passed first.
+  asio::awaitable<bool> ready_until(Event::Deadline deadline) {
+    while (!closed_ && items_.empty()) {
+      auto changed = co_await changed_.wait_until(deadline);
+      if (!changed && !closed_ && items_.empty()) co_return false;
+    }
+    co_return true;
+  }
+
   std::optional<T> try_pop() {
     if (items_.empty()) return std::nullopt;
     std::optional<T> value(std::move(items_.front()));

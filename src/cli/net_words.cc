@@ -41,6 +41,8 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "fenced") return "a fence is for that host, and this would have gone past it: by TLS that names the host it does not";
   if (line.reason == "host_mismatch") return "the request named another host than the connection";
   if (line.reason == "secret_reflected") return "cut: the answer held the secret";
+  if (line.reason == "answer_partial") return "the answer was a part, and a secret could be fetched in pieces";
+  if (line.reason == "secret_withdrawn") return "the secret of its proxy rule was removed, or is being changed";
   if (line.reason == "answer_unreadable") return "the answer was packed, and a secret could be in it";
   if (line.reason == "authority_not_trusted")
     return "the client does not trust the sandbox's authority, or spoke no TLS";

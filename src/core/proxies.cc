@@ -16,6 +16,7 @@ constexpr const char* kAlone = "/etc/ssl/certs/cay-sandbox.pem";
 constexpr const char* kForUpdates = "/usr/local/share/ca-certificates/cay-sandbox.crt";  // update-ca-certificates puts it in the bundle again
 constexpr const char* kBegin = "# Cay: the authority of this sandbox, which ends TLS for the hosts of its proxy rules\n";
 constexpr const char* kEnd = "# Cay: end\n";
+constexpr int kTries = 3;
 constexpr std::size_t kMostBundle = 16u << 20;
 
 FileAs as_root() {
@@ -141,25 +142,28 @@ Task<Granted> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector<Pro
     co_return Granted();
   }
   granted_.insert(sandbox);
-  ProxyGrant all{std::move(sandbox), tenant, {}};
-  for (ProxyRule& rule : rules) {
-    const auto secret = secrets_.find({tenant, rule.secret});
-    if (secret != secrets_.end()) {
-      rule.gone = false;
-      all.rules.emplace_back(std::move(rule), secret->second);
-      continue;
+  Result<Granted> granted;
+  for (int i = 0; i < kTries; ++i) {
+    ProxyGrant all{sandbox, tenant, {}};
+    for (ProxyRule rule : rules) {
+      const auto secret = secrets_.find({tenant, rule.secret});
+      if (secret != secrets_.end()) {
+        rule.gone = false;
+        all.rules.emplace_back(std::move(rule), secret->second);
+        continue;
+      }
+      // Nothing is to go past a rule because its secret was removed.
+      StoredSecret none;
+      none.info.tenant = tenant;
+      none.info.name = rule.secret;
+      none.info.hosts = rule.gone_hosts;
+      rule.gone = !rule.is_fence();
+      all.rules.emplace_back(std::move(rule), std::move(none));
     }
-    // Nothing is to go past a rule because its secret was removed.
-    StoredSecret none;
-    none.info.tenant = tenant;
-    none.info.name = rule.secret;
-    none.info.hosts = rule.gone_hosts;
-    rule.gone = !rule.is_fence();
-    all.rules.emplace_back(std::move(rule), std::move(none));
+    granted = co_await at->grant(std::move(all));
+    if (granted || granted.error().reason != "secret_withdrawn") break;  // else a secret was changed on the way
   }
-  const SandboxId id = all.sandbox;
-  auto granted = co_await at->grant(std::move(all));
-  if (granted && !granted->unusable.empty()) jobs_.warn("sandbox " + id.get() + ": " + unusable(granted->unusable).message);
+  if (granted && !granted->unusable.empty()) jobs_.warn("sandbox " + sandbox.get() + ": " + unusable(granted->unusable).message);
   co_return granted;
 }
 
@@ -191,36 +195,16 @@ Task<void> Proxies::trust(std::shared_ptr<LiveSandbox> live, std::string certifi
 Task<void> Proxies::equip(std::shared_ptr<Entry> entry) {
   if (entry->removing()) co_return Result<void>();  // what it had is taken back
   CAY_CO_TRY(Granted granted, co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy));
-  CAY_CO_CHECK(co_await trust_in(entry, std::move(granted.certificate)));
+  CAY_CO_CHECK(co_await make_trust(entry, std::move(granted.certificate)));
   if (!granted.unusable.empty()) co_return unusable(granted.unusable);
   co_return Result<void>();
 }
 
-Task<void> Proxies::trust_in(std::shared_ptr<Entry> entry, std::string certificate) {
+Task<void> Proxies::make_trust(std::shared_ptr<Entry> entry, std::string certificate) {
   const auto live = entry->live;
   if (!live || entry->row.state != SandboxState::kReady) co_return Result<void>();  // its next start does it
   auto trusted = co_await trust(live, std::move(certificate));
   co_return trusted;
-}
-
-Task<void> Proxies::equip_all(std::vector<std::shared_ptr<Entry>> entries) {
-  Result<void> all;
-  std::vector<std::string> certificates(entries.size());
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const auto entry = entries[i];
-    if (entry->removing()) continue;
-    auto granted = co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy);
-    if (granted) {
-      certificates[i] = std::move(granted->certificate);
-    } else if (all) {
-      all = std::move(granted).error().while_doing("tell the broker of sandbox " + entry->row.name);
-    }
-  }
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    auto trusted = co_await trust_in(entries[i], std::move(certificates[i]));
-    if (!trusted && all) all = std::move(trusted);
-  }
-  co_return all;
 }
 
 Task<void> Proxies::revoke_job(SandboxId sandbox) {

@@ -37,11 +37,10 @@ class Proxies {
   void revoke(const SandboxId& sandbox);
   // Puts the certificate where programs inside look for it. Again is no harm.
   static Task<void> trust(std::shared_ptr<LiveSandbox> live, std::string certificate);
-  // Both, of one that runs. kPermissionDenied (secret_unusable): rules that are named cannot be used; all others count.
+  // The same of one that runs; else its next start does it.
+  static Task<void> make_trust(std::shared_ptr<Entry> entry, std::string certificate);
+  // Grants, and makes trusted. kPermissionDenied (secret_unusable): rules that are named cannot be used; all others count.
   Task<void> equip(std::shared_ptr<Entry> entry);
-  // Both, of all: first what each may use, so that none waits with an old secret for another that takes its time inside. What fails of one is its own
-  // end alone; the first of it is answered.
-  Task<void> equip_all(std::vector<std::shared_ptr<Entry>> entries);
 
   Result<Vault*> vault();
   std::map<std::pair<TenantId, std::string>, StoredSecret>& secrets() { return secrets_; }
@@ -54,7 +53,6 @@ class Proxies {
  private:
   Task<void> revoke_job(SandboxId sandbox);
   void mark_all();
-  Task<void> trust_in(std::shared_ptr<Entry> entry, std::string certificate);
   std::shared_ptr<Registry> registry_;
   Vault* vault_;
   Jobs& jobs_;

@@ -65,7 +65,9 @@ Task<SecretInfo> SecretVerbs::set_job(Principal who, std::string name, std::opti
   const SecretInfo info = next.info;
   all[{who.tenant, name}] = std::move(next);
   if (auto marked = proxies_.mark(who.tenant, name, Proxies::Gone::kNo, {}); !marked) jobs_.warn("rules for secret " + name + ": " + marked.error().message);
-  CAY_CO_CHECK(co_await tell_users(who.tenant, name));
+  auto replaced = co_await replace_in_use(who.tenant, name, info.version);
+  if (!replaced) co_return std::move(replaced).error().while_doing("the new value of secret '" + name + "' is kept");
+  still_used_.erase({who.tenant, name});
   co_return info;
 }
 
@@ -85,16 +87,20 @@ Task<std::vector<SecretUser>> SecretVerbs::remove(Principal who, std::string nam
 // The rows first: a rule that does not know that its secret is gone knows no hosts to refuse, if the daemon dies in between.
 Task<std::vector<SecretUser>> SecretVerbs::remove_job(Principal who, std::string name) {
   auto turn = co_await changing_.lock();
-  const auto found = proxies_.secrets().find({who.tenant, name});
-  if (found == proxies_.secrets().end()) co_return secret_not_found(name);
-  const auto hosts = found->second.info.hosts;
-  auto erased = proxies_.mark(who.tenant, name, Proxies::Gone::kYes, hosts);
-  if (erased) erased = registry_->store().erase_secret(who.tenant, name);
-  if (!erased) {
-    static_cast<void>(proxies_.mark(who.tenant, name, Proxies::Gone::kNo, {}));  // or the next start does
-    co_return std::move(erased).error();
+  const std::pair key{who.tenant, name};
+  const auto found = proxies_.secrets().find(key);
+  if (found != proxies_.secrets().end()) {
+    auto erased = proxies_.mark(who.tenant, name, Proxies::Gone::kYes, found->second.info.hosts);
+    if (erased) erased = registry_->store().erase_secret(who.tenant, name);
+    if (!erased) {
+      static_cast<void>(proxies_.mark(who.tenant, name, Proxies::Gone::kNo, {}));  // or the next start does
+      co_return std::move(erased).error();
+    }
+    still_used_[key] = found->second.info.version + 1;
+    proxies_.secrets().erase(found);
+  } else if (!still_used_.contains(key)) {
+    co_return secret_not_found(name);
   }
-  proxies_.secrets().erase(found);
   std::vector<SecretUser> users;
   for (const auto& entry : proxies_.users_of(who.tenant, name)) {
     SecretUser& user = users.emplace_back(SecretUser{entry->row.id, entry->row.name, {}});
@@ -102,13 +108,51 @@ Task<std::vector<SecretUser>> SecretVerbs::remove_job(Principal who, std::string
       if (rule.secret == name) user.rules.push_back(rule.name);
     }
   }
-  CAY_CO_CHECK(co_await tell_users(who.tenant, name));
+  auto replaced = co_await replace_in_use(who.tenant, name, still_used_[key]);
+  // Whoever could not be given what is left of its rules has them all, and this one refuses.
+  const bool done = replaced || replaced.error().reason == "secret_not_given";
+  if (!done) co_return std::move(replaced).error().while_doing("secret '" + name + "' is removed");
+  still_used_.erase(key);
   co_return users;
 }
 
-Task<void> SecretVerbs::tell_users(TenantId tenant, std::string name) {
-  auto told = co_await proxies_.equip_all(proxies_.users_of(tenant, name));
-  co_return told;
+Task<void> SecretVerbs::replace_in_use(TenantId tenant, std::string name, std::uint64_t least) {
+  auto vault = proxies_.vault();
+  if (!vault) co_return Result<void>();  // nobody uses any
+  auto withdrawn = co_await (*vault)->withdraw(tenant, name, least);
+  CAY_CO_TRY(const auto without, co_await give_anew(std::move(tenant), std::move(name)));
+  std::string names;
+  for (const std::string& one : without) names += (names.empty() ? "" : ", ") + one;
+  const bool one_by_one = !withdrawn && withdrawn.error().reason == "unknown_verb" && without.empty();  // a broker of an older release
+  if (!withdrawn && !one_by_one) {
+    const std::string who = without.empty() ? "a sandbox that is being deleted" : names;
+    co_return Error{Code::kUnavailable, "secret_not_withdrawn", who + " may use what it was still (" + withdrawn.error().message + "): try again", 0};
+  }
+  if (without.empty()) co_return Result<void>();
+  co_return Error{Code::kUnavailable, "secret_not_given", "nobody uses what it was any more, and these sandboxes have none: " + names + ": try again", 0};
+}
+
+// The names of those for whom it failed.
+Task<std::vector<std::string>> SecretVerbs::give_anew(TenantId tenant, std::string name) {
+  std::vector<std::string> without;
+  std::vector<std::pair<std::shared_ptr<Entry>, std::string>> given;
+  const auto users = proxies_.users_of(tenant, name);
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    const auto entry = users[i];
+    if (entry->removing()) continue;
+    auto granted = co_await proxies_.grant(entry->row.id, entry->row.tenant, entry->row.proxy);
+    if (granted) {
+      given.emplace_back(entry, std::move(granted->certificate));
+    } else {
+      without.push_back(entry->row.name);
+      jobs_.warn("secrets of sandbox " + entry->row.name + ": " + granted.error().message);
+    }
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    auto trusted = co_await Proxies::make_trust(given[i].first, given[i].second);
+    if (!trusted) jobs_.warn("sandbox " + given[i].first->row.name + " may not trust its authority before its next start: " + trusted.error().message);
+  }
+  co_return without;
 }
 
 Task<std::uint32_t> SecretVerbs::rotate_key(Principal) {

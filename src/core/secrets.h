@@ -1,5 +1,11 @@
 // SecretVerbs: core::Secrets. The core sees names, hosts and sealed bytes, and no value.
 #pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "async/mutex.h"
 #include "core/cay.h"
 #include "core/proxies.h"
@@ -22,14 +28,17 @@ class SecretVerbs : public Secrets {
   Task<SecretInfo> set_job(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box);
   Task<std::vector<SecretUser>> remove_job(Principal who, std::string name);
   Task<std::uint32_t> rotate_job();
-  // Sandboxes with rules for it use what it is now.
-  Task<void> tell_users(TenantId tenant, std::string name);
+  // What it was is nobody's any more, whatever else fails; then sandboxes with rules for it use what it is now. kUnavailable: secret_not_withdrawn (some may use
+  // what it was), secret_not_given (some have none).
+  Task<void> replace_in_use(TenantId tenant, std::string name, std::uint64_t least);
+  Task<std::vector<std::string>> give_anew(TenantId tenant, std::string name);
 
   static constexpr std::size_t kMost = 1000;  // of a tenant
   std::shared_ptr<Registry> registry_;
   Proxies& proxies_;
   Jobs& jobs_;
   Mutex changing_;  // one change at a time
+  std::map<std::pair<TenantId, std::string>, std::uint64_t> still_used_;  // removed, and could not be withdrawn: the version from which on it may be
 };
 
 }  // namespace cay::core

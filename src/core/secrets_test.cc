@@ -204,26 +204,6 @@ TEST_F(SecretsTest, ASecretThatCannotBeOpenedIsToldAndEndsNothingElse) {
   EXPECT_EQ(vault.granted[made->id].rules.at(0).second.sealed, "sealed openai v2 second");
 }
 
-TEST_F(SecretsTest, ANewValueReachesEverySandboxThoughItFailsForOne) {
-  ASSERT_TRUE(set("openai", {{"api.test"}}));
-  std::vector<SandboxId> ids;
-  for (const char* name : {"a", "b", "c"}) {
-    SandboxSpec spec = named(name);
-    spec.proxy = {rule("openai")};
-    const auto made = run(core->sandboxes().create(alice, spec, {}));
-    ASSERT_TRUE(made);
-    ids.push_back(made->id);
-  }
-  for (const SandboxId& stuck : ids) {
-    vault.stuck = {stuck};
-    EXPECT_EQ(set("openai", std::nullopt, "value for all but " + stuck.get()).error().reason, "vault_unavailable") << "which is told";
-    for (const SandboxId& id : ids) {
-      const bool has = vault.granted[id].rules.at(0).second.sealed.ends_with("for all but " + stuck.get());
-      EXPECT_EQ(has, id != stuck);
-    }
-  }
-}
-
 TEST_F(SecretsTest, WithoutABrokerASandboxWithRulesDoesNotStartAndOthersDo) {
   ASSERT_TRUE(set("openai", {{"api.test"}}));
   vault.fault = Error{Code::kUnavailable, "vault_unavailable", "down", 0};
@@ -234,6 +214,92 @@ TEST_F(SecretsTest, WithoutABrokerASandboxWithRulesDoesNotStartAndOthersDo) {
   EXPECT_TRUE(create("plain"));
   EXPECT_EQ(set("openai", std::nullopt).error().reason, "vault_unavailable");
   EXPECT_EQ(store.secret_rows.begin()->second.info.version, 1U);
+}
+
+class ChangedSecretTest : public SecretsTest {
+ protected:
+  ChangedSecretTest() {
+    EXPECT_TRUE(set("key", {{"api.test"}}, "old"));
+    for (const char* name : {"one", "two", "three"}) {
+      SandboxSpec spec = named(name);
+      spec.proxy = {rule("key")};
+      const auto made = run(core->sandboxes().create(alice, spec, {}));
+      EXPECT_TRUE(made);
+      ids.push_back(made->id);
+    }
+  }
+  // What each has: "old", "new", or "none".
+  std::string in_use() {
+    std::string out;
+    for (const SandboxId& id : ids) {
+      const auto& rules = vault.granted[id].rules;
+      const std::string sealed = rules.empty() || rules.at(0).second.sealed.empty() ? " none" : rules.at(0).second.sealed;
+      out += (out.empty() ? "" : " ") + sealed.substr(sealed.rfind(' ') + 1);
+    }
+    return out;
+  }
+  std::vector<SandboxId> ids;
+};
+
+TEST_F(ChangedSecretTest, ItIsWithdrawnFromAllBeforeAnyIsGivenItAnew) {
+  std::vector<std::string> between;
+  vault.on_withdraw = [&] { between.push_back(in_use()); };
+  EXPECT_EQ(in_use(), "old old old") << "the control";
+  ASSERT_TRUE(set("key", std::nullopt, "new"));
+  EXPECT_EQ(in_use(), "new new new");
+  ASSERT_TRUE(run(core->secrets().remove(alice, "key")));
+  EXPECT_EQ(in_use(), "none none none");
+  EXPECT_EQ(between, (std::vector<std::string>{"none none none", "none none none"}));
+}
+
+TEST_F(ChangedSecretTest, AGrantThatFailsLeavesNobodyWithTheOldValueAndTheAnswerSaysSo) {
+  vault.refused = {ids[0]};
+  const auto failed = set("key", std::nullopt, "new");
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().reason, "secret_not_given");
+  EXPECT_NE(failed.error().message.find("one"), std::string::npos) << failed.error().message;
+  EXPECT_EQ(failed.error().message.find("two"), std::string::npos) << failed.error().message;
+  EXPECT_EQ(in_use(), "none new new");
+  EXPECT_EQ(store.secret_rows.begin()->second.info.version, 2U) << "it is kept, as is said";
+  EXPECT_TRUE(run(core->secrets().remove(alice, "key"))) << "what nobody can use is removed";
+  EXPECT_EQ(in_use(), "none none none");
+  vault.refused.clear();
+  ASSERT_TRUE(set("key", {{"api.test"}}, "first")) << "and its versions may begin anew";
+  EXPECT_EQ(in_use(), "first first first");
+}
+
+TEST_F(ChangedSecretTest, ARemovalThatIsNotCompleteSaysSoAndIsAskedForAgain) {
+  vault.withdraw_fault = Error{Code::kUnavailable, "vault_unavailable", "down", 0};
+  vault.refused = {ids[1]};
+  auto removed = run(core->secrets().remove(alice, "key"));
+  ASSERT_FALSE(removed);
+  EXPECT_EQ(removed.error().reason, "secret_not_withdrawn");
+  EXPECT_NE(removed.error().message.find("two"), std::string::npos) << removed.error().message;
+  EXPECT_EQ(in_use(), "none old none") << "the others are not left with it";
+  EXPECT_TRUE(store.secret_rows.empty());
+  EXPECT_EQ(run(core->secrets().remove(alice, "key")).error().reason, "secret_not_withdrawn");
+  vault.withdraw_fault.reset();
+  vault.refused.clear();
+  EXPECT_TRUE(run(core->secrets().remove(alice, "key")));
+  EXPECT_EQ(in_use(), "none none none");
+  EXPECT_EQ(run(core->secrets().remove(alice, "key")).error().reason, "secret_not_found");
+}
+
+TEST_F(ChangedSecretTest, ABrokerThatCannotWithdrawIsToldOneByOne) {
+  vault.withdraw_fault = Error{Code::kUnsupported, "unknown_verb", "of another release", 0};
+  ASSERT_TRUE(set("key", std::nullopt, "new"));
+  EXPECT_EQ(in_use(), "new new new");
+  vault.refused = {ids[2]};
+  EXPECT_EQ(set("key", std::nullopt, "newer").error().reason, "secret_not_withdrawn");
+  EXPECT_EQ(in_use(), "newer newer new");
+}
+
+TEST_F(ChangedSecretTest, AGrantThatMeetsAChangeIsMadeAnew) {
+  vault.least["key"] = 2;
+  vault.on_withdraw = nullptr;
+  EXPECT_EQ(use("one", {rule("key", ProxyWay::kHeaders)}).error().reason, "secret_withdrawn") << "the control: where nothing else comes, it fails";
+  ASSERT_TRUE(set("key", std::nullopt, "new"));
+  EXPECT_EQ(in_use(), "new new new");
 }
 
 TEST_F(SecretsTest, ARotationSealsAllAnewBeforeTheOldKeyGoes) {

@@ -170,10 +170,9 @@ class Broker {
       case wire::VaultVerb::kPublicKey: return keys_.public_key();
       case wire::VaultVerb::kSeal: return seal(ask.secret, ask.bytes);
       case wire::VaultVerb::kGrant: return grants_.grant(std::move(ask.grant));
-      case wire::VaultVerb::kRevoke:
-        for (const std::string& id : ask.names) grants_.revoke(id, ask.turn);
-        return std::string();
-      case wire::VaultVerb::kKeepOnly: grants_.keep_only(ask.names, ask.turn); return std::string();
+      case wire::VaultVerb::kRevoke: return nothing(grants_.revoke(ask.names, ask.turn));
+      case wire::VaultVerb::kKeepOnly: return nothing(grants_.keep_only(ask.names, ask.turn));
+      case wire::VaultVerb::kWithdraw: return nothing(grants_.withdraw(ask.secret.tenant, ask.secret.name, ask.secret.version));
       case wire::VaultVerb::kBeginRotation: return nothing(keys_.begin_rotation());
       case wire::VaultVerb::kReseal: return reseal(ask.secret);
       case wire::VaultVerb::kEndRotation: {

@@ -116,6 +116,15 @@ Task<void> BrokerClient::revoke(SandboxId sandbox) {
   return tell(std::move(question));
 }
 
+Task<void> BrokerClient::withdraw(TenantId tenant, std::string name, std::uint64_t least) {
+  wire::VaultAsk question;
+  question.verb = wire::VaultVerb::kWithdraw;
+  question.secret.tenant = tenant.get();
+  question.secret.name = std::move(name);
+  question.secret.version = least;
+  return tell(std::move(question));
+}
+
 Task<void> BrokerClient::keep_only(std::vector<SandboxId> sandboxes) {
   wire::VaultAsk question;
   question.verb = wire::VaultVerb::kKeepOnly;

@@ -18,6 +18,7 @@ class BrokerClient final : public core::Vault {
   Task<std::string> seal(SecretInfo about, std::string box) override;
   Task<core::Granted> grant(core::ProxyGrant grant) override;
   Task<void> revoke(SandboxId sandbox) override;
+  Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t least) override;
   Task<void> keep_only(std::vector<SandboxId> sandboxes) override;
   Task<void> begin_rotation() override;
   Task<std::string> reseal(StoredSecret secret) override;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "gate/keeper_dialer.h"
 #include "os/file.h"
@@ -57,6 +58,10 @@ Result<std::string> Grants::grant(wire::VaultGrant grant) {
   for (const wire::VaultRule& rule : grant.rules) {
     if (rule.secret.tenant != grant.tenant) return Error{Code::kInvalidArgument, "bad_request", "a secret of another tenant", 0};
     if (is_fence(rule) || rule.gone) continue;
+    const auto least = least_.find({rule.secret.tenant, rule.secret.name});
+    if (least != least_.end() && rule.secret.version < least->second) {
+      return Error{Code::kConflict, "secret_withdrawn", "secret '" + rule.secret.name + "' was changed or removed meanwhile: try again", 0};
+    }
     // Its hosts stay the broker's, which refuses what needs it; the other rules have nothing to do with it.
     if (!unseal(rule.secret)) made->unusable.push_back(rule.name);
   }
@@ -85,22 +90,58 @@ Result<std::string> Grants::grant(wire::VaultGrant grant) {
   return certificate;
 }
 
-void Grants::revoke(const std::string& sandbox_id, const wire::VaultTurn& turn) {
-  if (!gate::is_sandbox_id(sandbox_id) || turns_.overtaken(sandbox_id, turn)) return;
+Result<void> Grants::forget(const std::string& sandbox_id) const {
+  if (::unlinkat(directory_, (sandbox_id + std::string(kSuffix)).c_str(), 0) == 0 || errno == ENOENT) return {};
+  return Error::from_errno(errno, "remove the grant of sandbox " + sandbox_id);
+}
+
+Result<void> Grants::revoke_one(const std::string& sandbox_id, const wire::VaultTurn& turn) {
+  if (!gate::is_sandbox_id(sandbox_id) || turns_.overtaken(sandbox_id, turn)) return {};
   turns_.revoked(sandbox_id, turn);
-  ::unlinkat(directory_, (sandbox_id + std::string(kSuffix)).c_str(), 0);
-  if (all_.erase(sandbox_id) == 0 || !on_change) return;
+  auto forgotten = forget(sandbox_id);
+  if (all_.erase(sandbox_id) == 0 || !on_change) return forgotten;
   wire::BrokerRoutes none;
   none.sandbox_id = sandbox_id;
   on_change(none);
+  return forgotten;
 }
 
-void Grants::keep_only(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn) {
+Result<void> Grants::revoke(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn) {
+  Result<void> all;
+  for (const std::string& id : sandbox_ids) {
+    auto done = revoke_one(id, turn);
+    if (!done) all = std::move(done);
+  }
+  return all;
+}
+
+Result<void> Grants::keep_only(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn) {
+  least_.clear();
   std::vector<std::string> gone;
   for (const auto& [id, one] : all_) {
     if (std::ranges::find(sandbox_ids, id) == sandbox_ids.end()) gone.push_back(id);
   }
-  for (const std::string& id : gone) revoke(id, turn);
+  return revoke(gone, turn);
+}
+
+Result<void> Grants::withdraw(const std::string& tenant, const std::string& name, std::uint64_t least) {
+  least_[{tenant, name}] = least;
+  Result<void> all;
+  for (const auto& [id, one] : all_) {
+    bool had_it = false;
+    for (wire::VaultRule& rule : one->grant.rules) {
+      if (rule.secret.tenant != tenant || rule.secret.name != name || is_withdrawn(rule.secret)) continue;
+      rule.secret.sealed.clear();
+      had_it = true;
+    }
+    if (!had_it) continue;
+    if (on_change) on_change(routes_of(one->grant));
+    // A grant that cannot be written is none at all after this broker, for it must not be the old one.
+    if (keep(one->grant)) continue;
+    auto forgotten = forget(id);
+    if (!forgotten) all = std::move(forgotten);
+  }
+  return all;
 }
 
 Result<void> Grants::reseal() {

@@ -1,10 +1,12 @@
 // Grants: which sandbox may use which secrets, in memory and in DATA/vault, and the authority of each. They outlive the daemon's
 // death and the broker's own.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -29,11 +31,16 @@ class Grants {
   void open();
   // A question of this turn has come: before anything that it asks is done, or waited for.
   void heard(const wire::VaultTurn& turn) { turns_.heard(turn); }
-  // Replaces the sandbox's. An authority that it has, and that is fresh, stays. What a newer word has overtaken changes nothing here, nor in the
-  // next two, and the answer is what counts.
+  // Replaces the sandbox's. An authority that it has, and that is fresh, stays. Where it fails the sandbox has what it had. What a newer word has overtaken
+  // changes nothing here, nor in the next two, and the answer is what counts.
   Result<std::string> grant(wire::VaultGrant grant);
-  void revoke(const std::string& sandbox_id, const wire::VaultTurn& turn = {});
-  void keep_only(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn = {});
+  // It counts even where it fails: then it would not for a broker that starts anew.
+  Result<void> revoke(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn = {});
+  // A daemon that begins says so; what was withdrawn before is no matter any more.
+  Result<void> keep_only(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn = {});
+  // No sandbox has any version of it any more, which counts even where this fails (as above); its rules stay, and refuse (rules.h). A grant of a version before
+  // `least` that is still on its way fails: kConflict (secret_withdrawn).
+  Result<void> withdraw(const std::string& tenant, const std::string& name, std::uint64_t least);
   // All anew: the authorities' keys were sealed by an older data key.
   Result<void> reseal();
 
@@ -46,10 +53,13 @@ class Grants {
 
  private:
   Result<void> keep(const wire::VaultGrant& grant) const;
+  Result<void> forget(const std::string& sandbox_id) const;
+  Result<void> revoke_one(const std::string& sandbox_id, const wire::VaultTurn& turn);
   int directory_;
   Keyring& keys_;
   std::map<std::string, std::shared_ptr<Granted>> all_;
   Turns turns_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> least_;  // by tenant and name
 };
 
 }  // namespace cay::vault

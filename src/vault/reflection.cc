@@ -1,83 +1,78 @@
 #include "vault/reflection.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
 #include <utility>
 
-#include "codec/base64.h"
+#include "vault/written.h"
 
 namespace cay::vault {
 namespace {
 
-constexpr std::size_t kGroup = 3;      // bytes that become four letters
-constexpr std::size_t kLeastNeedle = 8;
+constexpr std::size_t kWindow = kLeastWritten;
+constexpr std::size_t kPairs = 1 << 16, kHashes = 1 << 16;
+static_assert(kWindow == sizeof(std::uint64_t));
 
-// What base64 makes of `secret` wherever it stands: the letters that depend on it alone, for each of the three places in a group.
-std::vector<std::string> in_base64(std::string_view secret) {
-  std::vector<std::string> out;
-  for (std::size_t before = 0; before < kGroup; ++before) {
-    std::string padded(before, '\0');
-    padded += secret;
-    std::string text = codec::base64(padded);
-    wipe(padded);
-    const std::size_t first = (before * 4 + 2) / 3;                  // the letters that hold bits of what is before it
-    const std::size_t bits = (before + secret.size()) * 8;
-    const std::size_t last = bits / 6;                               // ... and of what is behind it
-    if (last > first && last - first >= kLeastNeedle) out.push_back(text.substr(first, last - first));
-    wipe(text);
-  }
-  return out;
+std::size_t pair_at(const char* at) {
+  return static_cast<std::size_t>(static_cast<unsigned char>(at[0])) << 8 | static_cast<unsigned char>(at[1]);
+}
+
+std::size_t hash_at(const char* at) {
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, at, sizeof bytes);
+  return static_cast<std::size_t>((bytes * 0x9e3779b97f4a7c15) >> 48);
 }
 
 }  // namespace
 
 void ReflectionWatch::look_for(std::string_view secret) {
-  if (secret.empty()) return;
-  needles_.emplace_back(std::string(secret));
-  for (std::string& text : in_base64(secret)) {
-    std::string safe = text;  // the alphabet for URLs
-    std::ranges::replace(safe, '+', '-');
-    std::ranges::replace(safe, '/', '_');
-    if (safe != text) needles_.emplace_back(std::move(safe));
-    needles_.emplace_back(std::move(text));
+  if (far_.view().empty()) {
+    far_ = Wiped(std::string(kPairs, static_cast<char>(kWindow - 1)));
+    beginnings_ = Wiped(std::string(kHashes / 8, '\0'));
   }
+  for (Wiped& needle : written(secret)) add(std::move(needle));
+}
+
+void ReflectionWatch::add(Wiped needle) {
+  const auto at = std::ranges::lower_bound(needles_, needle.view(), {}, &Wiped::view);
+  if (at != needles_.end() && at->view() == needle.view()) return;
+  const std::string_view text = needle.view();
+  for (std::size_t i = 0; i + 1 < kWindow; ++i) {
+    char& far = far_.bytes()[pair_at(text.data() + i)];
+    far = std::min(far, static_cast<char>(kWindow - 2 - i));
+  }
+  const std::size_t hash = hash_at(text.data());
+  beginnings_.bytes()[hash / 8] = static_cast<char>(beginnings_.bytes()[hash / 8] | 1 << hash % 8);
+  longest_ = std::max(longest_, text.size());
+  needles_.insert(at, std::move(needle));
 }
 
 bool ReflectionWatch::holds(std::string_view text) const {
-  return std::ranges::any_of(needles_, [&](const Wiped& one) { return text.find(one.view()) != std::string_view::npos; });
-}
-
-// Where the longest end of `bytes` begins that a secret begins with; its size: none does.
-std::size_t ReflectionWatch::beginning_of_one(std::string_view bytes) const {
-  std::size_t found = bytes.size();
-  for (const Wiped& one : needles_) {
-    const std::string_view needle = one.view();
-    std::size_t at = bytes.size() - std::min(bytes.size(), needle.size() - 1);
-    for (at = bytes.find(needle.front(), at); at < found; at = bytes.find(needle.front(), at + 1)) {
-      if (needle.starts_with(bytes.substr(at))) {
-        found = at;
-        break;
-      }
+  if (needles_.empty()) return false;
+  const char* const far = far_.view().data();
+  const char* const beginnings = beginnings_.view().data();
+  for (std::size_t at = 0; at + kWindow <= text.size();) {
+    const auto next = static_cast<std::size_t>(far[pair_at(text.data() + at + kWindow - 2)]);
+    if (next > 0) {
+      at += next;
+      continue;
     }
+    const std::size_t hash = hash_at(text.data() + at);
+    if ((beginnings[hash / 8] >> hash % 8 & 1) != 0 && begins_one(text.substr(at))) return true;
+    ++at;
   }
-  return found;
+  return false;
 }
 
-std::optional<std::string> ReflectionWatch::pass(std::string piece) {
-  if (needles_.empty()) return piece;
-  if (!held_.view().empty()) {
-    piece.insert(0, held_.view());
-    held_.wipe();
+bool ReflectionWatch::begins_one(std::string_view text) const {
+  const std::string_view window = text.substr(0, kWindow);
+  const auto first = std::ranges::lower_bound(needles_, window, {}, &Wiped::view);
+  for (auto one = first; one != needles_.end() && one->view().starts_with(window); ++one) {
+    if (text.starts_with(one->view())) return true;
   }
-  if (holds(piece)) {
-    wipe(piece);
-    return std::nullopt;
-  }
-  const std::size_t end = beginning_of_one(piece);
-  held_ = Wiped(piece.substr(end));
-  piece.resize(end);
-  return piece;
+  return false;
 }
-
-std::string ReflectionWatch::rest() { return std::exchange(held_, Wiped()).bytes(); }
 
 }  // namespace cay::vault

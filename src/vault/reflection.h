@@ -1,8 +1,7 @@
-// ReflectionWatch: looks for secrets in bytes that go to a sandbox, however they are cut into pieces. What might be the beginning of
-// one is held back until it is known not to be.
+// ReflectionWatch: finds secrets in text, in all the ways in which they may be written (written.h), in one pass however
+// many there are.
 #pragma once
-#include <optional>
-#include <string>
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -12,19 +11,23 @@ namespace cay::vault {
 
 class ReflectionWatch {
  public:
-  // Also as it is written in base64, alone and where it stands within something else.
+  // Again is no harm.
   void look_for(std::string_view secret);
 
-  // The bytes that may go on; nothing: there is a secret in them, and no byte of it was let through.
-  std::optional<std::string> pass(std::string piece);
-  // What was held back, at the end.
-  std::string rest();
   bool holds(std::string_view text) const;
+  // The bytes of the longest that is looked for; 0: nothing is.
+  std::size_t longest() const { return longest_; }
 
  private:
-  std::size_t beginning_of_one(std::string_view bytes) const;
-  std::vector<Wiped> needles_;
-  Wiped held_;
+  void add(Wiped needle);
+  bool begins_one(std::string_view text) const;
+
+  std::vector<Wiped> needles_;  // sorted
+  // By the last two bytes of a window of the shortest needle's size: how far the next one is that could be the
+  // beginning of a needle.
+  Wiped far_;
+  Wiped beginnings_;  // a filter: a bit for the hash of each needle's first window
+  std::size_t longest_ = 0;
 };
 
 }  // namespace cay::vault

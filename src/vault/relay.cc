@@ -18,11 +18,14 @@
 #include "http/text.h"
 #include "http/upstream.h"
 #include "http/write_message.h"
+#include "vault/let_through.h"
 #include "vault/outside.h"
+#include "vault/readable.h"
 #include "vault/reflection.h"
 #include "vault/relay_notes.h"
 #include "vault/right.h"
 #include "vault/rules.h"
+#include "vault/watched.h"
 
 namespace cay::vault {
 namespace {
@@ -57,7 +60,7 @@ class Relay {
       : house_(house), hello_(std::move(hello)), guest_fd_(std::move(guest)), cancel_(std::move(cancel)), right_(hello_.host, hello_.port), notes_(std::move(tell), hello_.host, hello_.port) {}
 
   asio::awaitable<void> run() {
-    const OpenRelays::One one{hello_.sandbox_id, [this](const Granted* now) { return right_.stands(now == nullptr ? nullptr : &now->grant, unsealing()); }, [this] { cut(); }};
+    const OpenRelays::One one{hello_.sandbox_id, [this](const Granted* now) { return may_stay(now); }, [this] { cut(); }};
     const auto entered = house_.open.enter(one);  // before the grant is looked at: no change falls between
     auto opened = co_await open_guest();
     if (!opened) {
@@ -129,7 +132,20 @@ class Relay {
     }
     auto passed = co_await pass(parser, *std::move(rewritten));
     right_.end();
+    asked_host_.clear();
     co_return passed;
+  }
+
+  bool may_stay(const Granted* now) {
+    if (!right_.stands(now == nullptr ? nullptr : &now->grant, unsealing())) return false;
+    return asked_host_.empty() || look_for_all_of(now->grant).has_value();
+  }
+
+  // What was looked for before still is.
+  Result<void> look_for_all_of(const wire::VaultGrant& grant) {
+    CAY_TRY(const auto secrets, secrets_of_host(grant, asked_host_, unsealing()));
+    for (const Wiped& secret : secrets) watch_.look_for(secret.view());
+    return {};
   }
 
   Result<Rewritten> rewrite_of(const Parser& parser) {
@@ -144,6 +160,9 @@ class Relay {
     for (const auto& field : message) asked.headers.add(std::string(field.name_string()), std::string(field.value()));
     wants_websocket_ = http::list_has(asked.headers.get("Upgrade").value_or(""), "websocket") && message.method() == bhttp::verb::get;
     CAY_TRY(Rewritten out, rewrite(granted->grant, asked, unsealing()));
+    asked_host_ = out.to.host;
+    watch_ = ReflectionWatch();
+    CAY_CHECK(look_for_all_of(granted->grant));
     right_.begin(std::move(asked), out);
     return out;
   }
@@ -176,8 +195,6 @@ class Relay {
       }
       outside_ = *std::move(reached);
     }
-    ReflectionWatch watch;
-    for (const Wiped& secret : request.secrets) watch.look_for(secret.view());
     http::Upstream upstream(*outside_->stream);
     http::UpstreamRequest ask;
     ask.method = std::string(parser->get().method_string());
@@ -201,7 +218,7 @@ class Relay {
     Scope body(house_.loop);
     body_over_ = parser->is_done();
     if (!body_over_) body.spawn(send_body(parser, upstream, continues));
-    auto answering = answer(upstream, watch);
+    auto answering = answer(upstream);
     auto answered = co_await body.until(std::move(answering));
     if (!answered && answered.error().reason == "secret_reflected") {
       notes_.refuse(answered.error());
@@ -252,25 +269,25 @@ class Relay {
   }
 
   // True: the answer told its own end.
-  Task<bool> answer(http::Upstream& upstream, ReflectionWatch& watch) {
+  Task<bool> answer(http::Upstream& upstream) {
     head_sent_ = false;
     CAY_CO_TRY(const http::UpstreamAnswer got, co_await upstream.read_head());
     bhttp::response<bhttp::buffer_body> message;
     message.version(11);
     message.result(static_cast<unsigned>(got.status));
+    const bool bodyless = head_only_ || is_bodyless(got.status);
     for (const auto& [name, value] : got.headers.items()) {
-      if (watch.holds(name) || watch.holds(value)) co_return reflected();
-      if (http::equals_ignoring_case(name, "Content-Encoding") && !http::equals_ignoring_case(value, "identity") && !head_only_ && !is_bodyless(got.status)) {
-        co_return Error{Code::kUnavailable, "answer_unreadable", "the server packed its answer (" + value + ") although it was asked not to: a secret could be in it", 0};
-      }
+      if (watch_.holds(name) || watch_.holds(value)) co_return reflected();
+    }
+    CAY_CO_CHECK(check_readable(got, !bodyless));
+    for (const auto& [name, value] : got.headers.items()) {
       if (!is_of_connection(name)) message.insert(name, value);
       notes_.received(name.size() + value.size());
     }
     if (got.status == kSwitching) {
-      auto relayed = co_await switch_over(upstream, watch, std::move(message));
+      auto relayed = co_await switch_over(upstream, std::move(message));
       co_return relayed;
     }
-    const bool bodyless = head_only_ || is_bodyless(got.status);
     const bool self_told = got.length.has_value() || !bodyless;
     message.keep_alive(keep_alive_);
     if (got.length) {
@@ -286,34 +303,29 @@ class Relay {
     co_await http::write_head(*guest_, writer, error);
     if (error) co_return lost();
     if (bodyless) co_return self_told || is_bodyless(got.status);
-    for (;;) {
-      CAY_CO_TRY(Bytes piece, co_await upstream.next());
-      const bool end = piece.empty();
-      if (end) {
-        piece = watch.rest();
-      } else {
-        auto fine = watch.pass(std::move(piece));
-        if (!fine) co_return reflected();
-        piece = *std::move(fine);
-        if (piece.empty()) continue;
-      }
+    const auto next = [&upstream] { return upstream.next(); };
+    const auto take = [this, &message, &writer](Bytes piece) -> Task<void> {
       notes_.received(piece.size());
-      message.body().data = piece.empty() ? nullptr : piece.data();
+      message.body().data = piece.data();
       message.body().size = piece.size();
-      message.body().more = !end;
-      co_await http::write_rest(*guest_, writer, error);
-      if (error) co_return lost();
-      if (end) co_return true;
+      ErrorCode failed;
+      co_await http::write_rest(*guest_, writer, failed);
+      if (failed) co_return lost();
       notes_.flush_in_time();
-    }
-  }
-
-  static Error reflected() {
-    return {Code::kPermissionDenied, "secret_reflected", "the server's answer held the secret itself: it was cut", 0};
+      co_return Result<void>();
+    };
+    Watched watched(watch_);
+    CAY_CO_CHECK(co_await let_through(house_.loop, watched, next, take));
+    message.body().data = nullptr;
+    message.body().size = 0;
+    message.body().more = false;
+    co_await http::write_rest(*guest_, writer, error);
+    if (error) co_return lost();
+    co_return true;
   }
 
   // A WebSocket: bytes both ways. Packed messages were not agreed to, so a secret in an answer is seen.
-  Task<bool> switch_over(http::Upstream& upstream, ReflectionWatch& watch, bhttp::response<bhttp::buffer_body> message) {
+  Task<bool> switch_over(http::Upstream& upstream, bhttp::response<bhttp::buffer_body> message) {
     message.set(bhttp::field::connection, "Upgrade");
     message.set(bhttp::field::upgrade, "websocket");
     message.body().more = false;
@@ -329,7 +341,7 @@ class Relay {
     const auto client = std::make_shared<http::RawStream>(guest_, std::move(first));
     Scope out(house_.loop);
     out.spawn(to_server(client, server));
-    auto back = to_client(server, client, watch);
+    auto back = to_client(server, client);
     auto done = co_await out.until(std::move(back));
     if (!done) co_return std::move(done).error();
     keep_alive_ = false;
@@ -350,21 +362,16 @@ class Relay {
     static_cast<void>(ended);
   }
 
-  Task<void> to_client(std::shared_ptr<ByteStream> server, std::shared_ptr<ByteStream> client, ReflectionWatch& watch) {
-    for (;;) {
-      CAY_CO_TRY(Bytes piece, co_await server->read());
-      if (piece.empty()) break;
-      auto fine = watch.pass(std::move(piece));
-      if (!fine) co_return reflected();
-      if (fine->empty()) continue;
-      notes_.received(fine->size());
-      CAY_CO_CHECK(co_await client->write(*std::move(fine)));
+  Task<void> to_client(std::shared_ptr<ByteStream> server, std::shared_ptr<ByteStream> client) {
+    const auto next = [&server] { return server->read(); };
+    const auto take = [this, &client](Bytes piece) -> Task<void> {
+      notes_.received(piece.size());
+      CAY_CO_CHECK(co_await client->write(std::move(piece)));
       notes_.flush_in_time();
-    }
-    Bytes last = watch.rest();
-    if (!last.empty()) {
-      CAY_CO_CHECK(co_await client->write(std::move(last)));
-    }
+      co_return Result<void>();
+    };
+    Watched watched(watch_);
+    CAY_CO_CHECK(co_await let_through(house_.loop, watched, next, take));
     auto ended = co_await client->shut_write();
     co_return ended;
   }
@@ -416,6 +423,8 @@ class Relay {
   UniqueFd guest_fd_;
   std::function<void()> cancel_;
   Right right_;
+  std::string asked_host_;  // whom the request under way goes to; empty: none is
+  ReflectionWatch watch_;   // for the secrets that it may know
   RelayNotes notes_;
   std::shared_ptr<Channel> guest_;
   http::beast::flat_buffer buffer_{kMostHead + kPiece};

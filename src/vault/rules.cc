@@ -40,6 +40,11 @@ bool reaches(const wire::VaultRule& rule, std::string_view host, std::uint16_t p
   return any_matches(hosts_of(rule), host, port) && (is_fence(rule) || rule.gone || any_matches(rule.secret.hosts, host, port));
 }
 
+Result<Wiped> opened(const wire::VaultRule& rule, const Unseal& unseal) {
+  if (!is_withdrawn(rule.secret)) return unseal(rule.secret);
+  return denied("secret_withdrawn", "the secret of rule '" + rule.name + "' was removed, or is being changed");
+}
+
 bool same(std::string_view one, std::string_view other) {
   return one.size() == other.size() && ::CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
 }
@@ -66,10 +71,11 @@ std::string replaced(std::string text, std::string_view word, std::string_view b
   return text;
 }
 
-// What concerns the connection alone, or is ours to say. Answers must come as they are, or nobody could look for a secret in them.
+// What concerns the connection alone, or is ours to say. Answers must come as they are and whole (a server may ignore Range: RFC 9110, 14.2; Request-Range is its
+// older name), or nobody could look for a secret in them.
 bool is_own_header(std::string_view name, const http::Headers& headers) {
   for (const char* own : {"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length",
-                          "Expect", "Host", "Accept-Encoding", "Sec-WebSocket-Extensions"}) {
+                          "Expect", "Host", "Accept-Encoding", "Range", "If-Range", "Request-Range", "Sec-WebSocket-Extensions"}) {
     if (equals_ignoring_case(name, own)) return true;
   }
   // What the client says is of the connection.
@@ -120,7 +126,7 @@ void set_headers(const wire::VaultRule& rule, std::string_view secret, http::Hea
   }
 }
 
-// In the named headers, and inside Basic; elsewhere the stand-in stays what it is. Whether it was there.
+// In the named headers, and inside Basic; elsewhere the stand-in stays what it is. Whether it stood anywhere.
 bool swap_placeholder(const wire::VaultRule& rule, std::string_view secret, http::Headers& headers) {
   bool swapped = false;
   http::Headers out;
@@ -163,13 +169,14 @@ Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& a
   if (!fence.lets_through(*rule)) return fence.refusal("rule '" + name + "'");
   out.target = fence.target();
   out.headers = without(passed_on(asked, *to), [&](std::string_view, std::string_view value) { return carries(value, rule->token); });
-  CAY_TRY(Wiped secret, unseal(rule->secret));
+  CAY_TRY(const Wiped secret, opened(*rule, unseal));
   set_headers(*rule, secret.view(), out.headers);
-  out.secrets.push_back(std::move(secret));
   return out;
 }
 
 }  // namespace
+
+bool is_withdrawn(const wire::VaultSecret& secret) { return secret.sealed.empty(); }
 
 std::string about_secret(const wire::VaultSecret& secret) {
   wire::VaultSecret about = secret;
@@ -229,7 +236,7 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
     any = true;
     const bool sets = way_of(rule) == ProxyWay::kHeaders;
     if (is_fence(rule) || (sets && headers_set)) continue;
-    auto secret = unseal(rule.secret);
+    auto secret = opened(rule, unseal);
     if (!secret) {
       // One that cannot be opened ends what needs it, and nothing else.
       http::Headers tried = out.headers;
@@ -239,13 +246,28 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
     if (sets) {
       set_headers(rule, secret->view(), out.headers);
       headers_set = true;
-      out.secrets.push_back(*std::move(secret));
     } else {
       static_cast<void>(swap_placeholder(rule, secret->view(), out.headers));
-      out.secrets.push_back(*std::move(secret));  // a host that knows it by other means must not tell it either
     }
   }
   if (!any) return fence.refusal(asked.host);
+  return out;
+}
+
+Result<std::vector<Wiped>> secrets_of_host(const wire::VaultGrant& grant, std::string_view host, const Unseal& unseal) {
+  std::vector<Wiped> out;
+  for (const wire::VaultRule& rule : grant.rules) {
+    const bool known = std::ranges::any_of(rule.secret.hosts, [&](const std::string& text) {
+      const auto pattern = parse_proxy_host(text);
+      return pattern && pattern->matches(host, pattern->port);
+    });
+    if (!known || is_withdrawn(rule.secret)) continue;
+    auto secret = unseal(rule.secret);
+    // What cannot be opened was never sent by this broker, and ends nothing else.
+    if (!secret && secret.error().reason == "secret_unusable") continue;
+    if (!secret) return std::move(secret).error();
+    out.push_back(*std::move(secret));
+  }
   return out;
 }
 

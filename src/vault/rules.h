@@ -29,15 +29,21 @@ struct Asked {
 struct Rewritten {
   ProxyHost to;
   std::string target;
-  http::Headers headers;         // Host among them; without what only concerns a connection
-  std::vector<Wiped> secrets;    // that are in it, or could be
+  http::Headers headers;  // Host among them; without what only concerns a connection, or asks for a part of the answer
 };
 
-// kPermissionDenied: no_such_rule, token_unknown, host_mismatch, secret_gone, and Fence's; kInvalidArgument: bad_request.
+// kPermissionDenied: no_such_rule, token_unknown, host_mismatch, secret_gone, secret_withdrawn, secret_unusable, and Fence's; kInvalidArgument: bad_request.
 Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal);
 
 // It has no secret: of its hosts it says what is let through, and adds nothing.
 bool is_fence(const wire::VaultRule& rule);
+
+// Every secret of the grant's that this host may know: at whatever port, by whichever rule, and whether the request at hand has it or not. It may have heard it
+// in another.
+Result<std::vector<Wiped>> secrets_of_host(const wire::VaultGrant& grant, std::string_view host, const Unseal& unseal);
+
+// Its rules stay, and what they are for is refused: it does not go past the broker while a secret is changed.
+bool is_withdrawn(const wire::VaultSecret& secret);
 // What seals a secret beside its value: nothing else can be made of it.
 std::string about_secret(const wire::VaultSecret& secret);
 

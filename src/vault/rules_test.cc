@@ -50,7 +50,6 @@ TEST_F(RulesTest, HeadersReplaceWhatTheGuestSent) {
   EXPECT_EQ(header(got, "X-Other"), "stays");
   EXPECT_EQ(header(got, "Host"), "api.test");
   EXPECT_EQ(header(got, "Accept-Encoding"), "identity");
-  EXPECT_EQ(got->secrets.size(), 1U);
 }
 
 TEST_F(RulesTest, OwnHeadersAndBasic) {
@@ -198,6 +197,58 @@ TEST_F(RulesTest, WhatConcernsTheConnectionIsNotPassedOn) {
   const auto got = rewritten(rule(ProxyWay::kHeaders), one);
   for (const char* name : {"Connection", "X-Hop", "Transfer-Encoding", "Content-Length", "Sec-WebSocket-Extensions"}) EXPECT_EQ(header(got, name), "") << name;
   EXPECT_EQ(header(got, "Accept-Encoding"), "identity");
+}
+
+TEST_F(RulesTest, NoPartOfAnAnswerIsAskedFor) {
+  for (const ProxyWay way : {ProxyWay::kHeaders, ProxyWay::kPlaceholder, ProxyWay::kBaseUrl}) {
+    const bool base = way == ProxyWay::kBaseUrl;
+    Asked one = asked(base ? "" : "api.test", "/api/x");
+    one.headers.add("X-Api-Key", "cay-token-AAAA");
+    one.headers.add("range", "bytes=0-7");
+    one.headers.add("If-Range", "\"x\"");
+    one.headers.add("Request-Range", "bytes=8-15");
+    one.headers.add("X-Other", "stays");
+    const auto got = rewritten(rule(way), one);
+    ASSERT_TRUE(got) << got.error().message;
+    for (const char* name : {"Range", "If-Range", "Request-Range"}) EXPECT_FALSE(got->headers.get(name)) << name;
+    EXPECT_EQ(header(got, "X-Other"), "stays") << "the control";
+  }
+}
+
+TEST_F(RulesTest, EverySecretThatAHostMayKnowIsLookedForWhateverTheRequestHas) {
+  wire::VaultGrant all;
+  const auto add = [&](ProxyWay way, const char* name, std::vector<std::string> hosts) {
+    all.rules.push_back(rule(way));
+    all.rules.back().secret = {"t", name, 1, std::move(hosts), "sealed"};
+    all.rules.back().paths = {"/nowhere"};
+    all.rules.back().hosts = {"narrower.test"};
+  };
+  add(ProxyWay::kHeaders, "headers", {"api.test"});
+  add(ProxyWay::kHeaders, "another-rule", {"api.test", "else.test"});
+  add(ProxyWay::kPlaceholder, "placeholder", {"api.test:8443"});
+  add(ProxyWay::kBaseUrl, "base", {"api.test"});
+  add(ProxyWay::kHeaders, "elsewhere", {"else.test"});
+  add(ProxyWay::kHeaders, "withdrawn", {"api.test"});
+  all.rules.back().secret.sealed.clear();
+  const auto names = [&](const char* host) {
+    std::string out;
+    const auto got = secrets_of_host(all, host, [](const wire::VaultSecret& secret) -> Result<Wiped> { return Wiped(secret.name); });
+    for (const Wiped& one : *got) out += std::string(one.view()) + " ";
+    return out;
+  };
+  EXPECT_EQ(names("api.test"), "headers another-rule placeholder base ");
+  EXPECT_EQ(names("else.test"), "another-rule elsewhere ");
+  EXPECT_EQ(names("stranger.example"), "");
+  const auto broken = [](const wire::VaultSecret&) -> Result<Wiped> { return Error{Code::kInvalidArgument, "bad_envelope", "broken", 0}; };
+  EXPECT_FALSE(secrets_of_host(all, "api.test", broken)) << "what cannot be looked for is not passed over";
+}
+
+TEST_F(RulesTest, ARuleWhoseSecretIsWithdrawnStaysAndRefuses) {
+  auto one = rule(ProxyWay::kHeaders);
+  one.secret.sealed.clear();
+  EXPECT_EQ(rewritten(one, asked("api.test")).error().reason, "secret_withdrawn");
+  EXPECT_TRUE(intercepts(grant, "api.test", 443)) << "nothing goes past the broker meanwhile";
+  EXPECT_EQ(routes_of(grant).hosts.size(), 3U);
 }
 
 TEST_F(RulesTest, AConnectionHeaderCannotTakeAwayWhatARuleSets) {

@@ -63,6 +63,7 @@ enum class VaultVerb : std::uint8_t {
   kReseal = 7,       // `secret`; answered with it, sealed by the newest data key
   kEndRotation = 8,  // older data keys are forgotten
   kHold = 9,         // nothing: whoever is connected wants a broker
+  kWithdraw = 10,    // `secret`: tenant, name, and the version from which on it may be granted
 };
 
 struct VaultAsk {

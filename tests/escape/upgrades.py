@@ -1,5 +1,7 @@
-"""Servers outside that change protocols, pretend to, or refuse to; and a careless relay, which asks each request's Host anew whom it is for."""
+"""Servers outside that change protocols, pretend to, or refuse to, or say again what they heard; and a careless relay, which asks each request's Host anew whom
+it is for."""
 import contextlib
+import re
 import socket
 
 SOCKETS, ELSEWHERE = "198.18.7.4", "198.18.7.5"  # a policy allows the first's name; the second's it does not
@@ -22,11 +24,32 @@ def head_of(stream, begun=b""):
     return head + b"\r\n\r\n", rest
 
 
+def whole(body, status=b"200 OK", length=None):
+    return b"HTTP/1.1 " + status + b"\r\nContent-Length: %d\r\n\r\n" % (len(body) if length is None else length) + body
+
+
+def begun_at(text, secrets):
+    """Where the longest end of the text begins that one of them begins with."""
+    return next((at for at in range(len(text)) if any(one.startswith(text[at:]) for one in secrets)), len(text))
+
+
 class Servers:
-    """`came`: (address, bytes) of all that reached one. `open`: streams that changed protocols."""
+    """`came`: (address, bytes) of all that reached one. `open`: streams that changed protocols. `heard`: what was said in Authorization."""
 
     def __init__(self):
-        self.came, self.open = [], []
+        self.came, self.open, self.heard = [], [], set()
+
+    def said_again(self, path, query, head):
+        """None: the path is another."""
+        self.heard.update(re.findall(rb"(?i)\r\nauthorization: bearer ([^\r]+)", head))
+        if path == b"/reflects":
+            part = re.search(rb"(?i)\r\nrange: bytes=(\d+)-(\d+)", head)
+            return whole(head[int(part[1]):int(part[2]) + 1], b"206 Partial Content") if part else whole(head)
+        if path == b"/recalls":
+            return whole(b" ".join(sorted(self.heard)))
+        if path in (b"/says", b"/holds"):  # and then nothing; the second holds back what may begin a secret
+            return whole(query if path == b"/says" else query[:begun_at(query, self.heard)], length=len(query) + 1)
+        return None
 
     def reached(self, address, mark):
         return any(at == address and mark.encode() in data for at, data in list(self.came))
@@ -38,7 +61,8 @@ class Servers:
             self.came.append((address, head))
             if not head:
                 return
-            answer = ANSWERS.get(head.split(b" ")[1].split(b"?")[0], ANSWERS[b"/plain"])
+            path, _, query = head.split(b" ")[1].partition(b"?")
+            answer = self.said_again(path, query, head) or ANSWERS.get(path, ANSWERS[b"/plain"])
             stream.sendall(answer)
             if answer == SWITCH:
                 return self.changed(stream, address, rest)

@@ -1,6 +1,7 @@
 // The vault port: who keeps the key to secrets, and uses them for sandboxes. Implemented by src/vault, by asking the broker. Nothing
 // here gives a value back.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,9 +32,13 @@ class Vault {
   virtual Task<std::string> public_key() = 0;
   // The closed value as it is kept: for this secret, version and hosts alone. kInvalidArgument (bad_envelope, invalid_secret).
   virtual Task<std::string> seal(SecretInfo about, std::string box) = 0;
-  // From now on the sandbox may use these and no others; of two at once that are under way, the one that was called last counts, and so with the next two.
+  // From now on the sandbox may use these and no others; of two at once that are under way, the one that was called last counts, and so with revoke and keep_only.
+  // kConflict (secret_withdrawn): it has a version that was withdrawn meanwhile.
   virtual Task<Granted> grant(ProxyGrant grant) = 0;
   virtual Task<void> revoke(SandboxId sandbox) = 0;
+  // When it returns nobody uses the secret any more, whoever was granted which version of it, and what went by it is cut; versions from `least` on may be granted
+  // anew. Until then requests that want it are refused. Where it fails a sandbox may have it still.
+  virtual Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t least) = 0;
   // Grants of every other sandbox are removed: at the daemon's start.
   virtual Task<void> keep_only(std::vector<SandboxId> sandboxes) = 0;
 

@@ -16,9 +16,11 @@ Task<std::string> FakeVault::seal(SecretInfo about, std::string box) {
 
 Task<Granted> FakeVault::grant(ProxyGrant grant) {
   CAY_CO_CHECK(able());
-  if (stuck.contains(grant.sandbox)) co_return Error{Code::kUnavailable, "vault_unavailable", "too slow", 0};
+  if (refused.contains(grant.sandbox)) co_return Error{Code::kUnavailable, "vault_unavailable", "its grant cannot be written", 0};
   Granted out;
   for (const auto& [rule, secret] : grant.rules) {
+    if (rule.is_fence() || rule.gone) continue;
+    if (secret.info.version < least[rule.secret]) co_return Error{Code::kConflict, "secret_withdrawn", "withdrawn", 0};
     if (torn.contains(secret.info.name)) out.unusable.push_back(rule.name);
   }
   const bool tls = std::ranges::any_of(grant.rules, [](const auto& one) { return one.first.way != ProxyWay::kBaseUrl; });
@@ -30,6 +32,17 @@ Task<Granted> FakeVault::grant(ProxyGrant grant) {
 Task<void> FakeVault::revoke(SandboxId sandbox) {
   CAY_CO_CHECK(able());
   granted.erase(sandbox);
+  co_return Result<void>();
+}
+
+Task<void> FakeVault::withdraw(TenantId, std::string name, std::uint64_t from) {
+  CAY_CO_CHECK(able());
+  if (withdraw_fault) co_return *withdraw_fault;
+  least[name] = from;
+  for (auto& [id, grant] : granted) {
+    std::erase_if(grant.rules, [&](const auto& one) { return one.first.secret == name; });
+  }
+  if (on_withdraw) on_withdraw();
   co_return Result<void>();
 }
 

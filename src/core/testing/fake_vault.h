@@ -1,9 +1,12 @@
 // FakeVault: the vault port in memory; it seals by writing down what it was asked, and remembers what was granted.
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/ports/vault.h"
 
@@ -14,11 +17,15 @@ class FakeVault : public Vault {
   // While set, every call fails with it (no broker answers, its keys do not open).
   std::optional<Error> fault;
 
+  // While set, withdraw() alone.
+  std::optional<Error> withdraw_fault;
+  std::set<SandboxId> refused;  // grants to these fail
+  std::function<void()> on_withdraw;
+
   std::map<SandboxId, ProxyGrant> granted;
   // Secrets that cannot be opened.
   std::set<std::string> torn;
-  // Grants for these fail.
-  std::set<SandboxId> stuck;
+  std::map<std::string, std::uint64_t> least;  // by the secret's name, as it was withdrawn last
   int rotations = 0, ended = 0;
 
   Task<std::string> public_key() override;
@@ -26,6 +33,7 @@ class FakeVault : public Vault {
   // The certificate is "CERTIFICATE\n" where a rule needs one.
   Task<Granted> grant(ProxyGrant grant) override;
   Task<void> revoke(SandboxId sandbox) override;
+  Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t from) override;
   Task<void> keep_only(std::vector<SandboxId> sandboxes) override;
   Task<void> begin_rotation() override;
   Task<std::string> reseal(StoredSecret secret) override;

@@ -1,0 +1,63 @@
+#include "vault/let_through.h"
+
+#include <utility>
+
+#include "async/channel.h"
+#include "async/scope.h"
+
+namespace cay::vault {
+namespace {
+
+using Pieces = Channel<Result<Bytes>>;
+
+// Reads in a coroutine of its own: a read that was broken off because nothing came in time would break TLS.
+asio::awaitable<void> read_all(std::function<Task<Bytes>()>& next, Pieces& pieces) {
+  for (;;) {
+    auto piece = co_await next();
+    const bool last = !piece || piece->empty();
+    auto taken = co_await pieces.push(std::move(piece));
+    if (last || !taken) co_return;
+  }
+}
+
+Task<void> pass_all(Watched& watched, Pieces& pieces, std::function<Task<void>(Bytes)>& take) {
+  for (;;) {
+    if (watched.holds_back()) {
+      auto came = co_await pieces.ready_until(deadline_in(kSilence));
+      if (!came) {
+        CAY_CO_CHECK(co_await take(watched.release()));
+      }
+    }
+    auto next = co_await pieces.pop();
+    if (!next) co_return Error{Code::kInternal, "internal", "a stream that ended without its end", 0};
+    CAY_CO_TRY(Bytes piece, *std::move(next));
+    if (piece.empty()) break;
+    auto fine = watched.pass(std::move(piece));
+    if (!fine) co_return reflected();
+    if (!fine->empty()) {
+      CAY_CO_CHECK(co_await take(*std::move(fine)));
+    }
+  }
+  if (watched.holds_back()) {
+    CAY_CO_CHECK(co_await take(watched.release()));
+  }
+  co_return Result<void>();
+}
+
+}  // namespace
+
+Error reflected() {
+  return {Code::kPermissionDenied, "secret_reflected", "the server's answer held the secret itself: it was cut", 0};
+}
+
+Task<void> let_through(asio::any_io_executor loop, Watched& watched, std::function<Task<Bytes>()> next,
+                       std::function<Task<void>(Bytes)> take) {
+  Pieces pieces(loop, 1);
+  Scope reading(loop);
+  reading.spawn(read_all(next, pieces));
+  auto passing = pass_all(watched, pieces, take);
+  auto passed = co_await reading.until(std::move(passing));
+  co_return passed;
+}
+
+}  // namespace cay::vault

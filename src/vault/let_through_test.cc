@@ -1,0 +1,93 @@
+#include "vault/let_through.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/channel.h"
+#include "async/scope.h"
+
+namespace cay::vault {
+namespace {
+
+constexpr const char* kSecret = "sk-live-0123456789abcdef";
+
+// A server that says what it is told to, and a sandbox that keeps what it gets.
+class LetThroughTest : public ::testing::Test {
+ protected:
+  LetThroughTest() { watch.look_for(kSecret); }
+
+  asio::awaitable<void> all() {
+    const auto next = [this]() -> Task<Bytes> {
+      auto piece = co_await said.pop();
+      if (piece) co_return *std::move(piece);
+      co_return Error{Code::kUnavailable, "connection_lost", "it broke", 0};
+    };
+    const auto take = [this](Bytes piece) -> Task<void> {
+      got.push_back(std::move(piece));
+      co_return Result<void>();
+    };
+    auto passing = let_through(loop.get_executor(), watched, next, take);
+    auto passed = co_await std::move(passing);
+    ended = passed ? "whole" : passed.error().reason;
+  }
+  void begin() { scope.spawn(all()); }
+  // Until nothing more happens by itself, the end of a silence included.
+  void settle(const std::function<bool()>& until) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!until() && std::chrono::steady_clock::now() < end) {
+      loop.restart();
+      loop.run_for(std::chrono::milliseconds(2));
+    }
+    EXPECT_TRUE(until());
+  }
+  std::string text() const {
+    std::string out;
+    for (const std::string& one : got) out += one;
+    return out;
+  }
+
+  asio::io_context loop;
+  ReflectionWatch watch;
+  Watched watched{watch};
+  Channel<Bytes> said{loop.get_executor(), 100};
+  std::vector<Bytes> got;
+  std::optional<std::string> ended;
+  Scope scope{loop.get_executor()};
+};
+
+TEST_F(LetThroughTest, AnEventGoesOnAfterASilenceAndTheEndComesAtOnce) {
+  begin();
+  EXPECT_TRUE(said.try_push("data: one\n\n"));
+  settle([&] { return text() == "data: one\n\n"; });
+  EXPECT_TRUE(said.try_push("data: two\n\n"));
+  settle([&] { return text() == "data: one\n\ndata: two\n\n"; });
+  EXPECT_FALSE(ended);
+  EXPECT_TRUE(said.try_push("data: [DONE]\n\n"));
+  EXPECT_TRUE(said.try_push(""));
+  settle([&] { return ended == "whole"; });
+  EXPECT_EQ(text(), "data: one\n\ndata: two\n\ndata: [DONE]\n\n");
+}
+
+TEST_F(LetThroughTest, ASecretEndsItAcrossAPauseToo) {
+  begin();
+  EXPECT_TRUE(said.try_push("you sent sk-live-0123"));
+  settle([&] { return text() == "you sent sk-live-0123"; });
+  EXPECT_TRUE(said.try_push("456789abcdef!"));
+  settle([&] { return ended == "secret_reflected"; });
+  EXPECT_EQ(text(), "you sent sk-live-0123");
+}
+
+TEST_F(LetThroughTest, WhatBreaksOffDropsWhatWasHeldBack) {
+  EXPECT_TRUE(said.try_push(std::string(watch.longest() + 9, 'x')));
+  said.close();
+  begin();
+  settle([&] { return ended == "connection_lost"; });
+  EXPECT_EQ(text(), std::string(10, 'x'));
+}
+
+}  // namespace
+}  // namespace cay::vault

@@ -1,0 +1,93 @@
+#include "vault/written.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "codec/base64.h"
+#include "codec/json.h"
+
+namespace cay::vault {
+namespace {
+
+// Every kind of byte that some writer escapes.
+constexpr const char* kOdd = "s/k \"a\\b'<c>&d=e+f`g~*(h)";
+
+bool has(std::string_view secret, std::string_view text) {
+  return std::ranges::any_of(written(secret),
+                             [&](const Wiped& one) { return text.find(one.view()) != std::string_view::npos; });
+}
+
+TEST(WrittenTest, AsTheUsualWritersDoIt) {
+  for (const char* text : {
+           "s/k \"a\\b'<c>&d=e+f`g~*(h)",                                       // as it is
+           "732f6b202261", "732F6B202261",                                      // hexadecimal: below
+           "s%2Fk%20%22a%5Cb%27%3Cc%3E%26d%3De%2Bf%60g~%2A%28h%29",             // RFC 3986
+           "s%2fk%20%22a%5cb%27%3cc%3e%26d%3de%2bf%60g~%2a%28h%29",             // ... in small letters
+           "s%2Fk+%22a%5Cb%27%3Cc%3E%26d%3De%2Bf%60g~%2A%28h%29",               // Python's quote_plus
+           "s%2Fk+%22a%5Cb%27%3Cc%3E%26d%3De%2Bf%60g%7E*%28h%29",               // a form
+           "s%2Fk%20%22a%5Cb'%3Cc%3E%26d%3De%2Bf%60g~*(h)",                     // encodeURIComponent
+           "s/k%20%22a%5Cb%27%3Cc%3E%26d%3De%2Bf%60g~%2A%28h%29",               // Python's quote
+           "s/k%20%22a%5Cb'%3Cc%3E&d=e+f%60g~*(h)",                             // encodeURI
+           R"(s/k \"a\\b'<c>&d=e+f`g~*(h))",                                    // JSON
+           R"(s\/k \"a\\b'<c>&d=e+f`g~*(h))",                                   // PHP's
+           R"(s/k \"a\\b'\u003cc\u003e\u0026d=e+f`g~*(h))",                     // Go's
+           R"(s/k \"a\\b\u0027\u003cc\u003e\u0026d\u003de+f`g~*(h))",           // Gson's
+           R"(s/k \u0022a\\b\u0027\u003Cc\u003E\u0026d=e\u002Bf\u0060g~*(h))",  // .NET's
+           "s/k &quot;a\\b&#x27;&lt;c&gt;&amp;d=e+f`g~*(h)",                    // Python's html.escape
+           "s/k &#34;a\\b&#39;&lt;c&gt;&amp;d=e+f`g~*(h)",                      // Go's
+           "s/k &quot;a\\b&#039;&lt;c&gt;&amp;d=e+f`g~*(h)",                    // PHP's
+       }) {
+    const bool hexadecimal = std::string_view(text).starts_with("732");
+    EXPECT_EQ(has(kOdd, text), !hexadecimal) << text << (hexadecimal ? ": the control: a part is not it" : "");
+  }
+  EXPECT_TRUE(has("sk-[live]", "736b2d5b6c6976655d"));
+  EXPECT_TRUE(has("sk-[live]", "736B2D5B6C6976655D"));
+  EXPECT_TRUE(has("sk-[live]", "the end: 736B2D5B6C6976655D"));
+}
+
+TEST(WrittenTest, WithEveryByteEscaped) {
+  for (const char* text :
+       {"%73%6b%2d%6c%69%76%65%2a", "%73%6B%2D%6C%69%76%65%2A", R"(\u0073\u006b\u002d\u006c\u0069\u0076\u0065\u002a)",
+        R"(\u0073\u006B\u002D\u006C\u0069\u0076\u0065\u002A)", "&#115;&#107;&#45;&#108;&#105;&#118;&#101;&#42;",
+        "&#x73;&#x6b;&#x2d;&#x6c;&#x69;&#x76;&#x65;&#x2a;", "&#x73;&#x6B;&#x2D;&#x6C;&#x69;&#x76;&#x65;&#x2A;"}) {
+    EXPECT_TRUE(has("sk-live*", text)) << text;
+    EXPECT_FALSE(has("sk-live+", text)) << "the control";
+  }
+  const std::string wide("s\0k\0-\0l\0i\0v\0e\0*\0", 16);
+  EXPECT_TRUE(has("sk-live*", wide)) << "little-endian";
+  EXPECT_TRUE(has("sk-live*", std::string(1, '\0') + wide.substr(0, 15))) << "big-endian";
+}
+
+TEST(WrittenTest, AsOurOwnWritersDoIt) {
+  EXPECT_TRUE(has(kOdd, codec::write(codec::json::object{{"echo", std::string("you sent ") + kOdd}})));
+  for (std::size_t before = 0; before < 6; ++before) {
+    for (std::size_t after = 0; after < 6; ++after) {
+      std::string text = codec::base64(std::string(before, 'u') + "sk->?>?~~live" + std::string(after, 'v'));
+      EXPECT_TRUE(has("sk->?>?~~live", text)) << before << " " << after;
+      std::ranges::replace(text, '+', '-');
+      std::ranges::replace(text, '/', '_');
+      EXPECT_TRUE(has("sk->?>?~~live", text)) << before << " " << after << ", the alphabet for URLs";
+    }
+  }
+}
+
+TEST(WrittenTest, NoMoreAndNoLongerThanIsSaidAndByLengthAlone) {
+  std::string odd;
+  while (odd.size() < 3 * kMostSought) odd += kOdd;
+  for (const std::string& secret : {std::string(kOdd), std::string(8, 'x'), odd}) {
+    const auto ways = written(secret);
+    EXPECT_LE(ways.size(), kMostWays);
+    const std::size_t sought = std::min(secret.size(), kMostSought);
+    std::size_t longest = 0;
+    for (const Wiped& one : ways) longest = std::max(longest, one.view().size());
+    EXPECT_EQ(longest, sought * kMostGrowth) << "so nobody learns of the secret's bytes by how much is held for it";
+    for (const Wiped& one : ways)
+      EXPECT_EQ(std::ranges::count_if(ways, [&](const Wiped& other) { return other.view() == one.view(); }), 1);
+  }
+  EXPECT_LE(written("sk-live-0123456789abcdef").size(), 20U) << "a usual key needs few";
+}
+
+}  // namespace
+}  // namespace cay::vault
