@@ -137,6 +137,8 @@ std::map<std::string, Setter> settings(Config& config) {
       {"events.keep", number(config.keep_events, 100)},
       {"langsmith.upstream", text(config.langsmith.url)},
       {"langsmith.upstream_key", text(config.langsmith.key)},
+      {"langsmith.upstream_key_file", text(config.langsmith.key_file)},
+      {"langsmith.upstream_tenants", texts(config.langsmith.tenants)},
       {"langsmith.upstream_ca_file", text(config.langsmith.ca_file)},
   };
 }

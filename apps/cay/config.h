@@ -17,6 +17,8 @@ constexpr const char* kInstalledSettings = "/etc/cay/cay.toml";
 struct LangsmithUpstream {
   std::string url;  // empty: traces are not forwarded
   std::string key;
+  std::string key_file;                           // where the key is instead
+  std::vector<std::string> tenants = {"default"};  // whose keys may use it
   std::string ca_file;  // https: trust the authorities in it alone; empty: the system's
 };
 

@@ -3,12 +3,14 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <span>
 
 #include "api/langsmith/errors.h"
 #include "http/client.h"
 #include "http/text.h"
+#include "model/ids.h"
+#include "secret_file.h"
 
 namespace cay::app {
 namespace {
@@ -16,11 +18,36 @@ namespace {
 constexpr std::size_t kMaxAnswer = 64u << 20;
 constexpr Millis kUpstreamLimit{60'000};
 
-// Hop-by-hop, and the caller's own key, which is Cay's and none of the upstream's business.
-bool stays_here(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kHere = {"Host", "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length",
-                                                      "Upgrade", "Expect", "X-Api-Key", "Authorization", "TE"};
-  return std::any_of(kHere.begin(), kHere.end(), [name](std::string_view one) { return http::equals_ignoring_case(one, name); });
+using api::langsmith::Passing;
+
+bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
+  return std::ranges::any_of(names, [name](std::string_view one) { return http::equals_ignoring_case(one, name); });
+}
+
+// What is not here stays here: keys, cookies, words of proxies, and what tells a server to take a request for another one.
+bool goes_up(std::string_view name, Passing what) {
+  static constexpr std::string_view kAlways[] = {"Accept", "Accept-Encoding", "Content-Encoding", "Content-Type", "User-Agent"};
+  // Which workspace, and so whose: not for those who may only post.
+  static constexpr std::string_view kOfAnything[] = {"If-Match", "If-None-Match", "Langsmith-Project", "Range", "X-Organization-Id", "X-Tenant-Id"};
+  return is_one_of(name, kAlways) || (what == Passing::kAnything && is_one_of(name, kOfAnything));
+}
+
+// Hop-by-hop; and what is between the upstream and us.
+bool comes_down(std::string_view name) {
+  static constexpr std::string_view kNever[] = {"Connection", "Content-Length", "Keep-Alive", "Location", "Proxy-Authenticate", "Set-Cookie",
+                                                "TE", "Trailer", "Transfer-Encoding", "Upgrade", "WWW-Authenticate"};
+  return !is_one_of(name, kNever);
+}
+
+Error not_for(const TenantId& tenant) {
+  return {Code::kPermissionDenied, "upstream_not_for_tenant",
+          "keys of the tenant '" + tenant.get() + "' may not use [langsmith] upstream: whoever runs the daemon names it in upstream_tenants", 0};
+}
+
+// Whoever followed it would take a key of Cay's there.
+Error is_redirect() {
+  return {Code::kUnavailable, "upstream_redirects",
+          "[langsmith] upstream answered with a redirect, which is neither followed nor passed on: it would take a key to another host", 0};
 }
 
 std::optional<std::uint64_t> length_of(const http::RequestHead& head) {
@@ -30,26 +57,49 @@ std::optional<std::uint64_t> length_of(const http::RequestHead& head) {
   return length;
 }
 
-asio::awaitable<void> pass_on(std::shared_ptr<http::Client> client, std::string key, std::shared_ptr<http::Exchange> exchange) {
+struct To {
+  std::unique_ptr<http::Client> client;
+  std::string key;
+  std::vector<std::string> tenants;
+};
+
+http::Response answered(http::Response got) {
+  constexpr int kRedirects = 300, kNotModified = 304, kClientErrors = 400;
+  if (got.status >= kRedirects && got.status < kClientErrors && got.status != kNotModified) {
+    return api::langsmith::both_ways(502, "ConnectionError", is_redirect());
+  }
+  http::Response out;
+  out.status = got.status;
+  out.body = std::move(got.body);
+  for (const auto& [name, value] : got.headers.items()) {
+    if (comes_down(name)) out.headers.add(name, value);
+  }
+  return out;
+}
+
+asio::awaitable<void> pass_on(std::shared_ptr<To> to, std::shared_ptr<http::Exchange> exchange, Passing what) {
+  const TenantId& tenant = exchange->principal().tenant;
+  if (std::ranges::find(to->tenants, tenant.get()) == to->tenants.end()) {
+    auto refusal = api::langsmith::both_ways(403, "Forbidden", not_for(tenant));
+    co_await exchange->respond(std::move(refusal));
+    co_return;
+  }
   http::ClientRequest request;
   request.method = exchange->head().method;
   request.target = exchange->head().target;
+  if (what == Passing::kRuns) request.target.resize(std::min(request.target.find('?'), request.target.size()));
   for (const auto& [name, value] : exchange->head().headers.items()) {
-    if (!stays_here(name)) request.headers.add(name, value);
+    if (goes_up(name, what)) request.headers.add(name, value);
   }
-  if (!key.empty()) request.headers.set("X-Api-Key", key);
+  if (!to->key.empty()) request.headers.set("X-Api-Key", to->key);
   if (request.method != "GET" && request.method != "HEAD") {
     request.stream = exchange->body();
     request.stream_length = length_of(exchange->head());
   }
-  auto got = co_await client->request(std::move(request), kMaxAnswer);
+  auto got = co_await to->client->request(std::move(request), kMaxAnswer);
   http::Response response;
   if (got) {
-    response.status = got->status;
-    response.body = std::move(got->body);
-    for (const auto& [name, value] : got->headers.items()) {
-      if (!stays_here(name)) response.headers.add(name, value);
-    }
+    response = answered(*std::move(got));
   } else {
     spdlog::warn("traces are not passed on: {}", got.error().message);
     response = api::langsmith::envelope(502, "ConnectionError",
@@ -60,6 +110,23 @@ asio::awaitable<void> pass_on(std::shared_ptr<http::Client> client, std::string 
 
 }  // namespace
 
+Result<void> settle_upstream(LangsmithUpstream& upstream) {
+  const auto wrong = [](const std::string& why) { return Error{Code::kInvalidArgument, "bad_config", "langsmith." + why, 0}; };
+  if (!upstream.key.empty() && !upstream.key_file.empty()) {
+    return wrong("upstream_key and langsmith.upstream_key_file are both set: leave the key to the file");
+  }
+  if (!upstream.key_file.empty()) {
+    CAY_TRY(upstream.key, read_secret_file("langsmith.upstream_key_file", upstream.key_file));
+  }
+  if (!std::ranges::all_of(upstream.key, [](char c) { return c > ' ' && c < 0x7f; })) {
+    return wrong("upstream_key, or the file's, has a character in it that no key has");
+  }
+  for (const std::string& tenant : upstream.tenants) {
+    if (!is_valid_name(tenant)) return wrong("upstream_tenants: '" + tenant + "' is no tenant's name");
+  }
+  return {};
+}
+
 Result<Forwarder> forwarder(asio::any_io_executor loop, const LangsmithUpstream& upstream) {
   if (upstream.url.empty()) return Forwarder();
   http::ClientOptions options;
@@ -68,8 +135,8 @@ Result<Forwarder> forwarder(asio::any_io_executor loop, const LangsmithUpstream&
   options.response_timeout = kUpstreamLimit;
   auto made = http::Client::create(std::move(loop), std::move(options));
   if (!made) return std::move(made).error().while_doing("[langsmith] upstream");
-  std::shared_ptr<http::Client> client = *std::move(made);
-  return Forwarder([client, key = upstream.key](std::shared_ptr<http::Exchange> exchange) { return pass_on(client, key, std::move(exchange)); });
+  auto to = std::make_shared<To>(*std::move(made), upstream.key, upstream.tenants);
+  return Forwarder([to](std::shared_ptr<http::Exchange> exchange, Passing what) { return pass_on(to, std::move(exchange), what); });
 }
 
 }  // namespace cay::app

@@ -4,12 +4,16 @@
 #include <memory>
 #include <string>
 
+#include "api/langsmith/config.h"
 #include "config.h"
 #include "http/exchange.h"
 
 namespace cay::app {
 
-using Forwarder = std::function<asio::awaitable<void>(std::shared_ptr<http::Exchange>)>;
+using Forwarder = std::function<asio::awaitable<void>(std::shared_ptr<http::Exchange>, api::langsmith::Passing)>;
+
+// Reads the key, where a file has it, as whoever we are now. kInvalidArgument (bad_config): both are set, or one cannot be used.
+Result<void> settle_upstream(LangsmithUpstream& upstream);
 
 // An empty function when no upstream is set. kInvalidArgument for a URL or a CA file that cannot be used.
 Result<Forwarder> forwarder(asio::any_io_executor loop, const LangsmithUpstream& upstream);

@@ -459,6 +459,7 @@ int serve(const Config& given) {
   if (!network) return fail("cay serve", network.error());
   Config config = given;
   config.network = *std::move(network);
+  if (auto settled = settle_upstream(config.langsmith); !settled) return fail("cay serve", settled.error());
   auto policies = policies_of(config.network);
   if (!policies) return fail("cay serve", policies.error());
   config.core.defaults.policies = std::make_shared<const policy::Catalogue>(*std::move(policies));

@@ -1,15 +1,9 @@
 #include "webhook_config.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 
 #include "api/outbound/webhook_signature.h"
-#include "base/unique_fd.h"
+#include "secret_file.h"
 
 namespace cay::app {
 namespace {
@@ -17,16 +11,8 @@ namespace {
 Error wrong(const std::string& what) { return {Code::kInvalidArgument, "bad_config", "[[webhooks]] " + what, 0}; }
 
 Result<std::string> read_secret(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return Error::from_errno(errno, "open " + path);
-  struct stat info{};
-  if (::fstat(fd.get(), &info) != 0) return Error::from_errno(errno, "look at " + path);
-  constexpr mode_t kOthers = 07;
-  if ((info.st_mode & kOthers) != 0) return wrong("secret_file " + path + " can be read or written by everybody: let only the daemon's user read it (chown root:cay, chmod 640)");
-  std::array<char, 256> text{};
-  const ssize_t got = ::read(fd.get(), text.data(), text.size());
-  if (got < 0) return Error::from_errno(errno, "read " + path);
-  auto key = api::webhook_key(std::string_view(text.data(), static_cast<std::size_t>(got)));
+  CAY_TRY(const std::string text, read_secret_file("[[webhooks]] secret_file", path));
+  auto key = api::webhook_key(text);
   if (!key) return std::move(key).error().while_doing(path);
   return key;
 }

@@ -113,9 +113,10 @@ void Router::each(const std::function<void(Route&)>& change) {
   for (Route& route : routes_) change(route);
 }
 
-void Router::fall_back(std::function<bool(const RequestHead&)> takes, Handler handler) {
+void Router::fall_back(std::function<bool(const RequestHead&)> takes, Handler handler, Right right) {
   takes_ = std::move(takes);
   fallback_.handler = std::move(handler);
+  fallback_.right = right;
 }
 
 void Router::shape_errors(std::string prefix, ErrorShape shape) {

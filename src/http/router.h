@@ -32,7 +32,7 @@ class Router {
   // Every route so far, to be looked at or wrapped.
   void each(const std::function<void(Route&)>& change);
   // For paths that no route has, whatever the method, where `takes` says so.
-  void fall_back(std::function<bool(const RequestHead&)> takes, Handler handler);
+  void fall_back(std::function<bool(const RequestHead&)> takes, Handler handler, Right right = Right::kManage);
   // Errors of requests whose path starts with `prefix` are shaped by it (longest prefix wins).
   void shape_errors(std::string prefix, ErrorShape shape);
 

@@ -11,11 +11,14 @@
 
 namespace cay::api::langsmith {
 
+// What of LangSmith's own is to be passed on: runs that are posted, or anything.
+enum class Passing { kRuns, kAnything };
+
 struct LangsmithConfig {
   ServiceNames names;  // of service URLs and download links
   Limits maximum;  // more than this is a quota to these clients (429), not a mistake
   // Answers paths that are LangSmith's own (traces): passes them on. Empty: not configured.
-  std::function<asio::awaitable<void>(ExchangePtr)> forward;
+  std::function<asio::awaitable<void>(ExchangePtr, Passing)> forward;
   std::shared_ptr<InputRoom> input = std::make_shared<InputRoom>();  // of all sessions of the daemon
   Millis heartbeat{15'000};  // of a silent stream of events: the clients' read timeout is 60 s
 };

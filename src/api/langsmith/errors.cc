@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "codec/model_json.h"
 #include "model/ids.h"
 
 namespace cay::api::langsmith {
@@ -69,6 +70,12 @@ http::Response envelope(int status, std::string_view type, const std::string& me
   return json_answer(status, json::object{{"detail", json::object{{"error", type},
                                                                   {"message", codec::text(message)},
                                                                   {"error_id", error_id}}}});
+}
+
+http::Response both_ways(int status, std::string_view type, const Error& error) {
+  const std::string error_id = new_uuid();
+  const json::object detail{{"error", type}, {"message", codec::text(error.message)}, {"error_id", error_id}};
+  return json_answer(status, json::object{{"detail", detail}, {"error", codec::to_json(error, error_id)}});
 }
 
 http::Response control_error(const Error& error, const std::string& error_id) {

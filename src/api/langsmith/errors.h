@@ -8,6 +8,9 @@ namespace cay::api::langsmith {
 
 http::Response envelope(int status, std::string_view type, const std::string& message, const std::string& error_id);
 
+// The same, and natively for those who meant a path of Cay's own.
+http::Response both_ways(int status, std::string_view type, const Error& error);
+
 // Boxes: get, list, start, stop, delete, update.
 http::Response control_error(const Error& error, const std::string& error_id);
 // POST boxes: 408 not in time, 429 quota, 400 no such snapshot.

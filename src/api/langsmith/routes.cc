@@ -1,5 +1,6 @@
 // Every route of the facade, under every prefix that clients make of LANGSMITH_ENDPOINT.
 #include <memory>
+#include <utility>
 
 #include "api/langsmith/boxes.h"
 #include "api/langsmith/config.h"
@@ -9,7 +10,7 @@
 #include "api/langsmith/files.h"
 #include "api/langsmith/links.h"
 #include "api/langsmith/tunnel.h"
-#include "codec/model_json.h"
+#include "model/ids.h"
 
 namespace cay::api {
 namespace {
@@ -22,19 +23,24 @@ constexpr const char* kRoots[] = {"", "/api", "/api/v1"};
 // LangSmith's own paths, where these clients send traces.
 constexpr const char* kTracePaths[] = {"runs", "sessions", "datasets", "examples", "feedback", "prompts", "repos", "commits",
                                        "public", "settings", "workspaces", "orgs", "otel", "traces", "annotation-queues"};
+// Of them what takes runs in and gives nothing back.
+constexpr std::pair<const char*, const char*> kIngest[] = {{"POST", "/runs"}, {"POST", "/runs/batch"}, {"POST", "/runs/multipart"}};
 constexpr const char* kVersion = "0.16.0";  // the least that the newest clients accept
 
 using Plain = Task<http::Response> (*)(core::Cay&, ExchangePtr);
 
-// For LangSmith's clients, and natively for those who meant a path of Cay's own.
 asio::awaitable<void> no_upstream(ExchangePtr exchange) {
   const Error error{Code::kNotFound, "no_such_route",
                     "Cay has nothing at this path, and LangSmith's own API it only passes on: set [langsmith] upstream and "
-                    "upstream_key in the daemon's configuration, or give the sandbox client its URL alone (api_endpoint / apiEndpoint)",
+                    "upstream_key_file in the daemon's configuration, or give the sandbox client its URL alone (api_endpoint / apiEndpoint)",
                     0};
-  const auto error_id = new_uuid();
-  const codec::json::object detail{{"error", "NotFound"}, {"message", error.message}, {"error_id", error_id}};
-  auto response = json_answer(404, codec::json::object{{"detail", detail}, {"error", codec::to_json(error, error_id)}});
+  auto response = both_ways(404, "NotFound", error);
+  co_await exchange->respond(std::move(response));
+}
+
+// The path goes on as it was written: an id with a slash or dots in it, however escaped, could be another's path there.
+asio::awaitable<void> no_such_run(ExchangePtr exchange) {
+  auto response = both_ways(422, "InvalidRequest", Error{Code::kInvalidArgument, "invalid_run_id", "a run's id is a UUID", 0});
   co_await exchange->respond(std::move(response));
 }
 
@@ -87,7 +93,7 @@ class Table {
     for (const char* root : kRoots) add_root(root);
     // What else LangSmith's clients ask for: its paths are many, and grow.
     const http::Router& router = router_;
-    router_.fall_back([&router](const http::RequestHead& head) { return !is_cays(router, head); }, trace());
+    router_.fall_back([&router](const http::RequestHead& head) { return !is_cays(router, head); }, passing(Passing::kAnything), whole());
     for (const char* prefix : kPrefixes) {
       prefix_ = prefix;
       router_.shape_errors(prefix_, outer_error);
@@ -104,15 +110,28 @@ class Table {
     router_.add(method, prefix_ + path, answering(bound, std::move(shape)), right);
   }
 
-  http::Handler trace() const { return config_.forward ? http::Handler(config_.forward) : http::Handler(no_upstream); }
+  http::Handler passing(Passing what) const {
+    if (!config_.forward) return no_upstream;
+    return [forward = config_.forward, what](ExchangePtr exchange) { return forward(std::move(exchange), what); };
+  }
+  http::Handler passing_run() const {
+    return [pass = passing(Passing::kRuns)](ExchangePtr exchange) {
+      return is_uuid(exchange->params().at("id")) ? pass(std::move(exchange)) : no_such_run(std::move(exchange));
+    };
+  }
+  // The upstream's key may do everything there, with everybody's: so may whoever it is lent to. Where there is none,
+  // what is said is how to have one.
+  Right whole() const { return config_.forward ? Right::kHost : Right::kManage; }
 
   void add_root(const std::string& root) {
     router_.add("GET", root + "/info", info, Right::kAny);
     for (const std::string path : kTracePaths) {
-      router_.add("*", root + "/" + path, trace());
-      router_.add("*", root + "/" + path + "/{rest...}", trace());
+      router_.add("*", root + "/" + path, passing(Passing::kAnything), whole());
+      router_.add("*", root + "/" + path + "/{rest...}", passing(Passing::kAnything), whole());
       router_.shape_errors(root + "/" + path, outer_error);
     }
+    for (const auto& [method, path] : kIngest) router_.add(method, root + path, passing(Passing::kRuns), Right::kManage);
+    if (config_.forward) router_.add("PATCH", root + "/runs/{id}", passing_run(), Right::kManage);
   }
 
   void add_boxes() {

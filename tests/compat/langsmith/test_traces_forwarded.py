@@ -64,7 +64,9 @@ class Recorder:
                 body = self.body()
                 recorder.seen.append((self.command, self.path, dict(self.headers.items()), body))
                 reply = b'{"version":"0.16.0"}' if self.path.endswith("/info") else b"{}"
-                self.send_response(200 if self.command == "GET" else 202)
+                self.send_response(307 if "redirect" in self.path else 200 if self.command == "GET" else 202)
+                self.send_header("Location", "http://elsewhere.example/")
+                self.send_header("Set-Cookie", "of=upstream")
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(reply)))
                 self.end_headers()
@@ -108,14 +110,23 @@ def recorder():
 def passing_on(recorder, tmp_path_factory):
     """A daemon that passes traces on to the recorder."""
     config = tmp_path_factory.mktemp("config") / "cay.toml"
-    config.write_text(f'[langsmith]\nupstream = "{recorder.url}"\nupstream_key = "{UPSTREAM_KEY}"\n')
+    key = config.with_name("upstream-key")
+    key.touch(0o600)
+    key.write_text(UPSTREAM_KEY + "\n")
+    config.write_text(f'[langsmith]\nupstream = "{recorder.url}"\nupstream_key_file = "{key}"\nupstream_tenants = ["default", "named"]\n')
     daemon = new_daemon("--config", config).start()
     yield daemon
     daemon.close()
 
 
-def traced(daemon, language):
-    env = {**os.environ, **daemon.env, "LANGSMITH_TRACING": "true", "LANGSMITH_PROJECT": "cay"}
+def key(daemon, *words):
+    made = subprocess.run([daemon.program, "key", "--data", daemon.data, "create", *words], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
+
+
+def traced(daemon, language, with_key=None):
+    env = {**os.environ, **daemon.env, "LANGSMITH_TRACING": "true", "LANGSMITH_PROJECT": "cay", "LANGSMITH_API_KEY": with_key or daemon.key}
     if language == "python":
         argv, where = [sys.executable, "-c", PYTHON], HERE
     else:
@@ -132,13 +143,14 @@ def traced(daemon, language):
 @pytest.mark.parametrize("language", ["python", "javascript"])
 def test_traces_reach_the_upstream_with_its_own_key(passing_on, recorder, language):
     recorder.seen.clear()
-    traced(passing_on, language)
+    mine = key(passing_on, f"tracer-{language}")  # of the usual scope: enough to trace
+    traced(passing_on, language, mine)
     wait_until(recorder.runs, "a run has arrived upstream")
     for method, path, headers, body in recorder.seen:
         keys = {name.lower(): value for name, value in headers.items()}
         assert keys.get("x-api-key") == UPSTREAM_KEY, (method, path)
         everything = repr((path, headers)).encode() + body
-        assert passing_on.key.encode() not in everything, (method, path)
+        assert passing_on.key.encode() not in everything and mine.encode() not in everything, (method, path)
         assert "authorization" not in keys
     assert all(headers.get("Host") == recorder.url.removeprefix("http://") for _, _, headers, _ in recorder.seen)
 
@@ -172,6 +184,88 @@ def test_every_other_path_of_langsmith_is_passed_on(passing_on, recorder):
         http.headers["X-Api-Key"] = "wrong"
         assert http.get("/tenants").status_code == 401
     assert recorder.seen == []
+
+
+RUN = "/runs/6f1c2a0e-8d54-4a43-9a55-0f6a8f0f3b11"
+POSTS = [("POST", "/runs"), ("POST", "/runs/batch"), ("POST", "/api/v1/runs/multipart"), ("PATCH", "/api" + RUN)]
+MORE = [("GET", RUN), ("DELETE", RUN), ("POST", "/runs/query"), ("GET", "/api/v1/sessions"), ("DELETE", "/sessions/x"), ("GET", "/prompts"),
+        ("POST", "/datasets"), ("POST", "/feedback"), ("POST", "/otel/v1/traces"), ("POST", "/runs/batch/../../sessions"), *OTHERS]
+
+
+def test_what_is_lent_of_the_upstreams_key(passing_on, recorder):
+    """Who may make sandboxes posts runs and no more; who reads or uses one, nothing; who is of a tenant that was not named, nothing."""
+    with passing_on.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()["id"]
+    kinds = {"admin": POSTS + MORE, "create": POSTS, "read": [], "use": []}
+    keys = {scope: key(passing_on, f"lent-{scope}", *(["--sandbox", box] if scope == "use" else ["--scope", scope])) for scope in kinds}
+    for tenant, allowed in (("named", POSTS), ("other", [])):
+        keys[tenant], kinds[tenant] = key(passing_on, f"lent-{tenant}", "--tenant", tenant), allowed
+    keys["other admin"], kinds["other admin"] = key(passing_on, "lent-other-admin", "--tenant", "other", "--scope", "admin"), []
+    for kind, allowed in kinds.items():
+        with httpx.Client(base_url=passing_on.url, headers={"X-Api-Key": keys[kind]}, timeout=60) as http:
+            for method, path in POSTS + MORE:
+                recorder.seen.clear()
+                answer = http.send(httpx.Request(method, passing_on.url + path, headers=http.headers))
+                if (method, path) in allowed:
+                    assert answer.status_code in (200, 202) and len(recorder.seen) == 1, (kind, method, path, answer.text)
+                    continue
+                assert answer.status_code == 403 and recorder.seen == [], (kind, method, path, answer.text)
+                reason = "upstream_not_for_tenant" if kind == "other admin" or (kind == "other" and (method, path) in POSTS) else "has the scope"
+                assert reason in answer.text, (kind, method, path, answer.text)
+            assert http.get("/info").status_code == 200 and recorder.seen == []
+
+
+def test_nothing_of_the_caller_but_what_is_asked_goes_upstream(passing_on, recorder):
+    caller = key(passing_on, "careless")
+    headers = {"Cookie": f"token={caller}", "Proxy-Authorization": caller, "X-Service-Key": caller, "X-Forwarded-For": "1.2.3.4", "X-Tenant-Id": "another",
+               "X-HTTP-Method-Override": "DELETE", "X-Mine": caller}
+    for with_key, workspace in ((caller, None), (passing_on.key, "another")):
+        for given in ({"X-Api-Key": with_key}, {"Authorization": f"Bearer {with_key}"}):
+            recorder.seen.clear()
+            answer = httpx.post(f"{passing_on.url}/runs?tenant_id=x", headers={**headers, **given}, json={"a": 1}, timeout=60)
+            assert answer.status_code == 202 and "location" not in answer.headers and "set-cookie" not in answer.headers
+            (method, path, told, body), = recorder.seen
+            told = {name.lower(): value for name, value in told.items()}
+            assert (method, path, body) == ("POST", "/runs", b'{"a":1}') and told["content-type"] == "application/json" and told["x-api-key"] == UPSTREAM_KEY
+            assert set(told) <= {"host", "accept", "accept-encoding", "content-type", "content-length", "user-agent", "x-api-key", "connection", "transfer-encoding"}, told
+            assert caller not in repr(recorder.seen) and passing_on.key not in repr(recorder.seen)
+            if workspace:  # who may do anything says where
+                httpx.get(f"{passing_on.url}/sessions?name=x", headers={**headers, **given}, timeout=60)
+                assert recorder.seen[-1][1] == "/sessions?name=x" and {name.lower(): value for name, value in recorder.seen[-1][2].items()}["x-tenant-id"] == workspace
+                assert caller not in repr(recorder.seen)
+
+
+def test_a_redirect_takes_no_key_anywhere(passing_on, recorder):
+    recorder.seen.clear()
+    answer = httpx.get(f"{passing_on.url}/public/redirect", headers={"X-Api-Key": passing_on.key}, timeout=60, follow_redirects=True)
+    assert answer.status_code == 502 and "upstream_redirects" in answer.text and "location" not in answer.headers
+    assert len(recorder.seen) == 1
+
+
+def test_a_runs_id_is_no_path(passing_on, recorder):
+    recorder.seen.clear()
+    for path in ("/runs/..%2fsessions%2fx", "/runs/%2e%2e", "/runs/x"):
+        request = httpx.Request("PATCH", passing_on.url + path, headers={"X-Api-Key": passing_on.key})
+        with httpx.Client() as http:
+            answer = http.send(request)
+        assert answer.status_code == 422 and "invalid_run_id" in answer.text, answer.text
+    assert recorder.seen == []
+
+
+@pytest.mark.parametrize("settings, mode, text, said", [
+    ('upstream_key = "a"\nupstream_key_file = "KEY"', 0o600, "a", "are both set"), ('upstream_key_file = "KEY"', 0o644, "a", "by everybody"),
+    ('upstream_key_file = "KEY"', 0o600, "\n", "is empty"), ('upstream_key_file = "KEY"', 0o600, "a b", "no key has"),
+    ('upstream_key_file = "KEY.none"', 0o600, "a", "KEY.none"), ('upstream_tenants = ["a/b"]', 0o600, "a", "no tenant's name")])
+def test_settings_that_cannot_be_are_refused_with_words(tmp_path, settings, mode, text, said):
+    file, config = tmp_path / "KEY", tmp_path / "cay.toml"
+    file.write_text(text)
+    file.chmod(mode)
+    config.write_text('[langsmith]\nupstream = "http://127.0.0.1:9"\n' + settings.replace("KEY", str(file)) + "\n")
+    daemon = new_daemon("--config", config)
+    with pytest.raises(RuntimeError, match=f"langsmith.*{said}"):
+        daemon.start()
+    daemon.process.wait(timeout=60)
+    daemon.close()
 
 
 def test_without_an_upstream_every_other_path_names_the_setting(http):
