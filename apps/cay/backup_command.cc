@@ -47,6 +47,7 @@ class Scratch {
 struct Options {
   std::string data, config, file;
   bool without_snapshots = false;
+  bool with_api_key = false;
 };
 
 bool runs(const store::StoredSandbox& sandbox) {
@@ -100,10 +101,14 @@ class Backup {
     CAY_CHECK(look_again());
     CAY_CHECK(add_manifest());
     CAY_CHECK(add_database(copy));
-    for (const char* name : {"keys", "api-key", "tls/cert.pem", "tls/key.pem", "vault/keyring"}) {
+    for (const char* name : {"keys", "tls/cert.pem", "tls/key.pem", "vault/keyring"}) {
       CAY_CHECK(add_file(options_.data + "/" + name, name));
     }
+    if (options_.with_api_key) {  // in clear, and it administers the host: of all others only hashes are kept
+      CAY_CHECK(add_file(options_.data + "/api-key", "api-key"));
+    }
     tell_of_secrets();
+    tell_of_settings();
     if (!options_.config.empty()) {
       CAY_CHECK(add_file(options_.config, "cay.toml"));
     }
@@ -129,6 +134,15 @@ class Backup {
     const bool file = ::faccessat(data_.get(), "vault/key", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     std::printf("%-24s sealed. To open them a restore needs %s, which is not in the backup: keep a copy elsewhere\n", "secrets",
                 file ? (options_.data + "/vault/key").c_str() : "the vault's passphrase");
+  }
+
+  // Keys that stand in the settings themselves are in the backup with them.
+  void tell_of_settings() const {
+    Config settings;
+    if (options_.config.empty() || !load_config(options_.config, settings)) return;
+    if (!settings.langsmith.key.empty()) {
+      std::printf("%-24s hold langsmith.upstream_key in clear, and so does the backup: langsmith.upstream_key_file keeps it out\n", "settings");
+    }
   }
 
  private:
@@ -270,7 +284,8 @@ int backup_command(int argc, char** argv) {
   CLI::App app{"Everything of a data directory in one file: records, keys, settings, disks, output, snapshots.", "cay backup"};
   app.footer(
       "The daemon goes on meanwhile. A sandbox that runs is taken as of one moment, as after a power cut; `cay drain --stop`\n"
-      "before, and it is consistent to its programs, too. The file holds every key and file: keep it as you keep them.\n"
+      "before, and it is consistent to its programs, too. The file holds every file and the hashes of keys: keep it as you keep them.\n"
+      "Two keys are left out, so that it opens nothing by itself: the first API key (a restore makes a new one) and what opens secrets.\n"
       "Examples:\n"
       "  sudo cay backup /srv/backup/cay-$(date +%F).tar.zst\n"
       "  sudo cay backup --without-snapshots FILE      smaller; a restore takes them from this data directory (--snapshots-of)");
@@ -278,6 +293,7 @@ int backup_command(int argc, char** argv) {
   app.add_option("--config", options.config, "settings to take along (default /etc/cay/cay.toml if it is there)");
   app.add_option("--data", options.data, "the data directory (default: that of the settings, else " + default_data_dir() + ")");
   app.add_flag("--without-snapshots", options.without_snapshots, "leave out what sandboxes boot from");
+  app.add_flag("--with-api-key", options.with_api_key, "with DATA/api-key in clear: whoever reads the backup may then administer the host");
   app.add_option("FILE", options.file, "the file to make")->required();
   if (const auto over = parse_words(app, argc, argv)) return *over;
   const auto say = [](const Error& error) { return fail("cay backup", error); };

@@ -28,6 +28,7 @@
 #include "launcher_process.h"
 #include "os/btrfs.h"
 #include "os/file.h"
+#include "server/key_file.h"
 #include "snapshot_layers.h"
 #include "store/backup.h"
 #include "tar_file.h"
@@ -224,6 +225,10 @@ class Restore {
     CAY_CHECK(own("state.db"));
     CAY_TRY(const auto sandboxes, store::sandboxes_in(where_.path + "/state.db"));
     CAY_CHECK(take_snapshots(sandboxes));
+    if (::faccessat(data_.get(), "api-key", F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+      CAY_CHECK(server::ensure_key_file(where_.path + "/api-key"));
+      new_key_ = true;
+    }
     for (const char* name : {"keys", "api-key", "tls", "tls/cert.pem", "tls/key.pem"}) {
       CAY_CHECK(own(name));
     }
@@ -241,6 +246,7 @@ class Restore {
 
   std::size_t sandboxes() const { return count_; }
   bool has_secrets() const { return secrets_; }
+  bool has_new_key() const { return new_key_; }
   const std::vector<std::string>& without_disk() const { return without_disk_; }
   const std::vector<std::string>& without_snapshot() const { return without_snapshot_; }
   bool has_settings() const { return settings_; }
@@ -346,7 +352,7 @@ class Restore {
   DiskStore disks_;
   std::map<std::string, UniqueFd> open_;
   std::optional<Manifest> manifest_;
-  bool settings_ = false, secrets_ = false;
+  bool settings_ = false, secrets_ = false, new_key_ = false;
   std::size_t count_ = 0;
   std::set<std::string> restored_disks_;
   std::vector<std::string> without_disk_, without_snapshot_;
@@ -440,6 +446,9 @@ int restore_command(int argc, char** argv) {
   }
   if (!stopped) return say(stopped.error());
   std::printf("%zu sandboxes restored to %s, all stopped.\n", restore.sandboxes(), data->path.c_str());
+  if (restore.has_new_key()) {
+    std::printf("The first API key is a new one, in %s/api-key: the backup has none. Links that the one before it made are over.\n", data->path.c_str());
+  }
   if (restore.has_secrets() && vault_key.empty()) {
     std::printf("Secrets are sealed: they open by the passphrase of the settings, or by the file that was DATA/vault/key (--vault-key FILE, or put it to\n"
                 "%s/vault/key, mode 0600, with the owner of that directory).\n", data->path.c_str());

@@ -441,3 +441,44 @@ def test_settings_that_fail_every_create_fail_the_start(directory):
     settings.write_text("[defaults]\nidle_ttl_s = 999999999999\n")
     refused = cay("serve", "--listen", "127.0.0.1:0", "--data", directory / "data", "--config", settings)
     assert refused.returncode == 125 and "idle_ttl_s" in refused.stderr and not (directory / "data").exists(), refused
+
+
+def members(file):
+    """The names in a backup."""
+    listed = subprocess.run(["tar", "--zstd", "-tf", file], capture_output=True, text=True)
+    assert listed.returncode == 0, listed.stderr
+    return set(listed.stdout.split("\n"))
+
+
+def test_a_backup_alone_opens_nothing(own_daemon, directory):
+    """The first API key is in it only where that is asked for; a restore without it makes a new one, and says so."""
+    daemon = own_daemon()
+    assert daemon.cli("create", "--name", "box").code == 0
+    made = cay("key", "--data", daemon.data, "create", "kept").stdout.strip()
+    plain, whole = directory / "plain", directory / "whole"
+    assert backup(daemon, plain).returncode == 0
+    assert cay("backup", "--data", daemon.data, "--without-snapshots", "--with-api-key", whole).returncode == 0
+    unpacked = subprocess.run(["zstd", "-dc", plain], capture_output=True).stdout
+    assert "keys" in members(plain) and "api-key" not in members(plain) and daemon.key.encode() not in unpacked and made.encode() not in unpacked
+    assert "api-key" in members(whole)
+    for file, new in ((plain, True), (whole, False)):
+        copy, said = restored(daemon, file, directory / f"copy-of-{file.name}")
+        kept = copy.data / "api-key"
+        assert ("first API key is a new one" in said) == new and (kept.read_text().strip() != daemon.key) == new, said
+        assert kept.stat().st_mode & 0o777 == 0o600 and kept.stat().st_uid == (copy.data / "state.db").stat().st_uid
+        copy.start()
+        try:
+            with copy.http() as http:
+                assert states(http) == {"box": "stopped"}
+                for key, status in ((daemon.key, 401 if new else 200), (made, 200)):
+                    assert http.get("/api/v1/sandboxes", headers={"X-Api-Key": key}).status_code == status
+        finally:
+            copy.close()
+
+
+def test_settings_that_hold_a_key_are_named(own_daemon, directory):
+    daemon, config = own_daemon(), directory / "cay.toml"
+    for text, said in (('upstream_key = "in-clear"', True), ('upstream_key_file = "/nowhere"', False)):
+        config.write_text(f"[langsmith]\n{text}\n")
+        done = cay("backup", "--config", config, "--data", daemon.data, "--without-snapshots", directory / f"file-{said}")
+        assert done.returncode == 0 and ("langsmith.upstream_key in clear" in done.stdout) == said, done
