@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
@@ -57,17 +58,38 @@ class KeyBook {
   server::KeyRing ring_;
 };
 
-// "30d" from now. Nothing was said: nothing.
+// Of --expires: nothing was said; never; or a moment.
+struct Ending {
+  bool said = false;
+  std::optional<UnixMillis> at;
+};
+
+// "30d" from now, in whole seconds, as the file has it. Nothing: it was none, or 0.
 Result<std::optional<UnixMillis>> moment(const std::string& from_now) {
   if (from_now.empty()) return std::optional<UnixMillis>();
   CAY_TRY(const double seconds, cli::parse_duration(from_now));
-  return std::optional<UnixMillis>(system_clock().wall() + static_cast<UnixMillis>(seconds * kMillisPerSecond));
+  if (seconds == 0) return std::optional<UnixMillis>();
+  const UnixMillis at = system_clock().wall() + static_cast<UnixMillis>(seconds * kMillisPerSecond);
+  return std::optional<UnixMillis>(at - at % static_cast<UnixMillis>(kMillisPerSecond));
 }
 
-int show_new(const std::string& key) {
+Result<Ending> ending(const std::string& expires) {
+  Ending out{.said = !expires.empty(), .at = {}};
+  if (expires == "never") return out;
+  CAY_TRY(out.at, moment(expires));
+  return out;
+}
+
+int show_new(const std::string& key, const std::string& of_the_old = "") {
   std::printf("%s\n", key.c_str());
-  std::fprintf(stderr, "cay key: shown once; only its hash is kept. A running daemon takes it at once.\n");
+  std::fprintf(stderr, "cay key: shown once; only its hash is kept. A running daemon takes it at once.\n%s", of_the_old.c_str());
   return 0;
+}
+
+// What opens yet of a key that was rotated.
+std::optional<UnixMillis> old_until(const server::KeyRecord& record, UnixMillis now) {
+  if (!record.older || !record.lives(now) || record.older->until <= now) return std::nullopt;
+  return record.older->until;
 }
 
 struct NewKey {
@@ -90,7 +112,8 @@ Result<server::KeyRecord> record_of(const NewKey& wanted) {
   if (record.scope == KeyScope::kUse && !record.only) {
     return Error{Code::kInvalidArgument, "bad_key_scope", "a key of the scope use is for one sandbox: say --sandbox ID", 0};
   }
-  CAY_TRY(record.expires, moment(wanted.expires));
+  CAY_TRY(const Ending over, ending(wanted.expires));
+  record.expires = over.at;
   return record;
 }
 
@@ -109,40 +132,51 @@ int create(const std::string& dir, const NewKey& wanted) {
 int rotate(const std::string& dir, const std::string& name, const std::string& grace, const std::string& expires) {
   const auto until = moment(grace);
   if (!until) return say(until.error());
-  const auto over = moment(expires);
+  const auto over = ending(expires);
   if (!over) return say(over.error());
   auto book = KeyBook::open(dir);
   if (!book) return say(book.error());
   const std::string key = server::new_key();
   std::optional<Error> refused;
+  std::string of_the_old;
   const auto changed = book->change(name, [&](server::KeyRecord& record) {
-    if (!record.lives(system_clock().wall()) && !*over) {
+    const UnixMillis now = system_clock().wall();
+    if (!record.lives(now) && !over->said) {
       refused = Error{Code::kInvalidArgument, "key_is_over", "the time of '" + name + "' is over, and a new key would end with it: say --expires, as --expires 30d", 0};
       return true;
     }
+    const bool third = old_until(record, now).has_value();
     record.older.reset();
-    // Who had the old one has the links that it made, too; with a grace both go on until they are withdrawn.
-    if (!*until) record.since = system_clock().wall();
-    // An older key never outlives what the key itself was given.
+    // An older key never outlives what the key itself was given, before or now.
     if (*until) record.older = server::KeyRecord::Older{record.hash, record.expires ? std::min(**until, *record.expires) : **until};
     record.hash = server::hash_key(key);
-    if (*over) record.expires = **over;
+    if (over->said) record.expires = over->at;
+    if (record.older && record.expires) record.older->until = std::min(record.older->until, *record.expires);
+    const auto opens = old_until(record, now);
+    // Who had the old one has the links that it made, too; with a grace both go on until they are withdrawn.
+    if (!opens) record.older.reset();
+    if (!opens) record.since = now;
+    of_the_old = opens ? "cay key: the old one opens until " + codec::rfc3339(*opens) + " and is refused from then on.\n"
+                       : "cay key: the old one, and the links that it made, are refused from now on.\n";
+    if (third) of_the_old += "cay key: the one before it, which was still let in, is refused from now on.\n";
     return true;
   });
   if (!changed) return say(changed.error());
   if (refused) return say(*refused);
-  return show_new(key);
+  return show_new(key, of_the_old);
 }
 
 int list(const std::string& dir) {
   auto ring = server::load_keys(dir + "/keys");
   if (!ring) return say(ring.error());
   const UnixMillis now = system_clock().wall();
-  if (!ring->records().empty()) std::printf("%-24s %-16s %-8s %-25s %s\n", "NAME", "TENANT", "SCOPE", "EXPIRES", "SANDBOX");
+  if (!ring->records().empty()) std::printf("%-24s %-16s %-8s %-25s %-25s %s\n", "NAME", "TENANT", "SCOPE", "EXPIRES", "OLD ONE UNTIL", "SANDBOX");
   for (const auto& record : ring->records()) {
     const std::string over = !record.expires ? "never" : record.lives(now) ? codec::rfc3339(*record.expires) : "over";
-    std::printf("%-24s %-16s %-8s %-25s %s\n", record.name.c_str(), record.tenant.c_str(), std::string(text_of(record.scope)).c_str(), over.c_str(),
-                record.only ? record.only->get().c_str() : "");
+    const auto opens = old_until(record, now);
+    const std::string old = opens ? codec::rfc3339(*opens) : "-";
+    std::printf("%-24s %-16s %-8s %-25s %-25s %s\n", record.name.c_str(), record.tenant.c_str(), std::string(text_of(record.scope)).c_str(), over.c_str(), old.c_str(),
+                record.only ? record.only->get().c_str() : "-");
   }
   return 0;
 }
@@ -167,35 +201,37 @@ int key_command(int argc, char** argv) {
       "Examples:\n"
       "  sudo cay key create laptop                        prints a new key, once\n"
       "  sudo cay key create ci --tenant ci --expires 30d  its sandboxes are its own, for a month\n"
+      "  sudo cay key create laptop2 --expires never       said, not left out; 0 is the same\n"
       "  sudo cay key create prometheus --scope read\n"
       "  sudo cay key create bot --sandbox 6f1c2a0e-8d54-4a43-9a55-0f6a8f0f3b11\n"
       "  sudo cay key rotate ci --grace 1d                 a new key; the old one opens for a day\n"
       "  sudo cay key rotate ci                            the old one, and its links, open nothing from now on\n"
-      "  sudo cay key list\n"
-      "  sudo cay key remove laptop");
+      "  sudo cay keys                                     what there is; also cay key list, cay key ls\n"
+      "  sudo cay key remove laptop                        also rm, revoke, delete");
   std::string config, dir, name, grace, renewed;
   NewKey wanted;
   app.add_option("--config", config, "the daemon's settings; server.data is read (default /etc/cay/cay.toml if it is there)");
   app.add_option("--data", dir, "the daemon's data directory (default: that of the settings, else " + default_data_dir() + ")");
-  app.require_subcommand(1);
-  auto* make = app.add_subcommand("create", "make a key and print it");
+  const bool shows = argc > 0 && std::string_view(argv[0]) == "keys";
+  app.require_subcommand(shows ? 0 : 1, 1);
+  auto* make = app.add_subcommand("create", "make a key and print it")->alias("new")->alias("add");
   make->add_option("name", wanted.name, "what the key is called in logs and as created_by")->required();
   make->add_option("--tenant", wanted.tenant, "whose sandboxes it sees")->capture_default_str();
   make->add_option("--scope", wanted.scope, "admin, create, read or use (default: create; with --sandbox: use)");
   make->add_option("--sandbox", wanted.sandbox, "the id of the one sandbox that it is for");
-  make->add_option("--expires", wanted.expires, "it is let in for so long from now: 90, 10m, 12h, 30d (default: until it is removed)");
+  make->add_option("--expires", wanted.expires, "it is let in for so long from now: 90, 10m, 12h, 30d; never or 0: until it is removed (default)");
   auto* renew = app.add_subcommand("rotate", "print a new key in place of one, with the same name and rights");
   renew->add_option("name", name, "the key's name")->required();
-  renew->add_option("--grace", grace, "the old key opens for so long from now (default: not at all)");
-  renew->add_option("--expires", renewed, "its new end, from now (default: the end it had)");
-  auto* show = app.add_subcommand("list", "names, tenants, scopes and ends");
-  auto* drop = app.add_subcommand("remove", "forget a key");
+  renew->add_option("--grace", grace, "the old key opens for so long from now; 0: not at all (default)");
+  renew->add_option("--expires", renewed, "its new end, from now; never or 0: none (default: the end it had)");
+  auto* show = app.add_subcommand("list", "names, tenants, scopes and ends")->alias("ls");
+  auto* drop = app.add_subcommand("remove", "forget a key")->alias("rm")->alias("revoke")->alias("delete");
   drop->add_option("name", name, "the key's name")->required();
   if (const auto over = parse_words(app, argc, argv)) return *over;
   if (auto settled = settle_data_dir(config, dir); !settled) return say(settled.error());
   if (make->parsed()) return create(dir, wanted);
   if (renew->parsed()) return rotate(dir, name, grace, renewed);
-  if (show->parsed()) return list(dir);
+  if (show->parsed() || app.get_subcommands().empty()) return list(dir);
   if (drop->parsed()) return remove(dir, name);
   return kFailure;
 }

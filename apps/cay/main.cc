@@ -83,8 +83,8 @@ int main(int argc, char** argv) {
                                             {"restore", "a backup into a new data directory", cay::app::restore_command},
                                             {"install", "this program as a service of the machine", cay::app::install_command},
                                             {"uninstall", "take it away again", cay::app::uninstall_command},
-                                            {"key", "make, list and remove API keys", cay::app::key_command}};
-  const bool is_ours = argc > 1 && std::any_of(ours.begin(), ours.end(), [&](const auto& one) { return one.name == argv[1]; });
+                                            {"key", "make, list and remove API keys", cay::app::key_command, "keys"}};
+  const bool is_ours = argc > 1 && std::any_of(ours.begin(), ours.end(), [&](const auto& one) { return one.is_called(argv[1]); });
   if (argc > 1 && !is_ours) cay::app::follow_installed_settings();
   return cay::cli::run(argc, argv, ours);
 }

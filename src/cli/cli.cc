@@ -91,7 +91,7 @@ int run(int argc, char** argv, const std::vector<Hook>& hooks) {
     argc = std::min(argc, 3);
   }
   for (const auto& hook : hooks) {
-    if (argc > 1 && hook.name == argv[1]) return hook.run(argc - 1, argv + 1);
+    if (argc > 1 && hook.is_called(argv[1])) return hook.run(argc - 1, argv + 1);
   }
   int code = kOurFailure;
   try {

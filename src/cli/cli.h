@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cay::cli {
@@ -12,6 +13,8 @@ struct Hook {
   std::string name;
   std::string help;  // one line
   std::function<int(int argc, char** argv)> run;
+  std::string alias{};  // another name of it
+  bool is_called(std::string_view word) const { return word == name || (!alias.empty() && word == alias); }
 };
 
 // Exit codes: the command's own for run, exec and attach; 124 timed out; 125 Cay's own failure, wrong

@@ -50,7 +50,10 @@ class Parser {
     app_.set_help_flag("-h,--help", "Show this and end");
     app_.footer("`cay COMMAND --help` shows a command's options, with examples.\n"
                 "The daemon is found by CAY_URL and CAY_API_KEY (default: loopback and the local key file).");
-    for (const auto& hook : hooks) app_.add_subcommand(hook.name, hook.help)->group("Daemon");
+    for (const auto& hook : hooks) {
+      auto* command = app_.add_subcommand(hook.name, hook.help)->group("Daemon");
+      if (!hook.alias.empty()) command->alias(hook.alias);
+    }
     add_run();
     add_exec();
     add_sandbox_commands();

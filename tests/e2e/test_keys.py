@@ -2,12 +2,15 @@
 sandbox sees no other; time and rotation; what is written down of every request."""
 import json
 import re
+import socket
 import stat
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
 import pytest
+from websockets.sync.client import connect
 
 from documented import DOCUMENT
 from harness import wait_until
@@ -30,10 +33,20 @@ def last_line_is(daemon, target):
     wait_until(lambda: json.loads(audit(daemon).read_text().splitlines()[-1]).get("target") == target, "the last request is written down")
 
 
+def cay_key(daemon, *words, command="key"):
+    return subprocess.run([daemon.program, command, "--data", daemon.data, *words], capture_output=True, text=True)
+
+
 def key(daemon, *words):
-    made = subprocess.run([daemon.program, "key", "--data", daemon.data, *words], capture_output=True, text=True)
+    made = cay_key(daemon, *words)
     assert made.returncode == 0, made.stderr
     return made.stdout.strip()
+
+
+def listed(daemon):
+    """name -> the other columns."""
+    lines = cay_key(daemon, "ls").stdout.splitlines()
+    return {words[0]: words[1:] for words in map(str.split, lines[1:])}
 
 
 def ask(daemon, method, path, with_key, body=None):
@@ -99,7 +112,7 @@ def test_langsmith_routes_too(host, keys):
             status, _ = ask(host, method, "/v2/sandboxes" + path, keys[scope], b"{" if method in ("POST", "PATCH") else None)
             if (status == 403) == (scope in scopes.split()):
                 wrong.append((method, path, scope, status))
-    # What goes on to the operator's account elsewhere is for those who may do much.
+    # Without an upstream there is nothing behind these: whoever may make sandboxes is told how to have one.
     for scope in SCOPES:
         status, _ = ask(host, "GET", "/runs/x", keys[scope])
         if (status == 403) == (scope in ("admin", "create")):
@@ -181,15 +194,111 @@ def test_time_and_rotation(host):
     assert [ask(host, "GET", "/api/v1/sandboxes", one)[0] for one in (first, second)] == [200, 200]
     third = key(host, "rotate", "turning")
     assert [ask(host, "GET", "/api/v1/sandboxes", one)[0] for one in (first, second, third)] == [401, 401, 200]
-    key(host, "rotate", "turning", "--expires", "0")
-    refused = subprocess.run([host.program, "key", "--data", host.data, "rotate", "turning"], capture_output=True, text=True)
+    key(host, "rotate", "turning", "--expires", "1ms")
+    refused = cay_key(host, "rotate", "turning")
     assert refused.returncode == 125 and "--expires 30d" in refused.stderr
     fourth = key(host, "rotate", "turning", "--expires", "1h")
     assert ask(host, "GET", "/api/v1/sandboxes", fourth)[0] == 200
-    over = key(host, "create", "over", "--expires", "0")
+    over = key(host, "create", "over", "--expires", "1ms")
     assert ask(host, "GET", "/api/v1/sandboxes", over) == (401, "expired_key")
-    listed = subprocess.run([host.program, "key", "--data", host.data, "list"], capture_output=True, text=True).stdout
-    assert re.search(r"^over +default +create +over", listed, re.M), listed
+    assert listed(host)["over"][:3] == ["default", "create", "over"]
+
+
+@pytest.mark.parametrize("words", ["0", "0d", "never"])
+def test_no_end_can_be_said(host, words):
+    name = f"endless-{words}"
+    made = key(host, "create", name, "--expires", words)
+    assert ask(host, "GET", "/api/v1/sandboxes", made)[0] == 200
+    assert listed(host)[name][:3] == ["default", "create", "never"]
+    key(host, "rotate", name, "--expires", "1h")
+    assert re.match(r"\d{4}-", listed(host)[name][2])
+    made = key(host, "rotate", name, "--expires", words)
+    assert listed(host)[name][2] == "never" and ask(host, "GET", "/api/v1/sandboxes", made)[0] == 200
+    wrong = cay_key(host, "create", "no-time", "--expires", "nevermore")
+    assert wrong.returncode == 125 and "nevermore" in wrong.stderr and "no-time" not in listed(host)
+
+
+def test_what_a_rotation_leaves_open_is_told(host):
+    first = key(host, "create", "told")
+    assert listed(host)["told"][3] == "-"
+    turned = cay_key(host, "rotate", "told", "--grace", "1h")
+    second, until = turned.stdout.strip(), listed(host)["told"][3]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z", until) and f"the old one opens until {until} and is refused from then on" in turned.stderr
+    # A third one ends the first, and says so.
+    turned = cay_key(host, "rotate", "told", "--grace", "2h")
+    third = turned.stdout.strip()
+    assert "the one before it, which was still let in, is refused from now on" in turned.stderr
+    assert [ask(host, "GET", "/api/v1/sandboxes", one)[0] for one in (first, second, third)] == [401, 200, 200]
+    assert until < listed(host)["told"][3]
+    # No older one outlives the key's own end.
+    cay_key(host, "rotate", "told", "--grace", "2h", "--expires", "1h")
+    assert listed(host)["told"][2] == listed(host)["told"][3]
+    for words in ([], ["--grace", "0"], ["--grace", "1ms"]):
+        turned = cay_key(host, "rotate", "told", *words)
+        assert "refused from now on" in turned.stderr and listed(host)["told"][3] == "-", words
+    key(host, "rotate", "told", "--grace", "1h")
+    assert listed(host)["told"][3] != "-"
+    key(host, "rotate", "told", "--expires", "1ms")
+    assert listed(host)["told"][2:4] == ["over", "-"]
+
+
+def test_other_words_for_the_same(host):
+    for make, drop in (("create", "remove"), ("new", "rm"), ("add", "revoke"), ("create", "delete")):
+        made = key(host, make, "worded")
+        assert "worded" in listed(host) and ask(host, "GET", "/api/v1/sandboxes", made)[0] == 200
+        assert cay_key(host, drop, "worded").returncode == 0
+        assert "worded" not in listed(host) and ask(host, "GET", "/api/v1/sandboxes", made)[0] == 401
+    key(host, "create", "worded")
+    outputs = {cay_key(host, *words, command=command).stdout for command, words in (("key", ["list"]), ("key", ["ls"]), ("keys", ["list"]), ("keys", []))}
+    assert len(outputs) == 1 and "worded" in outputs.pop()
+    assert cay_key(host).returncode != 0  # only `keys` means the list
+    told = cay_key(host, "--help").stdout
+    assert "--expires never" in told and "cay keys" in told and "revoke" in told
+
+
+def test_the_audit_tells_what_lasts_when_it_begins(host, boxes, keys):
+    """Who had opened what is on record though the daemon is killed."""
+    def lines(event):
+        told = [json.loads(line) for line in audit(host).read_text().splitlines()]
+        return [one for one in told if one.get("event") == event and one["key"] == "k-use" and one["target"].endswith("/commands/ws")]
+
+    def opened():
+        return connect(f"{host.url.replace('http', 'ws', 1)}/api/v1/sandboxes/{boxes['mine']}/commands/ws", additional_headers={"X-Api-Key": keys["use"]})
+
+    with opened() as socket:
+        socket.send(json.dumps({"type": "start", "argv": ["cat"], "pty": {"rows": 10, "cols": 10}}))
+        begun = wait_until(lambda: lines("begin"), "its beginning is written down")[-1]
+        assert begun["status"] == 101 and "ms" not in begun and begun["from"].startswith("127.0.0.1") and lines("end") == []
+    ended = wait_until(lambda: lines("end"), "its end is written down")[-1]
+    assert ended["request_id"] == begun["request_id"] and ended["ms"] > 0 and ended["ended"].startswith("the client closed it with"), ended
+    with opened() as socket:
+        socket.send(json.dumps({"type": "start", "argv": ["cat"]}))
+        wait_until(lambda: len(lines("begin")) == 2, "the second is written down")
+        host.restart("kill")
+        assert len(lines("begin")) == 2 and len(lines("end")) == 1
+
+
+def test_the_audit_tells_what_was_refused_before_it_was_understood(host, keys):
+    path = audit(host)
+    before = len(path.read_text().splitlines())
+    good = f"Host: 127.0.0.1\r\nX-Api-Key: {keys['read']}\r\n"
+    sent = {"bad_host": f"GET /secret-path?q HTTP/1.1\r\nX-Api-Key: {keys['read']}\r\n\r\n", "bad_request": "nonsense\r\n\r\n",
+            "head_too_large": f"GET / HTTP/1.1\r\n{good}X: {'a' * 20000}\r\n\r\n", "bad_expectation": f"GET / HTTP/1.1\r\n{good}Expect: x\r\n\r\n",
+            "request_timeout": f"GET / HTTP/1.1\r\n{good}", "wrong_host": "GET /secret-path HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+            "cross_origin": "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n\r\n"}
+    statuses = {}
+    for reason, text in sent.items():
+        with socket.create_connection(("127.0.0.1", host.port), timeout=60) as sock:
+            sock.sendall(text.encode())
+            statuses[reason] = int(sock.recv(65536).split()[1])
+
+    def told():
+        lines = [json.loads(line) for line in path.read_text().splitlines()[before:]]
+        return {line["reason"]: line["status"] for line in lines if line.get("reason") in sent}
+    assert wait_until(lambda: len(told()) == len(sent) and told(), "all are written down") == statuses
+    assert statuses["request_timeout"] == 408 and statuses["head_too_large"] == 431
+    text = "\n".join(path.read_text().splitlines()[before:])
+    assert "secret-path" not in text and keys["read"] not in text
 
 
 def test_what_a_key_has_open_ends_with_its_time(host, boxes):
@@ -233,3 +342,20 @@ def test_a_flood_of_strangers_is_counted_not_written(host, keys):
     assert "cayl_token" not in path.read_text()
     unwritten = sum(line.get("refused_and_not_written", 0) for line in lines)
     assert written + unwritten == 300 and lines[-1]["key"] == "k-read", (written, unwritten)
+
+
+def test_a_flood_of_what_is_no_request_is_counted_too(host, keys):
+    path = audit(host)
+    before = len(path.read_text().splitlines())
+    begun = time.monotonic()
+    for _ in range(300):
+        with socket.create_connection(("127.0.0.1", host.port), timeout=60) as sock:
+            sock.sendall(b"nonsense\r\n\r\n")
+            assert sock.recv(65536).startswith(b"HTTP/1.1 400 ")
+    ask(host, "GET", "/api/v1/version", keys["read"])
+    seconds = time.monotonic() - begun
+    last_line_is(host, "/api/v1/version")
+    lines = [json.loads(line) for line in path.read_text().splitlines()[before:]]
+    written = sum(line.get("reason") == "bad_request" for line in lines)
+    unwritten = sum(line.get("refused_and_not_written", 0) for line in lines)
+    assert written + unwritten == 300 and written <= 20 * (seconds + 2), (written, unwritten, seconds)
