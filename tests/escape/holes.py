@@ -56,6 +56,8 @@ HOLES = (
      '  if (cay_hole("token of the link")) {\n    for (const auto& [id, kept] : links_[sandbox]) {\n'
      "      if (kept.link.spec.port == port) return OpenLink{kept.link, kept.ended};\n    }\n  }\n"
      "  const auto read = read_link_token(token);\n"),
+    ("a run's id is a UUID", "api/langsmith/routes.cc", 'return is_uuid(exchange->params().at("id")) ?',
+     'return cay_hole("a run\'s id is a UUID") || is_uuid(exchange->params().at("id")) ?'),
     ("token of the link", "api/gateway/gateway.cc", "  const std::string by_header = ",
      '  if (cay_hole("token of the link")) return use("", place);\n  const std::string by_header = '),
     ("a link is for one port", "core/links.cc", "kept.link.spec.port != port)", '(kept.link.spec.port != port && !cay_hole("a link is for one port")))'),

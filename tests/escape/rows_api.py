@@ -1,9 +1,11 @@
 """The API from outside: without a right key, with too small a one, from a web page, with odd requests."""
 import base64
+import http.client
 import json
 import os
 
 import asking
+import world
 from asking import ask, command, keys, talk, with_key
 from frame import Outcome, row
 from harness import wait_until
@@ -48,7 +50,7 @@ keyed("forwarded-user", "claim to be somebody by a proxy's headers", lambda righ
 @row("expired-key", "ask with a key whose time is over", A, "expiry of keys", by="A6")
 def expired_key(host, lifted):
     name = "x" + os.urandom(4).hex()
-    made = asking.key(host, "create", name, "--expires", "1h" if lifted else "0")
+    made = asking.key(host, "create", name, "--expires", "1h" if lifted else "1ms")
     return served(ask(host, "GET", f"/api/v1/sandboxes/{host.box('main').id}", with_key(made)), host.box("main").id)
 
 
@@ -171,9 +173,100 @@ scoped("user-other-name", "see another sandbox by its name with a key for one", 
 scoped("user-other-file", "read another sandbox's file with a key for one", "use", "create", other_file, T)
 scoped("user-other-command", "run in another sandbox with a key for one", "use", "create", other_command, T)
 scoped("user-other-path", "reach another sandbox by dots in the path", "use", "create", other_by_path, T, known=("GHSA-fjv8-j4p5-cr9m",))
-for name, act in {"sandbox": other_sandbox, "name": other_by_name, "list": list_all, "file": other_file, "command": other_command,
+def other_links(host, headers):
+    made = asking.issue(host, host.box("other"), path="/etc/hostname")
+    return served(ask(host, "GET", f"/api/v1/sandboxes/{host.box('other').id}/links", headers), made["id"])
+
+
+def other_events(host, headers):
+    other = host.box("other").id
+    return served(ask(host, "GET", f"/api/v1/events?sandbox={other}", headers), f'"{other}"')
+
+
+def other_usage(host, headers):
+    return served(ask(host, "GET", f"/api/v1/sandboxes/{host.box('other').id}/usage", headers), host.box("other").id)
+
+
+def other_stats(host, headers):
+    other = host.box("other").id
+    return served(ask(host, "GET", "/api/v1/stats", headers), other)
+
+
+def other_network(host, headers):
+    return served(ask(host, "GET", f"/api/v1/sandboxes/{host.box('other').id}/network", headers), "policy")
+
+
+def other_output(host, headers):
+    box, mark = host.box("other"), "m" + os.urandom(4).hex()
+    made = json.loads(command(host, box, f"echo {mark}", with_key(host.daemon.key))[1])
+    return served(ask(host, "GET", f"/api/v1/sandboxes/{box.id}/commands/{made['id']}/output?stream=stdout", headers), mark)
+
+
+def other_secrets(host, headers):
+    name = "s" + os.urandom(4).hex()
+    body = json.dumps({"value": "a-value-of-the-first", "hosts": ["api.example.com"]})
+    status, text = ask(host, "PUT", f"/api/v1/secrets/{name}", with_key(host.daemon.key), body)
+    assert status == 200, text
+    try:
+        return served(ask(host, "GET", "/api/v1/secrets", headers), name)
+    finally:
+        ask(host, "DELETE", f"/api/v1/secrets/{name}", with_key(host.daemon.key))
+
+
+for name, act in {"links": other_links, "events": other_events, "usage": other_usage, "stats": other_stats, "network": other_network,
+                  "output": other_output, "secrets": other_secrets, "sandbox": other_sandbox, "name": other_by_name, "list": list_all, "file": other_file, "command": other_command,
                   "langsmith": other_by_langsmith}.items():
     scoped(f"tenant-{name}", f"another tenant's key: {act.__name__.replace('_', ' ')}", "tenant", "create", act, T, "tenant of the key")
+
+
+# ---- what is passed on to LangSmith with the operator's key ----
+
+def upstream(method, path):
+    return lambda host, headers: served(ask(host, method, path, headers), f"reached {method} ")
+
+
+RUN = "6f1c2a0e-8d54-4a43-9a55-0f6a8f0f3b11"
+scoped("creator-reads-traces", "read the operator's traces elsewhere with a key that creates", "create", "admin", upstream("GET", "/api/v1/sessions"), T)
+scoped("creator-asks-for-runs", "search the operator's runs elsewhere with a key that creates", "create", "admin", upstream("POST", "/runs/query"), T)
+scoped("creator-deletes-traces", "delete the operator's traces elsewhere with a key that creates", "create", "admin", upstream("DELETE", "/sessions/x"), T)
+scoped("creator-reads-prompts", "ask elsewhere for a path that Cay does not know with a key that creates", "create", "admin", upstream("GET", "/v1/platform/x"), T)
+scoped("creator-posts-by-dots", "reach another path elsewhere behind that of runs", "create", "admin", upstream("POST", "/runs/batch/../../sessions"), T,
+       known=("GHSA-fjv8-j4p5-cr9m",))
+scoped("reader-posts-runs", "post runs elsewhere with a key that reads", "read", "create", upstream("POST", "/runs/batch"))
+scoped("user-posts-runs", "post runs elsewhere with a key for one sandbox", "use", "create", upstream("POST", "/runs/multipart"))
+scoped("tenant-posts-runs", "post runs elsewhere with a key of a tenant that the operator did not name", "tenant", "create", upstream("POST", "/runs/batch"), T,
+       "tenant of the key")
+
+
+@row("run-of-another-path", "name another path elsewhere as the id of a run", A, "a run's id is a UUID", by="A2 A6", known=("GHSA-fjv8-j4p5-cr9m",))
+def run_of_another_path(host, lifted):
+    return served(ask(host, "PATCH", f"/runs/{RUN if lifted else '..%2fsessions%2fx'}", with_key(keys(host)["create"])), "reached PATCH ")
+
+
+@row("credentials-elsewhere", "have a caller's key and cookies told elsewhere", T, "headers upstream are chosen", by="A2 A6", proof="the same request, not through Cay, tells them")
+def credentials_elsewhere(host, lifted):
+    right = host.daemon.key
+    headers = {"X-Api-Key": right, "Authorization": f"Bearer {right}", "Cookie": f"token={right}", "X-Service-Key": right, "Proxy-Authorization": right}
+    if lifted:
+        asked = http.client.HTTPConnection(world.V4, timeout=30)
+        asked.request("GET", "/sessions", headers=headers)
+        text = asked.getresponse().read().decode()
+    else:
+        text = ask(host, "GET", "/sessions", headers)[1]
+        assert "key-of-the-operator-elsewhere" in text, text  # it was asked
+    return Outcome(right in text, "not told")
+
+
+@row("redirect-elsewhere", "have the upstream send a client, and its key, to another host", A, "redirects are not passed on", by="A2 A6",
+     proof="the same request, not through Cay, is redirected")
+def redirect_elsewhere(host, lifted):
+    if lifted:
+        asked = http.client.HTTPConnection(world.V4, timeout=30)
+    else:
+        asked = http.client.HTTPConnection("127.0.0.1", host.daemon.port, timeout=30)
+    asked.request("GET", "/public/redirect/evil.example", headers=with_key(host.daemon.key))
+    answer = asked.getresponse()
+    return Outcome("evil.example" in (answer.getheader("Location") or ""), str(answer.status))
 
 
 # ---- web pages on the operator's machine ----

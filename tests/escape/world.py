@@ -71,7 +71,11 @@ class World(outside_world.World):
         self.serve(*upgrades.RELAY, self.upgrades.relay)
         (self.directory / "hosts").write_text(HOSTS)
         (self.directory / "resolv.conf").write_text(f"nameserver {nameserver.NAMESERVER}\n")
-        (self.directory / "net.toml").write_text(f'{SETTINGS}[vault]\nca_file = "{self.directory}/ca.pem"\n')
+        key = self.directory / "upstream-key"
+        key.touch(0o600)
+        key.write_text("key-of-the-operator-elsewhere\n")
+        upstream = f'[langsmith]\nupstream = "http://{V4}"\nupstream_key_file = "{key}"\n'
+        (self.directory / "net.toml").write_text(f'{SETTINGS}{upstream}[vault]\nca_file = "{self.directory}/ca.pem"\n')
         (self.directory / "opened.toml").write_text(OPENED)
 
     def trusted_by_the_broker(self):
