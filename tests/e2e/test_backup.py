@@ -462,7 +462,9 @@ def test_a_backup_alone_opens_nothing(own_daemon, directory):
     assert "keys" in members(plain) and "api-key" not in members(plain) and daemon.key.encode() not in unpacked and made.encode() not in unpacked
     assert "api-key" in members(whole)
     for file, new in ((plain, True), (whole, False)):
-        copy, said = restored(daemon, file, directory / f"copy-of-{file.name}")
+        place = directory / f"copy-of-{file.name}"
+        place.mkdir()  # a daemon that is closed takes along what its directory lies in
+        copy, said = restored(daemon, file, place / "data")
         kept = copy.data / "api-key"
         assert ("first API key is a new one" in said) == new and (kept.read_text().strip() != daemon.key) == new, said
         assert kept.stat().st_mode & 0o777 == 0o600 and kept.stat().st_uid == (copy.data / "state.db").stat().st_uid

@@ -198,8 +198,9 @@ def other_network(host, headers):
 
 def other_output(host, headers):
     box, mark = host.box("other"), "m" + os.urandom(4).hex()
-    made = json.loads(command(host, box, f"echo {mark}", with_key(host.daemon.key))[1])
-    return served(ask(host, "GET", f"/api/v1/sandboxes/{box.id}/commands/{made['id']}/output?stream=stdout", headers), mark)
+    status, text = ask(host, "POST", f"/api/v1/sandboxes/{box.id}/commands", with_key(host.daemon.key), json.dumps({"id": mark, "command": f"echo {mark}-out", "wait": True}))
+    assert status == 200, text
+    return served(ask(host, "GET", f"/api/v1/sandboxes/{box.id}/commands/{mark}/output?stream=stdout", headers), f"{mark}-out")
 
 
 def other_secrets(host, headers):
