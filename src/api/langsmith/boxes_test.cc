@@ -233,7 +233,7 @@ TEST_F(LangsmithTest, TracesAreNotOurs) {
   EXPECT_NE(got->answer_body.find("[langsmith] upstream"), std::string::npos);
   http::Router forwarding;
   LangsmithConfig config;
-  config.forward = [](ExchangePtr exchange) { return exchange->respond(empty_answer(202)); };
+  config.forward = [](ExchangePtr exchange, Passing) { return exchange->respond(empty_answer(202)); };
   add_langsmith_routes(forwarding, *cay, std::move(config));
   std::swap(router, forwarding);
   EXPECT_EQ(call("POST", "/api/v1/runs/multipart", "x")->status, 202);
