@@ -104,3 +104,9 @@ def test_networks_that_hold_what_is_nobodys_to_open_are_refused_at_the_start(tmp
     (tmp_path / "net.toml").write_text(f'[network]\nnetworks = ["10.1.0.0/16", "{network}"]\n')
     got = subprocess.run([CAY, "serve", "--data", tmp_path / "data", "--config", tmp_path / "net.toml"], capture_output=True, text=True, timeout=slow(60))
     assert got.returncode == 125 and f"network.networks: '{network}'" in got.stderr and REFUSED[network] in got.stderr, got
+
+
+def test_a_list_of_no_policies_is_refused_at_the_start(tmp_path):
+    (tmp_path / "net.toml").write_text("[network]\npolicies = []\n")
+    got = subprocess.run([CAY, "serve", "--data", tmp_path / "data", "--config", tmp_path / "net.toml"], capture_output=True, text=True, timeout=slow(60))
+    assert got.returncode == 125 and 'network.policies: an empty list' in got.stderr and 'write ["off"]' in got.stderr, got
