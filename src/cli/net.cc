@@ -46,6 +46,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "proxy_refused") return "the host's proxy refuses it";
   if (line.reason == "proxy_bad_answer") return "the host's proxy gives no proper answer";
   if (line.reason == "too_many_connections") return "too many connections at once";
+  if (line.reason == "too_many_new_names") return "too many names a second that were never asked for before";
   if (line.reason == "too_many_new_connections") return "too many new connections a second";
   return line.reason;
 }

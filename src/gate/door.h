@@ -12,6 +12,7 @@
 
 #include "async/scope.h"
 #include "base/token_bucket.h"
+#include "gate/asked_names.h"
 #include "gate/counted.h"
 #include "gate/decisions.h"
 #include "gate/handed_over.h"
@@ -169,6 +170,7 @@ class Door {
   std::optional<Buffers> listening_;  // what the listeners have
   TokenBucket new_ones_{kMostConnections, kNewPerSecond};
   std::size_t questions_ = 0;
+  AskedNames new_names_;
 };
 
 }  // namespace cay::gate
