@@ -25,6 +25,8 @@ std::string words_for(const sdk::NetworkDecision& line) {
     return kind.empty() ? "an address of this host itself" : std::string(kind);
   }
   if (line.reason == "names_no_host" || line.reason == "not_tls" || line.reason == "not_http") return "its first bytes name no host";
+  if (line.reason == "server_name_changed") return "its second ClientHello named another host than its first";
+  if (line.reason == "too_many_hosts") return "requests for more than 16 hosts over one connection";
   if (line.reason == "said_too_little") return "it ended, or 10 s passed, before its first bytes named a host";
   if (line.reason == "lookup_failed") return "this host's resolver failed";
   if (line.reason == "gate_failed") return "the gate ran out of descriptors, memory or ports";

@@ -13,9 +13,11 @@
 #include "async/scope.h"
 #include "base/token_bucket.h"
 #include "gate/asked_names.h"
+#include "gate/both.h"
 #include "gate/counted.h"
 #include "gate/decisions.h"
 #include "gate/handed_over.h"
+#include "gate/moving.h"
 #include "gate/names.h"
 #include "gate/pump.h"
 #include "gate/reachable.h"
@@ -66,21 +68,6 @@ class Door {
   // Goes by what the daemon wrote into DATA/rules, from now on: what is open and would not be let through any more is reset before it returns.
   void look_at_rules();
 
-  // What was known of a connection when it was decided about.
-  struct Facts {
-    std::vector<std::string> names;
-    std::optional<std::string> shown;
-    Endpoint to;
-  };
-  // An open connection: its bytes, and those that its line was told of.
-  struct Moving {
-    Decisions::Line line;
-    std::uint64_t sent = 0, received = 0, told_sent = 0, told_received = 0;
-    Facts facts{};
-    std::string host{};
-    std::function<void()> cut{};  // resets it, whatever it is doing
-  };
-
  private:
   // door.cc
   asio::awaitable<void> accept_all(std::size_t which);
@@ -112,6 +99,8 @@ class Door {
     bool refused = false;  // by a rule; else it failed
     std::string rule;      // that said so
     std::uint64_t by = 0;  // standing_.number
+    policy::Proof proof = policy::Proof::kNone;  // that it was let through by
+    std::size_t proof_size = 0;                  // how many of the first bytes that is
     void refuse(const char* why) {
       reason = why;
       refused = true;
@@ -125,6 +114,15 @@ class Door {
   asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
   asio::awaitable<void> by_first_bytes(Descriptor& guest, Verdict& out, policy::Proof proof, std::string& first);
   asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers);
+
+  // way_out.cc
+  enum class Then : std::uint8_t { kMoveAll, kEnded, kRefused, kBroken };
+  asio::awaitable<void> way_out(std::shared_ptr<Both> both, policy::Proof proof, std::string first, std::size_t proof_size, Buffers buffers);
+  asio::awaitable<Then> say(std::shared_ptr<Both> both, std::string bytes);  // kMoveAll, kBroken
+  asio::awaitable<Then> request_by_request(std::shared_ptr<Both> both, std::string first);
+  asio::awaitable<Then> hello_by_hello(std::shared_ptr<Both> both, std::string first, std::size_t hello_size);
+  asio::awaitable<bool> may_ask(std::shared_ptr<Both> both, std::string host);
+  void refuse_more(const Both& both, const std::string& host, const char* reason, const std::string& rule = {});
 
   // door_policy.cc
   policy::Choice chosen() const;

@@ -55,11 +55,14 @@ void Door::look_at_rules() {
   standing_.number = number + 1;
   decisions_.go_by(standing_.choice.policy, standing_.choice.rules);
   for (Moving* one : moving_) {
-    const auto said = ask(one->facts);
-    if (said.allowed()) continue;
-    // Also where it now had to show a name, and was not asked for one.
-    note({.host = one->host, .address = one->facts.to.address.text(), .port = one->facts.to.port, .allowed = false, .reason = "policy_changed", .rule = said.rule});
-    one->cut();
+    for (const Moving::Asked& asked : one->asked) {
+      const auto said = ask(asked.facts);
+      if (said.allowed()) continue;
+      // Also where it now had to show a name, and was not asked for one.
+      note({.host = asked.host, .address = asked.facts.to.address.text(), .port = asked.facts.to.port, .allowed = false, .reason = "policy_changed", .rule = said.rule});
+      one->cut();
+      break;
+    }
   }
   if (!standing_.opens_rules) {
     handed_.cut_all([&](const HandedOver::One& one) {

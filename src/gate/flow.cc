@@ -2,14 +2,15 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <cstring>
 
 #include "async/deadline.h"
+#include "gate/both.h"
 #include "gate/door.h"
 #include "gate/first_bytes.h"
 #include "gate/handover.h"
+#include "gate/requests.h"
 #include "wire/guest_network.h"
 
 namespace cay::gate {
@@ -35,59 +36,6 @@ Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
     }
     if (got <= 0) co_return Error{Code::kCancelled, "guest_gone", "the client left before it said whom it wants", 0};
     first.append(buffer, static_cast<std::size_t>(got));
-  }
-}
-
-// Whether all of them went.
-asio::awaitable<bool> send_all(Descriptor& to, std::string bytes) {
-  std::string_view rest = bytes;
-  while (!rest.empty()) {
-    const ssize_t done = ::send(to.native_handle(), rest.data(), rest.size(), MSG_NOSIGNAL);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0 && errno == EAGAIN) {
-      co_await writable(to);
-      continue;
-    }
-    if (done < 0) co_return false;
-    rest.remove_prefix(static_cast<std::size_t>(done));
-  }
-  co_return true;
-}
-
-// A connection and its counterpart. Shared by its two directions: a cancelled one may end after the other.
-struct Both {
-  Both(Descriptor inside, Descriptor outwards) : guest(std::move(inside)), outside(std::move(outwards)) {}
-  Descriptor guest, outside;
-  Door::Moving moved;
-  bool broken = false;
-  bool starved = false;  // ... by this process, which had no pipe
-};
-
-enum class Way { kOut, kBack };
-
-// When one direction breaks, the other is woken, and unwinds too.
-asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pipes, Buffers buffers) {
-  Descriptor& from = way == Way::kOut ? both->guest : both->outside;
-  Descriptor& to = way == Way::kOut ? both->outside : both->guest;
-  auto end = PumpEnd::kBroken;
-  try {
-    end = co_await pump(from, to, pipes, buffers, way == Way::kOut ? both->moved.sent : both->moved.received);
-  } catch (const boost::system::system_error&) {
-    if (!both->broken) throw;
-  }
-  if (end == PumpEnd::kFinished || both->broken) co_return;
-  both->broken = true;
-  both->starved = end == PumpEnd::kStarved;
-  both->guest.cancel();
-  both->outside.cancel();
-}
-
-// Who waits for them wakes, and unwinds.
-void cut(Both& both) {
-  both.broken = true;
-  for (Descriptor* one : {&both.guest, &both.outside}) {
-    gate::cut(one->native_handle());
-    one->cancel();
   }
 }
 
@@ -126,7 +74,7 @@ void Door::tell(Moving& moving) {
   const std::uint64_t sent = moving.sent - moving.told_sent;
   const std::uint64_t received = moving.received - moving.told_received;
   if (sent == 0 && received == 0) return;
-  decisions_.moved(moving.line, sent, received);
+  decisions_.moved(moving.asked.back().line, sent, received);
   moving.told_sent = moving.sent;
   moving.told_received = moving.received;
   written_.set();
@@ -225,14 +173,19 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
 }
 
 asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proof proof, std::string& first) {
+  out.proof = proof;
   auto reading = first_bytes_of(guest, proof, first);
   auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
+  if (shown && shown->state == Shown::State::kName && proof == Proof::kHttp && !framing_of(std::string_view(first).substr(0, shown->size))) {
+    shown->state = Shown::State::kOther;
+  }
   if (!shown || shown->state != Shown::State::kName) {
     const bool nobody = shown && shown->state == Shown::State::kNone;
     out.refuse(!shown ? "said_too_little" : nobody ? "names_no_host" : proof == Proof::kTls ? "not_tls" : "not_http");
     co_return;
   }
   out.host = shown->host;
+  out.proof_size = shown->size;
   out.facts.shown = shown->host;
   const auto judge = [&] {
     out.by = standing_.number;
@@ -297,24 +250,14 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
   }
   on_close(dialled->socket.get(), OnClose::kReset);
   tune(dialled->socket.get());
-  const auto both = std::make_shared<Both>(std::move(guest), Descriptor(house_.loop, dialled->socket.release()));
-  note(what, &both->moved.line);
-  both->moved.facts = std::move(verdict.facts);
-  both->moved.host = verdict.host;
+  const auto both = std::make_shared<Both>(house_.loop, std::move(guest), Descriptor(house_.loop, dialled->socket.release()));
+  Decisions::Line line;
+  note(what, &line);
+  both->moved.asked.push_back({.facts = std::move(verdict.facts), .host = verdict.host, .line = std::move(line)});
   both->moved.cut = [&one = *both] { cut(one); };
+  both->early = std::move(dialled->early);
   const Telling telling(*this, both->moved);
-  const std::size_t size = first.size();
-  const bool opened = co_await send_all(both->outside, std::move(first));
-  if (!opened) co_return;
-  both->moved.sent += size;
-  const std::size_t early = dialled->early.size();
-  const bool greeted = co_await send_all(both->guest, std::move(dialled->early));
-  if (!greeted) co_return;
-  both->moved.received += early;
-  Scope way_back(house_.loop);
-  way_back.spawn(one_way(both, Way::kBack, house_.pipes, buffers));
-  co_await one_way(both, Way::kOut, house_.pipes, buffers);
-  co_await way_back.join();
+  co_await way_out(both, verdict.proof, std::move(first), verdict.proof_size, buffers);
   if (both->starved) {
     what.reason = kOurFailure;
     note(what);
