@@ -114,6 +114,8 @@ class Door {
   asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
   asio::awaitable<void> by_first_bytes(Descriptor& guest, Verdict& out, policy::Proof proof, std::string& first);
   asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers);
+  // To a request that the policy refuses, in words; `first` is what came of it so far. Anything else is left to be reset.
+  asio::awaitable<void> say_no(Descriptor& guest, const Verdict& verdict, std::string first);
 
   // way_out.cc
   enum class Then : std::uint8_t { kMoveAll, kEnded, kRefused, kBroken };

@@ -11,6 +11,7 @@
 #include "gate/first_bytes.h"
 #include "gate/handover.h"
 #include "gate/requests.h"
+#include "gate/said_no.h"
 #include "wire/guest_network.h"
 
 namespace cay::gate {
@@ -19,6 +20,7 @@ namespace {
 constexpr Millis kDialLimit{10'000};
 constexpr Millis kTellEvery{1'000};
 constexpr Millis kFirstBytesLimit{10'000};
+constexpr Millis kSayNoLimit{2'000};
 constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint16_t kHttpPort = 80;
 constexpr const char* kOurFailure = "gate_failed";
@@ -36,6 +38,25 @@ Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
     }
     if (got <= 0) co_return Error{Code::kCancelled, "guest_gone", "the client left before it said whom it wants", 0};
     first.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+Task<Asks> request_of(Descriptor& guest, std::string first) {
+  for (;;) {
+    const Asks asks = what_it_asks(first);
+    if (asks != Asks::kMore) co_return asks;
+    const Heard heard = co_await hear(guest, first);
+    if (heard != Heard::kSome) co_return Asks::kNothing;
+  }
+}
+
+// Until the guest ends it. What it says is thrown away: a socket that is closed with something unread in it is reset, and our words with it.
+Task<void> left(Descriptor& guest) {
+  for (;;) {
+    co_await give_way();
+    std::string ignored;
+    const Heard heard = co_await hear(guest, ignored);
+    if (heard != Heard::kSome) co_return Result<void>();
   }
 }
 
@@ -113,6 +134,10 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
   auto verdict = co_await decide(guest, *meant, first);
   if (!verdict.reason.empty()) {
     note(what_of(verdict, meant->port));
+    const bool plain = meant->port == kHttpPort || verdict.proof == Proof::kHttp;
+    if (verdict.refused && plain) {
+      co_await say_no(guest, verdict, std::move(first));
+    }
     co_return;
   }
   co_await connect(std::move(guest), std::move(verdict), std::move(first), place->buffers);
@@ -211,6 +236,17 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
     if (!judge()) co_return;  // by the address that is dialled now
   }
   look_at(out);
+}
+
+asio::awaitable<void> Door::say_no(Descriptor& guest, const Verdict& verdict, std::string first) {
+  auto reading = request_of(guest, std::move(first));
+  const auto asks = co_await with_deadline(std::move(reading), kSayNoLimit, "a request");
+  if (!asks || *asks == Asks::kNothing) co_return;
+  const bool taken = co_await send_all(guest, said_no(why_refused(verdict.reason, verdict.host, verdict.facts.to), *asks));
+  if (!taken || ::shutdown(guest.native_handle(), SHUT_WR) != 0) co_return;
+  auto leaving = left(guest);
+  const auto gone = co_await with_deadline(std::move(leaving), kSayNoLimit, "its end");
+  if (gone) on_close(guest.native_handle(), OnClose::kFinish);
 }
 
 void Door::look_at(Verdict& verdict) const {
