@@ -38,7 +38,8 @@ class Servers:
             self.came.append((address, head))
             if not head:
                 return
-            answer = ANSWERS.get(head.split(b" ")[1].split(b"?")[0], ANSWERS[b"/plain"])
+            words = head.split(b" ")  # a body is read as a request by this one
+            answer = ANSWERS.get(words[1].split(b"?")[0] if len(words) > 1 else b"", ANSWERS[b"/plain"])
             stream.sendall(answer)
             if answer == SWITCH:
                 return self.changed(stream, address, rest)
