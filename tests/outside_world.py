@@ -44,6 +44,7 @@ class World:
         self.release = threading.Event()  # the second half of a bulk transfer waits for it
         self.release.set()
         self.half = threading.Event()
+        self.heads = []  # that came over kept connections
 
     def address(self, text):
         subprocess.run(["ip", "address", "add", f"{text}/{128 if ':' in text else 32}", "dev", "lo"], check=True)
@@ -76,6 +77,34 @@ class World:
         context.load_cert_chain(cert, key)
         return context
 
+    def retrying(self):
+        """Of a group that clients send no key for: it asks for another ClientHello (HelloRetryRequest)."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.directory / "cert.pem", self.directory / "key.pem")
+        context.set_ecdh_curve("secp384r1")
+        return context
+
+    def kept(self, stream):
+        """Answers one request after the other; `/switch` becomes an echo, where it is asked to."""
+        rest = b""
+        while True:
+            while b"\r\n\r\n" not in rest:
+                part = stream.recv(65536)
+                if not part:
+                    return
+                rest += part
+            head, _, rest = rest.partition(b"\r\n\r\n")
+            self.heads.append(head)
+            fields = {line.split(b":", 1)[0].lower(): line.split(b":", 1)[1].strip() for line in head.split(b"\r\n")[1:]}
+            while len(rest) < int(fields.get(b"content-length", 0)):
+                rest += stream.recv(65536)
+            rest = rest[int(fields.get(b"content-length", 0)):]
+            if b"upgrade" in fields and b"/switch" in head:
+                stream.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n" + rest)
+                return echo(stream)
+            body = b"hello " + fields[b"host"]
+            stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
     def bulk(self, stream):
         for number in range(BULK // len(CHUNK)):
             if number == BULK // len(CHUNK) // 2:
@@ -97,6 +126,8 @@ class World:
             self.serve(address, 7002, self.bulk)
             self.serve(address, 7003, echo)
             self.serve(address, 7004, echo)  # of no rule
+            self.serve(address, 7005, self.kept)
+            self.serve(address, 7006, http, self.retrying())
         for address in (UNLISTED, OWN):
             self.serve(address, 80, http)
             self.serve(address, 7001, echo)

@@ -193,6 +193,8 @@ Result<policy::Catalogue> policies_of(const NetworkConfig& config) {
   for (const std::string& archive : apt_archives()) {
     static_cast<void>(mirror("debian", archive));  // one that is no host, as cdrom:, is none for sandboxes
   }
+  // An empty list would mean what none does: every policy.
+  if (config.policies.empty()) return bad("network.policies: an empty list allows no policy at all: write [\"off\"] where no sandbox is to reach anything, or leave it out for off, packages and open");
   auto made = policy::Catalogue::make(all, config.policies);
   if (!made) return bad(made.error().message);
   for (const std::string& name : config.policies) {

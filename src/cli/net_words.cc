@@ -22,6 +22,8 @@ std::string words_for(const sdk::NetworkDecision& line) {
   }
   if (line.reason == "names_no_host" || line.reason == "not_tls" || line.reason == "not_http")
     return "its first bytes name no host";
+  if (line.reason == "server_name_changed") return "its second ClientHello named another host than its first";
+  if (line.reason == "too_many_hosts") return "requests for more than 16 hosts over one connection";
   if (line.reason == "said_too_little") return "it ended, or 10 s passed, before its first bytes named a host";
   if (line.reason == "lookup_failed") return "this host's resolver failed";
   if (line.reason == "gate_failed") return "the gate ran out of descriptors, memory or ports";
@@ -52,6 +54,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "proxy_refused") return "the host's proxy refuses it";
   if (line.reason == "proxy_bad_answer") return "the host's proxy gives no proper answer";
   if (line.reason == "too_many_connections") return "too many connections at once";
+  if (line.reason == "too_many_new_names") return "too many names a second that were never asked for before";
   if (line.reason == "too_many_new_connections") return "too many new connections a second";
   return line.reason;
 }

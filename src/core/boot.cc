@@ -156,19 +156,32 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   spec.run = entry->row.run;
   spec.record_programs = entry->row.record_programs;
   spec.profile = entry->row.profile;
-  spec.policy = entry->row.policy;
-  spec.rules = entry->row.rules;
   // What was made once must not be locked up by a host that lost a module since.
   spec.network_required = entry->network_required && is_first(boot->kind);
   Granted granted;
   if (!entry->row.proxy.empty()) {
     CAY_CO_TRY(granted, co_await proxies_.grant(entry->row.id, entry->row.tenant, entry->row.proxy));
   }
+  policy::Choice told{entry->row.policy, entry->row.rules};
+  spec.policy = told.policy;
+  spec.rules = told.rules;
   auto live = co_await runtime_.boot(std::move(spec));
-  if (live && !granted.certificate.empty()) {
+  if (!live) co_return live;
+  if (!granted.certificate.empty()) {
     CAY_CO_CHECK(co_await Proxies::trust(*live, std::move(granted.certificate)));
   }
+  CAY_CO_CHECK(co_await go_by_the_row(entry, std::move(told)));
   co_return live;
+}
+
+// A policy that was changed meanwhile was told to the runtime at once; what it boots with may have been written over that. One whose row nothing goes
+// by does not come up.
+Task<void> Boots::go_by_the_row(std::shared_ptr<Entry> entry, policy::Choice told) {
+  while (told.policy != entry->row.policy || told.rules != entry->row.rules) {
+    told = {entry->row.policy, entry->row.rules};
+    CAY_CO_CHECK(co_await runtime_.set_policy(entry->row.id, told.policy, told.rules));
+  }
+  co_return Result<void>();
 }
 
 Result<void> Boots::succeed(Entry& entry, std::shared_ptr<LiveSandbox> live) {

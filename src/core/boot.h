@@ -12,6 +12,7 @@
 #include "core/make_core.h"
 #include "core/ports/runtime.h"
 #include "core/profiles.h"
+#include "policy/catalogue.h"
 
 namespace cay::core {
 
@@ -70,6 +71,7 @@ class Boots {
                                              Event::Deadline deadline);
   Task<std::shared_ptr<LiveSandbox>> guarded_attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
                                                      Event::Deadline deadline);
+  Task<void> go_by_the_row(std::shared_ptr<Entry> entry, policy::Choice told);
   Result<void> succeed(Entry& entry, std::shared_ptr<LiveSandbox> live);
   asio::awaitable<void> clean(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Error why);
 

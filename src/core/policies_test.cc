@@ -74,7 +74,28 @@ TEST_F(PoliciesTest, AChangeWhileItBootsReachesTheBoot) {
   ASSERT_TRUE(set("a.test"));
   EXPECT_EQ(runtime.policies.size(), 1U);
   runtime.release_boots();
-  EXPECT_TRUE(finish(making));
+  const auto made = finish(making);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(runtime.in_force.at(made->id), (std::pair<std::string, std::string>("rules", "a.test"))) << "not what it was begun with";
+}
+
+TEST_F(PoliciesTest, AChangeWhileItStartsAgainCountsAndOneThatCannotStopsTheStart) {
+  begin_with();
+  const auto made = create("box");
+  ASSERT_TRUE(made);
+  for (const bool fails : {false, true}) {
+    ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+    ASSERT_TRUE(set("packages"));
+    runtime.hold_boots = true;
+    ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
+    while (runtime.booting == 0) loop.run_one();
+    if (fails) runtime.policy_error = Error{Code::kUnavailable, "policy_not_in_force", "no answer", 0};
+    EXPECT_EQ(set("off").has_value(), !fails);
+    runtime.release_boots();
+    while (state("box") == SandboxState::kProvisioning) loop.run_one();
+    EXPECT_EQ(state("box"), fails ? SandboxState::kFailed : SandboxState::kReady) << "not with what it was begun with";
+    if (!fails) EXPECT_EQ(runtime.in_force.at(made->id).first, "off");
+  }
 }
 
 TEST_F(PoliciesTest, NothingBeyondWhatTheOperatorAllows) {

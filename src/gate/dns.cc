@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 
 #include "async/deadline.h"
 #include "gate/dns_message.h"
@@ -116,6 +117,12 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
   const auto said = question->plain ? standing_.rules->may_resolve(question->name) : policy::Verdict{};
   if (!said.allowed() && !(question->plain && of_rule)) co_return refuse(said.rule.empty() ? "not_in_policy" : "denied_by_rule", said.rule);
   if (question->klass != kDnsInternet || !address) co_return encode_answer(*question, out, room);  // there is nothing of that type
+  if (!new_names_.may_ask(question->name, std::chrono::steady_clock::now())) {
+    // Not each name: they are what would be carried out.
+    note({.host = "*", .address = {}, .port = 0, .allowed = false, .reason = "too_many_new_names"});
+    out.code = DnsCode::kRefused;
+    co_return encode_answer(*question, out, room);
+  }
   auto found = co_await house_.resolver.resolve(question->name, this);
   if (found.outcome == Resolved::Outcome::kFailed) co_return fail(DnsCode::kServer, "lookup_failed");
   if (found.outcome == Resolved::Outcome::kNoName) co_return fail(DnsCode::kNoName, "name_not_found");

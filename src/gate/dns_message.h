@@ -28,7 +28,7 @@ inline constexpr std::uint16_t kDnsA = 1;
 inline constexpr std::uint16_t kDnsAaaa = 28;
 inline constexpr std::uint16_t kDnsInternet = 1;
 
-enum class DnsCode : std::uint8_t { kOk = 0, kFormat = 1, kServer = 2, kNoName = 3, kNotImplemented = 4 };
+enum class DnsCode : std::uint8_t { kOk = 0, kFormat = 1, kServer = 2, kNoName = 3, kNotImplemented = 4, kRefused = 5 };
 
 // nullopt: nothing that can be answered (too short, an answer itself, more than one question, broken names).
 std::optional<DnsQuestion> parse_question(std::string_view message);

@@ -12,9 +12,12 @@
 
 #include "async/scope.h"
 #include "base/token_bucket.h"
+#include "gate/asked_names.h"
+#include "gate/both.h"
 #include "gate/counted.h"
 #include "gate/decisions.h"
 #include "gate/handed_over.h"
+#include "gate/moving.h"
 #include "gate/names.h"
 #include "gate/pump.h"
 #include "gate/reachable.h"
@@ -68,21 +71,6 @@ class Door {
   // Resets what is open past a fence that came later.
   void look_at_fences();
 
-  // What was known of a connection when it was decided about.
-  struct Facts {
-    std::vector<std::string> names;
-    std::optional<std::string> shown;
-    Endpoint to;
-  };
-  // An open connection: its bytes, and those that its line was told of.
-  struct Moving {
-    Decisions::Line line;
-    std::uint64_t sent = 0, received = 0, told_sent = 0, told_received = 0;
-    Facts facts{};
-    std::string host{};
-    std::function<void()> cut{};  // resets it, whatever it is doing
-  };
-
  private:
   // door.cc
   asio::awaitable<void> accept_all(std::size_t which);
@@ -114,6 +102,8 @@ class Door {
     bool refused = false;  // by a rule; else it failed
     std::string rule;      // that said so
     std::uint64_t by = 0;  // standing_.number
+    policy::Proof proof = policy::Proof::kNone;  // that it was let through by
+    std::size_t proof_size = 0;                  // how many of the first bytes that is
     void refuse(const char* why) {
       reason = why;
       refused = true;
@@ -127,6 +117,17 @@ class Door {
   asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
   asio::awaitable<void> by_first_bytes(Descriptor& guest, Verdict& out, policy::Proof proof, std::string& first);
   asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers);
+  // To a request that the policy refuses, in words; `first` is what came of it so far. Anything else is left to be reset.
+  asio::awaitable<void> say_no(Descriptor& guest, const Verdict& verdict, std::string first);
+
+  // way_out.cc
+  enum class Then : std::uint8_t { kMoveAll, kEnded, kRefused, kBroken };
+  asio::awaitable<void> way_out(std::shared_ptr<Both> both, policy::Proof proof, std::string first, std::size_t proof_size, Buffers buffers);
+  asio::awaitable<Then> say(std::shared_ptr<Both> both, std::string bytes);  // kMoveAll, kBroken
+  asio::awaitable<Then> request_by_request(std::shared_ptr<Both> both, std::string first);
+  asio::awaitable<Then> hello_by_hello(std::shared_ptr<Both> both, std::string first, std::size_t hello_size);
+  asio::awaitable<bool> may_ask(std::shared_ptr<Both> both, std::string host);
+  void refuse_more(const Both& both, const std::string& host, const char* reason, const std::string& rule = {});
 
   // door_policy.cc
   policy::Choice chosen() const;
@@ -176,6 +177,7 @@ class Door {
   std::optional<Buffers> listening_;  // what the listeners have
   TokenBucket new_ones_{kMostConnections, kNewPerSecond};
   std::size_t questions_ = 0;
+  AskedNames new_names_;
 };
 
 }  // namespace cay::gate

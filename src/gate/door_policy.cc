@@ -56,8 +56,9 @@ bool Door::is_past_a_fence(const Facts& facts, const std::string& shown) const {
 
 void Door::look_at_fences() {
   for (Moving* one : moving_) {
-    if (!is_past_a_fence(one->facts, {})) continue;
-    note({.host = one->host, .address = one->facts.to.address.text(), .port = one->facts.to.port, .allowed = false, .reason = "fenced"});
+    const auto past = std::ranges::find_if(one->asked, [this](const Moving::Asked& asked) { return is_past_a_fence(asked.facts, {}); });
+    if (past == one->asked.end()) continue;
+    note({.host = past->host, .address = past->facts.to.address.text(), .port = past->facts.to.port, .allowed = false, .reason = "fenced"});
     one->cut();
   }
 }
@@ -79,11 +80,14 @@ void Door::look_at_rules() {
   standing_.number = number + 1;
   decisions_.go_by(standing_.choice.policy, standing_.choice.rules);
   for (Moving* one : moving_) {
-    const auto said = ask(one->facts);
-    if (said.allowed()) continue;
-    // Also where it now had to show a name, and was not asked for one.
-    note({.host = one->host, .address = one->facts.to.address.text(), .port = one->facts.to.port, .allowed = false, .reason = "policy_changed", .rule = said.rule});
-    one->cut();
+    for (const Moving::Asked& asked : one->asked) {
+      const auto said = ask(asked.facts);
+      if (said.allowed()) continue;
+      // Also where it now had to show a name, and was not asked for one.
+      note({.host = asked.host, .address = asked.facts.to.address.text(), .port = asked.facts.to.port, .allowed = false, .reason = "policy_changed", .rule = said.rule});
+      one->cut();
+      break;
+    }
   }
   handed_.cut([&](const HandedOver::One& one) { return !standing_.opens_rules || (one.by_policy && !has_fenced(one.host, one.meant.port)); },
               [&](const HandedOver::One& one) {

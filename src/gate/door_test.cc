@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <string>
 
@@ -173,6 +174,38 @@ TEST_F(DoorTest, ALookupThatFailsHasALine) {
   EXPECT_EQ(told->items[0].count, 2U);
   EXPECT_EQ(told->items[1].host, "silent.test");
   EXPECT_EQ(told->items[1].reason, "lookup_failed");
+}
+
+TEST_F(DoorTest, NamesThatWereNeverAskedForAreBoundedAndHaveOneLine) {
+  ASSERT_TRUE(os::replace_file(directory_.get(), "id.sock", "", 0600));  // its keeper is there
+  UniqueFd stream = bound(SOCK_STREAM), datagrams = bound(SOCK_DGRAM);
+  Asking code_of(loop_, datagrams);
+  std::atomic<int> asked_on = 0;  // on its threads
+  const LookUp found = [&](const std::string&) {
+    ++asked_on;
+    return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}};
+  };
+  House house{loop_.get_executor(), directory_.get(), -1, std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
+              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  std::vector<UniqueFd> sockets;
+  sockets.push_back(std::move(stream));
+  sockets.push_back(std::move(datagrams));
+  Door door(house, "id", "open", std::move(sockets));
+  Scope serving(loop_.get_executor());
+  serving.spawn(door.run());
+  int number = 0;
+  while (code_of("n" + std::to_string(number) + ".test") == 0) ++number;
+  EXPECT_GE(number, 2'000);
+  EXPECT_EQ(code_of("n0.test"), 0) << "it was asked for before";
+  EXPECT_LE(asked_on, number + 1) << "what is refused is not asked for outside";  // the first one again, if 30 s have passed
+  serving.cancel();
+  loop_.run();
+  const auto text = os::read_file(directory_.get(), "id.net", 1 << 20);
+  const auto told = text ? wire::decode<wire::DecisionsMsg>(*text) : std::nullopt;
+  ASSERT_TRUE(told && told->items.size() == 1);
+  EXPECT_EQ(told->items[0].host, "*");
+  EXPECT_EQ(told->items[0].reason, "too_many_new_names");
+  EXPECT_FALSE(told->items[0].allowed);
 }
 
 // A broker that tells of one rule, for the sandbox `id`.

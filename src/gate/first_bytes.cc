@@ -9,7 +9,11 @@ namespace {
 using State = Shown::State;
 
 constexpr std::size_t kMostHost = 253;
+constexpr std::size_t kRecordHead = 5;
+constexpr std::size_t kMostRecord = (1 << 14) + 256;
+constexpr int kChangeCipherSpec = 20;
 constexpr int kHandshake = 22;
+constexpr int kApplicationData = 23;
 constexpr int kClientHello = 1;
 constexpr std::size_t kServerName = 0;
 constexpr std::size_t kHostName = 0;
@@ -21,10 +25,10 @@ Shown named(std::string_view host) {
   const bool fine = !host.empty() && host.size() <= kMostHost && std::ranges::all_of(host, [](char c) {
     return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
   });
-  if (!fine) return {State::kOther, {}};
+  if (!fine) return {.state = State::kOther};
   std::string out(host);
   std::ranges::transform(out, out.begin(), lower);
-  return {State::kName, std::move(out)};
+  return {.state = State::kName, .host = std::move(out)};
 }
 
 // Takes numbers and parts from the front; sticks at the first that is not there.
@@ -55,29 +59,35 @@ class Cursor {
   bool short_ = false;
 };
 
-// A ClientHello may be cut into several records; here they are together. nullopt: not TLS. Sets `whole`.
-std::optional<std::string> handshake_of(std::string_view bytes, bool& whole) {
-  std::string out;
-  whole = false;
-  while (!bytes.empty()) {
-    if (static_cast<unsigned char>(bytes[0]) != kHandshake) return std::nullopt;
-    if (bytes.size() >= 2 && bytes[1] != 3) return std::nullopt;
-    if (bytes.size() < 5) return out;
-    const auto length = static_cast<std::size_t>(static_cast<unsigned char>(bytes[3]) << 8 | static_cast<unsigned char>(bytes[4]));
+struct Hello {
+  std::string message;   // without its head; a part of it where `size` is 0
+  std::size_t size = 0;  // of the records that it came in
+};
+
+// A ClientHello may be cut into several records; here they are together. nullopt: not TLS, or something comes with it in its last record.
+std::optional<Hello> hello_of(std::string_view bytes) {
+  Hello out;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::string_view rest = bytes.substr(at);
+    if (static_cast<unsigned char>(rest[0]) != kHandshake) return std::nullopt;
+    if (rest.size() >= 2 && rest[1] != 3) return std::nullopt;
+    if (rest.size() < kRecordHead) return out;
+    const std::size_t length = Cursor(rest.substr(3)).number(2);
     if (length == 0 || length > kMostFirstBytes) return std::nullopt;
-    out += bytes.substr(5, length);
-    if (out.size() >= 4) {
-      Cursor head(out);
+    const std::size_t whole = out.message.size() + length;
+    out.message += rest.substr(kRecordHead, length);
+    if (out.message.size() >= 4) {
+      Cursor head(out.message);
       if (head.number(1) != kClientHello) return std::nullopt;
-      const std::size_t need = head.number(3);
-      if (need > kMostFirstBytes) return std::nullopt;
-      if (out.size() >= need + 4) {
-        whole = true;
-        return out.substr(4, need);
+      const std::size_t need = head.number(3) + 4;
+      if (need > kMostFirstBytes || whole > need) return std::nullopt;
+      if (out.message.size() == need) {
+        out.message.erase(0, 4);
+        out.size = at + kRecordHead + length;
+        return out;
       }
     }
-    if (bytes.size() < 5 + length) return out;
-    bytes.remove_prefix(5 + length);
+    at += kRecordHead + length;
   }
   return out;
 }
@@ -85,41 +95,59 @@ std::optional<std::string> handshake_of(std::string_view bytes, bool& whole) {
 Shown server_name_in(std::string_view extension) {
   Cursor list(extension);
   Cursor names(list.part(2));
-  if (list.is_short() || !list.empty()) return {State::kOther, {}};
-  if (names.number(1) != kHostName || names.is_short()) return {State::kOther, {}};
+  if (list.is_short() || !list.empty()) return {.state = State::kOther};
+  if (names.number(1) != kHostName || names.is_short()) return {.state = State::kOther};
   const std::string_view host = names.part(2);
   // One name: RFC 6066 forbids a second of the same type, and there is no other type.
-  if (names.is_short() || !names.empty()) return {State::kOther, {}};
+  if (names.is_short() || !names.empty()) return {.state = State::kOther};
   return named(host);
 }
 
 }  // namespace
 
 Shown read_client_hello(std::string_view bytes) {
-  bool whole = false;
-  const auto message = handshake_of(bytes, whole);
-  if (!message) return {State::kOther, {}};
-  if (!whole) return {bytes.size() >= kMostFirstBytes ? State::kOther : State::kMore, {}};
-  Cursor at(*message);
+  const auto hello = hello_of(bytes);
+  if (!hello) return {.state = State::kOther};
+  if (hello->size == 0) return {.state = bytes.size() >= kMostFirstBytes ? State::kOther : State::kMore};
+  Cursor at(hello->message);
   at.take(2 + 32);  // version, random
   at.part(1);       // session
   at.part(2);       // cipher suites
   at.part(1);       // compressions
-  if (at.is_short()) return {State::kOther, {}};
-  if (at.empty()) return {State::kNone, {}};
+  if (at.is_short()) return {.state = State::kOther};
+  Shown found{.state = State::kNone, .size = hello->size};
+  if (at.empty()) return found;
   Cursor extensions(at.part(2));
-  if (at.is_short() || !at.empty()) return {State::kOther, {}};
-  Shown found{State::kNone, {}};
+  if (at.is_short() || !at.empty()) return {.state = State::kOther};
   while (!extensions.empty()) {
     const std::size_t type = extensions.number(2);
     const std::string_view body = extensions.part(2);
-    if (extensions.is_short()) return {State::kOther, {}};
+    if (extensions.is_short()) return {.state = State::kOther};
     if (type != kServerName) continue;
-    if (found.state != State::kNone) return {State::kOther, {}};  // twice
+    if (found.state != State::kNone) return {.state = State::kOther};  // twice
     found = server_name_in(body);
     if (found.state != State::kName) return found;
+    found.size = hello->size;
   }
   return found;
+}
+
+Shown read_next_hello(std::string_view bytes) {
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const std::string_view rest = bytes.substr(at);
+    const int type = static_cast<unsigned char>(rest[0]);
+    if (type != kChangeCipherSpec && type != kApplicationData) break;
+    if (rest.size() < kRecordHead) return {};
+    const std::size_t length = Cursor(rest.substr(3)).number(2);
+    if (rest[1] != 3 || length == 0 || length > kMostRecord || (type == kChangeCipherSpec && length != 1)) return {.state = State::kOther};
+    if (at + kRecordHead + length > kMostFirstBytes) return {.state = State::kOther};
+    if (rest.size() < kRecordHead + length) return {};
+    at += kRecordHead + length;
+  }
+  Shown out = read_client_hello(bytes.substr(at));
+  if (out.size > 0) out.size += at;
+  return out;
 }
 
 Shown read_request_head(std::string_view bytes) {
@@ -128,17 +156,18 @@ Shown read_request_head(std::string_view bytes) {
   const std::string_view first = bytes.substr(0, bytes.find("\r\n"));
   const std::size_t blank = first.find(' ');
   const std::string_view method = first.substr(0, blank);
-  if (method.empty() && !bytes.empty()) return {State::kOther, {}};
-  if (method.size() > 16 || !std::ranges::all_of(method, [](char c) { return c >= 'A' && c <= 'Z'; })) return {State::kOther, {}};
-  if (end == std::string_view::npos) return {bytes.size() >= kMostFirstBytes ? State::kOther : State::kMore, {}};
+  if (method.empty() && !bytes.empty()) return {.state = State::kOther};
+  if (method.size() > 16 || !std::ranges::all_of(method, [](char c) { return c >= 'A' && c <= 'Z'; })) return {.state = State::kOther};
+  if (blank == std::string_view::npos && first.size() < bytes.size()) return {.state = State::kOther};  // a whole line
+  if (end == std::string_view::npos) return {.state = bytes.size() >= kMostFirstBytes ? State::kOther : State::kMore};
   const std::string_view head = bytes.substr(0, end);
   const std::string_view line = head.substr(0, head.find("\r\n"));
-  if (blank == std::string_view::npos || !(line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0"))) return {State::kOther, {}};
+  if (blank == std::string_view::npos || !(line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0"))) return {.state = State::kOther};
   // A target with a host of its own would be believed before the Host header by some servers; CONNECT asks for a tunnel.
-  if (line.size() <= blank + 1 || (line[blank + 1] != '/' && line[blank + 1] != '*') || method == "CONNECT") return {State::kOther, {}};
-  if (line.find(' ', blank + 1) != line.rfind(' ')) return {State::kOther, {}};
+  if (line.size() <= blank + 1 || (line[blank + 1] != '/' && line[blank + 1] != '*') || method == "CONNECT") return {.state = State::kOther};
+  if (line.find(' ', blank + 1) != line.rfind(' ')) return {.state = State::kOther};
   // A lone CR or LF ends the line for some servers, and what follows is then a header.
-  if (!std::ranges::all_of(line, [](char c) { return c >= ' ' && c != 0x7f; })) return {State::kOther, {}};
+  if (!std::ranges::all_of(line, [](char c) { return c >= ' ' && c != 0x7f; })) return {.state = State::kOther};
   std::optional<std::string_view> host;
   std::string_view rest = head.substr(std::min(head.size(), line.size() + 2));
   while (!rest.empty()) {
@@ -147,34 +176,36 @@ Shown read_request_head(std::string_view bytes) {
     rest.remove_prefix(std::min(rest.size(), stop + 2));
     // A lone CR or LF, a folded line, or a name with a blank are read differently by different servers.
     if (field.empty() || field.front() == ' ' || field.front() == '\t' || field.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) {
-      return {State::kOther, {}};
+      return {.state = State::kOther};
     }
     const std::size_t colon = field.find(':');
-    if (colon == std::string_view::npos || colon == 0) return {State::kOther, {}};
-    if (!std::ranges::all_of(field.substr(0, colon), [](char c) { return c > ' ' && c < 0x7f; })) return {State::kOther, {}};
+    if (colon == std::string_view::npos || colon == 0) return {.state = State::kOther};
+    if (!std::ranges::all_of(field.substr(0, colon), [](char c) { return c > ' ' && c < 0x7f; })) return {.state = State::kOther};
     if (!std::ranges::equal(field.substr(0, colon), std::string_view("host"), {}, lower)) continue;
-    if (host) return {State::kOther, {}};
+    if (host) return {.state = State::kOther};
     std::string_view value = field.substr(colon + 1);
     while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
     while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
     host = value;
   }
-  if (!host || host->empty()) return {State::kNone, {}};
+  if (!host || host->empty()) return {.state = State::kNone, .size = end + 4};
   const std::size_t colon = host->find(':');
   if (colon != std::string_view::npos) {
     const std::string_view port = host->substr(colon + 1);
-    if (port.empty() || port.size() > 5 || !std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; })) return {State::kOther, {}};
+    if (port.empty() || port.size() > 5 || !std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; })) return {.state = State::kOther};
   }
-  return named(host->substr(0, colon));
+  Shown out = named(host->substr(0, colon));
+  if (out.state == State::kName) out.size = end + 4;
+  return out;
 }
 
 Shown read_first_bytes(Proof proof, std::string_view bytes) {
   switch (proof) {
-    case Proof::kNone: return {State::kNone, {}};
+    case Proof::kNone: return {.state = State::kNone};
     case Proof::kHttp: return read_request_head(bytes);
     case Proof::kTls: return read_client_hello(bytes);
   }
-  return {State::kOther, {}};
+  return {.state = State::kOther};
 }
 
 }  // namespace cay::gate

@@ -21,10 +21,13 @@ struct Shown {
     kOther,  // it is something else
   };
   State state = State::kMore;
-  std::string host;
+  std::string host{};
+  std::size_t size = 0;  // of kName and kNone: how many of the bytes it takes; what follows is not of it
 };
 
 Shown read_client_hello(std::string_view bytes);
+// The one that answers a HelloRetryRequest, with what may stand before it: change_cipher_spec, and early data that its server passes over.
+Shown read_next_hello(std::string_view bytes);
 Shown read_request_head(std::string_view bytes);
 Shown read_first_bytes(Proof proof, std::string_view bytes);
 

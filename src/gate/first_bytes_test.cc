@@ -51,10 +51,34 @@ TEST(ClientHelloTest, RefusesWhatCouldBeReadInTwoWays) {
   EXPECT_EQ(read_client_hello(std::string("\x16\x03\x01\xff\xff", 5)).state, State::kOther);
 }
 
+TEST(ClientHelloTest, TellsWhereItEnds) {
+  const std::string whole = hello(server_name("a.test"));
+  EXPECT_EQ(read_client_hello(whole + "more").size, whole.size());
+  const std::string message = whole.substr(5);
+  // Another message in its last record would be said before its server has answered.
+  EXPECT_EQ(read_client_hello("\x16\x03\x01" + u16(message.size() + 4) + message + std::string("\x01\0\0\0", 4)).state, State::kOther);
+}
+
+TEST(NextHelloTest, StandsBehindWhatServersPassOver) {
+  const std::string whole = hello(server_name("a.test"));
+  const std::string change("\x14\x03\x03\0\x01\x01", 6), early("\x17\x03\x03\0\x03xyz", 8);
+  for (const std::string& before : {std::string(), change, early + change, change + early}) {
+    const Shown got = read_next_hello(before + whole + "more");
+    EXPECT_EQ(got.state, State::kName);
+    EXPECT_EQ(got.host, "a.test");
+    EXPECT_EQ(got.size, before.size() + whole.size());
+    for (std::size_t size = 0; size < before.size() + whole.size(); ++size) EXPECT_EQ(read_next_hello((before + whole).substr(0, size)).state, State::kMore) << size;
+  }
+  EXPECT_EQ(read_next_hello(std::string("\x15\x03\x03\0\x02\x02\x28", 7) + whole).state, State::kOther) << "an alert";
+  EXPECT_EQ(read_next_hello(std::string("\x14\x03\x03\0\x02\x01\x01", 7) + whole).state, State::kOther);
+  EXPECT_EQ(read_next_hello(change + hello(kOther)).state, State::kNone);
+}
+
 TEST(RequestHeadTest, NamesItsHost) {
   const Shown got = read_request_head("GET /debian/x?y HTTP/1.1\r\nAccept: */*\r\nhost:  Deb.Example.org:80 \r\n\r\nrest");
   EXPECT_EQ(got.state, State::kName);
   EXPECT_EQ(got.host, "deb.example.org");
+  EXPECT_EQ(got.size, std::string("GET /debian/x?y HTTP/1.1\r\nAccept: */*\r\nhost:  Deb.Example.org:80 \r\n\r\n").size());
   EXPECT_EQ(read_request_head("GET / HTTP/1.1\r\nHost: a").state, State::kMore);
   EXPECT_EQ(read_request_head("GET / HTTP/1.0\r\n\r\n").state, State::kNone);
   EXPECT_EQ(read_request_head("").state, State::kMore);
@@ -76,6 +100,7 @@ TEST(RequestHeadTest, RefusesWhatServersReadDifferently) {
            "GET  / HTTP/1.1\r\nHost: a.test\r\n\r\n",
            "GET / HTTP/2\r\nHost: a.test\r\n\r\n",
            "SSH-2.0-OpenSSH\r\n\r\n",
+           "GET\r\n",
            "get / HTTP/1.1\r\nHost: a.test\r\n\r\n",
            "\r\nGET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
        }) {

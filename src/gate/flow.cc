@@ -2,14 +2,16 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <cstring>
 
 #include "async/deadline.h"
+#include "gate/both.h"
 #include "gate/door.h"
 #include "gate/first_bytes.h"
 #include "gate/handover.h"
+#include "gate/requests.h"
+#include "gate/said_no.h"
 #include "wire/guest_network.h"
 
 namespace cay::gate {
@@ -18,6 +20,7 @@ namespace {
 constexpr Millis kDialLimit{10'000};
 constexpr Millis kTellEvery{1'000};
 constexpr Millis kFirstBytesLimit{10'000};
+constexpr Millis kSayNoLimit{2'000};
 constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint16_t kHttpPort = 80;
 constexpr const char* kOurFailure = "gate_failed";
@@ -38,56 +41,22 @@ Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
   }
 }
 
-// Whether all of them went.
-asio::awaitable<bool> send_all(Descriptor& to, std::string bytes) {
-  std::string_view rest = bytes;
-  while (!rest.empty()) {
-    const ssize_t done = ::send(to.native_handle(), rest.data(), rest.size(), MSG_NOSIGNAL);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0 && errno == EAGAIN) {
-      co_await writable(to);
-      continue;
-    }
-    if (done < 0) co_return false;
-    rest.remove_prefix(static_cast<std::size_t>(done));
+Task<Asks> request_of(Descriptor& guest, std::string first) {
+  for (;;) {
+    const Asks asks = what_it_asks(first);
+    if (asks != Asks::kMore) co_return asks;
+    const Heard heard = co_await hear(guest, first);
+    if (heard != Heard::kSome) co_return Asks::kNothing;
   }
-  co_return true;
 }
 
-// A connection and its counterpart. Shared by its two directions: a cancelled one may end after the other.
-struct Both {
-  Both(Descriptor inside, Descriptor outwards) : guest(std::move(inside)), outside(std::move(outwards)) {}
-  Descriptor guest, outside;
-  Door::Moving moved;
-  bool broken = false;
-  bool starved = false;  // ... by this process, which had no pipe
-};
-
-enum class Way { kOut, kBack };
-
-// When one direction breaks, the other is woken, and unwinds too.
-asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pipes, Buffers buffers) {
-  Descriptor& from = way == Way::kOut ? both->guest : both->outside;
-  Descriptor& to = way == Way::kOut ? both->outside : both->guest;
-  auto end = PumpEnd::kBroken;
-  try {
-    end = co_await pump(from, to, pipes, buffers, way == Way::kOut ? both->moved.sent : both->moved.received);
-  } catch (const boost::system::system_error&) {
-    if (!both->broken) throw;
-  }
-  if (end == PumpEnd::kFinished || both->broken) co_return;
-  both->broken = true;
-  both->starved = end == PumpEnd::kStarved;
-  both->guest.cancel();
-  both->outside.cancel();
-}
-
-// Who waits for them wakes, and unwinds.
-void cut(Both& both) {
-  both.broken = true;
-  for (Descriptor* one : {&both.guest, &both.outside}) {
-    gate::cut(one->native_handle());
-    one->cancel();
+// Until the guest ends it. What it says is thrown away: a socket that is closed with something unread in it is reset, and our words with it.
+Task<void> left(Descriptor& guest) {
+  for (;;) {
+    co_await give_way();
+    std::string ignored;
+    const Heard heard = co_await hear(guest, ignored);
+    if (heard != Heard::kSome) co_return Result<void>();
   }
 }
 
@@ -126,7 +95,7 @@ void Door::tell(Moving& moving) {
   const std::uint64_t sent = moving.sent - moving.told_sent;
   const std::uint64_t received = moving.received - moving.told_received;
   if (sent == 0 && received == 0) return;
-  decisions_.moved(moving.line, sent, received);
+  decisions_.moved(moving.asked.back().line, sent, received);
   moving.told_sent = moving.sent;
   moving.told_received = moving.received;
   written_.set();
@@ -166,6 +135,10 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
   if (verdict.reason.empty() && is_past_a_fence(verdict.facts, host)) verdict.refuse("fenced");
   if (!verdict.reason.empty()) {
     note(what_of(verdict, meant->port));
+    const bool plain = meant->port == kHttpPort || verdict.proof == Proof::kHttp;
+    if (verdict.refused && plain) {
+      co_await say_no(guest, verdict, std::move(first));
+    }
     co_return;
   }
   co_await connect(std::move(guest), std::move(verdict), std::move(first), place->buffers);
@@ -228,14 +201,19 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
 }
 
 asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proof proof, std::string& first) {
+  out.proof = proof;
   auto reading = first_bytes_of(guest, proof, first);
   auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
+  if (shown && shown->state == Shown::State::kName && proof == Proof::kHttp && !framing_of(std::string_view(first).substr(0, shown->size))) {
+    shown->state = Shown::State::kOther;
+  }
   if (!shown || shown->state != Shown::State::kName) {
     const bool nobody = shown && shown->state == Shown::State::kNone;
     out.refuse(!shown ? "said_too_little" : nobody ? "names_no_host" : proof == Proof::kTls ? "not_tls" : "not_http");
     co_return;
   }
   out.host = shown->host;
+  out.proof_size = shown->size;
   out.facts.shown = shown->host;
   const auto judge = [&] {
     out.by = standing_.number;
@@ -261,6 +239,17 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
     if (!judge()) co_return;  // by the address that is dialled now
   }
   look_at(out);
+}
+
+asio::awaitable<void> Door::say_no(Descriptor& guest, const Verdict& verdict, std::string first) {
+  auto reading = request_of(guest, std::move(first));
+  const auto asks = co_await with_deadline(std::move(reading), kSayNoLimit, "a request");
+  if (!asks || *asks == Asks::kNothing) co_return;
+  const bool taken = co_await send_all(guest, said_no(why_refused(verdict.reason, verdict.host, verdict.facts.to), *asks));
+  if (!taken || ::shutdown(guest.native_handle(), SHUT_WR) != 0) co_return;
+  auto leaving = left(guest);
+  const auto gone = co_await with_deadline(std::move(leaving), kSayNoLimit, "its end");
+  if (gone) on_close(guest.native_handle(), OnClose::kFinish);
 }
 
 void Door::look_at(Verdict& verdict) const {
@@ -300,24 +289,14 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
   }
   on_close(dialled->socket.get(), OnClose::kReset);
   tune(dialled->socket.get());
-  const auto both = std::make_shared<Both>(std::move(guest), Descriptor(house_.loop, dialled->socket.release()));
-  note(what, &both->moved.line);
-  both->moved.facts = std::move(verdict.facts);
-  both->moved.host = verdict.host;
+  const auto both = std::make_shared<Both>(house_.loop, std::move(guest), Descriptor(house_.loop, dialled->socket.release()));
+  Decisions::Line line;
+  note(what, &line);
+  both->moved.asked.push_back({.facts = std::move(verdict.facts), .host = verdict.host, .line = std::move(line)});
   both->moved.cut = [&one = *both] { cut(one); };
+  both->early = std::move(dialled->early);
   const Telling telling(*this, both->moved);
-  const std::size_t size = first.size();
-  const bool opened = co_await send_all(both->outside, std::move(first));
-  if (!opened) co_return;
-  both->moved.sent += size;
-  const std::size_t early = dialled->early.size();
-  const bool greeted = co_await send_all(both->guest, std::move(dialled->early));
-  if (!greeted) co_return;
-  both->moved.received += early;
-  Scope way_back(house_.loop);
-  way_back.spawn(one_way(both, Way::kBack, house_.pipes, buffers));
-  co_await one_way(both, Way::kOut, house_.pipes, buffers);
-  co_await way_back.join();
+  co_await way_out(both, verdict.proof, std::move(first), verdict.proof_size, buffers);
   if (both->starved) {
     what.reason = kOurFailure;
     note(what);

@@ -27,7 +27,10 @@ def test_special_and_own_addresses_are_refused_whatever_a_rule_says(policy, requ
     literal = [{"host": host, "port": 80, "kind": "http", "says": "own.gate.test"} for host in
                (UNLISTED, "169.254.169.254", "::ffff:169.254.169.254", "10.0.0.1", "fd00:ec2::254", "64:ff9b::a00:1", "168.63.129.16", OWN)]
     words, seconds = box.attempt(*literal)
-    assert set(words) <= {"reset", "OSError [Errno 101] Network is unreachable"} and words[0] == words[1] == "reset", words
+    said = [word for word in words if word != "OSError [Errno 101] Network is unreachable"]
+    assert all(word.startswith("403 Nothing in a sandbox may reach ") or word == f"403 This sandbox's policy does not allow {OWN}.\n" for word in said), words
+    assert words[0] == f"403 Nothing in a sandbox may reach {UNLISTED}: it is a reserved address.\n"
+    assert words[1] == words[2] == "403 Nothing in a sandbox may reach 169.254.169.254: it is a cloud's metadata service.\n"
     assert max(seconds) < slow(1)
     wait_until(lambda: len([item for item in box.net()["items"] if item["reason"] == "private_address" and item["port"] == 80]) >= 4, "their lines")
     told = daemon_net(box)
@@ -93,6 +96,30 @@ def test_off_says_that_it_is_off(gated):
         box.close()
 
 
+def test_a_refused_request_is_told_why_and_what_else_comes_to_that_port_is_reset(packages):
+    program = """
+import json, socket
+def say(address, text, port=80):
+    s = socket.create_connection((address, port), timeout=20); s.sendall(text); got = b""
+    try:
+        while part := s.recv(65536): got += part
+    except ConnectionResetError: return got.decode() + "reset"
+    return got.decode()
+print(json.dumps([say(*one) for one in (
+    ("allowed.gate.test", b"GET / HTTP/1.1\\r\\nHost: other.gate.test\\r\\n\\r\\n"), ("allowed.gate.test", b"HEAD / HTTP/1.1\\r\\nHost: other.gate.test\\r\\n\\r\\n"),
+    ("allowed.gate.test", b"GET / HTTP/1.0\\r\\n\\r\\n"), ("allowed.gate.test", b"GET / HTTP/1.1\\r\\nHost: allowed.gate.test\\r\\nHost: <b>\\r\\n\\r\\n"),
+    ("10.0.0.7", b"POST / HTTP/1.1\\r\\nHost: 10.0.0.7\\r\\nContent-Length: 100000\\r\\n\\r\\n" + b"x" * 100000), ("10.0.0.7", b"SSH-2.0-x\\r\\n"))]))
+"""
+    page, head, nobody, two_ways, private, other = json.loads(packages.python(program).text)
+    sentence = "This sandbox's policy does not allow other.gate.test.\n"
+    fields = f"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: {len(sentence)}\r\n\r\n"
+    assert page == fields + sentence and head == fields
+    assert nobody.endswith("does not allow a request that names no host.\n") and two_ways.endswith("does not allow a request that can be read in two ways.\n")
+    assert private.startswith("HTTP/1.1 403 ") and private.endswith("Nothing in a sandbox may reach 10.0.0.7: it is a private address.\n")
+    assert other == "reset"
+    assert packages.line(host="other.gate.test", port=80, verdict="refused")["reason"] == "not_in_policy"
+
+
 REFUSED = {"127.0.0.0/8": "loopback", "127.0.0.1": "loopback", "::1": "loopback", "::ffff:127.0.0.1": "loopback", "0.0.0.0/1": "loopback",
            "126.0.0.0/7": "loopback", "::fffe:0:0/95": "loopback", "::/1": "loopback", "0.0.0.0": "this host itself", "::": "this host itself",
            "192.0.0.0/24": "own address", "192.0.0.2": "own address", "fd63:6179:6761:7465::/64": "own address", "192.0.0.1": "name server",
@@ -104,3 +131,9 @@ def test_networks_that_hold_what_is_nobodys_to_open_are_refused_at_the_start(tmp
     (tmp_path / "net.toml").write_text(f'[network]\nnetworks = ["10.1.0.0/16", "{network}"]\n')
     got = subprocess.run([CAY, "serve", "--data", tmp_path / "data", "--config", tmp_path / "net.toml"], capture_output=True, text=True, timeout=slow(60))
     assert got.returncode == 125 and f"network.networks: '{network}'" in got.stderr and REFUSED[network] in got.stderr, got
+
+
+def test_a_list_of_no_policies_is_refused_at_the_start(tmp_path):
+    (tmp_path / "net.toml").write_text("[network]\npolicies = []\n")
+    got = subprocess.run([CAY, "serve", "--data", tmp_path / "data", "--config", tmp_path / "net.toml"], capture_output=True, text=True, timeout=slow(60))
+    assert got.returncode == 125 and 'network.policies: an empty list' in got.stderr and 'write ["off"]' in got.stderr, got

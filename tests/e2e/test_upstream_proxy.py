@@ -100,11 +100,12 @@ def test_a_policy_refuses_before_the_proxy_is_asked(proxied, proxy):
     before = len(proxy.heads)
     words, _ = box.attempt({"host": "other.gate.test", "port": 80, "kind": "http"}, {**FAR, "sni": "other.gate.test"},
                            {"host": "240.1.2.3", "port": 7001}, {"host": "169.254.169.254", "port": 80, "kind": "http"})
-    assert words == ["no name", "reset", "reset", "reset"]
+    metadata = "403 Nothing in a sandbox may reach 169.254.169.254: it is a cloud's metadata service.\n"
+    assert words == ["no name", "reset", "reset", metadata]
     assert len(proxy.heads) == before
     everything = Box(proxied, "open")
     words, _ = everything.attempt({"host": "other.gate.test", "port": 80, "kind": "http"}, {"host": "169.254.169.254", "port": 80, "kind": "http"})
-    assert words == ["hello other.gate.test", "reset"]  # the first is the control: there it is
+    assert words == ["hello other.gate.test", metadata]  # the first is the control: there it is
     for one in (box, everything):
         one.close()
 

@@ -2,6 +2,7 @@
 the host's own resolver, a few at a time. A name server outside tells what came. The control asks without the network namespace (then the datagram is not
 the gate's), in a sandbox whose policy allows it, or for the name as it should be."""
 import os
+import time
 
 from frame import Bait, Outcome, inside, row
 from harness import wait_until
@@ -173,6 +174,44 @@ def many_names(host, lifted):
         # Those that came before the first lookups were given up.
         at_once = {one[12:40] for when, one in came if when < came[0][0] + 1.5}
         return Outcome(len(at_once) > LOOKUPS, f"{len(at_once)} at once")
+    finally:
+        box.close()
+
+
+MANY_NEW = 5000
+
+
+def ask_one_by_one(at, label, zone, count):
+    """How many were answered with an address, or at all."""
+    stream = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    stream.connect((at, 53))
+    stream.settimeout(0.2)
+    end, found = time.monotonic() + 40, 0
+    for number in range(count):
+        if time.monotonic() > end:
+            break
+        name = f"{label}{number}.{zone}"
+        wire = b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\0\0\x01\0\x01"
+        stream.send(struct.pack("!6H", number, 0x0100, 1, 0, 0, 0) + wire)
+        try:
+            found += stream.recv(512)[3] & 15 == 0
+        except TimeoutError:
+            pass
+    return found
+
+
+@row("dns-ever-new-names", f"carry data in {MANY_NEW} names of an allowed wildcard, one after the other", N, "names that were never asked for are bounded", by="A1", known=KNOWN,
+     proof="succeeds without the network namespace", holes=("new names are bounded",), short=False)
+def ever_new_names(host, lifted):
+    """Won: more come than 2,000, and 30 for each second that it took."""
+    from places import StandIn
+    label, box = new_label(), Sandbox(host, "escape-" + os.urandom(4).hex(), policy=f"*.{ZONE}")
+    try:
+        begun = time.monotonic()
+        told = (StandIn(box, ["net"]) if lifted else box).run(ask_one_by_one, {"at": NAMESERVER, "label": label, "zone": ZONE, "count": MANY_NEW})
+        took = time.monotonic() - begun
+        came = len({one[12:60] for _, one in host.world.names.asked if label.encode() in one})
+        return Outcome(came > 2000 + 30 * (took + 1) + 1, f"{came} came in {took:.0f} s, {told.get('done')} answered")
     finally:
         box.close()
 

@@ -79,7 +79,10 @@ class Host(Place):
         daemon = self.leaky.daemon
         if daemon.extra["CAY_HOLES"] != words:
             daemon.extra["CAY_HOLES"] = words
-            daemon.restart()
+            daemon.kill()
+            # It outlives the daemon, with what that one was asked for.
+            subprocess.run([daemon.program, "gate", "--data", daemon.data, "--stop"], check=True, capture_output=True)
+            daemon.start(listen=f"127.0.0.1:{daemon.port}")
         return self.leaky
 
     def opened(self, name):

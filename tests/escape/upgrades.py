@@ -61,7 +61,8 @@ class Servers:
             self.came.append((address, head))
             if not head:
                 return
-            path, _, query = head.split(b" ")[1].partition(b"?")
+            words = head.split(b" ")  # a body is read as a request by this one
+            path, _, query = (words[1] if len(words) > 1 else b"").partition(b"?")
             answer = self.said_again(path, query, head) or ANSWERS.get(path, ANSWERS[b"/plain"])
             stream.sendall(answer)
             if answer == SWITCH:

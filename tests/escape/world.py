@@ -5,6 +5,7 @@ import threading
 
 import nameserver
 import outside_world
+import retries
 import upgrades
 import vault_world
 from outside_world import OWN, UNLISTED, V4, V6
@@ -18,6 +19,7 @@ HOSTS = f"""127.0.0.1 localhost loop.gate.test
 {OWN} own.gate.test
 {METADATA} metadata.gate.test
 {PRIVATE[0]} inner.gate.test
+{retries.RETRIES} retries.gate.test
 """ + "".join(f"{address} {name}\n" for name, address in upgrades.NAMES.items())
 SETTINGS = f"""[host]
 profiles = ["strict", "default", "nested"]
@@ -25,7 +27,7 @@ profiles = ["strict", "default", "nested"]
 [network]
 networks = ["198.18.7.0/24", "fdca:7e57::/32"]
 hosts = ["allowed.gate.test", "private.gate.test", "loop.gate.test", "own.gate.test", "metadata.gate.test", "inner.gate.test",
-         "sockets.gate.test", "{METADATA}:80"]
+         "sockets.gate.test", "retries.gate.test", "{METADATA}:80"]
 """
 # An operator's who opens what nobody may reach: the wall of special ranges, taken away by its own setting.
 OPENED = SETTINGS.replace('networks = [', 'networks = ["' + '", "'.join((METADATA, METADATA_6, UNLISTED, *PRIVATE)) + '", ')
@@ -49,10 +51,10 @@ def heads(stream):
 
 class World(outside_world.World):
     def start(self):
-        self.names, self.upgrades = nameserver.NameServer(), upgrades.Servers()
+        self.names, self.upgrades, self.retries = nameserver.NameServer(), upgrades.Servers(), retries.Server()
         self.lock = (self.directory / "lock").open("w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)  # of this directory alone: the addresses are this namespace's
-        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, nameserver.NAMESERVER, *upgrades.NAMES.values(), *PRIVATE, *FORMS):
+        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, nameserver.NAMESERVER, retries.RETRIES, *upgrades.NAMES.values(), *PRIVATE, *FORMS):
             self.address(address)
         self.servers += self.names.start()
         context = self.certificate()
@@ -69,6 +71,7 @@ class World(outside_world.World):
             self.serve(address, 80, self.upgrades.handle)
             self.serve(address, 443, self.upgrades.handle, trusted)
         self.serve(*upgrades.RELAY, self.upgrades.relay)
+        self.serve(retries.RETRIES, 443, self.retries.handle)
         (self.directory / "hosts").write_text(HOSTS)
         (self.directory / "resolv.conf").write_text(f"nameserver {nameserver.NAMESERVER}\n")
         key = self.directory / "upstream-key"

@@ -7,8 +7,10 @@ there once: a decoder that changes takes its bug along, or the run fails."""
 BUGS = (
     ("dns", "gate/dns_message.cc", "a label's length is not held against what came",
      "if (length > kMostLabel || at + length > bytes.size() ||", "if (length > kMostLabel ||"),
-    ("client_hello", "gate/first_bytes.cc", "a record's head is read before it is there", "if (bytes.size() < 5) return out;", ""),
+    ("client_hello", "gate/first_bytes.cc", "a record's head is read before it is there", "if (rest.size() < kRecordHead) return out;", ""),
     ("first_request", "gate/first_bytes.cc", "of two Hosts the last counts", "    if (host) return {State::kOther, {}};\n", ""),
+    ("requests", "gate/requests.cc", "a chunk's size is taken before its line has ended", "  if (end.size() < kLineEnd.size()) return {};\n  std::from_chars(", "  std::from_chars("),
+    ("hellos", "gate/first_answer.cc", "a record's head is read before it is there", "    if (rest.size() < kRecordHead) return FirstAnswer::kMore;\n", ""),
     ("http_target", "http/target.cc", "a NUL in an escape passes", "    if (c == '\\0') return std::nullopt;\n", ""),
     ("http_request", "http/request_head.cc", "any method may ask for an upgrade", 'head.method == "GET" && request.version()', "request.version()"),
     ("http_answer", "http/upstream.cc", "what follows an answer is taken into it",

@@ -47,6 +47,33 @@ def first_request():
     yield b"GET http://other/ HTTP/1.1\r\nHost: example.com\r\n folded\r\nX\r\n\r\n"
 
 
+def requests():
+    """The first byte: how the bytes are cut."""
+    first = b"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n"
+    post = b"POST /x HTTP/1.1\r\nHost: other.example:80\r\n"
+    for more in (first, post + b"Content-Length: 5\r\n\r\nhello" + first, post + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0A\r\n0123456789\r\n0\r\n\r\n" + first,
+                 post + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", post + b"Transfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nA: b\r\n\r\n",
+                 post + b"Content-Length: 3, 3\r\n\r\nabc", post + b"Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n", b"\r\n" + first,
+                 post + b"Transfer-Encoding: gzip\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"):
+        yield b"\0" + first + more
+        yield b"\6" + more
+
+
+def hellos():
+    for hello in client_hello():
+        yield hello
+        yield b"\x14\3\3\0\1\1" + hello
+        yield b"\x17\3\3\0\3abc" + hello
+    retry = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+    for random in (retry, b"r" * 32):
+        message = b"\2\0\0\x28\3\3" + random + b"\0\x13\1\0"
+        yield b"\x16\3\3" + struct.pack(">H", len(message)) + message
+        yield b"\x16\3\3\0\x09" + message[:9] + b"\x16\3\3" + struct.pack(">H", len(message) - 9) + message[9:]
+    yield b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
+    yield b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
+    yield b"HTTP/1.0 200 OK\r\n\r\n"
+
+
 def http_request():
     """The first byte: how the bytes are cut."""
     for request in (b"GET /v1/a%2Fb?x=1&y=%20 HTTP/1.1\r\nHost: localhost:8080\r\nAuthorization: Bearer x\r\n\r\n",
@@ -268,5 +295,5 @@ def decision_log():
 
 # What every target begins with; what once broke one, and what was kept of what it found, lies beside it in corpus/.
 ALL = {make.__name__.rstrip("_"): make for make in (
-    dns, client_hello, first_request, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
+    dns, client_hello, first_request, requests, hellos, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
     json_, text, wire_frames, wire_messages, vault_frames, spool_layout, spool_record, program_record, decision_log, guest_user, guest_names, policy_rules, request_path)}

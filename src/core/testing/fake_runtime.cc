@@ -99,6 +99,7 @@ Task<std::shared_ptr<LiveSandbox>> FakeRuntime::boot(BootSpec spec) {
   live->way_out = SandboxNetwork{};
   if (wants_out) live->way_out = SandboxNetwork{no_network.empty() ? NetworkState::kOn : NetworkState::kUnavailable, no_network};
   alive[spec.id] = live;
+  in_force[spec.id] = {spec.policy, spec.rules};
   co_return std::shared_ptr<LiveSandbox>(live);
 }
 
@@ -173,6 +174,7 @@ Task<ProgramPage> FakeRuntime::programs(SandboxId, std::uint64_t offset, std::ui
 Task<void> FakeRuntime::set_policy(SandboxId id, std::string policy, std::string rules) {
   policies[id] = {std::move(policy), std::move(rules)};
   if (policy_error) co_return *policy_error;
+  in_force[id] = policies[id];
   co_return Result<void>();
 }
 

@@ -103,6 +103,7 @@ class FakeRuntime : public Runtime {
   std::vector<Decided> decided;                   // of every sandbox
   std::optional<Error> policy_error;              // what set_policy() fails with
   std::map<SandboxId, std::pair<std::string, std::string>> policies;  // that were set, with their rules
+  std::map<SandboxId, std::pair<std::string, std::string>> in_force;  // what each goes by: a boot goes by its own, whatever was set before its end
   // What commands do in sandboxes booted from now on.
   std::function<FakeProgram(const CommandSpec&)> program;
 

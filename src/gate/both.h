@@ -1,0 +1,54 @@
+// Both: a connection and its counterpart outside, how bytes go between them, and what the two directions tell each other.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "async/event.h"
+#include "gate/first_answer.h"
+#include "gate/moving.h"
+#include "gate/pump.h"
+#include "gate/sockets.h"
+
+namespace cay::gate {
+
+// Shared by its two directions: a cancelled one may end after the other.
+struct Both {
+  Both(asio::any_io_executor loop, Descriptor inside, Descriptor outwards) : guest(std::move(inside)), outside(std::move(outwards)), answered(loop), heard_out(std::move(loop)) {}
+
+  Descriptor guest, outside;
+  Moving moved;
+  bool broken = false;
+  bool starved = false;  // ... by this process, which had no pipe
+  // Where the guest's next bytes wait for what the server says first: how that is read, and what it was, once it was said.
+  std::function<FirstAnswer(std::string_view said)> listens{};
+  std::optional<FirstAnswer> answer{};
+  Event answered;
+  bool hears_meanwhile = false;  // the guest: to be woken by the answer
+  std::string early{};  // said by the server already
+  Event heard_out;      // the server has ended, or broke
+};
+
+enum class Way { kOut, kBack };
+
+// Until that side ends, and the other was told so. When one direction breaks, the other is woken, and unwinds too.
+asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pipes, Buffers buffers);
+
+// Both ends are woken, and unwind.
+void break_off(Both& both);
+// ... and are reset at once, with what they still hold.
+void cut(Both& both);
+
+// Whether all of them went.
+asio::awaitable<bool> send_all(Descriptor& to, std::string bytes);
+
+enum class Heard : std::uint8_t { kSome, kEnd, kBroken };
+
+// What the guest says, behind what `kept` has: as much as there is at once.
+asio::awaitable<Heard> hear(Descriptor& guest, std::string& kept);
+
+// kSome: the server has answered; what the guest said meanwhile is kept, as far as there is room for it. kEnd: the guest ended first, and said nothing.
+asio::awaitable<Heard> wait_for_answer(Both& both, std::string& kept);
+
+}  // namespace cay::gate

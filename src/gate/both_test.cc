@@ -1,0 +1,109 @@
+#include "gate/both.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <boost/asio/io_context.hpp>
+
+#include "async/scope.h"
+#include "async/testing.h"
+#include "os/unix_socket.h"
+
+namespace cay::gate {
+namespace {
+
+class BothTest : public ::testing::Test {
+ protected:
+  BothTest() {
+    auto inside = os::socket_pair();
+    auto outside = os::socket_pair();
+    EXPECT_TRUE(inside && outside);
+    for (const auto* one : {&*inside, &*outside}) EXPECT_EQ(::fcntl(one->ours.get(), F_SETFL, O_NONBLOCK), 0);
+    guest_ = std::move(inside->theirs);
+    server_ = std::move(outside->theirs);
+    both_ = std::make_shared<Both>(loop_.get_executor(), Descriptor(loop_, inside->ours.release()), Descriptor(loop_, outside->ours.release()));
+    both_->listens = read_http_answer;
+  }
+  static void say(const UniqueFd& fd, std::string_view bytes) { ASSERT_EQ(::send(fd.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size())); }
+  static std::string heard(const UniqueFd& fd) {
+    char buffer[256];
+    const ssize_t got = ::recv(fd.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    return {buffer, got > 0 ? static_cast<std::size_t>(got) : 0};
+  }
+  void run_some() {
+    loop_.restart();
+    loop_.poll();
+  }
+
+  asio::io_context loop_;
+  UniqueFd guest_, server_;
+  std::shared_ptr<Both> both_;
+  PipePool pipes_;
+};
+
+asio::awaitable<void> wait(std::shared_ptr<Both> both, std::string& kept, std::optional<Heard>& answered) {
+  const Heard got = co_await wait_for_answer(*both, kept);
+  answered = got;
+}
+
+TEST_F(BothTest, WhatIsSaidBeforeTheAnswerIsKept) {
+  Scope ways(loop_.get_executor());
+  std::string kept;
+  std::optional<Heard> answered;
+  ways.spawn(one_way(both_, Way::kBack, pipes_, Buffers::kTiny));
+  ways.spawn(wait(both_, kept, answered));
+  say(guest_, "more");
+  run_some();
+  EXPECT_EQ(kept, "more");
+  EXPECT_FALSE(answered);
+  say(server_, "HTTP/1.1 10");
+  run_some();
+  EXPECT_FALSE(answered);
+  EXPECT_EQ(heard(guest_), "HTTP/1.1 10");
+  say(server_, "1 Switching\r\n\r\nframe");
+  run_some();
+  EXPECT_EQ(answered, Heard::kSome);
+  EXPECT_EQ(both_->answer, FirstAnswer::kSwitches);
+  EXPECT_EQ(heard(guest_), "1 Switching\r\n\r\nframe");
+  say(server_, "later");
+  run_some();
+  EXPECT_EQ(heard(guest_), "later");
+  EXPECT_EQ(both_->moved.received, 11U + 20 + 5);
+  ways.cancel();
+  run_some();
+}
+
+TEST_F(BothTest, AServerThatEndsHasAnswered) {
+  Scope ways(loop_.get_executor());
+  std::string kept;
+  std::optional<Heard> answered;
+  ways.spawn(one_way(both_, Way::kBack, pipes_, Buffers::kTiny));
+  ways.spawn(wait(both_, kept, answered));
+  run_some();
+  ::shutdown(server_.get(), SHUT_WR);
+  run_some();
+  EXPECT_EQ(answered, Heard::kSome);
+  EXPECT_EQ(both_->answer, FirstAnswer::kOther);
+  ways.cancel();
+  run_some();
+}
+
+TEST_F(BothTest, AGuestThatEndsOrAConnectionThatBreaksWaitsForNothing) {
+  Scope ways(loop_.get_executor());
+  std::string kept;
+  std::optional<Heard> answered;
+  ways.spawn(wait(both_, kept, answered));
+  ::shutdown(guest_.get(), SHUT_WR);
+  run_some();
+  EXPECT_EQ(answered, Heard::kEnd);
+  both_->broken = true;
+  answered.reset();
+  ways.spawn(wait(both_, kept, answered));
+  run_some();
+  EXPECT_EQ(answered, Heard::kBroken);
+  ways.cancel();
+  run_some();
+}
+
+}  // namespace
+}  // namespace cay::gate

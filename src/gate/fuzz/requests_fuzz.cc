@@ -1,0 +1,85 @@
+// Requests over one connection: the same however their bytes are cut; what goes on is what came; and another parser finds no request in it whose
+// host was not shown to the judge.
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.h"
+#include "gate/requests.h"
+
+namespace {
+
+namespace bhttp = boost::beast::http;
+using cay::gate::Requests;
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+struct Told {
+  std::vector<std::string> hosts;
+  std::string passed;
+  bool refused = false, names_nobody = false;
+  bool operator==(const Told&) const = default;
+};
+
+Told told(std::string_view bytes, std::size_t step) {
+  Told out;
+  Requests requests;
+  for (std::size_t at = 0; at < bytes.size(); at += step) {
+    requests.add(bytes.substr(at, step));
+    for (;;) {
+      const auto part = requests.next();
+      if (part.is == Requests::Is::kMore) break;
+      out.passed += part.bytes;
+      out.names_nobody = part.names_nobody;
+      if (part.is == Requests::Is::kRequest) out.hosts.push_back(part.host);
+      if (part.is == Requests::Is::kRefused) {
+        out.refused = true;
+        CAY_ASSERT(requests.next().is == Requests::Is::kRefused);
+        return out;
+      }
+      CAY_ASSERT(!part.bytes.empty());
+    }
+  }
+  return out;
+}
+
+// As far as that parser goes: what it does not take for a request its server does not either.
+void expect_no_other(std::string_view bytes, const std::vector<std::string>& hosts) {
+  for (std::size_t number = 0; !bytes.empty(); ++number) {
+    bhttp::request_parser<bhttp::string_body> parser;
+    parser.eager(true);
+    boost::beast::error_code error;
+    while (!bytes.empty() && !parser.is_done() && !error) {
+      const std::size_t taken = parser.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
+      bytes.remove_prefix(taken);
+      if (taken == 0) break;
+    }
+    if (!parser.is_header_done()) return;
+    CAY_ASSERT(number < hosts.size());
+    std::string seen(parser.get()[bhttp::field::host]);
+    seen.resize(std::min(seen.find(':'), seen.size()));
+    std::transform(seen.begin(), seen.end(), seen.begin(), lower);
+    if (seen.ends_with('.')) seen.pop_back();
+    CAY_ASSERT(seen == hosts[number]);
+    if (error || !parser.is_done()) return;
+  }
+}
+
+}  // namespace
+
+// The first byte: how the bytes are cut.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const Told whole = told(bytes, bytes.size());
+  CAY_ASSERT(whole == told(bytes, std::size_t{1} + data[0] % 16));
+  CAY_ASSERT(bytes.starts_with(whole.passed));
+  expect_no_other(whole.passed, whole.hosts);
+  return 0;
+}

@@ -1,0 +1,137 @@
+#include "gate/requests.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace cay::gate {
+namespace {
+
+constexpr std::size_t kMostChunkDigits = 8;
+constexpr std::size_t kMostLengthDigits = 18;
+constexpr std::string_view kLineEnd = "\r\n";
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool is(std::string_view text, std::string_view word) { return std::ranges::equal(text, word, {}, lower); }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_hex(char c) { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f'); }
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+std::optional<Framing> framing_of(std::string_view head) {
+  Framing out;
+  const std::string_view line = head.substr(0, head.find(kLineEnd));
+  bool has_length = false;
+  std::string_view rest = head.substr(std::min(head.size(), line.size() + kLineEnd.size()));
+  while (!rest.empty()) {
+    const std::size_t stop = std::min(rest.find(kLineEnd), rest.size());
+    const std::string_view field = rest.substr(0, stop);
+    rest.remove_prefix(std::min(rest.size(), stop + kLineEnd.size()));
+    const std::size_t colon = std::min(field.find(':'), field.size());
+    const std::string_view name = field.substr(0, colon);
+    const std::string_view value = trimmed(field.substr(std::min(field.size(), colon + 1)));
+    if (is(name, "content-length")) {
+      // One, of digits alone: a list, a sign or a second one is read differently by different servers.
+      if (has_length || value.empty() || value.size() > kMostLengthDigits || !std::ranges::all_of(value, is_digit)) return std::nullopt;
+      has_length = true;
+      std::from_chars(value.data(), value.data() + value.size(), out.length);
+    } else if (is(name, "transfer-encoding")) {
+      if (out.chunked || !is(value, "chunked")) return std::nullopt;
+      out.chunked = true;
+    } else if (is(name, "upgrade")) {
+      out.may_switch = true;
+    }
+  }
+  if (out.chunked && (has_length || !line.ends_with(" HTTP/1.1"))) return std::nullopt;
+  // Many servers read no body there, and take it for the next request.
+  const std::string_view method = line.substr(0, line.find(' '));
+  if ((out.chunked || out.length > 0) && (method == "GET" || method == "HEAD" || method == "TRACE")) return std::nullopt;
+  return out;
+}
+
+Requests::Part Requests::next() {
+  switch (at_) {
+    case At::kHead: return head();
+    case At::kBody: return body(At::kHead);
+    case At::kChunkSize: return chunk_size();
+    case At::kChunk: return body(At::kChunkEnd);
+    case At::kChunkEnd: return line_end(At::kChunkSize);
+    case At::kLastChunk: return line_end(At::kHead);
+    case At::kRefused: break;
+  }
+  return refuse();
+}
+
+std::string Requests::take_rest() { return std::exchange(waiting_, {}); }
+
+Requests::Part Requests::refuse(bool names_nobody) {
+  at_ = At::kRefused;
+  return {.is = Is::kRefused, .names_nobody = names_nobody};
+}
+
+Requests::Part Requests::give(std::size_t size) {
+  Part out{.is = Is::kBody, .bytes = waiting_.substr(0, size)};
+  waiting_.erase(0, size);
+  return out;
+}
+
+Requests::Part Requests::head() {
+  if (waiting_.empty()) return {};
+  // No more than this is ever looked at, however much of it came at once.
+  const Shown shown = read_request_head(std::string_view(waiting_).substr(0, kMostFirstBytes));
+  if (shown.state == Shown::State::kMore) return {};
+  if (shown.state != Shown::State::kName) return refuse(shown.state == Shown::State::kNone);
+  const auto framing = framing_of(std::string_view(waiting_).substr(0, shown.size));
+  if (!framing) return refuse();
+  Part out = give(shown.size);
+  out.is = Is::kRequest;
+  out.host = shown.host;
+  out.may_switch = framing->may_switch;
+  left_ = framing->length;
+  if (framing->chunked) {
+    at_ = At::kChunkSize;
+  } else if (left_ > 0) {
+    at_ = At::kBody;
+  }
+  return out;
+}
+
+Requests::Part Requests::body(At then) {
+  if (waiting_.empty()) return {};
+  Part out = give(static_cast<std::size_t>(std::min<std::uint64_t>(left_, waiting_.size())));
+  left_ -= out.bytes.size();
+  if (left_ == 0) at_ = then;
+  return out;
+}
+
+// Digits and the line's end: what else may stand there (extensions) is skipped differently by different servers.
+Requests::Part Requests::chunk_size() {
+  const auto digits = static_cast<std::size_t>(std::ranges::find_if_not(waiting_, is_hex) - waiting_.begin());
+  if (digits > kMostChunkDigits) return refuse();
+  const std::string_view end = std::string_view(waiting_).substr(digits, kLineEnd.size());
+  if (!kLineEnd.starts_with(end) || (digits == 0 && !end.empty())) return refuse();
+  if (end.size() < kLineEnd.size()) return {};
+  std::from_chars(waiting_.data(), waiting_.data() + digits, left_, 16);
+  at_ = left_ > 0 ? At::kChunk : At::kLastChunk;
+  return give(digits + kLineEnd.size());
+}
+
+// Behind the last chunk as well: fields there are taken into the head by some servers.
+Requests::Part Requests::line_end(At then) {
+  const std::string_view end = std::string_view(waiting_).substr(0, kLineEnd.size());
+  if (!kLineEnd.starts_with(end)) return refuse();
+  if (end.size() < kLineEnd.size()) return {};
+  at_ = then;
+  return give(kLineEnd.size());
+}
+
+}  // namespace cay::gate

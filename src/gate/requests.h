@@ -1,0 +1,60 @@
+// Requests: what a guest says over a connection that was let through by the Host of a request, cut into requests, so that each is judged before
+// a byte of it goes on. What two parsers could frame differently is refused: else the server would read a request that nobody has judged.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gate/first_bytes.h"
+
+namespace cay::gate {
+
+// How a request goes on behind its head.
+struct Framing {
+  std::uint64_t length = 0;
+  bool chunked = false;
+  bool may_switch = false;  // it asks for another protocol: behind it comes whatever the server agrees to
+};
+
+// Of a head that names a host. nullopt: it can be read in two ways.
+std::optional<Framing> framing_of(std::string_view head);
+
+class Requests {
+ public:
+  enum class Is : std::uint8_t {
+    kMore,     // nothing, until more is added
+    kRequest,  // a request's head, whole: to be judged
+    kBody,     // some of what belongs to the last request
+    kRefused,  // no request, or none that is read in one way: for good
+  };
+  struct Part {
+    Is is = Is::kMore;
+    std::string bytes{};  // of kRequest and kBody: to be passed on as they are
+    std::string host{};   // of kRequest
+    bool may_switch = false;
+    bool names_nobody = false;  // of kRefused: a request without a Host
+  };
+
+  void add(std::string_view bytes) { waiting_ += bytes; }
+  Part next();
+  // The last request has ended, and the next has not been given.
+  bool is_between() const { return at_ == At::kHead; }
+  // What was added and not given.
+  std::string take_rest();
+
+ private:
+  enum class At : std::uint8_t { kHead, kBody, kChunkSize, kChunk, kChunkEnd, kLastChunk, kRefused };
+  Part refuse(bool names_nobody = false);
+  Part give(std::size_t size);
+  Part head();
+  Part body(At then);
+  Part chunk_size();
+  Part line_end(At then);
+
+  std::string waiting_;
+  At at_ = At::kHead;
+  std::uint64_t left_ = 0;  // of the body, or of its chunk
+};
+
+}  // namespace cay::gate

@@ -1,0 +1,111 @@
+#include "gate/requests.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace cay::gate {
+namespace {
+
+using Is = Requests::Is;
+
+struct Told {
+  std::vector<std::string> hosts;
+  std::string passed;
+  bool refused = false;
+  bool names_nobody = false;
+};
+
+// As many bytes at a time.
+Told told(std::string_view bytes, std::size_t step) {
+  Told out;
+  Requests requests;
+  for (std::size_t at = 0; at < bytes.size(); at += step) {
+    requests.add(bytes.substr(at, step));
+    for (auto part = requests.next(); part.is != Is::kMore; part = requests.next()) {
+      if (part.is == Is::kRequest) out.hosts.push_back(part.host);
+      out.passed += part.bytes;
+      out.refused = part.is == Is::kRefused;
+      out.names_nobody = part.names_nobody;
+      if (out.refused) return out;
+    }
+  }
+  return out;
+}
+
+void expect_hosts(const std::string& bytes, const std::vector<std::string>& hosts) {
+  for (const std::size_t step : {bytes.size(), std::size_t{7}, std::size_t{1}}) {
+    const Told got = told(bytes, step);
+    EXPECT_EQ(got.hosts, hosts) << bytes;
+    EXPECT_FALSE(got.refused) << bytes;
+    EXPECT_EQ(got.passed, bytes);
+  }
+}
+
+// After the first request, of which all goes on.
+void expect_refused(const std::string& first, const std::string& rest, const std::string& goes_on = "") {
+  for (const std::size_t step : {first.size() + rest.size(), std::size_t{7}, std::size_t{1}}) {
+    const Told got = told(first + rest, step);
+    EXPECT_TRUE(got.refused) << rest;
+    EXPECT_EQ(got.passed, first + goes_on) << rest;
+  }
+}
+
+const std::string kFirst = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+const std::string kPost = "POST / HTTP/1.1\r\nHost: a.test\r\n";
+
+TEST(RequestsTest, EachRequestIsSeen) {
+  expect_hosts(kFirst + kFirst + "GET /x HTTP/1.1\r\nhost: B.test:80\r\n\r\n", {"a.test", "a.test", "b.test"});
+  expect_hosts(kPost + "Content-Length: 3\r\n\r\nabc" + kFirst, {"a.test", "a.test"});
+  expect_hosts(kPost + "Content-Length: 0\r\n\r\n" + kFirst, {"a.test", "a.test"});
+  expect_hosts(kPost + "Transfer-Encoding: Chunked\r\n\r\n0a\r\n0123456789\r\n1\r\nx\r\n000\r\n\r\n" + kFirst, {"a.test", "a.test"});
+}
+
+TEST(RequestsTest, ABodyThatLooksLikeARequestIsABody) {
+  const std::string other = "GET / HTTP/1.1\r\nHost: b.test\r\n\r\n";
+  expect_hosts(kPost + "Content-Length: " + std::to_string(other.size()) + "\r\n\r\n" + other + kFirst, {"a.test", "a.test"});
+}
+
+TEST(RequestsTest, WhatCanBeFramedInTwoWaysIsRefused) {
+  for (const char* fields : {"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "Content-Length: 3\r\nContent-Length: 3\r\n", "Content-Length: 3, 3\r\n",
+                             "Content-Length: +3\r\n", "Content-Length: 0x3\r\n", "Content-Length: \r\n", "Content-Length: 9999999999999999999\r\n",
+                             "Transfer-Encoding: gzip, chunked\r\n", "Transfer-Encoding: identity\r\n", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+                             "Transfer-Encoding: \x0b" "chunked\r\n", "Content-Length : 3\r\n", "X: y\nContent-Length: 3\r\n", "X: y\r\n Content-Length: 3\r\n"}) {
+    expect_refused(kFirst, kPost + fields + "\r\nabc");
+  }
+  expect_refused(kFirst, "POST / HTTP/1.0\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  expect_refused(kFirst, "GET / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc");
+  expect_refused(kFirst, "\r\n" + kFirst);
+}
+
+TEST(RequestsTest, OddChunksAreRefused) {
+  const std::string head = kPost + "Transfer-Encoding: chunked\r\n\r\n";
+  for (const char* chunks : {"\r\n", "3;x=y\r\nabc", "3 \r\nabc", "3\nabc", "0x3\r\nabc", "-3\r\nabc", "g\r\n", "000000003\r\nabc"}) expect_refused(head, chunks);
+  expect_refused(head, "3\r\nabcd\r\n", "3\r\nabc");
+  expect_refused(head, "0\r\nHost: b.test\r\n\r\n", "0\r\n");
+}
+
+TEST(RequestsTest, ARequestWithoutAHostIsTold) {
+  EXPECT_TRUE(told(kFirst + "GET / HTTP/1.0\r\n\r\n", 1).names_nobody);
+  EXPECT_FALSE(told(kFirst + "SSH-2.0-x\r\n", 1).names_nobody);
+}
+
+TEST(RequestsTest, HeadsAreBoundedHoweverTheyCome) {
+  const std::string fine = "GET / HTTP/1.1\r\nHost: a.test\r\nX: " + std::string(kMostFirstBytes - 200, 'x') + "\r\n\r\n";
+  expect_hosts(fine + fine, {"a.test", "a.test"});
+  expect_refused(kFirst, "GET / HTTP/1.1\r\nHost: a.test\r\nX: " + std::string(kMostFirstBytes, 'x') + "\r\n\r\n");
+}
+
+TEST(RequestsTest, OnesThatAskForAnotherProtocolAreTold) {
+  Requests requests;
+  requests.add("GET / HTTP/1.1\r\nHost: a.test\r\nuPgrade: websocket\r\n\r\n\x81\x80");
+  const auto part = requests.next();
+  EXPECT_TRUE(part.may_switch);
+  EXPECT_TRUE(requests.is_between());
+  EXPECT_EQ(requests.take_rest(), "\x81\x80");
+  requests.add(kFirst);
+  EXPECT_FALSE(requests.next().may_switch);
+}
+
+}  // namespace
+}  // namespace cay::gate

@@ -1,0 +1,41 @@
+#include "gate/said_no.h"
+
+#include <algorithm>
+
+#include "gate/first_bytes.h"
+
+namespace cay::gate {
+
+Asks what_it_asks(std::string_view first_bytes) {
+  const Shown shown = read_request_head(first_bytes);
+  if (shown.state == Shown::State::kMore) return Asks::kMore;
+  const std::string_view line = first_bytes.substr(0, first_bytes.find("\r\n"));
+  const std::string_view method = line.substr(0, line.find(' '));
+  if (shown.state == Shown::State::kOther) {  // a request, though not one that is read in one way
+    const bool is_method = !method.empty() && method.size() < line.size() && std::ranges::all_of(method, [](char c) { return c >= 'A' && c <= 'Z'; });
+    if (!is_method || !(line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0"))) return Asks::kNothing;
+    if (first_bytes.find("\r\n\r\n") == std::string_view::npos) return Asks::kNothing;
+  }
+  return method == "HEAD" ? Asks::kHeadOnly : Asks::kPage;
+}
+
+std::string why_refused(std::string_view reason, std::string_view host, const Endpoint& to) {
+  const std::string what = host.empty() ? to.address.text() : std::string(host);
+  if (reason == "private_address") {
+    const std::string_view kind = kind_of(to.address);
+    return "Nothing in a sandbox may reach " + what + ": it is " + std::string(kind.empty() ? "an address of this host itself" : kind) + ".\n";
+  }
+  if (reason == "fenced") return "A proxy rule of this sandbox is a fence for " + what + ": it is reached by HTTPS alone.\n";
+  if (reason == "names_no_host") return "This sandbox's policy does not allow a request that names no host.\n";
+  if (reason == "not_http") return "This sandbox's policy does not allow a request that can be read in two ways.\n";
+  if (reason == "port_not_in_policy") return "This sandbox's policy does not allow " + what + " at port " + std::to_string(to.port) + ".\n";
+  return "This sandbox's policy does not allow " + what + ".\n";
+}
+
+std::string said_no(std::string_view sentence, Asks asks) {
+  std::string out = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: " + std::to_string(sentence.size()) + "\r\n\r\n";
+  if (asks != Asks::kHeadOnly) out += sentence;
+  return out;
+}
+
+}  // namespace cay::gate
