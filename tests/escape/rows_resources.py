@@ -294,4 +294,4 @@ class HugePages(Bait):
 
 inside("own-filter", "load a filter of system calls, of which the host has room for so many", R, ["filter"], own_filter)
 inside("socket-filter", "load a filter of packets into a socket", R, ["filter"], socket_filter)
-inside("huge-pages", "take huge pages out of the host's pool", R, ["filter"], huge_pages, HugePages, needs=lambda: "" if POOL.exists() else "this kernel has no huge pages")
+inside("huge-mapping", "take huge pages out of the host's pool", R, ["filter"], huge_pages, HugePages, needs=lambda: "" if POOL.exists() else "this kernel has no huge pages")
