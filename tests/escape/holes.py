@@ -118,6 +118,11 @@ def patched():
     return texts
 
 
+def made_of(command):
+    words = shlex.split(command)
+    return words[words.index("-o") + 1]
+
+
 def build(tree):
     """The program with holes, made of a build's own objects and commands; only what differs is compiled. `tree`: build/release or so."""
     place = tree / "holes"
@@ -134,14 +139,15 @@ def build(tree):
         words = shlex.split(commands[known_as])
         words[words.index("-o") + 1] = str(made)
         words[words.index(known_as)] = str(source)
-        subprocess.run([*words, "-include", str(place / "hole.h")], cwd=tree, check=True)
+        subprocess.run([*words, "-iquote", os.path.dirname(known_as), "-include", str(place / "hole.h")], cwd=tree, check=True)
         return made
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = list(pool.map(lambda one: compiled(*one), patched().items()))
-    # What an object defines is not looked for in the archives.
+    # What an object defines is not looked for in the archives; one that is in none is left out.
+    replaced = {made_of(commands[os.path.normpath(ROOT / "src" / file)]) for file in patched()}
     link = subprocess.run(["ninja", "-C", tree, "-t", "commands", "cay"], capture_output=True, text=True, check=True).stdout.splitlines()[-1]
-    words = [word for word in shlex.split(link) if word not in (":", "&&")]
+    words = [word for word in shlex.split(link) if word not in (":", "&&", *replaced)]
     at = words.index("-o") + 1
     words[at] = str(place / "cay")
     subprocess.run([*words[:at + 1], *map(str, objects), *words[at + 1:]], cwd=tree, check=True)
