@@ -355,7 +355,8 @@ def test_no_restore_beside_sandboxes_that_nobody_would_end(directory):
         assert backup(daemon, file).returncode == 0
         daemon.terminate()
         assert cay("launcher", "--data", data, "--stop").returncode == 0
-        shutil.copytree(data / "layers", directory / "kept" / "layers", symlinks=True, copy_function=os.link)
+        (directory / "kept").mkdir()
+        subprocess.run(["cp", "-al", data / "layers", directory / "kept"], check=True)  # as many files as this host's /usr has
         data.rename(old)
         refused = cay("restore", "--data", data, "--snapshots-of", directory / "kept", file)
         assert refused.returncode == 125 and "still run" in refused.stderr and not data.exists(), refused
