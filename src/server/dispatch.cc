@@ -93,14 +93,22 @@ class RoutedExchange final : public http::Exchange {
   }
   // A refused upgrade leaves the answer to the handler.
   Task<std::unique_ptr<http::WebSocket>> upgrade(std::size_t max_message) override {
+    upgrading_ = true;
     auto socket = co_await inner_->upgrade(max_message);
+    upgrading_ = false;
     if (socket) become();
     co_return socket;
   }
   Task<std::unique_ptr<ByteStream>> upgrade_raw(http::Headers headers) override {
+    upgrading_ = true;
     auto stream = co_await inner_->upgrade_raw(std::move(headers));
+    upgrading_ = false;
     if (stream) become();
     co_return stream;
+  }
+  // Where the handler was given up amid an upgrade, the client may have its answer.
+  void conclude() {
+    if (std::exchange(upgrading_, false) && status_ == 0) become();
   }
   int status() const { return status_; }
   const std::string& link() const { return link_; }
@@ -134,7 +142,7 @@ class RoutedExchange final : public http::Exchange {
   std::string reason_;  // of a refusal before the handler
   std::string noted_;  // how it ended
   std::function<void()> on_begin_;
-  bool lasts_ = false;
+  bool upgrading_ = false, lasts_ = false;
   int status_ = 0;
 };
 
@@ -302,6 +310,7 @@ class Dispatcher {
     } catch (...) {
       failure = std::current_exception();
     }
+    exchange->conclude();
     if (failure && !is_cancellation(failure) && exchange->status() == 0) {
       co_await refuse(exchange, 500,
                       Error{Code::kInternal, "internal", "Cay failed at this request; the daemon's log says more", 0});
