@@ -268,19 +268,19 @@ counted("name-to-handle", "name a file by a handle", file_handle)
 counted("weaker-personality", "make all memory executable, or map page zero", weaker_personality)
 inside("merge-memory", "offer memory for merging with other tenants'", "shared names", ("filter",), merge_memory, needs=lambda: "" if pathlib.Path("/sys/kernel/mm/ksm").is_dir() else
         "this kernel merges no memory")
-counted("af-packet", "open a packet socket", packets)
+counted("af-packet", "open a packet socket", packets, ("filter", "caps"))
 counted("raw-socket", "open a raw socket", raw_socket, ("filter", "caps"))
 counted("af-alg", "open a socket of the kernel's ciphers", crypto, known=("CVE-2026-31431",), needs=lambda: "" if has_family(38) else
         "this kernel has no AF_ALG")
 counted("af-vsock", "open a socket to the hypervisor", vsock)
-counted("af-xdp", "open an XDP socket", xdp)
+counted("af-xdp", "open an XDP socket", xdp, ("filter", "caps"))
 counted("netlink-netfilter", "talk to netfilter or IPsec, or open an RxRPC socket", netfilter, known=("CVE-2026-43284", "CVE-2026-43500"))
 counted("netlink-uevent", "listen to devices", uevents)
 counted("netlink-diagnosis", "ask for sockets", socket_diagnosis)
 counted("netlink-generic", "talk to kernel families by name", generic_netlink)
 if X86:
     counted("int-80", "call the kernel by the 32-bit entry", old_entry, may_die=True)
-    counted("socketcall", "open a packet socket by the 32-bit socketcall, whose arguments no filter sees", old_socketcall, may_die=True,
+    counted("socketcall", "open a packet socket by the 32-bit socketcall, whose arguments no filter sees", old_socketcall, ("filter", "caps"), may_die=True,
             known=("CVE-2026-31431",))
     counted("modify-ldt", "make a segment of its own", segments)
 counted("tiocsti", "type into its own terminal, which another may read", type_into_terminal, ("filter",) if LEGACY else ("filter", "user", "caps"))

@@ -295,7 +295,7 @@ for act, name, attack in ((child_of_the_keeper, "clone-parent", "make a child of
                           (keep_a_key, "add-key", "keep a key in the kernel, which has no namespace"), (join_keyring, "keyring", "join a keyring"),
                           (ring, "io-uring", "make an io_uring"), (netfilter, "netfilter", "talk to netfilter, of its own network namespace"),
                           (packets, "af-packet", "open a packet socket")):
-    inside(f"nested-{name}", attack, S, ["filter"], act, box="nested")
+    inside(f"nested-{name}", attack, S, ["filter", "caps"] if act is packets else ["filter"], act, box="nested")
 
 
 def mount_by_descriptor():

@@ -41,12 +41,13 @@ class Servers:
 
     def said_again(self, path, query, head):
         """None: the path is another."""
-        self.heard.update(re.findall(rb"(?i)\r\nauthorization: bearer ([^\r]+)", head))
+        now = set(re.findall(rb"(?i)\r\nauthorization: bearer ([^\r]+)", head))
+        self.heard.update(now)
         if path == b"/reflects":
             part = re.search(rb"(?i)\r\nrange: bytes=(\d+)-(\d+)", head)
             return whole(head[int(part[1]):int(part[2]) + 1], b"206 Partial Content") if part else whole(head)
         if path == b"/recalls":
-            return whole(b" ".join(sorted(self.heard)))
+            return whole(b" ".join(sorted(self.heard - now)))  # of other requests
         if path in (b"/says", b"/holds"):  # and then nothing; the second holds back what may begin a secret
             return whole(query if path == b"/says" else query[:begun_at(query, self.heard)], length=len(query) + 1)
         return None

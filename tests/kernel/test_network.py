@@ -20,7 +20,9 @@ for address in json.loads(sys.argv[1]):
     try:
         s.connect((host, port)); word = "connected"
         if sys.argv[2:]:  # a connection may be taken before it is decided on: what counts is whether anybody answers
-            s.sendall(b"GET / HTTP/1.0\r\n\r\n"); word = "answered" if s.recv(1) else "ended"
+            s.sendall(b"GET / HTTP/1.0\r\n\r\n"); got = b"".join(iter(lambda: s.recv(4096), b""))
+            said = got.startswith(b"HTTP/1.1 403 ") and any(words in got for words in (b"\nThis sandbox's policy does not allow ", b"\nNothing in a sandbox may reach "))
+            word = "refused" if said else "answered" if got else "ended"  # by the gate itself
     except socket.timeout: word = "timeout"
     except OSError as error: word = "refused"
     results[host] = [word, time.monotonic() - begun]
