@@ -66,7 +66,7 @@ def test_nothing_gets_out_and_holes_are_seen():
 
 def test_the_build_with_holes_knows_the_sources():
     texts = holes.patched()
-    assert all(text.count("cay_hole(") for text in texts.values())
+    assert all(text.count("cay_hole(") for file, text in texts.items() if file not in {file for file, *_ in holes.PASSED_ON})
     rows = {name for one in frame.ROWS.values() for name in one.holes}
     assert rows == holes.NAMES, "a hole that no row needs, or a row without its hole"
 
