@@ -26,6 +26,7 @@ def ask(host, port, tls, said):
         try:
             while part := stream.recv(65536):
                 got += part
+                stream.settimeout(0.5)
         except TimeoutError:
             pass
         return got.decode("latin-1")

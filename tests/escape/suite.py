@@ -35,8 +35,8 @@ BOXES = {"main": {}, "other": {}, "open": {"policy": "open"}, "off": {"policy": 
 class Place:
     """A daemon and its sandboxes, made when a row asks for them."""
 
-    def __init__(self, daemon=None, prefix="escape"):
-        self.daemon, self.prefix, self.boxes = daemon, prefix, {}
+    def __init__(self, daemon=None, prefix="escape", world=None):
+        self.daemon, self.prefix, self.boxes, self.world = daemon, prefix, {}, world
         self.http = daemon and daemon.http()
 
     def box(self, name):
@@ -75,7 +75,7 @@ class Host(Place):
         if self.leaky is None:
             daemon = new_daemon(*self.world.settings, env={"CAY_HOLES": words})
             daemon.prefix, daemon.program = self.world.prefix, self.program_with_holes
-            self.leaky = Place(daemon.start())
+            self.leaky = Place(daemon.start(), world=self.world)
         daemon = self.leaky.daemon
         if daemon.extra["CAY_HOLES"] != words:
             daemon.extra["CAY_HOLES"] = words
@@ -90,7 +90,7 @@ class Host(Place):
         if self.careless is None:
             daemon = new_daemon("--config", str(self.world.directory / "opened.toml"))
             daemon.prefix = self.world.prefix
-            self.careless = Place(daemon.start(), "opened")
+            self.careless = Place(daemon.start(), "opened", self.world)
         return self.careless.box(name)
 
     def close(self):
