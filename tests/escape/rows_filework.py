@@ -374,7 +374,7 @@ def tar_bomb(host, lifted):
     box = host.box("main" if lifted else "small")
     box.sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")
     status, text = ask(host, "PUT", f"/api/v1/sandboxes/{box.id}/files/tree?path=/srv/trap/to", with_key(host.daemon.key),
-                       archive(("big", REG, {"data": bytes(160 << 20)})))
+                       archive(("big", REG, {"data": os.urandom(1 << 20) * 160})))  # zeros would take no disk
     box.sh("rm -rf /srv/trap")
     return Outcome(status < 300, f"{status} {text[:60]}")
 
