@@ -36,10 +36,9 @@ function(cay_module name)
   endif()
 endfunction()
 
-# cay_fuzz(NAME SRCS … DEPS … DECODES … [LENGTH n] [RUNS n]): a libFuzzer target, fuzz_NAME, built only by the fuzz presets into
+# cay_fuzz(NAME SRCS … DEPS … DECODES … [LENGTH n]): a libFuzzer target, fuzz_NAME, built only by the fuzz presets into
 # fuzzers/ there. The first of SRCS is the target itself, the others what it needs of its room. DECODES are the files whose lines
-# it is to reach (under src/, or the end of an include path); LENGTH the most bytes of an input; RUNS how many executions make
-# the long form, where 10,000,000 take too long. tests/fuzz/run runs them; the unit tests replay what it found (tests/fuzz).
+# it is to reach (under src/, or the end of an include path); LENGTH the most bytes of an input. tests/fuzz/run runs them; the unit tests replay what it found (tests/fuzz).
 if(CAY_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
   # As shipped, where NDEBUG is set. Beast 1.81 asserts that a last chunk which came in two parts has five bytes in the second (basic_parser.ipp,
@@ -48,7 +47,7 @@ if(CAY_FUZZ)
   add_custom_target(fuzzers)
 endif()
 function(cay_fuzz name)
-  cmake_parse_arguments(ARG "" "LENGTH;RUNS" "SRCS;DEPS;DECODES" ${ARGN})
+  cmake_parse_arguments(ARG "" "LENGTH" "SRCS;DEPS;DECODES" ${ARGN})
   list(GET ARG_SRCS 0 target)
   set_property(GLOBAL APPEND PROPERTY CAY_FUZZ_NAMES ${name})
   set_property(GLOBAL PROPERTY CAY_FUZZ_OF_${name} ${CMAKE_CURRENT_SOURCE_DIR}/${target})
@@ -60,6 +59,6 @@ function(cay_fuzz name)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzzers)
     add_dependencies(fuzzers fuzz_${name})
-    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/fuzzers/${name}.about CONTENT "length ${ARG_LENGTH}\nruns ${ARG_RUNS}\ndecodes ${ARG_DECODES}\n")
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/fuzzers/${name}.about CONTENT "length ${ARG_LENGTH}\ndecodes ${ARG_DECODES}\n")
   endif()
 endfunction()

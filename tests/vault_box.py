@@ -68,6 +68,15 @@ class Box:
     def python(self, program, timeout=60):
         return self.daemon.cli("exec", "-e", "PYTHONPATH=/opt/sdk", self.name, "--", "python3", "-c", program, timeout=timeout)
 
+    def opens(self, program, what):
+        """Begins a program, waits for its line "open", and gives what reads all of its lines so far."""
+        command = self.daemon.cli("exec", "-d", self.name, "--", "python3", "-c", program).text.strip()
+
+        def lines():
+            return self.daemon.cli("logs", self.name, command).text.splitlines()
+        wait_until(lambda: lines() == ["open"], what)
+        return lines
+
     def curl(self, url, *more):
         """(status, body); the exit code where there is no answer."""
         words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in more)

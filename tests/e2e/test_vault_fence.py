@@ -151,18 +151,9 @@ with tls.wrap_socket(socket.create_connection(("api.vault.test", 443), timeout=6
 """
 
 
-def waiting(one):
-    command = one.daemon.cli("exec", "-d", one.name, "--", "python3", "-c", WAITS).text.strip()
-
-    def lines():
-        return one.daemon.cli("logs", one.name, command).text.splitlines()
-    wait_until(lambda: lines() == ["open"], "the connection")
-    return lines
-
-
 def test_what_is_open_when_a_fence_comes_is_reset(vaulted):  # noqa: F811
     with box(vaulted, policy="api.vault.test") as one:
-        lines = waiting(one)
+        lines = one.opens(WAITS, "the connection")
         one.rules(FENCE)
         wait_until(lambda: lines()[1:] == ["cut"], "its end")
         one.line(reason="fenced", host="api.vault.test")
@@ -170,7 +161,7 @@ def test_what_is_open_when_a_fence_comes_is_reset(vaulted):  # noqa: F811
 
 def test_what_is_open_by_a_fence_ends_with_the_policy_that_has_its_host(vaulted):  # noqa: F811
     with box(vaulted, FENCE, policy="api.vault.test") as one:
-        lines = waiting(one)
+        lines = one.opens(WAITS, "the connection")
         assert vaulted.cli("policy", "set", one.name, "packages").code == 0
         wait_until(lambda: lines()[1:] == ["cut"], "its end")
         one.line(reason="policy_changed", host="api.vault.test")

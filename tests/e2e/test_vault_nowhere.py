@@ -20,8 +20,8 @@ from vault_box import BASE, HEADERS, STAND_IN, box, brokers, set_secret, vaulted
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
 
-def readable_of(pid, needle):
-    """Whether the memory of a process holds it."""
+def memory_of(pid):
+    """(mapping, bytes) of what can be read of a process's memory; a piece begins with the end of the one before it."""
     with contextlib.suppress(OSError, ValueError):
         with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
             for line in maps:
@@ -29,12 +29,17 @@ def readable_of(pid, needle):
                 if "r" not in rights or line.rstrip().endswith(("[vvar]", "[vsyscall]")):
                     continue
                 begin, end = (int(part, 16) for part in span.split("-"))
+                kept = b""
                 for at in range(begin, end, 16 << 20):
                     with contextlib.suppress(OSError, OverflowError):
                         memory.seek(at)
-                        if needle in memory.read(min(end, at + (16 << 20) + 256) - at):
-                            return True
-    return False
+                        kept = kept[-256:] + memory.read(min(end, at + (16 << 20)) - at)
+                        yield line.strip(), kept
+
+
+def readable_of(pid, needle):
+    """Whether the memory of a process holds it."""
+    return any(needle in kept for _, kept in memory_of(pid))
 
 
 FROM_INSIDE = r"""
@@ -202,20 +207,9 @@ def forms_of(mark):
 def found_in(pid, needles):
     """Where they lie in the memory of a process, with what is around."""
     found = []
-    with contextlib.suppress(OSError, ValueError):
-        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
-            for line in maps:
-                span, rights = line.split()[:2]
-                if "r" not in rights or line.rstrip().endswith(("[vvar]", "[vsyscall]")):
-                    continue
-                begin, end = (int(part, 16) for part in span.split("-"))
-                kept = b""
-                for at in range(begin, end, 16 << 20):
-                    with contextlib.suppress(OSError, OverflowError):
-                        memory.seek(at)
-                        kept = kept[-256:] + memory.read(min(end, at + (16 << 20)) - at)
-                        places = [place for needle in needles if (place := kept.find(needle)) >= 0]
-                        found += [(line.strip(), kept[max(0, place - 40):place + 80]) for place in places]
+    for mapping, kept in memory_of(pid):
+        places = [place for needle in needles if (place := kept.find(needle)) >= 0]
+        found += [(mapping, kept[max(0, place - 40):place + 80]) for place in places]
     return found
 
 

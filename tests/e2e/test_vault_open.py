@@ -33,15 +33,6 @@ except (EOFError, OSError): print("cut", flush=True)
 """
 
 
-def hold(one):
-    command = one.daemon.cli("exec", "-d", one.name, "--", "python3", "-c", HOLD).text.strip()
-
-    def lines():
-        return one.daemon.cli("logs", one.name, command).text.splitlines()
-    wait_until(lambda: lines() == ["open"], "the WebSocket")
-    return lines
-
-
 def done(daemon, *words):
     got = daemon.cli(*words)
     assert got.code == 0, got
@@ -73,7 +64,7 @@ def lasting(vaulted, world):  # noqa: F811
 
 @pytest.mark.parametrize("change", ENDS)
 def test_a_websocket_ends_when(lasting, change):
-    lines = hold(lasting)
+    lines = lasting.opens(HOLD, "the WebSocket")
     ENDS[change](lasting)
     wait_until(lambda: lines()[1:] == ["cut"], "its end", 5)
     lasting.line(host="api.vault.test", verdict="refused", reason="policy_changed" if "policy" in change else "rule_changed")
@@ -81,7 +72,7 @@ def test_a_websocket_ends_when(lasting, change):
 
 @pytest.mark.parametrize("change", STAYS)
 def test_a_websocket_stays_open_when(lasting, change):
-    lines = hold(lasting)
+    lines = lasting.opens(HOLD, "the WebSocket")
     STAYS[change](lasting)
     assert lines() == ["open"]
     done(lasting.daemon, "exec", lasting.name, "--", "touch", "/tmp/go")
