@@ -148,7 +148,9 @@ Result<NetworkConfig> settle_network(NetworkConfig config) {
     const auto network = Network::parse(text);
     if (!network || network->prefix == 0) return bad("network.networks: '" + text + "' is no network, as 10.1.0.0/16");
     for (const auto& never : never_opened()) {
-      if (network->overlaps(never.network)) {
+      const auto carried = carried_by(network->address);
+      const bool leads_there = network->is_one_address() && std::ranges::any_of(carried, [&](const IpAddress& one) { return never.network.contains(one); });
+      if (network->overlaps(never.network) || leads_there) {
         return bad("network.networks: '" + text + "' holds " + never.network.text() + ", " + never.what + ": list narrower networks, without it");
       }
     }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <vector>
 
 namespace cay {
 namespace {
@@ -38,6 +37,21 @@ constexpr Kind kKinds[] = {
     {"169.254.0.0/16", "a link-local address"}, {"fe80::/10", "a link-local address"},
     {"fc00::/7", "a private address"},
     {"224.0.0.0/4", "a multicast address"}, {"ff00::/8", "a multicast address"},
+};
+
+// Where an address of a network has the bytes of an IPv4 address.
+struct Carrying {
+  const char* network;
+  std::array<std::uint8_t, 4> at;
+  bool inverted = false;
+};
+constexpr Carrying kCarrying[] = {
+    {"::/96", {12, 13, 14, 15}},           {"::ffff:0:0:0/96", {12, 13, 14, 15}},
+    {"64:ff9b::/96", {12, 13, 14, 15}},
+    // A prefix of 48, 56, 64 or 96 bits: the byte between is zero (RFC 6052, 2.2).
+    {"64:ff9b:1::/48", {6, 7, 9, 10}},     {"64:ff9b:1::/48", {7, 9, 10, 11}},   {"64:ff9b:1::/48", {9, 10, 11, 12}}, {"64:ff9b:1::/48", {12, 13, 14, 15}},
+    {"2002::/16", {2, 3, 4, 5}},
+    {"2001::/32", {4, 5, 6, 7}},           {"2001::/32", {12, 13, 14, 15}, true},  // Teredo: its server, its client
 };
 
 bool has_bit(const std::array<std::uint8_t, 16>& bytes, unsigned bit) { return (bytes[bit / 8] >> (7 - bit % 8) & 1) != 0; }
@@ -131,19 +145,51 @@ bool is_special(const IpAddress& address) {
   return std::ranges::any_of(special_networks(), [&](const Network& network) { return network.contains(address); });
 }
 
+std::vector<IpAddress> carried_by(const IpAddress& address) {
+  std::vector<IpAddress> out;
+  if (address.is_v4()) return out;
+  static const std::vector<Network> networks = [] {
+    std::vector<Network> all;
+    for (const Carrying& one : kCarrying) all.push_back(Network::parse(one.network).value_or(Network()));
+    return all;
+  }();
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    if (!networks[i].contains(address)) continue;
+    std::array<std::uint8_t, 4> bytes{};
+    std::ranges::transform(kCarrying[i].at, bytes.begin(), [&](std::uint8_t at) {
+      return static_cast<std::uint8_t>(address.bytes()[at] ^ (kCarrying[i].inverted ? 0xff : 0));
+    });
+    out.push_back(IpAddress::v4(bytes));
+  }
+  return out;
+}
+
 bool is_metadata(const IpAddress& address) {
   static const std::vector<IpAddress> all = [] {
     std::vector<IpAddress> out;
     for (const char* text : kMetadata) out.push_back(IpAddress::parse(text).value_or(IpAddress()));
     return out;
   }();
-  return std::ranges::find(all, address) != all.end();
+  return std::ranges::find(all, address) != all.end() || std::ranges::any_of(carried_by(address), is_metadata);
+}
+
+bool is_opened(const IpAddress& address, std::span<const Network> networks) {
+  const bool alone = is_metadata(address);
+  const std::vector<IpAddress> carried = carried_by(address);
+  return std::ranges::any_of(networks, [&](const Network& network) {
+    if (!network.contains(address)) return false;
+    if (network.is_one_address()) return true;
+    return !alone && std::ranges::all_of(carried, [&](const IpAddress& one) { return !is_special(one) || is_opened(one, networks); });
+  });
 }
 
 std::string_view kind_of(const IpAddress& address) {
   if (is_metadata(address)) return "a cloud's metadata service";
   for (const Kind& kind : kKinds) {
     if (Network::parse(kind.network)->contains(address)) return kind.name;
+  }
+  for (const IpAddress& one : carried_by(address)) {
+    if (const std::string_view kind = kind_of(one); !kind.empty()) return kind;
   }
   return is_special(address) ? "a reserved address" : std::string_view();
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cay {
 
@@ -48,8 +49,14 @@ struct Network {
 // where one cloud serves its machines' settings.
 std::span<const Network> special_networks();
 bool is_special(const IpAddress& address);
-// Where clouds serve their machines' settings and credentials. All are special.
+// The IPv4 addresses that what is sent to an IPv6 address may end at, on a host or behind a router that translates or tunnels: of NAT64
+// (RFC 6052, RFC 8215), 6to4, Teredo, SIIT, and the IPv4-compatible form. Where a form can be read in several ways, all of them.
+std::vector<IpAddress> carried_by(const IpAddress& address);
+// Where clouds serve their machines' settings and credentials, in whatever form. All are special.
 bool is_metadata(const IpAddress& address);
+// Whether one of `networks` opens the address. A metadata service is opened by its own address alone, in the form that is used: who opens a
+// range that it happens to lie in does not mean to give out the host's credentials. Where a special IPv4 address is carried, that must be open as well.
+bool is_opened(const IpAddress& address, std::span<const Network> networks);
 // What an address is, for people: "a private address", "a link-local address", ... Of one that is not special: empty.
 std::string_view kind_of(const IpAddress& address);
 

@@ -57,7 +57,8 @@ TEST(SpecialNetworksTest, KindsHaveNames) {
                                    std::pair("fd12::1", "a private address"), std::pair("169.254.1.1", "a link-local address"),
                                    std::pair("fe80::1", "a link-local address"), std::pair("127.8.8.8", "loopback"), std::pair("::1", "loopback"),
                                    std::pair("224.0.0.1", "a multicast address"), std::pair("ff02::1", "a multicast address"),
-                                   std::pair("240.0.0.1", "a reserved address"), std::pair("64:ff9b::a00:1", "a reserved address"),
+                                   std::pair("240.0.0.1", "a reserved address"), std::pair("64:ff9b::a00:1", "a private address"),
+                                   std::pair("64:ff9b::808:808", "a reserved address"),
                                    std::pair("0.0.0.0", "no address of a host"), std::pair("8.8.8.8", ""), std::pair("2a00::1", "")}) {
     EXPECT_EQ(kind_of(ip(text)), kind) << text;
   }
@@ -66,6 +67,33 @@ TEST(SpecialNetworksTest, KindsHaveNames) {
     EXPECT_EQ(kind_of(ip(text)), "a cloud's metadata service");
   }
   EXPECT_FALSE(is_metadata(ip("169.254.169.1")));
+}
+
+TEST(SpecialNetworksTest, AnIPv4AddressIsSeenInEveryFormThatLeadsToIt) {
+  for (const char* text : {"64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a9:fe:a9fe::", "64:ff9b:1:0:a9:fea9:fe00:0", "2002:a9fe:a9fe::1",
+                           "2002:a9fe:a9fe:ffff::", "2001:0:a9fe:a9fe::", "2001::5601:5601", "::ffff:0:a9fe:a9fe", "::a9fe:a9fe", "::ffff:a9fe:a9fe", "64:ff9b::6464:64c8"}) {
+    EXPECT_TRUE(is_metadata(ip(text))) << text;
+    EXPECT_TRUE(is_special(ip(text))) << text;
+    EXPECT_EQ(kind_of(ip(text)), "a cloud's metadata service") << text;
+  }
+  for (const char* text : {"64:ff9b::a9fe:a9fc", "2002:a9fe:a9fc::1", "64:ff9b:2::a9fe:a9fe", "2003:a9fe:a9fe::1", "2a00::a9fe:a9fe", "169.254.1.1"}) {
+    EXPECT_FALSE(is_metadata(ip(text))) << text;
+  }
+  EXPECT_TRUE(carried_by(ip("10.0.0.1")).empty());
+  EXPECT_EQ(kind_of(ip("2002:7f00:1::")), "loopback");
+}
+
+TEST(SpecialNetworksTest, WhatIsCarriedMustBeOpenToo) {
+  const std::vector<Network> forms = {*Network::parse("64:ff9b::/96"), *Network::parse("2002::/16"), *Network::parse("169.254.0.0/16")};
+  for (const char* text : {"64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "169.254.169.254", "64:ff9b::a00:1", "2002:7f00:1::1", "64:ff9b::e000:1"}) {
+    EXPECT_FALSE(is_opened(ip(text), forms)) << text;
+  }
+  for (const char* text : {"64:ff9b::808:808", "2002:808:808::1", "64:ff9b::a9fe:101", "169.254.1.1"}) EXPECT_TRUE(is_opened(ip(text), forms)) << text;
+  const std::vector<Network> exactly = {*Network::parse("64:ff9b::a9fe:a9fe"), *Network::parse("2002:a00:1::1")};
+  EXPECT_TRUE(is_opened(ip("64:ff9b::a9fe:a9fe"), exactly));
+  EXPECT_TRUE(is_opened(ip("2002:a00:1::1"), exactly));
+  EXPECT_FALSE(is_opened(ip("169.254.169.254"), exactly));
+  EXPECT_FALSE(is_opened(ip("2002:a00:1::2"), exactly));
 }
 
 TEST(SpecialNetworksTest, AllOfThemAreRead) {

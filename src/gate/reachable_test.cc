@@ -28,6 +28,11 @@ TEST(ReachableTest, AMetadataServiceIsOpenedByItsOwnAddressAlone) {
     EXPECT_EQ(by_range.look_at(*IpAddress::parse(text)), Reachable::May::kNot) << text;
     EXPECT_TRUE(by_range.is_closed(*IpAddress::parse(text))) << text;
   }
+  const Reachable by_form({*Network::parse("64:ff9b::/96"), *Network::parse("2002::/16"), *Network::parse("169.254.0.0/16")});
+  for (const char* text : {"64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "169.254.169.254"}) {
+    EXPECT_EQ(by_form.look_at(*IpAddress::parse(text)), Reachable::May::kNot) << text;
+  }
+  EXPECT_EQ(by_form.look_at(*IpAddress::parse("64:ff9b::808:808")), Reachable::May::kDial);
   const Reachable exactly({*Network::parse("169.254.169.254")});
   EXPECT_EQ(exactly.look_at(service), Reachable::May::kDial);
   EXPECT_FALSE(exactly.is_closed(service));
