@@ -77,7 +77,9 @@ Result<UniqueFd> connect_unix(const std::string& path, int flags) {
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
   if (!fd) return Error::from_errno(errno, "socket");
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return Error::from_errno(errno, "connect to " + path);
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return Error::from_errno(errno, "connect to " + path.substr(path.rfind('/') + 1));
+  }
   return fd;
 }
 

@@ -25,6 +25,7 @@ Result<SocketPair> socket_pair();
 Result<UniqueFd> listen_unix(int dir, const std::string& name, uid_t uid, gid_t gid);
 
 // A stream socket connected to `path`; `flags` as for socket(2), SOCK_CLOEXEC is added. kInvalidArgument: path_too_long.
+// Errors name the last part of `path` alone: they are told to clients, who need not know where on the host it is.
 Result<UniqueFd> connect_unix(const std::string& path, int flags = 0);
 
 // Removes `name` with the rights of uid:gid. Absent is success.

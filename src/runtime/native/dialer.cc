@@ -23,7 +23,7 @@ Error cannot_connect(const std::string& to, const boost::system::error_code& fai
   const bool nobody = failed == boost::system::errc::connection_refused ||
                       failed == boost::system::errc::no_such_file_or_directory;
   return Error{nobody ? Code::kNotFound : Code::kUnavailable, "connect_failed",
-               "connect to " + to + ": " + failed.message(), failed.value()};
+               "connect to " + std::filesystem::path(to).filename().string() + ": " + failed.message(), failed.value()};
 }
 
 Task<StreamSocket> dial_unix(std::string path) {

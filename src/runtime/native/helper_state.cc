@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "os/file.h"
+#include "os/told_line.h"
 #include "os/unix_socket.h"
 
 namespace cay::runtime {
@@ -58,6 +59,10 @@ core::Feature gate_feature(const std::string& data, const std::string& wanted) {
 
 core::Feature vault_feature(const std::string& data) {
   if (const auto why = why_silent(broker_socket(data))) {
+    if (const std::string said = os::told_line(data + "/vault/refused"); !said.empty()) {
+      return {"vault", false, said + " (vault_locked)", "secrets are neither set nor used, and sandboxes with rules for them do not start",
+              "then start the broker anew: systemctl restart cay-broker (without units: cay broker --stop, and cay serve again)"};
+    }
     return {"vault", false, "its broker does not answer (" + *why + ")", "secrets are neither set nor used, and sandboxes with rules for them do not start",
             "see " + data + "/broker.log; cay serve starts it, or the unit cay-broker"};
   }

@@ -49,6 +49,11 @@ TEST(HelperStateTest, TheVaultsBrokerIsToldOfByWhatItShows) {
   std::filesystem::create_directories(data + "/vault");
   EXPECT_FALSE(broker_serves(data));
   EXPECT_FALSE(vault_feature(data).ok);
+  std::ofstream(data + "/vault/refused") << "the vault's keys cannot be opened: by nothing\nmore\n";
+  EXPECT_EQ(vault_feature(data).found, "the vault's keys cannot be opened: by nothing (vault_locked)");
+  std::ofstream(data + "/vault/refused") << "\033[2J\n";
+  EXPECT_TRUE(vault_feature(data).found.starts_with("its broker does not answer")) << "what it leaves is another user's";
+  std::ofstream(data + "/vault/refused") << "of yesterday\n";
   const UniqueFd directory(::open((data + "/vault").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto broker = os::listen_unix(directory.get(), "daemon.sock", ::geteuid(), ::getegid());
   ASSERT_TRUE(broker);

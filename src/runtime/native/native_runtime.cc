@@ -59,8 +59,8 @@ LauncherClient::Config launcher_config(const NativeConfig& config, const wire::H
   return {.dial = unix_dialer(config.data + "/run/launcher.sock"),
           .hello = hello,
           .instance = config.instance,
-          .start_hint = "run `sudo cay launcher --data " + config.data + " --daemon-uid " +
-                        std::to_string(::getuid()) + " --detach`",
+          // Whoever asks by the API need not know where on the host its data lie.
+          .start_hint = "on the host, `sudo cay launcher --data DATA --daemon-uid UID --detach` starts it (the daemon's data directory and user)",
           .connect_limit = config.launcher_limit};
 }
 

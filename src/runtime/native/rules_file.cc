@@ -43,7 +43,7 @@ Task<bool> answered(Descriptor& gate) {
 
 Result<void> write_rules(const std::string& data, const SandboxId& id, const wire::SandboxPolicy& policy) {
   const auto directory = os::open_dir(AT_FDCWD, data + "/rules");
-  if (!directory) return not_in_force("no gate has begun here yet (" + directory.error().message + ")");
+  if (!directory) return not_in_force("no gate has begun here yet");
   const std::string fresh = id.get() + ".new";
   const std::string bytes = wire::encode(policy);
   ::unlinkat(directory->get(), fresh.c_str(), 0);

@@ -23,7 +23,7 @@ Result<UniqueFd> open_kept(int dir, const char* name) {
 
 Result<UniqueFd> open_directory(int at, const std::string& name) {
   UniqueFd fd(::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd) return Error::from_errno(errno, "open the spool " + name, "spool_unreadable");
+  if (!fd) return Error::from_errno(errno, "open the spool " + name.substr(name.rfind('/') + 1), "spool_unreadable");
   return fd;
 }
 
