@@ -202,6 +202,7 @@ Task<std::size_t> LiveExchange::read_known_into(std::span<char> into) {
   if (buffer_.size() > 0) {  // came with the head
     got = asio::buffer_copy(asio::buffer(into.data(), into.size()), buffer_.data());
     buffer_.consume(got);
+    *left_ -= got;
   } else {
     transport().expires_never();
     auto reading = read_known(into, got);
@@ -212,13 +213,14 @@ Task<std::size_t> LiveExchange::read_known_into(std::span<char> into) {
       co_return broken(*done, "read the request's body");
     }
   }
-  *left_ -= got;
   co_return got;
 }
 
+// What came is counted at once: whoever waits for it may be cancelled by now, and what is left of the body then tells where the next request begins.
 Task<ErrorCode> LiveExchange::read_known(std::span<char> into, std::size_t& got) {
   ErrorCode error;
   got = co_await channel_->async_read_some(asio::buffer(into.data(), into.size()), to(error));
+  *left_ -= got;
   co_return error;
 }
 
@@ -233,6 +235,7 @@ Task<KernelPipe> LiveExchange::next_piped_piece() {
   transport().expires_never();
   ErrorCode error;
   CAY_CO_TRY(KernelPipe pipe, take_now(transport().socket(), most, error));
+  *left_ -= pipe.size();
   if (would_block(error)) {
     pipe = KernelPipe();
     auto taking = take_slowly(error);
@@ -245,13 +248,13 @@ Task<KernelPipe> LiveExchange::next_piped_piece() {
     keep_alive_ = false;
     co_return broken(error, "read the request's body");
   }
-  *left_ -= pipe.size();
   co_return pipe;
 }
 
 Task<KernelPipe> LiveExchange::take_slowly(ErrorCode& error) {
   const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(*left_, KernelPipe::kMost));
   auto taken = co_await take_from(transport().socket(), most, error);
+  if (taken) *left_ -= taken->size();  // at once, as in read_known
   co_return taken;
 }
 

@@ -81,7 +81,7 @@ Task<void> Upstream::send_head(UpstreamRequest request) {
   wire_->websocket = request.websocket;
   wire_->chunked_out = request.chunked;
   wire_->left_out = request.length;
-  wire_->keep = request.keep;
+  wire_->keep = request.keep && !request.has_body();
   bhttp::request<bhttp::empty_body> message;
   message.version(11);
   message.method_string(request.method);
@@ -90,7 +90,7 @@ Task<void> Upstream::send_head(UpstreamRequest request) {
   if (request.websocket) {
     message.set(bhttp::field::connection, "Upgrade");
     message.set(bhttp::field::upgrade, "websocket");
-  } else if (!request.keep) {
+  } else if (!wire_->keep) {
     message.set(bhttp::field::connection, "close");
   }
   if (request.chunked) {

@@ -156,11 +156,14 @@ TEST_F(UpstreamTest, OfChunksToo) {
 }
 
 TEST_F(UpstreamTest, AConnectionIsAskedAgainOnlyAfterAnAnswerThatToldItsEnd) {
+  std::optional<std::uint64_t> length;
+  bool chunked = false;
   const auto again = [&](const std::string& text, bool keep = true) {
     script->says = {text};
+    script->heard.clear();
     Scripted service(script);
     Upstream fresh(service);
-    UpstreamRequest request{.method = "GET", .target = "/", .headers = {}, .length = {}, .keep = keep};
+    UpstreamRequest request{.method = "POST", .target = "/", .headers = {}, .length = length, .chunked = chunked, .keep = keep};
     EXPECT_TRUE(cay::testing::run(loop, fresh.send_head(std::move(request))));
     EXPECT_TRUE(fresh.is_unanswered());
     EXPECT_TRUE(cay::testing::run(loop, fresh.read_head()));
@@ -176,6 +179,17 @@ TEST_F(UpstreamTest, AConnectionIsAskedAgainOnlyAfterAnAnswerThatToldItsEnd) {
                            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nx"}) {
     EXPECT_FALSE(again(text)) << text;
   }
+  const std::string fine = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", told = "\r\nConnection: close\r\n";
+  length = 0;
+  EXPECT_TRUE(again(fine));
+  EXPECT_EQ(script->heard.find(told), std::string::npos);
+  length = 1;
+  EXPECT_FALSE(again(fine)) << "a body may be left, and be its next request";
+  EXPECT_NE(script->heard.find(told), std::string::npos);
+  length.reset();
+  chunked = true;
+  EXPECT_FALSE(again(fine));
+  EXPECT_NE(script->heard.find(told), std::string::npos);
 }
 
 TEST_F(UpstreamTest, ShapesThatTwoParsersReadDifferentlyAreRefused) {
