@@ -137,6 +137,7 @@ struct PolicyArgs {
   std::vector<std::string> words;
   std::vector<std::string> add, remove;  // set
   std::string file;                      // set
+  std::string as;                        // try
 };
 struct TopArgs {
   double every_s = 2;

@@ -98,7 +98,7 @@ int net_command(Context& at, const NetArgs& args) {
     rows.push_back({line.last_at, printable(line.host), line.port == 0 ? "dns" : std::to_string(line.port),
                     line.allowed ? "allowed" : "refused", std::to_string(line.count), human_size(line.sent_bytes),
                     human_size(line.received_bytes), words_for(line)});
-    if (!line.remedy.empty()) remedies.insert(printable(line.host) + ": " + printable(line.remedy));
+    if (!line.remedy.empty()) remedies.insert(printable(line.host) + ": " + for_sandbox(printable(line.remedy), args.sandbox));
   }
   print("policy " + report.policy + "\n" + state_of(report, args.sandbox));
   if (!rows.empty()) print(table({"LAST", "HOST", "PORT", "VERDICT", "COUNT", "OUT", "IN", "WHY"}, rows));

@@ -39,6 +39,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "method_not_in_rule") return "no proxy rule of that host has the method at that path";
   if (line.reason == "ambiguous_path") return "proxy rules of that host name paths, and this one could be read as another";
   if (line.reason == "method_overridden") return "it asked to be taken for another method or path than its own";
+  if (line.reason == "bad_request") return "no proper HTTP/1.1, or a body where servers read none";
   if (line.reason == "secret_gone") return "its proxy rule's secret was removed";
   if (line.reason == "fenced") return "a fence is for that host, and this would have gone past it: by TLS that names the host it does not";
   if (line.reason == "host_mismatch") return "the request named another host than the connection";
@@ -57,6 +58,14 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "too_many_new_names") return "too many names a second that were never asked for before";
   if (line.reason == "too_many_new_connections") return "too many new connections a second";
   return line.reason;
+}
+
+std::string for_sandbox(std::string remedy, const std::string& sandbox) {
+  for (const std::string command : {"cay policy set ", "cay policy get ", "cay proxy "}) {
+    const std::string any = command + "SANDBOX", own = command + printable(sandbox);
+    for (std::size_t at = remedy.find(any); at != std::string::npos; at = remedy.find(any, at + own.size())) remedy.replace(at, any.size(), own);
+  }
+  return remedy;
 }
 
 }  // namespace cay::cli

@@ -59,9 +59,11 @@ CommandLine<PolicyArgs> policy_command_line() {
       "  cay policy set box --add '*.example.com:443' --remove git\n"
       "  cay policy set box open '!*.ads.example' '!10.0.0.0/8'   everything else; cay policy set box off: nothing\n"
       "  cay policy set box '~^api-[0-9]{1,3}\\.example\\.com$' pip\n"
-      "  cay policy set box --file rules.txt             one rule a line, # begins a comment\n"
+      "  cay policy set box --file rules.txt             one rule a line, # begins a comment, also behind a rule\n"
       "  cay policy try box                              the rules that would have let through what was refused\n"
+      "  cay policy try box --as pip,git                 what it used, allowed or refused, as another policy would have it; what that lacks\n"
       "  cay policy try box api.example.com:8443         whether, and by which rule; a policy in the place of the sandbox, too\n\n"
+      "Not known yet what it needs: let it run once by open, then `cay policy try box` lists what it used, as rules. Under off nothing is recorded.\n"
       "A rule is example.com, *.example.com, ~regex, 192.0.2.7, 192.0.2.0/24 or a policy's name; with :443, :8000-8100 or :* for ports, and ! before\n"
       "it to refuse. A host without ports is the web of it, 443 by TLS and 80 by HTTP. Case does not matter. Rules name hosts: paths are given by proxy\n"
       "rules (cay proxy). Rules are parted by commas or by themselves; a comma within {}, [] or () of a regex is part of it.\n",
@@ -70,6 +72,7 @@ CommandLine<PolicyArgs> policy_command_line() {
         const std::size_t most = args->action == "ls" ? 0 : args->action == "set" ? 1024 : args->action == "try" ? 2 : 1;
         if (args->words.size() < least) throw CLI::ValidationError("policy " + args->action, args->action == "show" ? "needs a policy's name: `cay policy ls` lists them" : "needs a sandbox: `cay ls` lists them");
         if (args->words.size() > most) throw CLI::ValidationError("policy " + args->action, "takes no '" + args->words[most] + "'");
+        if (!args->as.empty() && (args->action != "try" || args->words.size() != 1)) throw CLI::ValidationError("--as", "goes with `cay policy try SANDBOX`");
         const bool edits = !args->add.empty() || !args->remove.empty();
         const bool replaces = args->words.size() > 1 || !args->file.empty();
         if (args->action != "set" && (edits || !args->file.empty())) throw CLI::ValidationError("policy " + args->action, "takes no --add, --remove or --file: they are of `set`");
@@ -82,6 +85,7 @@ CommandLine<PolicyArgs> policy_command_line() {
         sub.add_option("--add", args->add, "Let this through, too; repeatable")->take_all()->allow_extra_args(false);
         sub.add_option("--remove", args->remove, "Take this rule away; repeatable")->take_all()->allow_extra_args(false);
         sub.add_option("--file", args->file, "Take the rules from a file, one a line");
+        sub.add_option("--as", args->as, "Of try: this policy, or rules, in place of what the sandbox has")->check(no_empty_policy);
       }};
 }
 
@@ -117,14 +121,17 @@ CommandLine<ProxyArgs> proxy_command_line() {
       "  cay proxy box                                 the rules that it has\n"
       "  cay proxy box --use openai                    OPENAI_BASE_URL and OPENAI_API_KEY in its commands\n"
       "  cay proxy box --use work=anthropic            the same of an API for a secret of another name\n"
+      "  cay proxy box --use openai=headers            an API that Cay knows, in another way\n"
       "  cay proxy box --use gh=headers --use npm=placeholder\n"
       "  cay proxy box --use gh=headers --method GET,POST --path '/repos/me/**'\n"
       "  cay proxy box --fence api.example.com --method GET   no secret: only reading, of what the policy lets through\n"
       "  cay proxy box --rules rules.json              all that a rule can say (docs/api.md)\n"
       "  cay proxy box --clear\n\n"
       "It counts at once. base_url: a client is told another URL; headers: requests to the secret's hosts get\n"
-      "Authorization; placeholder: what stands in for the value becomes the value on its way out. To a host of a rule\n"
-      "that names methods or paths nothing else goes; * is within a segment of a path, ** is anything.\n",
+      "Authorization, in place of any key that the client sent; placeholder: what stands in for the value becomes the\n"
+      "value on its way out. For a secret that is named after an API which Cay knows (" + known_apis() + "), its hosts,\n"
+      "headers and variables are known in every way; github takes no base_url. To a host of a rule that names methods\n"
+      "or paths nothing else goes; * is within a segment of a path, ** is anything.\n",
       [proxy] {
         check(proxy->rules);
         if (proxy->clear && (!proxy->file.empty() || !proxy->rules.empty())) throw CLI::ValidationError("--clear", "goes with no rules");

@@ -1,6 +1,7 @@
 // cay policy: which policies there are, what a sandbox has, what one would let through; and another one, at once.
 #include <algorithm>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -8,7 +9,9 @@
 #include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/net_words.h"
 #include "cli/output.h"
+#include "cli/policy_used.h"
 #include "cli/render.h"
 #include "codec/json.h"
 #include "http/client.h"
@@ -142,24 +145,6 @@ int set(Context& at, const PolicyArgs& args) {
   return get(at, sandbox);
 }
 
-// "HOST", "HOST:PORT" or "[ADDRESS]:PORT".
-json::object question_of(const std::string& target) {
-  const std::size_t colon = target.rfind(':');
-  const bool six = target.find(':') != colon && !target.starts_with('[');
-  std::string host = colon == std::string::npos || six ? target : target.substr(0, colon);
-  json::object out;
-  if (host.size() < target.size()) {
-    const std::string digits = target.substr(colon + 1);
-    if (digits.empty() || digits.size() > 5 || !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
-      throw ApiError(ErrorCode::kInvalidArgument, "invalid_field", "'" + target + "' has no port: write HOST:443");
-    }
-    out["port"] = std::stoi(digits);
-  }
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  out["host"] = host;
-  return out;
-}
-
 // Words that are a policy's are one; else they are a sandbox's name.
 bool is_policy(Context& at, const std::string& words) {
   if (words.find_first_of(", !@~\n") != std::string::npos) return true;
@@ -168,7 +153,9 @@ bool is_policy(Context& at, const std::string& words) {
 }
 
 int try_one(Context& at, const std::string& of, const std::string& target) {
-  json::object question = question_of(target);
+  const Target asked = target_of(target);
+  json::object question{{"host", asked.host}};
+  if (asked.port) question["port"] = *asked.port;
   question[is_policy(at, of) ? "policy" : "sandbox"] = of;
   const std::string body = at.client.request("POST", std::string(kRoute) + "/try", codec::write(question));
   const auto answer = parsed(body);
@@ -185,7 +172,7 @@ int try_one(Context& at, const std::string& of, const std::string& target) {
   if (reason == "names_no_host") why = "an address alone shows no name; a connection that shows one is decided by it";
   if (reason == "policy_not_allowed") why = "the operator allows this policy no more";
   print((allowed ? "allowed: " : "refused: ") + why + "\n");
-  const std::string advice = printable(text_of(answer, "advice"));
+  const std::string advice = for_sandbox(printable(text_of(answer, "advice")), of);
   if (!allowed && !advice.empty()) print(advice + "\n");
   const std::string needs = printable(text_of(answer, "needs"));
   if (!allowed && !needs.empty() && question.contains("sandbox") && rule.empty()) {
@@ -210,20 +197,96 @@ std::vector<json::object> beyond_rules(const json::object& report) {
   return out;
 }
 
-// What its refusals so far would have needed.
+std::string how_to_learn(const std::string& sandbox) {
+  return "run it once with open (cay policy set " + printable(sandbox) + " open; it counts from the next start), and ask again\n";
+}
+
+void print_forgotten(const json::object& report) {
+  const std::string lines = text_of(report, "forgotten");
+  if (!lines.empty() && lines != "0") print(lines + " older lines made room: what they told of is not in this\n");
+}
+
+// The hosts of its proxy rules.
+std::vector<std::string> proxied_hosts(Context& at, const std::string& sandbox) {
+  const auto box = parsed(at.client.request("GET", sandbox_route(sandbox)));
+  const auto* rules = box.if_contains("proxy");
+  std::vector<std::string> out;
+  if (rules == nullptr || !rules->is_array() || rules->get_array().empty()) return out;
+  std::optional<json::object> secrets;
+  for (const auto& item : rules->get_array()) {
+    const auto& rule = item.as_object();
+    auto hosts = texts_of(rule, "hosts");
+    if (hosts.empty()) {
+      if (!secrets) secrets = parsed(at.client.request("GET", "/api/v1/secrets"));
+      for (const auto& one : secrets->at("items").as_array()) {
+        if (text_of(one.as_object(), "name") == text_of(rule, "secret")) hosts = texts_of(one.as_object(), "hosts");
+      }
+    }
+    out.insert(out.end(), hosts.begin(), hosts.end());
+  }
+  return out;
+}
+
+// What it used, as another policy would have it.
+int try_as(Context& at, const std::string& sandbox, const std::string& policy) {
+  const auto report = parsed(at.client.request("GET", sandbox_route(sandbox) + "/network"));
+  json::array items, needed;
+  std::vector<Row> rows;
+  std::string command = "cay policy set " + printable(sandbox) + " " + shell_quoted(printable(policy));
+  for (const Used& one : used_of(report, proxied_hosts(at, sandbox))) {
+    json::object question{{"policy", policy}, {"host", one.host}};
+    if (one.port != 0) question["port"] = one.port;
+    auto answer = parsed(at.client.request("POST", std::string(kRoute) + "/try", codec::write(question)));
+    // An address that the operator has not opened is found by whoever looks the name up: a dry run does not.
+    if (one.in_the_way.ends_with("_address")) answer = {{"verdict", "refused"}, {"in_the_way", one.in_the_way}, {"advice", one.advice}};
+    const std::string verdict = text_of(answer, "verdict"), needs = verdict == "allowed" ? "" : text_of(answer, "needs"), advice = text_of(answer, "advice");
+    rows.push_back({printable(one.text()), std::to_string(one.count), verdict, needs.empty() ? for_sandbox(printable(advice), sandbox) : "needs " + printable(needs)});
+    items.push_back(json::object{{"host", one.host}, {"port", one.port}, {"count", one.count}, {"verdict", verdict}, {"needs", needs}, {"in_the_way", text_of(answer, "in_the_way")}, {"advice", advice}});
+    if (!needs.empty() && std::ranges::find(needed, json::value(needs)) == needed.end()) {
+      needed.emplace_back(needs);
+      command += " " + shell_quoted(printable(needs));
+    }
+  }
+  if (at.json) {
+    print(codec::write(json::object{{"policy", policy}, {"items", std::move(items)}, {"needed", std::move(needed)}, {"forgotten", report.at("forgotten")}}) + "\n");
+    return kOk;
+  }
+  if (rows.empty()) {
+    print(text_of(report, "policy") == "off" ? "nothing is recorded under off: " + how_to_learn(sandbox) : "it used nothing that a policy decides\n");
+    return kOk;
+  }
+  print(table({"HOST", "COUNT", "BY " + printable(policy), "WHY"}, rows));
+  print(needed.empty() ? "\nNo rule is missing.\n" : "\nThat policy and all that it lacks: " + command + "\n");
+  print_forgotten(report);
+  return kOk;
+}
+
+// What its refusals so far would have needed; where nothing is refused, what it used.
 int try_all(Context& at, const std::string& sandbox) {
   const std::string body = at.client.request("GET", sandbox_route(sandbox) + "/network");
   const auto answer = parsed(body);
   const auto needed = texts_of(answer, "needed");
+  const bool open = lets_all_through(answer);
+  std::vector<Used> used;
+  if (open) used = used_of(answer, proxied_hosts(at, sandbox));
+  std::erase_if(used, [](const Used& one) { return !one.allowed; });
   if (at.json) {
     json::array rules;
     for (const std::string& rule : needed) rules.emplace_back(rule);
     json::array others;
     for (const json::object& one : beyond_rules(answer)) others.emplace_back(one);
-    print(codec::write(json::object{{"needed", std::move(rules)}, {"in_the_way", std::move(others)}}) + "\n");
+    json::object out{{"needed", std::move(rules)}, {"in_the_way", std::move(others)}};
+    if (open) {
+      json::array had;
+      for (const Used& one : used) had.emplace_back(one.text());
+      out["used"] = std::move(had);
+    }
+    print(codec::write(out) + "\n");
     return kOk;
   }
-  if (needed.empty()) print("nothing was refused that a rule would let through\n");
+  const bool off = text_of(answer, "policy") == "off" && answer.at("items").as_array().empty();
+  if (off) print("nothing is recorded under off: " + how_to_learn(sandbox));
+  if (needed.empty() && !off) print("nothing was refused that a rule would let through\n");
   std::string command = "cay policy set " + printable(sandbox);
   for (const std::string& rule : needed) {
     print(printable(rule) + "\n");
@@ -233,8 +296,21 @@ int try_all(Context& at, const std::string& sandbox) {
   const auto others = beyond_rules(answer);
   if (!others.empty()) print("\nNo rule lets through:\n");
   for (const json::object& one : others) {
-    print("  " + printable(text_of(one, "host")) + "  " + text_of(one, "kind") + ": " + printable(text_of(one, "advice")) + "\n");
+    print("  " + printable(text_of(one, "host")) + "  " + text_of(one, "kind") + ": " + for_sandbox(printable(text_of(one, "advice")), sandbox) + "\n");
   }
+  if (!open) return kOk;
+  if (used.empty()) {
+    print("its policy lets all through, and it used nothing so far\n");
+    return kOk;
+  }
+  print("\nIts policy lets all through, and it used " + std::to_string(used.size()) + (used.size() == 1 ? " host: the rule for it:\n" : " hosts: the rules for them:\n"));
+  command = "cay policy set " + printable(sandbox);
+  for (const Used& one : used) {
+    print(printable(one.text()) + "\n");
+    command += " " + shell_quoted(printable(one.text()));
+  }
+  print("\nTo let these through alone: " + command + "\nWhat a policy that has a name lacks of it: cay policy try " + printable(sandbox) + " --as packages\n");
+  print_forgotten(answer);
   return kOk;
 }
 
@@ -245,6 +321,7 @@ int policy_command(Context& at, const PolicyArgs& args) {
   if (args.action == "show") return show(at, args.words.front());
   if (args.action == "get") return get(at, args.words.front());
   if (args.action == "set") return set(at, args);
+  if (!args.as.empty()) return try_as(at, args.words.front(), args.as);
   return args.words.size() == 1 ? try_all(at, args.words.front()) : try_one(at, args.words[0], args.words[1]);
 }
 

@@ -53,17 +53,22 @@ void add_written(const std::string& rule, json::array& to) {
   for (json::value& one : value->get_array()) to.push_back(std::move(one));
 }
 
-// "SECRET", "SECRET=WAY" or "SECRET=API".
+// "SECRET", "SECRET=WAY" or "SECRET=API". A secret that is named after a known API is that API's, in whatever way.
 std::vector<json::object> used(const std::string& use) {
   const std::size_t equals = std::min(use.find('='), use.size());
   const std::string secret = use.substr(0, equals), how = use.substr(std::min(equals + 1, use.size()));
   std::vector<json::object> out;
-  const KnownApi* const api = known_api(how.empty() ? secret : how);
+  const bool is_way = proxy_way_from(how).has_value();
+  const KnownApi* const api = known_api(how.empty() || is_way ? secret : how);
   if (api != nullptr) {
-    for (json::value& rule : api->rules(secret)) out.push_back(std::move(rule.get_object()));
+    for (json::value& rule : api->rules(secret, is_way ? how : "")) out.push_back(std::move(rule.get_object()));
+    if (out.empty()) {
+      throw ApiError(ErrorCode::kInvalidArgument, "bad_value",
+                     "--use " + use + ": " + std::string(api->name) + " cannot be used in the way " + how + ", which its programs do not know: " + api->ways());
+    }
     return out;
   }
-  if (!how.empty() && !proxy_way_from(how)) {
+  if (!how.empty() && !is_way) {
     throw ApiError(ErrorCode::kInvalidArgument, "bad_value",
                    "--use " + use + ": '" + how + "' is neither a way (base_url, headers, placeholder) nor an API that Cay knows (" + known_apis() + ")");
   }
@@ -75,7 +80,12 @@ std::vector<json::object> used(const std::string& use) {
 }  // namespace
 
 sdk::CreateOptions with_rules(sdk::CreateOptions options, const RuleArgs& args) {
-  if (!args.empty()) options.proxy = codec::write(rules_of(args));
+  if (args.empty()) return options;
+  if (options.policy == "off") {
+    throw ApiError(ErrorCode::kInvalidArgument, "bad_value",
+                   "--use, --fence and --proxy reach nothing with --policy off: leave --policy out, or name what else it may reach (`cay policy ls`); what a proxy rule is for needs no policy");
+  }
+  options.proxy = codec::write(rules_of(args));
   return options;
 }
 

@@ -28,7 +28,6 @@ RuleArgs using_(const std::string& use) {
 TEST(ProxyRulesTest, AUseIsASecretAndAWay) {
   EXPECT_EQ(written(using_("mine")), R"([{"secret":"mine"}])");
   EXPECT_EQ(written(using_("mine=placeholder")), R"([{"secret":"mine","way":"placeholder"}])");
-  EXPECT_EQ(written(using_("openai=headers")), R"([{"secret":"openai","way":"headers"}])") << "a way that is said counts";
   EXPECT_NE(complaint(using_("mine=elsewhere")).find("anthropic, github, openai"), std::string::npos);
 }
 
@@ -42,6 +41,22 @@ TEST(ProxyRulesTest, KnownApisLeadTheirClients) {
   EXPECT_EQ(written(using_("github")),
             R"([{"name":"github","secret":"github","way":"headers","hosts":["api.github.com"],"headers":[{"name":"Authorization","value":"Bearer ${SECRET}"}],"env":{"GH_TOKEN":"${TOKEN}"}},)"
             R"({"name":"github-git","secret":"github","way":"headers","hosts":["github.com"],"headers":[{"name":"Authorization","basic_user":"x-access-token"}],"env":{}}])");
+}
+
+TEST(ProxyRulesTest, AWayThatIsSaidKeepsWhatIsKnownOfTheApi) {
+  for (const std::string api : {"openai", "anthropic"}) EXPECT_EQ(written(using_(api + "=base_url")), written(using_(api)));
+  EXPECT_EQ(written(using_("github=headers")), written(using_("github")));
+  EXPECT_EQ(written(using_("openai=headers")),
+            R"([{"name":"openai","secret":"openai","way":"headers","hosts":["api.openai.com"],"headers":[{"name":"Authorization","value":"Bearer ${SECRET}"}],"env":{"OPENAI_API_KEY":"${TOKEN}"}}])");
+  EXPECT_EQ(written(using_("openai=placeholder")),
+            R"([{"name":"openai","secret":"openai","way":"placeholder","hosts":["api.openai.com"],"headers":[{"name":"Authorization"}],"env":{"OPENAI_API_KEY":"${TOKEN}"}}])");
+  EXPECT_EQ(written(using_("anthropic=headers")),
+            R"([{"name":"anthropic","secret":"anthropic","way":"headers","hosts":["api.anthropic.com"],"headers":[{"name":"x-api-key","value":"${SECRET}"}],"env":{"ANTHROPIC_API_KEY":"${TOKEN}"}}])");
+  EXPECT_EQ(written(using_("anthropic=placeholder")),
+            R"([{"name":"anthropic","secret":"anthropic","way":"placeholder","hosts":["api.anthropic.com"],"headers":[],"env":{"ANTHROPIC_API_KEY":"${TOKEN}"}}])");
+  EXPECT_EQ(written(using_("github=placeholder")),
+            R"([{"name":"github","secret":"github","way":"placeholder","hosts":["api.github.com","github.com"],"headers":[{"name":"Authorization"}],"env":{"GH_TOKEN":"${TOKEN}"}}])");
+  EXPECT_NE(complaint(using_("github=base_url")).find("github cannot be used in the way base_url, which its programs do not know: headers, placeholder"), std::string::npos);
 }
 
 TEST(ProxyRulesTest, MethodsAndPathsAreOfAllOfThem) {
@@ -64,6 +79,10 @@ TEST(ProxyRulesTest, CreateAndRunTakeThem) {
   EXPECT_EQ(create.rules.methods, (std::vector<std::string>{"GET", "POST"}));
   EXPECT_EQ(with_rules(create.sandbox, create.rules).proxy, written(create.rules));
   EXPECT_EQ(with_rules(create.sandbox, {}).proxy, "");
+  sdk::CreateOptions off = create.sandbox;
+  off.policy = "off";
+  EXPECT_THROW(with_rules(off, create.rules), ApiError) << "it could never work";
+  EXPECT_EQ(with_rules(off, {}).policy, "off");
   const auto run = parse({"run", "--proxy", "rule.json", "--use", "mine", "--", "true"}, {});
   ASSERT_TRUE(run.invocation) << run.err;
   EXPECT_EQ(std::get<RunArgs>(run.invocation->args).rules.rules, std::vector<std::string>{"rule.json"});

@@ -43,7 +43,7 @@ bool has_signal(CommandState state) {
 // What mends it, where one action does.
 std::string_view remedy_of(const Error& error) {
   switch (error.code) {
-    case Code::kUnauthenticated: return "send the key of DATA/api-key as X-Api-Key";
+    case Code::kUnauthenticated: return error.reason == "no_key" ? "send the key of DATA/api-key as X-Api-Key" : "";
     case Code::kUnavailable:
       if (error.reason == "draining") return "retry later; the operator's `cay drain --undo` admits again";
       return "retry; if it stays so, run cay doctor";

@@ -1,3 +1,6 @@
+#include <boost/asio/post.hpp>
+#include <functional>
+
 #include "core/core_fixture.h"
 
 namespace cay::core {
@@ -163,6 +166,37 @@ TEST_F(CreateTest, APolicyIsChangedFromTheNextStart) {
   EXPECT_TRUE(network->policy_allowed);
   patch.policy = "everything";
   EXPECT_EQ(run(core->sandboxes().update(alice, "box", patch)).error().reason, "invalid_policy");
+}
+
+TEST_F(CreateTest, AReportOfALargePolicyHoldsNobodyUp) {
+  SandboxSpec spec = named("box");
+  for (int i = 0; i < 22; ++i) spec.policy += "~(.*a?){20}z" + std::to_string(i) + "\n";
+  ASSERT_TRUE(run(core->sandboxes().create(alice, std::move(spec), CreateOptions{})));
+  const std::string label(58, 'a');
+  for (int i = 0; i < 32; ++i) {
+    NetworkDecision line;
+    line.host = label + "." + label + "." + label + "." + label + ".n" + std::to_string(i);
+    line.reason = "not_in_policy";
+    runtime.network_report.items.push_back(std::move(line));
+  }
+  // Somebody else on the loop: how often it has a turn before the report is there.
+  bool done = false;
+  int turns = 0;
+  std::function<void()> turn = [&] {
+    if (done) return;
+    ++turns;
+    asio::post(loop, turn);
+  };
+  asio::post(loop, turn);
+  const auto look = [&]() -> Task<NetworkReport> {
+    auto got = co_await core->sandboxes().network(alice, "box");
+    done = true;
+    co_return got;
+  };
+  const auto report = run(look());
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->needed.size(), 32U);
+  EXPECT_GT(turns, 1'000);
 }
 
 TEST_F(CreateTest, APolicyThatTheOperatorForbidsIsNotHadByAChangeEither) {

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <utility>
+#include <vector>
+
+#include "policy/one_more.h"
 
 namespace cay::core {
 namespace {
@@ -14,32 +18,23 @@ std::string at_port(const std::string& host, std::uint16_t port) {
   return (six ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
-// Whether `policy` has it by now.
-bool is_let_through(const policy::Policy& policy, const NetworkDecision& line) {
+// Whether a policy has it: asked by `decide` and `may_resolve`.
+bool is_let_through(const NetworkDecision& line, const auto& decide, const auto& may_resolve) {
   const auto by_host = IpAddress::parse(line.host);
-  if (line.port == 0) return !by_host && policy.may_resolve(line.host).allowed();
+  if (line.port == 0) return !by_host && may_resolve(line.host).allowed();
   const auto address = IpAddress::parse(line.address);
   const std::string names[] = {line.host};
   policy::Meant meant{.names = names, .shown = line.host, .address = address.value_or(IpAddress()), .port = line.port};
   if (by_host) meant = {.names = {}, .shown = std::nullopt, .address = *by_host, .port = line.port};
-  return policy.decide(meant).allowed();
+  return decide(meant).allowed();
 }
 
-// `choice` and one rule more, as `cay policy set --add` writes it: in order, what is to be let through stands before what refuses it.
-Result<policy::Choice> with_rule(const policy::Choice& choice, const std::string& text, const policy::Catalogue& policies) {
-  policy::RuleSet rules;
-  if (choice.policy == policy::kOwnRules) {
-    CAY_TRY(rules, policies.rules_of(choice));
-  } else if (choice.policy == "open") {
-    rules.otherwise = policy::Action::kAllow;
-  } else if (choice.policy != "off") {
-    CAY_TRY(Rule named, policy::parse_rule("@" + choice.policy));
-    rules.rules.push_back(std::move(named));
-  }
-  CAY_TRY(Rule rule, policy::parse_rule(text));
-  rules.rules.insert(rules.order == policy::Order::kFirstMatch ? rules.rules.begin() : rules.rules.end(), std::move(rule));
-  // Read again: a set has its bounds.
-  return policies.choose(rules.text());
+bool is_let_through(const policy::Policy& policy, const NetworkDecision& line) {
+  return is_let_through(line, [&](const policy::Meant& meant) { return policy.decide(meant); }, [&](std::string_view name) { return policy.may_resolve(name); });
+}
+
+bool is_let_through(const policy::OneMore& policy, const Rule& rule, const NetworkDecision& line) {
+  return is_let_through(line, [&](const policy::Meant& meant) { return policy.decide(meant, rule); }, [&](std::string_view name) { return policy.may_resolve(name, rule); });
 }
 
 struct Stands {
@@ -104,22 +99,28 @@ Stands before_rules(const NetworkDecision& line, const Around& around) {
   return {};
 }
 
-Stands stands_in_the_way(const NetworkDecision& line, const policy::Choice& choice, const Around& around) {
+Stands stands_in_the_way(const NetworkDecision& line, const policy::OneMore& policy, const Around& around) {
   if (Stands stands = before_rules(line, around); !stands.kind.empty()) return stands;
   if (line.needs.empty()) return {"no_rule", "no rule can name it: rules name hosts, addresses and ports"};
-  const auto more = with_rule(choice, line.needs, around.policies);
-  if (!more) return {"no_rule", "its policy takes no rule more: " + more.error().message};
-  if (!is_let_through(*around.policies.policy_of(*more), line)) return of_denial(line);
-  if (around.policies.check_allowed(*more)) return {};
+  const auto rule = policy::parse_rule(line.needs);
+  const auto takes = rule ? policy.takes(*rule) : Result<void>(rule.error());
+  if (!takes) return {"no_rule", "its policy takes no rule more: " + takes.error().message};
+  if (!is_let_through(policy, *rule, line)) return of_denial(line);
+  if (policy.is_allowed(*rule)) return {};
   return {"operator", "forbidden by the operator: ask for \"" + line.needs + "\" in a policy of network.policies"};
 }
 
-}  // namespace
-
-bool is_opened(const IpAddress& address, std::span<const Network> networks) {
-  const bool alone = is_metadata(address);
-  return std::ranges::any_of(networks, [&](const Network& one) { return one.contains(address) && (!alone || one.is_one_address()); });
+void advise(NetworkDecision& line, const policy::OneMore& policy, const Around& around) {
+  if (line.allowed) return;
+  line.needs = rule_for(line);
+  Stands stands = stands_in_the_way(line, policy, around);
+  if (stands.kind.empty()) return;
+  line.needs.clear();
+  line.in_the_way = std::move(stands.kind);
+  line.advice = std::move(stands.says);
 }
+
+}  // namespace
 
 std::string rule_for(const NetworkDecision& line) {
   if (line.allowed) return "";
@@ -142,24 +143,20 @@ std::string rule_for(const NetworkDecision& line) {
 }
 
 void advise(NetworkDecision& line, const policy::Choice& choice, const Around& around) {
-  if (line.allowed) return;
-  line.needs = rule_for(line);
-  Stands stands = stands_in_the_way(line, choice, around);
-  if (stands.kind.empty()) return;
-  line.needs.clear();
-  line.in_the_way = std::move(stands.kind);
-  line.advice = std::move(stands.says);
+  advise(line, policy::OneMore(around.policies, choice), around);
 }
 
 void tell_what_is_needed(NetworkReport& report, const Around& around) {
   const policy::Choice choice{report.policy, report.rules};
   const auto policy = around.policies.policy_of(choice);
+  const policy::OneMore with(around.policies, choice);
   // A lookup that was refused says nothing of the address; a connection to that name may.
   std::set<std::string> special;
   for (NetworkDecision& line : report.items) {
-    advise(line, choice, around);
+    advise(line, with, around);
     if (line.in_the_way.ends_with("_address") && !IpAddress::parse(line.host)) special.insert(line.host);
   }
+  std::vector<std::pair<std::string, Rule>> all;
   for (NetworkDecision& line : report.items) {
     if (line.needs.empty()) continue;
     if (special.contains(line.host)) {
@@ -168,20 +165,18 @@ void tell_what_is_needed(NetworkReport& report, const Around& around) {
       line.advice = "its name leads to an address that the operator alone opens, in network.networks";
       continue;
     }
+    if (std::ranges::find(all, line.needs, &std::pair<std::string, Rule>::first) != all.end()) continue;
     if (is_let_through(*policy, line)) continue;  // by now
-    if (std::ranges::find(report.needed, line.needs) == report.needed.end()) report.needed.push_back(line.needs);
+    if (auto rule = policy::parse_rule(line.needs)) all.emplace_back(line.needs, *std::move(rule));
   }
   // A name that is let through at one port by a rule needs no other for being looked up; the web of a name is both its ports.
-  const std::vector<std::string> all = report.needed;
-  std::erase_if(report.needed, [&](const std::string& text) {
-    const auto rule = policy::parse_rule(text);
-    if (!rule || !rule->names_a_host()) return false;
-    return std::ranges::any_of(all, [&](const std::string& other) {
-      const auto wider = policy::parse_rule(other);
-      if (!wider || wider->ports || !wider->names_a_host() || !wider->matches_name(rule->word)) return false;
-      return rule->ports && rule->ports->first == rule->ports->last && wider->has(rule->ports->first);
+  for (const auto& [text, rule] : all) {
+    const bool has_wider = rule.names_a_host() && rule.ports && rule.ports->first == rule.ports->last && std::ranges::any_of(all, [&](const auto& other) {
+      const Rule& wider = other.second;
+      return !wider.ports && wider.names_a_host() && wider.matches_name(rule.word) && wider.has(rule.ports->first);
     });
-  });
+    if (!has_wider) report.needed.push_back(text);
+  }
 }
 
 }  // namespace cay::core

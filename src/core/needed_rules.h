@@ -24,9 +24,6 @@ struct Around {
   std::span<const ProxiedHost> proxied{};
 };
 
-// Whether the operator opens it: a metadata service by its own address alone.
-bool is_opened(const IpAddress& address, std::span<const Network> networks);
-
 // The rule that says no more than what was refused, as policy/rule.h reads it; empty: there is none, or none is needed. A name is let through by name; where
 // no name was shown that could be, by address.
 std::string rule_for(const NetworkDecision& line);

@@ -1,4 +1,7 @@
 // Policies that have names, and what would become of a connection.
+#include <optional>
+#include <span>
+
 #include "core/needed_rules.h"
 #include "core/sandboxes.h"
 #include "core/validate.h"
@@ -34,7 +37,7 @@ Said by_rule(const policy::Verdict& verdict) {
   return {false, verdict.rule.empty() ? "not_in_policy" : "denied_by_rule", verdict.rule};
 }
 
-Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t port, const std::vector<Network>& networks) {
+Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t port, std::span<const Network> networks) {
   if (const auto address = IpAddress::parse(host)) {
     if (is_special(*address) && !is_opened(*address, networks)) return {false, "private_address", {}};
     const auto verdict = policy.decide({.names = {}, .shown = std::nullopt, .address = *address, .port = port});
@@ -47,6 +50,42 @@ Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t po
   Said said = by_rule(policy.decide({.names = names, .shown = host, .address = {}, .port = port}));
   if (said.reason == "not_in_policy") said.reason = "port_not_in_policy";
   return said;
+}
+
+// `has`: what a sandbox has; else the question says it.
+Result<PolicyTrial> tried(const PolicyQuestion& question, const std::optional<policy::Choice>& has, const Around& around) {
+  policy::Choice choice;
+  if (has) {
+    choice = *has;
+  } else {
+    CAY_TRY(choice, around.policies.choose(question.policy));
+  }
+  const std::string host = host_of(question.host);
+  PolicyTrial out{.policy = choice.policy, .rules = choice.rules, .allowed = false, .reason = {}, .rule = {}, .needs = {}, .in_the_way = {}, .advice = {}};
+  if (!policy::parse_rule(host, policy::Words::kHosts)) {
+    return Error{Code::kInvalidArgument, "invalid_policy", "'" + question.host.substr(0, 100) + "' is neither a host name nor an address", 0};
+  }
+  if (!around.policies.check_allowed(choice)) {
+    out.reason = "policy_not_allowed";
+  } else {
+    const auto policy = around.policies.policy_of(choice);
+    Said said = ask(*policy, host, question.port, around.networks);
+    out.allowed = said.allowed;
+    out.reason = std::move(said.reason);
+    out.rule = std::move(said.rule);
+  }
+  NetworkDecision line;
+  line.host = host;
+  line.address = IpAddress::parse(host) ? host : "";
+  line.port = question.port;
+  line.allowed = out.allowed;
+  line.reason = out.reason;
+  line.rule = out.rule;
+  advise(line, choice, around);
+  out.needs = line.needs;
+  out.in_the_way = line.in_the_way;
+  out.advice = line.advice;
+  return out;
 }
 
 }  // namespace
@@ -67,41 +106,18 @@ Task<PolicyList> SandboxVerbs::policies(Principal) {
 }
 
 Task<PolicyTrial> SandboxVerbs::try_policy(Principal who, PolicyQuestion question) {
-  policy::Choice choice;
+  std::optional<policy::Choice> choice;
   std::vector<ProxiedHost> proxied;
-  if (question.sandbox.empty()) {
-    CAY_CO_TRY(choice, defaults_.policies->choose(question.policy));
-  } else {
+  if (!question.sandbox.empty()) {
     CAY_CO_TRY(const auto entry, registry_->find(who, question.sandbox));
     choice = {entry->row.policy, entry->row.rules};
     proxied = proxied_by(entry->row);
   }
-  const std::string host = host_of(question.host);
-  PolicyTrial out{.policy = choice.policy, .rules = choice.rules, .allowed = false, .reason = {}, .rule = {}, .needs = {}, .in_the_way = {}, .advice = {}};
-  if (!policy::parse_rule(host, policy::Words::kHosts)) {
-    co_return Error{Code::kInvalidArgument, "invalid_policy", "'" + question.host.substr(0, 100) + "' is neither a host name nor an address", 0};
-  }
-  if (!defaults_.policies->check_allowed(choice)) {
-    out.reason = "policy_not_allowed";
-  } else {
-    const auto policy = defaults_.policies->policy_of(choice);
-    Said said = ask(*policy, host, question.port, defaults_.networks);
-    out.allowed = said.allowed;
-    out.reason = std::move(said.reason);
-    out.rule = std::move(said.rule);
-  }
-  NetworkDecision line;
-  line.host = host;
-  line.address = IpAddress::parse(host) ? host : "";
-  line.port = question.port;
-  line.allowed = out.allowed;
-  line.reason = out.reason;
-  line.rule = out.rule;
-  advise(line, choice, {*defaults_.policies, defaults_.networks, proxied});
-  out.needs = line.needs;
-  out.in_the_way = line.in_the_way;
-  out.advice = line.advice;
-  co_return out;
+  auto work = [question = std::move(question), choice = std::move(choice), proxied = std::move(proxied), policies = defaults_.policies, networks = defaults_.networks] {
+    return tried(question, choice, {*policies, networks, proxied});
+  };
+  auto trial = co_await rule_work_.run(who.tenant, std::move(work));
+  co_return trial;
 }
 
 std::vector<ProxiedHost> SandboxVerbs::proxied_by(const Sandbox& row) {

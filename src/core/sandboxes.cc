@@ -151,10 +151,13 @@ Task<NetworkReport> SandboxVerbs::network(Principal who, std::string ref) {
     report->running_rules = way_out ? std::move(report->rules) : "";
     report->policy = entry->row.policy;
     report->rules = entry->row.rules;
-    report->policy_allowed = defaults_.policies->check_allowed({entry->row.policy, entry->row.rules}).has_value();
     report->network = entry->row.network;
-    const auto proxied = proxied_by(entry->row);
-    tell_what_is_needed(*report, {*defaults_.policies, defaults_.networks, proxied});
+    auto work = [report = *std::move(report), policies = defaults_.policies, networks = defaults_.networks, proxied = proxied_by(entry->row)]() mutable {
+      report.policy_allowed = policies->check_allowed({report.policy, report.rules}).has_value();
+      tell_what_is_needed(report, {*policies, networks, proxied});
+      return std::move(report);
+    };
+    report = co_await rule_work_.run(who.tenant, std::move(work));
   }
   co_return report;
 }

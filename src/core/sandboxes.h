@@ -10,6 +10,7 @@
 #include "core/pause.h"
 #include "core/proxies.h"
 #include "core/registry.h"
+#include "core/rule_work.h"
 #include "core/tracer.h"
 
 namespace cay::core {
@@ -69,6 +70,7 @@ class SandboxVerbs : public Sandboxes {
   Runtime& runtime_;
   Defaults defaults_;
   Timing timing_;
+  RuleWork rule_work_;
 };
 
 }  // namespace cay::core

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "policy/cover.h"
 #include "policy/presets.h"
 
 namespace cay::policy {
@@ -17,6 +16,12 @@ constexpr std::size_t kMostPolicies = 128;
 constexpr std::array<std::string_view, 6> kReserved = {"off", "open", kOwnRules, "default", "allow", "deny"};
 
 Error bad(const std::string& what) { return Error{Code::kInvalidArgument, "invalid_policy", what, 0}; }
+
+Result<void> check_programs(const Policy& policy, const std::string& which) {
+  if (policy.programs() <= kMostPrograms) return {};
+  return bad(which + ": its regular expressions and those of the policies that it names are too large together: " +
+             std::string(kSmaller));
+}
 
 struct Raw {
   std::string name, about;
@@ -72,6 +77,7 @@ class Builder {
     }
     open_.erase(raw.name);
     auto policy = std::make_shared<const Policy>(raw.rules, [this](std::string_view name) { return made_.at(std::string(name)); });
+    CAY_CHECK(check_programs(*policy, "policy '" + raw.name + "'"));
     return made_[raw.name] = std::move(policy);
   }
 
@@ -126,12 +132,25 @@ Result<Choice> Catalogue::choose(std::string_view words) const {
   return choose(rules);
 }
 
-Result<Choice> Catalogue::choose(const RuleSet& rules) const {
+Result<void> Catalogue::check_there(const RuleSet& rules) const {
   for (const Rule& rule : rules.rules) {
     if (rule.kind == Rule::Kind::kPolicy && find(rule.word) == nullptr) {
       return bad("no policy '" + rule.word + "': `cay policy ls` lists them; a host of one word is written with its port, as " + rule.word + ":443");
     }
   }
+  return check_programs(Policy(rules, named()), "the policy");
+}
+
+Cover Catalogue::cover() const {
+  std::vector<std::shared_ptr<const Policy>> allowed;
+  for (const std::string& name : allowed_) {
+    if (const NamedPolicy* found = find(name)) allowed.push_back(found->policy);
+  }
+  return {std::move(allowed), named()};
+}
+
+Result<Choice> Catalogue::choose(const RuleSet& rules) const {
+  CAY_CHECK(check_there(rules));
   if (rules.rules.empty()) return Choice{rules.otherwise == Action::kAllow ? "open" : "off"};
   const bool one = rules.rules.size() == 1 && rules.otherwise == Action::kDeny;
   if (one && rules.rules.front().kind == Rule::Kind::kPolicy && rules.rules.front().action == Action::kAllow) return Choice{rules.rules.front().word};
@@ -141,15 +160,11 @@ Result<Choice> Catalogue::choose(const RuleSet& rules) const {
 Result<void> Catalogue::check_allowed(const Choice& choice) const {
   if (allowed_.empty() || std::ranges::find(allowed_, choice.policy) != allowed_.end()) return {};
   const auto refused = [](const std::string& what) {
-    return Error{Code::kPermissionDenied, "policy_not_allowed", "this host's operator allows no " + what + " (network.policies)", 0};
+    return Error{Code::kPermissionDenied, "policy_not_allowed", "this host's operator allows no " + what + " (network.policies): `cay policy ls` tells which are allowed", 0};
   };
   if (choice.policy == "off" || choice.policy == "open") return refused("policy '" + choice.policy + "'");
   CAY_TRY(const RuleSet asked, rules_of(choice));
-  std::vector<std::shared_ptr<const Policy>> allowed;
-  for (const std::string& name : allowed_) {
-    if (const NamedPolicy* found = find(name)) allowed.push_back(found->policy);
-  }
-  const auto beyond = goes_beyond(asked, allowed, named());
+  const auto beyond = cover().beyond(asked);
   if (!beyond) return {};
   if (choice.policy != kOwnRules) return refused("policy '" + choice.policy + "': it goes beyond what is allowed with " + *beyond);
   return refused("rule '" + *beyond + "'");
@@ -168,7 +183,9 @@ std::shared_ptr<const Policy> Catalogue::policy_of(const Choice& choice) const {
     return std::make_shared<const Policy>(RuleSet{}, named());
   }
   auto rules = parse_rules(choice.rules);
-  return std::make_shared<const Policy>(rules ? *std::move(rules) : RuleSet{}, named());
+  auto out = std::make_shared<const Policy>(rules ? *std::move(rules) : RuleSet{}, named());
+  if (out->programs() > kMostPrograms) return std::make_shared<const Policy>(RuleSet{}, named());
+  return out;
 }
 
 std::vector<std::string> Catalogue::texts() const {

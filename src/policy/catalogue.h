@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/policy.h"
+#include "policy/cover.h"
 
 namespace cay::policy {
 
@@ -52,7 +52,7 @@ class Catalogue {
   Result<void> check_allowed(const Choice& choice) const;
   // kInvalidArgument (invalid_policy).
   Result<RuleSet> rules_of(const Choice& choice) const;
-  // Ready to decide. What is not there, or cannot be read, lets nothing through.
+  // Ready to decide. What is not there, cannot be read, or is beyond a bound lets nothing through.
   std::shared_ptr<const Policy> policy_of(const Choice& choice) const;
 
   // All of it as text, for another process of the same release, and back.
@@ -60,7 +60,10 @@ class Catalogue {
   static Result<Catalogue> from_texts(const std::vector<std::string>& texts, std::vector<std::string> allowed);
 
  private:
+  friend class OneMore;
   Policy::Named named() const;
+  Result<void> check_there(const RuleSet& rules) const;
+  Cover cover() const;
 
   std::vector<NamedPolicy> all_;
   std::vector<std::string> allowed_;

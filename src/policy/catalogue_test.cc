@@ -68,6 +68,25 @@ TEST(CatalogueTest, DefinitionsThatCannotBe) {
   EXPECT_FALSE(Catalogue::make({defined("pip", "open, !a.test", true)}, {}));
 }
 
+TEST(CatalogueTest, ExpressionsOfNamedPoliciesCountWhereTheyAreNamed) {
+  std::string half;
+  for (int i = 0; i < 4; ++i) half += "~[a-z0-9-]{1,63}\\.r" + std::to_string(i) + "\\.test\n";
+  const auto made = Catalogue::make({defined("half", half.c_str()), defined("other", "@half, a.test")}, {});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(made->choose("half, a.test"));
+  const auto twice = made->choose("half, other");
+  ASSERT_FALSE(twice) << "each is looked at";
+  EXPECT_NE(twice.error().message.find("too large together"), std::string::npos) << twice.error().message;
+  const Choice stored{"rules", "@half\n@other\nx.test"};
+  EXPECT_FALSE(reaches(*made, stored, "x.test")) << "what was stored before there was a bound lets nothing through";
+  EXPECT_TRUE(reaches(*made, Choice{"rules", "@half\nx.test"}, "x.test")) << "the control";
+  const auto defining =
+      Catalogue::make({defined("half", half.c_str()), defined("other", ("@half\n" + half).c_str())}, {});
+  ASSERT_FALSE(defining);
+  EXPECT_NE(defining.error().message.find("policy 'other': its regular expressions"), std::string::npos)
+      << defining.error().message;
+}
+
 class AllowedTest : public ::testing::Test {
  protected:
   static bool allowed(const std::vector<std::string>& by, const std::string& words) {

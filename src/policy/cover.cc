@@ -1,6 +1,7 @@
 #include "policy/cover.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cay::policy {
 namespace {
@@ -49,41 +50,30 @@ bool covers(const std::vector<const Rule*>& outer, const Rule& inner) {
   });
 }
 
-class Look {
- public:
-  Look(const std::vector<std::shared_ptr<const Policy>>& allowed, const Policy::Named& named) : allowed_(allowed), named_(named) {
-    for (const auto& policy : allowed) collect(policy->rules(), named, outer_, held_);
-  }
-
-  std::optional<std::string> beyond(const RuleSet& asked) const {
-    if (asked.otherwise == Action::kAllow) return "default allow";
-    for (const Rule& rule : asked.rules) {
-      if (rule.action == Action::kDeny) continue;
-      if (rule.kind != Rule::Kind::kPolicy) {
-        if (!covers(outer_, rule)) return rule.text();
-        continue;
-      }
-      const auto inner = named_(rule.word);
-      if (!inner || std::ranges::find(allowed_, inner) != allowed_.end()) continue;
-      if (const auto one = beyond(inner->rules())) return rule.text() + ": " + *one;
-    }
-    return std::nullopt;
-  }
-
- private:
-  const std::vector<std::shared_ptr<const Policy>>& allowed_;
-  const Policy::Named& named_;
-  std::vector<const Rule*> outer_;
-  std::vector<std::shared_ptr<const Policy>> held_;
-};
-
 }  // namespace
 
-std::optional<std::string> goes_beyond(const RuleSet& asked, const std::vector<std::shared_ptr<const Policy>>& allowed, const Policy::Named& named) {
+Cover::Cover(std::vector<std::shared_ptr<const Policy>> allowed, Policy::Named named) : allowed_(std::move(allowed)), named_(std::move(named)) {
   // Where everything is allowed, so is every part of it.
-  const auto is_open = [](const auto& policy) { return policy->rules().otherwise == Action::kAllow && policy->rules().rules.empty(); };
-  if (std::ranges::any_of(allowed, is_open)) return std::nullopt;
-  return Look(allowed, named).beyond(asked);
+  everything_ = std::ranges::any_of(allowed_, [](const auto& policy) { return policy->rules().otherwise == Action::kAllow && policy->rules().rules.empty(); });
+  for (const auto& policy : allowed_) collect(policy->rules(), named_, outer_, held_);
+}
+
+bool Cover::is_beyond(const Rule& rule) const { return !everything_ && !covers(outer_, rule); }
+
+std::optional<std::string> Cover::beyond(const RuleSet& asked) const {
+  if (everything_) return std::nullopt;
+  if (asked.otherwise == Action::kAllow) return "default allow";
+  for (const Rule& rule : asked.rules) {
+    if (rule.action == Action::kDeny) continue;
+    if (rule.kind != Rule::Kind::kPolicy) {
+      if (is_beyond(rule)) return rule.text();
+      continue;
+    }
+    const auto inner = named_(rule.word);
+    if (!inner || std::ranges::find(allowed_, inner) != allowed_.end()) continue;
+    if (const auto one = beyond(inner->rules())) return rule.text() + ": " + *one;
+  }
+  return std::nullopt;
 }
 
 }  // namespace cay::policy

@@ -9,7 +9,21 @@
 
 namespace cay::policy {
 
-// The first rule of `asked` that goes beyond all of `allowed`; nullopt: none does. `named`: see Policy.
-std::optional<std::string> goes_beyond(const RuleSet& asked, const std::vector<std::shared_ptr<const Policy>>& allowed, const Policy::Named& named);
+class Cover {
+ public:
+  // `named`: see Policy.
+  Cover(std::vector<std::shared_ptr<const Policy>> allowed, Policy::Named named);
+  // The first rule of `asked` that goes beyond all that is allowed; nullopt: none does.
+  std::optional<std::string> beyond(const RuleSet& asked) const;
+  // Of one that allows, and names no policy.
+  bool is_beyond(const Rule& rule) const;
+
+ private:
+  std::vector<std::shared_ptr<const Policy>> allowed_;
+  Policy::Named named_;
+  bool everything_ = false;
+  std::vector<const Rule*> outer_;
+  std::vector<std::shared_ptr<const Policy>> held_;  // whose rules those are
+};
 
 }  // namespace cay::policy

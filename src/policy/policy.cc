@@ -13,7 +13,11 @@ struct Policy::Match {
 };
 
 Policy::Policy(RuleSet rules, const Named& named) : rules_(std::move(rules)) {
-  const auto add = [&](const Rule& rule) { entries_.push_back({&rule, rule.kind == Rule::Kind::kPolicy ? named(rule.word) : nullptr}); };
+  const auto add = [&](const Rule& rule) {
+    entries_.push_back({&rule, rule.kind == Rule::Kind::kPolicy ? named(rule.word) : nullptr});
+    const Entry& made = entries_.back();
+    programs_ += made.named ? made.named->programs_ : rule.program();
+  };
   const bool in_order = rules_.order == Order::kFirstMatch;
   for (const Rule& rule : rules_.rules) {
     if (in_order || rule.action == Action::kDeny) add(rule);
@@ -46,31 +50,38 @@ Policy::Match Policy::match(const Entry& entry, const Meant& meant) const {
 }
 
 // From the last that counts to the first: a rule that may match leaves it open, unless what follows says the same.
-Verdict Policy::decide(const Meant& meant) const {
+Verdict Policy::decide(const Meant& meant, const Rule* more) const {
   using Says = Verdict::Says;
   const auto says = [](Action action) { return action == Action::kAllow ? Says::kYes : Says::kNo; };
   Verdict out{says(rules_.otherwise), Proof::kNone, {}};
   const Entry* by = nullptr;
   std::string inner;
-  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
-    Match found = match(*entry, meant);
-    if (found.is == Match::Is::kNo) continue;
+  const auto look = [&](const Entry& entry) {
+    Match found = match(entry, meant);
+    if (found.is == Match::Is::kNo) return;
     if (found.is == Match::Is::kYes) {
-      out = {says(entry->rule->action), Proof::kNone, {}};
-      by = &*entry;
+      out = {says(entry.rule->action), Proof::kNone, {}};
+      by = &entry;
       inner = std::move(found.inner);
-      continue;
+      return;
     }
-    if (out.says == says(entry->rule->action)) continue;
+    if (out.says == says(entry.rule->action)) return;
     out = {Says::kShow, out.says == Says::kShow ? std::max(out.proof, found.proof) : found.proof, {}};
     by = nullptr;
-  }
+  };
+  const Entry one_more{more, nullptr};
+  const bool in_order = rules_.order == Order::kFirstMatch;
+  if (more != nullptr && !in_order) look(one_more);
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) look(*entry);
+  if (more != nullptr && in_order) look(one_more);
   if (by != nullptr) out.rule = told(*by, inner);
   return out;
 }
 
-Verdict Policy::may_resolve(std::string_view name) const {
+Verdict Policy::may_resolve(std::string_view name, const Rule* more) const {
   using Says = Verdict::Says;
+  const auto by_one_more = [&] { return more != nullptr && more->matches_name(name); };
+  if (rules_.order == Order::kFirstMatch && by_one_more()) return {Says::kYes, Proof::kNone, more->text()};
   for (const Entry& entry : entries_) {
     const Rule& rule = *entry.rule;
     const bool allows = rule.action == Action::kAllow;
@@ -92,6 +103,7 @@ Verdict Policy::may_resolve(std::string_view name) const {
     if (allows) return {Says::kYes, Proof::kNone, rule.text()};
     if (rule.has_every_port()) return {Says::kNo, Proof::kNone, rule.text()};
   }
+  if (rules_.order != Order::kFirstMatch && by_one_more()) return {Says::kYes, Proof::kNone, more->text()};
   return {rules_.otherwise == Action::kAllow ? Says::kYes : Says::kNo, Proof::kNone, {}};
 }
 

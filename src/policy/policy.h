@@ -43,12 +43,14 @@ class Policy {
   Policy& operator=(const Policy&) = delete;
 
   // Never kShow once `shown` is set. A rule that a name must be shown for goes by the shown name alone; any other one by the names that the
-  // address was given for.
-  Verdict decide(const Meant& meant) const;
+  // address was given for. `more`: as if that rule, which allows and names no policy, were one of them: in order the first, else behind the others.
+  Verdict decide(const Meant& meant, const Rule* more = nullptr) const;
   // Whether a name is resolved: not where no port of it could be reached. Networks say nothing about names, but for those of every address.
-  Verdict may_resolve(std::string_view name) const;
+  Verdict may_resolve(std::string_view name, const Rule* more = nullptr) const;
 
   const RuleSet& rules() const { return rules_; }
+  // Instructions of all expressions that may be looked at for one name.
+  std::size_t programs() const { return programs_; }
 
  private:
   struct Entry {
@@ -61,6 +63,7 @@ class Policy {
 
   RuleSet rules_;
   std::vector<Entry> entries_;  // in the order in which they count
+  std::size_t programs_ = 0;
 };
 
 }  // namespace cay::policy

@@ -60,6 +60,7 @@ struct Rule {
   bool names_a_host() const { return kind == Kind::kName || kind == Kind::kBelow || kind == Kind::kRegex; }
   bool has(std::uint16_t port) const;
   bool has_every_port() const;
+  std::size_t program() const;  // kRegex: how many instructions it was compiled to
   // Of a kind that names a host: `name` is lower case.
   bool matches_name(std::string_view name) const;
   // What a name must show at `port`, where this rule is to match it.
@@ -75,6 +76,13 @@ struct Rule {
 
 inline constexpr std::size_t kLongestName = 253;
 inline constexpr std::size_t kLongestRegex = 256;
+// Instructions of one expression, and of all that are looked at for one name: those of a policy and of the policies
+// that it names. A look at a name of 253 bytes costs as much as instructions times bytes, and it is a sandbox that asks
+// for looks.
+inline constexpr std::size_t kMostProgram = 400;
+inline constexpr std::size_t kMostPrograms = 2'000;
+inline constexpr std::string_view kSmaller =
+    "write + for a count (a part of a name has 63 bytes at most anyway), or a *. rule";
 inline constexpr std::size_t kLongestPolicyName = 40;
 
 // [a-z][a-z0-9-]*, 40 at most: what a policy may be called.

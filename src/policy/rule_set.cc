@@ -25,6 +25,16 @@ std::string_view first_of(std::string_view line) {
   return line.substr(0, behind + expression_end(line.substr(behind)));
 }
 
+// Takes a line from the beginning of `text`, without its comment: # where a line or a blank is before it.
+std::string_view take_line(std::string_view& text) {
+  std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(text.size(), line.size() + 1));
+  for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
+    if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);
+  }
+  return line;
+}
+
 // Puts rules into a set one by one, within its bounds.
 class Maker {
  public:
@@ -46,14 +56,13 @@ class Maker {
     if (rule.kind == Rule::Kind::kPolicy && (rule.word == "open" || rule.word == "off")) {
       return bad("'" + rule.text() + "' is no rule: to refuse everything but some, name those; to allow everything but some, write open and those with ! before them");
     }
-    if (rule.kind == Rule::Kind::kRegex && ++regexes_ > kMostRegexes) return bad("more than 32 regular expressions in a policy");
-    if (set_.rules.size() >= kMostRules) return bad("more than 256 rules in a policy: *. rules, networks and policies of the operator's say more");
     const std::string text = rule.text();
-    size_ += text.size() + 1;
-    if (size_ > kMostText) return bad("more than 32 KiB of rules in a policy");
+    extent_.add(rule, text.size());
+    CAY_CHECK(extent_.check());
     // Twice the same is once: in either order the first of them counts.
     const bool there = std::ranges::any_of(set_.rules, [&](const Rule& one) { return one.kind == rule.kind && one.word == rule.word && one.text() == text; });
     if (!there) set_.rules.push_back(std::move(rule));
+    extent_.rules = set_.rules.size();
     return {};
   }
 
@@ -77,7 +86,7 @@ class Maker {
   }
 
   RuleSet set_;
-  std::size_t regexes_ = 0, size_ = 0;
+  Extent extent_;
   bool default_ = false, ordered_ = false, off_ = false;
 };
 
@@ -95,11 +104,33 @@ std::string RuleSet::text() const {
   return out;
 }
 
+void Extent::add(const Rule& rule, std::size_t text_size) {
+  ++rules;
+  if (rule.kind == Rule::Kind::kRegex) ++regexes;
+  programs += rule.program();
+  text += text_size + 1;
+}
+
+Result<void> Extent::check() const {
+  if (regexes > kMostRegexes) return bad("more than 32 regular expressions in a policy");
+  if (rules > kMostRules)
+    return bad("more than 256 rules in a policy: *. rules, networks and policies of the operator's say more");
+  if (programs > kMostPrograms)
+    return bad("the regular expressions of the policy are too large together: " + std::string(kSmaller));
+  if (text > kMostText) return bad("more than 32 KiB of rules in a policy");
+  return {};
+}
+
+Extent extent_of(const RuleSet& set) {
+  Extent out;
+  for (const Rule& rule : set.rules) out.add(rule, rule.text().size());
+  return out;
+}
+
 bool says_nothing(std::string_view text) {
   while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (!trimmed(line).starts_with('#') && line.find_first_not_of(", \t\r") != std::string_view::npos) return false;
+    const std::string_view line = take_line(text);
+    if (line.find_first_not_of(", \t\r") != std::string_view::npos) return false;
   }
   return true;
 }
@@ -109,9 +140,7 @@ Result<RuleSet> parse_rules(std::string_view text) {
   if (text.size() > kMostWritten) return bad("more than 32 KiB of rules in a policy");
   Maker maker;
   while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (trimmed(line).starts_with('#')) continue;
+    std::string_view line = take_line(text);
     while (!line.empty()) {
       const std::string_view item = first_of(line);
       line.remove_prefix(std::min(line.size(), item.size() + 1));

@@ -32,6 +32,14 @@ inline constexpr std::size_t kMostRules = 256;
 inline constexpr std::size_t kMostRegexes = 32;
 inline constexpr std::size_t kMostText = 32 * 1024;
 
+// How much a set has; and which of its bounds that is beyond: kInvalidArgument (invalid_policy).
+struct Extent {
+  std::size_t rules = 0, regexes = 0, programs = 0, text = 0;
+  void add(const Rule& rule, std::size_t text_size);
+  Result<void> check() const;
+};
+Extent extent_of(const RuleSet& set);
+
 std::string_view word_for(Action action);  // allow, deny
 std::string_view word_for(Order order);    // deny-wins, first-match
 

@@ -113,6 +113,22 @@ TEST(RuleTest, AnExpressionTakesLinearTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(2));
 }
 
+TEST(RuleTest, AnExpressionIsAsLargeAsOrdinaryOnesAre) {
+  for (const char* text :
+       {"~[a-z0-9-]{1,63}\\.s3\\.(eu|us)-(west|east|central)-[0-9]\\.amazonaws\\.com",
+        "~[\\w-]{1,63}\\.blob\\.core\\.windows\\.net", "~[a-f0-9]{64}\\.cdn\\.test",
+        "~(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+example\\.com",
+        "~(registry-1|auth|production|cdn|files|mirror|archive)\\.(docker|github|pypi|npmjs|debian)\\.(com|io|org)"}) {
+    EXPECT_LE(rule(text).program(), kMostProgram) << text;
+  }
+  EXPECT_EQ(rule("~" + std::string(255, 'a')).has(443), true) << "as long as it may be written";
+  for (const char* text : {"~([ab.]*a[ab.]{90}){10}z", "~.{1,253}", "~(a{1,99}){9}"}) {
+    const auto got = parse_rule(text);
+    ASSERT_FALSE(got) << text;
+    EXPECT_NE(got.error().message.find("too large: write + for a count"), std::string::npos) << got.error().message;
+  }
+}
+
 TEST(RuleTest, AnExpressionEndsAtACommaThatIsNoneOfIts) {
   const std::pair<const char*, std::size_t> ends[] = {{"a{1,3},b", 6}, {"[a,b],c", 5}, {"[],a],b", 5}, {"[^],a],b", 6}, {"[\\],],b", 5}, {"(a,(b,c)),d", 9}, {"a\\,b,c", 4}, {"a", 1}, {",", 0}, {"(a,b", 4}, {"[a,b", 4}, {"a),b", 2}};
   for (const auto& [text, end] : ends) EXPECT_EQ(expression_end(text), end) << text;
@@ -139,11 +155,14 @@ TEST(RuleSetTest, AListWithCommasKeepsExpressionsWhole) {
 }
 
 TEST(RuleSetTest, WhatSaysNothingIsKnown) {
-  for (const char* text : {"", " ", "\n\n", ",", " , ,\n", "# pip", "  # pip\n#\n"}) EXPECT_TRUE(says_nothing(text)) << text;
+  for (const char* text : {"", " ", "\n\n", ",", " , ,\n", "# pip", "  # pip\n#\n", ", # pip, git"}) EXPECT_TRUE(says_nothing(text)) << text;
   for (const char* text : {"off", "pip", "# a\npip", "default deny", "first-match"}) EXPECT_FALSE(says_nothing(text)) << text;
 }
 
 TEST(RuleSetTest, LinesCommasDefaultsAndOrder) {
+  const auto with_comments = parse_rules("a.test # ours, b.test\n  b.test\t# open\n~c#d\\.test\n");
+  ASSERT_TRUE(with_comments) << with_comments.error().message;
+  EXPECT_EQ(with_comments->text(), "a.test\nb.test\n~c#d\\.test") << "# within a word is none";
   const auto set = parse_rules("# ours\npip, !*.evil.test ,api.example.com:443,! ~a{1,3}\\.test\nfirst-match\nopen\n\n");
   ASSERT_TRUE(set) << set.error().message;
   EXPECT_EQ(set->text(), "default allow\nfirst-match\n@pip\n!*.evil.test\napi.example.com:443\n!~a{1,3}\\.test");
@@ -165,6 +184,14 @@ TEST(RuleSetTest, BoundsAndContradictions) {
   EXPECT_NE(more.error().message.find("256 rules"), std::string::npos);
   for (int i = 0; i < 33; ++i) regexes += "~a" + std::to_string(i) + "\n";
   EXPECT_NE(parse_rules(regexes).error().message.find("32 regular"), std::string::npos);
+  std::string ordinary, large;
+  for (int i = 0; i < 32; ++i) ordinary += "~api-[a-z0-9-]+\\.region" + std::to_string(i) + "\\.example\\.com\n";
+  EXPECT_TRUE(parse_rules(ordinary)) << parse_rules(ordinary).error().message;
+  for (int i = 0; i < 8; ++i) large += "~[a-z0-9-]{1,63}\\.region" + std::to_string(i) + "\\.example\\.com\n";
+  const auto together = parse_rules(large);
+  ASSERT_FALSE(together) << "each may be, all of them may not";
+  EXPECT_NE(together.error().message.find("too large together: write + for a count"), std::string::npos)
+      << together.error().message;
   EXPECT_FALSE(parse_rules(std::string(70'000, ',')));
   EXPECT_FALSE(parse_rules(std::vector<std::string>{"a.test\nb.test"}));
 }
