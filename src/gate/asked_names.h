@@ -1,4 +1,4 @@
-// AskedNames: how many names a sandbox may ask for that it never asked for before. Whoever carries data out in names (below an allowed wildcard, or
+// AskedNames: how many names a sandbox may have looked up, by asking or by showing them, that it never had before. Whoever carries data out in names (below an allowed wildcard, or
 // under `open`) needs ever new ones; programs ask for the same again.
 #pragma once
 #include <cstddef>

@@ -2,28 +2,12 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <boost/system/system_error.hpp>
-#include <cerrno>
 
 namespace cay::gate {
 namespace {
 
-constexpr std::size_t kAtOnce = 16 * 1024;
 constexpr std::size_t kMostKept = 64 * 1024;
-
-// A buffer on the stack: whoever waits holds only what there is. nullopt: there is nothing now.
-std::optional<Heard> take(int socket_fd, std::string& kept, std::size_t most) {
-  char buffer[kAtOnce];
-  for (;;) {
-    const ssize_t got = ::recv(socket_fd, buffer, std::min(sizeof buffer, most), MSG_DONTWAIT);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return std::nullopt;
-    if (got <= 0) return got == 0 ? Heard::kEnd : Heard::kBroken;
-    kept.append(buffer, static_cast<std::size_t>(got));
-    return Heard::kSome;
-  }
-}
 
 // Passes on what the server says until that is an answer. false: either side broke.
 asio::awaitable<bool> listen(Both& both) {
@@ -42,7 +26,7 @@ asio::awaitable<bool> listen(Both& both) {
         break;
       }
     }
-    const auto heard = take(both.outside.native_handle(), part, kAtOnce);
+    const auto heard = take(both.outside, part);
     if (heard == Heard::kBroken) co_return false;
     if (heard == Heard::kEnd) {
       both.answer = FirstAnswer::kOther;
@@ -59,29 +43,6 @@ asio::awaitable<bool> listen(Both& both) {
 
 }  // namespace
 
-asio::awaitable<bool> send_all(Descriptor& to, std::string bytes) {
-  std::string_view rest = bytes;
-  while (!rest.empty()) {
-    const ssize_t done = ::send(to.native_handle(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0 && errno == EAGAIN) {
-      co_await writable(to);
-      continue;
-    }
-    if (done < 0) co_return false;
-    rest.remove_prefix(static_cast<std::size_t>(done));
-  }
-  co_return true;
-}
-
-asio::awaitable<Heard> hear(Descriptor& guest, std::string& kept) {
-  for (;;) {
-    const auto heard = take(guest.native_handle(), kept, kAtOnce);
-    if (heard) co_return *heard;
-    co_await readable(guest);
-  }
-}
-
 asio::awaitable<Heard> wait_for_answer(Both& both, std::string& kept) {
   bool ended = false;
   while (!both.answer) {
@@ -90,7 +51,7 @@ asio::awaitable<Heard> wait_for_answer(Both& both, std::string& kept) {
       co_await both.answered.wait();
       continue;
     }
-    const auto heard = take(both.guest.native_handle(), kept, kMostKept - kept.size());
+    const auto heard = take(both.guest, kept, kMostKept - kept.size());
     ended = heard == Heard::kEnd;
     if (heard == Heard::kBroken || (ended && kept.empty())) co_return *heard;
     if (heard) continue;
@@ -111,6 +72,10 @@ asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pip
   auto end = PumpEnd::kBroken;
   try {
     bool goes_on = true;
+    // What the guest has said by now goes first: few servers have anything to say before.
+    if (way == Way::kBack) {
+      co_await give_way();
+    }
     if (way == Way::kBack && both->listens) {
       goes_on = co_await listen(*both);
     } else if (way == Way::kBack && !both->early.empty()) {

@@ -9,7 +9,7 @@
 #include "gate/first_answer.h"
 #include "gate/moving.h"
 #include "gate/pump.h"
-#include "gate/sockets.h"
+#include "gate/socket_bytes.h"
 
 namespace cay::gate {
 
@@ -28,6 +28,7 @@ struct Both {
   bool hears_meanwhile = false;  // the guest: to be woken by the answer
   std::string early{};  // said by the server already
   Event heard_out;      // the server has ended, or broke
+  bool says_more = false;  // the guest, behind the connection's last request
 };
 
 enum class Way { kOut, kBack };
@@ -39,14 +40,6 @@ asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pip
 void break_off(Both& both);
 // ... and are reset at once, with what they still hold.
 void cut(Both& both);
-
-// Whether all of them went.
-asio::awaitable<bool> send_all(Descriptor& to, std::string bytes);
-
-enum class Heard : std::uint8_t { kSome, kEnd, kBroken };
-
-// What the guest says, behind what `kept` has: as much as there is at once.
-asio::awaitable<Heard> hear(Descriptor& guest, std::string& kept);
 
 // kSome: the server has answered; what the guest said meanwhile is kept, as far as there is room for it. kEnd: the guest ended first, and said nothing.
 asio::awaitable<Heard> wait_for_answer(Both& both, std::string& kept);

@@ -1,9 +1,6 @@
 #include "gate/broker_frames.h"
 
-#include <sys/socket.h>
-
-#include <cerrno>
-
+#include "gate/socket_bytes.h"
 #include "os/unix_socket.h"
 #include "wire/vault_frame.h"
 
@@ -30,17 +27,8 @@ Task<std::string> FrameReader::next(Descriptor& from, UniqueFd* fd) {
 }
 
 Task<void> send_frame(Descriptor& to, std::string message) {
-  const std::string bytes = wire::vault_frame(message);
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t sent = ::send(to.native_handle(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno == EAGAIN) {
-      co_await writable(to);
-      continue;
-    }
-    if (sent < 0) co_return gone();
-    done += static_cast<std::size_t>(sent);
-  }
+  const bool went = co_await send_all(to, wire::vault_frame(message));
+  if (!went) co_return gone();
   co_return Result<void>();
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 
 #include "async/deadline.h"
 #include "gate/dns_message.h"
@@ -44,6 +43,10 @@ asio::awaitable<void> Door::answer_datagrams(std::size_t which) {
       in_a_row = 0;
       co_await give_way();
     }
+    while (questions_ >= kMostQuestions) {  // what comes meanwhile waits in the socket, or is asked again
+      fewer_questions_.reset();
+      co_await fewer_questions_.wait();
+    }
     char buffer[1500];
     Asker asker;
     const ssize_t got = ::recvfrom(at.native_handle(), buffer, sizeof buffer, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&asker.at), &asker.size);
@@ -55,13 +58,12 @@ asio::awaitable<void> Door::answer_datagrams(std::size_t which) {
       co_await sleep_for(kAfterError);
       continue;
     }
-    if (questions_ >= kMostQuestions) continue;  // it asks again
     children_.spawn(answer_datagram(which, std::string(buffer, static_cast<std::size_t>(got)), asker));
   }
 }
 
 asio::awaitable<void> Door::answer_datagram(std::size_t which, std::string message, Asker from) {
-  const Counted counted(questions_);
+  const Question counted(*this);
   auto text = co_await answer(std::move(message), 0);
   if (text.empty()) co_return;
   // One that does not get through is asked for again.
@@ -79,7 +81,7 @@ asio::awaitable<void> Door::answer_stream(Descriptor& guest) {
     auto reading = read_exactly(guest, length);
     auto message = co_await with_deadline(std::move(reading), kStreamIdle);
     if (!message) co_return;
-    const Counted counted(questions_);
+    const Question counted(*this);
     auto text = co_await answer(*std::move(message), kMostAnswer);
     if (text.empty()) co_return;
     const std::string framed = std::string{static_cast<char>(text.size() >> 8), static_cast<char>(text.size() & 0xff)} + text;
@@ -113,13 +115,14 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
     return encode_answer(*question, out, room);
   };
   if (!standing_.allowed) co_return refuse("policy_not_allowed", {});
+  auto look = co_await look_at_rules_in_turn();
+  if (!standing_.allowed) co_return refuse("policy_not_allowed", {});  // meanwhile
   const bool of_rule = house_.handover != nullptr && standing_.opens_rules && house_.handover->resolves(id_, question->name);
   const auto said = question->plain ? standing_.rules->may_resolve(question->name) : policy::Verdict{};
+  look.end();
   if (!said.allowed() && !(question->plain && of_rule)) co_return refuse(said.rule.empty() ? "not_in_policy" : "denied_by_rule", said.rule);
   if (question->klass != kDnsInternet || !address) co_return encode_answer(*question, out, room);  // there is nothing of that type
-  if (!new_names_.may_ask(question->name, std::chrono::steady_clock::now())) {
-    // Not each name: they are what would be carried out.
-    note({.host = "*", .address = {}, .port = 0, .allowed = false, .reason = "too_many_new_names"});
+  if (!may_look_up(question->name)) {
     out.code = DnsCode::kRefused;
     co_return encode_answer(*question, out, room);
   }

@@ -27,8 +27,11 @@ Door::Door(House& house, const std::string& sandbox_id, const std::string& polic
       decisions_(house.directory, sandbox_id, standing_.choice.policy, standing_.choice.rules),
       written_(house.loop),
       moves_(house.loop),
-      children_(house.loop) {
+      children_(house.loop),
+      fewer_questions_(house.loop),
+      looking_(house.loop) {
   for (UniqueFd& fd : sockets) sockets_.emplace_back(house.loop, fd.release());
+  for (std::size_t i = 0; i + 1 < sockets_.size(); i += kPerFamily) tune(sockets_[i].native_handle());
   shape_listeners();
 }
 
@@ -99,6 +102,34 @@ asio::awaitable<void> Door::keep_written() {
   }
 }
 
+asio::awaitable<Door::Look> Door::look_at_rules_in_turn() {
+  auto turn = co_await looking_.lock();
+  if (looks_.turn_is_over()) {
+    co_await give_way();
+  }
+  for (;;) {
+    const auto owed = looks_.owed(LookBudget::Clock::now(), LookBudget::share(house_.doors));
+    if (owed <= LookBudget::Clock::duration::zero()) break;
+    co_await sleep_for(std::chrono::ceil<Millis>(owed));
+  }
+  co_return Look(*this, std::move(turn));
+}
+
+void Door::Look::end() {
+  if (door_ == nullptr) return;
+  const auto now = LookBudget::Clock::now();
+  door_->looks_.charge(now - begun_, now, LookBudget::share(door_->house_.doors));
+  door_ = nullptr;
+  turn_.unlock();
+}
+
+bool Door::may_look_up(const std::string& name) {
+  if (new_names_.may_ask(name, std::chrono::steady_clock::now())) return true;
+  // Not each name: they are what would be carried out.
+  note({.host = "*", .address = {}, .port = 0, .allowed = false, .reason = kTooManyNewNames});
+  return false;
+}
+
 void Door::note(const Decisions::What& what, Decisions::Line* line) {
   auto made = decisions_.note(what, system_clock().wall());
   if (line != nullptr) *line = std::move(made);
@@ -128,6 +159,7 @@ asio::awaitable<void> Door::accept_all(std::size_t which) {
     auto place = place_for_one();
     if (!place) continue;
     set_buffers(fd.get(), SocketMemory::inside(place->buffers));
+    house_.watchful.came();
     children_.spawn(serve(std::move(fd), std::move(place)));
   }
 }

@@ -8,8 +8,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "async/mutex.h"
 #include "async/scope.h"
 #include "base/token_bucket.h"
 #include "gate/asked_names.h"
@@ -17,6 +19,7 @@
 #include "gate/counted.h"
 #include "gate/decisions.h"
 #include "gate/handed_over.h"
+#include "gate/look_budget.h"
 #include "gate/moving.h"
 #include "gate/names.h"
 #include "gate/pump.h"
@@ -25,6 +28,7 @@
 #include "gate/socket_memory.h"
 #include "gate/sockets.h"
 #include "gate/upstream_proxy.h"
+#include "gate/watchful.h"
 #include "policy/catalogue.h"
 
 namespace cay::gate {
@@ -45,6 +49,7 @@ struct House {
   UpstreamProxy proxy{};
   std::size_t connections = 0, doors = 0;
   std::uint64_t held = 0;  // of `memory`, by all doors
+  Watchful watchful{};
   const Handover* handover = nullptr;  // null: there is no broker
 };
 
@@ -91,6 +96,25 @@ class Door {
     const std::uint64_t cost_;
   };
   std::shared_ptr<const Place> place_for_one();
+  // To be held while rules are looked at, and not while anything is awaited: charges what that takes. Whoever comes meanwhile, or while what was spent
+  // before is not earned yet, waits his turn.
+  class Look {
+   public:
+    Look(Door& door, Mutex::Guard turn) : door_(&door), turn_(std::move(turn)), begun_(LookBudget::Clock::now()) {}
+    Look(Look&& other) noexcept : door_(std::exchange(other.door_, nullptr)), turn_(std::move(other.turn_)), begun_(other.begun_) {}
+    Look& operator=(Look&&) = delete;
+    ~Look() { end(); }
+    void end();
+
+   private:
+    Door* door_;
+    Mutex::Guard turn_;
+    LookBudget::Clock::time_point begun_;
+  };
+  asio::awaitable<Look> look_at_rules_in_turn();
+  // Whether a name may be looked up for it: one that was asked for before, or one of so many new ones. If not, a line says so.
+  bool may_look_up(const std::string& name);
+  static constexpr const char* kTooManyNewNames = "too_many_new_names";
   void shape_listeners();
 
   // flow.cc
@@ -121,10 +145,11 @@ class Door {
   asio::awaitable<void> say_no(Descriptor& guest, const Verdict& verdict, std::string first);
 
   // way_out.cc
-  enum class Then : std::uint8_t { kMoveAll, kEnded, kRefused, kBroken };
+  enum class Then : std::uint8_t { kMoveAll, kEnded, kRefused, kAnswered, kBroken };
   asio::awaitable<void> way_out(std::shared_ptr<Both> both, policy::Proof proof, std::string first, std::size_t proof_size, Buffers buffers);
   asio::awaitable<Then> say(std::shared_ptr<Both> both, std::string bytes);  // kMoveAll, kBroken
   asio::awaitable<Then> request_by_request(std::shared_ptr<Both> both, std::string first);
+  asio::awaitable<void> until_answered(std::shared_ptr<Both> both, std::string behind, std::uint64_t before);
   asio::awaitable<Then> hello_by_hello(std::shared_ptr<Both> both, std::string first, std::size_t hello_size);
   asio::awaitable<bool> may_ask(std::shared_ptr<Both> both, std::string host);
   void refuse_more(const Both& both, const std::string& host, const char* reason, const std::string& rule = {});
@@ -147,6 +172,18 @@ class Door {
   struct Asker {
     sockaddr_storage at{};
     socklen_t size = sizeof at;
+  };
+  // One that is being answered.
+  class Question {
+   public:
+    explicit Question(Door& door) : door_(door), counted_(door.questions_) {}
+    Question(const Question&) = delete;
+    Question& operator=(const Question&) = delete;
+    ~Question() { door_.fewer_questions_.set(); }
+
+   private:
+    Door& door_;
+    const Counted counted_;
   };
   asio::awaitable<void> answer_datagrams(std::size_t which);
   asio::awaitable<void> answer_datagram(std::size_t which, std::string message, Asker from);
@@ -177,7 +214,10 @@ class Door {
   std::optional<Buffers> listening_;  // what the listeners have
   TokenBucket new_ones_{kMostConnections, kNewPerSecond};
   std::size_t questions_ = 0;
+  Event fewer_questions_;
   AskedNames new_names_;
+  LookBudget looks_;
+  Mutex looking_;
 };
 
 }  // namespace cay::gate

@@ -88,7 +88,7 @@ class Asking {
     socklen_t size = sizeof at_;
     EXPECT_EQ(::getsockname(door_end.get(), reinterpret_cast<sockaddr*>(&at_), &size), 0);
   }
-  int operator()(const std::string& name) {
+  void ask(const std::string& name) {
     std::string question("\x12\x34\1\0\0\1\0\0\0\0\0\0", 12);
     for (std::size_t from = 0; from < name.size();) {
       const std::size_t dot = std::min(name.find('.', from), name.size());
@@ -97,6 +97,14 @@ class Asking {
     }
     question += std::string("\0\0\1\0\1", 5);
     EXPECT_EQ(::sendto(guest_.get(), question.data(), question.size(), 0, reinterpret_cast<const sockaddr*>(&at_), sizeof at_), static_cast<ssize_t>(question.size()));
+  }
+  int answers() {
+    char answer[512];
+    while (::recv(guest_.get(), answer, sizeof answer, MSG_DONTWAIT) >= 0) ++answered_;
+    return answered_;
+  }
+  int operator()(const std::string& name) {
+    ask(name);
     unsigned char answer[512] = {};
     while (::recv(guest_.get(), answer, sizeof answer, MSG_DONTWAIT) < 0) loop_.run_one();
     return answer[3] & 15;
@@ -105,6 +113,7 @@ class Asking {
  private:
   asio::io_context& loop_;
   sockaddr_in at_{};
+  int answered_ = 0;
   const UniqueFd guest_{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
 };
 
@@ -206,6 +215,34 @@ TEST_F(DoorTest, NamesThatWereNeverAskedForAreBoundedAndHaveOneLine) {
   EXPECT_EQ(told->items[0].host, "*");
   EXPECT_EQ(told->items[0].reason, "too_many_new_names");
   EXPECT_FALSE(told->items[0].allowed);
+}
+
+TEST_F(DoorTest, WhoAsksMuchOfHisRulesKeepsNobodyElseWaiting) {
+  // The most that is taken, and names that are much work for it.
+  std::string rules;
+  for (int i = 0; i < 22; ++i) rules += "~(.*a?){20}z" + std::to_string(i) + "\n";
+  ASSERT_TRUE(os::replace_file(directory_.get(), "flooder", wire::encode(wire::SandboxPolicy{"rules", rules}), 0600));
+  const std::string label(60, 'a');
+  const std::string name = label + "." + label + "." + label + "." + label;
+  House house{loop_.get_executor(), directory_.get(), directory_.get(), std::make_shared<const policy::Catalogue>(), Reachable({}), Resolver(loop_.get_executor()), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  std::vector<UniqueFd> of_one, of_other;
+  of_one.push_back(bound(SOCK_STREAM));
+  of_one.push_back(bound(SOCK_DGRAM));
+  of_other.push_back(bound(SOCK_STREAM));
+  of_other.push_back(bound(SOCK_DGRAM));
+  Asking flood(loop_, of_one[1]), code_of(loop_, of_other[1]);
+  Door flooder(house, "flooder", "off", std::move(of_one)), other(house, "other", "packages", std::move(of_other));
+  Scope serving(loop_.get_executor());
+  serving.spawn(flooder.run());
+  serving.spawn(other.run());
+  constexpr int kFlood = 120;
+  EXPECT_EQ(code_of("a.test"), 3);
+  for (int i = 0; i < kFlood; ++i) flood.ask(name);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(code_of("a.test"), 3);
+  EXPECT_LT(flood.answers(), kFlood) << "the other was not kept until all were answered";
+  while (flood.answers() < kFlood) loop_.run_one();  // and none is refused for it
+  serving.cancel();
+  loop_.run();
 }
 
 // A broker that tells of one rule, for the sandbox `id`.

@@ -29,15 +29,8 @@ Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
   for (;;) {
     Shown shown = read_first_bytes(proof, first);
     if (shown.state != Shown::State::kMore) co_return shown;
-    char buffer[4096];
-    const ssize_t got = ::recv(guest.native_handle(), buffer, std::min(sizeof buffer, kMostFirstBytes - first.size()), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) {
-      co_await readable(guest);
-      continue;
-    }
-    if (got <= 0) co_return Error{Code::kCancelled, "guest_gone", "the client left before it said whom it wants", 0};
-    first.append(buffer, static_cast<std::size_t>(got));
+    const Heard heard = co_await hear(guest, first, kMostFirstBytes - first.size());
+    if (heard != Heard::kSome) co_return Error{Code::kCancelled, "guest_gone", "the client left before it said whom it wants", 0};
   }
 }
 
@@ -66,8 +59,9 @@ bool is_our_failure(int err) {
 }
 
 bool is_own(const IpAddress& address) {
-  return address == IpAddress::parse(wire::kGuestV4) || address == IpAddress::parse(wire::kGuestV6) ||
-         Network::parse("127.0.0.0/8")->contains(address) || address == IpAddress::parse("::1");
+  static const auto guest_v4 = IpAddress::parse(wire::kGuestV4), guest_v6 = IpAddress::parse(wire::kGuestV6), loopback_v6 = IpAddress::parse("::1");
+  static const auto loopback_v4 = *Network::parse("127.0.0.0/8");
+  return address == guest_v4 || address == guest_v6 || address == loopback_v6 || loopback_v4.contains(address);
 }
 
 }  // namespace
@@ -119,7 +113,6 @@ Decisions::What Door::what_of(const Verdict& verdict, std::uint16_t port) {
 asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> place) {
   const auto meant = original_destination(fd.get());
   if (!meant || is_own(meant->address)) co_return;  // somebody inside found the gate's own port: nothing is there
-  tune(fd.get());
   Descriptor guest(house_.loop, fd.release());
   if (meant->port == kDnsPort) {
     co_await answer_stream(guest);
@@ -134,7 +127,7 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
   auto verdict = co_await decide(guest, *meant, first);
   if (verdict.reason.empty() && is_past_a_fence(verdict.facts, host)) verdict.refuse("fenced");
   if (!verdict.reason.empty()) {
-    note(what_of(verdict, meant->port));
+    if (verdict.reason != kTooManyNewNames) note(what_of(verdict, meant->port));
     const bool plain = meant->port == kHttpPort || verdict.proof == Proof::kHttp;
     if (verdict.refused && plain) {
       co_await say_no(guest, verdict, std::move(first));
@@ -149,20 +142,24 @@ asio::awaitable<bool> Door::is_brokers(Descriptor& guest, Endpoint meant, std::s
   if (house_.handover == nullptr || !standing_.opens_rules) co_return false;
   if (meant.address == IpAddress::parse(kBrokerV4)) co_return meant.port == kHttpPort && house_.handover->base_url(id_);
   if (!house_.handover->any_at(id_, meant.port)) co_return false;
+  auto look = co_await look_at_rules_in_turn();
   const auto names = names_.of(meant.address);
   const bool may_be = names.empty() || std::ranges::any_of(names, [&](const std::string& name) {
                         return house_.handover->takes(id_, name, meant.port) || house_.handover->fences(id_, name, meant.port);
                       });
+  look.end();
   if (!may_be) co_return false;
   auto reading = first_bytes_of(guest, policy::Proof::kTls, first);
   auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
   if (!shown || shown->state != Shown::State::kName) co_return false;
   host = shown->host;
+  const auto again = co_await look_at_rules_in_turn();
   co_return house_.handover->takes(id_, host, meant.port) || (house_.handover->fences(id_, host, meant.port) && has_fenced(host, meant.port));
 }
 
 asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, std::string& first) {
   Verdict out;
+  auto look = co_await look_at_rules_in_turn();
   out.facts = {names_.of(meant.address), std::nullopt, meant};
   out.by = standing_.number;
   const auto& names = out.facts.names;
@@ -176,6 +173,7 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
   }
   const auto said = ask(out.facts);
   if (said.says == policy::Verdict::Says::kShow) {
+    look.end();
     co_await by_first_bytes(guest, out, said.proof, first);
     co_return out;
   }
@@ -215,6 +213,7 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
   out.host = shown->host;
   out.proof_size = shown->size;
   out.facts.shown = shown->host;
+  auto look = co_await look_at_rules_in_turn();
   const auto judge = [&] {
     out.by = standing_.number;
     const auto said = ask(out.facts);
@@ -223,8 +222,13 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
     return said.allowed();
   };
   if (!judge()) co_return;
+  look.end();
   // An address that this name was not found at (or not by this gate) is not dialled: one of the name's own is.
   if (std::ranges::find(out.facts.names, out.host) == out.facts.names.end()) {
+    if (!may_look_up(out.host)) {
+      out.refuse(kTooManyNewNames);
+      co_return;
+    }
     auto found = co_await house_.resolver.resolve(out.host, this);
     if (found.addresses.empty()) {
       out.reason = found.outcome == Resolved::Outcome::kFailed ? "lookup_failed" : "name_not_found";
@@ -236,6 +240,7 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
       out.facts.to.address = fit != found.addresses.end() ? *fit : found.addresses.front();
     }
     out.facts.names = {out.host};
+    const auto again = co_await look_at_rules_in_turn();
     if (!judge()) co_return;  // by the address that is dialled now
   }
   look_at(out);

@@ -100,6 +100,8 @@ class Gate {
     };
   }
 
+  void run() { house_.watchful.run(loop_); }
+
   Result<void> begin(Openings openings) {
     // What is there already, after the watch: nothing falls between.
     CAY_TRY(const auto names, os::list_dir(config_.directory));
@@ -299,7 +301,7 @@ int run_gate(const GateConfig& config) {
   Gate gate(loop, config, *std::move(policies), *std::move(networks), *openings);
   auto begun = gate.begin(*std::move(openings));
   if (!begun) return complain(begun.error());
-  loop.run();
+  gate.run();
   return 125;
 }
 

@@ -27,6 +27,8 @@ asio::awaitable<Result<UniqueFd>> reach_broker(const Handover& handover) {
 
 // From here on the guest's socket is the broker's: whatever becomes of us, it ends it. What we keep of it is for its end alone.
 asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::string host, std::string first) {
+  // Under a wildcard the broker would ask for any name.
+  if (!host.empty() && !may_look_up(host)) co_return;
   Decisions::What what{.host = host, .address = meant.address.text(), .port = meant.port, .allowed = true, .reason = "vault_unavailable"};
   auto fd = co_await reach_broker(*house_.handover);
   if (!fd) {

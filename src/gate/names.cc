@@ -22,6 +22,7 @@ void Names::note(const std::string& name, const std::vector<IpAddress>& addresse
 std::vector<std::string> Names::of(const IpAddress& address) const {
   std::vector<std::string> out;
   for (const Entry& entry : entries_) {
+    if (out.size() >= kMostOfOne) break;
     if (std::ranges::find(entry.addresses, address) != entry.addresses.end()) out.push_back(entry.name);
   }
   return out;

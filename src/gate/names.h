@@ -13,6 +13,7 @@ namespace cay::gate {
 class Names {
  public:
   static constexpr std::size_t kMost = 1024;  // the longest unused goes
+  static constexpr std::size_t kMostOfOne = 16;  // that an address is known by: each is looked at by every rule
 
   void note(const std::string& name, const std::vector<IpAddress>& addresses);
   // The latest first.

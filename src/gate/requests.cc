@@ -25,20 +25,48 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+struct Field {
+  std::string_view whole, name, value;
+};
+
+// Takes the first of them; the empty line behind them is one without a name.
+Field take_field(std::string_view& rest) {
+  Field out;
+  const std::size_t stop = std::min(rest.find(kLineEnd), rest.size());
+  out.whole = rest.substr(0, stop);
+  rest.remove_prefix(std::min(rest.size(), stop + kLineEnd.size()));
+  const std::size_t colon = std::min(out.whole.find(':'), out.whole.size());
+  out.name = out.whole.substr(0, colon);
+  out.value = trimmed(out.whole.substr(std::min(out.whole.size(), colon + 1)));
+  return out;
+}
+
+std::string_view fields_of(std::string_view head) { return head.substr(std::min(head.size(), head.find(kLineEnd)) + kLineEnd.size()); }
+
+// The same head, as the last of its connection, which stays what it is.
+std::string as_last(std::string_view head) {
+  constexpr std::string_view kOfConnection[] = {"connection", "keep-alive", "proxy-connection", "upgrade", "http2-settings"};
+  std::string_view rest = fields_of(head);
+  std::string out(head.substr(0, head.size() - rest.size()));
+  while (!rest.empty()) {
+    const Field field = take_field(rest);
+    if (field.whole.empty() || std::ranges::any_of(kOfConnection, [&](std::string_view own) { return is(field.name, own); })) continue;
+    out.append(field.whole).append(kLineEnd);
+  }
+  return out.append("Connection: close").append(kLineEnd).append(kLineEnd);
+}
+
 }  // namespace
+
+bool takes_no_body(std::string_view method) { return method == "GET" || method == "HEAD" || method == "TRACE" || method == "CONNECT"; }
 
 std::optional<Framing> framing_of(std::string_view head) {
   Framing out;
   const std::string_view line = head.substr(0, head.find(kLineEnd));
   bool has_length = false;
-  std::string_view rest = head.substr(std::min(head.size(), line.size() + kLineEnd.size()));
+  std::string_view rest = fields_of(head);
   while (!rest.empty()) {
-    const std::size_t stop = std::min(rest.find(kLineEnd), rest.size());
-    const std::string_view field = rest.substr(0, stop);
-    rest.remove_prefix(std::min(rest.size(), stop + kLineEnd.size()));
-    const std::size_t colon = std::min(field.find(':'), field.size());
-    const std::string_view name = field.substr(0, colon);
-    const std::string_view value = trimmed(field.substr(std::min(field.size(), colon + 1)));
+    const auto [whole, name, value] = take_field(rest);
     if (is(name, "content-length")) {
       // One, of digits alone: a list, a sign or a second one is read differently by different servers.
       if (has_length || value.empty() || value.size() > kMostLengthDigits || !std::ranges::all_of(value, is_digit)) return std::nullopt;
@@ -52,20 +80,21 @@ std::optional<Framing> framing_of(std::string_view head) {
     }
   }
   if (out.chunked && (has_length || !line.ends_with(" HTTP/1.1"))) return std::nullopt;
-  // Many servers read no body there, and take it for the next request.
-  const std::string_view method = line.substr(0, line.find(' '));
-  if ((out.chunked || out.length > 0) && (method == "GET" || method == "HEAD" || method == "TRACE")) return std::nullopt;
+  if (!out.has_body()) return out;
+  if (takes_no_body(line.substr(0, line.find(' ')))) return std::nullopt;
+  out.may_switch = false;  // it is not passed on
   return out;
 }
 
 Requests::Part Requests::next() {
   switch (at_) {
     case At::kHead: return head();
-    case At::kBody: return body(At::kHead);
+    case At::kBody: return body(At::kOver);
     case At::kChunkSize: return chunk_size();
     case At::kChunk: return body(At::kChunkEnd);
     case At::kChunkEnd: return line_end(At::kChunkSize);
-    case At::kLastChunk: return line_end(At::kHead);
+    case At::kLastChunk: return line_end(At::kOver);
+    case At::kOver: return {.is = Is::kOver};
     case At::kRefused: break;
   }
   return refuse();
@@ -93,6 +122,7 @@ Requests::Part Requests::head() {
   const auto framing = framing_of(std::string_view(waiting_).substr(0, shown.size));
   if (!framing) return refuse();
   Part out = give(shown.size);
+  if (framing->has_body()) out.bytes = as_last(out.bytes);
   out.is = Is::kRequest;
   out.host = shown.host;
   out.may_switch = framing->may_switch;

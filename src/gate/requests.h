@@ -1,5 +1,6 @@
 // Requests: what a guest says over a connection that was let through by the Host of a request, cut into requests, so that each is judged before
-// a byte of it goes on. What two parsers could frame differently is refused: else the server would read a request that nobody has judged.
+// a byte of it goes on. What two parsers could frame differently is refused: else the server would read a request that nobody has judged. A server that
+// reads no body takes it for its next request, so one with a body is the connection's last, and says so: `Connection: close`.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,7 +16,12 @@ struct Framing {
   std::uint64_t length = 0;
   bool chunked = false;
   bool may_switch = false;  // it asks for another protocol: behind it comes whatever the server agrees to
+
+  bool has_body() const { return chunked || length > 0; }
 };
+
+// Of a method: servers read no body there, so nobody may send one.
+bool takes_no_body(std::string_view method);
 
 // Of a head that names a host. nullopt: it can be read in two ways.
 std::optional<Framing> framing_of(std::string_view head);
@@ -26,11 +32,12 @@ class Requests {
     kMore,     // nothing, until more is added
     kRequest,  // a request's head, whole: to be judged
     kBody,     // some of what belongs to the last request
+    kOver,     // the last request has ended: for good; what is added goes nowhere
     kRefused,  // no request, or none that is read in one way: for good
   };
   struct Part {
     Is is = Is::kMore;
-    std::string bytes{};  // of kRequest and kBody: to be passed on as they are
+    std::string bytes{};  // of kRequest and kBody: to be passed on: as they came, but for what the head of a last one says of its connection
     std::string host{};   // of kRequest
     bool may_switch = false;
     bool names_nobody = false;  // of kRefused: a request without a Host
@@ -44,7 +51,7 @@ class Requests {
   std::string take_rest();
 
  private:
-  enum class At : std::uint8_t { kHead, kBody, kChunkSize, kChunk, kChunkEnd, kLastChunk, kRefused };
+  enum class At : std::uint8_t { kHead, kBody, kChunkSize, kChunk, kChunkEnd, kLastChunk, kOver, kRefused };
   Part refuse(bool names_nobody = false);
   Part give(std::size_t size);
   Part head();

@@ -9,9 +9,13 @@ namespace {
 
 using Is = Requests::Is;
 
+const std::string kFirst = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+const std::string kPost = "POST / HTTP/1.1\r\nHost: a.test\r\n";
+
 struct Told {
   std::vector<std::string> hosts;
   std::string passed;
+  bool over = false;
   bool refused = false;
   bool names_nobody = false;
 };
@@ -25,9 +29,11 @@ Told told(std::string_view bytes, std::size_t step) {
     for (auto part = requests.next(); part.is != Is::kMore; part = requests.next()) {
       if (part.is == Is::kRequest) out.hosts.push_back(part.host);
       out.passed += part.bytes;
+      out.over = part.is == Is::kOver;
       out.refused = part.is == Is::kRefused;
       out.names_nobody = part.names_nobody;
       if (out.refused) return out;
+      if (out.over) break;
     }
   }
   return out;
@@ -37,33 +43,55 @@ void expect_hosts(const std::string& bytes, const std::vector<std::string>& host
   for (const std::size_t step : {bytes.size(), std::size_t{7}, std::size_t{1}}) {
     const Told got = told(bytes, step);
     EXPECT_EQ(got.hosts, hosts) << bytes;
-    EXPECT_FALSE(got.refused) << bytes;
+    EXPECT_FALSE(got.refused || got.over) << bytes;
     EXPECT_EQ(got.passed, bytes);
   }
 }
 
-// After the first request, of which all goes on.
-void expect_refused(const std::string& first, const std::string& rest, const std::string& goes_on = "") {
-  for (const std::size_t step : {first.size() + rest.size(), std::size_t{7}, std::size_t{1}}) {
-    const Told got = told(first + rest, step);
-    EXPECT_TRUE(got.refused) << rest;
-    EXPECT_EQ(got.passed, first + goes_on) << rest;
+// Of one request, with what is said behind it: what goes on, and nothing else.
+void expect_last(const std::string& head, const std::string& body, const std::string& goes_on) {
+  const std::string all = head + body + kFirst;
+  for (const std::size_t step : {all.size(), std::size_t{7}, std::size_t{1}}) {
+    const Told got = told(all, step);
+    EXPECT_EQ(got.hosts, std::vector<std::string>{"a.test"}) << all;
+    EXPECT_TRUE(got.over) << all;
+    EXPECT_EQ(got.passed, goes_on + body);
   }
 }
 
-const std::string kFirst = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
-const std::string kPost = "POST / HTTP/1.1\r\nHost: a.test\r\n";
+// After the first request, which goes on as it came, or as `as`.
+void expect_refused(const std::string& first, const std::string& rest, const std::string& goes_on = "", const std::string& as = "") {
+  for (const std::size_t step : {first.size() + rest.size(), std::size_t{7}, std::size_t{1}}) {
+    const Told got = told(first + rest, step);
+    EXPECT_TRUE(got.refused) << rest;
+    EXPECT_EQ(got.passed, (as.empty() ? first : as) + goes_on) << rest;
+  }
+}
 
 TEST(RequestsTest, EachRequestIsSeen) {
   expect_hosts(kFirst + kFirst + "GET /x HTTP/1.1\r\nhost: B.test:80\r\n\r\n", {"a.test", "a.test", "b.test"});
-  expect_hosts(kPost + "Content-Length: 3\r\n\r\nabc" + kFirst, {"a.test", "a.test"});
   expect_hosts(kPost + "Content-Length: 0\r\n\r\n" + kFirst, {"a.test", "a.test"});
-  expect_hosts(kPost + "Transfer-Encoding: Chunked\r\n\r\n0a\r\n0123456789\r\n1\r\nx\r\n000\r\n\r\n" + kFirst, {"a.test", "a.test"});
 }
 
-TEST(RequestsTest, ABodyThatLooksLikeARequestIsABody) {
-  const std::string other = "GET / HTTP/1.1\r\nHost: b.test\r\n\r\n";
-  expect_hosts(kPost + "Content-Length: " + std::to_string(other.size()) + "\r\n\r\n" + other + kFirst, {"a.test", "a.test"});
+TEST(RequestsTest, OneWithABodyIsTheLastOfItsConnection) {
+  const std::string kClose = "Connection: close\r\n\r\n";
+  const std::string chunked = kPost + "Transfer-Encoding: Chunked\r\n", counted = kPost + "Content-Length: 3\r\n";
+  expect_last(chunked + "\r\n", "0a\r\n0123456789\r\n1\r\nx\r\n000\r\n\r\n", chunked + kClose);
+  expect_last(chunked + "\r\n", "0\r\n\r\n", chunked + kClose);
+  expect_last(counted + "\r\n", "abc", counted + kClose);
+  const std::string other = "GET / HTTP/1.1\r\nHost: b.test\r\n\r\n", length = "Content-Length: " + std::to_string(other.size()) + "\r\n";
+  expect_last(kPost + length + "\r\n", other, kPost + length + kClose);
+  const std::string http_1_0 = "POST / HTTP/1.0\r\nHost: a.test\r\nContent-Length: 3\r\n";
+  expect_last(http_1_0 + "Connection: Keep-Alive\r\n\r\n", "abc", http_1_0 + kClose);
+}
+
+TEST(RequestsTest, WhatTheGuestSaysOfTheConnectionOfALastOneIsNotPassedOn) {
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "PROPFIND"}) {
+    const std::string line = std::string(method) + " /x?y HTTP/1.1\r\n", kept = "X-A:  b:c \r\nhost: a.test\r\nConnection-X: y\r\nX-B:\r\nExpect: 100-continue\r\ncontent-length:3\r\n";
+    expect_last(line + "conNection: keep-alive, X-A\r\n" + kept + "Keep-Alive: timeout=9\r\nproxy-connection: x\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\nCONNECTION: Upgrade\r\n\r\n", "abc",
+                line + kept + "Connection: close\r\n\r\n");
+  }
+  EXPECT_FALSE(framing_of(kPost + "Upgrade: h2c\r\nContent-Length: 3\r\n\r\n")->may_switch);
 }
 
 TEST(RequestsTest, WhatCanBeFramedInTwoWaysIsRefused) {
@@ -74,15 +102,15 @@ TEST(RequestsTest, WhatCanBeFramedInTwoWaysIsRefused) {
     expect_refused(kFirst, kPost + fields + "\r\nabc");
   }
   expect_refused(kFirst, "POST / HTTP/1.0\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
-  expect_refused(kFirst, "GET / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc");
+  for (const char* method : {"GET", "HEAD", "TRACE"}) expect_refused(kFirst, std::string(method) + " / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc");
   expect_refused(kFirst, "\r\n" + kFirst);
 }
 
 TEST(RequestsTest, OddChunksAreRefused) {
-  const std::string head = kPost + "Transfer-Encoding: chunked\r\n\r\n";
-  for (const char* chunks : {"\r\n", "3;x=y\r\nabc", "3 \r\nabc", "3\nabc", "0x3\r\nabc", "-3\r\nabc", "g\r\n", "000000003\r\nabc"}) expect_refused(head, chunks);
-  expect_refused(head, "3\r\nabcd\r\n", "3\r\nabc");
-  expect_refused(head, "0\r\nHost: b.test\r\n\r\n", "0\r\n");
+  const std::string fields = kPost + "Transfer-Encoding: chunked\r\n", head = fields + "\r\n", last = fields + "Connection: close\r\n\r\n";
+  for (const char* chunks : {"\r\n", "3;x=y\r\nabc", "3 \r\nabc", "3\nabc", "0x3\r\nabc", "-3\r\nabc", "g\r\n", "000000003\r\nabc"}) expect_refused(head, chunks, "", last);
+  expect_refused(head, "3\r\nabcd\r\n", "3\r\nabc", last);
+  expect_refused(head, "0\r\nHost: b.test\r\n\r\n", "0\r\n", last);
 }
 
 TEST(RequestsTest, ARequestWithoutAHostIsTold) {

@@ -43,6 +43,22 @@ std::optional<Endpoint> endpoint_of(const sockaddr_storage& at) {
   return std::nullopt;
 }
 
+// As connect(2): asked again, it says whether the connection that it began is there (0), under way (EALREADY), or has failed.
+int connect_to(int socket_fd, const Endpoint& to) {
+  if (to.address.is_v4()) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(to.port);
+    std::memcpy(&at.sin_addr, to.address.v4_bytes().data(), sizeof at.sin_addr);
+    return ::connect(socket_fd, reinterpret_cast<const sockaddr*>(&at), sizeof at);
+  }
+  sockaddr_in6 at{};
+  at.sin6_family = AF_INET6;
+  at.sin6_port = htons(to.port);
+  std::memcpy(&at.sin6_addr, to.address.bytes().data(), sizeof at.sin6_addr);
+  return ::connect(socket_fd, reinterpret_cast<const sockaddr*>(&at), sizeof at);
+}
+
 Task<UniqueFd> wait_connected(asio::any_io_executor loop, UniqueFd fd) {
   Descriptor at(loop, fd.get());
   try {
@@ -88,22 +104,11 @@ Task<UniqueFd> dial(asio::any_io_executor loop, Endpoint to, BufferSizes buffers
   UniqueFd fd(::socket(four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
   if (!fd) co_return Error::from_errno(errno, "make a socket");
   set_buffers(fd.get(), buffers);  // before the connect: the window that is told then is by them
-  int done = 0;
-  if (four) {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_port = htons(to.port);
-    std::memcpy(&at.sin_addr, to.address.v4_bytes().data(), sizeof at.sin_addr);
-    done = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
-  } else {
-    sockaddr_in6 at{};
-    at.sin6_family = AF_INET6;
-    at.sin6_port = htons(to.port);
-    std::memcpy(&at.sin6_addr, to.address.bytes().data(), sizeof at.sin6_addr);
-    done = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
-  }
+  int done = connect_to(fd.get(), to);
+  // On this host it is there at once, and all that waiting costs can be left out.
+  if (done != 0 && errno == EINPROGRESS) done = connect_to(fd.get(), to);
   if (done == 0) co_return std::move(fd);
-  if (errno != EINPROGRESS) co_return Error::from_errno(errno, "connect");
+  if (errno != EALREADY) co_return Error::from_errno(errno, "connect");
   auto waiting = wait_connected(loop, std::move(fd));
   auto connected = co_await with_deadline(std::move(waiting), limit, "the connect");
   co_return connected;

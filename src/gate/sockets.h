@@ -44,7 +44,7 @@ void cut(int socket_fd);
 // be counted for nobody.
 asio::awaitable<void> delivered(int socket_fd);
 
-// No delay, and probes that find peers that are gone.
+// No delay, and probes that find peers that are gone. What is accepted from a listener has what the listener has.
 void tune(int socket_fd);
 
 }  // namespace cay::gate

@@ -8,11 +8,11 @@
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/write.hpp>
-#include <cerrno>
 #include <sstream>
 #include <utility>
 
 #include "async/deadline.h"
+#include "gate/socket_bytes.h"
 
 namespace cay::gate {
 namespace {
@@ -65,7 +65,10 @@ Result<std::vector<Network>> reachable_networks(const std::vector<std::string>& 
   return out;
 }
 
-Network UpstreamProxy::stand_ins() { return *Network::parse("240.0.0.0/5"); }
+Network UpstreamProxy::stand_ins() {
+  static const Network all = *Network::parse("240.0.0.0/5");
+  return all;
+}
 
 bool UpstreamProxy::is_direct(std::string_view host) const {
   return all_direct_ || host == host_ || std::ranges::any_of(direct_names_, [&](const std::string& domain) { return is_of(host, domain); });
@@ -141,15 +144,8 @@ Task<UpstreamProxy::Opened> UpstreamProxy::ask(asio::any_io_executor loop, Uniqu
   parser.skip(true);  // what follows is the other side's
   std::string in;
   while (!parser.is_header_done()) {
-    char buffer[4096];
-    const ssize_t got = ::recv(at.native_handle(), buffer, sizeof buffer, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) {
-      co_await readable(at);
-      continue;
-    }
-    if (got <= 0) co_return failed("proxy_bad_answer", "the proxy ended the connection without an answer");
-    in.append(buffer, static_cast<std::size_t>(got));
+    const Heard heard = co_await hear(at, in);
+    if (heard != Heard::kSome) co_return failed("proxy_bad_answer", "the proxy ended the connection without an answer");
     boost::beast::error_code wrong;
     in.erase(0, parser.put(asio::buffer(in), wrong));
     if (wrong && wrong != bhttp::error::need_more) co_return failed("proxy_bad_answer", "what the proxy answers is no HTTP");

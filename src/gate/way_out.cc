@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/system/system_error.hpp>
+#include <utility>
 
 #include "async/deadline.h"
 #include "gate/both.h"
@@ -43,6 +44,36 @@ asio::awaitable<void> last_answers(std::shared_ptr<Both> both) {
   if (!in_time) cut(*both);
 }
 
+// What is said behind the last request goes nowhere. An empty line is how old clients end a body.
+asio::awaitable<void> hear_behind(std::shared_ptr<Both> both, std::string said) {
+  try {
+    for (;;) {
+      if (said.find_first_not_of("\r\n") != std::string::npos) both->says_more = true;
+      said.clear();
+      co_await give_way();
+      const Heard heard = co_await hear(both->guest, said);
+      if (heard == Heard::kBroken) co_return break_off(*both);
+      if (heard == Heard::kEnd) {
+        static_cast<void>(::shutdown(both->outside.native_handle(), SHUT_WR));  // where that fails, the server has ended
+        co_return;
+      }
+    }
+  } catch (const boost::system::system_error&) {
+    if (!both->broken) throw;
+  }
+}
+
+// Until the server ends, as it was told to. One that does not is cut where the guest wants more and the answer, which has begun, is silent; the guest asks
+// again over a connection of its own. `before`: what had been received when it was asked.
+asio::awaitable<void> last_answer(std::shared_ptr<Both> both, std::uint64_t before) {
+  for (std::uint64_t seen = before;;) {
+    const bool ended = co_await both->heard_out.wait_for(kLastAnswersLimit);
+    if (ended) co_return;
+    const std::uint64_t received = both->moved.received;
+    if (both->says_more && received > before && received == std::exchange(seen, received)) co_return cut(*both);
+  }
+}
+
 }  // namespace
 
 // Both directions, until both have ended or one broke.
@@ -77,7 +108,7 @@ asio::awaitable<void> Door::way_out(std::shared_ptr<Both> both, Proof proof, std
     ignoring.spawn(ignore(both));
     auto answers = last_answers(both);
     co_await ignoring.until(std::move(answers));
-  } else if (!both->broken) {
+  } else if (then != Then::kAnswered && !both->broken) {
     break_off(*both);
   }
   co_await way_back.join();
@@ -97,6 +128,7 @@ asio::awaitable<Door::Then> Door::request_by_request(std::shared_ptr<Both> both,
   Requests requests;
   requests.add(first);
   bool waits = false, begun = false;
+  std::uint64_t received = 0;  // before the last request
   for (int in_a_row = 0;; ++in_a_row) {
     if (in_a_row >= kMostInARow) {
       in_a_row = 0;
@@ -114,6 +146,10 @@ asio::awaitable<Door::Then> Door::request_by_request(std::shared_ptr<Both> both,
       requests.add(kept);
     }
     auto part = requests.next();
+    if (part.is == Requests::Is::kOver) {
+      co_await until_answered(both, requests.take_rest(), received);
+      co_return Then::kAnswered;
+    }
     if (part.is == Requests::Is::kMore) {
       std::string heard;
       const Heard more = co_await hear(both->guest, heard);
@@ -135,10 +171,19 @@ asio::awaitable<Door::Then> Door::request_by_request(std::shared_ptr<Both> both,
         if (!may) co_return Then::kRefused;
       }
       begun = true;
+      received = both->moved.received;
     }
     const auto then = co_await say(both, std::move(part.bytes));
     if (then == Then::kBroken) co_return then;
   }
+}
+
+// Nothing tells the server that no more comes: some take a half-closed connection for one that was given up.
+asio::awaitable<void> Door::until_answered(std::shared_ptr<Both> both, std::string behind, std::uint64_t before) {
+  Scope hearing(house_.loop);
+  hearing.spawn(hear_behind(both, std::move(behind)));
+  auto answering = last_answer(both, before);
+  co_await hearing.until(std::move(answering));
 }
 
 // Whether a connection may be asked for this host, too: allowed, and found at the address that the connection leads to. It has a line then; what moves
@@ -146,6 +191,7 @@ asio::awaitable<Door::Then> Door::request_by_request(std::shared_ptr<Both> both,
 asio::awaitable<bool> Door::may_ask(std::shared_ptr<Both> both, std::string host) {
   auto& asked = both->moved.asked;
   if (asked.back().host == host) co_return true;  // a change of policy has looked at it
+  auto look = co_await look_at_rules_in_turn();
   Facts facts = asked.back().facts;
   facts.names = names_.of(facts.to.address);
   facts.shown = host;
@@ -155,12 +201,15 @@ asio::awaitable<bool> Door::may_ask(std::shared_ptr<Both> both, std::string host
     return said;
   };
   auto said = judge();
+  look.end();
   if (!said.allowed()) co_return false;
   bool is_here = std::ranges::find(facts.names, host) != facts.names.end();
+  if (!is_here && !may_look_up(host)) co_return false;
   if (!is_here) {
     const auto found = co_await house_.resolver.resolve(host, this);
     is_here = std::ranges::find(found.addresses, facts.to.address) != found.addresses.end();
     facts.names = {host};
+    const auto again = co_await look_at_rules_in_turn();
     said = judge();  // meanwhile, and by what it is found as
     if (!said.allowed()) co_return false;
   }
