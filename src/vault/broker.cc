@@ -51,10 +51,17 @@ struct Openings {
 };
 
 // For everybody to read, whatever the mask: `cay doctor` does.
-Result<UniqueFd> open_for_telling(int directory) {
-  UniqueFd fd(::openat(directory, kConfinement, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!fd || ::fchmod(fd.get(), 0644) != 0) return Error::from_errno(errno, "open what the broker tells of its confinement");
+Result<UniqueFd> open_for_telling(int directory, const char* name) {
+  UniqueFd fd(::openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd || ::fchmod(fd.get(), 0644) != 0) return Error::from_errno(errno, "open what the broker tells of itself");
   return fd;
+}
+
+// Untold, it is in the log alone.
+void tell_refusal(int directory, const std::string& why) {
+  const auto telling = open_for_telling(directory, kRefusalFile);
+  const std::string line = why + "\n";
+  if (telling) (void)!::write(telling->get(), line.data(), line.size());
 }
 
 Result<UniqueFd> listen_for_others(int directory, const char* name) {
@@ -351,7 +358,11 @@ int run_broker(BrokerConfig config) {
   master.passphrase = Wiped(std::exchange(config.settings.passphrase, {}));
   master.previous = Wiped(std::exchange(config.settings.previous_passphrase, {}));
   auto keys = Keyring::open(config.directory, std::move(master));
-  if (!keys) return complain(keys.error());
+  if (!keys) {
+    if (keys.error().reason == "vault_locked") tell_refusal(config.directory, keys.error().message);
+    return complain(keys.error());
+  }
+  ::unlinkat(config.directory, kRefusalFile, 0);
   auto tls = trust(config.settings.authorities);
   if (!tls) return complain(tls.error());
   Openings openings;
@@ -360,7 +371,7 @@ int run_broker(BrokerConfig config) {
     if (!made) return complain(made.error());
     *fd = *std::move(made);
   }
-  auto telling = open_for_telling(config.directory);
+  auto telling = open_for_telling(config.directory, kConfinement);
   if (!telling) return complain(telling.error());
   openings.confinement = *std::move(telling);
   const auto confined = confine(config.directory);

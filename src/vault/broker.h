@@ -16,6 +16,8 @@ struct BrokerConfig {
   Life life = Life::kAlways;
 };
 
+// Why it does not serve, in a line for whoever meets no broker: os::told_line. While it serves there is none.
+inline constexpr const char* kRefusalFile = "refused";
 inline constexpr const char* kDaemonSocket = "daemon.sock";
 inline constexpr const char* kGateSocket = "gate.sock";
 

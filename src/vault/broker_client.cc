@@ -2,9 +2,13 @@
 
 #include <sys/socket.h>
 
+#include <optional>
+
 #include "async/deadline.h"
 #include "gate/broker_frames.h"
+#include "os/told_line.h"
 #include "os/unix_socket.h"
+#include "vault/broker.h"
 
 namespace cay::vault {
 namespace {
@@ -16,7 +20,14 @@ constexpr Millis kRetry{50};
 constexpr int kRetries = 60;  // a broker that died is back within a moment
 
 Error unavailable(const std::string& why) {
-  return {Code::kUnavailable, "vault_unavailable", "the broker, which keeps secrets, does not answer (" + why + "): see DATA/broker.log and `cay doctor`", 0};
+  return {Code::kUnavailable, "vault_unavailable", "the broker, which keeps secrets, does not answer (" + why + "): it is started again by itself; if that lasts, see DATA/broker.log and `cay doctor`", 0};
+}
+
+// Nobody serves, and the broker said why.
+std::optional<Error> locked(const std::string& socket) {
+  const std::string why = os::told_line(socket.substr(0, socket.rfind('/') + 1) + kRefusalFile);
+  if (why.empty() || os::connect_unix(socket, SOCK_NONBLOCK)) return std::nullopt;
+  return Error{Code::kUnavailable, "vault_locked", why + "; then start the broker anew (systemctl restart cay-broker; without units: cay broker --stop, and cay serve again)", 0};
 }
 
 wire::VaultSecret secret_of(const SecretInfo& info, std::string sealed) {
@@ -41,7 +52,10 @@ wire::VaultRule rule_of(const ProxyRule& rule, const StoredSecret& secret) {
 
 Task<std::string> BrokerClient::ask_once(std::string question) {
   auto fd = os::connect_unix(path_, SOCK_NONBLOCK);
-  if (!fd) co_return unavailable(fd.error().message);
+  if (!fd) {
+    Error nobody{Code::kUnavailable, "vault_unavailable", std::move(fd).error().message, 0};
+    co_return nobody;
+  }
   Descriptor broker(loop_, fd->release());
   CAY_CO_CHECK(co_await gate::send_frame(broker, std::move(question)));
   gate::FrameReader reader;
@@ -58,7 +72,7 @@ Task<wire::VaultAnswer> BrokerClient::answer_to(wire::VaultAsk question) {
     if (answer || (answer.error().reason != "vault_unavailable" && answer.error().reason != "peer_gone")) break;
     co_await sleep_for(kRetry);
   }
-  if (!answer) co_return unavailable(answer.error().message);
+  if (!answer) co_return locked(path_).value_or(unavailable(answer.error().message));
   auto read = wire::decode<wire::VaultAnswer>(*answer);
   if (!read) co_return unavailable("its answer cannot be read");
   if (read->code != 0) {

@@ -53,7 +53,7 @@ struct Ring {
   template <class V> void fields(V& v) { v(1, keys); v(2, box); }
 };
 
-Error locked(const std::string& why) { return {Code::kPermissionDenied, "vault_locked", "the vault's keys (DATA/vault/keyring) cannot be opened: " + why, 0}; }
+Error locked(const std::string& why) { return {Code::kUnavailable, "vault_locked", "the vault's keys (DATA/vault/keyring) cannot be opened: " + why, 0}; }
 
 Result<Wiped> scrypt(const Wiped& passphrase, const Wrap& wrap) {
   Wiped out(std::string(kKeyBytes, '\0'));
@@ -156,8 +156,8 @@ Result<void> Keyring::load(const std::string& file) {
     }
   }
   if (!done) {
-    return locked(master_.passphrase.view().empty() ? "DATA/vault/key is missing or is another one's, and no passphrase is set (vault.passphrase_file)"
-                                                    : "by neither vault.passphrase_file nor vault.previous_passphrase_file");
+    return locked(master_.passphrase.view().empty() ? "DATA/vault/key is missing or is another one's, and no passphrase is set: put that file back, or set vault.passphrase_file"
+                                                    : "by neither vault.passphrase_file nor vault.previous_passphrase_file: set the right one there");
   }
   if (by_current && read->wraps.size() == 1) return {};
   return keep(false);

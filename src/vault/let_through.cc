@@ -22,10 +22,10 @@ asio::awaitable<void> read_all(std::function<Task<Bytes>()>& next, Pieces& piece
 
 Task<void> pass_all(Watched& watched, Pieces& pieces, std::function<Task<void>(Bytes)>& take) {
   for (;;) {
-    if (watched.holds_back()) {
+    if (watched.holds_a_seam()) {
       auto came = co_await pieces.ready_until(deadline_in(kSilence));
       if (!came) {
-        CAY_CO_CHECK(co_await take(watched.release()));
+        CAY_CO_CHECK(co_await take(watched.release_to_seam()));
       }
     }
     auto next = co_await pieces.pop();

@@ -1,5 +1,5 @@
-// let_through: what a server sends goes on to a sandbox for as long as no secret is in it, without waiting for more
-// than a moment for what might follow.
+// let_through: what a server sends goes on to a sandbox for as long as no secret is in it; an event, line or message
+// that is whole without waiting for more than a moment for what might follow.
 #pragma once
 #include <functional>
 
@@ -9,7 +9,8 @@
 
 namespace cay::vault {
 
-// What is held back goes on when nothing has come for so long: a stream of events flows on, each that much later.
+// What is held back goes on up to the last seam when nothing has come for so long: a stream of events flows on, each
+// that much later. What is behind it waits for more, or for the end.
 inline constexpr Millis kSilence{20};
 
 // `next`: the next piece, an empty one at the end; it is asked for the next while `take` has one, and cancelled where

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,7 +31,7 @@ class LetThroughTest : public ::testing::Test {
       got.push_back(std::move(piece));
       co_return Result<void>();
     };
-    auto passing = let_through(loop.get_executor(), watched, next, take);
+    auto passing = let_through(loop.get_executor(), *watched, next, take);
     auto passed = co_await std::move(passing);
     ended = passed ? "whole" : passed.error().reason;
   }
@@ -44,6 +45,14 @@ class LetThroughTest : public ::testing::Test {
     }
     EXPECT_TRUE(until());
   }
+  // In the same loop, begun later: what a silence does has been done.
+  void wait_for_a_silence() {
+    settle([&] { return said.size() == 0; });
+    asio::steady_timer silence(loop, kSilence + kSilence);
+    bool over = false;
+    silence.async_wait([&](const boost::system::error_code&) { over = true; });
+    settle([&] { return over; });
+  }
   std::string text() const {
     std::string out;
     for (const std::string& one : got) out += one;
@@ -52,7 +61,7 @@ class LetThroughTest : public ::testing::Test {
 
   asio::io_context loop;
   ReflectionWatch watch;
-  Watched watched{watch};
+  std::optional<Watched> watched{std::in_place, watch, Seams::Kind::kEvents};
   Channel<Bytes> said{loop.get_executor(), 100};
   std::vector<Bytes> got;
   std::optional<std::string> ended;
@@ -72,17 +81,30 @@ TEST_F(LetThroughTest, AnEventGoesOnAfterASilenceAndTheEndComesAtOnce) {
   EXPECT_EQ(text(), "data: one\n\ndata: two\n\ndata: [DONE]\n\n");
 }
 
-TEST_F(LetThroughTest, ASecretEndsItAcrossAPauseToo) {
+TEST_F(LetThroughTest, ASilenceWithinASecretLetsNothingOfItGo) {
   begin();
-  EXPECT_TRUE(said.try_push("you sent sk-live-0123"));
-  settle([&] { return text() == "you sent sk-live-0123"; });
-  EXPECT_TRUE(said.try_push("456789abcdef!"));
+  EXPECT_TRUE(said.try_push("data: one\n\ndata: you sent sk-live-0123"));
+  settle([&] { return text() == "data: one\n\n"; });  // a silence has passed
+  EXPECT_TRUE(said.try_push("4567"));
+  wait_for_a_silence();
+  EXPECT_TRUE(said.try_push("89abcdef!"));
   settle([&] { return ended == "secret_reflected"; });
-  EXPECT_EQ(text(), "you sent sk-live-0123");
+  EXPECT_EQ(text(), "data: one\n\n");
+}
+
+TEST_F(LetThroughTest, WhereNothingSaysWhatIsWholeASilenceLetsNothingGo) {
+  watched.emplace(watch);
+  begin();
+  EXPECT_TRUE(said.try_push("data: one\n\n"));
+  wait_for_a_silence();
+  EXPECT_EQ(text(), "");
+  EXPECT_TRUE(said.try_push(""));
+  settle([&] { return ended == "whole"; });
+  EXPECT_EQ(text(), "data: one\n\n") << "its end does";
 }
 
 TEST_F(LetThroughTest, WhatBreaksOffDropsWhatWasHeldBack) {
-  EXPECT_TRUE(said.try_push(std::string(watch.longest() + 9, 'x')));
+  EXPECT_TRUE(said.try_push(std::string(watch.reach() + 9, 'x')));
   said.close();
   begin();
   settle([&] { return ended == "connection_lost"; });

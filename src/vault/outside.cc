@@ -38,6 +38,8 @@ http::Transport transport_of(const asio::any_io_executor& loop, UniqueFd fd) {
 }
 
 bool Outside::is_quiet() const {
+  SSL* const tls = channel->secured()->native_handle();
+  if (::SSL_has_pending(tls) == 1 || ::BIO_ctrl_pending(::SSL_get_rbio(tls)) > 0) return false;  // it has come already
   char byte = 0;
   return ::recv(channel->next_layer().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }

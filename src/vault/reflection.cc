@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "vault/normaliser.h"
 #include "vault/written.h"
 
 namespace cay::vault {
@@ -32,7 +33,21 @@ void ReflectionWatch::look_for(std::string_view secret) {
     far_ = Wiped(std::string(kPairs, static_cast<char>(kWindow - 1)));
     beginnings_ = Wiped(std::string(kHashes / 8, '\0'));
   }
-  for (Wiped& needle : written(secret)) add(std::move(needle));
+  for (const Wiped& way : written(secret)) add_normalised(way.view());
+  reach_ = std::max(reach_, std::min(secret.size(), kMostSought) * kMostRoom);
+}
+
+// Whatever stands before it and behind it.
+void ReflectionWatch::add_normalised(std::string_view way) {
+  using After = Normaliser::After;
+  for (const After before : {After::kText, After::kBackslash, After::kBreak}) {
+    Wiped needle(normalised(way, before));
+    const std::string_view text = needle.view();
+    if (text.size() < kWindow) continue;
+    const bool may_be_taken_back = text.ends_with('=') || text.ends_with('\\');
+    if (may_be_taken_back && text.size() > kWindow) needle.bytes().resize(text.size() - 1);
+    add(std::move(needle));
+  }
 }
 
 void ReflectionWatch::add(Wiped needle) {
@@ -50,6 +65,11 @@ void ReflectionWatch::add(Wiped needle) {
 }
 
 bool ReflectionWatch::holds(std::string_view text) const {
+  const Wiped plain(normalised(text));
+  return holds_normalised(plain.view());
+}
+
+bool ReflectionWatch::holds_normalised(std::string_view text) const {
   if (needles_.empty()) return false;
   const char* const far = far_.view().data();
   const char* const beginnings = beginnings_.view().data();

@@ -1,5 +1,5 @@
-// ReflectionWatch: finds secrets in text, in all the ways in which they may be written (written.h), in one pass however
-// many there are.
+// ReflectionWatch: finds secrets in text, in all the ways in which they may be written (written.h) and laid out
+// (normaliser.h), in one pass however many there are.
 #pragma once
 #include <cstddef>
 #include <string_view>
@@ -15,10 +15,15 @@ class ReflectionWatch {
   void look_for(std::string_view secret);
 
   bool holds(std::string_view text) const;
-  // The bytes of the longest that is looked for; 0: nothing is.
+  bool holds_normalised(std::string_view text) const;
+  // The bytes of the longest that is looked for, normalised; 0: nothing is.
   std::size_t longest() const { return longest_; }
+  // How many bytes a secret may take as it is written and laid out; 0: nothing is looked for. Known by its length
+  // alone.
+  std::size_t reach() const { return reach_; }
 
  private:
+  void add_normalised(std::string_view way);
   void add(Wiped needle);
   bool begins_one(std::string_view text) const;
 
@@ -27,7 +32,7 @@ class ReflectionWatch {
   // beginning of a needle.
   Wiped far_;
   Wiped beginnings_;  // a filter: a bit for the hash of each needle's first window
-  std::size_t longest_ = 0;
+  std::size_t longest_ = 0, reach_ = 0;
 };
 
 }  // namespace cay::vault

@@ -26,7 +26,7 @@ TEST_F(ReflectionWatchTest, ASecretIsFoundWhereverAndHoweverItStands) {
       EXPECT_TRUE(watch.holds(std::string(before, text[0]) + text + "y")) << text << " " << before;
     }
     EXPECT_TRUE(watch.holds(text)) << text;
-    EXPECT_FALSE(watch.holds(text.substr(1))) << text;
+    EXPECT_FALSE(watch.holds(text.substr(2))) << text;
     EXPECT_FALSE(watch.holds(text.substr(0, text.size() - 1))) << text;
   }
   for (const char* text : {"", "sk", "sk-live-", "sk-live-sk-live-sk-live-"}) EXPECT_FALSE(watch.holds(text)) << text;
@@ -42,6 +42,35 @@ TEST_F(ReflectionWatchTest, InBase64WhereverItStands) {
   EXPECT_FALSE(watch.holds(codec::base64("sk-live-another-value-altogether"))) << "the control";
 }
 
+TEST_F(ReflectionWatchTest, WhateverStandsBeforeItAndBehindIt) {
+  // What a backslash, a comma or a line break makes something else.
+  for (const std::string secret : {"nvapi-0123456789", "/root/of/it/all", "r\\n-0123456789", "\\n\\n-0123456789",
+                                   "0123456789abcd==", "0123456789abc\\", ",  a, b, c, d, e, f"}) {
+    ReflectionWatch own;
+    own.look_for(secret);
+    for (const char* before : {"", "x", "\\", "\\\\", ",", ", ", "\n", "\r\n ", "="}) {
+      for (const char* behind : {"", "x", "\n", "n", "\\n", ", x", "\r\n"})
+        EXPECT_TRUE(own.holds(before + secret + behind)) << before << secret << behind;
+    }
+    EXPECT_FALSE(own.holds("\\" + secret.substr(0, secret.size() - 2))) << secret << ": the control";
+  }
+}
+
+TEST_F(ReflectionWatchTest, HoweverItIsLaidOut) {
+  const std::string secret(kSecret), base64 = codec::base64("Authorization: Bearer " + secret);
+  for (const std::size_t width : {std::size_t{1}, std::size_t{20}, std::size_t{60}, std::size_t{64}, std::size_t{76}}) {
+    for (const char* line_break : {"\n", "\r\n", "\\n", "\\r\\n", "\n    "}) {
+      for (std::size_t before = 0; before < 80; ++before) {
+        const std::string text = codec::base64(std::string(before, 'u') + secret);
+        std::string lines;
+        for (std::size_t at = 0; at < text.size(); at += width) lines += text.substr(at, width) + line_break;
+        EXPECT_TRUE(watch.holds(lines)) << lines;
+      }
+    }
+  }
+  EXPECT_FALSE(watch.holds(base64.substr(0, 40) + "-" + base64.substr(40))) << "the control: no layout";
+}
+
 TEST_F(ReflectionWatchTest, AmongManyThatBeginAlike) {
   EXPECT_EQ(ReflectionWatch().longest(), 0U);
   EXPECT_FALSE(ReflectionWatch().holds("anything at all"));
@@ -54,13 +83,13 @@ TEST_F(ReflectionWatchTest, AmongManyThatBeginAlike) {
     EXPECT_TRUE(watch.holds("sk-live-sk-" + one + "-")) << one;
     EXPECT_FALSE(watch.holds("sk-live-" + one.substr(9))) << one;
   }
-  EXPECT_EQ(watch.longest(), all.back().size() * kMostGrowth);
+  EXPECT_EQ(watch.reach(), all.back().size() * kMostRoom);
 }
 
 TEST_F(ReflectionWatchTest, OfALongOneByItsBeginning) {
   const std::string beginning(kMostSought, 'k');
   watch.look_for(beginning + "lmnopq");
-  EXPECT_EQ(watch.longest(), kMostSought * kMostGrowth);
+  EXPECT_EQ(watch.reach(), kMostSought * kMostRoom) << "by its length alone";
   EXPECT_TRUE(watch.holds("x" + beginning + "lmnopq"));
   EXPECT_FALSE(watch.holds(beginning.substr(1)));
 }

@@ -14,6 +14,7 @@
 #include "async/scope.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
+#include "gate/requests.h"
 #include "gate/sockets.h"
 #include "http/text.h"
 #include "http/upstream.h"
@@ -25,6 +26,7 @@
 #include "vault/relay_notes.h"
 #include "vault/right.h"
 #include "vault/rules.h"
+#include "vault/seams.h"
 #include "vault/watched.h"
 
 namespace cay::vault {
@@ -159,6 +161,9 @@ class Relay {
     asked.target = std::string(message.target());
     for (const auto& field : message) asked.headers.add(std::string(field.name_string()), std::string(field.value()));
     wants_websocket_ = http::list_has(asked.headers.get("Upgrade").value_or(""), "websocket") && message.method() == bhttp::verb::get;
+    if (!parser.is_done() && gate::takes_no_body(asked.method)) {
+      return Error{Code::kInvalidArgument, "bad_request", "a request of that method has no body: many servers would take it for another request", 0};
+    }
     CAY_TRY(Rewritten out, rewrite(granted->grant, asked, unsealing()));
     asked_host_ = out.to.host;
     watch_ = ReflectionWatch();
@@ -220,6 +225,8 @@ class Relay {
     if (!body_over_) body.spawn(send_body(parser, upstream, continues));
     auto answering = answer(upstream);
     auto answered = co_await body.until(std::move(answering));
+    // Of the guest's connection: a server that did not want all of a body has not kept the guest from saying it.
+    body_over_ = parser->is_done();
     if (!answered && answered.error().reason == "secret_reflected") {
       notes_.refuse(answered.error());
       co_return std::move(answered).error();
@@ -231,7 +238,7 @@ class Relay {
       auto told = co_await answer_error(answered.error(), body_over_, false);
       co_return told;
     }
-    if (!upstream.can_ask_again() || !body_over_) outside_.reset();
+    if (!upstream.can_ask_again()) outside_.reset();  // as after every request with a body
     co_return *answered && keep_alive_ && body_over_;
   }
 
@@ -260,7 +267,7 @@ class Relay {
       notes_.flush_in_time();
     }
     auto ended = co_await upstream.send(Bytes());
-    body_over_ = ended.has_value();
+    static_cast<void>(ended);
   }
 
   // A body that breaks off must not wait for an answer.
@@ -285,7 +292,7 @@ class Relay {
       notes_.received(name.size() + value.size());
     }
     if (got.status == kSwitching) {
-      auto relayed = co_await switch_over(upstream, std::move(message));
+      auto relayed = co_await switch_over(upstream, std::move(message), seams_of(got));
       co_return relayed;
     }
     const bool self_told = got.length.has_value() || !bodyless;
@@ -314,7 +321,7 @@ class Relay {
       notes_.flush_in_time();
       co_return Result<void>();
     };
-    Watched watched(watch_);
+    Watched watched(watch_, seams_of(got));
     CAY_CO_CHECK(co_await let_through(house_.loop, watched, next, take));
     message.body().data = nullptr;
     message.body().size = 0;
@@ -325,7 +332,7 @@ class Relay {
   }
 
   // A WebSocket: bytes both ways. Packed messages were not agreed to, so a secret in an answer is seen.
-  Task<bool> switch_over(http::Upstream& upstream, bhttp::response<bhttp::buffer_body> message) {
+  Task<bool> switch_over(http::Upstream& upstream, bhttp::response<bhttp::buffer_body> message, Seams::Kind seams) {
     message.set(bhttp::field::connection, "Upgrade");
     message.set(bhttp::field::upgrade, "websocket");
     message.body().more = false;
@@ -341,7 +348,7 @@ class Relay {
     const auto client = std::make_shared<http::RawStream>(guest_, std::move(first));
     Scope out(house_.loop);
     out.spawn(to_server(client, server));
-    auto back = to_client(server, client);
+    auto back = to_client(server, client, seams);
     auto done = co_await out.until(std::move(back));
     if (!done) co_return std::move(done).error();
     keep_alive_ = false;
@@ -362,7 +369,7 @@ class Relay {
     static_cast<void>(ended);
   }
 
-  Task<void> to_client(std::shared_ptr<ByteStream> server, std::shared_ptr<ByteStream> client) {
+  Task<void> to_client(std::shared_ptr<ByteStream> server, std::shared_ptr<ByteStream> client, Seams::Kind seams) {
     const auto next = [&server] { return server->read(); };
     const auto take = [this, &client](Bytes piece) -> Task<void> {
       notes_.received(piece.size());
@@ -370,7 +377,7 @@ class Relay {
       notes_.flush_in_time();
       co_return Result<void>();
     };
-    Watched watched(watch_);
+    Watched watched(watch_, seams);
     CAY_CO_CHECK(co_await let_through(house_.loop, watched, next, take));
     auto ended = co_await client->shut_write();
     co_return ended;

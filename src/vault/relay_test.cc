@@ -158,5 +158,26 @@ TEST_F(RelayTest, OneThatAsksNothingStaysWhileAnyRuleIsForItAndOthersSandboxesAr
   EXPECT_EQ(running(), 1U);
 }
 
+TEST_F(RelayTest, ABodyWhereServersReadNoneIsRefusedBeforeAnyIsAsked) {
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
+  std::size_t refused = 0;  // until now
+  for (const char* method : {"GET", "HEAD", "TRACE"}) {
+    for (const char* body : {"Content-Length: 3\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"}) {
+      const UniqueFd guest = handed();
+      const std::string text = std::string(method) + " /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: " + kToken + "\r\n" + body;
+      ASSERT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+      turns([this] { return running() == 0; });
+      ASSERT_GT(told.size(), refused) << method;
+      EXPECT_EQ(told[refused], "bad_request") << method;
+      refused = told.size();
+      char answer[512] = {};
+      EXPECT_GT(::recv(guest.get(), answer, sizeof answer - 1, 0), 0);
+      EXPECT_TRUE(std::string_view(answer).starts_with("HTTP/1.1 400 ")) << answer;
+      EXPECT_FALSE(server.accept_now()) << method;
+      gates.pop_back();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cay::vault

