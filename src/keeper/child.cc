@@ -223,7 +223,7 @@ void enter(const ChildPlan& plan) {
   close_all_but(keep, static_cast<int>(sizeof keep / sizeof keep[0]));
   if (plan.init_pidfd >= 0) {
     constexpr int kAll = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;
-    if (::setns(plan.init_pidfd, kAll) != 0) fail(plan.status_fd, "enter", errno);
+    if (::setns(plan.init_pidfd, kAll | (plan.own_clocks ? CLONE_NEWTIME : 0)) != 0) fail(plan.status_fd, "enter", errno);
     // A cgroup namespace of its own, rooted where it stands by now: /proc/self/cgroup says "/" in every
     // hierarchy. Init's would show the names of groups, which hold the instance's and the sandbox's ids.
     if (::unshare(CLONE_NEWCGROUP) != 0) fail(plan.status_fd, "enter", errno);

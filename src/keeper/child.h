@@ -28,6 +28,7 @@ struct ChildPlan {
   const int* procs = nullptr;  // cgroup.procs to write "0" to
   int proc_count = 0;
   int init_pidfd = -1;
+  bool own_clocks = false;     // init has a time namespace of its own
   Profile profile = Profile::kDefault;
   Scheduling scheduling;       // set by enter(), while the guest cannot reach it yet
   pid_t* pid_cell = nullptr;   // shared memory: C's pid, as the keeper sees it, before C runs

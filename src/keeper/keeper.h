@@ -25,6 +25,7 @@ struct Context {
   int spool_fd = -1;      // directory for commands' spools, on the host's disk
   int lifeline_fd = -1;   // write end; init's poll sees it close. CLOEXEC, never handed on
   int init_pidfd = -1;    // of PID 1 inside; -1 in tests: commands then run where the keeper is
+  bool own_clocks = false;  // a time namespace is among the sandbox's. The keeper's own clocks are the host's
   int devpts_fd = -1;     // the sandbox's devpts root (openat "ptmx"); -1: the host's /dev/ptmx
   int root_fd = -1;       // the sandbox's root, O_PATH
 

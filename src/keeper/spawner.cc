@@ -106,6 +106,7 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   std::vector<char*> env = pointers(program.env, kSpareEnv);
   ChildPlan plan;
   plan.init_pidfd = context_.init_pidfd;
+  plan.own_clocks = context_.own_clocks;
   plan.profile = context_.profile;
   plan.pid_cell = &cells_[attempt.cell];
   plan.status_fd = write_end.get();

@@ -11,27 +11,26 @@
 #include <string_view>
 
 #include "base/ip_address.h"
+#include "launcher/filter_rule.h"
 #include "os/netlink.h"
 #include "wire/guest_network.h"
 
 namespace cay::launcher {
 namespace {
 
-constexpr const char* kTable = "cay";
 constexpr const char* kRedirect = "redirect";
-constexpr std::uint32_t kLoopback = 1;
-constexpr int kNatPriority = -100;  // NF_IP_PRI_NAT_DST, where dnat belongs
+constexpr const char* kUntracked = "untracked";
+constexpr const char* kBound = "bound";
+constexpr int kBeforeTracking = -300;  // NF_IP_PRI_RAW
+constexpr int kNatPriority = -100;     // NF_IP_PRI_NAT_DST, where dnat belongs
 
-// Where an IP header has its destination.
-constexpr std::uint32_t kV4Destination = 16;
-constexpr std::uint32_t kV6Destination = 24;
-constexpr std::uint32_t kUdpDestinationPort = 2;
+constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint8_t kRedirected[] = {IPPROTO_TCP, IPPROTO_UDP};
 
-template <class T>
-std::string_view bytes_of(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
+// More than the gate takes of one sandbox (gate/door.h). An entry is about 400 bytes, with what address translation adds, and one that
+// belongs to no open connection lives for a minute at most (tracking_limits.h): 19,456 entries, which is less than 8 MiB.
+constexpr std::uint64_t kEntriesPerSecond = 256;
+constexpr std::uint32_t kEntriesAtOnce = 4096;
 
 std::string raw(const char* address) {
   const IpAddress ip = IpAddress::parse(address).value_or(IpAddress());
@@ -39,119 +38,9 @@ std::string raw(const char* address) {
   return {reinterpret_cast<const char*>(at), ip.is_v4() ? 4U : 16U};
 }
 
-std::uint16_t type_of(int message) { return static_cast<std::uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | message); }
-
-// One rule: its expressions are the members' calls, in order.
-class Rule {
- public:
-  Rule(os::NetlinkBatch& batch, const char* chain) : batch_(batch) {
-    batch_.message(type_of(NFT_MSG_NEWRULE), NLM_F_CREATE | NLM_F_APPEND, nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
-    batch_.text(NFTA_RULE_TABLE, kTable);
-    batch_.text(NFTA_RULE_CHAIN, chain);
-    batch_.open(NFTA_RULE_EXPRESSIONS);
-  }
-  ~Rule() { batch_.close(); }
-  Rule(const Rule&) = delete;
-  Rule& operator=(const Rule&) = delete;
-
-  Rule& family(std::uint8_t number) { return meta(NFT_META_NFPROTO).compare(NFT_CMP_EQ, bytes_of(number)); }
-  Rule& protocol(std::uint8_t number) { return meta(NFT_META_L4PROTO).compare(NFT_CMP_EQ, bytes_of(number)); }
-  Rule& out_link(nft_cmp_ops how) { return meta(NFT_META_OIF).compare(how, bytes_of(kLoopback)); }
-  Rule& in_link(nft_cmp_ops how) { return meta(NFT_META_IIF).compare(how, bytes_of(kLoopback)); }
-  Rule& udp_port(std::uint16_t port) {
-    return load(NFT_PAYLOAD_TRANSPORT_HEADER, kUdpDestinationPort, sizeof port).compare(NFT_CMP_EQ, bytes_of(htons(port)));
-  }
-  // The first bytes of the destination, as many as `prefix` has.
-  Rule& to_v4(nft_cmp_ops how, std::string_view prefix) {
-    return load(NFT_PAYLOAD_NETWORK_HEADER, kV4Destination, static_cast<std::uint32_t>(prefix.size())).compare(how, prefix);
-  }
-  Rule& to_v6(nft_cmp_ops how, std::string_view prefix) {
-    return load(NFT_PAYLOAD_NETWORK_HEADER, kV6Destination, static_cast<std::uint32_t>(prefix.size())).compare(how, prefix);
-  }
-
-  void accept() { verdict(NF_ACCEPT, nullptr); }
-  void jump(const char* chain) { verdict(NFT_JUMP, chain); }
-  void reject() {
-    open("reject");
-    batch_.big32(NFTA_REJECT_TYPE, NFT_REJECT_ICMPX_UNREACH);
-    const std::uint8_t code = NFT_REJECT_ICMPX_ADMIN_PROHIBITED;
-    batch_.attribute(NFTA_REJECT_ICMP_CODE, bytes_of(code));
-    shut();
-  }
-  void dnat(std::uint8_t to_family, std::string_view address) {
-    immediate(NFT_REG_1, address);
-    immediate(NFT_REG_2, bytes_of(htons(wire::kGatePort)));
-    open("nat");
-    batch_.big32(NFTA_NAT_TYPE, NFT_NAT_DNAT);
-    batch_.big32(NFTA_NAT_FAMILY, to_family);
-    batch_.big32(NFTA_NAT_REG_ADDR_MIN, NFT_REG_1);
-    batch_.big32(NFTA_NAT_REG_PROTO_MIN, NFT_REG_2);
-    shut();
-  }
-
- private:
-  void open(const char* name) {
-    batch_.open(NFTA_LIST_ELEM);
-    batch_.text(NFTA_EXPR_NAME, name);
-    batch_.open(NFTA_EXPR_DATA);
-  }
-  void shut() {
-    batch_.close();
-    batch_.close();
-  }
-  void value(std::uint16_t attribute, std::string_view bytes) {
-    batch_.open(attribute);
-    batch_.attribute(NFTA_DATA_VALUE, bytes);
-    batch_.close();
-  }
-  Rule& meta(std::uint32_t key) {
-    open("meta");
-    batch_.big32(NFTA_META_KEY, key);
-    batch_.big32(NFTA_META_DREG, NFT_REG_1);
-    shut();
-    return *this;
-  }
-  Rule& load(std::uint32_t base, std::uint32_t offset, std::uint32_t size) {
-    open("payload");
-    batch_.big32(NFTA_PAYLOAD_DREG, NFT_REG_1);
-    batch_.big32(NFTA_PAYLOAD_BASE, base);
-    batch_.big32(NFTA_PAYLOAD_OFFSET, offset);
-    batch_.big32(NFTA_PAYLOAD_LEN, size);
-    shut();
-    return *this;
-  }
-  Rule& compare(nft_cmp_ops how, std::string_view bytes) {
-    open("cmp");
-    batch_.big32(NFTA_CMP_SREG, NFT_REG_1);
-    batch_.big32(NFTA_CMP_OP, how);
-    value(NFTA_CMP_DATA, bytes);
-    shut();
-    return *this;
-  }
-  void immediate(std::uint32_t target, std::string_view bytes) {
-    open("immediate");
-    batch_.big32(NFTA_IMMEDIATE_DREG, target);
-    value(NFTA_IMMEDIATE_DATA, bytes);
-    shut();
-  }
-  void verdict(int code, const char* chain) {
-    open("immediate");
-    batch_.big32(NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
-    batch_.open(NFTA_IMMEDIATE_DATA);
-    batch_.open(NFTA_DATA_VERDICT);
-    batch_.big32(NFTA_VERDICT_CODE, static_cast<std::uint32_t>(code));
-    if (chain != nullptr) batch_.text(NFTA_VERDICT_CHAIN, chain);
-    batch_.close();
-    batch_.close();
-    shut();
-  }
-
-  os::NetlinkBatch& batch_;
-};
-
 void add_chain(os::NetlinkBatch& batch, const char* name) {
-  batch.message(type_of(NFT_MSG_NEWCHAIN), NLM_F_CREATE, nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
-  batch.text(NFTA_CHAIN_TABLE, kTable);
+  batch.message(filter_message(NFT_MSG_NEWCHAIN), NLM_F_CREATE, nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
+  batch.text(NFTA_CHAIN_TABLE, kFilterTable);
   batch.text(NFTA_CHAIN_NAME, name);
 }
 
@@ -169,36 +58,52 @@ void add_redirect(os::NetlinkBatch& batch) {
   const std::string v6 = raw(wire::kGuestV6);
   const std::string loopback = raw("::1");
   for (const std::uint8_t protocol : kRedirected) {
-    Rule rule(batch, kRedirect);
+    FilterRule rule(batch, kRedirect);
     rule.family(NFPROTO_IPV4).protocol(protocol);
-    if (protocol == IPPROTO_UDP) rule.udp_port(53);
-    rule.to_v4(NFT_CMP_NEQ, "\x7f").to_v4(NFT_CMP_NEQ, v4).dnat(NFPROTO_IPV4, v4);
+    if (protocol == IPPROTO_UDP) rule.destination_port(NFT_CMP_EQ, kDnsPort);
+    rule.to_v4(NFT_CMP_NEQ, "\x7f").to_v4(NFT_CMP_NEQ, v4).dnat(NFPROTO_IPV4, v4, wire::kGatePort);
   }
   for (const std::uint8_t protocol : kRedirected) {
-    Rule rule(batch, kRedirect);
+    FilterRule rule(batch, kRedirect);
     rule.family(NFPROTO_IPV6).protocol(protocol);
-    if (protocol == IPPROTO_UDP) rule.udp_port(53);
-    rule.to_v6(NFT_CMP_NEQ, loopback).to_v6(NFT_CMP_NEQ, v6).dnat(NFPROTO_IPV6, v6);
+    if (protocol == IPPROTO_UDP) rule.destination_port(NFT_CMP_EQ, kDnsPort);
+    rule.to_v6(NFT_CMP_NEQ, loopback).to_v6(NFT_CMP_NEQ, v6).dnat(NFPROTO_IPV6, v6, wire::kGatePort);
   }
+}
+
+// What is not redirected needs no entry. Those of what is are for both ways: the gate's answers, which come from its own port, keep theirs.
+// Errors of ICMP belong to an entry that is there.
+void add_untracked(os::NetlinkBatch& batch) {
+  FilterRule(batch, kUntracked).out_link(NFT_CMP_NEQ).accept();
+  FilterRule(batch, kUntracked).source_port(wire::kGatePort).accept();
+  FilterRule(batch, kUntracked).destination_port(NFT_CMP_EQ, wire::kGatePort).accept();
+  FilterRule(batch, kUntracked).protocol(IPPROTO_ICMP).accept();
+  FilterRule(batch, kUntracked).protocol(IPPROTO_ICMPV6).accept();
+  FilterRule(batch, kUntracked).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, "\x7f").leave_untracked();
+  FilterRule(batch, kUntracked).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, raw(wire::kGuestV4)).leave_untracked();
+  FilterRule(batch, kUntracked).family(NFPROTO_IPV6).to_v6(NFT_CMP_EQ, raw("::1")).leave_untracked();
+  FilterRule(batch, kUntracked).family(NFPROTO_IPV6).to_v6(NFT_CMP_EQ, raw(wire::kGuestV6)).leave_untracked();
+  FilterRule(batch, kUntracked).protocol(IPPROTO_UDP).destination_port(NFT_CMP_NEQ, kDnsPort).leave_untracked();  // `out` rejects it
 }
 
 void add_out(os::NetlinkBatch& batch, const char* chain) {
-  Rule(batch, chain).out_link(NFT_CMP_NEQ).accept();
-  Rule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, "\x7f").accept();
-  Rule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, raw(wire::kGuestV4)).accept();
-  Rule(batch, chain).family(NFPROTO_IPV6).to_v6(NFT_CMP_EQ, raw("::1")).accept();
-  Rule(batch, chain).family(NFPROTO_IPV6).to_v6(NFT_CMP_EQ, raw(wire::kGuestV6)).accept();
-  Rule(batch, chain).reject();
+  FilterRule(batch, chain).jump(kBound);
+  FilterRule(batch, chain).out_link(NFT_CMP_NEQ).accept();
+  FilterRule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, "\x7f").accept();
+  FilterRule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, raw(wire::kGuestV4)).accept();
+  FilterRule(batch, chain).family(NFPROTO_IPV6).to_v6(NFT_CMP_EQ, raw("::1")).accept();
+  FilterRule(batch, chain).family(NFPROTO_IPV6).to_v6(NFT_CMP_EQ, raw(wire::kGuestV6)).accept();
+  FilterRule(batch, chain).reject();
 }
 
 void add_in(os::NetlinkBatch& batch, const char* chain) {
-  Rule(batch, chain).in_link(NFT_CMP_EQ).accept();
-  Rule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, raw(wire::kGuestV4)).accept();
-  Rule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, "\x0a").accept();
-  Rule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_GTE, "\xac\x10").to_v4(NFT_CMP_LTE, "\xac\x1f").accept();
-  Rule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, "\xc0\xa8").accept();
-  Rule(batch, chain).family(NFPROTO_IPV6).to_v6(NFT_CMP_GTE, "\xfc").accept();
-  Rule(batch, chain).reject();
+  FilterRule(batch, chain).in_link(NFT_CMP_EQ).accept();
+  FilterRule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, raw(wire::kGuestV4)).accept();
+  FilterRule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, "\x0a").accept();
+  FilterRule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_GTE, "\xac\x10").to_v4(NFT_CMP_LTE, "\xac\x1f").accept();
+  FilterRule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, "\xc0\xa8").accept();
+  FilterRule(batch, chain).family(NFPROTO_IPV6).to_v6(NFT_CMP_GTE, "\xfc").accept();
+  FilterRule(batch, chain).reject();
 }
 
 }  // namespace
@@ -206,16 +111,22 @@ void add_in(os::NetlinkBatch& batch, const char* chain) {
 std::string guest_filter() {
   os::NetlinkBatch batch;
   batch.message(NFNL_MSG_BATCH_BEGIN, 0, nfgenmsg{AF_UNSPEC, NFNETLINK_V0, htons(NFNL_SUBSYS_NFTABLES)});
-  batch.message(type_of(NFT_MSG_NEWTABLE), NLM_F_CREATE, nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
-  batch.text(NFTA_TABLE_NAME, kTable);
+  batch.message(filter_message(NFT_MSG_NEWTABLE), NLM_F_CREATE, nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
+  batch.text(NFTA_TABLE_NAME, kFilterTable);
   add_chain(batch, kRedirect);
+  add_chain(batch, kBound);
+  add_base_chain(batch, kUntracked, "filter", NF_INET_LOCAL_OUT, kBeforeTracking);
   add_base_chain(batch, "out_nat", "nat", NF_INET_LOCAL_OUT, kNatPriority);
   add_base_chain(batch, "in_nat", "nat", NF_INET_PRE_ROUTING, kNatPriority);
+  add_base_chain(batch, "in_new", "filter", NF_INET_PRE_ROUTING, 0);
   add_base_chain(batch, "out", "filter", NF_INET_LOCAL_OUT, 0);
   add_base_chain(batch, "in", "filter", NF_INET_LOCAL_IN, 0);
   add_redirect(batch);
-  Rule(batch, "out_nat").jump(kRedirect);
-  Rule(batch, "in_nat").jump(kRedirect);
+  add_untracked(batch);
+  FilterRule(batch, kBound).makes_an_entry().more_often_than(kEntriesPerSecond, kEntriesAtOnce).drop();
+  FilterRule(batch, "in_new").jump(kBound);
+  FilterRule(batch, "out_nat").jump(kRedirect);
+  FilterRule(batch, "in_nat").jump(kRedirect);
   add_out(batch, "out");
   add_in(batch, "in");
   batch.ask_for_answer();

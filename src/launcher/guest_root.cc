@@ -115,7 +115,16 @@ Result<void> GuestRoot::make_staging() {
   CAY_CHECK(make_directory(staging_.get(), "void", 0555));
   CAY_CHECK(make_file(staging_.get(), "empty", 0444));
   CAY_CHECK(make_read_only(staging_.get(), "void"));
-  return make_read_only(staging_.get(), "empty");
+  CAY_CHECK(make_read_only(staging_.get(), "empty"));
+  return make_boot_id();
+}
+
+// A boot of the sandbox's own: the host's tells sandboxes of one host, and restarts of it.
+Result<void> GuestRoot::make_boot_id() {
+  CAY_TRY(const std::string id, os::read_file(AT_FDCWD, "/proc/sys/kernel/random/uuid", 64));
+  CAY_CHECK(make_file(staging_.get(), "boot_id", 0444));
+  CAY_CHECK(os::write_file(staging_.get(), "boot_id", id));
+  return make_read_only(staging_.get(), "boot_id");
 }
 
 Result<void> GuestRoot::attach_devices(UniqueFd devices) {
@@ -175,19 +184,27 @@ Result<void> GuestRoot::mask(int tree, const char* path) {
   return os::attach_mount(cover.get(), tree, path);
 }
 
+// After /proc/sys was made read-only: it lies over that.
+Result<void> GuestRoot::cover_boot_id(int proc) {
+  CAY_TRY(const UniqueFd own, os::clone_mount(staging_.get(), "boot_id"));
+  return os::attach_mount(own.get(), proc, "sys/kernel/random/boot_id");
+}
+
 Result<void> GuestRoot::mount_proc() {
   CAY_TRY(const UniqueFd point, mount_point("proc"));
   CAY_TRY(const UniqueFd proc, os::new_mount("proc", {{"source", "proc"}}, kData));
   CAY_CHECK(os::attach_mount(proc.get(), point.get(), ""));
   user_settings_ = UniqueFd(::openat(proc.get(), "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!user_settings_) return failed("open /proc/sys/user");
+  network_settings_ = UniqueFd(::openat(proc.get(), "sys/net", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!network_settings_) return failed("open /proc/sys/net");
   for (const std::string& name : *plan_.covered_proc) {
     CAY_CHECK(mask(proc.get(), name.c_str()));
   }
   for (const char* path : kReadOnlyProc) {
     CAY_CHECK(make_read_only(proc.get(), path));
   }
-  return {};
+  return cover_boot_id(proc.get());
 }
 
 Result<void> GuestRoot::mount_sys() {

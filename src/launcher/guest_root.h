@@ -22,9 +22,11 @@ class GuestRoot {
 
   // After build(): /proc/sys/user, as it is before /proc/sys is made read-only.
   int user_settings() const { return user_settings_.get(); }
+  int network_settings() const { return network_settings_.get(); }  // /proc/sys/net
 
  private:
   Result<void> make_staging();
+  Result<void> make_boot_id();
   Result<void> attach_devices(UniqueFd devices);
   Result<void> mount_overlay(std::vector<UniqueFd> layers, UniqueFd disk);
   Result<void> mount_proc();
@@ -37,11 +39,12 @@ class GuestRoot {
 
   // Opens directory `name` of the new root, making it, or replacing what is not a directory.
   Result<UniqueFd> mount_point(const char* name);
+  Result<void> cover_boot_id(int proc);
   Result<void> mask(int tree, const char* path);  // an empty, read-only file or directory over it
   Result<void> make_read_only(int tree, const char* path);
 
   const InitPlan& plan_;
-  UniqueFd staging_, root_, user_settings_;
+  UniqueFd staging_, root_, user_settings_, network_settings_;
 };
 
 }  // namespace cay::launcher

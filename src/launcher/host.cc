@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "launcher/gate_directory.h"
+#include "launcher/guest_clocks.h"
 #include "launcher/kernel_view.h"
 #include "os/file.h"
 
@@ -73,6 +74,7 @@ Result<Host> Host::open(Config config) {
   while (!host.boot_id.empty() && host.boot_id.back() == '\n') host.boot_id.pop_back();
   CAY_TRY(const UniqueFd proc, os::open_dir(AT_FDCWD, "/proc"));
   CAY_TRY(host.covered_proc, covered_proc_names(proc.get()));
+  host.own_clocks = has_own_clocks();
   host.null = UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!host.null) return Error::from_errno(errno, "open /dev/null");
   CAY_CHECK(open_data(host));

@@ -18,6 +18,7 @@ struct Host {
   Config config;
   std::string boot_id;
   std::vector<std::string> covered_proc;  // kernel_view.h
+  bool own_clocks = false;                // guest_clocks.h: of every sandbox, or of none
 
   UniqueFd data, run, gate, spool, sandboxes, layers;  // directories of DATA
   UniqueFd empty;                                // an empty directory of root's: keepers are chrooted into it

@@ -23,6 +23,7 @@
 #include "launcher/guest_root.h"
 #include "launcher/init_filter.h"
 #include "launcher/namespace_limits.h"
+#include "launcher/tracking_limits.h"
 #include "os/caps.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
@@ -42,6 +43,13 @@ Result<void> drop_everything() {
   if (!os::set_capabilities(0)) return Error::from_errno(errno, "drop capabilities");
   if (::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "set dumpable");
   return {};
+}
+
+// While our ids are the keeper's still: what is written for it in /proc is that user's.
+Result<void> make_clocks(const InitPlan& plan) {
+  if (!plan.own_clocks) return {};
+  if (plan.fail_step == "make the time namespace") return Error::from_errno(EIO, "make the time namespace");
+  return enter_own_clocks(plan.clocks_from);
 }
 
 // The sockets that the gate answers on. None, and `missing` says why: the host cannot give them, and nobody insists.
@@ -67,12 +75,14 @@ Result<UniqueFd> full_counter() {
 // What is read once the filter holds us.
 Result<UniqueFd> become_init(const InitPlan& plan) {
   // First: the launcher prepares the mounts meanwhile. A failure is told once they have come, or it would be lost in their sending.
+  auto clocks = make_clocks(plan);
   std::string missing;
   auto network = make_network(plan, missing);
   CAY_TRY(os::Message mounts, os::receive_message(plan.launcher_fd));
   if (mounts.bytes.empty() || mounts.fds.size() < 3) {
     return Error{Code::kUnavailable, "launcher_gone", "the launcher ended meanwhile", 0};
   }
+  CAY_CHECK(clocks);
   CAY_TRY(const std::vector<UniqueFd> lent, std::move(network));
   // Files are made as guest root; the other ids stay the keeper's. The id maps are written by now.
   ::setfsgid(0);
@@ -85,6 +95,9 @@ Result<UniqueFd> become_init(const InitPlan& plan) {
   CAY_CHECK(root.build(std::move(mounts.fds), std::move(disk), std::move(devices)));
   CAY_CHECK(set_names(plan));
   CAY_CHECK(limit_namespaces(root.user_settings(), {plan.profile, plan.nested_networks}));
+  if (!lent.empty()) {
+    CAY_CHECK(limit_tracking(root.network_settings()));
+  }
   const UniqueFd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const UniqueFd devpts(::open("/dev/pts", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!top || !devpts) return Error::from_errno(errno, "open the new root");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/profile.h"
+#include "launcher/guest_clocks.h"
 
 namespace cay::launcher {
 
@@ -23,6 +24,8 @@ struct InitPlan {
   std::uint64_t memory_bytes = 0;  // tmpfs sizes follow from it
   Profile profile = Profile::kDefault;  // of commands: init itself is held the same in each
   bool nested_networks = false;         // namespace_limits.h
+  bool own_clocks = false;              // guest_clocks.h
+  ClockStart clocks_from;               // likewise
   bool fresh_disk = false;         // the first boot: /etc/hostname and /etc/hosts are written
   const GuestNetwork* network = nullptr;  // null: lo alone
   bool network_required = false;          // else a host that cannot give it is no failure, and is told to the keeper

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/keyctl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +52,9 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
   }
   os::close_all_but(std::move(kept));
   ::setsid();
+  // Keyrings are in no namespace. The filter refuses all calls for them; behind it lies none of the launcher's. Where the kernel has none, or
+  // a container's filter refuses it, there is nothing to inherit or reach.
+  ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);
   ::umask(022);
   struct sigaction standard{};
   standard.sa_handler = SIG_DFL;
@@ -126,6 +131,8 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   plan.init.arguments = host.config.arguments;
   plan.init.arguments_size = host.config.arguments_size;
   plan.init.fail_step = host.config.fail_step;
+  plan.init.own_clocks = host.own_clocks;
+  plan.init.clocks_from = ClockStart::now();
   plan.init.launcher_fd = plan.init_fd;
   plan.init.keeper_fd = up.theirs.get();
   plan.init.lifeline_fd = lifeline_read.get();
@@ -165,6 +172,7 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
     context.policy = plan.policy;
     for (std::size_t i = 3; i < message.fds.size(); ++i) context.lent_fds.push_back(message.fds[i].release());
   }
+  context.own_clocks = host.own_clocks;
   context.gate_uid = host.config.gate_uid;
   context.profile = plan.init.profile;
   context.cgroup_fd = plan.groups->cmds.get();

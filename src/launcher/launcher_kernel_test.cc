@@ -1,33 +1,18 @@
 // The launcher against this machine's kernel: what it makes, what the guest sees, what is left.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 
-#include "launcher/testing/running_launcher.h"
+#include "launcher/testing/launcher_test.h"
 #include "os/process.h"
 
 namespace cay::launcher::testing {
 namespace {
 
 using wire::Type;
-
-class LauncherTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "SKIPPED: needs root (it makes namespaces, mounts and cgroups)";
-  }
-};
-
-void expect_nothing_left(const RunningLauncher& launcher) {
-  for (const auto& [kind, names] : launcher.traces()) {
-    EXPECT_TRUE(names.empty()) << names.size() << " of kind " << kind << ", such as " << names.front();
-  }
-}
-
-double millis_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-}
 
 TEST_F(LauncherTest, CreateRunStopStartDestroy) {
   RunningLauncher launcher;
@@ -70,101 +55,6 @@ TEST_F(LauncherTest, CreateRunStopStartDestroy) {
   ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
   EXPECT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk) << "idempotent";
   expect_nothing_left(launcher);
-}
-
-TEST_F(LauncherTest, LimitsHold) {
-  RunningLauncher launcher;
-  auto client = launcher.connect();
-  ASSERT_TRUE(client);
-  const std::string id = test_uuid(2);
-  ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
-  EXPECT_NE(launcher.run(id, {"eat", "16"}).find("ate=all"), std::string::npos) << "control";
-  EXPECT_EQ(launcher.run(id, {"eat", "200"}).find("ate=all"), std::string::npos) << "memory";
-  EXPECT_NE(launcher.run(id, {"fill", "/small", "8"}).find("filled=ok"), std::string::npos) << "control";
-  const std::string big = launcher.run(id, {"fill", "/big", "100"});
-  EXPECT_NE(big.find("filled=Disk quota exceeded"), std::string::npos) << big;
-  EXPECT_NE(launcher.run(id, {"fill", "/small", "16"}).find("filled=ok"), std::string::npos) << "freed space is usable";
-  EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos) << "the sandbox survived both";
-}
-
-TEST_F(LauncherTest, InitCannotBeTouchedFromInside) {
-  RunningLauncher launcher;
-  auto client = launcher.connect();
-  ASSERT_TRUE(client);
-  const std::string id = test_uuid(3);
-  ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
-  const std::string out = launcher.run(id, {"attack-init"});
-  EXPECT_NE(out.find("control_ptrace=ok\n"), std::string::npos) << out;
-  for (const char* what :
-       {"ptrace", "prlimit", "ptrace_as_65534", "prlimit_as_65534", "ptrace_as_65535", "prlimit_as_65535", "nice"}) {
-    const std::string line = std::string("\n") + what + "=";
-    EXPECT_NE(out.find(line), std::string::npos) << what << " was not tried: " << out;
-    EXPECT_EQ(out.find(line + "ok"), std::string::npos) << what << ": " << out;
-  }
-  for (const char* what : {"mem", "environ", "exe", "fd"}) {
-    EXPECT_NE(out.find(std::string("\n") + what + "=Permission denied"), std::string::npos) << what << out;
-  }
-  EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos) << "init lives";
-}
-
-// The keeper's double loads no filter of system calls: this is the wall behind it.
-TEST_F(LauncherTest, NoNamespacesAreMadeInsideByTheKernelsOwnCount) {
-  RunningLauncher launcher;
-  auto client = launcher.connect();
-  ASSERT_TRUE(client);
-  unsigned number = 60;
-  for (const char* profile : {"", "default", "strict"}) {
-    auto request = request_for(test_uuid(++number));
-    request.profile = profile;
-    const auto created = client->ask(Type::kCreate, request);
-    ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
-    EXPECT_EQ(wire::decode<wire::Created>(created->payload)->profile, *profile != 0 ? profile : "default");
-    const std::string told = launcher.run(request.sandbox_id, {"namespaces"});
-    EXPECT_NE(told.find("users=No space left on device\n"), std::string::npos) << profile << told;
-    EXPECT_NE(told.find("own_tmpfs=No space left on device\n"), std::string::npos) << profile << told;
-    EXPECT_NE(told.find("mount_namespaces=-1\n"), std::string::npos) << profile << told;
-    EXPECT_NE(told.find("hidden=!No such file"), std::string::npos) << "nested alone has it: " << told;
-    ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{request.sandbox_id})), Type::kOk);
-  }
-}
-
-TEST_F(LauncherTest, NestedMakesContainersAndTakesOffNoCover) {
-  RunningLauncher launcher;
-  auto client = launcher.connect();
-  ASSERT_TRUE(client);
-  auto request = request_for(test_uuid(70));
-  request.profile = "nested";
-  request.nested_networks = true;
-  const auto created = client->ask(Type::kCreate, request);
-  ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
-  EXPECT_EQ(wire::decode<wire::Created>(created->payload)->profile, "nested");
-  EXPECT_TRUE(wire::decode<wire::Created>(created->payload)->knows_networks);
-  const std::string told = launcher.run(request.sandbox_id, {"namespaces"});
-  for (const char* works : {"users=ok\n", "own_proc=ok\n", "own_tmpfs=ok\n"}) EXPECT_NE(told.find(works), std::string::npos) << works << told;
-  for (const char* cover : {"/proc", "/proc/keys", "/proc/sys", "/dev/.nested"}) {
-    EXPECT_NE(told.find(std::string("uncover:") + cover + "=Invalid argument\n"), std::string::npos) << "locked by the kernel: " << cover << told;
-  }
-  EXPECT_NE(told.find("own_sysfs=Operation not permitted\n"), std::string::npos) << told;
-  EXPECT_EQ(told.find("write_sysctl=ok"), std::string::npos) << told;
-  EXPECT_NE(told.find("write_own_sysctl=Permission denied\n"), std::string::npos) << told;
-  EXPECT_EQ(told.find("sysrq=ok"), std::string::npos) << told;  // a kernel may have none
-  EXPECT_NE(told.find("hidden=\n"), std::string::npos) << "no path leads to what is below: " << told;
-  EXPECT_NE(told.find("mount_namespaces=256\n"), std::string::npos) << "bounded: " << told;
-  const std::string facts = launcher.run(request.sandbox_id, {"facts"});
-  EXPECT_NE(facts.find("keys=\n"), std::string::npos) << "its own /proc is masked as ever: " << facts;
-
-  // Unless the operator says so, without networks of their own.
-  request.sandbox_id = test_uuid(72);
-  request.nested_networks = false;
-  ASSERT_EQ(type_of(client->ask(Type::kCreate, request)), Type::kCreated);
-  const std::string without = launcher.run(request.sandbox_id, {"namespaces"});
-  for (const char* works : {"users=ok\n", "own_proc=ok\n", "own_tmpfs=ok\n"}) EXPECT_NE(without.find(works), std::string::npos) << works << without;
-  EXPECT_NE(told.find("own_network=ok\n"), std::string::npos) << "the control: " << told;
-  EXPECT_NE(without.find("own_network=No space left on device\n"), std::string::npos) << without;
-
-  request.sandbox_id = test_uuid(71);
-  request.profile = "wider";
-  EXPECT_NE(error_of(client->ask(Type::kCreate, request)).find("profile_unsupported"), std::string::npos);
 }
 
 TEST_F(LauncherTest, FiftySandboxesLeaveNothing) {
@@ -633,56 +523,6 @@ TEST_F(LauncherTest, ProbeTellsWhatTheHostHas) {
   EXPECT_EQ(type_of(frame), Type::kEof);
   EXPECT_GT(features, 10U);
 }
-
-// A failure at any step leaves nothing, and the launcher goes on.
-class HalfWayTest : public LauncherTest, public ::testing::WithParamInterface<const char*> {};
-
-TEST_P(HalfWayTest, LeavesNothing) {
-  Config config;
-  config.fail_step = GetParam();
-  RunningLauncher launcher(config);
-  auto client = launcher.connect();
-  ASSERT_TRUE(client);
-  for (unsigned i = 0; i < 3; ++i) {
-    auto answer = client->ask(Type::kCreate, request_for(test_uuid(300 + i)));
-    ASSERT_EQ(type_of(answer), Type::kError);
-    EXPECT_NE(error_of(answer).find(GetParam()), std::string::npos) << error_of(answer);
-  }
-  expect_nothing_left(launcher);
-  EXPECT_EQ(RunningLauncher::list(*client).size(), 0U);
-}
-
-// As where the kernel has no room for another compiled filter: told as what it is, not found as a sandbox that died.
-class FilterRoomTest : public LauncherTest, public ::testing::WithParamInterface<const char*> {};
-
-TEST_P(FilterRoomTest, IsToldByNameAndLeavesNothing) {
-  Config config;
-  config.fail_step = GetParam();
-  RunningLauncher launcher(config);
-  auto client = launcher.connect();
-  ASSERT_TRUE(client);
-  for (unsigned i = 0; i < 3; ++i) {
-    const auto answer = client->ask(Type::kCreate, request_for(test_uuid(330 + i)));
-    ASSERT_EQ(type_of(answer), Type::kError);
-    EXPECT_NE(error_of(answer).find("no_filter_room"), std::string::npos) << error_of(answer);
-    EXPECT_NE(error_of(answer).find("net.core.bpf_jit_limit"), std::string::npos) << error_of(answer);
-  }
-  expect_nothing_left(launcher);
-  EXPECT_EQ(RunningLauncher::list(*client).size(), 0U);
-}
-
-INSTANTIATE_TEST_SUITE_P(Steps, FilterRoomTest, ::testing::Values("load the filter of init", "try a command's filter"),
-                         [](const auto& info) { return info.index == 0 ? "Init" : "Command"; });
-
-INSTANTIATE_TEST_SUITE_P(Steps, HalfWayTest,
-                         ::testing::Values("record", "make cgroups", "make the disk", "make the socket",
-                                           "fork the keeper", "write id maps", "mount /proc", "mount /dev",
-                                           "pivot root", "confirm"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
-                           return name;
-                         });
 
 }  // namespace
 }  // namespace cay::launcher::testing

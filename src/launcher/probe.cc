@@ -13,10 +13,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "keeper/filter_room.h"
+#include "launcher/guest_clocks.h"
 #include "launcher/guest_network.h"
 #include "launcher/kernel_defects.h"
+#include "launcher/probe_exposure.h"
 #include "launcher/probe_snapshot.h"
 #include "launcher/program_loader.h"
 #include "os/btrfs.h"
@@ -75,13 +78,22 @@ Feature processor() {
     feature.found = "the kernel does not tell what it guards";
     return feature;
   }
-  std::vector<std::string> open;
+  std::vector<std::string> open, between_threads;
   for (const std::string& name : *names) {
-    if (first_line(place + "/" + name).starts_with("Vulnerable")) open.push_back(name);
+    const std::string told = first_line(place + "/" + name);
+    if (told.starts_with("Vulnerable")) open.push_back(name);
+    if (!told.starts_with("Vulnerable") && told.find("SMT vulnerable") != std::string::npos) between_threads.push_back(name);
   }
   std::sort(open.begin(), open.end());
+  std::sort(between_threads.begin(), between_threads.end());
   std::string all;
   for (const std::string& name : open) all += (all.empty() ? "" : ", ") + name;
+  for (const std::string& name : between_threads) all += (all.empty() ? "" : ", ") + name + " (between the threads of a core)";
+  if (!between_threads.empty()) {
+    feature.ok = false;
+    feature.found = "open to " + all;
+    feature.remedy = "boot with mitigations=auto,nosmt";
+  }
   if (!open.empty()) {
     feature.ok = false;
     feature.found = "open to " + all;
@@ -120,6 +132,14 @@ Feature user_namespaces() {
     feature.remedy = debian == "0" ? "sysctl -w kernel.unprivileged_userns_clone=1" : "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
   }
   return feature;
+}
+
+Feature own_clocks(const Host& host) {
+  if (host.own_clocks) return {"own clocks", true, "time namespaces: a sandbox's uptime is its own", "", ""};
+  const bool known = ::access("/proc/self/timens_offsets", F_OK) == 0;
+  return {"own clocks", false, known ? "no time namespaces: user.max_time_namespaces is 0" : "no time namespaces in this kernel",
+          "sandboxes see how long the host has been up",
+          known ? "sysctl -w user.max_time_namespaces=65536, then restart the launcher" : "boot a kernel with CONFIG_TIME_NS=y"};
 }
 
 // An idmapped mount of `dir`, as every layer and disk gets one.
@@ -260,7 +280,7 @@ Feature out_of_memory(const Host& host) {
 
 // All of it for real, in namespaces that are gone at once.
 Feature way_out() {
-  Feature feature{"network", false, "", "sandboxes come up without a way out; one that asks for a policy by name is refused", "modprobe -a nf_tables nft_chain_nat nft_nat nft_reject_inet nf_conntrack"};
+  Feature feature{"network", false, "", "sandboxes come up without a way out; one that asks for a policy by name is refused", "modprobe -a nf_tables nft_chain_nat nft_nat nft_reject_inet nft_ct nft_limit nf_conntrack"};
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return feature;
   const UniqueFd from_child(ends[0]);
@@ -301,6 +321,7 @@ std::vector<Feature> probe(Host& host) {
   features.push_back(cgroups(host));
   features.push_back(cgroup_kill(host));
   features.push_back(user_namespaces());
+  features.push_back(own_clocks(host));
   features.push_back(overlay());
   features.push_back(idmapped("idmapped mounts (layers)", host.layers.get()));
   features.push_back(idmapped("idmapped mounts (disks)", host.disks.store()));
@@ -311,6 +332,7 @@ std::vector<Feature> probe(Host& host) {
   features.push_back(disk_space(host));
   for (Feature& feature : probe_snapshot(host.layers.get())) features.push_back(std::move(feature));
   features.push_back(slots(host));
+  for (Feature& feature : probe_exposure({host.config.data, host.config.daemon_uid, host.config.daemon_gid, ""})) features.push_back(std::move(feature));
   features.push_back(core_pattern());
   features.push_back(swap(host));
   features.push_back(program_record());

@@ -2,6 +2,7 @@
 // "name=value" lines of what it sees and of what it is refused.
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -96,6 +98,15 @@ int facts() {
   say_call("loopback", loopback_works());
   say("etc_hostname", slurp("/etc/hostname"));
   say("etc_resolver", slurp("/etc/resolv.conf"));
+  char clocks[64] = {};
+  say_call("clocks", ::readlink("/proc/self/ns/time", clocks, sizeof clocks - 1) > 0);
+  say("clocks_namespace", clocks);
+  say("uptime", slurp("/proc/uptime"));
+  say("boot_id", slurp("/proc/sys/kernel/random/boot_id"));
+  say("session_keyring", std::to_string(::syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0)));
+  for (const std::string state : {"tcp_timeout_syn_sent", "tcp_timeout_fin_wait", "tcp_timeout_time_wait", "udp_timeout_stream"}) {
+    say(state.c_str(), slurp(("/proc/sys/net/netfilter/nf_conntrack_" + state).c_str()));
+  }
   return 0;
 }
 

@@ -55,7 +55,7 @@ void join_groups(const Context& context) {
 [[noreturn]] void run_inside(const Context& context, int out, std::vector<std::string> words) {
   join_groups(context);
   if (::setns(context.init_pidfd, CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS |
-                                      CLONE_NEWIPC | CLONE_NEWCGROUP) != 0) {
+                                      CLONE_NEWIPC | CLONE_NEWCGROUP | (context.own_clocks ? CLONE_NEWTIME : 0)) != 0) {
     ::_exit(121);
   }
   const pid_t pid = ::fork();
