@@ -1,14 +1,11 @@
 #include "audit_log.h"
 
-#include <fcntl.h>
-#include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
-#include <cerrno>
 #include <cmath>
+#include <utility>
 
-#include "base/unique_fd.h"
+#include "base/clock.h"
 #include "codec/json.h"
 #include "codec/time.h"
 #include "codec/utf8.h"
@@ -16,8 +13,6 @@
 namespace cay::app {
 namespace {
 
-constexpr std::size_t kFileBytes = 64 << 20;
-constexpr std::size_t kOlderFiles = 8;
 // Who has no key could else push out of the files what the others did.
 constexpr std::uint32_t kStrangersPerSecond = 20;
 constexpr std::size_t kMostTarget = 2048, kMostOfStrangers = 200;
@@ -44,32 +39,16 @@ std::string audit_line(const server::AccessRecord& record) {
   if (record.part == server::AccessRecord::Part::kBegin) {
     line["event"] = "begin";
     line.erase("ms");
+    if (record.status == 0) line.erase("status");  // it has no answer yet
   }
   return codec::write(line);
 }
 
 Result<std::unique_ptr<AuditLog>> AuditLog::open(const std::string& data_dir) {
-  const std::string path = data_dir + "/audit.log";
-  // The library opens by name, with the usual mode: so the file is there before, ours alone. (The directory is, too.)
-  const UniqueFd made(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!made) return Error::from_errno(errno, "open " + path);
-  try {
-    spdlog::file_event_handlers handlers;
-    handlers.after_open = [](const spdlog::filename_t&, std::FILE* file) { ::fchmod(::fileno(file), 0600); };
-    auto sink = std::make_shared<spdlog::sinks::rotating_file_sink_st>(path, kFileBytes, kOlderFiles, false, handlers);
-    auto logger = std::make_shared<spdlog::logger>("audit", std::move(sink));
-    logger->set_pattern("%v");
-    logger->set_level(spdlog::level::info);
-    logger->flush_on(spdlog::level::info);
-    logger->set_error_handler([](const std::string& text) { spdlog::error("audit.log: {}", text); });
-    return std::unique_ptr<AuditLog>(new AuditLog(std::move(logger)));
-  } catch (const spdlog::spdlog_ex& failure) {
-    return Error{Code::kUnavailable, "audit_failed", "audit.log cannot be written: " + std::string(failure.what()), 0};
-  }
+  auto file = server::LineFile::open(data_dir + "/audit.log", {});
+  if (!file) return Error{Code::kUnavailable, "audit_failed", "audit.log cannot be written: " + file.error().message, 0};
+  return std::unique_ptr<AuditLog>(new AuditLog(*std::move(file)));
 }
-
-AuditLog::AuditLog(std::shared_ptr<spdlog::logger> to) : to_(std::move(to)) {}
-AuditLog::~AuditLog() = default;
 
 bool AuditLog::is_flood(const server::AccessRecord& record) {
   if (!record.principal.empty() || !record.link.empty()) return false;
@@ -87,10 +66,18 @@ void AuditLog::note(const server::AccessRecord& record) {
     return;
   }
   if (unwritten_ > 0) {
-    const codec::json::object line{{"at", codec::rfc3339(record.begin)}, {"refused_and_not_written", std::exchange(unwritten_, 0)}};
-    to_->info(codec::write(line));
+    write(codec::write(codec::json::object{{"at", codec::rfc3339(record.begin)}, {"refused_and_not_written", std::exchange(unwritten_, 0)}}));
   }
-  to_->info(audit_line(record));
+  write(audit_line(record));
+}
+
+// No request waits for room, or fails for the want of it: what is missing is counted, and told here and there.
+void AuditLog::write(const std::string& line) {
+  std::string told;
+  if (missing_ > 0) told = codec::write(codec::json::object{{"at", codec::rfc3339(system_clock().wall())}, {"lines_missing", missing_}}) + "\n";
+  const auto written = to_.append(told + line);
+  if (written && missing_ > 0) spdlog::error("audit.log is written again: {} lines are missing", std::exchange(missing_, 0));
+  if (!written && missing_++ == 0) spdlog::error("audit.log: {}: lines are missing from now on, until there is room", written.error().message);
 }
 
 }  // namespace cay::app

@@ -7,9 +7,7 @@
 
 namespace cay::app {
 
-// Forks the watchers; call it while this process has one thread. They live as long as the descriptor, and the descriptor
-// is in error (poll: POLLERR) when both were killed.
-// A launcher that was ended on purpose (`cay launcher --stop`) is left alone until somebody starts it again.
+// As start_watcher() (watcher.h). A launcher that was ended on purpose (`cay launcher --stop`) is left alone until somebody starts it again.
 Result<UniqueFd> watch_launcher(const LauncherOptions& options);
 
 }  // namespace cay::app

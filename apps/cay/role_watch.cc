@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
-#include <utility>
 
 #include "command_line.h"
 #include "os/caps.h"
@@ -20,17 +20,22 @@ namespace {
 constexpr int kLookMs = 5;
 constexpr int kFirstLooks = 400;
 constexpr int kRestartLooks = 200;  // then it is started again
+constexpr int kStoppedLookMs = 2000;  // between looks at whether somebody has stopped the twin
 
 // What starting a role takes (role_process.h), as its unit has it, and CAP_KILL to end one.
 constexpr std::uint64_t kNeeded = os::cap_bit(CAP_SETUID) | os::cap_bit(CAP_SETGID) | os::cap_bit(CAP_SETPCAP) | os::cap_bit(CAP_CHOWN) |
                                   os::cap_bit(CAP_DAC_OVERRIDE) | os::cap_bit(CAP_FOWNER) | os::cap_bit(CAP_FSETID) | os::cap_bit(CAP_KILL);
 
-// True when the daemon is gone; false after `ms` (-1: never), or when `other` has something to say.
-bool daemon_ends_within(int other, int ms) {
-  pollfd waits[2] = {{kDaemonPipe, POLLIN, 0}, {other, POLLIN, 0}};
-  while (::poll(waits, 2, ms) < 0 && errno == EINTR) {
+enum class News : std::uint8_t { kNone, kDaemonEnded, kTwinGone, kRole };
+
+// What there is after `ms` (-1: never without any); `role`: its connection, -1 for none.
+News news_within(int twin, int role, int ms) {
+  pollfd waits[3] = {{kDaemonPipe, POLLIN, 0}, {twin, POLLIN, 0}, {role, POLLIN, 0}};
+  while (::poll(waits, 3, ms) < 0 && errno == EINTR) {
   }
-  return waits[0].revents != 0;
+  if (waits[0].revents != 0) return News::kDaemonEnded;
+  if (waits[1].revents != 0) return News::kTwinGone;
+  return waits[2].revents != 0 ? News::kRole : News::kNone;
 }
 
 // What serves there is not ours to replace: we shall not get this directory either (store/data_lock.h).
@@ -59,22 +64,26 @@ Result<void> start(const Watched& watched) {
   return {};
 }
 
-[[noreturn]] void watch(const Watched& watched) {
+// Returns when its twin is gone.
+void watch(const Watched& watched, int twin) {
   for (;;) {
     auto held = hold_role(watched.role, watched.data);
-    if (held) {
-      if (daemon_ends_within(held->get(), -1)) ::_exit(0);
-      continue;
-    }
-    // Its guardian starts another one at once; where that is gone too, we do.
-    if (!role_pid(watched.role, watched.data)) {
+    if (!held && !role_pid(watched.role, watched.data)) {
+      // Its guardian starts another one at once; where that is gone too, we do.
       const auto started = start(watched);
       if (!started) std::fprintf(stderr, "cay: the %s: %s\n", watched.role.word, started.error().message.c_str());
     }
-    for (int i = 0; i < kRestartLooks && !held; ++i) {
-      if (daemon_ends_within(-1, kLookMs)) ::_exit(0);
+    News news = News::kNone;
+    for (int i = 0; i < kRestartLooks && !held && news == News::kNone; ++i) {
+      news = news_within(twin, -1, kLookMs);
       held = hold_role(watched.role, watched.data);
     }
+    while (held && news == News::kNone) {
+      news = news_within(twin, held->get(), kStoppedLookMs);
+      let_go_on(::getppid(), watched.role.watcher);
+    }
+    if (news == News::kDaemonEnded) ::_exit(0);
+    if (news == News::kTwinGone) return;
   }
 }
 
@@ -96,16 +105,7 @@ Result<UniqueFd> watch_role(const Watched& watched) {
     std::fprintf(stderr, "cay: the %s does not answer yet (%s); its last words are in %s/%s.log\n", role.word, held.error().message.c_str(),
                  watched.data.c_str(), role.word);
   }
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Error::from_errno(errno, "make a pipe for a watcher");
-  UniqueFd theirs(ends[0]);
-  UniqueFd ours(ends[1]);
-  const pid_t pid = ::fork();
-  if (pid < 0) return Error::from_errno(errno, "fork a watcher");
-  if (pid > 0) return ours;
-  ::setsid();  // a Ctrl-C is for the daemon, whose end is ours
-  become_watcher(role.watcher, std::move(theirs), kNeeded);
-  watch(watched);
+  return start_watcher({.name = role.watcher, .capabilities = kNeeded, .watch = [&watched](int twin) { watch(watched, twin); }});
 }
 
 }  // namespace cay::app

@@ -1,4 +1,4 @@
-// RoleWatch: a child of `cay serve` that sees to it that there is a gate, or a broker, for as long as the daemon lives. It takes no input.
+// RoleWatch: a watcher (watcher.h) of `cay serve` that sees to it that there is a gate, or a broker, for as long as the daemon lives.
 #pragma once
 #include <functional>
 #include <string>
@@ -16,8 +16,7 @@ struct Watched {
   std::function<Error()> become;  // replaces the process that calls it; returns only an error
 };
 
-// Starts it if there is none and forks the watcher; call it while this process has one thread. The watcher lives as long as the descriptor.
-// Returns once what is watched answers, or after 2 s: the watcher goes on trying.
+// Starts it if there is none, and the watcher as start_watcher() does. Returns once what is watched answers, or after 2 s: the watcher goes on trying.
 Result<UniqueFd> watch_role(const Watched& watched);
 
 }  // namespace cay::app

@@ -200,13 +200,12 @@ class Daemon {
     }
   }
 
-  // Whoever killed the launcher's watchers, all of them: it is said before it is missed.
-  asio::awaitable<void> mind_watchers(UniqueFd watch) {
+  // Whoever killed both of a pair of watchers: it is said before it is missed. `loss`: what follows.
+  asio::awaitable<void> mind_watcher(UniqueFd watch, std::string name, std::string loss) {
     asio::posix::stream_descriptor pipe(loop_, watch.release());
     boost::system::error_code ignored;
     co_await pipe.async_wait(asio::posix::stream_descriptor::wait_error, asio::redirect_error(asio::use_awaitable, ignored));
-    spdlog::error("cay-watch was killed: a launcher that dies from now on is not started again, and nothing can be made or ended "
-                  "then. Restart `cay serve` as root; sandboxes and commands go on meanwhile");
+    spdlog::error("{} was killed: {}. Restart `cay serve` as whoever started it; sandboxes and commands go on meanwhile", name, loss);
   }
 
   int exit_code() const { return exit_code_; }
@@ -484,7 +483,12 @@ int serve(const Config& given) {
   Daemon daemon(loop, config, *std::move(data), *std::move(store), *std::move(keys), keys_seen);
   spawn(loop.get_executor(), "daemon", daemon.run());
   spawn(loop.get_executor(), "key reload", daemon.reload_on_hangup());
-  if (watchers.launcher) spawn(loop.get_executor(), "launcher's watchers", daemon.mind_watchers(std::move(watchers.launcher)));
+  const auto mind = [&](UniqueFd& watch, const char* name, const char* loss) {
+    if (watch) spawn(loop.get_executor(), name, daemon.mind_watcher(std::move(watch), name, loss));
+  };
+  mind(watchers.launcher, "cay-watch", "a launcher that dies from now on is not started again, and nothing can be made or ended then");
+  mind(watchers.gate, kGate.watcher, "a gate that dies from now on is not started again, and nothing gets out of sandboxes then");
+  mind(watchers.broker, kBroker.watcher, "a broker that dies from now on is not started again, and no secret can be used or changed then");
   loop.run();
   return daemon.exit_code();
 }

@@ -1,15 +1,29 @@
-// A watcher: a child of the daemon's that lives as long as the daemon does, and sees to something that outlives it.
+// A watcher: a pair of processes that live as long as the daemon does, and see to something that outlives it. One watches, and each
+// replaces the other: whichever is killed, together with what is watched or before it, the other one is there. They take no input.
 #pragma once
-#include <cstdint>
+#include <sys/types.h>
 
+#include <cstdint>
+#include <functional>
+
+#include "base/result.h"
 #include "base/unique_fd.h"
 
 namespace cay::app {
 
 inline constexpr int kDaemonPipe = 3;  // its other end is the daemon's, whose end it tells
 
-// What the child does first: it keeps nothing of the daemon's but its log, for whoever reads the daemon's output must see its end.
-// Of root's capabilities (bits by os::cap_bit) it keeps those that what it starts again needs.
-void become_watcher(const char* name, UniqueFd daemon, std::uint64_t capabilities);
+struct Watcher {
+  const char* name;                      // of both
+  std::uint64_t capabilities;            // bits by os::cap_bit: of root's they keep those that what they start again needs
+  std::function<void(int twin)> watch;  // in one of them; returns when `twin` is readable (the other one is gone), and exits when kDaemonPipe is
+};
+
+// Forks them; call it while this process has one thread. They live as long as the descriptor, and the descriptor is in error (poll: POLLERR)
+// when both were killed.
+Result<UniqueFd> start_watcher(const Watcher& watcher);
+
+// What is stopped by a signal neither ends nor does anything: nobody would replace it.
+void let_go_on(pid_t pid, const char* what);
 
 }  // namespace cay::app

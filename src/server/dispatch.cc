@@ -19,6 +19,9 @@ constexpr const char* kKeyRemoved = "the API key was removed, or its time is ove
 constexpr std::uint32_t kSecondsAtOnce = 2;
 constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
 
+// By the method alone: whether a handler changes something in truth, only it knows.
+bool may_change(const http::RequestHead& head) { return head.method != "GET" && head.method != "HEAD" && head.method != "OPTIONS"; }
+
 // The caller's own id, if it is harmless in a header and in a log; else a new one.
 std::string request_id_of(const http::RequestHead& head) {
   const auto given = head.headers.get("X-Request-Id");
@@ -62,8 +65,11 @@ class RoutedExchange final : public http::Exchange {
   const Principal& principal() const override { return principal_; }
   const std::map<std::string, std::string>& params() const override { return params_; }
   Result<void> let_in(http::Caller caller) override {
-    if (caller.kind == http::Caller::Kind::kLink) link_ = caller.id;
-    return inner_->let_in(std::move(caller));
+    const bool by_link = caller.kind == http::Caller::Kind::kLink;
+    if (by_link) link_ = caller.id;
+    auto in = inner_->let_in(std::move(caller));
+    if (in && by_link) let_act();
+    return in;
   }
   asio::awaitable<bool> break_off(std::string why) override {
     note_end("broken off here: " + why);
@@ -73,9 +79,14 @@ class RoutedExchange final : public http::Exchange {
   void note_end(std::string how) override {
     if (noted_.empty()) noted_ = std::move(how);
   }
-  // Called when it becomes what lasts, and at most once.
+  // Called when it becomes what lasts, or before it may change something, and at most once.
   void on_begin(std::function<void()> told) { on_begin_ = std::move(told); }
+  bool begun() const { return begun_; }
   bool lasts() const { return lasts_; }
+  // From here on its handler may act for whoever was let in. What it does is done though the daemon be killed amid it.
+  void let_act() {
+    if (may_change(head())) tell_begin();
+  }
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {
@@ -127,6 +138,10 @@ class RoutedExchange final : public http::Exchange {
   }
   void begin() {
     lasts_ = true;
+    tell_begin();
+  }
+  void tell_begin() {
+    begun_ = true;
     if (const auto told = std::exchange(on_begin_, nullptr)) told();
   }
   // What was answered first is what was sent.
@@ -142,7 +157,7 @@ class RoutedExchange final : public http::Exchange {
   std::string reason_;  // of a refusal before the handler
   std::string noted_;  // how it ended
   std::function<void()> on_begin_;
-  bool upgrading_ = false, lasts_ = false;
+  bool upgrading_ = false, lasts_ = false, begun_ = false;
   int status_ = 0;
 };
 
@@ -181,7 +196,7 @@ class Dispatcher {
     record.link = routed->link();
     record.reason = routed->reason();
     record.failed = failure != nullptr && !is_cancellation(failure);
-    if (routed->lasts()) record.part = AccessRecord::Part::kEnd;
+    if (routed->begun()) record.part = AccessRecord::Part::kEnd;
     if (routed->lasts() || record.status == 0) record.ended = end_of(*routed, failure != nullptr && !record.failed);
     if (config_.log) config_.log(record);
     if (failure) std::rethrow_exception(failure);
@@ -201,6 +216,7 @@ class Dispatcher {
     exchange->note_reason(error.reason);
     auto response = router_.shape(exchange->head(), status, error);
     if (status == 401) response.headers.set("WWW-Authenticate", "Bearer realm=\"cay\"");
+    if (status == 429) response.headers.set("Retry-After", "1");
     co_await exchange->respond(std::move(response));
   }
 
@@ -293,6 +309,7 @@ class Dispatcher {
       }
     }
     exchange->set_caller(std::move(principal), std::move(match.params));
+    if (match.route->auth == http::Auth::kKey) exchange->let_act();
     co_await run_handler(match.route->handler, exchange, lapsed);
     record.cut = lapsed && lapsed->is_set();
   }

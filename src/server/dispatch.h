@@ -23,15 +23,16 @@ struct AccessRecord {
   std::string trace_parent;  // the span that the caller gave
   UnixMillis begin = 0;
   std::string route;       // the pattern that matched; empty: none, or refused before
-  int status = 0;          // 0: no answer (the client left, or the handler threw), 101: a WebSocket
+  int status = 0;          // 0: no answer (the client left, or the handler threw; of kBegin: not yet), 101: a WebSocket
   std::string request_id;  // also in the answer, as X-Request-Id
   double milliseconds = 0;
   bool failed = false;  // the handler threw
   bool cut = false;     // the key that let it in ended before it
   std::string reason;   // of a refusal before the handler
-  // What lasts (a WebSocket, a tunnel, a stream of events) is told when it begins, too.
+  // What lasts (a WebSocket, a tunnel, a stream of events) is told when it begins, too, and so is what may change something (any
+  // method but GET, HEAD and OPTIONS), before its handler does.
   enum class Part { kWhole, kBegin, kEnd } part = Part::kWhole;
-  std::string ended;  // of kEnd: how; and of what had no answer
+  std::string ended;  // of what lasted, and of what had no answer: how
 };
 
 struct DispatchConfig {
@@ -45,7 +46,7 @@ struct DispatchConfig {
   OpenRequests* open = nullptr;      // those at work, to be ended with their keys; outlives the handler
   std::uint32_t per_second = 0;      // requests of one key; 0: any number. Two seconds' worth at once; more get 429
   std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets
-  std::function<void(const AccessRecord&)> begun;  // of what lasts, at its beginning; `log` has it again, at its end
+  std::function<void(const AccessRecord&)> begun;  // of what is told at its beginning; `log` has it again, at its end
 };
 
 // References outlive the handler. Runs on the daemon's loop.

@@ -34,7 +34,7 @@ struct DispatchTest : ::testing::Test {
   std::mutex mutex;
   std::condition_variable written;
   std::vector<AccessRecord> records, begun_records;
-  std::size_t asked = 0;
+  std::size_t asked = 0, begun_at_act = 0;  // how many beginnings were told when a handler acted
   http::Handler handler;
   std::unique_ptr<OpenRequests> open;
   std::unique_ptr<TestServer> server;
@@ -54,6 +54,21 @@ struct DispatchTest : ::testing::Test {
     ASSERT_TRUE(keys.add({.name = "reader", .tenant = "t1", .hash = hash_key("cay_read"), .scope = KeyScope::kRead}));
     ASSERT_TRUE(keys.add({.name = "root", .tenant = "t1", .hash = hash_key("cay_admin"), .scope = KeyScope::kAdmin}));
     router.add("GET", "/healthz", who, http::Auth::kNone);
+    for (const char* method : {"GET", "HEAD", "OPTIONS", "PUT", "POST", "PATCH", "DELETE"}) {
+      router.add(method, "/act", [this](SharedExchange exchange) -> asio::awaitable<void> {
+        note_act();
+        co_await who(exchange);
+      });
+      // A link's own: it is let in where the handler finds the token good.
+      router.add(method, "/link/{token}", [this](SharedExchange exchange) -> asio::awaitable<void> {
+        if (exchange->params().at("token") == "good") {
+          const auto in = exchange->let_in({http::Caller::Kind::kLink, "link-1"});
+          EXPECT_TRUE(in);
+        }
+        note_act();
+        co_await who(exchange);
+      }, http::Auth::kOwn);
+    }
     router.add("GET", "/throw", [](SharedExchange) -> asio::awaitable<void> { throw std::runtime_error("inside"); co_return; });
     router.add("GET", "/named", [](SharedExchange exchange) -> asio::awaitable<void> {
       http::Response named;
@@ -114,6 +129,10 @@ struct DispatchTest : ::testing::Test {
         open.reset();
       });
     }
+  }
+  void note_act() {
+    const std::lock_guard lock(mutex);
+    begun_at_act = begun_records.size();
   }
   static std::string request(const std::string& line, const std::string& headers = "", const std::string& host = "127.0.0.1") {
     return line + " HTTP/1.1\r\nHost: " + host + "\r\n" + headers + "\r\n";
@@ -196,6 +215,43 @@ TEST_F(DispatchTest, WhatLastsIsToldAtItsBeginningAndAtItsEnd) {
   EXPECT_EQ(last().ended, "");
   const std::lock_guard lock(mutex);
   EXPECT_EQ(begun_records.size(), std::size(kEnds));
+}
+
+// Killed amid it, a daemon leaves who had asked for what.
+TEST_F(DispatchTest, WhatMayChangeSomethingIsToldBeforeItsHandlerActs) {
+  start();
+  for (const char* method : {"PUT", "POST", "PATCH", "DELETE"}) {
+    for (const auto& [target, by_link] : {std::pair("/act", false), std::pair("/link/good", true)}) {
+      begun_records.clear();
+      ask(std::string(method) + " " + target + "?secret=x", by_link ? "" : kKey);
+      const auto end = last();
+      const std::lock_guard lock(mutex);
+      EXPECT_EQ(begun_at_act, 1u) << method << target << ": it was told when the handler acted";
+      ASSERT_EQ(begun_records.size(), 1u);
+      const AccessRecord& first = begun_records.front();
+      EXPECT_EQ(first.part, AccessRecord::Part::kBegin);
+      EXPECT_EQ(first.status, 0);
+      EXPECT_EQ(first.method, method);
+      EXPECT_EQ(first.target, by_link ? "/link/{token}" : "/act") << "never a token";
+      EXPECT_EQ(first.principal, by_link ? "" : "alice");
+      EXPECT_EQ(first.link, by_link ? "link-1" : "");
+      EXPECT_EQ(first.request_id, end.request_id);
+      EXPECT_EQ(end.part, AccessRecord::Part::kEnd);
+      EXPECT_EQ(end.status, 200);
+      EXPECT_EQ(end.ended, "") << "it was answered";
+    }
+  }
+  begun_records.clear();
+  for (const char* method : {"GET", "OPTIONS"}) {
+    ask(std::string(method) + " /act", kKey);
+    EXPECT_EQ(last().part, AccessRecord::Part::kWhole) << method;
+  }
+  // Who was not let in acts not: a stranger could fill the log twice as fast.
+  for (const auto& [line, headers] : {std::pair("POST /act", ""), std::pair("POST /link/bad", ""), std::pair("POST /drain", kKey), std::pair("POST /nowhere", kKey)}) {
+    ask(line, headers);
+    EXPECT_EQ(last().part, AccessRecord::Part::kWhole) << line;
+  }
+  EXPECT_TRUE(begun_records.empty());
 }
 
 TEST_F(DispatchTest, ATunnelsEndIsToldToo) {
@@ -335,6 +391,7 @@ TEST_F(DispatchTest, AKeyThatAsksTooOftenWaits) {
   std::string answer;
   for (int i = 0; i < 50 && !answer.starts_with("HTTP/1.1 429 "); ++i) answer = ask("GET /boxes/b", kKey);
   EXPECT_NE(answer.find("too_many_requests"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("Retry-After: 1\r\n"), std::string::npos) << answer;
   EXPECT_TRUE(ask("POST /drain", "X-Api-Key: cay_admin\r\n").starts_with("HTTP/1.1 200 ")) << "others do not";
 }
 

@@ -27,7 +27,7 @@ Result<Principal> KeyRing::find(std::string_view key) const {
   const KeyHash hash = hash_key(key);
   const UnixMillis now = clock_->wall();
   const KeyRecord* found = nullptr;
-  bool in_time = false;
+  bool in_time = false, was_rotated = false;
   for (const auto& record : records_) {
     if (equal_hashes(record.hash, hash)) {
       found = &record;
@@ -36,10 +36,15 @@ Result<Principal> KeyRing::find(std::string_view key) const {
     if (record.older && equal_hashes(record.older->hash, hash)) {
       found = &record;
       in_time = record.lives(now) && now < record.older->until;
+      was_rotated = record.lives(now);
     }
   }
   if (found == nullptr) {
     return Error{Code::kUnauthenticated, "unknown_key", "this API key is not known: use the one in the data directory's api-key file", 0};
+  }
+  if (!in_time && was_rotated) {
+    return Error{Code::kUnauthenticated, "expired_key",
+                 "this API key is the former one of '" + found->name + "', which was rotated, and the time for which both were good is over: use the new one", 0};
   }
   if (!in_time) {
     return Error{Code::kUnauthenticated, "expired_key",

@@ -50,6 +50,8 @@ TEST(KeyRingTest, ARotatedKeyOpensUntilItsGraceIsOver) {
   EXPECT_EQ(ring.find("old")->key_name, "a");
   clock.now += 10;
   EXPECT_EQ(ring.find("old").error().reason, "expired_key");
+  EXPECT_NE(ring.find("old").error().message.find("use the new one"), std::string::npos);
+  EXPECT_EQ(ring.find("old").error().message.find("cay key rotate"), std::string::npos) << "that would end the new one";
   EXPECT_TRUE(ring.find("new"));
 }
 
