@@ -124,8 +124,7 @@ class Parser {
     FileInfo info;
     const char* name = archive_entry_pathname(entry);
     if (name == nullptr) return bad("malformed_tar", "not a tar archive: an entry without a name");
-    CAY_TRY(info.path, safe_entry_path(name, limits_.path_bytes));
-    info.mode = static_cast<std::uint32_t>(archive_entry_perm(entry) & 07777);
+    CAY_TRY(info.path, safe_entry_path(name, limits_));
     info.uid = static_cast<std::uint32_t>(archive_entry_uid(entry));
     info.gid = static_cast<std::uint32_t>(archive_entry_gid(entry));
     const std::int64_t seconds = archive_entry_mtime(entry);
@@ -150,6 +149,9 @@ class Parser {
     } else {
       return unsupported(info.path);
     }
+    // An archive is a stranger's: it makes no program that runs as its owner. A directory's sticky bit takes rights away only.
+    const unsigned taken = info.kind == FileKind::kDirectory ? 01777 : 0777;
+    info.mode = static_cast<std::uint32_t>(archive_entry_perm(entry) & taken);
     path_ = info.path;
     return info;
   }

@@ -173,7 +173,7 @@ TEST_F(TarTest, FactsGoAlong) {
   ASSERT_TRUE(event && *event);
   const FileInfo out = std::get<core::TreeEntry>(**event).info;
   EXPECT_EQ(out.kind, FileKind::kDirectory);
-  EXPECT_EQ(out.mode, 02751u);
+  EXPECT_EQ(out.mode, 0751u);
   EXPECT_EQ(out.uid, 4'000'000'000u);
   EXPECT_EQ(out.gid, 1234u);
   EXPECT_EQ(out.mtime_ns, 1'700'000'000'000'000'000);
@@ -191,6 +191,60 @@ TEST_F(TarTest, UnsafeEntriesAreRefused) {
   EXPECT_EQ(reason(archive_of({{.name = "x", .type = AE_IFLNK}})), "unsafe_path");
   EXPECT_EQ(reason(archive_of({{.name = "long"}}), {.path_bytes = 3}), "unsafe_path");
   EXPECT_EQ(unpack(archive_of({{.name = "./a//b/./c/", .type = AE_IFDIR}}))->at(0).first, "a/b/c");
+}
+
+TEST_F(TarTest, NoArchiveMakesASetIdProgram) {
+  std::vector<core::TreeEvent> events;
+  for (const auto kind : {FileKind::kFile, FileKind::kDirectory, FileKind::kSymlink}) {
+    auto one = entry("e" + std::to_string(events.size()), kind, 0, kind == FileKind::kSymlink ? "to" : "");
+    std::get<core::TreeEntry>(one).info.mode = 07755;
+    events.push_back(std::move(one));
+  }
+  auto tar = pack(std::move(events));
+  ASSERT_TRUE(tar);
+  auto tree = tree_of_tar(bytes_source(*tar));
+  for (const unsigned mode : {0755u, 01755u, 0755u}) {
+    auto event = core::testing::run(loop, tree->next());
+    ASSERT_TRUE(event && *event);
+    EXPECT_EQ(std::get<core::TreeEntry>(**event).info.mode, mode);
+  }
+}
+
+TEST_F(TarTest, DepthIsBounded) {
+  const auto deep = [](int parts) {
+    std::string name;
+    for (int i = 1; i < parts; ++i) name += "./d//";  // neither an empty part nor a dot counts
+    return archive_of({{.name = name + "f"}});
+  };
+  EXPECT_EQ(reason(deep(256)), "");
+  EXPECT_EQ(reason(deep(257)), "unsafe_path");
+  EXPECT_EQ(reason(deep(3), {.depth = 2}), "unsafe_path");
+  EXPECT_EQ(reason(deep(2), {.depth = 2}), "");
+}
+
+// Nothing grows while it is read: what is compressed is no archive here.
+TEST_F(TarTest, NothingCompressedIsRead) {
+  for (const auto add : {archive_write_add_filter_gzip, archive_write_add_filter_xz, archive_write_add_filter_zstd}) {
+    Bytes out;
+    auto* tar = archive_write_new();
+    archive_write_set_format_ustar(tar);
+    ASSERT_EQ(add(tar), ARCHIVE_OK);
+    archive_write_set_bytes_per_block(tar, 0);
+    ASSERT_EQ(archive_write_open(tar, &out, nullptr, &append, nullptr), ARCHIVE_OK);
+    auto* entry = archive_entry_new();
+    archive_entry_copy_pathname(entry, "zeros");
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_size(entry, 1 << 20);
+    archive_write_header(tar, entry);
+    const Bytes body(1 << 20, '\0');
+    archive_write_data(tar, body.data(), body.size());
+    archive_entry_free(entry);
+    archive_write_close(tar);
+    archive_write_free(tar);
+    ASSERT_LT(out.size(), 100'000u);
+    const auto why = reason(out + Bytes(2048, '\0'));
+    EXPECT_EQ(why, "malformed_tar");
+  }
 }
 
 TEST_F(TarTest, PaxCannotSmuggleAPath) {

@@ -1,5 +1,6 @@
 // An archive that somebody uploads: names that stay below their directory, contents as long as their heads say, and
 // never more than the limits.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -32,7 +33,8 @@ class Archive final : public api::ParserSide {
     const std::string path = "/" + info.path + "/";
     CAY_ASSERT(path.find("/../") == std::string::npos && path.find("/./") == std::string::npos &&
                path.find('\0') == std::string::npos);
-    CAY_ASSERT(!info.path.starts_with('/') && info.path.size() <= limits_.path_bytes && info.mode <= 07777);
+    CAY_ASSERT(!info.path.starts_with('/') && info.path.size() <= limits_.path_bytes && (info.mode & ~01777u) == 0);
+    CAY_ASSERT(static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')) <= limits_.depth + 1);
     CAY_ASSERT(info.kind != FileKind::kSymlink || !info.target.empty());
     CAY_ASSERT(++entries_ <= limits_.entries);
     left_ = info.kind == FileKind::kFile ? info.size : 0;
@@ -57,6 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   limits.entries = 20;
   limits.bytes = 1 << 20;
   limits.path_bytes = 200;
+  limits.depth = 20;
   limits.header_bytes = 4096;
   const std::string_view in(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::string mended = (data[0] & 1) == 0 ? cay::fuzz::with_tar_sums(in) : std::string(in);

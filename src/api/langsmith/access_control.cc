@@ -22,6 +22,9 @@ Result<std::string> lines_for(const std::string& entry, bool denies) {
   if (rule.action == policy::Action::kDeny || rule.kind == policy::Rule::Kind::kPolicy) {
     return Error{Code::kInvalidArgument, "invalid_policy", "'" + entry.substr(0, 100) + "' is no entry of a list: write a host, *.host, ~regex, an address or a network", 0};
   }
+  if (rule.kind == policy::Rule::Kind::kName && rule.word == "open") {
+    return Error{Code::kInvalidArgument, "invalid_policy", "'" + entry.substr(0, 100) + "': for everything there is an empty deny_list; for every name below one, *.example.com", 0};
+  }
   const char* const mark = denies ? "!" : "";
   // Without a port, a name of one word would be a policy's.
   const bool word = rule.kind == policy::Rule::Kind::kName && !rule.ports && rule.word.find('.') == std::string::npos;

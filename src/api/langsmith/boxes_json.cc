@@ -27,13 +27,17 @@ void refuse_unbuilt(codec::Fields& fields) {
   for (const char* name : {"proxy_config", "mount_config", "access_delegation"}) {
     const auto* given = fields.object(name);
     if (given == nullptr) continue;
+    const bool is_proxy = std::string_view(name) == "proxy_config";
+    codec::Fields inner(*given, fields.path(name));
     for (const auto& [key, value] : *given) {
-      if (std::string_view(name) == "proxy_config" && key == "access_control") continue;  // access_control.h
-      if (!says_nothing(value)) {
-        fields.complain(name, std::string(name) + " is not built yet in Cay: leave it out");
-        break;
-      }
+      // access_control.h; and what the managed service itself takes and ignores.
+      if (is_proxy && (key == "access_control" || key == "no_proxy")) continue;
+      if (says_nothing(value)) continue;
+      const std::string member(key);
+      inner.complain(member, std::string(name) + "." + member + " is not built yet in Cay: leave it out");
+      break;
     }
+    fields.adopt(inner);
   }
   bool flag = false;
   for (const char* name : {"preserve_memory_on_stop", "restore_memory"}) {

@@ -102,8 +102,9 @@ TEST_F(LangsmithTest, RefusalsAtCreation) {
   EXPECT_EQ(field_of(create(R"({"idle_ttl_seconds":61})")), "idle_ttl_seconds");
   EXPECT_EQ(field_of(create(R"({"name":"-bad-"})")), "name");
   EXPECT_EQ(field_of(create(R"({"run_config":{"work_dir":"relative"}})")), "work_dir");
-  EXPECT_EQ(field_of(create(R"({"proxy_config":{"rules":[{"name":"a"}]}})")), "proxy_config");
-  EXPECT_EQ(field_of(create(R"({"mount_config":{"mounts":[{"id":"a"}]}})")), "mount_config");
+  EXPECT_EQ(field_of(create(R"({"proxy_config":{"rules":[{"name":"a"}]}})")), "rules");
+  EXPECT_NE(create(R"({"proxy_config":{"rules":[{"name":"a"}],"no_proxy":["a"]}})")->answer_body.find("proxy_config.rules is not built"), std::string::npos);
+  EXPECT_EQ(field_of(create(R"({"mount_config":{"mounts":[{"id":"a"}]}})")), "mounts");
   EXPECT_EQ(field_of(create(R"({"preserve_memory_on_stop":true})")), "preserve_memory_on_stop");
   EXPECT_EQ(create(R"({"mounts":[]})")->status, 400);
   EXPECT_EQ(create("{")->status, 400);
@@ -114,7 +115,7 @@ TEST_F(LangsmithTest, RefusalsAtCreation) {
   EXPECT_NE(quota->answer_body.find("memory: 10995116277760 bytes were asked for"), std::string::npos);
   EXPECT_NE(quota->answer_body.find("ask for less"), std::string::npos);
   EXPECT_TRUE(store.rows.empty());
-  EXPECT_EQ(create(R"({"unknown_member":1,"proxy_config":{},"mount_config":null})")->status, 201);
+  EXPECT_EQ(create(R"({"unknown_member":1,"proxy_config":{"no_proxy":["localhost"]},"mount_config":null})")->status, 201) << "it is ignored there, too";
   make_box();
   EXPECT_EQ(create(R"({"name":"box"})")->status, 409);
 }
@@ -133,7 +134,7 @@ TEST_F(LangsmithTest, AccessControlIsAPolicyOrIsRefused) {
   const auto shown = json(create(R"({"allow_list":[]})"));
   EXPECT_TRUE(shown.at("proxy_config").as_object().at("access_control").as_object().at("allow_list").as_array().empty());
   const std::size_t before = store.rows.size();
-  for (const char* access : {R"({"allow_list":["a b"]})", R"({"deny_list":["!evil.example"]})", R"({"deny_list":["~("]})", R"({"allow_list":[1]})", R"({"allow_list":[],"deny_list":[]})",
+  for (const char* access : {R"({"allow_list":["a b"]})", R"({"allow_list":["open"]})", R"({"allow_list":["*"]})", R"({"deny_list":["!evil.example"]})", R"({"deny_list":["~("]})", R"({"allow_list":[1]})", R"({"allow_list":[],"deny_list":[]})",
                              R"({"allow_list":[],"mode":"strict"})", R"({"allow_list":"none"})", "[1]", R"("off")"}) {
     EXPECT_EQ(create(access)->status, 422) << access;
   }
