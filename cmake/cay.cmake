@@ -8,6 +8,7 @@ function(cay_target_options target)
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wold-style-cast
     -Wnon-virtual-dtor $<$<BOOL:${CAY_WERROR}>:-Werror>)
+  cay_unity(${target})
 endfunction()
 
 function(cay_module name)

@@ -26,16 +26,16 @@ as_root() {
   fi
 }
 
-# cay_configure PRESET [ARGS]: says nothing unless it fails. A new tree gets precompiled headers; an old one
-# stays what it is.
+# cay_configure PRESET [ARGS]: says nothing unless it fails. A new tree gets precompiled headers and unity builds; an
+# old one stays what it is.
 cay_configure() {
-  local log pch=""
+  local log quick=""
   # ninja itself sees to what changes later, but for the presets.
   [ "build/$1/build.ninja" -nt CMakePresets.json ] && return 0
   log=$(mktemp)
-  [ -e "build/$1/CMakeCache.txt" ] || pch=-DCAY_PCH=ON
+  [ -e "build/$1/CMakeCache.txt" ] || quick="-DCAY_PCH=ON -DCAY_UNITY=ON"
   # shellcheck disable=SC2086
-  cmake --preset "$@" $pch >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; return 1; }
+  cmake --preset "$@" $quick >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; return 1; }
   rm -f "$log"
 }
 
