@@ -5,6 +5,7 @@ protection gone, where it must succeed: else nothing is known of the protection.
 that was read, a host file that was written, a process that was signalled, a request that was served."""
 import dataclasses
 
+import bodies
 import holes as product
 from harness import slow
 from places import Defect, StandIn
@@ -15,7 +16,7 @@ CLASSES = ("kernel view", "host processes", "shared names", "files", "mounts", "
 ATTACKERS = tuple(f"A{number}" for number in range(1, 9))
 WALLS = {"filter": "filter of system calls", "caps": "capability set", "limits": "resource limits", "cgroup": "control group", "user": "user namespace",
          "namespaces": "count of namespaces", "pid": "pid namespace", "mount": "mount namespace", "net": "network namespace", "ipc": "ipc namespace", "uts": "uts namespace",
-         "cgroupns": "cgroup namespace", "pivot": "pivoted root"}
+         "cgroupns": "cgroup namespace", "time": "time namespace", "pivot": "pivoted root"}
 WORDS = {"mask": "cover over {}", "ro": "{} read-only", "nodev": "nodev on {}", "nosuid": "nosuid on {}", "noexec": "noexec on {}",
          "leak": "no descriptor of the host's"}
 
@@ -25,6 +26,18 @@ PROOFS = {"file work": "a careless helper is taken in", "archives": "a careless 
           "api": "succeeds where the check is met", "web pages": "succeeds where the check is met", "service links": "succeeds where the check is met",
           "tenants": "succeeds where the check is met", "host users": "succeeds with the modes open", "network": "succeeds where the policy allows it",
           "our processes": "succeeds against a process with the guest's ids"}
+
+
+# Of what kind a control is: the first three take exactly the protection away, the others try what it does not stand before.
+HOLE, SETTING, LEFT_OUT, AS_IT_SHOULD, CARELESS, DIRECT = ("hole", "setting", "wall left out", "as it should be", "done by somebody careless", "done without Cay")
+EXACT = (HOLE, SETTING, LEFT_OUT)
+MEANS = {"succeeds without it": LEFT_OUT, "succeeds unconfined": LEFT_OUT, "succeeds where no user namespace is between": LEFT_OUT,
+         "succeeds without the network namespace": LEFT_OUT, "succeeds with all of root's": LEFT_OUT,
+         "succeeds where the operator has opened that address": SETTING, "succeeds where the policy allows it": SETTING, "succeeds with the modes open": SETTING,
+         "succeeds in profile default": SETTING, "succeeds where the rule names neither": SETTING, "succeeds with all as it was": SETTING,
+         "the same bytes, not through Cay, do it": DIRECT, "the same request, not through Cay, tells them": DIRECT, "the same request, not through Cay, is redirected": DIRECT,
+         "a careless helper is taken in": CARELESS, "a careless unpacker is taken in": CARELESS, "a careless relay is taken in": CARELESS,
+         "a careless reader keeps all": CARELESS, "a careless reader is held": CARELESS}
 
 
 # What of holes.py is behind a protection of another name.
@@ -65,9 +78,14 @@ class Row:
     needs: object = None  # needs() -> "" or why this machine cannot show the control
     holes: tuple = ()   # of holes.py: the checks that hold it; with any one of them it is held still
     holed: object = None  # holed(host) as `control`, against a build without those checks
+    means: str = ""     # of what kind the control is; told by `proof` where it is not said
+    body: str = ""      # what is tried, told apart from what others try
 
-    def proof_on(self, host):
-        return HOLED if self.holes and host.program_with_holes else self.proof
+    def proof_on(self, with_holes):
+        return HOLED if self.holes and with_holes else self.proof
+
+    def means_on(self, with_holes):
+        return HOLE if self.holes and with_holes else self.means or MEANS.get(self.proof, AS_IT_SHOULD)
 
 
 ROWS = {}
@@ -99,7 +117,7 @@ def row(name, attack, kind, wall, by="A1 A8", **more):
             got = act(host.holed(set(holes)), False)
             if not got.won:
                 raise Defect(f"in a build without the protection it fails too: {got.told}")
-        add(Row(name, attack, kind, by, wall, lambda host: act(host, False), control, holed=holed, **more))
+        add(Row(name, attack, kind, by, wall, lambda host: act(host, False), control, holed=holed, body=bodies.of(act), **more))
         return act
     return wrap
 
@@ -160,7 +178,8 @@ def inside(name, attack, kind, lift, act, bait=Bait, by="A1 A8", user=None, box=
         if not got.won:
             raise Defect(f"without the protection it fails too: {got.told}")
 
-    add(Row(name, attack, kind, by, wall or (" and ".join(map(told_of, lift)) if not callable(lift) else ""), attempt, control, **more))
+    add(Row(name, attack, kind, by, wall or (" and ".join(map(told_of, lift)) if not callable(lift) else ""), attempt, control, means=LEFT_OUT,
+            body=bodies.of((act, bait, user, box)), **more))
 
 
 def verdict(host, one):

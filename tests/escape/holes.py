@@ -10,6 +10,8 @@ import pathlib
 import shlex
 import subprocess
 
+from holes_of_gate import GATE
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 # What stands where, and what stands there instead. `cay_hole("…")` is true in a daemon that was asked for that hole.
@@ -28,8 +30,8 @@ HOLES = (
     ("the API is never under a service's host", "server/dispatch.cc", "if (config_.by_host) {",
      'if (config_.by_host && !cay_hole("the API is never under a service\'s host")) {'),
     ("expiry of keys", "server/key_ring.cc", "if (!in_time) {", 'if (!in_time && !cay_hole("expiry of keys")) {'),
-    ("removal and rotation of keys", "server/key_ring.cc", "  bool in_time = false;\n  for (const auto& record : records_) {",
-     "  bool in_time = false;\n  static std::vector<KeyRecord> ever;\n"
+    ("removal and rotation of keys", "server/key_ring.cc", "  bool in_time = false, was_rotated = false;\n  for (const auto& record : records_) {",
+     "  bool in_time = false, was_rotated = false;\n  static std::vector<KeyRecord> ever;\n"
      "  for (const auto& one : records_) {\n"
      "    if (std::ranges::none_of(ever, [&](const KeyRecord& known) { return equal_hashes(known.hash, one.hash); })) ever.push_back(one);\n  }\n"
      '  for (const auto& record : cay_hole("removal and rotation of keys") ? ever : records_) {'),
@@ -88,21 +90,35 @@ HOLES = (
      "    if (is_hop(name, declared) || reaches_further(name)) continue;\n"),
     ("each request is judged", "gate/way_out.cc", "        if (!may) co_return Then::kRefused;\n",
      '        if (!may && !cay_hole("each request is judged")) co_return Then::kRefused;\n'),
+    ("a body ends its connection", "gate/requests.cc", "if (framing->has_body()) out.bytes", 'if (framing->has_body() && !cay_hole("a body ends its connection")) out.bytes'),
+    ("a body ends its connection", "http/upstream.cc", "request.keep && !request.has_body();", 'request.keep && (cay_hole("a body ends its connection") || !request.has_body());'),
+    ("bodies where servers read none", "vault/relay.cc", "if (!parser.is_done() && gate::takes_no_body(asked.method)) {",
+     'if (!parser.is_done() && gate::takes_no_body(asked.method) && !cay_hole("bodies where servers read none")) {'),
     ("the second ClientHello is judged", "gate/way_out.cc", "if (shown->state != Shown::State::kName || shown->host != host) {",
      'if ((shown->state != Shown::State::kName || shown->host != host) && !cay_hole("the second ClientHello is judged")) {'),
-    ("new names are bounded", "gate/dns.cc", "if (!new_names_.may_ask(", 'if (!cay_hole("new names are bounded") && !new_names_.may_ask('),
+    ("root works through no link", "os/file.cc", "O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));\n  if (!fd) return last_error(\"open\", path);",
+     'O_RDONLY | O_DIRECTORY | O_CLOEXEC | (cay_hole("root works through no link") ? 0 : O_NOFOLLOW)));\n  if (!fd) return last_error("open", path);'),
+    ("what root trusts is root's own", "os/file.cc", "  if (info.st_uid != uid) {\n    return Error{Code::kPermissionDenied, \"unsafe_directory\"",
+     '  if (info.st_uid != uid && !cay_hole("what root trusts is root\'s own")) {\n    return Error{Code::kPermissionDenied, "unsafe_directory"'),
+    ("nothing of root's is given away", "launcher/gate_directory.cc", "info.st_uid != uid && info.st_uid != 0) {",
+     'info.st_uid != uid && (info.st_uid != 0 || cay_hole("nothing of root\'s is given away"))) {'),
+    ("new names are bounded", "gate/dns.cc", "  if (!may_look_up(question->name)) {", '  if (!cay_hole("new names are bounded") && !may_look_up(question->name)) {'),
+    *GATE,
 )
 NAMES = {name for name, *_ in HOLES}
+# The launcher is a program of its own, which `cay` has in it as it was built: with holes it stands beside that.
+OF_THE_LAUNCHER = ("launcher/", "os/")
 # The gate and the broker are started with no environment but a path: what is asked for goes on to them.
 PASSED_ON = (("../apps/cay/role_process.cc", "  char* envp[] = {path.data(), nullptr};\n",
               '  const char* asked = std::getenv("CAY_HOLES");\n  std::string holes = std::string("CAY_HOLES=") + (asked != nullptr ? asked : "");\n'
               "  char* envp[] = {path.data(), holes.data(), nullptr};\n"),)
 SWITCH = r"""#pragma once
 #include <cstdlib>
-#include <cstring>
+#include <string>
+// A whole word of those asked for: what is called "one Host" must not stand for "one Host and no other", too.
 inline bool cay_hole(const char* name) {
   const char* asked = std::getenv("CAY_HOLES");
-  return asked != nullptr && std::strstr(asked, name) != nullptr;
+  return asked != nullptr && (";" + std::string(asked) + ";").find(";" + std::string(name) + ";") != std::string::npos;
 }
 """
 
@@ -133,7 +149,9 @@ def build(tree):
     def compiled(file, text):
         source, made = place / file.replace("/", "+"), place / (file.replace("/", "+") + ".o")
         known_as = os.path.normpath(ROOT / "src" / file)
-        if made.exists() and source.exists() and source.read_text() == text:
+        # The build's own object is as new as all that it includes.
+        own = tree / made_of(commands[known_as])
+        if made.exists() and source.exists() and source.read_text() == text and made.stat().st_mtime >= own.stat().st_mtime:
             return made
         source.write_text(text)
         words = shlex.split(commands[known_as])
@@ -143,12 +161,17 @@ def build(tree):
         return made
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(lambda one: compiled(*one), patched().items()))
-    # What an object defines is not looked for in the archives; one that is in none is left out.
-    replaced = {made_of(commands[os.path.normpath(ROOT / "src" / file)]) for file in patched()}
-    link = subprocess.run(["ninja", "-C", tree, "-t", "commands", "cay"], capture_output=True, text=True, check=True).stdout.splitlines()[-1]
-    words = [word for word in shlex.split(link) if word not in (":", "&&", *replaced)]
-    at = words.index("-o") + 1
-    words[at] = str(place / "cay")
-    subprocess.run([*words[:at + 1], *map(str, objects), *words[at + 1:]], cwd=tree, check=True)
-    return place / "cay"
+        objects = dict(zip(patched(), pool.map(lambda one: compiled(*one), patched().items())))
+
+    def linked(target, files):
+        # What an object defines is not looked for in the archives; one that is in none is left out.
+        replaced = {made_of(commands[os.path.normpath(ROOT / "src" / file)]) for file in files}
+        link = subprocess.run(["ninja", "-C", tree, "-t", "commands", target], capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+        words = [word for word in shlex.split(link) if word not in (":", "&&", *replaced)]
+        at = words.index("-o") + 1
+        words[at] = str(place / target)
+        subprocess.run([*words[:at + 1], *(str(objects[file]) for file in files), *words[at + 1:]], cwd=tree, check=True)
+        return place / target
+
+    linked("cay-launcher", [file for file in objects if file.startswith(OF_THE_LAUNCHER)])
+    return linked("cay", list(objects))

@@ -1,4 +1,5 @@
-"""A name server outside, whom the host asks: it tells what was asked of it, byte by byte. It knows names below ZONE and SECRET_ZONE."""
+"""A name server outside, whom the host asks: it tells what was asked of it, byte by byte. It knows names below ZONE and SECRET_ZONE, and says of some what
+it is told to, which may change from one question to the next."""
 import socket
 import struct
 import threading
@@ -35,11 +36,17 @@ def name_in(question):
     return b".".join(labels).decode("latin-1"), at + 1
 
 
+def data_of(addresses, kind):
+    """Addresses as the records of that kind have them. One that is written in IPv6 is of AAAA, be it an IPv4 address."""
+    family = {A: socket.AF_INET, AAAA: socket.AF_INET6}.get(kind)
+    return [socket.inet_pton(family, one) for one in addresses if (family == socket.AF_INET6) == (":" in one)] if family else []
+
+
 class NameServer:
-    """`asked`: (when, bytes) of every message that came. Names that begin with "silent" are never answered."""
+    """`asked`: (when, bytes) of every message that came. Names that begin with "silent" are never answered. `says`: name -> the addresses that it has now."""
 
     def __init__(self):
-        self.asked, self.sockets = [], []
+        self.asked, self.sockets, self.says = [], [], {}
 
     def start(self):
         datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -93,6 +100,8 @@ class NameServer:
         data = {A: [bytes([198, 18, 7, 1])], AAAA: [], TXT: [b"\x0ereached by TXT"], NULL: [b"reached by NULL"], ANY: [b"\x0ereached by ANY"]}.get(kind, [])
         if kind == AAAA and name.lower().startswith("many"):
             data = [bytes.fromhex("fdca7e57") + number.to_bytes(12, "big") for number in range(MANY)]
+        if name.lower() in self.says:
+            data = data_of(self.says[name.lower()], kind)
         records = b"".join(b"\xc0\x0c" + struct.pack("!HHIH", TXT if kind == ANY else kind, 1, 5, len(one)) + one for one in data if known)
         cut = len(records) > 400 and not large
         flags = 0x8180 | (0x0200 if cut else 0) | (0 if known else 3)

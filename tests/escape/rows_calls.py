@@ -4,6 +4,7 @@ import pathlib
 import socket
 
 from frame import Bait, inside
+from together import together
 
 S = "system calls"
 TTY = pathlib.Path("/proc/sys/dev/tty/legacy_tiocsti")
@@ -266,7 +267,7 @@ counted("pidfd-getfd", "take a descriptor out of a process", take_descriptor)
 counted("vmsplice", "give pages to a pipe", give_pages, known=("CVE-2026-31431",))
 counted("name-to-handle", "name a file by a handle", file_handle)
 counted("weaker-personality", "make all memory executable, or map page zero", weaker_personality)
-inside("merge-memory", "offer memory for merging with other tenants'", "shared names", ("filter",), merge_memory, needs=lambda: "" if pathlib.Path("/sys/kernel/mm/ksm").is_dir() else
+counted("merge-memory", "offer memory for merging with other tenants'", merge_memory, needs=lambda: "" if pathlib.Path("/sys/kernel/mm/ksm").is_dir() else
         "this kernel merges no memory")
 counted("af-packet", "open a packet socket", packets, ("filter", "caps"))
 counted("raw-socket", "open a raw socket", raw_socket, ("filter", "caps"))
@@ -293,3 +294,17 @@ counted("set-clock", "set the host's clock", set_clock, ("filter", "caps", "user
 counted("rename", "rename the sandbox", rename_itself, ("filter", "caps"))
 counted("fsopen", "begin a mount by fsopen", file_system_context, ("filter", "caps"))
 counted("adjtimex", "ask how the host's clock is kept", ask_for_the_clock)
+
+F = "filter of system calls"
+together("netlink", "talk to netfilter or IPsec, listen to devices, ask for sockets, talk to kernel families by name", S, F,
+         ("netlink-netfilter", "netlink-uevent", "netlink-diagnosis", "netlink-generic"))
+together("odd-families", "open a socket of the kernel's ciphers, to the hypervisor or of XDP", S, F + " (XDP: and capability set)", ("af-alg", "af-vsock", "af-xdp"))
+together("raw-packets", "open a packet socket or a raw socket", S, F + " and capability set", ("af-packet", "raw-socket"))
+together("keyrings", "keep a key in the kernel, join a keyring", S, F, ("add-key", "keyring"))
+together("by-descriptor", "compare, advise or take from processes by their descriptors", S, F, ("kcmp", "pidfd-getfd", "process-madvise"))
+together("facts-of-the-host", "ask for mounts, security modules, the host's nodes and how its clock is kept", S, F, ("listmount", "security-modules", "memory-policy", "adjtimex"))
+together("own-namespaces", "make a user or network namespace by unshare, by clone and by clone3, whose flags no filter sees", S,
+         F + " and count of namespaces (networks: and capability set)", ("unshare-users", "clone-users", "clone-network", "clone3"))
+if X86:
+    together("32-bit-entry", "call the kernel by the 32-bit entry, and open a packet socket by its socketcall, whose arguments no filter sees", S, F, ("int-80", "socketcall"))
+together("host-names", "set the host's clock, rename the sandbox", S, F + ", capability set and user namespace", ("set-clock", "rename"))

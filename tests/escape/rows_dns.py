@@ -1,6 +1,7 @@
 """Data carried in DNS. Of a name that the policy refuses nothing leaves; of one that it allows the name alone, in small letters, asked for addresses by
 the host's own resolver, a few at a time. A name server outside tells what came. The control asks without the network namespace (then the datagram is not
-the gate's), in a sandbox whose policy allows it, or for the name as it should be."""
+the gate's), or is asked of a gate without exactly that check (holes_of_gate.py); in the short form in a sandbox whose policy allows it, or for the name as it
+should be."""
 import os
 import time
 
@@ -74,9 +75,9 @@ def asked(host, box, name, by="udp"):
     return Outcome(host.world.names.seen(label.encode()) > 0, str(told.get("refused", told.get("done", [""])[0][:8])))
 
 
-def by_policy(name, attack, wrong, right=None, box="main", by="udp", **more):
-    """`wrong`: what is asked. The control asks the same in the sandbox `open`, or for `right`."""
-    @row(f"dns-{name}", attack, N, R, by="A1", known=KNOWN, **more)
+def by_policy(name, attack, wrong, right=None, box="main", by="udp", holes=(R,), **more):
+    """`wrong`: what is asked. Without a build with holes the control asks the same in the sandbox `open`, or for `right`."""
+    @row(f"dns-{name}", attack, N, "; ".join(holes), by="A1", known=KNOWN, holes=holes, **more)
     def run(host, lifted):
         return asked(host, "open" if lifted and not right else box, right if lifted and right else wrong, by)
 
@@ -84,8 +85,9 @@ def by_policy(name, attack, wrong, right=None, box="main", by="udp", **more):
 by_policy("refused-labels", "carry data in the labels of a name that is refused", "{}." + SECRET_ZONE)
 by_policy("refused-labels-tcp", "the same over TCP", "{}." + SECRET_ZONE, by="tcp")
 by_policy("below-an-exact-name", "carry data in a label below an allowed name", "{}.allowed.gate.test")
-by_policy("beside-a-wildcard", "a name that ends as an allowed wildcard, without its dot", "{}x" + ZONE, "{}." + ZONE, box="tunnel")
-by_policy("behind-a-wildcard", "an allowed wildcard's names as labels of another", "{}." + ZONE + "." + SECRET_ZONE, "{}." + ZONE, box="tunnel")
+by_policy("beside-a-wildcard", "a name that ends as an allowed wildcard, without its dot", "{}x" + ZONE, "{}." + ZONE, box="tunnel", holes=("a wildcard begins with its dot",))
+by_policy("behind-a-wildcard", "an allowed wildcard's names as labels of another", "{}." + ZONE + "." + SECRET_ZONE, "{}." + ZONE, box="tunnel",
+          holes=("a wildcard is the end of a name",))
 carried("refused-to-a-server", "carry refused labels to a name server's own address", lambda label: [message(f"{label}.{SECRET_ZONE}")], box="main",
         wall="DNS ends at the gate; " + R)
 carried("refused-to-a-server-tcp", "the same over TCP", lambda label: [message(f"{label}.{SECRET_ZONE}")], box="main", by="tcp", wall="DNS ends at the gate; " + R, short=False)
@@ -232,8 +234,8 @@ def host_line(host, sni):
         return stream.recv(4096).decode("latin-1")[:12]
 
 
-for word, act in {"sni": hello, "host": host_line}.items():
-    @row(f"dns-by-{word}", f"have a refused name looked up by showing it ({word.upper() if word == 'sni' else 'Host'})", N, R, by="A1", known=KNOWN)
+for word, act, check in (("sni", hello, "the name shown in TLS is judged"), ("host", host_line, "the name shown as Host is judged")):
+    @row(f"dns-by-{word}", f"have a refused name looked up by showing it ({word.upper() if word == 'sni' else 'Host'})", N, check, by="A1", known=KNOWN, holes=(check,))
     def shown(host, lifted, act=act):
         """The control shows a name that is allowed: it is looked up."""
         label = new_label()

@@ -50,7 +50,7 @@ def past(name, attack, said, rule=READS, without=RULE, **further):
     """`said(mark)`: what has the mark in it, of which nothing may come."""
     how = further.pop("how", {})
 
-    @row(f"fence-{name}", attack, "network", W, by="A1", known=("secrets at the proxy",), proof="succeeds where the rule names neither", **further)
+    @row(f"fence-{name}", attack, "network", W, by="A1", known=("secrets at the proxy", "AgentCore (Sonrai)"), proof="succeeds where the rule names neither", **further)
     def run(host, lifted):
         rules = [one for one in (without if lifted else rule,) if one]
         return tried(host, rules, "mark-" + os.urandom(8).hex(), said, **how)

@@ -2,6 +2,7 @@
 would that puts the sandbox's root before the path and follows what it finds: the protection is that a process inside does it, with the
 sandbox's own root and rights."""
 import contextlib
+import gzip
 import io
 import json
 import os
@@ -199,7 +200,7 @@ def swap_race(host, lifted):
         return Outcome(bait.secret in " ".join(seen), f"{len(seen)} kinds of answers")
 
 
-@row("write-race", "the same while files are written", F, WALL, by="A1 A7", known=("CVE-2026-14891", "CVE-2026-1386"))
+@row("write-race", "the same while files are written", F, WALL, by="A1 A7", known=("CVE-2026-14891",))
 def write_race(host, lifted):
     box = host.box("main")
     with baits.Marker() as bait:
@@ -346,6 +347,8 @@ packed("tar-hard-link", "a hard link to a file of the host's, and a file over it
         place / "h").stat().st_nlink > 1) or (place / "h").exists(), known=("archives: hard links",))
 packed("tar-device", "a device node", lambda path: archive(("d", CHR, {"devmajor": 1, "devminor": 5})), lambda host, bait, place: (
     place / "d").is_char_device(), known=("CVE-2026-96812",))
+packed("tar-set-id", "a program that runs as its owner, root, whoever starts it", lambda path: archive(("s", REG, {**X, "mode": 0o6755}), ("d", DIR, {"mode": 0o6755})),
+       lambda host, bait, place: any((place / name).stat().st_mode & 0o6000 for name in ("s", "d")), known=("archives: set-id programs",))
 packed("tar-fifo", "a FIFO", lambda path: archive(("f", FIFO, {})), lambda host, bait, place: (place / "f").is_fifo())
 
 
@@ -366,6 +369,21 @@ def tar_sparse(host, lifted):
 def tar_long_name(host, lifted):
     host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")
     got = unpack(host, archive(("n" * (100 if lifted else 10_000), REG, dict(X))))
+    return Outcome(got.startswith("2"), got[:60])
+
+
+@row("tar-deep", "a file below 300 directories", R, "bound of depth", by="A3 A7", known=("archives: deep trees",))
+def tar_deep(host, lifted):
+    host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")
+    got = unpack(host, archive(("d/" * (200 if lifted else 300) + "f", REG, dict(X))))
+    return Outcome(got.startswith("2"), got[:60])
+
+
+@row("tar-compressed", "a kilobyte that says it is a megabyte", R, "nothing compressed is unpacked", by="A3 A7", known=("archives: bombs",))
+def tar_compressed(host, lifted):
+    host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")
+    data = archive(("zeros", REG, {"data": bytes(1 << 20)}))
+    got = unpack(host, data if lifted else gzip.compress(data))
     return Outcome(got.startswith("2"), got[:60])
 
 

@@ -2,12 +2,12 @@
 their own confinement; the control is the same without (`--unconfined`). And where the daemon listens."""
 import http.client
 import pathlib
-import socket
 import subprocess
 import sys
-import threading
 
-from frame import Outcome, row
+from frame import SETTING, Outcome, row
+from harness import new_daemon
+from together import together
 from world import OWN
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
@@ -45,37 +45,40 @@ def taken_over(role, name, what, wall, **more):
         return Outcome(word == "ok", word)
 
 
-for name, what in WHAT.items():
-    taken_over("gate", name, what, "filter of system calls")
+def refused(role, groups):
+    for name, (what, names) in groups.items():
+        for one in names:
+            taken_over(role, one, WHAT[one], "filter of system calls")
+        together(f"{role}-{name}", f"a {role} that was taken over: {what}", "our processes", f"the {role}'s filter of system calls", [f"{role}-{one}" for one in names])
+
+
+refused("gate", {"other-processes": ("trace the daemon's user's process, read its memory, take its descriptors, signal or limit it",
+                                     ("ptrace", "process-vm-readv", "pidfd-getfd", "signal", "signal-by-descriptor", "limit", "own-limit")),
+                 "programs": ("start a process, run a program", ("fork", "execve", "memory-file")),
+                 "modes": ("change modes, by path and of open files; mount", ("mode", "mode-at", "mode-of-open", "mount")),
+                 "sockets": ("open a UNIX socket, a raw one or one that asks for sockets", ("socket-unix", "socket-netlink-diagnosis", "socket-raw")),
+                 "servers": ("serve UDP or TCP", ("bind-udp", "bind-tcp", "listen"))})
 for name, what in FILES.items():
     taken_over("gate", name, what, "Landlock", needs=lambda: "" if confinement.landlock() else "this kernel has no Landlock")
 # The same walls: of the broker the worst alone, and what it may no more than the gate though it keeps files, too.
-for name in ("ptrace", "fork", "execve", "socket-unix", "listen", "mode-at", "mode-of-open"):
-    taken_over("broker", name, WHAT[name], "filter of system calls")
+refused("broker", {"other-processes": ("trace the daemon's user's process", ("ptrace",)),
+                   "calls": ("start a process, run a program, open a UNIX socket, serve TCP, change modes", ("fork", "execve", "socket-unix", "listen", "mode-at", "mode-of-open"))})
 for name in ("open-store", "open-environment", "open-data", "write-data"):
     taken_over("broker", name, FILES[name], "Landlock", needs=lambda: "" if confinement.landlock() else "this kernel has no Landlock")
 
 
-@row("listen-everywhere", "reach the API by another address of the host", "api", "listens on loopback", by="A2 A5", known=("crawl4ai", "ToolUniverse"))
+@row("listen-everywhere", "reach the API by another address of the host", "api", "listens on loopback", by="A2 A5", known=("crawl4ai", "ToolUniverse"),
+     proof="succeeds with --listen 0.0.0.0 --insecure-http", means=SETTING)
 def listen_everywhere(host, lifted):
-    """The control listens there as a daemon of all addresses would, and passes on."""
-    server = None
-    if lifted:
-        server = socket.create_server((OWN, host.daemon.port))
-
-        def pass_on():
-            peer, _ = server.accept()
-            with socket.create_connection(("127.0.0.1", host.daemon.port)) as to:
-                to.sendall(peer.recv(65536))
-                peer.sendall(to.recv(65536))
-                peer.close()
-        threading.Thread(target=pass_on, daemon=True).start()
+    """The control: a daemon whose operator has it listen at every address."""
+    wide = new_daemon("--insecure-http") if lifted else None
     try:
-        asked = http.client.HTTPConnection(OWN, host.daemon.port, timeout=10)
+        port = wide.start(listen="0.0.0.0:0").port if wide else host.daemon.port
+        asked = http.client.HTTPConnection(OWN, port, timeout=10)
         asked.request("GET", "/healthz", headers={"Host": "127.0.0.1"})
         return Outcome(asked.getresponse().status == 200, "answered")
     except OSError as error:
         return Outcome(False, type(error).__name__)
     finally:
-        if server:
-            server.close()
+        if wide:
+            wide.close()

@@ -2,9 +2,10 @@
 import os
 import pathlib
 import socket
+import time
 
 import baits
-from frame import inside
+from frame import Bait, inside
 
 
 # ---- processes of the host ----
@@ -313,7 +314,93 @@ class Queue(baits.Bait):
         return self.secret in str(told)
 
 
+# ---- what the host's clocks tell ----
+
+def uptime():
+    return float(read("/proc/uptime").split()[0])
+
+
+def clock_since_boot():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def steady_clock():
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+def steady_clock_raw():
+    return time.clock_gettime(time.CLOCK_MONOTONIC_RAW)
+
+
+def uptime_by_call():
+    told = ctypes.create_string_buffer(512)
+    if libc.sysinfo(told) != 0:
+        raise OSError(ctypes.get_errno(), "sysinfo")
+    return float(struct.unpack_from("l", told)[0])
+
+
+def own_start():
+    """When this very program began, by the host's count from its boot."""
+    return int(read("/proc/self/stat").rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def boot_time():
+    return float(next(line.split()[1] for line in read("/proc/stat").splitlines() if line.startswith("btime ")))
+
+
+class Clock(Bait):
+    """One of the host's clocks: told if what comes lies between what it showed before and after, the roundings of its readers aside."""
+    clock, slack = time.CLOCK_BOOTTIME, 0.02
+
+    def __enter__(self):
+        self.before = time.clock_gettime(self.clock)
+        return self
+
+    def won(self, told):
+        return told is not None and self.before - self.slack <= told <= time.clock_gettime(self.clock) + self.slack
+
+
+def clock_of(clock, slack=0.02):
+    return type("Clock", (Clock,), {"clock": clock, "slack": slack})
+
+
+class BootTime(Bait):
+    """The host's, in whole seconds: its reader's rounding may differ by one."""
+
+    def won(self, told):
+        own = next(int(line.split()[1]) for line in pathlib.Path("/proc/stat").read_text().splitlines() if line.startswith("btime "))
+        return told is not None and abs(told - own) <= 1
+
+
+def boot_id(path):
+    return read(path).strip()
+
+
+class BootId(Bait):
+    def __enter__(self):
+        self.arguments = {"path": "/proc/sys/kernel/random/boot_id"}
+        return self
+
+    def won(self, told):
+        return str(told) == pathlib.Path(self.arguments["path"]).read_text().strip()
+
+
 N = "shared names"
+
+
+def clock_row(name, attack, act, bait):
+    inside(name, attack, N, ["time"], act, bait, short=name in ("host-uptime", "host-boot-time"),
+           needs=lambda: "" if os.path.exists("/proc/self/ns/time") else "a kernel without time namespaces")
+
+
+clock_row("host-uptime", "learn from /proc/uptime how long the host has been up", uptime, Clock)
+clock_row("host-boot-time", "learn from /proc/stat when the host was booted", boot_time, BootTime)
+clock_row("host-clock-since-boot", "ask the clock that counts from the host's boot", clock_since_boot, Clock)
+clock_row("host-steady-clock", "ask the host's monotonic clock", steady_clock, clock_of(time.CLOCK_MONOTONIC))
+clock_row("host-raw-clock", "ask it without the adjustments of NTP", steady_clock_raw, clock_of(time.CLOCK_MONOTONIC_RAW))
+clock_row("host-uptime-by-call", "ask sysinfo(2) for the host's uptime", uptime_by_call, clock_of(time.CLOCK_BOOTTIME, 1.0))
+clock_row("host-start-times", "read its own start time as the host counts it", own_start, Clock)
+inside("host-boot-id", "read which boot of the host this is: the same in all its sandboxes", N, ["mask:/proc/sys/kernel/random/boot_id"], boot_id, BootId)
 Six = type("Six", (baits.Listener,), {"family": socket.AF_INET6, "address": ("::1", 0)})
 inside("abstract-socket", "connect to an abstract UNIX socket of the host", N, ["net"], connect_abstract, baits.Abstract)
 inside("loopback", "connect to a server on the host's loopback", N, ["net"], connect_loopback, baits.Listener)

@@ -1,10 +1,12 @@
 """The way out: special ranges whatever the policy says, and what the policy `packages` lets through. Refused is what is tried; the control
-does the same in a sandbox whose policy is `open`, or without the network namespace."""
+does the same where the operator or the policy has exactly that one address, name or port more, on a gate without exactly the check that refuses it
+(holes_of_gate.py), or without the network namespace. (In the short form a row of such a check has the policy `open` for its control.)"""
 import os
 
-from frame import Bait, Outcome, inside, row
+from frame import LEFT_OUT, SETTING, Bait, Outcome, inside, row
 from harness import wait_until
-from world import METADATA, METADATA_6, OWN, PRIVATE, UNLISTED, V4, V6
+from places import StandIn
+from world import METADATA, METADATA_6, METADATA_FORMS, OWN, PRIVATE, UNLISTED, V4, V6
 
 N = "network"
 
@@ -30,8 +32,10 @@ def asking(**arguments):
 S, OPENED = "special ranges are refused", "succeeds where the operator has opened that address"
 RANGES = {"metadata": METADATA, "metadata-6": METADATA_6, "private-10": PRIVATE[0], "private-172": PRIVATE[1], "private-192": PRIVATE[2],
           "carrier-range": PRIVATE[3], "benchmark-range": UNLISTED}
-NOTATIONS = {"mapped": "::ffff:169.254.169.254", "number": "2852039166", "octal": "0251.0376.0251.0376", "hex": "0xa9fea9fe", "short": "169.254.43518"}
-NEVER = {"own-address": OWN, "metadata-translated": "64:ff9b::a9fe:a9fe", "metadata-6to4": "2002:a9fe:a9fe::1"}  # no setting opens these
+MAPPED, NUMBERS = "::ffff:169.254.169.254", ("2852039166", "0251.0376.0251.0376", "0xa9fea9fe", "169.254.43518")
+
+
+OWN_ADDRESS = "this host's own addresses are refused"
 
 
 def special(name, attack, box, wall=S, **arguments):
@@ -44,12 +48,43 @@ def special(name, attack, box, wall=S, **arguments):
     return wrap
 
 
+def visit(tries):
+    """What came of each: (where to connect to, which Host to say)."""
+    told = []
+    for to, says in tries:
+        try:
+            with socket.create_connection((to, 80), timeout=10) as stream:
+                stream.sendall(f"GET / HTTP/1.1\r\nHost: {says}\r\nConnection: close\r\n\r\n".encode())
+                told.append(b"".join(iter(lambda: stream.recv(65536), b"")).decode("latin-1"))
+        except OSError as error:
+            told.append(type(error).__name__)
+    return told
+
+
+def by_notations(name, attack, box, tries):
+    """Won where one notation gets there; in the control each has to, or nothing is known of it."""
+    @row(name, attack, N, S, by="A1 A4", proof=OPENED)
+    def run(host, lifted):
+        told = (host.opened(box) if lifted else host.box(box)).run(visit, {"tries": tries})["done"]
+        got = [one.endswith(f"by {METADATA}") for one in told]
+        return Outcome(all(got) if lifted else any(got), " ".join(one[-24:] for one in told))
+
+
 for name, address in RANGES.items():
     special(name, f"connect to {address} with the policy open", "open", host=address)(short="metadata" in name)
-for name, text in NOTATIONS.items():
-    special(f"metadata-{name}", f"the same as {text}", "open", host=text)()
-for name, address in NEVER.items():
-    inside(name, f"connect to {address} with the policy open", N, ["net"], fetch, asking(host=address), box="open", by="A1 A4", wall=S, short="metadata" in name)
+for name, address in METADATA_FORMS.items():
+    special(f"metadata-{name}", f"connect to {address} with the policy open, and the ranges of such forms opened", "open", host=address)()
+by_notations("metadata-notations", "connect to it in the notations that the guest's C library takes: " + ", ".join((MAPPED, *NUMBERS)), "open",
+             [(one, "x") for one in (MAPPED, *NUMBERS)])
+by_notations("metadata-notations-shown", "have the gate look such a notation up, as a Host that the policy's expression allows", "numbers", [(V4, one) for one in NUMBERS])
+
+
+@row("own-address", "connect to an address of this host with the policy open", N, OWN_ADDRESS, by="A1 A4", proof="succeeds without the network namespace", means=LEFT_OUT,
+     holes=(OWN_ADDRESS,))
+def own_address(host, lifted):
+    box = host.box("open")
+    told = (StandIn(box, ["net"]) if lifted else box).run(fetch, {"host": OWN})
+    return Outcome("reached " in str(told.get("done")), str(told.get("refused", told.get("done")))[:60])
 
 
 def datagram(address, port, data="hello"):
@@ -102,12 +137,14 @@ inside("off-address-6", "the same over IPv6", N, ["net"], fetch, asking(host=V6)
 inside("off-udp", "send a datagram with the policy off", N, ["net"], datagram, asking(address=V4, port=9999), box="off", wall="no way out")
 
 
-# ---- the policy `packages`: the control is `open` ----
+# ---- the policy `packages` ----
 
-def policed(name, attack, act, wall="policy: an allow-list by name", by="A1", sign="other.gate.test", known=(), short=True, **arguments):
-    @row(name, attack, N, wall, by=by, known=known, short=short)
+def policed(name, attack, act, wall="policy: an allow-list by name", by="A1", sign="other.gate.test", besides=None, holes=(), known=(), short=True, **arguments):
+    """The control: the same policy and `besides`; or `holes`."""
+    @row(name, attack, N, wall, by=by, known=known, short=short, holes=holes, **({"proof": f"succeeds with the rule {besides} besides", "means": SETTING} if besides else {}))
     def run(host, lifted):
-        told = host.box("open" if lifted else "main").run(act, arguments)
+        box = host.box("main") if not lifted else host.widened(besides) if besides else host.box("open")
+        told = box.run(act, arguments)
         text = str(told.get("done", ""))
         return Outcome("reached " in text and sign in text, str(told.get("refused", text))[:60])
 
@@ -147,7 +184,8 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60) as st
 """
 
 
-@row("changed-policy", "go on over a connection that a changed policy refuses", N, "what is open is judged again", by="A1", short=True)
+@row("changed-policy", "go on over a connection that a changed policy refuses", N, "what is open is judged again", by="A1", proof="succeeds with the policy as it was",
+     means=SETTING)
 def changed_policy(host, lifted):
     """The control leaves the policy as it was."""
     daemon, name = host.daemon, f"changed-{os.urandom(4).hex()}"
@@ -165,52 +203,66 @@ def changed_policy(host, lifted):
         daemon.cli("rm", name)
 
 
-E = "other.gate.test"
-policed("refused-name", "connect to a name that is not in the policy", fetch, host=E, says=E, known=("claude-code#78608",))
-policed("literal-address", "connect to an allowed name's address without the name", fetch, host=V4, says=E)
-policed("literal-address-6", "the same over IPv6", fetch, host=V6, says=E)
-policed("other-host", "connect to an allowed name and ask for another Host", fetch, host="allowed.gate.test", says=E, wall="Host must be the name",
-        known=("AgentCore (Sonrai)",))
-policed("other-sni", "connect to an allowed name and name another in TLS", tls, host="allowed.gate.test", sni=E, says=E, wall="SNI must be the name")
-policed("no-sni", "name nobody in TLS", tls, host="allowed.gate.test", sni=None, says=E, wall="SNI must be the name")
-policed("sni-of-a-literal", "an address, and another name in TLS", tls, host=V4, sni=E, says=E, wall="SNI must be the name")
-policed("sni-of-a-subdomain", "an allowed name, and a subdomain of another in TLS", tls, host="allowed.gate.test", sni="x." + E, says=E, wall="SNI must be the name")
-policed("other-port", "an allowed name at a port that is not", fetch, host="allowed.gate.test", port=8080, says=E, wall="policy names ports")
-policed("ssh-port", "the same at port 22", fetch, host="allowed.gate.test", port=22, says=E, wall="policy names ports")
-policed("dns-over-tls", "DNS over TLS at port 853", fetch, host="allowed.gate.test", port=853, says=E, wall="policy names ports")
-H = "allowed.gate.test"
-for name, text in {
-        "two-hosts-out": f"GET / HTTP/1.1\r\nHost: {H}\r\nHost: {E}\r\n\r\n", "two-hosts-turned": f"GET / HTTP/1.1\r\nHost: {E}\r\nHost: {H}\r\n\r\n",
-        "absolute-target": f"GET http://{E}/ HTTP/1.1\r\nHost: {H}\r\n\r\n", "folded-host": f"GET / HTTP/1.1\r\nHost: {H}\r\n {E}\r\n\r\n",
-        "spaced-host": f"GET / HTTP/1.1\r\nHost : {E}\r\nHost: {H}\r\n\r\n", "connect": f"CONNECT {E}:443 HTTP/1.1\r\nHost: {H}\r\n\r\n",
-        "old-request": f"GET http://{E}/\r\n\r\n", "no-host-out": f"GET /{E} HTTP/1.0\r\n\r\n", "bare-line-ends": f"GET / HTTP/1.1\nHost: {E}\n\r\n\r\n",
-        "zero-in-host": f"GET / HTTP/1.1\r\nHost: {H}\0.{E}\r\n\r\n", "user-in-host": f"GET / HTTP/1.1\r\nHost: {H}@{E}\r\n\r\n",
-        "host-with-port": f"GET / HTTP/1.1\r\nHost: {E}:80\r\n\r\n", "many-in-host": f"GET / HTTP/1.1\r\nHost: {H}, {E}\r\n\r\n",
-        "suffix-of-host": f"GET / HTTP/1.1\r\nHost: {H}.{E}\r\n\r\n", "other-protocol": f"SSH-2.0-{E}\r\n\r\n",
-        "http-2": f"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n{E}\r\n\r\n"}.items():
+E, H = "other.gate.test", "allowed.gate.test"
+HOST_IS_JUDGED, SNI_IS_JUDGED, A_NAME = "the name shown as Host is judged", "the name shown in TLS is judged", "a name must be shown"
+PINNED, PORTS = "an address that is not the name's is not dialled", "policy names ports"
+policed("refused-name", "connect to a name that is not in the policy", fetch, besides=E, host=E, says=E, known=("claude-code#78608",))
+policed("literal-address", "connect to an allowed name's address without the name", fetch, besides=V4, host=V4, says=E)
+policed("literal-address-6", "the same over IPv6", fetch, besides=V6, host=V6, says=E)
+policed("other-host", "connect to an allowed name and ask for another Host", fetch, host=H, says=E, wall=HOST_IS_JUDGED, holes=(HOST_IS_JUDGED,))
+policed("other-sni", "connect to an allowed name and name another in TLS", tls, host=H, sni=E, says=E, wall=SNI_IS_JUDGED, holes=(SNI_IS_JUDGED,))
+policed("no-sni", "name nobody in TLS", tls, host=H, sni=None, says=E, wall=A_NAME, holes=(A_NAME,))
+policed("sni-of-a-literal", "an address, and another name in TLS", tls, host=V4, sni=E, says=E, wall=SNI_IS_JUDGED, holes=(SNI_IS_JUDGED,))
+policed("sni-of-a-subdomain", "an allowed name, and a subdomain of another in TLS", tls, host=H, sni="x." + E, says=E, wall=f"{SNI_IS_JUDGED}; {PINNED}",
+        holes=(SNI_IS_JUDGED, PINNED))
+policed("other-port", "an allowed name at a port that is not", fetch, besides=f"{H}:8080", host=H, port=8080, says=E, wall=PORTS)
+policed("ssh-port", "the same at port 22", fetch, besides=f"{H}:22", host=H, port=22, says=E, wall=PORTS)
+policed("dns-over-tls", "DNS over TLS at port 853", fetch, besides=f"{H}:853", host=H, port=853, says=E, wall=PORTS)
+TARGET, VERSION, CHARACTERS = "a target is a path", "a request is of HTTP/1", "what no name has is in no Host"
+FIELDS = "no line end and no zero in a field"
+for name, (text, checks) in {
+        "two-hosts-out": (f"GET / HTTP/1.1\r\nHost: {H}\r\nHost: {E}\r\n\r\n", ("one Host, where the first would count",)),
+        "two-hosts-turned": (f"GET / HTTP/1.1\r\nHost: {E}\r\nHost: {H}\r\n\r\n", ("one Host, where the last would count",)),
+        "absolute-target": (f"GET http://{E}/ HTTP/1.1\r\nHost: {H}\r\n\r\n", (TARGET,)),
+        "folded-host": (f"GET / HTTP/1.1\r\nHost: {H}\r\n {E}\r\n\r\n", ("no folded lines",)),
+        "spaced-host": (f"GET / HTTP/1.1\r\nHost : {E}\r\nHost: {H}\r\n\r\n", ("no blank in a field's name",)),
+        "connect": (f"CONNECT {E}:443 HTTP/1.1\r\nHost: {H}\r\n\r\n", (TARGET, "CONNECT is refused")),
+        "old-request": (f"GET http://{E}/\r\n\r\n", (VERSION, TARGET, A_NAME)),
+        "no-host-out": (f"GET /{E} HTTP/1.0\r\n\r\n", (A_NAME,)),
+        "bare-line-ends": (f"GET /x\nHost:{E}\nX: HTTP/1.1\r\nHost: {H}\r\n\r\n", ("no line end within a request line",)),
+        "bare-line-end-in-a-field": (f"GET / HTTP/1.1\r\nX: y\nHost: {E}\r\nHost: {H}\r\n\r\n", (FIELDS,)),
+        "zero-in-host": (f"GET / HTTP/1.1\r\nHost: {H}\0.{E}\r\n\r\n", (FIELDS, CHARACTERS)),
+        "user-in-host": (f"GET / HTTP/1.1\r\nHost: {H}@{E}\r\n\r\n", (CHARACTERS,)),
+        "host-with-port": (f"GET / HTTP/1.1\r\nHost: {E}:80\r\n\r\n", (HOST_IS_JUDGED,)),
+        "many-in-host": (f"GET / HTTP/1.1\r\nHost: {H}, {E}\r\n\r\n", (CHARACTERS,)),
+        "suffix-of-host": (f"GET / HTTP/1.1\r\nHost: {H}.{E}\r\n\r\n", (HOST_IS_JUDGED, PINNED)),
+        "other-protocol": (f"SSH-2.0-{E}\r\n\r\n", ("what is no request is refused",)),
+        "http-2": (f"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n{E}\r\n\r\n", (VERSION, A_NAME))}.items():
     policed(f"http-{name}", "an allowed name, and a head that means another: " + name.replace("-", " "), say, host=H, port=80, text=text,
-            wall="Host must be the name, and be read in one way", sign="" if name == "http-2" else E,
+            wall="; ".join(checks), holes=checks, sign="" if name == "http-2" else E,
             known=("HTTP smuggling",), short=name in ("two-hosts-out", "absolute-target", "connect", "http-2"))
 policed("split-host", "a Host that comes in two parts", two_steps, host=H, port=80, begin=f"GET / HTTP/1.1\r\nHost: {E[:5]}", rest=f"{E[5:]}\r\n\r\n",
-        wall="Host must be the name")
+        wall=HOST_IS_JUDGED, holes=(HOST_IS_JUDGED,))
 
 
 # ---- names that mean what nobody may reach: where no setting opens that, the control is one that means what it may ----
 
 A = "addresses are checked after resolution"
 
-def named(name, attack, refused, **more):
-    @row(name, attack, N, A, by="A1 A4", **more)
+
+def named(name, attack, meant, holes, at=None, **more):
+    """`at`: shown as Host to another address, for the guest's own kernel would take that one. Without a build with holes the control is a name that
+    means what may be reached."""
+    @row(name, attack, N, A, by="A1 A4", holes=holes, proof="succeeds for a name that means another", **more)
     def run(host, lifted):
-        meant = "allowed.gate.test" if lifted else refused
-        told = host.box("main").run(fetch, {"host": meant, "says": meant})
+        told = host.box("main").run(fetch, {"host": at or (H if lifted else meant), "says": H if lifted else meant})
         return Outcome("reached " in str(told.get("done")), str(told.get("refused", told.get("done")))[:60])
 
 
 special("rebound-to-metadata", "an allowed name that means the metadata address", "main", A, host="metadata.gate.test", says="metadata.gate.test")(known=("DNS rebinding",))
 special("rebound-to-private", "an allowed name that means a private address", "main", A, host="inner.gate.test", says="inner.gate.test")(known=("DNS rebinding", "CVE-2024-29021"))
-named("rebound-to-loopback", "an allowed name that means the host's loopback", "loop.gate.test", known=("DNS rebinding",))
-named("rebound-to-host", "an allowed name that means the host", "own.gate.test", known=("DNS rebinding",))
+named("rebound-to-loopback", "have the gate look up an allowed name that means the host's loopback, as a Host", "loop.gate.test", (S, OWN_ADDRESS), at=V4, known=("DNS rebinding",))
+named("rebound-to-host", "an allowed name that means the host", "own.gate.test", (OWN_ADDRESS,), known=("DNS rebinding",))
 special("rebound-to-benchmark", "an allowed name that means an unlisted range", "main", A, host="private.gate.test", says="private.gate.test")(known=("DNS rebinding",))
 
 
@@ -219,19 +271,20 @@ def follow(host):
     return urllib.request.urlopen(host, timeout=10).read().decode("latin-1")
 
 
-def redirected(name, attack, to, without=None, **more):
-    """`without(host)`: where that address is open; where none can be, the control is led to one that may be reached."""
-    @row(name, attack, N, "each connection is decided on", by="A4", **more)
+def redirected(name, attack, to, without, wall="each connection is decided on", **more):
+    """`without(host)`: a sandbox for which that is open; None, where the control is led to what may be reached."""
+    @row(name, attack, N, wall, by="A4", **more)
     def run(host, lifted):
         box = without(host) if lifted and without else host.box("main")
-        told = box.run(follow, {"host": f"http://allowed.gate.test/redirect/{'allowed.gate.test' if lifted and not without else to}"})
+        told = box.run(follow, {"host": f"http://{H}/redirect/{H if lifted and not without else to}"})
         return Outcome("reached " in str(told.get("done")), str(told.get("refused", ""))[:60])
 
 
 redirected("redirect-to-metadata", "an allowed server redirects to the metadata address", METADATA, lambda host: host.opened("main"), proof=OPENED)
-redirected("redirect-to-host", "an allowed server redirects to the host", OWN)
-redirected("redirect-to-loopback", "an allowed server redirects to the host's loopback", "127.0.0.1")
-redirected("redirect-to-other", "an allowed server redirects to a name that is not allowed", E, lambda host: host.box("open"))
+redirected("redirect-to-private", "an allowed server redirects to a private address", PRIVATE[0], lambda host: host.opened("main"), proof=OPENED, known=("CVE-2024-29021",))
+redirected("redirect-to-host", "an allowed server redirects to an allowed name that means the host", "own.gate.test", None, OWN_ADDRESS, holes=(OWN_ADDRESS,), proof="succeeds where it redirects to another")
+redirected("redirect-to-other", "an allowed server redirects to a name that is not allowed", E, lambda host: host.widened(E), proof=f"succeeds with the rule {E} besides",
+           means=SETTING)
 
 
 def of_the_other(port):

@@ -10,6 +10,7 @@ from frame import Bait, Outcome, inside, row
 from places import StandIn
 from rows_calls import child_of_the_keeper, join_keyring, keep_a_key, netfilter, packets, ring
 from rows_view import Agent
+from together import together
 from world import V4
 
 G, S, M, D, N = "privileges", "profiles", "mounts", "devices", "network"
@@ -93,6 +94,9 @@ strict("read-memory", "read the memory of another process", read_another)
 strict("chroot", "change the root", another_root)
 strict("fixed-addresses", "turn address randomisation off", fixed_addresses)
 strict("message-queue", "lay out the kernel's heap by messages", message)
+together("strict-processes", "in profile strict: trace another process of the same user, read its memory", S, "profile strict", ("strict-ptrace", "strict-read-memory"))
+together("strict-calls", "in profile strict: change the root, turn address randomisation off, lay out the kernel's heap by messages", S, "profile strict",
+         ("strict-chroot", "strict-fixed-addresses", "strict-message-queue"))
 strict("file-capability", "give a file a capability", carry_capability, G, wall="capability set of strict")
 
 
@@ -303,6 +307,9 @@ def mount_by_descriptor():
 
 
 inside("nested-fsopen", "begin a mount by fsopen, in a container", S, ["filter"], mount_by_descriptor, box="nested", known=("CVE-2022-0185",))
+together("nested-calls", "in profile nested: make a child of the keeper's, keep keys, make an io_uring, talk to netfilter, open a packet socket, begin a mount by fsopen", "system calls",
+         "filter of system calls (packet sockets: and capability set)", ("nested-clone-parent", "nested-add-key", "nested-keyring", "nested-io-uring", "nested-netfilter", "nested-af-packet",
+                                                                         "nested-fsopen"))
 
 
 def reach_out(address):

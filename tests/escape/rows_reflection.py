@@ -62,6 +62,24 @@ def sizes(host, port, tls, path, texts):
     return out
 
 
+def until_quiet(host, port, tls, more):
+    """What a server says before it pauses within what it heard."""
+    import ssl
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    bare = socket.create_connection((host, port), timeout=10)
+    with (context.wrap_socket(bare, server_hostname=host) if tls else bare) as stream:
+        stream.sendall(f"GET /pauses HTTP/1.1\r\nHost: {host}\r\n{more}\r\n".encode())
+        got = stream.recv(65536)
+        stream.settimeout(1)
+        try:
+            while part := stream.recv(65536):
+                got += part
+        except TimeoutError:
+            pass
+    return got.decode("latin-1")
+
+
 @row("reflected-in-parts", "fetch a secret that a server says again in parts by Range", N, "no part of an answer is asked for or taken", by="A1", known=KNOWN,
      proof="succeeds with a secret that no broker keeps")
 def in_parts(host, lifted):
@@ -98,9 +116,20 @@ def by_guesses(host, lifted):
     brokered(host)
     secret = host.broker_secret
     host.world.upgrades.heard.add(secret.encode())
-    texts = ["-" * 40 + secret[:12], "-" * 40 + secret[:11] + "!"] * 3
+    texts = ["-" * 900 + secret[:12], "-" * 900 + secret[:11] + "!"] * 3
     told = host.box("open" if lifted else "brokered").run(sizes, {"host": HOST, "port": 80 if lifted else 443, "tls": not lifted, "path": "/holds" if lifted else "/says",
                                                                         "texts": texts})
     got = told.get("done") or []
     won = len(got) == len(texts) and all(got[i] != got[i + 1] for i in range(0, len(got), 2))
     return Outcome(won, str(told.get("refused") or got[:2])[:60])
+
+
+@row("reflected-before-a-pause", "have a secret up to where a server that says it again pauses within it", N, "a silence lets go of what is whole alone", by="A1", known=KNOWN,
+     proof="succeeds with a secret that no broker keeps")
+def before_a_pause(host, lifted):
+    brokered(host)
+    secret = "sk-" + os.urandom(12).hex() if lifted else host.broker_secret
+    told = host.box("open" if lifted else "brokered").run(until_quiet, {"host": HOST, "port": 80 if lifted else 443, "tls": not lifted,
+                                                                        "more": f"Authorization: Bearer {secret}\r\n" if lifted else ""})
+    text = str(told.get("refused") or told.get("done", ""))
+    return Outcome(secret[:8] in text, text[:30])

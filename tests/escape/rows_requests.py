@@ -1,5 +1,5 @@
-"""What is said over a connection after the first bytes that it was let through by: to the very server that another name has, too. The control is the policy
-`open`, under which nobody looks, or a build without that check."""
+"""What is said over a connection after the first bytes that it was let through by: to the very server that another name has, too. The control is a
+build without exactly the check that holds it (holes.py, holes_of_gate.py); in the short form the policy `open`, under which nobody looks."""
 import os
 
 from frame import Outcome, row
@@ -8,12 +8,11 @@ from rows_upgrades import HOST, OTHER, WORDS, request, upgrade
 from upgrades import SOCKETS
 
 N = "network"
-R = "each request of a connection is judged"
 
 
-def second(name, attack, then, path="/plain", more="", waits=True, **further):
+def second(name, attack, then, holes, path="/plain", more="", waits=True, **further):
     """`then(mark)` is said behind a request that is let through. Won: the server that both names could have got it."""
-    @row(f"request-{name}", attack, N, R, by="A1", known=("HTTP smuggling",), **further)
+    @row(f"request-{name}", attack, N, "; ".join(holes), by="A1", holes=holes, known=("HTTP smuggling",), **further)
     def run(host, lifted):
         mark = "mark-" + os.urandom(8).hex()
         said = {"host": HOST, "port": 80, "first": request(path, HOST, more), "then": then(mark), "waits": waits}
@@ -31,16 +30,21 @@ def post(fields, body):
     return f"POST /x HTTP/1.1\r\nHost: {HOST}\r\n{fields}\r\n{body}"
 
 
-second("second-host", "in the second request of a kept connection name another host", lambda mark: request(f"/{mark}", OTHER), holes=("each request is judged",))
-second("behind-the-first", "the same, without waiting for the first one's answer", lambda mark: request(f"/{mark}", OTHER), waits=False, holes=("each request is judged",))
-second("after-no-upgrade", "the same, after an upgrade that the server refuses", lambda mark: request(f"/{mark}", OTHER), "/refuses", WORDS, holes=("each request is judged",))
-second("both-lengths", "hide a request in a body that has two lengths", lambda mark: post("Content-Length: 999\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n" + request(f"/{mark}", OTHER)))
+J = ("each request is judged",)
+second("second-host", "in the second request of a kept connection name another host", lambda mark: request(f"/{mark}", OTHER), J)
+second("behind-the-first", "the same, without waiting for the first one's answer", lambda mark: request(f"/{mark}", OTHER), J, waits=False)
+second("after-no-upgrade", "the same, after an upgrade that the server refuses", lambda mark: request(f"/{mark}", OTHER), J, "/refuses", WORDS)
+# What is read strictly holds these, of the first request and of each: its words, and where its body ends.
+second("both-lengths", "hide a request in a body that has two lengths", lambda mark: post("Content-Length: 999\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n" + request(f"/{mark}", OTHER)),
+       ("a body has one length",))
 second("get-with-a-body", "hide one in the body of a GET, which many servers do not read",
-       lambda mark: request("/x", HOST, f"Content-Length: {len(request(f'/{mark}', OTHER))}\r\n") + request(f"/{mark}", OTHER))
-second("chunk-extension", "hide one behind a chunk's extension", lambda mark: post("Transfer-Encoding: chunked\r\n", "3;\r\n\r\n" + request(f"/{mark}", OTHER)))
-second("trailer", "name another host in a chunked body's trailer", lambda mark: post("Transfer-Encoding: chunked\r\n", f"0\r\nHost: {OTHER}\r\nX: {mark}\r\n\r\n"), short=False)
-second("no-host", "name none in the second request", lambda mark: f"GET /{mark} HTTP/1.0\r\n\r\n", short=False)
-second("absolute", "name another in its target", lambda mark: request(f"http://{OTHER}/{mark}", HOST), short=False)
+       lambda mark: request("/x", HOST, f"Content-Length: {len(request(f'/{mark}', OTHER))}\r\n") + request(f"/{mark}", OTHER), ("no body where many read none",))
+second("chunk-extension", "hide one behind a chunk's extension, which some servers take for the chunk's end", lambda mark: post(
+    "Transfer-Encoding: chunked\r\n", f"{len(request(f'/{mark}', OTHER)):x};\n0\r\n{request(f'/{mark}', OTHER)}\r\n0\r\n\r\n"), ("no extensions of chunks",))
+second("trailer", "name another host in a chunked body's trailer", lambda mark: post("Transfer-Encoding: chunked\r\n", f"0\r\nHost: {OTHER}\r\nX: {mark}\r\n\r\n"),
+       ("no trailers",), short=False)
+second("no-host", "name none in the second request", lambda mark: f"GET /{mark} HTTP/1.0\r\n\r\n", ("a name must be shown",), short=False)
+second("absolute", "name another in its target", lambda mark: request(f"http://{OTHER}/{mark}", HOST), ("a target is a path",), short=False)
 
 
 def two_hellos(host, names):

@@ -3,8 +3,9 @@ import os
 import pathlib
 import subprocess
 
+import connection_tracking
 from baits import wait_won
-from frame import Bait, Outcome, inside, row
+from frame import SETTING, Bait, Outcome, inside, row
 from harness import processes_of
 from places import Sandbox
 
@@ -166,7 +167,7 @@ def btrfs():
 def limited(name, attack, wall, fields, **more):
     """The limit is what is asked of the product: a sandbox, or a command, with and without it."""
     def wrap(act):
-        @row(name, attack, R, wall, **more)
+        @row(name, attack, R, wall, proof="succeeds where none is asked for", means=SETTING, **more)
         def run(host, lifted):
             return act(host, {} if lifted else fields)
         return run
@@ -295,3 +296,23 @@ class HugePages(Bait):
 inside("own-filter", "load a filter of system calls, of which the host has room for so many", R, ["filter"], own_filter)
 inside("socket-filter", "load a filter of packets into a socket", R, ["filter"], socket_filter)
 inside("huge-mapping", "take huge pages out of the host's pool", R, ["filter"], huge_pages, HugePages, needs=lambda: "" if POOL.exists() else "this kernel has no huge pages")
+
+
+# ---- what the kernel remembers of connections, which no group pays for either ----
+
+def tracking(name, attack, act):
+    @row(name, attack, R, "few connections are tracked", proof="succeeds without those rules")
+    def run(host, lifted):
+        box = Sandbox(host, "escape-" + os.urandom(4).hex(), policy="open")
+        try:
+            if lifted:
+                connection_tracking.unbound(box.model())
+            box.run(act, {})
+            made = connection_tracking.entries(box.model())
+            return Outcome(made > connection_tracking.MOST, f"{made} entries")
+        finally:
+            box.close()
+
+
+tracking("connection-tracking", "fill the kernel's memory with entries of datagrams inside", connection_tracking.flood)
+tracking("connection-tracking-outwards", "fill it with entries of what is redirected", connection_tracking.flood_outwards)

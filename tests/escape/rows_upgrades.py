@@ -1,10 +1,10 @@
 """WebSockets through the gate: a connection has one upstream, whatever is said on it after its first head, and ends when its host is refused. Servers
-outside tell what came to which of them. The control: the policy `open`, the policy left as it was, or a careless relay between, which goes by each
-request's Host."""
+outside tell what came to which of them. The control: a policy with that one rule besides, a gate without exactly the check (holes_of_gate.py; else the
+policy `open`), the policy left as it was, or a careless relay between, which goes by each request's Host."""
 import json
 import os
 
-from frame import Outcome, row
+from frame import SETTING, Outcome, row
 from harness import wait_until
 from nameserver import NAMESERVER
 from upgrades import ELSEWHERE, RELAY, SOCKETS
@@ -44,10 +44,11 @@ def request(path, host, more=""):
 
 
 def tried(host, box, mark, at, to, port=80, **said):
-    told = host.box(box).run(upgrade, {"host": to, "port": port, "then": "", "waits": True, **said})
+    """Won: one of the servers `at` got the mark."""
+    told = box.run(upgrade, {"host": to, "port": port, "then": "", "waits": True, **said})
     text = str(told.get("refused") or told.get("done", "").split("\r\n")[0])
     try:
-        return Outcome(wait_until(lambda: host.world.upgrades.reached(at, mark), "it comes", 0.5), text)
+        return Outcome(wait_until(lambda: any(host.world.upgrades.reached(one, mark) for one in at), "it comes", 0.5), text)
     except AssertionError:
         return Outcome(False, text)
 
@@ -61,7 +62,7 @@ def smuggled(name, attack, path, more=WORDS, waits=True, box="main", tls=False, 
         said = {"first": request(path, HOST, more), "then": request(f"/{mark}", OTHER), "waits": waits, "tls": tls and not lifted}
         if not lifted and box == "brokered":
             brokered(host)
-        got = tried(host, "open" if lifted else box, mark, ELSEWHERE, to, port, **said)
+        got = tried(host, host.box("open" if lifted else box), mark, (ELSEWHERE,), to, port, **said)
         if not lifted:  # the first request was let through: else nothing was tried
             assert got.told.startswith("HTTP/1.1 "), got.told
         return got
@@ -115,24 +116,34 @@ def broker_secret(host, lifted):
 
 # ---- which upgrade is let through at all ----
 
-def policed(name, attack, first, to=HOST, at=SOCKETS, wall="Host must be the name, and be read in one way", **further):
-    """`first` has the mark in it; the control says the same in the sandbox `open`."""
+def policed(name, attack, first, wall, to=HOST, at=(SOCKETS, ELSEWHERE), besides=None, **further):
+    """`first` has the mark in it. The control: the same policy and `besides`; or the holes."""
+    if besides:
+        further.update(proof=f"succeeds with the rule {besides} besides", means=SETTING)
+
     @row(f"upgrade-{name}", attack, N, wall, by="A1", known=KNOWN, **further)
     def run(host, lifted):
         mark = "mark-" + os.urandom(8).hex()
-        return tried(host, "open" if lifted else "main", mark, at, to, first=first(mark))
+        box = host.box("main") if not lifted else host.widened(besides) if besides else host.box("open")
+        return tried(host, box, mark, at, to, first=first(mark))
+
+
+def checked(name, attack, first, *checks, **further):
+    policed(name, attack, first, "; ".join(checks), holes=checks, **further)
 
 
 L = "policy: an allow-list by name"
-policed("refused-name", "open a WebSocket to a name that is not in the policy", lambda mark: request(f"/{mark}", OTHER, WORDS), OTHER, ELSEWHERE, L)
-policed("refused-address", "open one to its address", lambda mark: request(f"/{mark}", OTHER, WORDS), ELSEWHERE, ELSEWHERE, L)
-policed("allowed-host-elsewhere", "open one to its address, with an allowed Host", lambda mark: request(f"/{mark}", HOST, WORDS), ELSEWHERE, ELSEWHERE,
-        "an address that is not the name's is not dialled")
-policed("other-host", "open one to an allowed name, for another Host", lambda mark: request(f"/{mark}", OTHER, WORDS))
-policed("two-hosts", "open one with two Hosts", lambda mark: request(f"/{mark}", HOST, f"Host: {OTHER}\r\n{WORDS}"))
-policed("absolute", "open one whose target names another host", lambda mark: request(f"http://{OTHER}/{mark}", HOST, WORDS))
-policed("connect", "open one by CONNECT", lambda mark: f"CONNECT {OTHER}:80 HTTP/1.1\r\nHost: {HOST}\r\nX: {mark}\r\n{WORDS}\r\n", short=False)
-policed("folded", "open one whose Host is folded into the upgrade", lambda mark: request(f"/{mark}", HOST, f"Upgrade: websocket\r\n Host: {OTHER}\r\nConnection: Upgrade\r\n"), short=False)
+policed("refused-name", "open a WebSocket to a name that is not in the policy", lambda mark: request(f"/{mark}", OTHER, WORDS), L, OTHER, besides=OTHER)
+policed("refused-address", "open one to its address", lambda mark: request(f"/{mark}", OTHER, WORDS), L, ELSEWHERE, besides=ELSEWHERE)
+checked("allowed-host-elsewhere", "open one to its address, with an allowed Host", lambda mark: request(f"/{mark}", HOST, WORDS),
+        "an address that is not the name's is not dialled", to=ELSEWHERE, at=(ELSEWHERE,))
+checked("other-host", "open one to an allowed name, for another Host", lambda mark: request(f"/{mark}", OTHER, WORDS), "the name shown as Host is judged")
+checked("two-hosts", "open one with two Hosts", lambda mark: request(f"/{mark}", HOST, f"Host: {OTHER}\r\n{WORDS}"), "one Host, where the first would count")
+checked("absolute", "open one whose target names another host", lambda mark: request(f"http://{OTHER}/{mark}", HOST, WORDS), "a target is a path")
+checked("connect", "open one by CONNECT", lambda mark: f"CONNECT {OTHER}:80 HTTP/1.1\r\nHost: {HOST}\r\nX: {mark}\r\n{WORDS}\r\n",
+        "a target is a path", "CONNECT is refused", short=False)
+checked("folded", "open one whose Host is folded into the upgrade", lambda mark: request(f"/{mark}", HOST, f"Upgrade: websocket\r\n Host: {OTHER}\r\nConnection: Upgrade\r\n"),
+        "no folded lines", short=False)
 
 
 SPEAKS = """
@@ -148,7 +159,8 @@ with (tls.wrap_socket(bare, server_hostname="sockets.gate.test") if sys.argv[3] 
         if sys.argv[2] == "speak":
             while not pathlib.Path("/tmp/go").exists(): time.sleep(0.02)
             stream.sendall(b"late")
-        print(stream.recv(65536).decode()[:12] or "end", flush=True)
+        got = stream.recv(65536).decode("latin-1")
+        print("reached" if "reached" in got else got[:12] or "end", flush=True)
     except OSError as error: print(type(error).__name__, flush=True)
 """
 
@@ -169,7 +181,7 @@ def went_on(host, box, how, change, port=80):
 
 
 def across_a_change(name, attack, how, policy):
-    @row(f"upgrade-{name}", attack, N, "what is open is judged again", by="A1 A4", proof="succeeds with the policy as it was")
+    @row(f"upgrade-{name}", attack, N, "what is open is judged again", by="A1 A4", proof="succeeds with the policy as it was", means=SETTING)
     def run(host, lifted):
         daemon, box = host.daemon, f"upgrade-{os.urandom(4).hex()}"
         assert daemon.cli("create", "--name", box, "--policy", HOST).code == 0

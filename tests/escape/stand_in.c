@@ -6,7 +6,7 @@
  * the product's sources: its namespaces, ids, capability sets, limits, cgroups, and the very filter that was loaded.
  * Host root runs this; it is of the tests alone.
  *
- * WALL: filter caps limits cgroup user pid mount net ipc uts cgroupns, each left out as a whole;
+ * WALL: filter caps limits cgroup user pid mount net ipc uts cgroupns time, each left out as a whole;
  *   namespaces       how many namespaces the sandbox may make is raised while the program runs: the sandbox's own count, for all in it
  *   pivot            the same tree by chroot() in the host's mounts
  *   mask:PATH        what covers PATH is taken off
@@ -381,9 +381,11 @@ int main(int argc, char **argv) {
   if (leak != NULL && leaked < 0) die("open %s", leak);
 
   static const struct { const char *wall, *file; int flag; } kinds[] = {{"cgroupns", "cgroup", CLONE_NEWCGROUP}, {"ipc", "ipc", CLONE_NEWIPC},
-      {"uts", "uts", CLONE_NEWUTS}, {"net", "net", CLONE_NEWNET}, {"pid", "pid", CLONE_NEWPID}};
-  int joined[5], mounts = namespace("mnt", pid), users = namespace("user", pid);
-  for (int i = 0; i < 5; ++i) joined[i] = namespace(kinds[i].file, pid);
+      {"uts", "uts", CLONE_NEWUTS}, {"net", "net", CLONE_NEWNET}, {"pid", "pid", CLONE_NEWPID}, {"time", "time", 0x80 /* CLONE_NEWTIME */}};
+  /* A kernel without time namespaces has no such file; there the last is left out for everybody. */
+  const int kind_count = access("/proc/self/ns/time", F_OK) == 0 ? 6 : 5;
+  int joined[6], mounts = namespace("mnt", pid), users = namespace("user", pid);
+  for (int i = 0; i < kind_count; ++i) joined[i] = namespace(kinds[i].file, pid);
   /* Always a copy: what an act does there without a wall must not reach the sandbox. */
   if (!without("mount")) {
     const int owner = source_of("mnt", pid);
@@ -398,7 +400,7 @@ int main(int argc, char **argv) {
   if (!without("limits"))
     for (int i = 0; i < RLIM_NLIMITS; ++i)
       if (setrlimit((enum __rlimit_resource)i, &limits[i]) != 0) die("set limit %d", i);
-  for (int i = 0; i < 5; ++i)
+  for (int i = 0; i < kind_count; ++i)
     if (!without(kinds[i].wall) && setns(joined[i], kinds[i].flag) != 0) die("enter %s", kinds[i].wall);
   pid_t child = fork();
   if (child != 0) {

@@ -29,6 +29,7 @@ for rows in sorted(HERE.glob("rows_*.py")):
 
 COMPILER = next(filter(shutil.which, ("clang-19", "clang", "gcc", "cc")), None)
 BOXES = {"main": {}, "other": {}, "open": {"policy": "open"}, "off": {"policy": "off"}, "tunnel": {"policy": "*.tunnel.gate.test"}, "brokered": {},
+         "numbers": {"policy": "~[0-9a-fx.]+"},
          "strict": {"profile": "strict"}, "nested": {"profile": "nested"}, "small": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 64 << 20}}}
 
 
@@ -43,6 +44,12 @@ class Place:
         if name not in self.boxes:
             self.boxes[name] = places.Sandbox(self, f"{self.prefix}-{name}", **BOXES[name])
         return self.boxes[name]
+
+    def widened(self, rule):
+        """As `main`, with that rule besides: for controls."""
+        if rule not in self.boxes:
+            self.boxes[rule] = places.Sandbox(self, f"{self.prefix}-wide-{os.urandom(4).hex()}", policy=f"packages,{rule}")
+        return self.boxes[rule]
 
 
 class Host(Place):
@@ -80,8 +87,9 @@ class Host(Place):
         if daemon.extra["CAY_HOLES"] != words:
             daemon.extra["CAY_HOLES"] = words
             daemon.kill()
-            # It outlives the daemon, with what that one was asked for.
-            subprocess.run([daemon.program, "gate", "--data", daemon.data, "--stop"], check=True, capture_output=True)
+            # They outlive the daemon, with what that one was asked for.
+            for role in ("gate", "broker"):
+                subprocess.run([daemon.program, role, "--data", daemon.data, "--stop"], check=True, capture_output=True)
             daemon.start(listen=f"127.0.0.1:{daemon.port}")
         return self.leaky
 
@@ -105,7 +113,7 @@ class Host(Place):
 # Walls taken away in a sandbox itself, and rows that must find it; then what a product without one wall would be like.
 DAMAGED = (("mask:/proc/cmdline", "proc-cmdline"), ("mask:/proc/partitions", "proc-partitions"), ("nosuid:/tmp", "set-id-in-tmp"),
            ("noexec:/dev", "program-in-dev"), ("host:/var/tmp=/var/tmp", "host-file"))
-SEEDED = (("pid", "kill-a-guests-uid"), ("filter", "io-uring"), ("net", "loopback"), ("ipc", "system-v-memory"), ("caps", "raise-capabilities"),
+SEEDED = (("pid", "kill-a-guests-uid"), ("filter", "io-uring"), ("net", "loopback"), ("ipc", "system-v-memory"), ("time", "host-uptime"), ("caps", "raise-capabilities"),
           ("cgroup", "many-processes"))
 
 
@@ -141,11 +149,12 @@ def exit_code(words):
 
 
 def table(host, results):
-    """Lines: attack, class, attackers, protection, what came of it, the control."""
+    """Lines: attack, class, attackers, protection, what came of it, of what kind the control is, and the control."""
     for one, word, how in results:
-        control = {"HELD": one.proof_on(host), "NO CONTROL": f"none: {how}"}.get(word, "-")
+        control = {"HELD": one.proof_on(host.program_with_holes), "NO CONTROL": f"none: {how}"}.get(word, "-")
+        means = one.means_on(host.program_with_holes) if word == "HELD" else "-"
         result = {"HELD": f"held: {how}", "NO CONTROL": "held"}.get(word, f"{word}: {how}")
-        yield f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | {control} |".replace("\r", "").replace("\n", "; ")
+        yield f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | {means} | {control} |".replace("\r", "").replace("\n", "; ")
 
 
 def main():
@@ -179,12 +188,15 @@ def main():
         unproved = list(prove(host)) if options.prove else []
     finally:
         host.close()
-    text = ["| Name | Attack | Class | By | Protection | Result | Control |", "|---|---|---|---|---|---|---|", *table(host, results)]
+    text = ["| Name | Attack | Class | By | Protection | Result | Kind of control | Control |", "|---|---|---|---|---|---|---|---|", *table(host, results)]
     counts = collections.Counter(word for _, word, _ in results)
     kinds = collections.Counter(one.kind for one, word, _ in results if word == "HELD")
+    means = collections.Counter(one.means_on(host.program_with_holes) for one, word, _ in results if word == "HELD")
     summary = [f"escape: {len(results)} attacks: " + ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) +
                f" [{time.monotonic() - begun:.0f} s]", "held, with a control, of each class: " +
-               ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))]
+               ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())), "",
+               "their controls: " + ", ".join(f"{kind} {count}" for kind, count in means.most_common()) + ", of which " +
+               f"{sum(means[kind] for kind in frame.EXACT)} take the protection itself away"]
     print(*text, "", *summary, sep="\n")
     if options.report:
         options.report.write_text("\n".join(["# The escape suite's last long run (`tests/long escape`)", "", f"{head().rstrip()}; {on}", "", *summary, "", *text]) + "\n")

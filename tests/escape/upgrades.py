@@ -50,6 +50,9 @@ class Servers:
             return whole(b" ".join(sorted(self.heard - now)))  # of other requests
         if path in (b"/says", b"/holds"):  # and then nothing; the second holds back what may begin a secret
             return whole(query if path == b"/says" else query[:begun_at(query, self.heard)], length=len(query) + 1)
+        if path == b"/pauses":  # within what it was sent
+            said = b"-" * 900 + b" ".join(now)
+            return whole(said[:-2], length=len(said))
         return None
 
     def reached(self, address, mark):
@@ -73,7 +76,8 @@ class Servers:
         self.open.append(stream)
         while rest or (rest := stream.recv(65536)):
             self.came.append((address, rest))
-            stream.sendall(b"reached " + rest)
+            said = b"reached " + rest[:100]
+            stream.sendall(b"\x81" + bytes([len(said)]) + said)  # one whole message: of less the broker passes nothing on
             rest = b""
 
     def relay(self, stream):

@@ -4,6 +4,7 @@ import socket
 import threading
 
 import nameserver
+import notes_server
 import outside_world
 import retries
 import upgrades
@@ -11,7 +12,9 @@ import vault_world
 from outside_world import OWN, UNLISTED, V4, V6
 
 METADATA, METADATA_6, PRIVATE = "169.254.169.254", "fd00:ec2::254", ("10.9.8.7", "172.20.7.7", "192.168.77.7", "100.100.100.200")
-FORMS = ("64:ff9b::a9fe:a9fe", "fe80::7:7", "2002:a9fe:a9fe::1")
+NOTES, NOTES_HOST = "198.18.7.66", "notes.gate.test"
+METADATA_FORMS = {"translated": "64:ff9b::a9fe:a9fe", "6to4": "2002:a9fe:a9fe::1"}
+FORMS = ("fe80::7:7", *METADATA_FORMS.values())
 HOSTS = f"""127.0.0.1 localhost loop.gate.test
 {V4} allowed.gate.test other.gate.test
 {V6} allowed.gate.test other.gate.test
@@ -20,17 +23,18 @@ HOSTS = f"""127.0.0.1 localhost loop.gate.test
 {METADATA} metadata.gate.test
 {PRIVATE[0]} inner.gate.test
 {retries.RETRIES} retries.gate.test
+{NOTES} {NOTES_HOST}
 """ + "".join(f"{address} {name}\n" for name, address in upgrades.NAMES.items())
 SETTINGS = f"""[host]
 profiles = ["strict", "default", "nested"]
 
 [network]
-networks = ["198.18.7.0/24", "fdca:7e57::/32"]
+networks = ["198.18.7.0/24", "fdca:7e57::/32", "64:ff9b::/96", "2002::/16"]
 hosts = ["allowed.gate.test", "private.gate.test", "loop.gate.test", "own.gate.test", "metadata.gate.test", "inner.gate.test",
-         "sockets.gate.test", "retries.gate.test", "{METADATA}:80"]
+         "sockets.gate.test", "retries.gate.test", "{NOTES_HOST}", "{METADATA}:80", "{PRIVATE[0]}:80"]
 """
 # An operator's who opens what nobody may reach: the wall of special ranges, taken away by its own setting.
-OPENED = SETTINGS.replace('networks = [', 'networks = ["' + '", "'.join((METADATA, METADATA_6, UNLISTED, *PRIVATE)) + '", ')
+OPENED = SETTINGS.replace('networks = [', 'networks = ["' + '", "'.join((METADATA, METADATA_6, UNLISTED, *PRIVATE, *METADATA_FORMS.values())) + '", ')
 
 
 def heads(stream):
@@ -45,20 +49,21 @@ def heads(stream):
         to = got.split(b"/redirect/")[1].split(b" ")[0]
         stream.sendall(b"HTTP/1.1 302 Found\r\nLocation: http://" + to + b"/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         return
-    body = b"reached " + got
+    body = b"reached " + got + b"by " + stream.getsockname()[0].encode()
     stream.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
 
 class World(outside_world.World):
     def start(self):
-        self.names, self.upgrades, self.retries = nameserver.NameServer(), upgrades.Servers(), retries.Server()
+        self.names, self.upgrades, self.retries, self.notes = nameserver.NameServer(), upgrades.Servers(), retries.Server(), notes_server.Notes()
+        self.flips = {}  # rows_rebinding.py: what was let through, of each daemon
         self.lock = (self.directory / "lock").open("w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)  # of this directory alone: the addresses are this namespace's
-        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, nameserver.NAMESERVER, retries.RETRIES, *upgrades.NAMES.values(), *PRIVATE, *FORMS):
+        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, nameserver.NAMESERVER, retries.RETRIES, NOTES, *upgrades.NAMES.values(), *PRIVATE, *FORMS):
             self.address(address)
         self.servers += self.names.start()
         context = self.certificate()
-        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, *PRIVATE, "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1"):
+        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, *PRIVATE, *METADATA_FORMS.values(), "127.0.0.1"):
             self.serve(address, 80, heads)
         for address in (V4, V6):
             self.serve(address, 443, heads, context)
@@ -70,6 +75,7 @@ class World(outside_world.World):
         for address in upgrades.NAMES.values():
             self.serve(address, 80, self.upgrades.handle)
             self.serve(address, 443, self.upgrades.handle, trusted)
+        self.servers += [self.notes.serve(NOTES, 80), self.notes.serve(NOTES, 443, trusted)]
         self.serve(*upgrades.RELAY, self.upgrades.relay)
         self.serve(retries.RETRIES, 443, self.retries.handle)
         (self.directory / "hosts").write_text(HOSTS)
@@ -85,7 +91,7 @@ class World(outside_world.World):
         """A certificate of the authority that ca.pem is."""
         made = vault_world.VaultWorld(self.directory, "")
         made.authority()
-        return made.leaf("upgrades", list(upgrades.NAMES))
+        return made.leaf("upgrades", [*upgrades.NAMES, NOTES_HOST])
 
     @property
     def prefix(self):
