@@ -6,6 +6,7 @@ import re
 import select
 import shutil
 import signal
+import ssl
 import subprocess
 import tempfile
 import time
@@ -19,6 +20,8 @@ import documented
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("CAY_BUILD", "build/release")
 CAY = BUILD / "cay"
+# One for all clients: each of its own would read all of the system's authorities, 50 ms, though most speak no TLS.
+USUAL = ssl.create_default_context()
 
 
 def slow(seconds):
@@ -55,7 +58,7 @@ class Daemon:
         self.process = self.url = None
         self.program = CAY  # an older build until it is replaced: tests/chaos
         self.prefix = []  # words before `cay`: a shell that changes what the daemon finds
-        self.verify = True  # https: the context that trusts it
+        self.verify = USUAL  # https: the context that trusts it
         self.log = self.data.parent / (self.data.name + ".log")
 
     def start(self, listen="127.0.0.1:0"):

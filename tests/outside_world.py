@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 import threading
 
+from notes_server import Notes
+
 V4, V6 = "198.18.7.1", "fdca:7e57::7"   # the operator lists their networks
 UNLISTED = "198.18.9.1"                 # a special range, and not listed
 OWN = "45.45.45.45"                     # not special; an address of this host, and so not for sandboxes
@@ -45,6 +47,7 @@ class World:
         self.release.set()
         self.half = threading.Event()
         self.heads = []  # that came over kept connections
+        self.notes = Notes()
 
     def address(self, text):
         subprocess.run(["ip", "address", "add", f"{text}/{128 if ':' in text else 32}", "dev", "lo"], check=True)
@@ -85,7 +88,7 @@ class World:
         return context
 
     def kept(self, stream):
-        """Answers one request after the other; `/switch` becomes an echo, where it is asked to."""
+        """Answers one request after the other, until one says that it is the last (but for `/stays`); `/switch` becomes an echo, where it is asked to."""
         rest = b""
         while True:
             while b"\r\n\r\n" not in rest:
@@ -104,6 +107,8 @@ class World:
                 return echo(stream)
             body = b"hello " + fields[b"host"]
             stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            if fields.get(b"connection") == b"close" and b"/stays" not in head:
+                return
 
     def bulk(self, stream):
         for number in range(BULK // len(CHUNK)):
@@ -128,6 +133,7 @@ class World:
             self.serve(address, 7004, echo)  # of no rule
             self.serve(address, 7005, self.kept)
             self.serve(address, 7006, http, self.retrying())
+            self.servers.append(self.notes.serve(address, 7007))
         for address in (UNLISTED, OWN):
             self.serve(address, 80, http)
             self.serve(address, 7001, echo)

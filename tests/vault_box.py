@@ -124,22 +124,24 @@ HEADERS = {"name": "api", "secret": "api", "way": "headers", "hosts": ["api.vaul
 STAND_IN = {"name": "api", "secret": "api", "way": "placeholder", "hosts": ["api.vault.test"]}
 
 
-def brokers(daemon):
-    """The parts of this daemon's broker: who starts and who serves."""
-    found = []
+def parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def parts(daemon, word):
+    """The processes of this daemon's `cay WORD`: whoever starts one comes before it. By their parents: numbers of processes begin anew at their end."""
+    parents = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if words[1:2] == [b"broker"] and str(daemon.data).encode() in words:
-                found.append(int(pid))
-    return sorted(found)
+            if words[1:2] == [word.encode()] and str(daemon.data).encode() in words:
+                parents[int(pid)] = parent_of(pid)
+    return sorted(parents, key=lambda pid: (parents[pid] in parents, pid))
 
 
-def is_gate_of(pid, daemon):
-    with contextlib.suppress(OSError):
-        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        return words[1:2] == [b"gate"] and str(daemon.data).encode() in words
-    return False
+def brokers(daemon):
+    """The parts of this daemon's broker: who starts and who serves."""
+    return parts(daemon, "broker")
 
 
 @pytest.fixture(scope="module")

@@ -17,12 +17,15 @@ import threading
 import urllib.parse
 
 from inside_web import Answering
+from notes_server import Notes
 from outside_world import World
 
 ADDRESS = "198.18.11.1"
-NAMES = ("api.vault.test", "git.vault.test", "other.vault.test")
+KNOWN = ("api.openai.com", "api.anthropic.com", "api.github.com", "github.com")  # as Cay knows them
+NAMES = ("api.vault.test", "git.vault.test", "other.vault.test", *KNOWN)
 UNTRUSTED = "untrusted.vault.test"
 FAR = "far.vault.test"  # no host knows it; a proxy may
+NOTES_PORT = 8444
 HOSTS = f"""127.0.0.1 localhost
 {ADDRESS} {' '.join(NAMES)} {UNTRUSTED}
 198.18.12.1 private.vault.test
@@ -40,6 +43,7 @@ class VaultWorld(World):
     def __init__(self, directory, secret):
         super().__init__(directory)
         self.secret, self.seen, self.raw = secret, [], []
+        self.notes = Notes()  # at NOTES_PORT
         self.also = ""  # another secret that they heard
 
     def start(self):
@@ -49,6 +53,7 @@ class VaultWorld(World):
         self.authority()
         self.serve_http(443, self.leaf("good", (*NAMES, FAR)))
         self.serve_http(8443, self.leaf("good", NAMES))
+        self.servers.append(self.notes.serve(ADDRESS, NOTES_PORT, self.leaf("good", NAMES)))
         own = self.leaf("stranger", (UNTRUSTED,), by=None)
         self.serve_http(9443, own)
         (self.directory / "hosts").write_text(HOSTS)
@@ -193,7 +198,13 @@ class Handler(Answering):
                 "percent": lambda: urllib.parse.quote(secret, safe=""), "every-percent": lambda: "".join(f"%{ord(c):02x}" for c in secret),
                 "every-PERCENT": lambda: "".join(f"%{ord(c):02X}" for c in secret), "json": lambda: json.dumps({"sent": secret}),
                 "every-json": lambda: "".join(f"\\u{ord(c):04x}" for c in secret), "html": lambda: f"<p>{html.escape(secret)}</p>",
-                "every-html": lambda: "".join(f"&#{ord(c)};" for c in secret), "utf-16": lambda: secret.encode("utf-16").decode("latin-1")}
+                "every-html": lambda: "".join(f"&#{ord(c)};" for c in secret), "utf-16": lambda: secret.encode("utf-16").decode("latin-1"),
+                "UPPER": secret.upper, "mime": lambda: base64.encodebytes(b"Authorization: Bearer " + b"=" * 30 + secret.encode()).decode(),
+                "mime-in-json": lambda: json.dumps(base64.encodebytes(b"Authorization: Bearer " + b"=" * 30 + secret.encode()).decode()),
+                "basic-again": lambda: base64.b64encode(b"Basic " + base64.b64encode(b"user:" + secret.encode())).decode(),
+                "list": lambda: json.dumps(list(secret.encode())), "list-by-lines": lambda: json.dumps({"data": list(secret.encode())}, indent=2),
+                "hex-colon": lambda: secret.encode().hex(":"), "hex-blank": lambda: secret.encode().hex(" "), "escapes": lambda: "".join(f"\\x{ord(c):02x}" for c in secret),
+                "utf-32": lambda: secret.encode("utf-32").decode("latin-1")}
         self.reply(200, ("x" * 5000 + "you sent " + ways[way]() + "y" * 5000).encode("latin-1"))
 
     def at_parts(self, body, how):
@@ -221,6 +232,29 @@ class Handler(Answering):
         self.wfile.flush()
         self.world.release.wait(60)
         self.wfile.write(b".")
+
+    def at_pauses(self, body, how):
+        """Something whole, then the beginning of the secret, and the rest when it is released: as the query's type has it."""
+        kind, secret = self.path.partition("?")[2], self.world.secret.encode()
+        whole = {"text/event-stream": b"data: one\n\n", "application/x-ndjson": b'{"one": 1}\n'}.get(kind, b"-" * 3000)
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(whole) + 10 + len(secret)))
+        self.end_headers()
+        self.wfile.write(whole + b"you sent: " + secret[:-2])  # in a record of its own
+        self.wfile.flush()
+        self.world.release.wait(60)
+        self.wfile.write(secret[-2:])
+
+    def at_event(self, body, how):
+        """An event, and then nothing until it is released."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(b"data: one\n\n")
+        self.wfile.flush()
+        self.world.release.wait(60)
+        self.close_connection = True
 
     def at_around(self, body, how):
         """The secret where an answer has no body: before it, and behind it."""
@@ -257,7 +291,16 @@ class Handler(Answering):
                 size = int.from_bytes(self.rfile.read(2), "big")
             mask = self.rfile.read(4)
             text = bytes(byte ^ mask[i % 4] for i, byte in enumerate(self.rfile.read(size)))
-            self.frame(self.world.secret.encode() if text == b"reflect" else b"echo:" + text)
+            secret = self.world.secret.encode()
+            if text == b"pause":  # in the middle of a message that says it
+                self.wfile.write(bytes([0x81, len(secret)]) + secret[:-2])
+                self.wfile.flush()
+                self.world.release.wait(60)
+                self.wfile.write(secret[-2:])
+            elif text == b"fragments":
+                self.wfile.write(bytes([0x01, 8]) + secret[:8] + bytes([0x8a, 4]) + b"pong" + bytes([0x80, len(secret) - 8]) + secret[8:])
+            else:
+                self.frame(secret if text == b"reflect" else b"echo:" + text)
         self.close_connection = True
 
     def frame(self, text):

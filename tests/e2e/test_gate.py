@@ -10,6 +10,7 @@ import subprocess
 import outside_world as world_of
 import pytest
 from harness import CAY, SANITIZED, new_daemon, processes_of, slow, wait_until
+from test_long_lives import watchers
 from outside_world import BULK, SETTINGS, V4, V6, World, bulk_digest, standing
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
@@ -453,13 +454,8 @@ def test_a_policy_that_is_taken_back_reaches_nothing_and_a_gate_that_is_down_is_
             with daemon.http() as http:
                 return next(line.split()[1] for line in http.get("/metrics").text.splitlines() if line.startswith("cay_gate_up"))
         assert metric() == "1" and "is not running" not in daemon.cli("net", box.name).text
-        for pid in filter(str.isdigit, os.listdir("/proc")):  # who would start it again
-            try:
-                status = pathlib.Path(f"/proc/{pid}/status").read_text()
-            except OSError:
-                continue
-            if status.startswith("Name:\tcay-watch-gate\n") and f"PPid:\t{daemon.process.pid}\n" in status:
-                os.kill(int(pid), signal.SIGKILL)
+        for pid in reversed(watchers(daemon, "cay-watch-gate")):  # who would start it again
+            os.kill(pid, signal.SIGKILL)
         assert subprocess.run([CAY, "gate", "--data", str(daemon.data), "--stop"], timeout=60).returncode == 0
         assert "the gate is not running: nothing gets out until it is back" in daemon.cli("net", box.name).text
         assert box.net()["gate"] == "down" and metric() == "0"

@@ -291,10 +291,38 @@ def test_what_would_have_been_needed(make):
     assert json.loads(box.daemon.cli("policy", "try", box.name, "--json").text)["needed"] == []
 
 
+def test_what_was_used_is_listed_as_rules(make):
+    box = make("open")
+    assert "it used nothing so far" in box.daemon.cli("policy", "try", box.name).text
+    assert words_of(box, WEB, OTHER) == [HELLO, BYE]
+    for one in (WEB, OTHER):
+        box.line(host=one["host"], port=one["port"])
+    told = box.daemon.cli("policy", "try", box.name).text
+    used = json.loads(box.daemon.cli("policy", "try", box.name, "--json").text)["used"]
+    assert sorted(used) == sorted(["allowed.gate.test:80", "other.gate.test:80"]), used
+    assert "it used 2 hosts: the rules for them:" in told and f"cay policy set {box.name} " in told, told
+    judged = json.loads(box.daemon.cli("policy", "try", box.name, "--as", "allowed.gate.test", "--json").text)
+    assert {one["host"]: (one["verdict"], one["needs"]) for one in judged["items"]} == {
+        "allowed.gate.test": ("allowed", ""), "other.gate.test": ("refused", "other.gate.test:80")}, judged
+    assert judged["needed"] == ["other.gate.test:80"]
+    shown = box.daemon.cli("policy", "try", box.name, "--as", "allowed.gate.test").text
+    assert f"cay policy set {box.name} allowed.gate.test other.gate.test:80" in shown.replace("'", ""), shown
+    set_policy(box, *used)
+    assert words_of(box, WEB, OTHER) == [HELLO, BYE], "what was listed is enough"
+    assert all(one["verdict"] == "allowed" for one in json.loads(box.daemon.cli("policy", "try", box.name, "--as", ",".join(used), "--json").text)["items"])
+    set_policy(box, "allowed.gate.test")
+    words_of(box, OTHER)
+    assert f"cay policy set {box.name} --add" in box.daemon.cli("net", box.name).text
+    off = make("off")
+    assert "nothing is recorded under off: run it once with open" in off.daemon.cli("policy", "try", off.name).text
+
+
 def test_trying_says_by_which_rule(make, policed):
     box = make("allowed.gate.test", "!other.gate.test")
     for target, code, words in (("allowed.gate.test", 0, "allowed: by the rule allowed.gate.test"), ("other.gate.test:80", 1, "by the rule !other.gate.test"),
-                                ("allowed.gate.test:22", 1, "allowed at other ports"), ("else.test", 1, "no rule matches"), ("10.0.0.1:22", 1, "special address")):
+                                ("allowed.gate.test:22", 1, "allowed at other ports"), ("else.test", 1, "no rule matches"), ("10.0.0.1:22", 1, "special address"),
+                                ("https://allowed.gate.test/x", 0, "by the rule allowed.gate.test"), ("http://other.gate.test", 1, "by the rule !other.gate.test"),
+                                ("https://allowed.gate.test:22/", 1, "allowed at other ports")):
         got = policed.cli("policy", "try", box.name, target)
         assert got.code == code and words in got.text, (target, got)
     assert policed.cli("policy", "try", "corp", "bulk.gate.test:7002").code == 0

@@ -40,7 +40,7 @@ def came(world, mark):  # noqa: F811
 
 def test_each_request_of_a_connection_is_judged(make, world):  # noqa: F811
     box = make(BOTH[0])
-    assert talk(box, asks(A), asks(A, more="Content-Length: 5\r\n", body="hello"), asks(A)) == ["hello " + A] * 3
+    assert talk(box, asks(A), asks(A), asks(A)) == ["hello " + A] * 3
     # The server ends it once it was answered; nothing of what is refused reaches it.
     assert talk(box, asks(A), asks(OTHER, "/refused-second")) == ["hello " + A, ""]
     assert not came(world, "/refused-second")
@@ -53,6 +53,46 @@ def test_each_request_of_a_connection_is_judged(make, world):  # noqa: F811
     assert not came(world, "/odd")
     assert talk(make(*BOTH), asks(A), asks(OTHER, "/allowed-second")) == ["hello " + A, "hello " + OTHER]  # the control
     assert came(world, "/allowed-second")
+
+
+def test_a_request_with_a_body_is_the_last_of_its_connection(make, world):  # noqa: F811
+    box, length = make(BOTH[0]), "Content-Length: 5\r\n"
+    # The third goes nowhere: the server has ended it, as it was told to.
+    assert talk(box, asks(A), asks(A, "/last", length + "Connection: keep-alive\r\nKeep-Alive: timeout=9\r\n", "hello"), asks(A, "/behind"))[:2] == ["hello " + A] * 2
+    head = next(head for head in world.heads if b" /last " in head)
+    assert head.split(b"\r\n")[1:] == [b"Host: " + A.encode(), b"Content-Length: 5", b"Connection: close"], head
+    assert talk(box, asks(A, "/x", length, "hello") + asks(A, "/behind"))[0] == "hello " + A
+    # One that stays all the same is cut once the guest wants more of it.
+    assert talk(box, asks(A, "/stays", length, "hello"), asks(A, "/behind")) == ["hello " + A, "ConnectionResetError"]
+    assert not came(world, "/behind")
+
+
+LIBRARY = r"""
+import http.client, io, json, sys
+told, connection = [], http.client.HTTPConnection("allowed.gate.test", 7007, timeout=20)
+def asked(method, path, body=None, headers={}):
+    connection.request(method, path, body, headers, encode_chunked="Transfer-Encoding" in headers)
+    answer = connection.getresponse()
+    told.append([answer.status, answer.read().decode()])
+asked("GET", "/"); asked("GET", "/"); asked("POST", "/notes/a", b"x" * 100_000); connection.close()
+asked("GET", "/notes/a?0-9"); asked("POST", "/notes/b", b""); asked("GET", "/")
+print(json.dumps(told))
+"""
+
+
+def test_a_body_that_a_server_does_not_read_is_no_request_to_it(make, world):  # noqa: F811
+    box, before = make(f"http://{A}:7007"), len(world.notes.asked)
+    talk_there = TALK.replace("7005", "7007").replace('or b"hello" in got', 'or got.endswith(b"ok")')
+    for method in ("DELETE", "OPTIONS", "POST"):
+        inner = asks("forbidden.example", "/exfil")
+        text = f"{method} /{method} HTTP/1.1\r\nHost: {A}\r\nContent-Length: {len(inner)}\r\n\r\n{inner}"
+        got = box.python(talk_there, json.dumps([text]))
+        assert got.code == 0, got  # it is answered, or reset: the server closes with something unread
+    assert [path for _, _, path in world.notes.asked[before:]] == ["/DELETE", "/OPTIONS", "/POST"]
+    assert make("open").python(talk_there, json.dumps([text])).code == 0
+    wait_until(lambda: world.notes.asked[-1] == ("GET", "forbidden.example", "/exfil"), "the control")
+    got = box.python(LIBRARY)
+    assert got.code == 0 and json.loads(got.text) == [[200, "ok"], [200, "ok"], [200, "kept"], [200, "x" * 9], [200, "kept"], [200, "ok"]], got
 
 
 def test_a_second_host_of_a_connection_has_its_line_and_is_judged_again_when_the_policy_changes(make):

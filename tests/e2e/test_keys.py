@@ -1,10 +1,14 @@
 """Keys of small scope: each route is open to the scopes that its documentation names, and to no others; a key for one
 sandbox sees no other; time and rotation; what is written down of every request."""
 import json
+import os
+import pathlib
 import re
+import shutil
 import socket
 import stat
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -13,7 +17,7 @@ import pytest
 from websockets.sync.client import connect
 
 from documented import DOCUMENT
-from harness import wait_until
+from harness import needs_root, slow, wait_until
 
 SCOPES = ("admin", "create", "read", "use")
 TOO_SMALL = "scope_too_small"
@@ -280,6 +284,91 @@ def test_the_audit_tells_what_lasts_when_it_begins(host, boxes, keys):
         assert len(lines("begin")) == 2 and len(lines("end")) == 1
 
 
+def test_a_killed_daemon_leaves_who_had_asked_for_what(host, boxes):
+    """What a call had done is done; that it was asked for, and by whom, is on record."""
+    url = f"{host.url}/api/v1/sandboxes/{boxes['mine']}"
+
+    def told(request):
+        lines = [json.loads(line) for line in audit(host).read_text().splitlines()]
+        return [(line.get("event"), line.get("status"), line["key"], line["method"]) for line in lines if line.get("request_id") == request]
+
+    def run(request, script):
+        body = json.dumps({"argv": ["sh", "-c", script], "wait": True, "timeout_s": 600}).encode()
+        headers = {"X-Api-Key": host.key, "Content-Type": "application/json", "X-Request-Id": request}
+        try:
+            urllib.request.urlopen(urllib.request.Request(f"{url}/commands", method="POST", headers=headers, data=body), timeout=slow(120)).read()
+        except OSError:
+            return False
+        return True
+
+    # The control: a call that comes to its end has both, and one that only looks has one line.
+    assert run("whole-1", "true")
+    wait_until(lambda: told("whole-1") == [("begin", None, "default", "POST"), ("end", 200, "default", "POST")], "both are written down")
+    request = urllib.request.Request(f"{url}/commands", headers={"X-Api-Key": host.key, "X-Request-Id": "look-1"})
+    urllib.request.urlopen(request, timeout=slow(60)).read()
+    wait_until(lambda: told("look-1") == [(None, 200, "default", "GET")], "a look has one line")
+
+    answered = []
+    caller = threading.Thread(target=lambda: answered.append(run("killed-1", "touch /tmp/ran; exec sleep 600")))
+    caller.start()
+    try:
+        wait_until(lambda: ask(host, "GET", f"/api/v1/sandboxes/{boxes['mine']}/files?path=/tmp/ran", host.key)[0] == 200, "it takes effect")
+    finally:
+        host.kill()
+        caller.join()
+        host.start(listen=f"127.0.0.1:{host.port}")
+    assert answered == [False]
+    assert ask(host, "GET", f"/api/v1/sandboxes/{boxes['mine']}/files?path=/tmp/ran", host.key)[0] == 200
+    assert told("killed-1") == [("begin", None, "default", "POST")], "no end: the daemon was killed"
+    with host.http() as http:  # what became of it, the command itself tells
+        left = [one for one in http.get(f"{url}/commands").json()["items"] if "touch /tmp/ran" in json.dumps(one)]
+        assert [one["state"] for one in left] == ["running"], left
+
+
+@needs_root
+def test_a_full_disk_stops_no_request_and_is_told(own_daemon):
+    """audit.log on a file system of its own, which only this daemon sees."""
+    daemon = own_daemon()
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"]).returncode != 0:
+        pytest.skip("no file system of a test's own can be mounted here")
+    daemon.terminate()
+    small = daemon.data / "small"
+    small.mkdir()
+    owner = audit(daemon).stat()
+    script = (f"mount -t tmpfs -o size=64k none {small} && touch {small}/log && chmod 600 {small}/log && chown {owner.st_uid}:{owner.st_gid} {small}/log"
+              f" && mount --bind {small}/log {audit(daemon)} && exec \"$@\"")
+    daemon.prefix = ["unshare", "-m", "sh", "-c", script, "sh"]
+    daemon.start()
+    seen = pathlib.Path(f"/proc/{daemon.process.pid}/root{small}")
+
+    def lines():
+        return [json.loads(line) for line in (seen / "log").read_text().splitlines()]
+    asked = 0
+    with daemon.http() as http:
+        assert http.post("/api/v1/sandboxes", json={"name": "first"}).status_code == 201
+        wait_until(lambda: [line.get("event") for line in lines()] == ["begin", "end"], "there is room")
+        with open(seen / "fill", "wb", buffering=0) as fill:
+            with pytest.raises(OSError):
+                while fill.write(bytes(4096)):
+                    pass
+        while "lines are missing from now on" not in daemon.log.read_text():
+            assert http.patch("/api/v1/sandboxes/first", json={"labels": {"asked": str(asked)}}).status_code == 200
+            asked += 1
+            assert asked < 100
+        for _ in range(5):
+            assert http.patch("/api/v1/sandboxes/first", json={"labels": {"asked": str(asked)}}).status_code == 200
+            asked += 1
+        assert http.get("/api/v1/sandboxes/first").json()["labels"] == {"asked": str(asked - 1)}, "what was asked for was done"
+        os.unlink(seen / "fill")
+        assert http.get("/api/v1/version").status_code == 200
+        after = wait_until(lambda: (got := lines()) and got[-1].get("target") == "/api/v1/version" and got, "it is written again")
+    missing = [line["lines_missing"] for line in after if "lines_missing" in line]
+    written = sum(line.get("target") == "/api/v1/sandboxes/first" for line in after)
+    # Each line is whole, and each is there or counted: two for each call, one for the look.
+    assert missing and written + sum(missing) == 2 * asked + 1, (asked, after)
+    wait_until(lambda: f"audit.log is written again: {missing[-1]} lines are missing" in daemon.log.read_text(), "the daemon's log says so")
+
+
 def test_the_audit_tells_what_was_refused_before_it_was_understood(host, keys):
     path = audit(host)
     before = len(path.read_text().splitlines())
@@ -325,7 +414,7 @@ def test_what_was_asked_is_written_down(host, keys):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     text = path.read_text()
     lines = [json.loads(line) for line in text.splitlines()]
-    told = [(line["key"], line["method"], line["status"]) for line in lines if line.get("target") == "/api/v1/sandboxes/no-such"]
+    told = [(line["key"], line["method"], line["status"]) for line in lines if line.get("target") == "/api/v1/sandboxes/no-such" and line.get("event") != "begin"]
     assert told == [("k-create", "DELETE", 404), ("k-read", "DELETE", 403)]
     assert any(line.get("status") == 401 and line["key"] == "" and line["from"].startswith("127.0.0.1") for line in lines)
     assert "secret-in-query" not in text and not any(one in text for one in (*keys.values(), "cay_wrong"))

@@ -1,5 +1,6 @@
 """Launchers, hosts and whole cgroups die; what is told afterwards is the truth, and nothing of others is touched."""
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -78,16 +79,22 @@ def other_guardian(daemon, than):
     wait_until(other, "another launcher")
 
 
-def watchers(daemon):
-    """The pair that starts the launcher again: the parent first."""
+def named(daemon, comm):
+    """pid -> that of its parent, of this daemon's processes that are called so."""
     found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         proc = pathlib.Path("/proc") / pid
         try:
-            if (proc / "comm").read_text() == "cay-watch\n" and str(daemon.data).encode() in (proc / "cmdline").read_bytes():
+            if (proc / "comm").read_text() == f"{comm}\n" and str(daemon.data).encode() in (proc / "cmdline").read_bytes():
                 found[int(pid)] = int((proc / "stat").read_text().rsplit(")", 1)[1].split()[1])
         except OSError:
             pass
+    return found
+
+
+def watchers(daemon, comm="cay-watch"):
+    """The pair that starts the launcher, or another, again: the parent first."""
+    found = named(daemon, comm)
     return sorted(found, key=lambda pid: found[pid] in found)
 
 
@@ -122,6 +129,46 @@ def test_watcher_and_launcher_are_killed_in_each_order(own_daemon):
             assert http.delete(f"/api/v1/sandboxes/{name}").status_code == 204
     daemon.terminate()
     wait_until(lambda: not watchers(daemon), "they end with the daemon")
+
+
+@pytest.mark.parametrize("role,pair,up", [("cay-gate", "cay-watch-gate", "cay_gate_up"), ("cay-broker", "cay-watch-brok", "cay_vault_up")])
+def test_gate_and_broker_come_back_whoever_is_killed_before_them(own_daemon, role, pair, up):
+    daemon = own_daemon()
+
+    def serves():
+        with daemon.http() as http:
+            return f"{up} 1" in http.get("/metrics").text.splitlines()
+
+    def all_there():
+        """The pair, the guardian and who serves, when each of them is there."""
+        two, guardians, workers = watchers(daemon, pair), named(daemon, role), named(daemon, f"{role}-w")
+        whole = len(two) == 2 and len(guardians) == 1 and len(workers) == 1 and next(iter(workers.values())) in guardians
+        return {"first": two[0], "second": two[1], "guardian": next(iter(guardians)), "worker": next(iter(workers))} if whole and serves() else None
+
+    def kill(*victims):
+        now = wait_until(all_there, "all are there", slow(30))
+        for victim in victims:
+            with contextlib.suppress(ProcessLookupError):  # who serves ends with its guardian
+                os.kill(now[victim], signal.SIGKILL)
+        there = wait_until(lambda: (got := all_there()) and all(got[one] != now[one] for one in victims) and got, f"all are there after {victims}", slow(30))
+        return now, there
+
+    for watcher in ("first", "second"):
+        for victims in itertools.permutations((watcher, "guardian", "worker")):
+            kill(*victims)
+        kill(watcher)
+    kill("guardian", "worker")  # after both watchers were killed, one after the other
+    # All at a stroke: nobody is left who could start another. That is said, and the next daemon does.
+    now = wait_until(all_there, "all are there")
+    for victim in ("second", "first", "guardian", "worker"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(now[victim], signal.SIGKILL)
+    wait_until(lambda: f"{pair} was killed" in daemon.log.read_text(), "it is said")
+    wait_until(lambda: not serves(), "nobody serves")
+    daemon.restart("kill")
+    wait_until(all_there, "all are there again")
+    daemon.terminate()
+    wait_until(lambda: not watchers(daemon, pair), "they end with the daemon")
 
 
 def has_stopped(pid):
@@ -392,12 +439,12 @@ def reclaimed(group):
 
 
 def test_fifty_thousand_commands_leave_memory_and_cgroups_flat(daemon, http, box, record_property):
-    """2,000 here, 50,000 in the long form (tests/long commands); each writes two files of its own, in /tmp and on the disk.
+    """1,000 here, 50,000 in the long form (tests/long commands); each writes two files of its own, in /tmp and on the disk.
 
     All files stay until the last command has ended: a cgroup lingers as long as a file in /tmp that was written in it. What
     files cost by themselves goes with them, and what the kernel keeps to be fast goes when it is asked for.
     """
-    count = int(os.environ.get("CAY_COMMANDS", "2000"))
+    count = int(os.environ.get("CAY_COMMANDS", "1000"))
     groups = [top / box["id"] for top in tops(daemon)]
     memory = next(group for group in groups if (group / "memory.stat").exists())
 

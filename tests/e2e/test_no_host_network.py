@@ -170,6 +170,7 @@ PLACES = {
     "src/keeper/guest_sockets.cc": "enters user and network namespace in one setns(2), makes sockets, runs nothing",
     "src/launcher/default_snapshot.cc": "the host's ldconfig on a new tree, without a network; nothing of the tree is run",
     "src/launcher/disks.cc": "the host's mkfs",
+    "src/launcher/guest_clocks.cc": "init: its time namespace, before it has the sandbox's root",
     "src/launcher/host.cc": "the launcher's own mount namespace",
     "src/launcher/keeper_process.cc": "init: all namespaces, in one clone3(2)",
     "src/launcher/probe.cc": "tries what the host can, runs nothing",

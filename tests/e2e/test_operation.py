@@ -1,4 +1,5 @@
 """What an operator does: drain, back up, restore, and end up with nothing left behind."""
+import contextlib
 import functools
 import glob
 import json
@@ -200,17 +201,40 @@ def test_purge_leaves_nothing(directory):
     assert subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data]).returncode == 0, "idempotent"
 
 
-def removers_of(data):
-    """Children of the launcher's worker, which are forks of it: by name and words there is nothing between them."""
-    def parent_of(pid):
-        try:
-            comm, rest = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)
-            words = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-        except OSError:
-            return None
-        return int(rest.split()[1]) if comm.endswith("(cay-launcher-w") and str(data) in words else None
-    parents = {int(pid): parent for pid in os.listdir("/proc") if pid.isdigit() and (parent := parent_of(pid)) is not None}
-    return [pid for pid, parent in parents.items() if parent in parents]
+def parent_of(pid):
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:  # it ended
+        return None
+
+
+def worker_of(data):
+    """The launcher's process that makes and removes sandboxes."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            name = pathlib.Path(f"/proc/{pid}/comm").read_text()
+            if name.startswith("cay-launcher-w") and str(data) in pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+                return int(pid)
+    raise AssertionError("the launcher has no worker")
+
+
+def holds(pid, directory):
+    with contextlib.suppress(OSError):
+        return any(os.readlink(f"/proc/{pid}/fd/{fd}").startswith(str(directory)) for fd in os.listdir(f"/proc/{pid}/fd"))
+    return False
+
+
+def stopped_remover(worker, spool):
+    """The worker's child that is removing the sandbox's spool, stopped amid it; None if there is none now. The worker has
+    other children too, and none of them has a name of its own: each is looked at while it stands still."""
+    for pid in [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == worker]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            if holds(pid, spool):
+                return pid
+            os.kill(pid, signal.SIGCONT)
+    assert spool.exists(), "the removal was over before it was found: more copies are needed"
+    return None
 
 
 def test_purge_amid_a_removal_leaves_nothing(directory):
@@ -225,18 +249,18 @@ def test_purge_amid_a_removal_leaves_nothing(directory):
     spool = daemon.data / "spool" / box
     kept = next(one for one in spool.iterdir() if (one / "record").exists())
     files = list(kept.iterdir())
-    for number in range(1_000):
+    for number in range(16_000):
         (spool / f"copy-{number}").mkdir()
         for file in files:
             os.link(file, spool / f"copy-{number}" / file.name)
+    worker = worker_of(daemon.data)
     deleting = subprocess.Popen([CAY, "rm", "box"], env={**os.environ, **daemon.env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    remover = wait_until(lambda: removers_of(daemon.data), "the removal has a process of its own")[0]
-    os.kill(remover, signal.SIGSTOP)  # a disk that takes very long
+    remover = wait_until(lambda: stopped_remover(worker, spool), "the removal has a process of its own")  # a disk that takes very long
     assert spool.exists(), "positive control: it was not over"
     daemon.kill()
     deleting.kill()
     deleting.wait()
+    assert parent_of(remover) == worker, "positive control: it lives, stopped"
     done = subprocess.run([CAY, "uninstall", "--purge", "--data", daemon.data], capture_output=True, text=True)
     assert done.returncode == 0, done
     wait_until(lambda: not any(on_the_machine(daemon.data, instance).values()), "nothing left", limit=30)

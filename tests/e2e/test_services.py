@@ -340,19 +340,23 @@ def test_a_connection_is_asked_again_by_its_link_alone_and_holds_nobody_up(daemo
     with client(daemon, one) as service, client(daemon, other) as neighbour:
         def taken(by, method="GET", **more):
             got = by.request(method, "/", **more)
-            return int(got.text) if got.status_code == 200 else None
+            return int(got.text) if got.status_code == 200 else f"{got.status_code}: {got.text}"
 
-        first = wait_until(lambda: taken(service), "it listens", 30)
+        first = wait_until(lambda: isinstance(taken(service), int) and taken(service), "it listens", 30)
         # Within its second of life; a busy machine may miss it now and then, and not ten times.
         assert wait_until(lambda: taken(service) == taken(service), "one that is asked again", 30)
         assert taken(neighbour) > first, "the neighbour's is another one, and has its turn at once"
-        # A service that leaves a body unread would take it for the next request.
+        # A service that leaves a body unread would take it for the next request. Where it closes with one unread, it resets, and its answer may be lost on
+        # the way: that is told as 502, and the connection was one of its own all the same.
         hidden = b"GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n"
-        before = taken(service, "POST", content=hidden)
-        for _ in range(5):
+        before, heard = taken(service), 0
+        for _ in range(30):
             now = taken(service, "POST", content=hidden)
-            assert now == before + 1, "one for each request with a body"
-            before = now
+            assert now == before + 1 or str(now).startswith("502: "), "one for each request with a body"
+            before, heard = before + 1, heard + isinstance(now, int)
+            if heard == 5:
+                break
+        assert heard == 5, "answers of its own"
 
 
 def test_what_passes_in_the_kernel_is_counted_and_whole(daemon, http, web, service, link):

@@ -138,6 +138,35 @@ def test_hostile_http(daemon):
 
 
 @needs_root
+def test_what_is_down_is_told_without_paths_of_the_host(own_daemon):
+    """Whoever asks by the API need not know where on the host Cay's data lie."""
+    daemon = own_daemon()
+    told = []
+
+    def failing(http, method, path, body=None):
+        answer = http.request(method, f"/api/v1{path}", json=body)
+        assert answer.status_code >= 400, (method, path, answer.text)
+        told.append((method, path, error(answer), answer.json()["error"]["message"]))
+        return answer.json()["error"]
+
+    with daemon.http() as http:
+        assert http.post("/api/v1/sandboxes", json={"name": "one"}).status_code == 201
+        away = []
+        for place in ("vault/daemon.sock", "rules"):
+            (daemon.data / place).rename(daemon.data / f"{place}.away")
+            away.append(place)
+        down = failing(http, "PUT", "/secrets/some", {"sealed": "Ym94", "hosts": ["api.example.com"]})
+        assert down["reason"] == "vault_unavailable" and down["message"].count("does not answer") == 1 and "`cay doctor`" in down["message"], down
+        failing(http, "GET", "/vault/key")
+        failing(http, "PATCH", "/sandboxes/one", {"policy": "off"})
+        for place in away:
+            (daemon.data / f"{place}.away").rename(daemon.data / place)
+    # The control: it is a path, and would be found.
+    assert str(daemon.data).startswith("/") and str(daemon.data) in f"connect to {daemon.data}/vault/daemon.sock"
+    assert not [one for one in map(str, told) if str(daemon.data) in one], told
+
+
+@needs_root
 def test_under_a_niced_launcher_commands_run_as_nicely():
     """A child cannot take back a priority that its keeper never had."""
     daemon = new_daemon()

@@ -9,7 +9,7 @@ import time
 import outside_world as world_of
 import pytest
 from harness import CAY, slow, wait_until
-from vault_box import BASE, HEADERS, STAND_IN, box, brokers, is_gate_of, set_secret, vaulted, world  # noqa: F401  (fixtures too)
+from vault_box import BASE, HEADERS, STAND_IN, box, brokers, parts, set_secret, vaulted, world  # noqa: F401  (fixtures too)
 from vault_world import UNTRUSTED
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
@@ -384,8 +384,7 @@ def test_a_daemon_and_a_gate_that_are_killed_change_nothing(vaulted, world):
     with box(vaulted, HEADERS) as one:
         vaulted.restart()
         assert one.json("https://api.vault.test/x")["how"] == "Authorization"
-        gates = [int(pid) for pid in filter(str.isdigit, os.listdir("/proc")) if is_gate_of(pid, vaulted)]
-        os.kill(max(gates), signal.SIGKILL)
+        os.kill(parts(vaulted, "gate")[-1], signal.SIGKILL)
         wait_until(lambda: one.curl("https://api.vault.test/x")[0] == 200, "another gate knows the rules")
 
 

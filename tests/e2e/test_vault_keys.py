@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 
+import needles
 import outside_world as world_of
 import pytest
 from harness import CAY, Daemon, new_daemon, wait_until
@@ -67,14 +68,18 @@ def test_from_a_file_to_a_passphrase_to_another(world):
             assert not (daemon.data / "vault/key").exists()
 
             start_again(daemon, passphrase_file=second)  # nobody said what it was before
-            assert not vault_of(daemon)["ok"]
+            assert not vault_of(daemon)["ok"] and "vault_locked" in vault_of(daemon)["found"], vault_of(daemon)
             assert "cannot be opened" in (daemon.data / "broker.log").read_text()
             refused = daemon.cli("secret", "set", "api", stdin=b"another-value-altogether")
-            assert refused.code == 125 and b"broker.log" in refused.err, refused
+            assert refused.code == 125 and b"by neither vault.passphrase_file" in refused.err and b"does not answer" not in refused.err, refused
+            with daemon.http() as http:
+                told = http.get("/api/v1/vault/key")
+                assert (told.status_code, told.json()["error"]["reason"]) == (503, "vault_locked"), told.text
             assert not is_served(one)
 
             start_again(daemon, passphrase_file=second, previous_passphrase_file=first)
             wait_until(lambda: is_served(one), "with the new one")
+            assert vault_of(daemon)["ok"] and not (daemon.data / "vault/refused").exists()
 
             start_again(daemon, passphrase_file=first)
             assert not vault_of(daemon)["ok"], "the former one opens nothing any more"
@@ -82,8 +87,7 @@ def test_from_a_file_to_a_passphrase_to_another(world):
             start_again(daemon, passphrase_file=second)
             wait_until(lambda: is_served(one), "nothing was harmed by the wrong ones")
         for passphrase in (first, second):
-            held = [path for path in daemon.data.rglob("*") if path.is_file() and not {"layers", "pool.img"} & set(path.parts) and passphrase.encode() in path.read_bytes()]
-            assert held == []
+            assert needles.files_with([passphrase.encode()], needles.files_below(daemon.data, without=("layers", "pool.img"))) == []
 
 
 def restored(daemon, data, backup, *more):

@@ -3,6 +3,7 @@ import base64
 import contextlib
 import stat
 
+import needles
 import outside_world as world_of
 import pytest
 from connect_proxy import ConnectProxy
@@ -68,8 +69,8 @@ def test_a_proxy_that_refuses_is_told_as_such(proxied):
 
 def test_its_password_is_in_no_file(proxied):
     secrets = [PASSWORD.encode(), base64.b64encode(f"builder:{PASSWORD}".encode())]
-    files = [proxied.log] + [path for path in proxied.data.rglob("*") if not {"layers", "store", "pool.img"} & set(path.parts)]
-    assert [path for path in files if path.is_file() and any(secret in path.read_bytes() for secret in secrets)] == []
+    files = [proxied.log, *needles.files_below(proxied.data, without=("layers", "store", "pool.img"))]
+    assert needles.files_with(secrets, files) == []
     lock = proxied.data / "vault" / "lock"
     assert b"127.0.0.1" in lock.read_bytes()  # the control: what it goes by is in there, and was read
     assert stat.S_IMODE(lock.stat().st_mode) == 0o600

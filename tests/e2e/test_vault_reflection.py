@@ -4,26 +4,47 @@ import json
 
 import outside_world as world_of
 import pytest
+from harness import wait_until
 from vault_box import HEADERS, box, set_secret, vaulted, world  # noqa: F401  (fixtures too)
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
-# Posts each text to a server that says it and then nothing: the sizes of what comes until all of it has.
+# Posts each text to a server that says it and then nothing: the sizes of what comes until so much of it has.
 SAYS = r"""
 import os, socket, ssl, sys
-for text in sys.stdin.read().split("\n"):
+path, most, *texts = sys.stdin.read().split("\n")
+for text in texts:
     stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", 443)), server_hostname="api.vault.test")
     stream.settimeout(30)
-    stream.sendall(f"POST /say HTTP/1.1\r\nHost: api.vault.test\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
+    stream.sendall(f"POST {path} HTTP/1.1\r\nHost: api.vault.test\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
     have = b""
     while b"\r\n\r\n" not in have: have += stream.recv(65536)
     body, sizes = have.partition(b"\r\n\r\n")[2], []
-    while len(body) < len(text):
+    while len(body) < int(most):
         sizes.append(len(body))
         body += stream.recv(65536)
-    print(*sizes, len(body), body.decode() == text)
+    print(*sizes, len(body), text.startswith(body.decode()))
 """
-WRITTEN = ("urlsafe", "hex", "HEX", "percent", "every-percent", "every-PERCENT", "json", "every-json", "html", "every-html", "utf-16")
+# Asks a server that says something whole, then the beginning of a secret, and nothing: a line for all that has come by each time that something came, and at the end.
+PAUSES = r"""
+import os, socket, ssl, sys
+path, text = sys.argv[1:]
+stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", 443)), server_hostname="api.vault.test")
+more = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n" if text else ""
+stream.sendall(f"GET {path} HTTP/1.1\r\nHost: api.vault.test\r\n{more}\r\n".encode())
+if text: stream.sendall(bytes([0x81, 0x80 | len(text)]) + b"\0\0\0\0" + text.encode())
+have = b""
+try:
+    while part := stream.recv(65536):
+        have += part
+        _, end, body = have.partition(b"\r\n\r\n")
+        if end and body: print(len(body), flush=True)
+except OSError: pass
+print("end", have.partition(b"\r\n\r\n")[2].hex(), flush=True)
+"""
+WRITTEN = ("urlsafe", "hex", "HEX", "percent", "every-percent", "every-PERCENT", "json", "every-json", "html", "every-html", "utf-16", "UPPER", "mime", "mime-in-json", "basic-again",
+           "list", "list-by-lines", "hex-colon", "hex-blank", "escapes", "utf-32")
+ROOM = 12  # bytes that are held back for one of a secret's: kMostRoom in src/vault/written.h
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +66,55 @@ def test_what_a_guess_got_right_is_not_to_be_seen(one, world):  # noqa: F811
     world.release.clear()
     try:
         secret = world.secret
-        texts = ["?" * 60, *("?" * (60 - right) + secret[:right] for right in range(1, len(secret))), secret[:-1] + "?" * (61 - len(secret))]
-        got = one.daemon.cli("exec", "-i", one.name, "--", "python3", "-c", SAYS, stdin="\n".join(texts).encode(), timeout=120)
+        begin = "?" * (ROOM * len(secret))
+        texts = [begin + "?" * 60, *(begin + "?" * (60 - right) + secret[:right] for right in range(1, len(secret))), begin + secret[:-1] + "?" * (61 - len(secret))]
+        comes = len(texts[0]) - (ROOM * len(secret) - 1)  # the rest is held until the end
+        got = one.daemon.cli("exec", "-i", one.name, "--", "python3", "-c", SAYS, stdin="\n".join(["/say", str(comes), *texts]).encode(), timeout=120)
         lines = got.text.splitlines()
         assert len(lines) == len(texts) and set(lines) == {lines[0]}, got
-        assert lines[0].split()[-2:] == ["60", "True"], "all came, while the server was silent"
+        assert lines[0].split()[-2:] == [str(comes), "True"], "while the server was silent"
     finally:
         world.release.set()
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", "text/event-stream", "application/x-ndjson", "websocket"])
+def test_a_pause_within_a_secret_lets_nothing_of_it_out(one, world, kind):  # noqa: F811
+    """What was whole comes while the server is silent, of the secret nothing does: not after the silence in which a whole event goes on, either."""
+    secret = world.secret.encode()
+    whole = {"text/event-stream": b"data: one\n\n", "application/x-ndjson": b'{"one": 1}\n', "websocket": b"\x81\x11how:Authorization"}.get(kind)
+    if whole is None:
+        said = 3000 + 10 + len(secret) - 2
+        whole = b"-" * (said - (ROOM * len(secret) - 1))
+    world.release.clear()
+    try:
+        words = ("/socket", "pause") if kind == "websocket" else (f"/pauses?{kind}", "")
+        command = one.daemon.cli("exec", "-d", one.name, "--", "python3", "-c", PAUSES, *words).text.strip()
+
+        def lines():
+            return one.daemon.cli("logs", one.name, command).text.splitlines()
+        wait_until(lambda: str(len(whole)) in lines(), "what was whole, while the server says nothing")
+        before = len(world.seen)
+        got = one.python("import urllib.request as u; print(u.urlopen('https://api.vault.test/event').readline())")  # asked later, and let go by a silence
+        assert got.text == "b'data: one\\n'\n" and len(world.seen) == before + 1, got
+        assert lines()[-1] == str(len(whole)), "nothing more"
+    finally:
+        world.release.set()
+    end = wait_until(lambda: next((line for line in lines() if line.startswith("end")), None), "its end")
+    assert bytes.fromhex(end.partition(" ")[2]) == whole, "and nothing of it was ever let out"
+    one.line(host="api.vault.test", reason="secret_reflected")
+
+
+def test_a_secret_in_two_fragments_of_a_message_is_cut(one, world):  # noqa: F811
+    got = one.daemon.cli("exec", one.name, "--", "python3", "-c", PAUSES, "/socket", "fragments")
+    body = bytes.fromhex(got.text.splitlines()[-1].partition(" ")[2])
+    assert b"\x81\x11how:Authorization".startswith(body), got
+    one.line(host="api.vault.test", reason="secret_reflected")
+
+
+def test_answers_that_end_are_whole_at_once(one, world):  # noqa: F811
+    """Over one kept connection, and though each is shorter than what is held back."""
+    got = one.sh("curl -sS -m 30 -w '%{http_code} %{num_connects}\\n' -o /dev/null -o /dev/null https://api.vault.test/x https://api.vault.test/x")
+    assert got.text.splitlines() == ["200 1", "200 0"], got
 
 
 def test_a_secret_is_not_fetched_in_parts(one, world):  # noqa: F811

@@ -49,6 +49,52 @@ def test_a_known_api_needs_its_name_alone(vaulted):  # noqa: F811
         assert vaulted.cli("secret", "rm", name).code == 0
 
 
+def test_a_known_api_serves_its_sdk_in_every_way(vaulted, world):  # noqa: F811
+    openai = ("import openai; print(openai.OpenAI(max_retries=0).chat.completions.create(model='m', messages=[{'role': 'user', 'content': 'hi'}])"
+              ".choices[0].message.content)")
+    anthropic = ("import anthropic; print(anthropic.Anthropic(max_retries=0).messages.create(model='m', max_tokens=5, messages=[{'role': 'user', 'content': 'hi'}])"
+                 ".content[0].text)")
+    for name in ("openai", "anthropic", "github"):
+        set_secret(vaulted, name, world.secret)
+    with box(vaulted, policy="example.com") as one:
+        one.sdk()
+        for way in ("base_url", "headers", "placeholder"):
+            done = vaulted.cli("proxy", one.name, "--use", f"openai={way}", "--use", f"anthropic={way}")
+            assert done.code == 0, done
+            before = len(world.seen)
+            asked = one.python(openai)
+            assert asked.text == "hello by Authorization\n", (way, asked)
+            asked = one.python(anthropic)
+            assert asked.text == ("hello by Authorization\n" if way == "placeholder" else "hello by X-Api-Key\n"), (way, asked)
+            hosts = [(seen["host"], "authorization" in seen["headers"], "x-api-key" in seen["headers"]) for seen in world.seen[before:]]
+            # A placeholder goes where the SDK itself puts its key; versions of Anthropic's differ in whether that is one header or both.
+            theirs = ("api.anthropic.com", True, hosts[1][2]) if way == "placeholder" else ("api.anthropic.com", False, True)
+            assert hosts == [("api.openai.com", True, False), theirs], (way, hosts)
+        # A key of the guest's own, in another header than the rule's.
+        for rules, header in ((("--use", "openai=headers"), "X-Api-Key"), (("--use", "anthropic=headers"), "Authorization")):
+            assert vaulted.cli("proxy", one.name, *rules).code == 0
+            host = "api.openai.com" if header == "X-Api-Key" else "api.anthropic.com"
+            one.json(f"https://{host}/v1/else", "-H", f"{header}: mine")
+            assert header.lower() not in world.seen[-1]["headers"], world.seen[-1]
+        for way in ("headers", "placeholder"):
+            assert vaulted.cli("proxy", one.name, "--use", f"github={way}").code == 0
+            stand_in = one.sh("printenv GH_TOKEN").text.strip()
+            assert stand_in.startswith("cay-token-"), way
+            assert one.json("https://api.github.com/user", "-H", f"Authorization: Bearer {stand_in}")["how"] == "Authorization", way
+            assert one.json("https://github.com/me/x.git/info/refs", "-u", f"x-access-token:{stand_in}")["how"] == "Basic", way
+        refused = vaulted.cli("proxy", one.name, "--use", "github=base_url")
+        assert refused.code == 125 and b"github cannot be used in the way base_url" in refused.err, refused
+    for name in ("openai", "anthropic", "github"):
+        assert vaulted.cli("secret", "rm", name).code == 0
+
+
+def test_rules_under_off_are_refused_before_anything_is_made(vaulted):  # noqa: F811
+    before = vaulted.cli("ls", "-q").text
+    made = vaulted.cli("create", "--policy", "off", "--use", "api")
+    assert made.code == 125 and b"--policy off" in made.err, made
+    assert vaulted.cli("ls", "-q").text == before
+
+
 def test_a_rule_whose_secret_is_gone_refuses_until_there_is_another(vaulted, world):  # noqa: F811
     set_secret(vaulted, "going", world.secret, "api.vault.test")
     # The policy has the host: without the rule the request would go out.

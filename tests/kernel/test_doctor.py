@@ -3,17 +3,24 @@ the kind of btrfs quota, the kernel), so no fact is a constant here but those of
 import json
 import os
 import pathlib
+import socket
 
 import pytest
+
+from harness import needs_root
+
+
+def told_now(daemon):
+    got = daemon.cli("doctor", "--json")
+    assert got.code == 0, got
+    report = json.loads(got.text)
+    assert report["daemon"], f"the launcher's own probes, not what the CLI can see alone: {report}"
+    return {feature["name"]: feature for feature in report["features"]}
 
 
 @pytest.fixture(scope="module")
 def told(daemon):
-    got = daemon.cli("doctor", "--json")
-    assert got.code == 0, got
-    report = json.loads(got.text)
-    assert report["daemon"], "the launcher's own probes, not what the CLI can see alone"
-    return {feature["name"]: feature for feature in report["features"]}
+    return told_now(daemon)
 
 
 def v1_controllers():
@@ -32,11 +39,74 @@ def test_the_kernel_is_named(told):
 
 def test_what_the_kernel_says_that_it_lacks_is_told(told):
     places = pathlib.Path("/sys/devices/system/cpu/vulnerabilities")
-    lacking = sorted(place.name for place in places.iterdir() if place.read_text().startswith("Vulnerable")) if places.exists() else []
+    said = {place.name: place.read_text() for place in places.iterdir()} if places.exists() else {}
+    lacking = sorted(name for name, text in said.items() if text.startswith("Vulnerable"))
+    lacking += sorted(f"{name} (between the threads of a core)" for name, text in said.items() if name not in lacking and "SMT vulnerable" in text)
     if lacking:
         assert told["processor"]["found"].split(";")[0] == "open to " + ", ".join(lacking) and not told["processor"]["ok"] and told["processor"]["remedy"]
     else:
         assert told["processor"]["ok"]
+
+
+def test_threads_of_a_core_are_told(told):
+    active = pathlib.Path("/sys/devices/system/cpu/smt/active")
+    assert ("two threads share a core" in told["processor"]["found"]) == (active.exists() and active.read_text().strip() == "1")
+
+
+def test_own_clocks_are_told(told):
+    clocks = told["own clocks"]
+    most = pathlib.Path("/proc/sys/user/max_time_namespaces")
+    assert clocks["ok"] == (os.path.exists("/proc/self/ns/time") and most.read_text().strip() != "0"), clocks
+    assert clocks["ok"] or (clocks["fallback"] and clocks["remedy"])
+
+
+def test_crypto_sockets_are_told_and_not_loaded(told):
+    def loaded():
+        return any(line.startswith("ALG ") for line in pathlib.Path("/proc/net/protocols").read_text().splitlines())
+
+    crypto = told["crypto sockets"]
+    assert crypto["ok"] and crypto["found"].startswith("AF_ALG is in the kernel") == loaded(), crypto
+    if loaded() or "for whoever asks" in crypto["found"]:
+        assert "modprobe.d" in crypto["remedy"], crypto
+
+
+@needs_root
+def test_a_socket_of_docker_that_the_daemon_reaches_is_told(told, daemon):
+    place = pathlib.Path("/run/docker.sock")
+    if place.exists():
+        pytest.skip("this host has a socket of Docker's own")
+    assert told["container engines"]["ok"] or "docker" not in told["container engines"]["found"]
+
+    def now():
+        return told_now(daemon)["container engines"]
+
+    with socket.socket(socket.AF_UNIX) as engine:
+        try:
+            engine.bind(str(place))
+            place.chmod(0o600)
+            os.chown(place, 0, 0)
+            if daemon.data.stat().st_uid != 0:
+                assert "/run/docker.sock is not for the daemon's user" in now()["found"]
+                os.chown(place, daemon.data.stat().st_uid, 0)
+            reached = now()
+            assert not reached["ok"] and "/run/docker.sock is open to the daemon's user" in reached["found"] and reached["remedy"], reached
+            place.chmod(0o666)
+            open_to_all = now()
+            assert not open_to_all["ok"] and "open to everybody" in open_to_all["found"] and "chmod o-rw /run/docker.sock" in open_to_all["remedy"]
+        finally:
+            place.unlink(missing_ok=True)
+
+
+def test_what_everybody_may_write_is_told(told, daemon):
+    assert told["data directory"]["ok"], told["data directory"]
+    planted = daemon.data / "open-to-all"
+    planted.write_text("")
+    planted.chmod(0o666)
+    try:
+        got = told_now(daemon)["data directory"]
+        assert not got["ok"] and str(planted.resolve()) in got["found"] and got["remedy"] == f"chmod o-w {planted.resolve()}", got
+    finally:
+        planted.unlink()
 
 
 def test_known_defects_of_the_kernel_are_looked_up(told):
@@ -82,7 +152,7 @@ def test_swap_and_links(told, daemon):
 
 
 def test_what_is_missing_has_a_remedy_or_a_fallback(told):
-    assert {"network", "gate", "kernel defects", "processor", "idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "room for filters", "landlock", "user namespaces",
+    assert {"network", "gate", "kernel defects", "processor", "idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "room for filters", "landlock", "user namespaces", "own clocks", "crypto sockets", "container engines", "data directory",
             "uid ranges"} <= set(told)
     for feature in told.values():
         assert feature["found"], feature

@@ -1,4 +1,6 @@
 """Files of the host are not there, hanging files hang nobody else, set-id files do not get out."""
+import gzip
+import io
 import os
 import pathlib
 import shutil
@@ -6,6 +8,7 @@ import socket
 import statistics
 import stat
 import subprocess
+import tarfile
 import tempfile
 import time
 
@@ -95,6 +98,45 @@ def disks(view, data, name):
         return found
     except OSError:
         return []
+
+
+def archive(*entries):
+    """A tar of files (a name and contents) and directories (a name that ends in a slash), all with every bit of their mode."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, data in entries:
+            info = tarfile.TarInfo(name.rstrip("/"))
+            info.type, info.mode, info.size = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE, 0o7755, len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def test_an_uploaded_tree_brings_no_set_id_program(sandbox, http):
+    place = f"/api/v1/sandboxes/{sandbox.name}/files/tree"
+    got = http.put(place, params={"path": "/uploaded"}, content=archive(("dir/", b""), ("dir/file", pathlib.Path("/usr/bin/id").read_bytes())))
+    assert got.status_code < 300, got.text
+    assert sandbox.sh("stat -c '%a %u' /uploaded/dir /uploaded/dir/file").text == "1755 0\n755 0\n"
+    assert sandbox.run("/uploaded/dir/file", "-u", user="user").text.strip() != "0"
+    # Positive control: whoever is root inside may set them, and they are the sandbox's own: a stop keeps them.
+    assert sandbox.sh("chmod 6755 /uploaded/dir/file").code == 0
+    assert sandbox.daemon.cli("stop", sandbox.name).code == 0
+    assert sandbox.sh("stat -c %a /uploaded/dir/file").text == "6755\n"
+    assert sandbox.run("/uploaded/dir/file", "-u", user="user").text.strip() == "0"
+
+
+def test_an_uploaded_tree_has_bounds(sandbox, http):
+    place = f"/api/v1/sandboxes/{sandbox.name}/files/tree"
+
+    def put(content):
+        got = http.put(place, params={"path": "/bounds"}, content=content)
+        return "" if got.status_code < 300 else got.json()["error"]["reason"]
+
+    deep = archive(("d/" * 255 + "f", b"x"))
+    assert put(deep) == ""  # positive control
+    assert put(archive(("d/" * 256 + "f", b"x"))) == "unsafe_path"
+    assert put(archive(("d" * 255 + "/" + "n" * 200, b"x"))) == ""  # positive control
+    assert put(archive(("n/" * 20 + "n" * 5000, b"x"))) == "unsafe_path"
+    assert put(gzip.compress(deep)) in ("malformed_tar", "truncated_tar")  # the second: shorter than a header
 
 
 @needs_root

@@ -1,12 +1,14 @@
 """With policy `off` no address but the sandbox's own loopback; with `packages`, the default, none either without a name that is allowed
 (tests/e2e/test_gate.py has the rest)."""
+import inspect
 import json
 import os
 import socket
 
 import pytest
 
-from harness import slow, wait_until
+import connection_tracking
+from harness import processes_of, slow, wait_until
 from inside import Sandbox, sandbox  # noqa: F401 (a fixture)
 
 CONNECT = r"""
@@ -143,3 +145,21 @@ def test_udp_goes_nowhere(sandbox):
     with pytest.raises(TimeoutError):
         host.recv(16)
     host.close()
+
+
+@pytest.mark.parametrize("flood", [connection_tracking.flood, connection_tracking.flood_outwards])
+def test_few_connections_are_remembered(daemon, http, flood):
+    made = {}
+    for bounded in (True, False):  # the control
+        box = Sandbox(daemon, "--policy", "open")
+        try:
+            pids = processes_of(http.get(f"/api/v1/sandboxes/{box.name}").json()["id"])
+            pid = next(pid for pid in pids if os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net"))  # not its keeper
+            if not bounded:
+                connection_tracking.unbound(pid)
+            assert box.python(f"{inspect.getsource(flood)}\nprint({flood.__name__}())").text == "True\n"
+            made[bounded] = connection_tracking.entries(pid)
+        finally:
+            box.close()
+    assert made[True] <= (100 if flood is connection_tracking.flood else connection_tracking.MOST), made
+    assert made[False] > connection_tracking.MOST, made
