@@ -123,6 +123,8 @@ std::map<std::string, Setter> settings(Config& config) {
       {"network.no_proxy", texts(config.network.no_proxy)},
       {"network.socket_memory_bytes", number(config.network.socket_memory_bytes, 16 << 20)},
       {"network.socket_memory_total_bytes", number(config.network.socket_memory_total_bytes, 64 << 20)},
+      {"network.sandbox_sent_bytes", number(config.network.sandbox_sent_bytes, 0)},
+      {"network.sandbox_received_bytes", number(config.network.sandbox_received_bytes, 0)},
       {"network.host_authorities", flag(config.network.host_authorities)},
       {"mirrors.of_host", flag(config.network.import_mirrors)},
       {"mirrors.pip", text(config.network.pip)},

@@ -213,6 +213,8 @@ gate::Settings gate_settings(const NetworkConfig& config, const std::string& dat
   out.policies = config.policies;
   out.socket_memory = config.socket_memory_bytes;
   out.socket_memory_total = config.socket_memory_total_bytes;
+  out.sandbox_sent = config.sandbox_sent_bytes;
+  out.sandbox_received = config.sandbox_received_bytes;
   out.proxy = config.proxy;
   return out;
 }

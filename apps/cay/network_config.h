@@ -23,6 +23,7 @@ struct NetworkConfig {
   std::vector<std::string> networks;   // private and other special ranges that may be reached
   std::uint64_t socket_memory_bytes = 0;        // 0: as usual (gate/socket_memory.h)
   std::uint64_t socket_memory_total_bytes = 0;
+  std::uint64_t sandbox_sent_bytes = 0, sandbox_received_bytes = 0;  // that one sandbox may move in all; 0: without end
   std::string upstream_proxy;          // an address, "environment", or nothing: upstream_proxy.h
   std::vector<std::string> no_proxy;   // beside those of the environment
   gate::ProxySettings proxy;           // settled from both

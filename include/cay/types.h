@@ -233,6 +233,7 @@ struct NetworkReport {
   std::string network, network_reason;  // as SandboxInfo has them
   std::vector<NetworkDecision> items;  // the latest last
   std::uint64_t forgotten = 0;
+  std::uint64_t sent_bytes = 0, received_bytes = 0;  // since the sandbox was made, by what is forgotten, too
   std::string json;                    // as it came
 };
 

@@ -102,6 +102,7 @@ int net_command(Context& at, const NetArgs& args) {
   }
   print("policy " + report.policy + "\n" + state_of(report, args.sandbox));
   if (!rows.empty()) print(table({"LAST", "HOST", "PORT", "VERDICT", "COUNT", "OUT", "IN", "WHY"}, rows));
+  if (report.sent_bytes + report.received_bytes > 0) print("in all: " + human_size(report.sent_bytes) + " out, " + human_size(report.received_bytes) + " in\n");
   if (report.forgotten > 0) print(std::to_string(report.forgotten) + " older lines made room\n");
   if (!remedies.empty()) print("\nTo allow:\n");
   for (const std::string& remedy : remedies) print("  " + remedy + "\n");

@@ -56,6 +56,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "proxy_bad_answer") return "the host's proxy gives no proper answer";
   if (line.reason == "too_many_connections") return "too many connections at once";
   if (line.reason == "too_many_new_names") return "too many names a second that were never asked for before";
+  if (line.reason == "bytes_used_up") return "the sandbox has moved all the bytes that the operator gives it";
   if (line.reason == "too_many_new_connections") return "too many new connections a second";
   return line.reason;
 }

@@ -219,6 +219,8 @@ sdk::NetworkReport network_from(const json::object& from) {
           .network_reason = string_in(object_in(from, "network"), "reason"),
           .items = list_from(from, "items", decision_from),
           .forgotten = number_in(from, "forgotten"),
+          .sent_bytes = number_in(from, "sent_bytes"),
+          .received_bytes = number_in(from, "received_bytes"),
           .json = codec::write(from)};
 }
 

@@ -80,7 +80,9 @@ json::object to_json(const NetworkReport& report) {
           {"network", to_json(report.network)},
           {"items", std::move(items)},
           {"needed", texts_of(report.needed)},
-          {"forgotten", report.forgotten}};
+          {"forgotten", report.forgotten},
+          {"sent_bytes", report.sent_bytes},
+          {"received_bytes", report.received_bytes}};
 }
 
 json::object to_json(const DecidedPage& page) {

@@ -96,6 +96,9 @@ Stands before_rules(const NetworkDecision& line, const Around& around) {
     return {"operator", "forbidden by the operator, who allows the sandbox's policy no more: ask for it in network.policies, or choose another"};
   }
   if (line.reason == "too_many_connections" || line.reason == "too_many_new_connections") return {"limit", "no rule's doing: it takes fewer connections at once"};
+  if (line.reason == "bytes_used_up") {
+    return {"limit", "no rule's doing: the operator gives each sandbox so many bytes (network.sandbox_sent_bytes, network.sandbox_received_bytes)"};
+  }
   return {};
 }
 

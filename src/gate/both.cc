@@ -17,6 +17,7 @@ asio::awaitable<bool> listen(Both& both) {
       said += part;
       const std::size_t size = part.size();
       const FirstAnswer answer = said.size() > 2 * kMostFirstAnswer ? FirstAnswer::kOther : both.listens(said);
+      if (!may_pass(both, Way::kBack, size)) co_return false;
       const bool gone = co_await send_all(both.guest, std::move(part));
       if (!gone) co_return false;
       both.moved.received += size;
@@ -80,19 +81,35 @@ asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pip
       goes_on = co_await listen(*both);
     } else if (way == Way::kBack && !both->early.empty()) {
       const std::size_t size = both->early.size();
-      goes_on = co_await send_all(to, std::move(both->early));
+      goes_on = may_pass(*both, way, size);
+      if (goes_on) {
+        goes_on = co_await send_all(to, std::move(both->early));
+      }
       if (goes_on) both->moved.received += size;
     }
     if (goes_on) {
-      end = co_await pump(from, to, pipes, buffers, way == Way::kOut ? both->moved.sent : both->moved.received);
+      Allowance& left = way == Way::kOut ? both->left.sent : both->left.received;
+      end = co_await pump(from, to, pipes, buffers, left, way == Way::kOut ? both->moved.sent : both->moved.received);
     }
   } catch (const boost::system::system_error&) {
     if (!both->broken) throw;
   }
+  if (end == PumpEnd::kUsedUp && both->left.when_used_up) both->left.when_used_up();
   if (way == Way::kBack) both->heard_out.set();
   if (end == PumpEnd::kFinished || both->broken) co_return;
   both->starved = end == PumpEnd::kStarved;
   break_off(*both);
+}
+
+bool may_pass(Both& both, Way way, std::size_t bytes) {
+  Allowance& left = way == Way::kOut ? both.left.sent : both.left.received;
+  if (left.of(bytes) == bytes) {
+    left.take(bytes);
+    return true;
+  }
+  left.take(bytes);
+  if (both.left.when_used_up) both.left.when_used_up();
+  return false;
 }
 
 void break_off(Both& both) {

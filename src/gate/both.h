@@ -15,9 +15,12 @@ namespace cay::gate {
 
 // Shared by its two directions: a cancelled one may end after the other.
 struct Both {
-  Both(asio::any_io_executor loop, Descriptor inside, Descriptor outwards) : guest(std::move(inside)), outside(std::move(outwards)), answered(loop), heard_out(std::move(loop)) {}
+  // `left` outlives it.
+  Both(asio::any_io_executor loop, Descriptor inside, Descriptor outwards, Allowances& left)
+      : guest(std::move(inside)), outside(std::move(outwards)), left(left), answered(loop), heard_out(std::move(loop)) {}
 
   Descriptor guest, outside;
+  Allowances& left;  // of its sandbox
   Moving moved;
   bool broken = false;
   bool starved = false;  // ... by this process, which had no pipe
@@ -35,6 +38,9 @@ enum class Way { kOut, kBack };
 
 // Until that side ends, and the other was told so. When one direction breaks, the other is woken, and unwinds too.
 asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pipes, Buffers buffers);
+
+// What was read otherwise than by one_way(): whether all of it may go on. If not, nothing does, for any connection of the sandbox.
+bool may_pass(Both& both, Way way, std::size_t bytes);
 
 // Both ends are woken, and unwind.
 void break_off(Both& both);

@@ -21,7 +21,7 @@ class BothTest : public ::testing::Test {
     for (const auto* one : {&*inside, &*outside}) EXPECT_EQ(::fcntl(one->ours.get(), F_SETFL, O_NONBLOCK), 0);
     guest_ = std::move(inside->theirs);
     server_ = std::move(outside->theirs);
-    both_ = std::make_shared<Both>(loop_.get_executor(), Descriptor(loop_, inside->ours.release()), Descriptor(loop_, outside->ours.release()));
+    both_ = std::make_shared<Both>(loop_.get_executor(), Descriptor(loop_, inside->ours.release()), Descriptor(loop_, outside->ours.release()), left_);
     both_->listens = read_http_answer;
   }
   static void say(const UniqueFd& fd, std::string_view bytes) { ASSERT_EQ(::send(fd.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size())); }
@@ -37,6 +37,7 @@ class BothTest : public ::testing::Test {
 
   asio::io_context loop_;
   UniqueFd guest_, server_;
+  Allowances left_;
   std::shared_ptr<Both> both_;
   PipePool pipes_;
 };
@@ -102,6 +103,48 @@ TEST_F(BothTest, AGuestThatEndsOrAConnectionThatBreaksWaitsForNothing) {
   run_some();
   EXPECT_EQ(answered, Heard::kBroken);
   ways.cancel();
+  run_some();
+}
+
+TEST_F(BothTest, NotAByteMoreThanIsAllowedGoesOn) {
+  int ended = 0;
+  left_ = {.sent = Allowance(), .received = Allowance(100, 90), .when_used_up = [&] { ++ended; }};
+  both_->listens = {};
+  Scope ways(loop_.get_executor());
+  ways.spawn(one_way(both_, Way::kBack, pipes_, Buffers::kTiny));
+  ways.spawn(one_way(both_, Way::kOut, pipes_, Buffers::kTiny));
+  say(server_, "1234");
+  say(guest_, "what goes the other way has no end");
+  run_some();
+  EXPECT_EQ(heard(guest_), "1234");
+  EXPECT_EQ(heard(server_), "what goes the other way has no end");
+  EXPECT_EQ(ended, 0);
+  say(server_, "567890 and more");
+  run_some();
+  EXPECT_EQ(heard(guest_), "567890");
+  EXPECT_EQ(ended, 1);
+  EXPECT_TRUE(both_->broken);
+  EXPECT_EQ(both_->moved.received, 10U);
+  run_some();
+}
+
+// A part that was read to be looked at goes on whole, or not at all.
+TEST_F(BothTest, WhatIsLookedAtIsOfTheAllowanceToo) {
+  int ended = 0;
+  left_ = {.sent = Allowance(30, 0), .received = Allowance(20, 0), .when_used_up = [&] { ++ended; }};
+  Scope ways(loop_.get_executor());
+  ways.spawn(one_way(both_, Way::kBack, pipes_, Buffers::kTiny));
+  say(server_, "HTTP/1.1 10");
+  run_some();
+  EXPECT_EQ(heard(guest_), "HTTP/1.1 10");
+  say(server_, "1 Switching\r\n");
+  run_some();
+  EXPECT_EQ(heard(guest_), "");
+  EXPECT_EQ(ended, 1);
+  EXPECT_TRUE(both_->broken);
+  EXPECT_TRUE(may_pass(*both_, Way::kOut, 30));
+  EXPECT_FALSE(may_pass(*both_, Way::kOut, 1));
+  EXPECT_EQ(ended, 2);
   run_some();
 }
 

@@ -57,10 +57,16 @@ Decisions::Decisions(int directory, const std::string& sandbox_id, std::string p
   dirty_ = !old || old->policy != policy_ || old->rules != rules_;
   if (!old) return;
   forgotten_ = old->forgotten;
+  sent_ = old->sent_bytes;
+  received_ = old->received_bytes;
+  const bool knew = sent_ + received_ > 0;  // an older gate had its lines alone
   for (const wire::DecisionMsg& item : old->items) {
     if (items_.size() >= kMost || by_line_.contains(line_of(item))) continue;
     items_.push_back(item);
     by_line_[line_of(item)] = std::prev(items_.end());
+    if (knew) continue;
+    sent_ += item.sent_bytes;
+    received_ += item.received_bytes;
   }
 }
 
@@ -113,11 +119,13 @@ void Decisions::make_room() {
 }
 
 void Decisions::moved(const Line& line, std::uint64_t sent, std::uint64_t received) {
+  sent_ += sent;
+  received_ += received;
+  dirty_ = true;
   const auto found = by_line_.find(line);
   if (found == by_line_.end()) return;  // forgotten meanwhile
   found->second->sent_bytes += sent;
   found->second->received_bytes += received;
-  dirty_ = true;
 }
 
 Result<void> Decisions::write() {
@@ -136,6 +144,8 @@ Result<void> Decisions::write_lines() {
   message.policy = policy_;
   message.rules = rules_;
   message.forgotten = forgotten_;
+  message.sent_bytes = sent_;
+  message.received_bytes = received_;
   message.items.assign(items_.begin(), items_.end());
   dirty_ = false;
   const std::string fresh = file_ + ".new";

@@ -39,6 +39,9 @@ class Decisions {
   // A lookup that gave an address, which has no line: what connects to it has.
   void note_found(const What& what, UnixMillis now);
   void moved(const Line& line, std::uint64_t sent, std::uint64_t received);
+  // Of all its connections since it was made, also where their lines made room.
+  std::uint64_t sent() const { return sent_; }
+  std::uint64_t received() const { return received_; }
 
   bool dirty() const { return dirty_ || log_.dirty(); }  // since the last write; at first where the file does not tell this policy
   // Nothing of a sandbox that is gone: its files are not made again.
@@ -56,7 +59,7 @@ class Decisions {
   std::string policy_, rules_;
   std::list<wire::DecisionMsg> items_;  // the latest last
   std::map<Line, std::list<wire::DecisionMsg>::iterator> by_line_;
-  std::uint64_t forgotten_ = 0;
+  std::uint64_t forgotten_ = 0, sent_ = 0, received_ = 0;
   bool dirty_ = false;
   bool written_ = false;
   DecisionLog log_;

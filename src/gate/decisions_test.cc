@@ -110,6 +110,28 @@ TEST_F(DecisionsTest, AnotherGateGoesOnWithThem) {
   EXPECT_EQ(written().items.at(0).count, 2U);
 }
 
+TEST_F(DecisionsTest, WhatMovedInAllIsKnownWhateverLineMadeRoom) {
+  {
+    Decisions decisions(dir_.get(), "id", "open");
+    for (int i = 0; i < 300; ++i) {
+      const auto line = decisions.note({.host = "h" + std::to_string(i) + ".test", .address = {}, .port = 443, .allowed = true, .reason = {}}, i);
+      decisions.moved(line, 2, 3);
+    }
+    const auto gone = decisions.note({.host = "h0.test", .address = {}, .port = 1, .allowed = true, .reason = {}}, 1);
+    decisions.moved(gone + "?", 10, 0);
+    EXPECT_EQ(decisions.sent(), 610U);
+    EXPECT_EQ(decisions.received(), 900U);
+    ASSERT_TRUE(decisions.write());
+  }
+  EXPECT_GT(written().forgotten, 0U);
+  EXPECT_EQ(written().sent_bytes, 610U);
+  EXPECT_EQ(Decisions(dir_.get(), "id", "open").received(), 900U) << "another gate goes on from there";
+  auto older = written();  // of a release that did not know
+  older.sent_bytes = older.received_bytes = 0;
+  ASSERT_TRUE(os::replace_file(dir_.get(), "id.net", wire::encode(older), 0600));
+  EXPECT_EQ(Decisions(dir_.get(), "id", "open").sent(), 2U * (Decisions::kMost - 1)) << "what its lines tell";
+}
+
 TEST_F(DecisionsTest, EachIsInTheLogToo) {
   Decisions decisions(dir_.get(), "id", "packages");
   ASSERT_TRUE(decisions.write());

@@ -114,6 +114,7 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
     out.code = code;
     return encode_answer(*question, out, room);
   };
+  if (left_.is_used_up()) co_return refuse(kBytesUsedUp, {});
   if (!standing_.allowed) co_return refuse("policy_not_allowed", {});
   auto look = co_await look_at_rules_in_turn();
   if (!standing_.allowed) co_return refuse("policy_not_allowed", {});  // meanwhile

@@ -25,6 +25,7 @@ Door::Door(House& house, const std::string& sandbox_id, const std::string& polic
       lent_(policy),
       standing_(standing_of(chosen())),
       decisions_(house.directory, sandbox_id, standing_.choice.policy, standing_.choice.rules),
+      left_{Allowance(house.sent_most, decisions_.sent()), Allowance(house.received_most, decisions_.received()), [this] { end_all(); }},
       written_(house.loop),
       moves_(house.loop),
       children_(house.loop),

@@ -15,6 +15,7 @@
 #include "async/scope.h"
 #include "base/token_bucket.h"
 #include "gate/asked_names.h"
+#include "gate/allowance.h"
 #include "gate/both.h"
 #include "gate/counted.h"
 #include "gate/decisions.h"
@@ -47,6 +48,7 @@ struct House {
   std::size_t most_connections = 0;  // of all doors: as many as there are descriptors for
   SocketMemory memory;
   UpstreamProxy proxy{};
+  std::uint64_t sent_most = 0, received_most = 0;  // of one sandbox in all: bytes; 0: without end
   std::size_t connections = 0, doors = 0;
   std::uint64_t held = 0;  // of `memory`, by all doors
   Watchful watchful{};
@@ -115,6 +117,7 @@ class Door {
   // Whether a name may be looked up for it: one that was asked for before, or one of so many new ones. If not, a line says so.
   bool may_look_up(const std::string& name);
   static constexpr const char* kTooManyNewNames = "too_many_new_names";
+  static constexpr const char* kBytesUsedUp = "bytes_used_up";
   void shape_listeners();
 
   // flow.cc
@@ -136,6 +139,8 @@ class Door {
   static Decisions::What what_of(const Verdict& verdict, std::uint16_t port);
   class Telling;
   void tell(Moving& moving);
+  // Resets all that is open: the sandbox has moved what it may.
+  void end_all();
   asio::awaitable<void> tell_all();
   void look_at(Verdict& verdict) const;
   asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
@@ -204,6 +209,7 @@ class Door {
   std::vector<Descriptor> sockets_;
   Names names_;
   Decisions decisions_;
+  Allowances left_;
   Event written_;  // there is something to write
   std::set<Moving*> moving_;
   Event moves_;    // there is one

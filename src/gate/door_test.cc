@@ -217,6 +217,39 @@ TEST_F(DoorTest, NamesThatWereNeverAskedForAreBoundedAndHaveOneLine) {
   EXPECT_FALSE(told->items[0].allowed);
 }
 
+TEST_F(DoorTest, ASandboxThatHasMovedAllItsBytesFindsNothingMore) {
+  ASSERT_TRUE(os::replace_file(directory_.get(), "id.sock", "", 0600));  // its keeper is there
+  ASSERT_TRUE(os::replace_file(directory_.get(), "id.net", wire::encode(wire::DecisionsMsg{.policy = "open", .items = {}, .sent_bytes = 100}), 0600));
+  const LookUp found = [](const std::string&) { return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}}; };
+  House house{loop_.get_executor(), directory_.get(), -1, std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
+              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  const auto code = [&](std::uint64_t sent_most, std::uint64_t received_most) {
+    house.sent_most = sent_most;
+    house.received_most = received_most;
+    std::vector<UniqueFd> sockets;
+    sockets.push_back(bound(SOCK_STREAM));
+    sockets.push_back(bound(SOCK_DGRAM));
+    Asking code_of(loop_, sockets[1]);
+    Door door(house, "id", "open", std::move(sockets));
+    Scope serving(loop_.get_executor());
+    serving.spawn(door.run());
+    const int out = code_of("here.test");
+    serving.cancel();
+    loop_.restart();
+    loop_.run();
+    loop_.restart();
+    return out;
+  };
+  EXPECT_EQ(code(0, 0), 0) << "without end";
+  EXPECT_EQ(code(101, 1), 0);
+  EXPECT_EQ(code(100, 0), 3);
+  const auto text = os::read_file(directory_.get(), "id.net", 1 << 20);
+  const auto told = text ? wire::decode<wire::DecisionsMsg>(*text) : std::nullopt;
+  ASSERT_TRUE(told && told->items.size() == 1);
+  EXPECT_EQ(told->items[0].reason, "bytes_used_up");
+  EXPECT_EQ(told->sent_bytes, 100U);
+}
+
 TEST_F(DoorTest, WhoAsksMuchOfHisRulesKeepsNobodyElseWaiting) {
   // The most that is taken, and names that are much work for it.
   std::string rules;

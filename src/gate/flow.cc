@@ -95,6 +95,17 @@ void Door::tell(Moving& moving) {
   written_.set();
 }
 
+void Door::end_all() {
+  const auto refuse = [this](const std::string& host, const Endpoint& to) {
+    note({.host = host, .address = to.address.text(), .port = to.port, .allowed = false, .reason = kBytesUsedUp});
+  };
+  for (Moving* one : moving_) {
+    refuse(one->asked.back().host, one->asked.back().facts.to);
+    one->cut();
+  }
+  handed_.cut([](const HandedOver::One&) { return true; }, [&](const HandedOver::One& one) { refuse(one.host, one.meant); });
+}
+
 asio::awaitable<void> Door::tell_all() {
   for (;;) {
     if (moving_.empty()) {
@@ -119,10 +130,12 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
     co_return;
   }
   std::string first, host;
-  const bool brokers = co_await is_brokers(guest, *meant, first, host);
-  if (brokers) {
-    co_await hand_over(std::move(guest), *meant, std::move(host), std::move(first));
-    co_return;
+  if (!left_.is_used_up()) {
+    const bool brokers = co_await is_brokers(guest, *meant, first, host);
+    if (brokers) {
+      co_await hand_over(std::move(guest), *meant, std::move(host), std::move(first));
+      co_return;
+    }
   }
   auto verdict = co_await decide(guest, *meant, first);
   if (verdict.reason.empty() && is_past_a_fence(verdict.facts, host)) verdict.refuse("fenced");
@@ -163,6 +176,11 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
   out.facts = {names_.of(meant.address), std::nullopt, meant};
   out.by = standing_.number;
   const auto& names = out.facts.names;
+  if (left_.is_used_up()) {
+    if (!names.empty()) out.host = names.front();
+    out.refuse(kBytesUsedUp);
+    co_return out;
+  }
   if (!standing_.allowed) {
     out.refuse("policy_not_allowed");
     co_return out;
@@ -294,7 +312,7 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
   }
   on_close(dialled->socket.get(), OnClose::kReset);
   tune(dialled->socket.get());
-  const auto both = std::make_shared<Both>(house_.loop, std::move(guest), Descriptor(house_.loop, dialled->socket.release()));
+  const auto both = std::make_shared<Both>(house_.loop, std::move(guest), Descriptor(house_.loop, dialled->socket.release()), left_);
   Decisions::Line line;
   note(what, &line);
   both->moved.asked.push_back({.facts = std::move(verdict.facts), .host = verdict.host, .line = std::move(line)});

@@ -94,6 +94,8 @@ class Gate {
                SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers), UpstreamProxy(config.settings.proxy)},
         handover_(loop.get_executor(), keepers_),
         children_(loop.get_executor()) {
+    house_.sent_most = config.settings.sandbox_sent;
+    house_.received_most = config.settings.sandbox_received;
     house_.handover = &handover_;
     handover_.on_change = [this](const std::string& id) {
       if (const auto found = standing_.find(id); found != standing_.end()) found->second->look_at_fences();

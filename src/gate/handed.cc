@@ -64,6 +64,9 @@ asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::str
     if (!word) co_return;
     if (word->opened) note({.host = word->host, .address = word->address, .port = word->port, .allowed = !word->refused, .reason = word->reason, .kind = wire::DecidedKind::kRequest}, &line);
     if (word->sent > 0 || word->received > 0) decisions_.moved(line, word->sent, word->received);
+    left_.sent.take(word->sent);
+    left_.received.take(word->received);
+    if (left_.is_used_up()) end_all();
     written_.set();
   }
 }

@@ -26,17 +26,18 @@ void PipePool::give_back(Pipe pipe) {
   if (pipe.whole && kept_.size() < kMostKept) kept_.push_back(std::move(pipe));
 }
 
-asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, Buffers buffers, std::uint64_t& moved) {
+asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, Buffers buffers, Allowance& left, std::uint64_t& moved) {
   constexpr unsigned kFlags = SPLICE_F_NONBLOCK | SPLICE_F_MOVE;
   std::optional<Pipe> pipe;
   int in_a_row = 0;
   for (;;) {
+    if (left.is_used_up()) co_return PumpEnd::kUsedUp;
     if (!pipe) {
       auto taken = pipes.take(buffers);
       if (!taken) co_return PumpEnd::kStarved;
       pipe = *std::move(taken);
     }
-    const ssize_t got = ::splice(from.native_handle(), nullptr, pipe->write.get(), nullptr, pipe_size(buffers), kFlags);
+    const ssize_t got = ::splice(from.native_handle(), nullptr, pipe->write.get(), nullptr, left.of(pipe_size(buffers)), kFlags);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) {
       pipes.give_back(*std::move(pipe));
@@ -50,8 +51,9 @@ asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes,
       pipes.give_back(*std::move(pipe));
       co_return ::shutdown(to.native_handle(), SHUT_WR) == 0 ? PumpEnd::kFinished : PumpEnd::kBroken;
     }
-    for (auto left = static_cast<std::size_t>(got); left > 0;) {
-      const ssize_t done = ::splice(pipe->read.get(), nullptr, to.native_handle(), nullptr, left, kFlags);
+    left.take(static_cast<std::uint64_t>(got));
+    for (auto held = static_cast<std::size_t>(got); held > 0;) {
+      const ssize_t done = ::splice(pipe->read.get(), nullptr, to.native_handle(), nullptr, held, kFlags);
       if (done < 0 && errno == EINTR) continue;
       if (done < 0 && errno == EAGAIN) {
         in_a_row = 0;
@@ -59,7 +61,7 @@ asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes,
         continue;
       }
       if (done <= 0) co_return PumpEnd::kBroken;
-      left -= static_cast<std::size_t>(done);
+      held -= static_cast<std::size_t>(done);
       moved += static_cast<std::uint64_t>(done);
     }
     if (++in_a_row >= kMostInARow) {

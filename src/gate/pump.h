@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "gate/allowance.h"
 #include "gate/socket_memory.h"
 #include "gate/sockets.h"
 
@@ -28,9 +29,10 @@ enum class PumpEnd : std::uint8_t {
   kFinished,  // the source ended, and the target was told so
   kBroken,    // either side broke
   kStarved,   // this process has no pipe for it
+  kUsedUp,    // the sandbox may move nothing more that way
 };
 
 // Until the source ends. `moved` counts.
-asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, Buffers buffers, std::uint64_t& moved);
+asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, Buffers buffers, Allowance& left, std::uint64_t& moved);
 
 }  // namespace cay::gate

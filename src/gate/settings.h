@@ -22,10 +22,11 @@ struct Settings {
   std::vector<std::string> policies;  // that the operator allows; empty: all. A sandbox that has another one reaches nothing
   std::uint64_t socket_memory = 0;        // of one sandbox's connections, and of all: gate/socket_memory.h; 0: as usual
   std::uint64_t socket_memory_total = 0;
+  std::uint64_t sandbox_sent = 0, sandbox_received = 0;  // bytes that one sandbox may move in all; 0: without end
   std::vector<std::string> named;  // policies that are not Cay's own presets: policy::Catalogue::texts()
   ProxySettings proxy;
   template <class V> void fields(V& v) {
-    v(1, data); v(3, networks); v(4, socket_memory); v(5, socket_memory_total); v(6, policies); v(7, named);
+    v(1, data); v(3, networks); v(4, socket_memory); v(5, socket_memory_total); v(6, policies); v(7, named); v(8, sandbox_sent); v(9, sandbox_received);
     v(16, proxy);
   }
 };

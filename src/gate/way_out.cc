@@ -116,6 +116,7 @@ asio::awaitable<void> Door::way_out(std::shared_ptr<Both> both, Proof proof, std
 
 asio::awaitable<Door::Then> Door::say(std::shared_ptr<Both> both, std::string bytes) {
   const std::size_t size = bytes.size();
+  if (!may_pass(*both, Way::kOut, size)) co_return Then::kBroken;
   const bool gone = co_await send_all(both->outside, std::move(bytes));
   if (!gone) co_return Then::kBroken;
   both->moved.sent += size;

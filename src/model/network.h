@@ -34,6 +34,7 @@ struct NetworkReport {
   SandboxNetwork network;
   std::vector<NetworkDecision> items;  // the latest last
   std::uint64_t forgotten = 0;         // lines that made room for newer ones
+  std::uint64_t sent_bytes = 0, received_bytes = 0;  // since the sandbox was made, by what is forgotten, too
   std::vector<std::string> needed{};   // rules that would have let through what was refused, without those that its policy has by now
 };
 

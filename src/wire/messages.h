@@ -449,7 +449,8 @@ struct DecisionsMsg {
   std::vector<DecisionMsg> items;   // the newest last
   std::uint64_t forgotten = 0;      // lines that made room for newer ones
   std::string rules{};              // of the policy "rules"
-  template <class V> void fields(V& v) { v(1, policy); v(2, items); v(3, forgotten); v(4, rules); }
+  std::uint64_t sent_bytes = 0, received_bytes = 0;  // since the sandbox was made, by connections that are forgotten, too
+  template <class V> void fields(V& v) { v(1, policy); v(2, items); v(3, forgotten); v(4, rules); v(5, sent_bytes); v(6, received_bytes); }
 };
 
 // DATA/rules/<sandbox id>: the policy that the daemon has for a sandbox, where it is another one than was lent, or has rules of its own. Written by

@@ -87,6 +87,25 @@ def own_address(host, lifted):
     return Outcome("reached " in str(told.get("done")), str(told.get("refused", told.get("done")))[:60])
 
 
+def carry_out(address, count, size):
+    """Requests of so many bytes, each over a connection of its own; how many came through whole."""
+    import contextlib
+    came = 0
+    for _ in range(count):
+        with contextlib.suppress(OSError), socket.create_connection((address, 8080), timeout=10) as stream:
+            stream.sendall(b"x" * (size - 4) + b"\r\n\r\n")
+            came += b"".join(iter(lambda: stream.recv(65536), b"")).count(b"x") >= size - 4
+    return came
+
+
+@row("bytes-without-end", "carry more out of a sandbox, over many connections, than the operator gives it", N, "the bytes of a sandbox are bounded", by="A1 A8",
+     proof="succeeds where the operator gives bytes without end", means=SETTING)
+def bytes_without_end(host, lifted):
+    size, most = 1 << 18, 8 << 20
+    told = (host.opened("spent") if lifted else host.box("spent")).run(carry_out, {"address": V4, "count": most // size + 8, "size": size})
+    return Outcome((told.get("done") or 0) * size > most, f"{told.get('done')} of {most // size + 8} came through: {told.get('refused', '')}")
+
+
 def datagram(address, port, data="hello"):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as stream:

@@ -32,6 +32,8 @@ Result<NetworkReport> read_decisions(const std::string& directory, const Sandbox
   out.policy = std::move(message->policy);
   out.rules = std::move(message->rules);
   out.forgotten = message->forgotten;
+  out.sent_bytes = message->sent_bytes;
+  out.received_bytes = message->received_bytes;
   for (wire::DecisionMsg& item : message->items) {
     out.items.push_back({.host = std::move(item.host),
                          .address = std::move(item.address),

@@ -1,0 +1,153 @@
+"""How many bytes one sandbox may move in all, where the operator says so: not one more goes out or comes in, over gate, daemon and sandbox."""
+import json
+import os
+import pathlib
+import signal
+import threading
+
+import outside_world as world_of
+import pytest
+from harness import new_daemon, slow, wait_until
+from outside_world import SETTINGS, V4, World, standing
+from test_gate import Box
+from vault_box import HEADERS, box, parts, set_secret
+from vault_world import VaultWorld
+
+pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
+
+MOST, TAKING, GIVING = 300_000, 7012, 7013
+SEND = r"""
+import socket, sys
+streams, said = [], 0
+try:
+    for _ in range(3): streams.append(socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20))
+    while said < 2_000_000:
+        for stream in streams:
+            stream.sendall(b"x" * 4096); said += 4096
+    print("all")
+except OSError: print("cut")
+"""
+TAKE = r"""
+import socket, sys
+stream, got = socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20), 0
+try:
+    while got < 2_000_000:
+        part = stream.recv(65536)
+        if not part: break
+        got += len(part)
+except OSError: pass
+print(got)
+"""
+ECHO = {"host": V4, "port": 7003}
+
+
+class Counted:
+    """A server that takes and one that gives, without end."""
+    def __init__(self, world):
+        self.taken, self.lock = 0, threading.Lock()
+        world.serve(V4, TAKING, self.take)
+        world.serve(V4, GIVING, self.give)
+
+    def take(self, stream):
+        while part := stream.recv(65536):
+            with self.lock:
+                self.taken += len(part)
+
+    @staticmethod
+    def give(stream):
+        while True:
+            stream.sendall(bytes(65536))
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory):
+    with standing(World(tmp_path_factory.mktemp("world"))) as world:
+        yield world, Counted(world)
+
+
+@pytest.fixture
+def capped(outside, request, tmp_path):
+    world, counted = outside
+    config = tmp_path / "bytes.toml"
+
+    def limit(sent, received):
+        config.write_text(SETTINGS + f"sandbox_sent_bytes = {sent}\nsandbox_received_bytes = {received}\n")
+    limit(MOST, MOST)
+    daemon = new_daemon("--config", str(config))
+    daemon.prefix = world.prefix
+    daemon.start()
+    yield daemon, limit, counted
+    daemon.close(keep_log=request.session.testsfailed > 0)
+
+
+def test_not_a_byte_more_goes_out(capped):
+    daemon, limit, counted = capped
+    box, other = Box(daemon, "open"), Box(daemon, "open")
+    before = counted.taken
+    assert box.python(SEND, V4, str(TAKING)).text == "cut\n"
+    wait_until(lambda: box.net()["sent_bytes"] == MOST, "a count of all that went out")
+    wait_until(lambda: counted.taken - before == MOST, "all of that, and no more", slow(20))
+    line = box.line(reason="bytes_used_up", verdict="refused", port=TAKING)
+    assert line["in_the_way"] == "limit" and "network.sandbox_sent_bytes" in line["advice"] and not line["needs"]
+
+    refused = ["reset", "no name", "403 This sandbox has moved all the bytes that the operator gives it.\n"]
+    tries = [ECHO, {"host": "allowed.gate.test", "port": 80, "kind": "http"}, {"host": V4, "port": 80, "kind": "http"}]
+    assert box.attempt(*tries)[0] == refused
+    said = daemon.cli("net", box.name).text
+    assert "has moved all the bytes that the operator gives it" in said and "in all: 293 KiB out" in said, said
+    assert other.attempt(ECHO)[0] == ["ping"], "each sandbox has its own"
+
+    os.kill(parts(daemon, "gate")[-1], signal.SIGKILL)  # what it counted outlives it
+    wait_until(lambda: other.attempt(ECHO)[0] == ["ping"], "another gate", slow(20))
+    assert box.attempt(*tries)[0] == refused
+    for word in ("stop", "start"):
+        assert daemon.cli(word, box.name).code == 0
+    assert box.attempt(*tries)[0] == refused
+
+    limit(2 * MOST, 0)  # more, and the other way without end
+    daemon.restart()
+    wait_until(lambda: box.attempt(ECHO)[0] == ["ping"], "a gate that goes by it", slow(20))
+    assert box.python(SEND, V4, str(TAKING)).text == "cut\n"
+    wait_until(lambda: box.net()["sent_bytes"] == 2 * MOST, "a count of all that went out")
+    limit(0, 0)  # the control
+    daemon.restart()
+    wait_until(lambda: box.attempt(ECHO)[0] == ["ping"], "a gate that goes by it", slow(20))
+    assert box.python(SEND, V4, str(TAKING)).text == "all\n"
+
+
+def test_not_a_byte_more_comes_in(capped):
+    daemon, limit, _ = capped
+    box = Box(daemon, "open")
+    assert int(box.python(TAKE, V4, str(GIVING)).text) <= MOST
+    wait_until(lambda: box.net()["received_bytes"] == MOST, "a count of all that came in")
+    assert box.attempt(ECHO)[0] == ["reset"]
+    limit(MOST, 0)
+    daemon.restart()
+    wait_until(lambda: box.attempt(ECHO)[0] == ["ping"], "a gate that goes by it", slow(20))
+    assert int(box.python(TAKE, V4, str(GIVING)).text) >= 2_000_000, "the control"
+
+
+def test_what_goes_by_a_secret_counts_too(request, tmp_path):
+    with standing(VaultWorld(tmp_path, "sk-live-" + os.urandom(24).hex())) as world:
+        config = pathlib.Path(tmp_path / "net.toml")
+        config.write_text(config.read_text().replace("[network]\n", "[network]\nsandbox_received_bytes = 5000\n"))
+        daemon = new_daemon(*world.settings)
+        daemon.prefix = world.prefix
+        daemon.start()
+        try:
+            set_secret(daemon, "api", world.secret, "api.vault.test")
+            with box(daemon, HEADERS) as one:
+                for asked in range(100):
+                    status, _ = one.curl("https://api.vault.test/x", "-m", "10")
+                    if status != 200:
+                        break
+                assert 2 < asked < 60, asked
+                one.line(host="api.vault.test", verdict="refused", reason="bytes_used_up")
+                moved = json.loads(daemon.cli("net", "--json", one.name).text)["received_bytes"]
+                assert 5000 <= moved < 5000 + 4096, moved  # the broker tells of an answer behind it
+                seen = len(world.seen)
+                assert one.curl("https://api.vault.test/x", "-m", "10")[0] != 200 and len(world.seen) == seen
+            with box(daemon, HEADERS) as another:
+                assert another.json("https://api.vault.test/x")["how"] == "Authorization"
+        finally:
+            daemon.close(keep_log=request.session.testsfailed > 0)
