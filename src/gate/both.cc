@@ -103,7 +103,7 @@ asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pip
 
 bool may_pass(Both& both, Way way, std::size_t bytes) {
   Allowance& left = way == Way::kOut ? both.left.sent : both.left.received;
-  if (left.of(bytes) == bytes) {
+  if (left.has(bytes)) {
     left.take(bytes);
     return true;
   }

@@ -148,5 +148,29 @@ TEST_F(BothTest, WhatIsLookedAtIsOfTheAllowanceToo) {
   run_some();
 }
 
+TEST(AllowanceTest, WhatMayGoIsOnRecordBeforeItGoes) {
+  constexpr std::uint64_t kPart = 64 << 10;
+  std::vector<std::uint64_t> aside;
+  Allowance one(3 * kPart, 10, [&](std::uint64_t up_to) { aside.push_back(up_to); });
+  EXPECT_EQ(one.of(100), 100U);
+  EXPECT_EQ(aside, std::vector<std::uint64_t>({10 + kPart}));
+  one.take(100);
+  EXPECT_EQ(one.of(1 << 20), kPart - 100) << "the rest of the part first";
+  one.take(kPart - 100);
+  EXPECT_EQ(one.of(1), 1U);
+  EXPECT_EQ(aside.back(), 10 + 2 * kPart);
+  EXPECT_TRUE(one.has(2 * kPart - 10)) << "whole, though it is more than a part";
+  EXPECT_EQ(aside.back(), 3 * kPart);
+  EXPECT_FALSE(one.has(2 * kPart - 9));
+  one.take(2 * kPart - 10);
+  EXPECT_TRUE(one.is_used_up());
+  EXPECT_EQ(one.of(1), 0U);
+  EXPECT_EQ(aside.size(), 3U);
+  Allowance without_end;
+  without_end.take(1ull << 62);
+  EXPECT_TRUE(without_end.has(1ull << 63));
+  EXPECT_EQ(without_end.of(1 << 20), 1U << 20);
+}
+
 }  // namespace
 }  // namespace cay::gate

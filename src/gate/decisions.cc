@@ -57,16 +57,16 @@ Decisions::Decisions(int directory, const std::string& sandbox_id, std::string p
   dirty_ = !old || old->policy != policy_ || old->rules != rules_;
   if (!old) return;
   forgotten_ = old->forgotten;
-  sent_ = old->sent_bytes;
-  received_ = old->received_bytes;
-  const bool knew = sent_ + received_ > 0;  // an older gate had its lines alone
+  sent_ = {.told = old->sent_bytes, .lost = old->sent_up_to - std::min(old->sent_up_to, old->sent_bytes)};
+  received_ = {.told = old->received_bytes, .lost = old->received_up_to - std::min(old->received_up_to, old->received_bytes)};
+  const bool knew = old->sent_bytes + old->received_bytes > 0;  // an older gate had its lines alone
   for (const wire::DecisionMsg& item : old->items) {
     if (items_.size() >= kMost || by_line_.contains(line_of(item))) continue;
     items_.push_back(item);
     by_line_[line_of(item)] = std::prev(items_.end());
     if (knew) continue;
-    sent_ += item.sent_bytes;
-    received_ += item.received_bytes;
+    sent_.told += item.sent_bytes;
+    received_.told += item.received_bytes;
   }
 }
 
@@ -119,13 +119,18 @@ void Decisions::make_room() {
 }
 
 void Decisions::moved(const Line& line, std::uint64_t sent, std::uint64_t received) {
-  sent_ += sent;
-  received_ += received;
+  sent_.told += sent;
+  received_.told += received;
   dirty_ = true;
   const auto found = by_line_.find(line);
   if (found == by_line_.end()) return;  // forgotten meanwhile
   found->second->sent_bytes += sent;
   found->second->received_bytes += received;
+}
+
+void Decisions::set_aside(Bytes& of, std::uint64_t up_to) {
+  of.aside = up_to;
+  static_cast<void>(write_lines());  // a full disk: then a killed gate's are not known
 }
 
 Result<void> Decisions::write() {
@@ -136,6 +141,8 @@ Result<void> Decisions::write() {
 
 void Decisions::close() {
   log_.close();
+  dirty_ = dirty_ || sent_.aside > 0 || received_.aside > 0;
+  sent_.aside = received_.aside = 0;
   if (dirty_) static_cast<void>(write_lines());
 }
 
@@ -144,8 +151,10 @@ Result<void> Decisions::write_lines() {
   message.policy = policy_;
   message.rules = rules_;
   message.forgotten = forgotten_;
-  message.sent_bytes = sent_;
-  message.received_bytes = received_;
+  message.sent_bytes = sent_.told;
+  message.received_bytes = received_.told;
+  message.sent_up_to = sent_.up_to();
+  message.received_up_to = received_.up_to();
   message.items.assign(items_.begin(), items_.end());
   dirty_ = false;
   const std::string fresh = file_ + ".new";

@@ -1,6 +1,7 @@
 // Decisions: what one sandbox tried and what became of it, counted by kind, in memory and in DATA/gate/ID.net, and one by one in its log
 // (decision_log.h). Both are bounded: a sandbox that tries ever new things makes room by forgetting its oldest, of kinds first those that moved nothing.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -39,9 +40,12 @@ class Decisions {
   // A lookup that gave an address, which has no line: what connects to it has.
   void note_found(const What& what, UnixMillis now);
   void moved(const Line& line, std::uint64_t sent, std::uint64_t received);
-  // Of all its connections since it was made, also where their lines made room.
-  std::uint64_t sent() const { return sent_; }
-  std::uint64_t received() const { return received_; }
+  // What all its connections have moved since it was made, also where their lines made room; and what gates that were killed may have moved untold.
+  std::uint64_t sent() const { return sent_.told + sent_.lost; }
+  std::uint64_t received() const { return received_.told + received_.lost; }
+  // On record, at once: up to so many bytes may be gone. What was not moved of them when nothing more comes is not.
+  void set_aside_sent(std::uint64_t up_to) { set_aside(sent_, up_to); }
+  void set_aside_received(std::uint64_t up_to) { set_aside(received_, up_to); }
 
   bool dirty() const { return dirty_ || log_.dirty(); }  // since the last write; at first where the file does not tell this policy
   // Nothing of a sandbox that is gone: its files are not made again.
@@ -53,13 +57,19 @@ class Decisions {
   bool keeper_is_there() const;
   void make_room();
   Result<void> write_lines();
+  struct Bytes {
+    std::uint64_t told = 0, lost = 0, aside = 0;
+    std::uint64_t up_to() const { return std::max(told + lost, aside); }
+  };
+  void set_aside(Bytes& of, std::uint64_t up_to);
 
   int directory_;
   std::string file_, keeper_;
   std::string policy_, rules_;
   std::list<wire::DecisionMsg> items_;  // the latest last
   std::map<Line, std::list<wire::DecisionMsg>::iterator> by_line_;
-  std::uint64_t forgotten_ = 0, sent_ = 0, received_ = 0;
+  std::uint64_t forgotten_ = 0;
+  Bytes sent_, received_;
   bool dirty_ = false;
   bool written_ = false;
   DecisionLog log_;

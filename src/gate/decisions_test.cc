@@ -127,9 +127,30 @@ TEST_F(DecisionsTest, WhatMovedInAllIsKnownWhateverLineMadeRoom) {
   EXPECT_EQ(written().sent_bytes, 610U);
   EXPECT_EQ(Decisions(dir_.get(), "id", "open").received(), 900U) << "another gate goes on from there";
   auto older = written();  // of a release that did not know
-  older.sent_bytes = older.received_bytes = 0;
+  older.sent_bytes = older.received_bytes = older.sent_up_to = older.received_up_to = 0;
   ASSERT_TRUE(os::replace_file(dir_.get(), "id.net", wire::encode(older), 0600));
   EXPECT_EQ(Decisions(dir_.get(), "id", "open").sent(), 2U * (Decisions::kMost - 1)) << "what its lines tell";
+}
+
+TEST_F(DecisionsTest, WhatAKilledGateMayHaveMovedCountsAsMoved) {
+  {
+    Decisions killed(dir_.get(), "id", "open");
+    const auto line = killed.note({.host = "a.test", .address = {}, .port = 443, .allowed = true, .reason = {}}, 1);
+    killed.moved(line, 5, 7);
+    killed.set_aside_sent(100);
+    EXPECT_EQ(written().sent_up_to, 100U) << "at once";
+  }
+  {
+    Decisions ended(dir_.get(), "id", "open");
+    EXPECT_EQ(ended.sent(), 100U);
+    EXPECT_EQ(ended.received(), 7U);
+    const auto line = ended.note({.host = "a.test", .address = {}, .port = 443, .allowed = true, .reason = {}}, 2);
+    ended.set_aside_sent(200);
+    ended.moved(line, 10, 0);
+    ended.close();
+    EXPECT_EQ(written().sent_bytes, 15U) << "what is known of";
+  }
+  EXPECT_EQ(Decisions(dir_.get(), "id", "open").sent(), 110U) << "of one that came to its end what it moved alone";
 }
 
 TEST_F(DecisionsTest, EachIsInTheLogToo) {

@@ -210,6 +210,7 @@ class Door {
   Names names_;
   Decisions decisions_;
   Allowances left_;
+  bool ended_ = false;  // with them
   Event written_;  // there is something to write
   std::set<Moving*> moving_;
   Event moves_;    // there is one

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "async/deadline.h"
 #include "gate/both.h"
@@ -96,6 +97,7 @@ void Door::tell(Moving& moving) {
 }
 
 void Door::end_all() {
+  if (std::exchange(ended_, true)) return;
   const auto refuse = [this](const std::string& host, const Endpoint& to) {
     note({.host = host, .address = to.address.text(), .port = to.port, .allowed = false, .reason = kBytesUsedUp});
   };
@@ -296,6 +298,11 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
       note(what_of(verdict, verdict.facts.to.port));
       co_return;
     }
+  }
+  if (left_.is_used_up()) {
+    verdict.refuse(kBytesUsedUp);
+    note(what_of(verdict, verdict.facts.to.port));
+    co_return;
   }
   Decisions::What what = what_of(verdict, verdict.facts.to.port);
   if (stands_in) what.address.clear();

@@ -36,9 +36,10 @@ asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::str
     co_return;
   }
   const bool by_policy = !host.empty() && !house_.handover->takes(id_, host, meant.port);
-  if (!standing_.opens_rules || (by_policy && !has_fenced(host, meant.port))) {  // meanwhile
+  const bool changed = !standing_.opens_rules || (by_policy && !has_fenced(host, meant.port));
+  if (changed || left_.is_used_up()) {  // meanwhile
     what.allowed = false;
-    what.reason = "policy_changed";
+    what.reason = changed ? "policy_changed" : kBytesUsedUp;
     note(what);
     co_return;
   }

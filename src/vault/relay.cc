@@ -56,6 +56,14 @@ bool is_of_connection(std::string_view name) {
   return false;
 }
 
+// What the guest itself says in a head: its bytes may carry something out, whatever they are.
+template <class Head>
+std::size_t said_in(const Head& head) {
+  std::size_t out = head.method_string().size() + head.target().size();
+  for (const auto& field : head) out += field.name_string().size() + field.value().size();
+  return out;
+}
+
 class Relay {
  public:
   Relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell, std::function<void()> cancel)
@@ -210,7 +218,7 @@ class Relay {
     ask.websocket = wants_websocket_;
     ask.keep = !wants_websocket_;
     const bool continues = http::equals_ignoring_case(parser->get()[bhttp::field::expect], "100-continue");
-    notes_.sent(ask.target.size());
+    notes_.sent(said_in(parser->get()));
     auto sent = co_await upstream.send_head(std::move(ask));
     if (!sent && again) {  // it had been closed meanwhile: nothing of this request was answered
       outside_.reset();

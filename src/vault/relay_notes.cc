@@ -6,6 +6,7 @@ namespace cay::vault {
 namespace {
 
 constexpr std::chrono::seconds kTellEvery{1};
+constexpr std::uint64_t kTellEach = 256 << 10;  // bytes: they may be bounded
 
 }  // namespace
 
@@ -46,7 +47,7 @@ void RelayNotes::flush() {
 }
 
 void RelayNotes::flush_in_time() {
-  if (std::chrono::steady_clock::now() - told_at_ >= kTellEvery) flush();
+  if (word_.sent + word_.received >= kTellEach || std::chrono::steady_clock::now() - told_at_ >= kTellEvery) flush();
 }
 
 }  // namespace cay::vault

@@ -1,4 +1,4 @@
-// RelayNotes: what becomes of one relay, for `cay net`: what matters at once, bytes once a second.
+// RelayNotes: what becomes of one relay, for `cay net`: what matters at once, bytes once a second or when there are many.
 #pragma once
 #include <chrono>
 #include <string>

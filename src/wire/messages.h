@@ -450,7 +450,8 @@ struct DecisionsMsg {
   std::uint64_t forgotten = 0;      // lines that made room for newer ones
   std::string rules{};              // of the policy "rules"
   std::uint64_t sent_bytes = 0, received_bytes = 0;  // since the sandbox was made, by connections that are forgotten, too
-  template <class V> void fields(V& v) { v(1, policy); v(2, items); v(3, forgotten); v(4, rules); v(5, sent_bytes); v(6, received_bytes); }
+  std::uint64_t sent_up_to = 0, received_up_to = 0;  // that may be gone: what was set aside before it is moved (gate/allowance.h)
+  template <class V> void fields(V& v) { v(1, policy); v(2, items); v(3, forgotten); v(4, rules); v(5, sent_bytes); v(6, received_bytes); v(7, sent_up_to); v(8, received_up_to); }
 };
 
 // DATA/rules/<sandbox id>: the policy that the daemon has for a sandbox, where it is another one than was lent, or has rules of its own. Written by

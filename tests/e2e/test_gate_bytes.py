@@ -38,6 +38,22 @@ try:
 except OSError: pass
 print(got)
 """
+# Slowly, over ever new connections; until 20 in a row are refused.
+AGAIN = r"""
+import socket, sys, time
+refused = 0
+while refused < 20:
+    try:
+        with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20) as stream:
+            for _ in range(1000):
+                stream.sendall(b"x" * 4096); refused = 0
+                time.sleep(0.02)
+                stream.settimeout(0.001)
+                try: stream.recv(1); raise OSError
+                except TimeoutError: stream.settimeout(20)
+    except OSError: refused += 1; time.sleep(0.1)
+print("none")
+"""
 ECHO = {"host": V4, "port": 7003}
 
 
@@ -115,6 +131,20 @@ def test_not_a_byte_more_goes_out(capped):
     assert box.python(SEND, V4, str(TAKING)).text == "all\n"
 
 
+def test_a_gate_that_is_killed_in_the_middle_gives_no_more(capped):
+    """What it moved within its last second is in no count, but was set aside before it went."""
+    daemon, _, counted = capped
+    box, before = Box(daemon, "open"), counted.taken
+    command = daemon.cli("exec", "-d", box.name, "--", "python3", "-c", AGAIN, V4, str(TAKING)).text.strip()
+    for _ in range(5):
+        was = counted.taken
+        wait_until(lambda was=was: counted.taken > was or daemon.cli("logs", box.name, command).text == "none\n", "more, or the end", slow(30))
+        os.kill(parts(daemon, "gate")[-1], signal.SIGKILL)
+    wait_until(lambda: daemon.cli("logs", box.name, command).text == "none\n", "the end", slow(60))
+    assert 0 < counted.taken - before <= MOST
+    box.line(reason="bytes_used_up", verdict="refused", port=TAKING)
+
+
 def test_not_a_byte_more_comes_in(capped):
     daemon, limit, _ = capped
     box = Box(daemon, "open")
@@ -130,7 +160,7 @@ def test_not_a_byte_more_comes_in(capped):
 def test_what_goes_by_a_secret_counts_too(request, tmp_path):
     with standing(VaultWorld(tmp_path, "sk-live-" + os.urandom(24).hex())) as world:
         config = pathlib.Path(tmp_path / "net.toml")
-        config.write_text(config.read_text().replace("[network]\n", "[network]\nsandbox_received_bytes = 5000\n"))
+        config.write_text(config.read_text().replace("[network]\n", "[network]\nsandbox_received_bytes = 5000\nsandbox_sent_bytes = 30000\n"))
         daemon = new_daemon(*world.settings)
         daemon.prefix = world.prefix
         daemon.start()
@@ -147,6 +177,13 @@ def test_what_goes_by_a_secret_counts_too(request, tmp_path):
                 assert 5000 <= moved < 5000 + 4096, moved  # the broker tells of an answer behind it
                 seen = len(world.seen)
                 assert one.curl("https://api.vault.test/x", "-m", "10")[0] != 200 and len(world.seen) == seen
+            with box(daemon, HEADERS) as sender:  # headers carry as much as bodies do
+                for asked in range(100):
+                    status, _ = sender.curl("https://api.vault.test/x", "-m", "10", "-H", "X-Much: " + "x" * 8000)
+                    if status != 200:
+                        break
+                assert 1 < asked < 8, asked
+                sender.line(host="api.vault.test", verdict="refused", reason="bytes_used_up")
             with box(daemon, HEADERS) as another:
                 assert another.json("https://api.vault.test/x")["how"] == "Authorization"
         finally:
