@@ -27,7 +27,7 @@ UNTRUSTED = "untrusted.vault.test"
 FAR = "far.vault.test"  # no host knows it; a proxy may
 NOTES_PORT = 8444
 HOSTS = f"""127.0.0.1 localhost
-{ADDRESS} {' '.join(NAMES)} {UNTRUSTED}
+{ADDRESS} {' '.join(NAMES)} {UNTRUSTED} {' '.join(f'n{number}.many.vault.test' for number in range(20))}
 198.18.12.1 private.vault.test
 """
 SETTINGS = """[network]
@@ -52,6 +52,7 @@ class VaultWorld(World):
         self.address(ADDRESS)
         self.authority()
         self.serve_http(443, self.leaf("good", (*NAMES, FAR)))
+        self.serve_http(80, None)
         self.serve_http(8443, self.leaf("good", NAMES))
         self.servers.append(self.notes.serve(ADDRESS, NOTES_PORT, self.leaf("good", NAMES)))
         own = self.leaf("stranger", (UNTRUSTED,), by=None)
@@ -88,7 +89,7 @@ class VaultWorld(World):
 
             def finish_request(self, request, client_address):
                 with contextlib.suppress(OSError):
-                    with context.wrap_socket(request, server_side=True) as stream:
+                    with (context.wrap_socket(request, server_side=True) if context else request) as stream:
                         self.RequestHandlerClass(stream, client_address, self)
 
             def handle_error(self, request, client_address):

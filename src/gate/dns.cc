@@ -146,6 +146,7 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
   }
   if (!near.empty()) out.addresses = std::move(near);
   names_.note(question->name, out.addresses);
+  if (house_.handover != nullptr && house_.handover->knows(id_, question->name)) ruled_.note(question->name, out.addresses);
   decisions_.note_found({.host = host, .address = out.addresses.front().text(), .port = 0, .allowed = true, .reason = {}, .rule = said.rule}, system_clock().wall());
   written_.set();
   out.ttl = Resolver::kKeepSeconds;

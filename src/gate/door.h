@@ -167,6 +167,9 @@ class Door {
   bool has_fenced(const std::string& host, std::uint16_t port) const;
   // Whether it would reach such a host otherwise than by the broker: by plain HTTP, or without a name where the address is one of its. `shown`: see is_brokers.
   bool is_past_a_fence(const Facts& facts, const std::string& shown) const;
+  // Where it may be meant for a host with a fence by another name of its address: whom it names, in a request that is judged, as those after it are.
+  asio::awaitable<void> by_host(Descriptor& guest, Verdict& out, std::string& first);
+  std::vector<std::string> ruled_names_of(const IpAddress& address) const { return ruled_.of(address, Names::kMost); }
   // Whether the connection is the broker's; `host` is what it showed, where that was looked at; empty at the broker's own address.
   asio::awaitable<bool> is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host);
 
@@ -207,7 +210,7 @@ class Door {
   Standing standing_of(policy::Choice choice) const;
   Standing standing_;
   std::vector<Descriptor> sockets_;
-  Names names_;
+  Names names_, ruled_;  // ruled_: those of rules and fences again, which no other names push out
   Decisions decisions_;
   Allowances left_;
   bool ended_ = false;  // with them

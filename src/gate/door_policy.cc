@@ -51,7 +51,8 @@ bool Door::is_past_a_fence(const Facts& facts, const std::string& shown) const {
   if (house_.handover == nullptr) return false;
   const auto is_one = [&](const std::string& name) { return house_.handover->fenced_off(id_, name, facts.to.port); };
   const std::string& named = facts.shown ? *facts.shown : shown;
-  return named.empty() ? std::ranges::any_of(facts.names, is_one) : is_one(named);
+  if (!named.empty()) return is_one(named);
+  return std::ranges::any_of(facts.names, is_one) || std::ranges::any_of(ruled_names_of(facts.to.address), is_one);
 }
 
 void Door::look_at_fences() {

@@ -24,6 +24,7 @@ constexpr Millis kFirstBytesLimit{10'000};
 constexpr Millis kSayNoLimit{2'000};
 constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint16_t kHttpPort = 80;
+constexpr std::uint16_t kTlsPort = 443;
 constexpr const char* kOurFailure = "gate_failed";
 
 Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
@@ -140,6 +141,9 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
     }
   }
   auto verdict = co_await decide(guest, *meant, first);
+  if (verdict.reason.empty() && verdict.proof == Proof::kNone && meant->port == kHttpPort && house_.handover != nullptr && house_.handover->any_fence(id_)) {
+    co_await by_host(guest, verdict, first);
+  }
   if (verdict.reason.empty() && is_past_a_fence(verdict.facts, host)) verdict.refuse("fenced");
   if (!verdict.reason.empty()) {
     if (verdict.reason != kTooManyNewNames) note(what_of(verdict, meant->port));
@@ -152,16 +156,18 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
   co_await connect(std::move(guest), std::move(verdict), std::move(first), place->buffers);
 }
 
-// Only where the address may be a rule's host is anything read: a server that speaks first is not kept waiting for it.
+// Only where it may be for a rule's host is anything read, or a server that speaks first is kept waiting for it: at the port where none does, whatever
+// names the guest knows the address by; elsewhere where it may be a rule's host.
 asio::awaitable<bool> Door::is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host) {
   if (house_.handover == nullptr || !standing_.opens_rules) co_return false;
   if (meant.address == IpAddress::parse(kBrokerV4)) co_return meant.port == kHttpPort && house_.handover->base_url(id_);
   if (!house_.handover->any_at(id_, meant.port)) co_return false;
   auto look = co_await look_at_rules_in_turn();
   const auto names = names_.of(meant.address);
-  const bool may_be = names.empty() || std::ranges::any_of(names, [&](const std::string& name) {
-                        return house_.handover->takes(id_, name, meant.port) || house_.handover->fences(id_, name, meant.port);
-                      });
+  const auto is_one = [&](const std::string& name) {
+    return house_.handover->takes(id_, name, meant.port) || house_.handover->fences(id_, name, meant.port);
+  };
+  const bool may_be = meant.port == kTlsPort || names.empty() || std::ranges::any_of(names, is_one) || std::ranges::any_of(ruled_names_of(meant.address), is_one);
   look.end();
   if (!may_be) co_return false;
   auto reading = first_bytes_of(guest, policy::Proof::kTls, first);
@@ -264,6 +270,20 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
     if (!judge()) co_return;  // by the address that is dialled now
   }
   look_at(out);
+}
+
+asio::awaitable<void> Door::by_host(Descriptor& guest, Verdict& out, std::string& first) {
+  auto reading = first_bytes_of(guest, Proof::kHttp, first);
+  auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
+  const bool is_name = shown && shown->state == Shown::State::kName && framing_of(std::string_view(first).substr(0, shown->size));
+  if (!is_name) {
+    out.refuse(!shown ? "said_too_little" : shown->state == Shown::State::kNone ? "names_no_host" : "not_http");
+    co_return;
+  }
+  out.proof = Proof::kHttp;
+  out.proof_size = shown->size;
+  out.facts.shown = shown->host;
+  out.host = shown->host;
 }
 
 asio::awaitable<void> Door::say_no(Descriptor& guest, const Verdict& verdict, std::string first) {

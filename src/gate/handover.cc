@@ -98,6 +98,17 @@ bool Handover::resolves(const std::string& sandbox_id, std::string_view host) co
   return routes != nullptr && std::ranges::any_of(routes->hosts, [&](const ProxyHost& one) { return one.matches(host, one.port); });
 }
 
+bool Handover::knows(const std::string& sandbox_id, std::string_view host) const {
+  const Routes* routes = of(sandbox_id);
+  const auto is_here = [&](const ProxyHost& one) { return one.matches(host, one.port); };
+  return routes != nullptr && (std::ranges::any_of(routes->hosts, is_here) || std::ranges::any_of(routes->fences, is_here));
+}
+
+bool Handover::any_fence(const std::string& sandbox_id) const {
+  const Routes* routes = of(sandbox_id);
+  return routes != nullptr && !routes->fences.empty();
+}
+
 bool Handover::fences(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
   const Routes* routes = of(sandbox_id);
   return routes != nullptr && std::ranges::any_of(routes->fences, [&](const ProxyHost& one) { return one.matches(host, port); });

@@ -32,6 +32,9 @@ class Handover {
   bool any_at(const std::string& sandbox_id, std::uint16_t port) const;
   bool takes(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const;
   bool resolves(const std::string& sandbox_id, std::string_view host) const;
+  // Whether any rule, or fence, is for that name, at whatever port.
+  bool knows(const std::string& sandbox_id, std::string_view host) const;
+  bool any_fence(const std::string& sandbox_id) const;
   // Whether a fence alone is for it: then it is the broker's where the policy lets it through.
   bool fences(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const;
   // Whether one is for this name at that port, or the port is plain HTTP's: it is not to be reached past its fence.

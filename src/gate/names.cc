@@ -19,10 +19,10 @@ void Names::note(const std::string& name, const std::vector<IpAddress>& addresse
   by_name_[name] = entries_.begin();
 }
 
-std::vector<std::string> Names::of(const IpAddress& address) const {
+std::vector<std::string> Names::of(const IpAddress& address, std::size_t most) const {
   std::vector<std::string> out;
   for (const Entry& entry : entries_) {
-    if (out.size() >= kMostOfOne) break;
+    if (out.size() >= most) break;
     if (std::ranges::find(entry.addresses, address) != entry.addresses.end()) out.push_back(entry.name);
   }
   return out;

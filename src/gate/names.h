@@ -17,7 +17,7 @@ class Names {
 
   void note(const std::string& name, const std::vector<IpAddress>& addresses);
   // The latest first.
-  std::vector<std::string> of(const IpAddress& address) const;
+  std::vector<std::string> of(const IpAddress& address, std::size_t most = kMostOfOne) const;
 
  private:
   struct Entry {

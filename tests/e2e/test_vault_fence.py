@@ -140,6 +140,51 @@ def test_no_one_goes_past_a_fence_under_open(vaulted, world):  # noqa: F811
         assert json.loads(one.curl("https://other.vault.test/open/", "-k")[1])["how"] == "", "another name at the same address"
 
 
+BY_OTHER_NAMES = r"""
+import json, re, socket, ssl, sys
+def lookup(name): return socket.gethostbyname(name)
+def tls(name):
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+    return made.wrap_socket(socket.create_connection((address, 443), timeout=20), server_hostname=name)
+def said(stream, host, method="PUT", before=""):
+    with stream:
+        stream.settimeout(20)
+        stream.sendall((before + f"{method} /open/x HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").encode())
+        got = b""
+        while part := stream.recv(65536): got += part
+        return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d+)", got)]
+def tried(what):
+    try: return what()
+    except OSError: return "reset"
+def plain(): return socket.create_connection((address, 80), timeout=20)
+F = "api.vault.test"
+if sys.argv[1] == "known": lookup(F)
+for name in ["other.vault.test", "git.vault.test"] + [f"n{i}.many.vault.test" for i in range(20)]: address = lookup(name)
+print(json.dumps({"sni": tried(lambda: said(tls(F), F)), "no name": tried(lambda: said(tls(None), F)), "plain": tried(lambda: said(plain(), F)),
+                  "later": tried(lambda: said(plain(), F, before="GET /open/x HTTP/1.1\r\nHost: other.vault.test\r\n\r\n")),
+                  "bare": tried(lambda: said(plain(), "other.vault.test", before="GET /open/x HTTP/1.1\nHost: api.vault.test\n\n")),
+                  "other": tried(lambda: said(plain(), "other.vault.test", "GET")), "other tls": tried(lambda: said(tls("other.vault.test"), "other.vault.test", "GET"))}))
+"""
+
+
+def test_no_other_name_of_its_address_leads_past_a_fence(vaulted, world):  # noqa: F811
+    def way(known):
+        got = one.daemon.cli("exec", one.name, "--", "python3", "-c", BY_OTHER_NAMES, known)
+        assert got.code == 0, got
+        return json.loads(got.text)
+    with box(vaulted, policy="open") as one:
+        plain = way("known")
+        assert (plain["sni"], plain["no name"], plain["plain"]) == ([200], [200], [200]) and plain["later"] == [200, 200], f"the control: no fence: {plain}"
+        one.rules(FENCE)
+        before = len([seen for seen in world.seen if seen["host"] == "api.vault.test"])
+        assert way("unknown") == {**plain, "sni": [403], "no name": [200], "plain": [403], "later": [200], "bare": [403]}, "only its name was not known"
+        before += 1  # as decision 0023 says
+        assert way("known") == {**plain, "sni": [403], "no name": "reset", "plain": [403], "later": [200], "bare": [403]}
+        assert len([seen for seen in world.seen if seen["host"] == "api.vault.test"]) == before
+        one.line(reason="fenced", port=443)
+
+
 WAITS = r"""
 import socket, ssl
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
