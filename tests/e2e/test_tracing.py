@@ -141,10 +141,12 @@ def test_a_command_whose_daemon_is_killed_right_after_its_start_has_its_span(own
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={}).json()["id"]
         for number in range(5):
-            request = {"id": f"c{number}", "command": "sleep 1; exit 7", "wait": False}
+            request = {"id": f"c{number}", "command": "until [ -e /tmp/go ]; do sleep 0.05; done; exit 7", "wait": False, "timeout_s": 0}
             assert http.post(f"/api/v1/sandboxes/{box}/commands", json=request, headers=PARENT).status_code == 201
             daemon.kill()  # with what it had not written yet
             daemon.start(listen=f"127.0.0.1:{daemon.port}")
+        # Only now do they end: a span that is made and not sent yet is lost with its daemon.
+        assert http.put(f"/api/v1/sandboxes/{box}/files", params={"path": "/tmp/go"}, content=b"").status_code < 300
         wait_until(lambda: len(collector.named("command")) >= 5, "a span for each", limit=60)
     spans = collector.named("command")
     assert sorted(attributes(span)["cay.command.id"] for span in spans) == [f"c{number}" for number in range(5)]
