@@ -15,15 +15,8 @@ constexpr std::size_t kMostTold = 4;  // rules, and patterns of one
 
 Error denied(const char* reason, std::string message) { return {Code::kPermissionDenied, reason, std::move(message), 0}; }
 
-// '_' is what gateways to programs make of '-'.
-bool is_header(std::string_view name, std::string_view other) {
-  std::string plain(name);
-  std::ranges::replace(plain, '_', '-');
-  return http::equals_ignoring_case(plain, other);
-}
-
 bool any_header(const http::Headers& headers, std::initializer_list<const char*> names) {
-  return std::ranges::any_of(headers.items(), [&](const auto& one) { return std::ranges::any_of(names, [&](const char* name) { return is_header(one.first, name); }); });
+  return std::ranges::any_of(headers.items(), [&](const auto& one) { return std::ranges::any_of(names, [&](const char* name) { return reads_as(one.first, name); }); });
 }
 
 // As frameworks have it: "_method=DELETE", also written "%5Fmethod", and in any case.
@@ -47,6 +40,11 @@ std::string listed(const std::vector<T>& all, std::string_view between) {
 }
 
 }  // namespace
+
+bool reads_as(std::string_view name, std::string_view other) {
+  const auto plain = [](char c) { return c == '_' ? '-' : http::to_lower(c); };
+  return std::ranges::equal(name, other, {}, plain, plain);
+}
 
 Result<Fence> Fence::of(HostRules rules, std::string method, std::string_view target, const http::Headers& headers) {
   Fence out;

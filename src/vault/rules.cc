@@ -76,7 +76,7 @@ std::string replaced(std::string text, std::string_view word, std::string_view b
 bool is_own_header(std::string_view name, const http::Headers& headers) {
   for (const char* own : {"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length",
                           "Expect", "Host", "Accept-Encoding", "Range", "If-Range", "Request-Range", "Sec-WebSocket-Extensions"}) {
-    if (equals_ignoring_case(name, own)) return true;
+    if (reads_as(name, own)) return true;
   }
   // What the client says is of the connection.
   for (const auto& [key, value] : headers.items()) {
@@ -122,7 +122,7 @@ std::vector<wire::VaultHeader> headers_of(const wire::VaultRule& rule) {
 
 void set_headers(const wire::VaultRule& rule, std::string_view secret, http::Headers& headers) {
   for (const wire::VaultHeader& one : headers_of(rule)) {
-    headers = without(headers, [&](std::string_view name, std::string_view) { return equals_ignoring_case(name, one.name); });
+    headers = without(headers, [&](std::string_view name, std::string_view) { return reads_as(name, one.name); });
     if (one.basic_user.empty()) {
       headers.add(one.name, replaced(one.value, kSecretWord, secret));
     } else {
@@ -156,15 +156,22 @@ bool swap_placeholder(const wire::VaultRule& rule, std::string_view secret, http
   return swapped;
 }
 
+bool reads_as_usual(std::string_view name) {
+  return std::ranges::any_of(kUsualHeaders, [&](const char* one) { return reads_as(name, one); });
+}
+
+bool sets_usual(const wire::VaultRule& rule) {
+  return std::ranges::any_of(headers_of(rule), [](const wire::VaultHeader& one) { return is_usual(one.name); });
+}
+
 // Where a rule says by which key a host is asked, the client's own in another of the usual headers does not go beside it: which of them counts would be the
 // server's to choose. The stand-in of another rule stays, which is a key that was allowed.
 http::Headers without_other_keys(const http::Headers& from, const HostRules& rules, const Fence& fence) {
   const auto sets = std::ranges::find_if(rules, [&](const wire::VaultRule* rule) { return way_of(*rule) == ProxyWay::kHeaders && !is_fence(*rule) && fence.lets_through(*rule); });
   if (sets == rules.end()) return from;
-  const auto wanted = headers_of(**sets);
-  if (std::ranges::none_of(wanted, [](const wire::VaultHeader& one) { return is_usual(one.name); })) return from;
+  if (!sets_usual(**sets)) return from;
   return without(from, [&](std::string_view name, std::string_view value) {
-    return is_usual(name) && std::ranges::none_of(rules, [&](const wire::VaultRule* rule) { return way_of(*rule) == ProxyWay::kPlaceholder && carries(value, rule->token); });
+    return reads_as_usual(name) && std::ranges::none_of(rules, [&](const wire::VaultRule* rule) { return way_of(*rule) == ProxyWay::kPlaceholder && carries(value, rule->token); });
   });
 }
 
@@ -187,7 +194,8 @@ Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& a
   CAY_TRY(const Fence fence, Fence::of({&*rule}, asked.method, out.target, asked.headers));
   if (!fence.lets_through(*rule)) return fence.refusal("rule '" + name + "'");
   out.target = fence.target();
-  out.headers = without(passed_on(asked, *to), [&](std::string_view, std::string_view value) { return carries(value, rule->token); });
+  const bool own_key = sets_usual(*rule);  // then no other of the client's: as without_other_keys
+  out.headers = without(passed_on(asked, *to), [&](std::string_view name, std::string_view value) { return carries(value, rule->token) || (own_key && reads_as_usual(name)); });
   CAY_TRY(const Wiped secret, opened(*rule, unseal));
   set_headers(*rule, secret.view(), out.headers);
   return out;

@@ -65,6 +65,37 @@ TEST_F(RulesTest, AKeyOfTheGuestsDoesNotGoBesideTheRules) {
   EXPECT_EQ(header(rewritten(other, one), "X-Api-Key"), "the guest's own") << "the rule says no key";
 }
 
+TEST_F(RulesTest, NorInASpellingThatAProgramReadsAsTheSameName) {
+  auto own = rule(ProxyWay::kHeaders);
+  own.headers = {{"X-Api-Key", "${SECRET}", ""}};
+  Asked one = asked("api.test");
+  for (const char* name : {"X_Api_Key", "x_api-key", "Api_Key", "Transfer_Encoding", "content_length", "Proxy_Authorization", "If_Range"}) one.headers.add(name, "the guest's own");
+  one.headers.add("X_Note", "stays");
+  const auto got = rewritten(own, one);
+  ASSERT_TRUE(got);
+  for (const auto& [name, value] : got->headers.items()) EXPECT_NE(value, "the guest's own") << name;
+  EXPECT_EQ(header(got, "X-Api-Key"), kSecret);
+  EXPECT_EQ(header(got, "X_Note"), "stays");
+  Asked place = asked("api.test");
+  place.headers.add("X_Api_Key", "cay-token-AAAA");
+  EXPECT_EQ(header(rewritten(rule(ProxyWay::kPlaceholder), place), "X_Api_Key"), "cay-token-AAAA") << "a stand-in counts in the named ones alone";
+}
+
+TEST_F(RulesTest, NorBesideTheKeyOfABaseUrl) {
+  Asked one = asked("", "/api/x");
+  one.headers.add("Authorization", "Bearer cay-token-AAAA");
+  one.headers.add("X-Api-Key", "the guest's own");
+  one.headers.add("X-Note", "stays");
+  const auto got = rewritten(rule(ProxyWay::kBaseUrl), one);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(header(got, "X-Api-Key"), "");
+  EXPECT_EQ(header(got, "X-Note"), "stays");
+  EXPECT_EQ(header(got, "Authorization"), "Bearer sk-live-0123456789");
+  auto other = rule(ProxyWay::kBaseUrl);
+  other.headers = {{"X-Tenant", "${SECRET}", ""}};
+  EXPECT_EQ(header(rewritten(other, one), "X-Api-Key"), "the guest's own") << "the rule says no key";
+}
+
 TEST_F(RulesTest, TheStandInOfAnotherRuleGoesBesideTheKey) {
   Asked one = asked("api.test");
   one.headers.add("X-Api-Key", "cay-token-AAAA");

@@ -1,4 +1,5 @@
 """The first inputs of every fuzz target."""
+import base64
 import io
 import json
 import struct
@@ -144,6 +145,56 @@ def request_path():
     """Paths as they come, and a pattern behind each."""
     for path in ("/v1/chat/completions", "/v1/../admin", "/v1/%61%20b/./c/", "/a;b=c/x.tar.gz", "/%C3%A9", "/v1/..%2fadmin", "/v1/%2e%2e/x", "/v1/..;/x", "/a/b/../../c/.."):
         yield f"{path}\n/v1/**/*.gz".encode()
+
+
+def server_frame(first, said):
+    size = len(said)
+    return bytes([first]) + (bytes([size]) if size < 126 else b"\x7e" + struct.pack(">H", size)) + said
+
+
+def seams():
+    """The first byte: how the bytes are cut; the second: the seams (0: by the head before an empty line), its status, whether a body follows."""
+    events = b": alive\n\ndata: one\n\ndata: two\r\n\r\nid: 7\r\rdata: thr"
+    for head in (b"Content-Type: text/event-stream", b"content-type: Application/JSONL; charset=utf-8\nContent-Encoding: identity", b"Content-Encoding: gzip", b"Content-Range: bytes 0-4/100",
+                 b"Content-Type: multipart/byteranges; boundary=x", b"Content-Type: text/event-stream\nContent-Type: text/plain", b"Upgrade: h2c, websocket",
+                 b"Upgrade: websocket\nSec-WebSocket-Extensions: permessage-deflate", b"X\n: y", b""):
+        yield from (bytes([90, flags]) + head + b"\n\n" + events for flags in (0, 4, 8, 12, 16, 24))
+    yield b"\x60\1" + events
+    yield b"\x60\2" + b'{"a":1}\n\x1e{"b":2}\n{"c'
+    message = server_frame(0x81, b"hello") + server_frame(1, b"sk-live") + server_frame(0x89, b"alive?") + server_frame(0, b"-0123") + server_frame(0x80, b"")
+    for more in (server_frame(0x82, b"x" * 300), server_frame(0x88, b"\3\xe8why"), b"\x81\x83mask", b"\xc1\1x", b"\x8b\1x", b"\x89\x7e\0\x7f", b"\x80\1x", b"\x81\x7e\0\5hello",
+                 b"\x82\x7f" + struct.pack(">Q", 1 << 20) + b"begins", b"\x82\x7f" + struct.pack(">Q", 1 << 63), b"HTTP/1.1 "):
+        yield b"\x80\3" + message + more + server_frame(0x81, b"end")
+        yield b"\x10\3" + more
+
+
+def reflection():
+    """The secret, its seams and layout; its form; where it stands; how the answer is cut; its surroundings or frames. Then what else is said."""
+    said = b'{"error":"no such key","you sent":"Bearer ","at":[1, 2,\r\n  3],"b64":"c2stbGl2ZS0wMTIz","path":"\\/a%2Fb\\n"}\n\n' + b"data: " + b"x" * 200 + b"\n\nsk-live-0123456789abcde!"
+    for form in range(26):
+        for first in (0, 1, 2, 0x91, 0xa4, 0xf0, 0x1c, 0xe9, 0x8d):
+            yield bytes([first, form, 40 + 3 * form, 60 + 3 * form, (form * 37 + first) & 255]) + said
+    yield b"\x8c\x80\0\x80\0" + server_frame(0x01, b"sk-live-0123") + server_frame(0x8a, b"any") + server_frame(0x80, b"456789abcdef") + server_frame(0x81, b"more")
+    yield bytes(5) + b"sk-live-0123456789abcdef"
+
+
+def guest_head():
+    """Which rules a sandbox has, whom it asks, which letters of names are others. Then the request."""
+    basic = base64.b64encode(b"user:cay-token-PPPP").decode()
+    for grant in range(13):
+        for asked, (host, path) in enumerate((("api.test", "/v1/x"), ("", "/api/v1/x?y=z"), ("A.wild.test:443", "/v2/../v1/%63?a=b"), ("ports.test:8443", "/v1/a/b?_method=PUT"), ("other.test", "/"))):
+            named = f"Host: {host}\n" if host else "Host: 192.0.0.3\n"
+            for method, lines in (("GET", "Authorization: Bearer cay-token-PPPP\nX-Token: cay-token-NNNN\nX-Note: cay-token-NNNN\nx-api-key: cay-token-BBBB\nAccept-Encoding: gzip\nRange: bytes=0-5\n"),
+                                  ("POST", f"authorization: basic {basic}\nConnection: close, X-Drop , x-token\nX-Drop: 1\nX-Token: a\nTE: trailers\nUpgrade: h2c\nApi-Key: cay-token-BBBB\n"),
+                                  ("HEAD", "Authorization: Bearer cay-token-BBBB\nX_Original_URL: /admin\nX-HTTP-Method: DELETE\nX_Other: cay-token-NNNN\n")):
+                yield bytes([grant, asked, 0x55]) + f"{method} {path}\n{named}{lines}".encode()
+    yield b"\0\0\0GET /\nHost: api.test\nHost: api.test\n"
+    yield b"\0\0\0GET http://evil.test/\nHost: evil.test\n"
+    for path in ("/nowhere/", "/elsewhere", "/none", "/api?x"):
+        yield f"\4\1\0GET {path}\nX-Api-Key: cay-token-BBBB\n".encode()
+    yield b"\7\0\0DELETE /v1/x\nHost: api.test\n"
+    yield b"\7\0\0GET /v3/x\nHost: api.test\n"
+    yield b"\6\0\0GET /v1//x?a&%5fmethod[]=PUT\nHost: api.test\n"
 
 
 def frame(kind, channel, payload):
@@ -296,4 +347,5 @@ def decision_log():
 # What every target begins with; what once broke one, and what was kept of what it found, lies beside it in corpus/.
 ALL = {make.__name__.rstrip("_"): make for make in (
     dns, client_hello, first_request, requests, hellos, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
-    json_, text, wire_frames, wire_messages, vault_frames, spool_layout, spool_record, program_record, decision_log, guest_user, guest_names, policy_rules, request_path)}
+    json_, text, wire_frames, wire_messages, vault_frames, spool_layout, spool_record, program_record, decision_log, guest_user, guest_names, policy_rules, request_path, seams, reflection,
+    guest_head)}
