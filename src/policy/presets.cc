@@ -21,7 +21,7 @@ constexpr Preset kPresets[] = {
     {"php", "PHP packages", "packagist.org:443, repo.packagist.org:443"},
     {"git", "Git hosts over HTTPS, and where they keep archives and large files",
      "github.com:443, codeload.github.com:443, objects.githubusercontent.com:443, release-assets.githubusercontent.com:443, "
-     "raw.githubusercontent.com:443, gitlab.com:443, bitbucket.org:443, codeberg.org:443, salsa.debian.org:443"},
+     "raw.githubusercontent.com:443, github-cloud.githubusercontent.com:443, gitlab.com:443, bitbucket.org:443, codeberg.org:443, salsa.debian.org:443"},
     {"packages", "package registries, archives and Git hosts; the default",
      "@debian, @ubuntu, @alpine, @pip, @npm, @cargo, @go, @ruby, @java, @dotnet, @php, @git"},
     {"models", "APIs of language models",
