@@ -45,5 +45,5 @@ def test_the_figures_have_those_names():
 
 
 def test_the_aims_of_the_walls():
-    found = {"gate": {"gbit_per_core": 6.0, "share": 0.4, "added_p50_ms": 0.21}, "filter": {"overhead": 0.049}}
+    found = {"gate": {"gbit_per_core": 6.0, "share": 0.4, "added_p50_ms": 0.21}, "filter": {"overhead_at_most": 0.049}}
     assert [line.rsplit(": ", 1)[1] for line in walls.judged(found)] == ["reached", "not reached", "not reached", "reached"]
