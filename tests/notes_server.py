@@ -34,8 +34,8 @@ class Notes:
                 pass
 
         server = Server((address, port), type("OfNotes", (Handler,), {"notes": notes}))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return server.socket
+        threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
+        return server
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import socket
+import socketserver
 import ssl
 import subprocess
 import tempfile
@@ -142,6 +143,10 @@ class World:
 
     def stop(self):
         for server in self.servers:
+            if isinstance(server, socketserver.BaseServer):  # its loop would go on over the closed socket, and take a processor
+                server.shutdown()
+                server.server_close()
+                continue
             with contextlib.suppress(OSError):
                 server.shutdown(socket.SHUT_RDWR)  # or who waits in accept() keeps it, and its address, alive
             server.close()

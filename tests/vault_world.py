@@ -97,8 +97,8 @@ class VaultWorld(World):
 
         handler = type("Handler", (Handler,), {"world": world})
         server = Server((ADDRESS, port), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.servers.append(server.socket)
+        threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
+        self.servers.append(server)
 
     def how(self, headers):
         """In which header the key came: "Authorization", "X-Api-Key", "Basic"; "" if in none."""
