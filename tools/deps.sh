@@ -4,7 +4,7 @@
 CAY_APT_RUN="btrfs-progs ca-certificates curl python3 python3-pip python3-venv"
 CAY_APT_BUILD="clang-19 lld-19 cmake ninja-build ccache pkg-config libboost1.81-dev libboost-json1.81-dev \
 libsqlite3-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libarchive-dev libre2-dev libssl-dev libbpf-dev libelf-dev zlib1g-dev python3"
-CAY_APT_TEST="zstd libgtest-dev libseccomp-dev libclang-rt-19-dev llvm-19 clang-format-19 python3-venv python3-pip git procps iproute2 nodejs npm"
+CAY_APT_TEST="zstd libgtest-dev libseccomp-dev libclang-rt-19-dev llvm-19 clang-format-19 python3-venv python3-pip git procps iproute2 nodejs npm gdb-minimal"
 CAY_APT_LONG="qemu-system-x86 mmdebstrap e2fsprogs"
 # Unpacked by tests/long databases, never installed.
 CAY_APT_DATABASES="postgresql-15 postgresql-client-15 libpq5 redis-server redis-tools libjemalloc2 liblzf1 libldap-2.5-0 \
@@ -48,8 +48,10 @@ cay_install() {
     return 0
   fi
   for package in $want; do
-    # A node and npm of another origin than Debian's are as good.
-    case "$package" in nodejs|npm) command -v "${package%js}" >/dev/null 2>&1 && continue ;; esac
+    case "$package" in
+      nodejs|npm) command -v "${package%js}" >/dev/null 2>&1 && continue ;;  # of another origin than Debian's they are as good
+      gdb-minimal) command -v gcore >/dev/null 2>&1 && continue ;;           # gdb, which cannot be beside it, has it too
+    esac
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
   done
   [ -z "$missing" ] && return 0

@@ -1,5 +1,6 @@
 #include <boost/asio/post.hpp>
 #include <functional>
+#include <random>
 
 #include "core/core_fixture.h"
 
@@ -436,6 +437,148 @@ TEST_F(QuotaTest, BootsInParallelAreBounded) {
   EXPECT_EQ(runtime.most_booting, 2);
   EXPECT_EQ(runtime.alive.size(), 6U);
 }
+
+// Creates that together ask for more of one thing than there is: what was given, of all whose boots were begun, is never more.
+class SumTest : public CoreTest {
+ protected:
+  struct Thing {
+    std::string reason;
+    std::uint64_t unit;  // what is asked for is so many times it
+    std::function<void(Limits&, std::uint64_t)> ask;
+    std::function<std::uint64_t(const Limits&)> of;
+  };
+  using Begun = std::shared_ptr<testing::Started<Sandbox>>;
+  static constexpr std::uint64_t kUnits = 8;
+  static constexpr std::uint64_t kMib = 1ull << 20;
+
+  static Thing memory() {
+    return {"quota_memory", 256 * kMib, [](Limits& limits, std::uint64_t value) { limits.memory_bytes = value; },
+            [](const Limits& limits) { return limits.memory_bytes; }};
+  }
+  static Thing cpu() {
+    return {"quota_cpu", 500, [](Limits& limits, std::uint64_t value) { limits.cpu_millicores = static_cast<std::uint32_t>(value); },
+            [](const Limits& limits) { return std::uint64_t{limits.cpu_millicores}; }};
+  }
+
+  // Room for kUnits of the thing, and of nothing else a bound.
+  void open_with(const Thing& thing) {
+    config.host.memory_overcommit = config.host.cpu_overcommit = 1.0;
+    config.host.max_parallel_boots = 1000;
+    config.capacity = {};
+    if (thing.reason == "quota_memory") config.capacity.memory_bytes = config.host.memory_reserve_bytes + kUnits * thing.unit;
+    if (thing.reason == "quota_cpu") config.capacity.cpu_millicores = static_cast<std::uint32_t>(kUnits * thing.unit);
+    ASSERT_TRUE(open());
+  }
+  Begun begin_one(const Thing& thing, const Principal& who, const std::string& name, std::uint64_t units, milliseconds timeout) {
+    SandboxSpec spec = named(name);
+    thing.ask(spec.limits, units * thing.unit);
+    return begin(core->sandboxes().create(who, std::move(spec), {.timeout = timeout}));
+  }
+
+  void many_at_once(const Thing& thing);
+  void over_and_over(const Thing& thing);
+};
+
+void SumTest::many_at_once(const Thing& thing) {
+  open_with(thing);
+  runtime.hold_boots = true;
+  const auto given = [&] {
+    std::uint64_t sum = 0;
+    for (const BootSpec& spec : runtime.boots) sum += thing.of(spec.limits);
+    return sum;
+  };
+  constexpr milliseconds kLong{60'000};
+  constexpr milliseconds kShort{50};
+  // Those that fit wait for the test alone. Four units are free when the one of five comes, and nobody overtakes it.
+  std::vector<Begun> fit = {begin_one(thing, alice, "a", 3, kLong), begin_one(thing, bob, "b", 1, kLong)};
+  const Begun large = begin_one(thing, alice, "large", 5, kShort);
+  fit.push_back(begin_one(thing, bob, "c", 4, kLong));
+  EXPECT_EQ(given(), 4 * thing.unit);
+  EXPECT_EQ(finish(large).error().reason, thing.reason);
+  EXPECT_EQ(given(), kUnits * thing.unit) << "what it waited for is had by the next one, to the last unit";
+  std::vector<Begun> refused;
+  refused.reserve(12);
+  for (int i = 0; i < 12; ++i) refused.push_back(begin_one(thing, i % 2 == 0 ? alice : bob, "r" + std::to_string(i), 1, kShort));
+  for (std::size_t i = 0; i < refused.size(); ++i) {
+    const auto got = finish(refused[i]);
+    ASSERT_FALSE(got) << i;
+    EXPECT_EQ(got.error().code, Code::kExhausted);
+    EXPECT_EQ(got.error().reason, thing.reason);
+    EXPECT_NE(got.error().message.find("exhausted: asked"), std::string::npos) << got.error().message;
+    EXPECT_EQ(given(), kUnits * thing.unit);
+  }
+  runtime.release_boots();
+  for (auto& one : fit) EXPECT_TRUE(finish(one));
+  EXPECT_EQ(runtime.alive.size(), fit.size());
+  EXPECT_EQ(store.rows.size(), fit.size());
+  // What ends is given once: of five that want its three units three have them.
+  runtime.hold_boots = true;
+  runtime.boots.clear();
+  std::vector<Begun> next;
+  next.reserve(5);
+  for (int i = 0; i < 5; ++i) next.push_back(begin_one(thing, bob, "n" + std::to_string(i), 1, i < 3 ? kLong : milliseconds(200)));
+  EXPECT_TRUE(runtime.boots.empty());
+  ASSERT_TRUE(run(core->sandboxes().remove(alice, "a")));
+  drain();
+  EXPECT_EQ(given(), 3 * thing.unit);
+  for (int i = 3; i < 5; ++i) EXPECT_EQ(finish(next[static_cast<std::size_t>(i)]).error().reason, thing.reason);
+  EXPECT_EQ(given(), 3 * thing.unit);
+  runtime.release_boots();
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(finish(next[i]));
+  EXPECT_EQ(runtime.alive.size(), 5U);
+}
+
+// Creates of any size, some whose boot fails, some whose caller goes, and removals, for two hundred turns.
+void SumTest::over_and_over(const Thing& thing) {
+  open_with(thing);
+  std::mt19937 random(7);
+  std::vector<std::pair<std::string, Begun>> under_way;
+  int made = 0;
+  int refused = 0;
+  const auto check = [&] {
+    std::uint64_t sum = 0;
+    for (const auto& [id, box] : runtime.alive) sum += thing.of(box->boot_spec.limits);
+    ASSERT_LE(sum, kUnits * thing.unit);
+  };
+  for (int turn = 0; turn < 200; ++turn) {
+    const std::string name = "t" + std::to_string(turn);
+    if (turn % 5 == 0) runtime.boot_script.push_back(Error{Code::kInternal, "mount_failed", "mount rootfs: EPERM"});
+    under_way.emplace_back(name, begin_one(thing, alice, name, 1 + random() % 4, milliseconds(2)));
+    if (under_way.size() < 6) continue;
+    check();
+    const auto at = under_way.begin() + static_cast<std::ptrdiff_t>(random() % under_way.size());
+    auto [old, begun] = *at;
+    under_way.erase(at);
+    if (turn % 7 == 0) {
+      begun->cancel();
+      drain();
+      ASSERT_TRUE(begun->done());
+      if (!begun->result) continue;
+    }
+    if (const auto got = finish(begun)) {
+      ++made;
+      ASSERT_TRUE(run(core->sandboxes().remove(alice, old)));
+    } else if (got.error().code == Code::kExhausted) {
+      ++refused;
+    }
+    check();
+  }
+  for (auto& [name, begun] : under_way) {
+    if (finish(begun)) ASSERT_TRUE(run(core->sandboxes().remove(alice, name)));
+  }
+  EXPECT_GT(made, 25);
+  EXPECT_GT(refused, 25) << "the control: there was too little for all";
+  expect_nothing_left();
+  // All of it came back, and no more than that.
+  runtime.boot_script.clear();
+  EXPECT_TRUE(finish(begin_one(thing, alice, "whole", kUnits, milliseconds(60'000))));
+  EXPECT_EQ(finish(begin_one(thing, alice, "more", 1, milliseconds(20))).error().reason, thing.reason);
+}
+
+TEST_F(SumTest, ConcurrentCreatesNeverPassTheMemory) { many_at_once(memory()); }
+TEST_F(SumTest, ConcurrentCreatesNeverPassTheCpu) { many_at_once(cpu()); }
+TEST_F(SumTest, MemoryIsGivenOnceHoweverCreatesEnd) { over_and_over(memory()); }
+TEST_F(SumTest, CpuIsGivenOnceHoweverCreatesEnd) { over_and_over(cpu()); }
 
 }  // namespace
 }  // namespace cay::core

@@ -27,7 +27,7 @@ namespace cay::launcher {
 namespace {
 
 // Raised whenever the builder makes another tree of the same packages.
-constexpr std::string_view kBuilderVersion = "3";
+constexpr std::string_view kBuilderVersion = "4";
 constexpr std::string_view kBuilding = ".building-";
 
 std::string random_uuid() {

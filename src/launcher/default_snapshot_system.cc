@@ -101,7 +101,8 @@ Result<void> write_go(TreeWriter& tree, const std::string& proxy) {
 Result<void> write_package_tools(TreeWriter& tree, const wire::PrepareDefault& with) {
   constexpr const char* kBundle = "/etc/ssl/certs/ca-certificates.crt";
   std::string pip = "[global]\ndisable-pip-version-check = true\n";
-  std::string npm = "update-notifier=false\n";
+  // By itself it tries again after 10 and 60 s before it tells that a name is refused: here after 1, 3 and 9.
+  std::string npm = "update-notifier=false\nfetch-retries=3\nfetch-retry-mintimeout=1000\nfetch-retry-factor=3\n";
   if (!with.pip_index.empty()) pip += "index-url = " + with.pip_index + "\n";
   if (!with.npm_registry.empty()) npm += "registry=" + with.npm_registry + "\n";
   if (with.host_authorities) {

@@ -157,6 +157,7 @@ TEST_F(DefaultSnapshotTest, HoldsWhatProgramsNeed) {
 TEST_F(DefaultSnapshotTest, ToolsAreToldOfMirrors) {
   const fs::path plain = layers_ / build().id / "root";
   EXPECT_FALSE(fs::exists(plain / ".cargo") || fs::exists(plain / "root/.config"));
+  EXPECT_NE(slurp(plain / "usr/etc/npmrc").find("fetch-retry-mintimeout=1000\n"), std::string::npos);
   wire::PrepareDefault with;
   with.pip_index = "https://mirror.test/pip";
   with.npm_registry = "https://mirror.test/npm";

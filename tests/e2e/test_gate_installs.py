@@ -1,12 +1,23 @@
-"""Packages from this host's own registries, through the gate with the preset policy."""
+"""Packages from this host's own registries, through the gate with the preset policy; and from others, which it refuses."""
+import functools
+import hashlib
+import http.server
+import io
 import json
+import re
+import shlex
 import shutil
 import socket
 import subprocess
+import tarfile
+import threading
+import time
 import urllib.parse
+import zipfile
 
 import pytest
 from harness import new_daemon, slow, wait_until
+from outside_world import HOSTS, World, standing
 from test_gate import Box, pytestmark  # noqa: F401 (what the gate needs of this host)
 
 
@@ -81,3 +92,105 @@ def test_and_nothing_else_is_reached_which_is_said_at_once(for_real):
     assert refused.code == 6 and b"Could not resolve host" in refused.err, refused
     assert float(refused.text) < slow(2)
     assert box.line(host="example.com", verdict="refused")["reason"] == "not_in_policy"
+
+
+# --- from registries that the preset policy does not allow ---
+
+ELSEWHERE = "198.18.7.30"
+PACKAGE = "cay-tiny"
+
+
+def wheel():
+    whole = io.BytesIO()
+    about = f"{PACKAGE.replace('-', '_')}-1.0.dist-info"
+    with zipfile.ZipFile(whole, "w") as file:
+        file.writestr("cay_tiny.py", "")
+        file.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: 1.0\n")
+        file.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{about}/RECORD", "")
+    return whole.getvalue()
+
+
+def npm_package():
+    whole, text = io.BytesIO(), json.dumps({"name": PACKAGE, "version": "1.0.0"}).encode()
+    with tarfile.open(fileobj=whole, mode="w:gz") as tar:
+        info = tarfile.TarInfo("package/package.json")
+        info.size = len(text)
+        tar.addfile(info, io.BytesIO(text))
+    return whole.getvalue()
+
+
+def debian_package(directory):
+    tree = directory / "deb"
+    (tree / "DEBIAN").mkdir(parents=True)
+    facts = f"Package: {PACKAGE}\nVersion: 1.0\nArchitecture: all\nMaintainer: test <test@example.com>\nDescription: nothing\n"
+    (tree / "DEBIAN/control").write_text(facts)
+    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, directory / "tiny.deb"], check=True, capture_output=True)
+    whole = (directory / "tiny.deb").read_bytes()
+    return whole, f"{facts}Filename: ./tiny.deb\nSize: {len(whole)}\nSHA256: {hashlib.sha256(whole).hexdigest()}\n"
+
+
+class Registries(World):
+    """An index of Python's, a registry of npm's and an archive of Debian's with one package each, on names that no preset has."""
+
+    def start(self):
+        super().start()
+        self.address(ELSEWHERE)
+        root, name = self.directory / "registries", f"{PACKAGE.replace('-', '_')}-1.0-py3-none-any.whl"
+        deb, index = debian_package(self.directory)
+        for path, content in {f"simple/{PACKAGE}/index.html": f'<a href="/files/{name}">{name}</a>'.encode(), f"files/{name}": wheel(),
+                              PACKAGE: json.dumps({"name": PACKAGE, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {
+                                  "name": PACKAGE, "version": "1.0.0", "dist": {"tarball": "http://npm.gate.test/files/tiny.tgz"}}}}).encode(),
+                              "files/tiny.tgz": npm_package(), "apt/tiny.deb": deb, "apt/Packages": index.encode()}.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(content)
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+        server = http.server.ThreadingHTTPServer((ELSEWHERE, 80), functools.partial(Handler, directory=root))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.servers.append(server.socket)
+        (self.directory / "hosts").write_text(HOSTS + f"{ELSEWHERE} pip.gate.test npm.gate.test apt.gate.test\n")
+
+
+FROM_ELSEWHERE = {
+    "pip": f"pip install --index-url http://pip.gate.test/simple --trusted-host pip.gate.test --target /tmp/elsewhere {PACKAGE}",
+    "npm": f"mkdir -p /tmp/npm && cd /tmp/npm && npm install --registry http://npm.gate.test {PACKAGE}",
+    # Of that archive alone: the others' answers are this host's network's.
+    "apt": "echo 'deb [trusted=yes] http://apt.gate.test/apt ./' > /tmp/apt.list; o='-o Dir::Etc::sourcelist=/tmp/apt.list -o Dir::Etc::sourceparts=-'; "
+           f"apt-get $o update && apt-get $o install -y {PACKAGE}"}
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory, request):
+    """A sandbox with the preset policy, where there are registries that it does not allow."""
+    with standing(Registries(tmp_path_factory.mktemp("world"))) as world:
+        daemon = new_daemon(*world.settings)
+        daemon.prefix = world.prefix
+        daemon.start()
+        try:
+            yield Box(daemon, "packages")
+        finally:
+            daemon.close(keep_log=request.session.testsfailed > 0)
+
+
+@pytest.mark.parametrize("what", FROM_ELSEWHERE)
+def test_an_install_from_elsewhere_ends_soon_and_says_what_would_allow_it(elsewhere, what):
+    box, host = elsewhere, f"{what}.gate.test"
+    if box.sh(f"command -v {what}").code != 0:
+        pytest.skip(f"{what} is not in the sandbox")
+    begun = time.monotonic()
+    got = box.sh(FROM_ELSEWHERE[what], timeout=120)
+    assert got.code not in (0, 126, 127), got
+    assert time.monotonic() - begun < slow(30), got
+    assert host in (got.out + got.err).decode(), "the tool names it"
+    box.line(host=host, verdict="refused")
+    told = box.daemon.cli("net", box.name).text
+    command = re.search(rf"^ *{host}: cay (policy set .*? --add '[^']*')", told, re.M)
+    assert command, told
+    # Whoever does as he is told has it: the control.
+    assert box.daemon.cli(*shlex.split(command[1])).code == 0
+    got = box.sh(FROM_ELSEWHERE[what], timeout=120)
+    assert got.code == 0, got
+    assert box.line(host=host, verdict="allowed")["received_bytes"] > 0

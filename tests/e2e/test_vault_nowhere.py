@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import socket
 import ssl
 import subprocess
@@ -74,6 +73,35 @@ print(found)
 """
 
 
+def told_of(pid, needle):
+    """Which of the files that tell how a process was started hold it."""
+    told = set()
+    for name in ("environ", "cmdline"):
+        with contextlib.suppress(OSError):
+            if needle in pathlib.Path(f"/proc/{pid}/{name}").read_bytes():
+                told.add(name)
+    return told
+
+
+def core_of(pid, directory):
+    """A core dump of a process, which goes on."""
+    done = subprocess.run(["gcore", "-o", str(directory / "core"), str(pid)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=slow(120))
+    dump = directory / f"core.{pid}"
+    assert done.returncode == 0 and dump.exists(), done
+    return dump
+
+
+def answers_of(http, known):
+    """(path, text) of every answer that the API gives to a GET; `known`: what stands in the place of a path's parameters."""
+    for path, verbs in http.get("/api/v1/openapi.json").json()["paths"].items():
+        if "get" not in verbs or path.endswith(("/ws", "/tunnel", "/events")) or "stream" in path:
+            continue
+        for name, word in known.items():
+            path = path.replace("{" + name + "}", word)
+        if "{" not in path:
+            yield path, http.get(path, params={"path": "/etc/hostname"} if path.endswith(("files", "stat", "list", "tree")) else {}).text
+
+
 def files_with(needle, *tops):
     # An image of a disk is nearly all holes, and what it holds is seen mounted, below the same folder.
     return needles.files_with([needle], (path for path in needles.files_below(*tops) if path.stat().st_size < 8 << 30))
@@ -85,7 +113,7 @@ def test_a_secret_is_found_nowhere(vaulted, world, tmp_path):
     needle = value.encode()
     planted = "planted-" + os.urandom(16).hex()
     with box(vaulted, BASE, {**HEADERS, "name": "set"}, {**STAND_IN, "name": "stand-in", "hosts": ["git.vault.test"]}) as one:
-        one.sh(f"echo {planted} > /root/planted; nohup env PLANTED={planted} sleep 600 >/dev/null 2>&1 &")
+        one.sh(f"echo {planted} > /root/planted; nohup env PLANTED={planted} sh -c 'sleep 600; :' {planted} >/dev/null 2>&1 &")
         set_secret(vaulted, "api", value)
         token = one.token()
         asked = one.python("""
@@ -102,7 +130,7 @@ print(get("http://192.0.0.3/api/x", Authorization="Bearer " + os.environ["API_AP
             assert got.code == 0, got
             return got.text.strip()
         shown = from_inside(planted)
-        assert "/root/planted" in shown and "environ" in shown and "/mem" in shown, "the control"
+        assert all(where in shown for where in ("/root/planted", "/environ", "/cmdline", "/mem")), "the control"
         assert from_inside(value) == "[]"
 
         # Outside: every process of this daemon's but the broker, their environments, arguments and memory.
@@ -115,40 +143,28 @@ print(get("http://192.0.0.3/api/x", Authorization="Bearer " + os.environ["API_AP
         served = set(brokers(vaulted))
         assert vaulted.process.pid in ours and keeper_of(vaulted, one.id) in ours and served <= ours
         everybody = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != os.getpid()]
-        for pid in everybody:
-            for name in ("environ", "cmdline"):
-                with contextlib.suppress(OSError):
-                    assert needle not in pathlib.Path(f"/proc/{pid}/{name}").read_bytes(), (pid, name)
+        told = {pid: told_of(pid, needle) for pid in everybody}
+        assert not any(told.values()), told
+        assert set().union(*(told_of(pid, planted.encode()) for pid in everybody)) == {"environ", "cmdline"}, "the control"
         assert any(readable_of(pid, planted.encode()) for pid in processes_of(one.id)), "the control"
         if not SANITIZED:  # which keeps what was freed
             for pid in sorted(ours - served):
                 assert not readable_of(pid, needle), (pid, pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
 
-        # Core dumps of daemon and keeper.
-        if shutil.which("gcore") and not SANITIZED:
-            for pid in (vaulted.process.pid, keeper_of(vaulted, one.id)):
-                done = subprocess.run(["gcore", "-o", str(tmp_path / "core"), str(pid)], capture_output=True)
-                dump = tmp_path / f"core.{pid}"
-                if done.returncode == 0 and dump.exists():
-                    assert not needles.holds(dump, needle), pid
-                    dump.unlink()
+        # Core dumps of daemon and keeper; each holds what it has to know of this sandbox.
+        if not SANITIZED:
+            for pid, known in ((vaulted.process.pid, one.name), (keeper_of(vaulted, one.id), token)):
+                dump = core_of(pid, tmp_path)
+                assert needles.holds(dump, known.encode()), "the control"
+                assert not needles.holds(dump, needle), pid
+                dump.unlink()
 
         # What the API tells.
         with vaulted.http() as http:
-            document = http.get("/api/v1/openapi.json").json()
-            known = {"ref": one.id, "name": "api", "id": "none"}
-            asked = 0
-            for path, verbs in document["paths"].items():
-                if "get" not in verbs or path.endswith(("/ws", "/tunnel", "/events")) or "stream" in path:
-                    continue
-                for name, word in known.items():
-                    path = path.replace("{" + name + "}", word)
-                if "{" in path:
-                    continue
-                answer = http.get(path, params={"path": "/etc/hostname"} if path.endswith(("files", "stat", "list", "tree")) else {})
-                assert value not in answer.text, path
-                asked += 1
-            assert asked > 20
+            answers = dict(answers_of(http, {"ref": one.id, "name": "api", "id": "none"}))
+            assert len(answers) > 20
+            assert [path for path, text in answers.items() if planted in text], "the control: a command's line is told"
+            assert [path for path, text in answers.items() if value in text] == []
             assert token not in http.get(f"/api/v1/sandboxes/{one.id}").text, "nor is the token told"
 
         # The disk: database with its journal, logs, spools, what the broker keeps; and a backup.

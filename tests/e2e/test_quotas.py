@@ -1,0 +1,93 @@
+"""What a host gives is never more than it has, however many ask at once: counted exactly, over HTTP."""
+import collections
+import concurrent.futures
+import contextlib
+import os
+import threading
+
+from harness import slow, wait_until
+
+MIB = 1 << 20
+HOST = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+ROOM = 8  # sandboxes of 128 MiB
+SETTINGS = """[host]
+max_sandboxes = {most}
+memory_reserve_bytes = {reserve}
+memory_overcommit = 1.0
+[defaults]
+memory_bytes = {each}
+cpu_millicores = 50
+"""
+
+
+def settings(most, room):
+    return SETTINGS.format(most=most, reserve=HOST - room, each=128 * MIB)
+
+
+def listed(http):
+    return http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]
+
+
+@contextlib.contextmanager
+def asking(daemon, threads, **body):
+    """So many threads ask for a sandbox each, at once; gives what is answered, as it comes."""
+    together, answers = threading.Barrier(threads), []
+
+    def ask():
+        with daemon.http() as http:
+            together.wait()
+            answers.append(http.post("/api/v1/sandboxes", json=body, timeout=slow(120)))
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        begun = [pool.submit(ask) for _ in range(threads)]
+        yield answers
+        for one in begun:
+            one.result()
+
+
+def counted(answers):
+    """(status, reason) -> how many."""
+    return collections.Counter((one.status_code, one.json()["error"]["reason"] if one.status_code != 201 else "") for one in answers)
+
+
+def test_many_that_ask_at_once_get_what_there_is_and_no_more(own_daemon, tmp_path):
+    config = tmp_path / "quotas.toml"
+    config.write_text(settings(5, ROOM * 128 * MIB))
+    daemon = own_daemon("--config", str(config))
+    # By their number.
+    with asking(daemon, 24, wait=False) as answers:
+        pass
+    assert counted(answers) == {(201, ""): 5, (429, "quota_sandboxes"): 19}
+    assert all("sandbox limit reached: 5" in one.json()["error"]["message"] for one in answers if one.status_code == 429)
+    with daemon.http() as http:
+        wait_until(lambda: [one["state"] for one in listed(http)] == ["ready"] * 5, "all of them", 60)
+        http.delete(f"/api/v1/sandboxes/{listed(http)[0]['id']}")
+        with asking(daemon, 8, wait=False) as again:
+            pass
+        assert counted(again) == {(201, ""): 1, (429, "quota_sandboxes"): 7}, "what was given back is given once"
+        for one in listed(http):
+            http.delete(f"/api/v1/sandboxes/{one['id']}")
+
+    # By their memory. Those who find none wait until three are removed, and the rest of them to their end.
+    config.write_text(settings(1000, ROOM * 128 * MIB + 127 * MIB))
+    daemon.restart("terminate")
+    most, looks = 0, 0
+    with daemon.http() as http, asking(daemon, 24, timeout_s=slow(15)) as answers:
+        def given():
+            nonlocal most, looks
+            ready = [one for one in listed(http) if one["state"] == "ready"]
+            most, looks = max(most, sum(one["limits"]["memory_bytes"] for one in ready)), looks + 1
+            return ready
+        wait_until(lambda: len(given()) == ROOM, "as many as there is memory for", 60)
+        for one in given()[:3]:
+            assert http.delete(f"/api/v1/sandboxes/{one['id']}").status_code == 204
+        wait_until(lambda: len(given()) == ROOM and len(answers) >= ROOM + 3, "as many again", 60)
+        wait_until(lambda: given() and len(answers) == 24, "all answers", 60)
+    assert counted(answers) == {(201, ""): ROOM + 3, (429, "quota_memory"): 24 - ROOM - 3}
+    assert all("memory is exhausted: asked 128 MiB, 1024 MiB of 1151 MiB" in one.json()["error"]["message"] for one in answers if one.status_code == 429)
+    assert most == ROOM * 128 * MIB and looks > 3
+    with daemon.http() as http:
+        assert len(listed(http)) == ROOM, "who was refused left nothing"
+        last = http.post("/api/v1/sandboxes", json={"limits": {"memory_bytes": 127 * MIB}})
+        assert last.status_code == 201, "the control: it is given to the last MiB"
+        more = http.post("/api/v1/sandboxes", json={"limits": {"memory_bytes": 16 * MIB}, "timeout_s": 0.2})
+        assert (more.status_code, more.json()["error"]["reason"]) == (429, "quota_memory")
