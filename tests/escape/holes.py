@@ -172,7 +172,11 @@ def build(tree):
     """The program with holes, made of a build's own objects and commands; only what differs is compiled. `tree`: build/release or so."""
     place = tree / "holes"
     place.mkdir(exist_ok=True)
-    (place / "hole.h").write_text(SWITCH)
+    switch = place / "hole.h"
+    if not switch.exists() or switch.read_text() != SWITCH:  # all of it has that in it
+        for made in place.glob("*.o"):
+            made.unlink()
+        switch.write_text(SWITCH)
     commands = {os.path.normpath(one["file"]): one["command"] for one in json.loads((tree / "compile_commands.json").read_text())}
     texts = patched()
     units = units_of(commands, texts)
@@ -201,7 +205,7 @@ def build(tree):
         words[words.index(unit)] = str(source)
         around = [word for one in sorted({os.path.dirname(known_as) for known_as in mine}) for word in ("-iquote", one)]
         # Nobody asks how fast it is.
-        subprocess.run([*words, *around, "-O1", "-include", str(place / "hole.h")], cwd=tree, check=True)
+        subprocess.run([*words, *around, "-O1", "-include", str(switch)], cwd=tree, check=True)
         return made
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
