@@ -8,7 +8,7 @@ import dataclasses
 import bodies
 import holes as product
 from harness import slow
-from places import Defect, StandIn
+from places import USED, Defect, StandIn
 
 CLASSES = ("kernel view", "host processes", "shared names", "files", "mounts", "devices", "privileges", "our processes", "system calls",
            "resources", "file work", "archives", "network", "api", "web pages", "service links", "host users", "guest answers", "tenants", "profiles")
@@ -34,7 +34,7 @@ EXACT = (HOLE, SETTING, LEFT_OUT)
 MEANS = {"succeeds without it": LEFT_OUT, "succeeds unconfined": LEFT_OUT, "succeeds where no user namespace is between": LEFT_OUT,
          "succeeds without the network namespace": LEFT_OUT, "succeeds with all of root's": LEFT_OUT,
          "succeeds where the operator has opened that address": SETTING, "succeeds where the policy allows it": SETTING, "succeeds with the modes open": SETTING,
-         "succeeds in profile default": SETTING, "succeeds where the rule names neither": SETTING, "succeeds with all as it was": SETTING,
+         "succeeds without those rules": LEFT_OUT, "succeeds in profile default": SETTING, "succeeds where the rule names neither": SETTING, "succeeds with all as it was": SETTING,
          "the same bytes, not through Cay, do it": DIRECT, "the same request, not through Cay, tells them": DIRECT, "the same request, not through Cay, is redirected": DIRECT,
          "a careless helper is taken in": CARELESS, "a careless unpacker is taken in": CARELESS, "a careless relay is taken in": CARELESS,
          "a careless reader keeps all": CARELESS, "a careless reader is held": CARELESS}
@@ -76,6 +76,7 @@ class Row:
     known: tuple = ()   # known escapes of the same mechanism
     short: bool = True  # in the short form too
     needs: object = None  # needs() -> "" or why this machine cannot show the control
+    unshown: dict = dataclasses.field(default_factory=dict)  # of a row that is several together: part -> why this machine cannot show its control
     holes: tuple = ()   # of holes.py: the checks that hold it; with any one of them it is held still
     holed: object = None  # holed(host) as `control`, against a build without those checks
     means: str = ""     # of what kind the control is; told by `proof` where it is not said
@@ -182,9 +183,14 @@ def inside(name, attack, kind, lift, act, bait=Bait, by="A1 A8", user=None, box=
             body=bodies.of((act, bait, user, box)), **more))
 
 
+ALL = "open"  # a policy that lets everything through
+
+
 def verdict(host, one):
-    """(word, how): HELD, ESCAPED, DEFECT or NO CONTROL."""
+    """(word, how): HELD, ESCAPED, DEFECT or NO CONTROL. Of a row that is several together, HELD tells which of them were not shown."""
     why = one.needs() if one.needs else ""
+    with_holes = host is not None and host.program_with_holes
+    USED.clear()
     try:
         got = one.attempt(host)
     except Exception as defect:  # whatever breaks an attack must not pass for a wall that held
@@ -193,8 +199,11 @@ def verdict(host, one):
         return "ESCAPED", got.told
     if why:
         return "NO CONTROL", why
+    opened = ALL in USED  # the attack is one under that policy
     try:
-        (one.holed if one.holes and host.program_with_holes else one.control)(host)
+        (one.holed if one.holes and with_holes else one.control)(host)
     except Exception as defect:
         return "DEFECT", f"control: {type(defect).__name__}: {defect}"
-    return "HELD", got.told
+    if with_holes and ALL in USED and not opened:
+        return "DEFECT", f"control: it is tried in a sandbox whose policy is '{ALL}', which takes every check of a connection away at once"
+    return "HELD", "; ".join([got.told, *(f"not shown here: {part} ({why})" for part, why in one.unshown.items())])

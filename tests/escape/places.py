@@ -1,4 +1,5 @@
 """Where an act is run: in a sandbox by the product, or in a stand-in that is as that sandbox but for the walls named."""
+import contextlib
 import inspect
 import json
 import os
@@ -12,6 +13,18 @@ from harness import keeper_of, processes_of, slow, wait_until
 HERE = pathlib.Path(__file__).resolve().parent
 PRELUDE = (HERE / "inside_prelude.py").read_text()
 ACT_LIMIT = 60
+USED = set()  # policies of the sandboxes that something was done in
+
+
+@contextlib.contextmanager
+def arranged():
+    """What is done within is for others' tries, too: none of it counts as used."""
+    before = set(USED)
+    try:
+        yield
+    finally:
+        USED.clear()
+        USED.update(before)
 
 
 class Defect(Exception):
@@ -37,7 +50,7 @@ class Sandbox:
     """One sandbox of the product, and a program in it that stand-ins are made after, for each user."""
 
     def __init__(self, host, name, **fields):
-        self.host, self.name, self.models = host, name, {}
+        self.host, self.name, self.models, self.policy = host, name, {}, fields.get("policy")
         answer = host.http.post("/api/v1/sandboxes", json={"name": name, **fields})
         if answer.status_code != 201:
             raise Defect(f"sandbox {name}: {answer.text}")
@@ -45,6 +58,7 @@ class Sandbox:
         self.url = f"/api/v1/sandboxes/{self.id}"
 
     def command(self, argv, user=None, **fields):
+        USED.add(self.policy)
         body = {"argv": argv, "wait": True, "timeout_s": slow(ACT_LIMIT), **({"user": user} if user else {}), **fields}
         answer = self.host.http.post(f"{self.url}/commands", json=body)
         if answer.status_code != 200:
@@ -61,6 +75,7 @@ class Sandbox:
 
     def start(self, argv, user=None):
         """Leaves a program running; its host pid."""
+        USED.add(self.policy)
         mark = f"CAY_ESCAPE_{os.urandom(6).hex()}"
         body = {"argv": argv, "wait": False, "timeout_s": 0, "env": {mark: "1"}, **({"user": user} if user else {})}
         answer = self.host.http.post(f"{self.url}/commands", json=body)
@@ -101,6 +116,7 @@ class StandIn:
         self.sandbox, self.lifted, self.options = sandbox, tuple(lifted), tuple(options)
 
     def words(self, user=None):
+        USED.add(self.sandbox.policy)
         words = [str(self.sandbox.host.stand_in), str(self.sandbox.model(user))]
         for wall in self.lifted:
             if wall.startswith("take:"):

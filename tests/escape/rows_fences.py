@@ -1,7 +1,8 @@
-"""Requests past the methods and paths that the rules of a host let through, as root inside would try them. Won is what reached the server. The control: the same
-request where the rule names neither."""
+"""Requests past the methods and paths that the rules of a host let through, as root inside would try them. Won is what reached the server. The control: a
+broker that does not read that (holes_of_vault.py), or a gate that lets go past a fence; in the short form the same request where the rule names neither."""
 import os
 
+import holes_of_vault as checks
 from frame import Outcome, row
 from harness import wait_until
 from places import Sandbox
@@ -10,7 +11,6 @@ from upgrades import SOCKETS
 
 READS = {**RULE, "methods": ["GET"], "paths": ["/v1/**"]}
 FENCE = {"name": "fence", "hosts": [HOST], "methods": ["GET"], "paths": ["/v1/**"]}
-W = "methods and paths of proxy rules"
 
 
 def ask(host, port, tls, said):
@@ -46,11 +46,11 @@ def tried(host, rules, mark, said, policy=HOST, **how):
         host.daemon.cli("rm", box.name)
 
 
-def past(name, attack, said, rule=READS, without=RULE, **further):
-    """`said(mark)`: what has the mark in it, of which nothing may come."""
+def past(name, attack, holes, said, rule=READS, without=RULE, **further):
+    """`said(mark)`: what has the mark in it, of which nothing may come. `holes`: what holds it, each alone."""
     how = further.pop("how", {})
 
-    @row(f"fence-{name}", attack, "network", W, by="A1", known=("secrets at the proxy", "AgentCore (Sonrai)"), proof="succeeds where the rule names neither", **further)
+    @row(f"fence-{name}", attack, "network", "; ".join(holes), by="A1", holes=holes, known=("secrets at the proxy", "AgentCore (Sonrai)"), proof="succeeds where the rule names neither", **further)
     def run(host, lifted):
         rules = [one for one in (without if lifted else rule,) if one]
         return tried(host, rules, "mark-" + os.urandom(8).hex(), said, **how)
@@ -60,16 +60,18 @@ def asks(method, path, more=""):
     return f"{method} {path} HTTP/1.1\r\nHost: {HOST}\r\n{more}\r\n"
 
 
-past("method", "use a secret by a method that its rule does not name", lambda mark: asks("DELETE", f"/v1/{mark}"))
-past("small-method", "the same, with the rule's method in small letters", lambda mark: asks("get", f"/v1/{mark}"), short=False)
-past("method-override", "by a header that asks to be taken for another method", lambda mark: asks("GET", f"/v1/{mark}", "X-HTTP-Method-Override: DELETE\r\n"))
-past("query-override", "by one in the query", lambda mark: asks("GET", f"/v1/{mark}?_method=DELETE"), short=False)
-past("path", "use it at a path that its rule does not name", lambda mark: asks("GET", f"/admin/{mark}"))
-for name, spelled in (("dots", "/v1/../admin"), ("encoded-dots", "/v1/%2e%2e/admin"), ("encoded-slash", "/v1/..%2fadmin"), ("encoded-twice", "/v1/..%252fadmin"), ("backslash", "/v1/..\\admin"),
-                      ("parameters", "/v1/..;/admin"), ("two-slashes", "/v1//../../admin"), ("overlong", "/v1/%c0%ae%c0%ae/admin")):
-    past(f"path-by-{name}", f"the same behind one that it names: {spelled}", lambda mark, spelled=spelled: asks("GET", f"{spelled}/{mark}"), short=name in ("dots", "encoded-dots", "encoded-slash"))
-past("kept-connection", "behind a request that is let through, on one connection", lambda mark: request("/v1/plain", HOST) + asks("DELETE", f"/v1/{mark}"))
-past("rewritten-path", "by a header that names another path", lambda mark: asks("GET", f"/v1/{mark}", "X-Original-URL: /admin\r\n"), short=False)
-past("without-a-secret", "the same at a host with a fence alone", lambda mark: asks("DELETE", f"/v1/{mark}"), FENCE, None)
-past("no-name", "go past a fence by TLS that names no host, under `open`", lambda mark: asks("DELETE", f"/v1/{mark}"), FENCE, None, how={"tls": "unnamed", "policy": "open"})
-past("plain-http", "go past one by plain HTTP", lambda mark: asks("DELETE", f"/v1/{mark}"), FENCE, None, how={"tls": "", "port": 80})
+past("method", "use a secret by a method that its rule does not name", (checks.METHODS,), lambda mark: asks("DELETE", f"/v1/{mark}"))
+past("small-method", "the same, with the rule's method in small letters", (checks.METHODS,), lambda mark: asks("get", f"/v1/{mark}"), short=False)
+past("method-override", "by a header that asks to be taken for another method", (checks.BY_HEADER,), lambda mark: asks("GET", f"/v1/{mark}", "X-HTTP-Method-Override: DELETE\r\n"))
+past("query-override", "by one in the query", (checks.BY_QUERY,), lambda mark: asks("GET", f"/v1/{mark}?_method=DELETE"), short=False)
+past("path", "use it at a path that its rule does not name", (checks.PATHS,), lambda mark: asks("GET", f"/admin/{mark}"))
+for name, spelled, *holes in (("dots", "/v1/../admin", checks.DOTS), ("encoded-dots", "/v1/%2e%2e/admin", checks.DOT, checks.DOTS), ("encoded-slash", "/v1/..%2fadmin", checks.SLASH),
+                              ("encoded-twice", "/v1/..%252fadmin", checks.PERCENT), ("backslash", "/v1/..\\admin", checks.BACK), ("parameters", "/v1/..;/admin", checks.HIDDEN),
+                              ("two-slashes", "/v1//../../admin", checks.SLASHES, checks.DOTS), ("overlong", "/v1/%c0%ae%c0%ae/admin", checks.BYTES)):
+    past(f"path-by-{name}", f"the same behind one that it names: {spelled}", tuple(holes), lambda mark, spelled=spelled: asks("GET", f"{spelled}/{mark}"),
+         short=name in ("dots", "encoded-dots", "encoded-slash"))
+past("kept-connection", "behind a request that is let through, on one connection", (checks.METHODS,), lambda mark: request("/v1/plain", HOST) + asks("DELETE", f"/v1/{mark}"))
+past("rewritten-path", "by a header that names another path", (checks.OTHER_PATH,), lambda mark: asks("GET", f"/v1/{mark}", "X-Original-URL: /admin\r\n"), short=False)
+past("without-a-secret", "the same at a host with a fence alone", (checks.METHODS,), lambda mark: asks("DELETE", f"/v1/{mark}"), FENCE, None)
+past("no-name", "go past a fence by TLS that names no host, under `open`", (checks.PAST,), lambda mark: asks("DELETE", f"/v1/{mark}"), FENCE, None, how={"tls": "unnamed", "policy": "open"})
+past("plain-http", "go past one by plain HTTP", (checks.PAST,), lambda mark: asks("DELETE", f"/v1/{mark}"), FENCE, None, how={"tls": "", "port": 80})

@@ -1,6 +1,7 @@
 """A keeper that was taken over: the daemon believes it about its own sandbox, and nothing more. What its frames may be, how much they may hold, and what
 it passes. Success is what the daemon tells: an end that it put on record, bytes that a client got; or a daemon that others do not reach any more. The
-control says the same in a frame as it should be, from the keeper whose word counts, or to a careless reader."""
+control is a daemon without that check (holes_of_keepers.py); where there is none to take out, and in the short form, it says the same in a frame as it should
+be, from the keeper whose word counts, or to a careless reader."""
 import contextlib
 import os
 import shutil
@@ -85,9 +86,9 @@ def padded(note, size):
 
 told_wrongly("oversized", "an end in a frame that is one byte too long", "lengths of frames are bounded", lambda note: frame(wire.NOTE, 0, padded(note, wire.MOST_PAYLOAD + 1)),
              lambda note: frame(wire.NOTE, 0, padded(note, wire.MOST_PAYLOAD)))
-told_wrongly("endless-frame", "an end behind a frame of 4 GiB", "lengths of frames are bounded",
+told_wrongly("endless-frame", "an end behind a frame of 4 GiB", "an impossible length ends the connection",
              lambda note: frame(wire.NOTE, 0, length=0xffffffff) + frame(wire.NOTE, 0, note), lambda note: frame(wire.NOTE, 0) + frame(wire.NOTE, 0, note))
-told_wrongly("short-frame", "an end behind a frame that is shorter than its head", "lengths of frames are bounded",
+told_wrongly("short-frame", "an end behind a frame that is shorter than its head", "an impossible length ends the connection",
              lambda note: frame(wire.OK, 0, length=7) + frame(wire.NOTE, 0, note), lambda note: frame(wire.OK, 0) + frame(wire.NOTE, 0, note))
 told_wrongly("truncated", "an end whose last member is cut", "messages are read whole or not at all", lambda note: frame(wire.NOTE, 0, note[:-1]), lambda note: frame(wire.NOTE, 0, note))
 told_wrongly("nested", "an end inside ends inside ends", "messages are bounded in depth", lambda note: frame(wire.NOTE, 0, nested(note, 100)), lambda note: frame(wire.NOTE, 0, note))
@@ -174,7 +175,8 @@ def tree_of_dots(host, lifted):
         return judged(host, bait.won(None), f"ended with {copied.code}")
 
 
-@keeper_row("spool-link", "put a link to the daemon's key where a command's output lay", "the spool is read without following links", "succeeds where the output is a file")
+@keeper_row("spool-link", "put a link to the daemon's key where a command's output lay", "the spool is read without following links, and what is another's is not read",
+            "succeeds where the output is a file", holes=("the spool is read without following links", "what is in the spool is the keeper's own"))
 def spool_link(host, lifted):
     secret = host.daemon.data / "api-key"
     size = secret.stat().st_size

@@ -6,6 +6,7 @@ import os
 from frame import Outcome, row
 from harness import slow, wait_until
 from nameserver import ZONE
+from places import arranged
 from rows_network import OPENED, OWN_ADDRESS, S, visit
 from world import METADATA, METADATA_6, PRIVATE, V4, V6
 
@@ -35,6 +36,7 @@ def outcome(told, target):
     return Outcome(any(one.endswith(f"by {target}") for one in told), " ".join(one[-24:] for one in told))
 
 
+@arranged()
 def flipped(host, lifted):
     """A name of each that was let through as V4, and means the other since; the gate has asked for it anew, which it does once it has forgotten. All at once, once
     for each daemon."""

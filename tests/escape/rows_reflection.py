@@ -1,8 +1,10 @@
-"""Secrets that a server says again, fetched through the broker in ways that do not show it a whole one. The control: the same of a secret that the broker does
-not keep for that sandbox, or of a relay that holds back only what may be one."""
+"""Secrets that a server says again, fetched through the broker in ways that do not show it a whole one. The control: a broker without
+exactly that check (holes_of_vault.py); in the short form the same of a secret that the broker does not keep for that sandbox, or of a relay that holds back only
+what may be one."""
 import os
 
 from frame import Outcome, row
+from holes_of_vault import EVERY, NO_GUESS, NOT_ASKED, NOT_TAKEN, WHOLE
 from rows_upgrades import HOST, N, RULE, brokered, give_rules, request, upgrade
 
 KNOWN = ("secrets at the proxy",)
@@ -80,8 +82,8 @@ def until_quiet(host, port, tls, more):
     return got.decode("latin-1")
 
 
-@row("reflected-in-parts", "fetch a secret that a server says again in parts by Range", N, "no part of an answer is asked for or taken", by="A1", known=KNOWN,
-     proof="succeeds with a secret that no broker keeps")
+@row("reflected-in-parts", "fetch a secret that a server says again in parts by Range", N, f"{NOT_ASKED}; {NOT_TAKEN}", by="A1", known=KNOWN,
+     proof="succeeds with a secret that no broker keeps", holes=(NOT_ASKED, NOT_TAKEN))
 def in_parts(host, lifted):
     brokered(host)
     secret = "sk-" + os.urandom(12).hex() if lifted else host.broker_secret
@@ -91,7 +93,7 @@ def in_parts(host, lifted):
     return Outcome(secret in text, "in no part" if secret not in text else text[:60])
 
 
-@row("reflected-of-another-rule", "hear a secret from a server that heard it in a request by another rule", N, "every secret that the host may know is looked for", by="A1",
+@row("reflected-of-another-rule", "hear a secret from a server that heard it in a request by another rule", N, EVERY, by="A1",
      known=KNOWN, proof="succeeds with a secret that is not this sandbox's")
 def of_another_rule(host, lifted):
     brokered(host)
@@ -110,7 +112,7 @@ def of_another_rule(host, lifted):
     return Outcome(host.broker_secret in text, text.split("\r\n")[0][:60])
 
 
-@row("reflected-by-guesses", "see by what comes late how far a guess at a secret is right, which a server says", N, "what is held back does not depend on what it is", by="A1",
+@row("reflected-by-guesses", "see by what comes late how far a guess at a secret is right, which a server says", N, NO_GUESS, by="A1",
      known=KNOWN, proof="a careless relay is taken in")
 def by_guesses(host, lifted):
     brokered(host)
@@ -124,7 +126,7 @@ def by_guesses(host, lifted):
     return Outcome(won, str(told.get("refused") or got[:2])[:60])
 
 
-@row("reflected-before-a-pause", "have a secret up to where a server that says it again pauses within it", N, "a silence lets go of what is whole alone", by="A1", known=KNOWN,
+@row("reflected-before-a-pause", "have a secret up to where a server that says it again pauses within it", N, WHOLE, by="A1", known=KNOWN,
      proof="succeeds with a secret that no broker keeps")
 def before_a_pause(host, lifted):
     brokered(host)

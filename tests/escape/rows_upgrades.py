@@ -62,7 +62,7 @@ def smuggled(name, attack, path, more=WORDS, waits=True, box="main", tls=False, 
         said = {"first": request(path, HOST, more), "then": request(f"/{mark}", OTHER), "waits": waits, "tls": tls and not lifted}
         if not lifted and box == "brokered":
             brokered(host)
-        got = tried(host, host.box("open" if lifted else box), mark, (ELSEWHERE,), to, port, **said)
+        got = tried(host, host.widened(f"{SOCKETS}:{port}") if lifted else host.box(box), mark, (ELSEWHERE,), to, port, **said)
         if not lifted:  # the first request was let through: else nothing was tried
             assert got.told.startswith("HTTP/1.1 "), got.told
         return got

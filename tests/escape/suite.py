@@ -153,7 +153,7 @@ def table(host, results):
     for one, word, how in results:
         control = {"HELD": one.proof_on(host.program_with_holes), "NO CONTROL": f"none: {how}"}.get(word, "-")
         means = one.means_on(host.program_with_holes) if word == "HELD" else "-"
-        result = {"HELD": f"held: {how}", "NO CONTROL": "held"}.get(word, f"{word}: {how}")
+        result = {"HELD": f"held: {how}", "NO CONTROL": "not shown"}.get(word, f"{word}: {how}")
         yield f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | {means} | {control} |".replace("\r", "").replace("\n", "; ")
 
 
@@ -197,6 +197,8 @@ def main():
                ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())), "",
                "their controls: " + ", ".join(f"{kind} {count}" for kind, count in means.most_common()) + ", of which " +
                f"{sum(means[kind] for kind in frame.EXACT)} take the protection itself away"]
+    if unshown := [part for one, word, _ in results if word == "HELD" for part in one.unshown]:
+        summary += ["", "not shown here, of rows that are several together: " + ", ".join(unshown)]
     print(*text, "", *summary, sep="\n")
     if options.report:
         options.report.write_text("\n".join(["# The escape suite's last long run (`tests/long escape`)", "", f"{head().rstrip()}; {on}", "", *summary, "", *text]) + "\n")

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -16,6 +17,7 @@ import frame  # noqa: E402
 import holes  # noqa: E402
 import places  # noqa: E402
 import suite  # noqa: E402
+import together  # noqa: E402
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or any(shutil.which(tool) is None for tool in ("unshare", "setpriv", "ip")),
                                 reason="controls take walls away: needs root, unshare, setpriv and ip")
@@ -51,9 +53,12 @@ def test_every_class_attacker_and_known_escape_has_its_attacks():
     assert len(rows) >= 200
     assert {one.kind for one in rows.values()} == set(frame.CLASSES)
     assert {name for one in rows.values() for name in one.by.split()} == set(frame.ATTACKERS)
-    # By what holds them, whatever class they stand in (mounts are kept by capabilities and namespaces, too).
-    by_filter = [one.name for one in rows.values() if one.kind != "mounts" and ("filter of system calls" in one.wall or one.wall.startswith("profile strict"))]
-    assert len(by_filter) <= 40, by_filter
+    # By what holds them, whatever class they stand in.
+    by_filter = [one.name for one in rows.values() if "filter of system calls" in one.wall or one.wall.startswith("profile strict")]
+    alone = [name for name in by_filter if not re.search("capability set|namespace", rows[name].wall)]
+    assert len(alone) <= 40, alone
+    # Nor are many more held by it and another wall, but for attempts to mount.
+    assert len([name for name in by_filter if rows[name].kind != "mounts"]) <= 40
     covered = {name for one in rows.values() for name in one.known}
     assert [name for line in KNOWN for name in line if name not in covered] == []
 
@@ -62,8 +67,8 @@ def test_most_controls_take_exactly_the_protection_away_and_no_attack_counts_twi
     rows = frame.ROWS.values()
     kinds = [one.means_on(True) for one in rows]
     assert set(kinds) == {frame.HOLE, frame.SETTING, frame.LEFT_OUT, frame.AS_IT_SHOULD, frame.CARELESS, frame.DIRECT}
-    assert sum(kind in frame.EXACT for kind in kinds) >= 200
-    # A policy that lets everything through is no control: it takes all checks of a connection away at once.
+    assert sum(kind in frame.EXACT for kind in kinds) >= 500
+    # "The policy allows it" is what the control of the short form is called, where another policy is no part of the row.
     assert [one.name for one in rows if one.proof == frame.PROOFS["network"] and not one.holes] == []
     bodies = {}
     for one in rows:
@@ -99,6 +104,17 @@ def test_the_build_with_holes_knows_the_sources():
     assert rows == holes.NAMES, "a hole that no row needs, or a row without its hole"
 
 
+def test_files_that_are_compiled_together_are_found(tmp_path):
+    unity = tmp_path / "Unity" / "unity_0_cxx.cxx"
+    unity.parent.mkdir()
+    source = {name: str(holes.ROOT / "src/vault" / name) for name in ("fence.cc", "rules.cc", "relay.cc")}
+    unity.write_text(f'/* generated */\n\n#include "{source["fence.cc"]}"\n\n#include "{source["rules.cc"]}"\n')
+    units = holes.units_of([str(unity), source["relay.cc"], source["rules.cc"] + "_test.cc"], ["vault/fence.cc", "vault/relay.cc"])
+    assert units == {str(unity): {source["fence.cc"]: "vault/fence.cc"}, source["relay.cc"]: {source["relay.cc"]: "vault/relay.cc"}}
+    with pytest.raises(SystemExit, match="vault/fence.cc"):
+        holes.units_of([source["relay.cc"]], ["vault/fence.cc"])
+
+
 def test_what_is_not_held_ends_with_an_error():
     assert suite.exit_code(["HELD", "NO CONTROL"]) == 0
     assert suite.exit_code(["HELD", "ESCAPED"]) == suite.exit_code(["DEFECT"]) == 1
@@ -120,6 +136,71 @@ def test_verdicts():
     without = made(False)
     without.needs = lambda: "not on this kernel"
     assert frame.verdict(None, without) == ("NO CONTROL", "not on this kernel")
+
+
+class Boxes:
+    """A host of the long form, whose sandboxes do nothing."""
+    program_with_holes = "a program"
+
+    def __init__(self):
+        answer = types.SimpleNamespace(status_code=201, json=lambda: {"id": "x"})
+        ran = types.SimpleNamespace(status_code=200, json=lambda: {"shell_exit_code": 0})
+        self.http = types.SimpleNamespace(post=lambda path, json: ran if path.endswith("commands") else answer)
+
+    def act(self, policy):
+        places.Sandbox(self, "a", policy=policy).command(["true"])
+
+
+def test_a_control_under_a_policy_that_lets_everything_through_is_a_defect():
+    def judged(attack, control, host=None):
+        one = made(False, lambda host: host.act(control))
+        one.attempt = lambda host: host.act(attack) or frame.Outcome(False, "EPERM")
+        return frame.verdict(host or Boxes(), one)[0]
+
+    assert judged("packages", "open") == "DEFECT"
+    assert judged("packages", "packages,a.test") == "HELD"
+    assert judged("open", "open") == "HELD"  # it is held there, too
+    of_the_short_form = Boxes()
+    of_the_short_form.program_with_holes = None
+    assert judged("packages", "open", of_the_short_form) == "HELD"
+
+    class Arranging(Boxes):
+        def act(self, policy):
+            with places.arranged():
+                super().act("open")
+            super().act(policy)
+    assert judged("packages", "packages", Arranging()) == "HELD" and judged("packages", "open", Arranging()) == "DEFECT"
+    # With holes it is the act against the build with them that counts.
+    one = made(False)
+    one.holes, one.holed = ("a hole",), lambda host: host.act("open")
+    assert frame.verdict(Boxes(), one)[0] == "DEFECT"
+
+
+def several(monkeypatch, **parts):
+    """A row of these parts: name -> (won, why it cannot be shown)."""
+    monkeypatch.setattr(frame, "ROWS", {})
+    for name, (won, why) in parts.items():
+        one = made(won, None if why else lambda host: None)
+        one.name, one.needs = name, lambda why=why: why
+        frame.add(one)
+    together.together("all", "attacks", "files", "a wall", list(parts))
+    return frame.ROWS["all"]
+
+
+def told_in_the_table(one):
+    return next(suite.table(types.SimpleNamespace(program_with_holes=None), [(one, *frame.verdict(None, one))]))
+
+
+def test_parts_that_cannot_be_shown_are_told_and_not_held(monkeypatch):
+    one = several(monkeypatch, shown=(False, ""), other=(False, "no such family"))
+    assert frame.verdict(None, one) == ("HELD", "EPERM; not shown here: other (no such family)")
+    assert "| held: EPERM; not shown here: other (no such family) |" in told_in_the_table(one)
+    assert frame.verdict(None, several(monkeypatch, shown=(False, ""), too=(False, ""))) == ("HELD", "EPERM")
+    # What wins is an escape, whether it can be shown or not.
+    assert frame.verdict(None, several(monkeypatch, shown=(False, ""), other=(True, "no such family")))[0] == "ESCAPED"
+    none = several(monkeypatch, one=(False, "no such family"), other=(False, "no such module"))
+    assert frame.verdict(None, none) == ("NO CONTROL", "no such family; no such module")
+    assert "| not shown | - | none: no such family; no such module |" in told_in_the_table(none) and "held" not in told_in_the_table(none)
 
 
 def test_an_act_that_tells_nothing_is_a_defect():
