@@ -36,7 +36,7 @@ VAULT = (
     # Past the broker.
     (PAST, "gate/door_policy.cc", "  if (house_.handover == nullptr) return false;\n", f'  if (house_.handover == nullptr || cay_hole("{PAST}")) return false;\n'),
     # What of an answer comes to a sandbox.
-    (NOT_ASKED, RULES, "    if (equals_ignoring_case(name, own)) return true;\n", f'    if (equals_ignoring_case(name, own)) return !(equals_ignoring_case(name, "Range") && cay_hole("{NOT_ASKED}"));\n'),
+    (NOT_ASKED, RULES, "    if (reads_as(name, own)) return true;\n", f'    if (reads_as(name, own)) return !(equals_ignoring_case(name, "Range") && cay_hole("{NOT_ASKED}"));\n'),
     (NOT_TAKEN, "vault/readable.cc", "  if (!part) return {};\n", f'  if (!part || cay_hole("{NOT_TAKEN}")) return {{}};\n'),
     (EVERY, "vault/relay.cc", '#include "vault/let_through.h"\n', '#include "vault/fence.h"\n#include "vault/let_through.h"\n'),
     (EVERY, "vault/relay.cc", "    CAY_CHECK(look_for_all_of(granted->grant));\n",
