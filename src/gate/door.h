@@ -174,7 +174,7 @@ class Door {
   asio::awaitable<bool> is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host);
 
   // handed.cc
-  asio::awaitable<void> hand_over(Descriptor guest, Endpoint meant, std::string host, std::string first);
+  asio::awaitable<void> hand_over(Descriptor guest, Endpoint meant, std::string host, std::string first, Buffers buffers);
 
   // dns.cc
   struct Asker {

@@ -136,7 +136,7 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
   if (!left_.is_used_up()) {
     const bool brokers = co_await is_brokers(guest, *meant, first, host);
     if (brokers) {
-      co_await hand_over(std::move(guest), *meant, std::move(host), std::move(first));
+      co_await hand_over(std::move(guest), *meant, std::move(host), std::move(first), place->buffers);
       co_return;
     }
   }

@@ -26,7 +26,7 @@ asio::awaitable<Result<UniqueFd>> reach_broker(const Handover& handover) {
 }  // namespace
 
 // From here on the guest's socket is the broker's: whatever becomes of us, it ends it. What we keep of it is for its end alone.
-asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::string host, std::string first) {
+asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::string host, std::string first, Buffers buffers) {
   // Under a wildcard the broker would ask for any name.
   if (!host.empty() && !may_look_up(host)) co_return;
   Decisions::What what{.host = host, .address = meant.address.text(), .port = meant.port, .allowed = true, .reason = "vault_unavailable"};
@@ -49,6 +49,7 @@ asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::str
   hello.host = std::move(host);
   hello.port = meant.port;
   hello.first = std::move(first);
+  hello.buffers = told(buffers);
   if (!os::send_message(fd->get(), wire::vault_frame(wire::encode(hello)), {guest.native_handle()})) {
     note(what);
     co_return;

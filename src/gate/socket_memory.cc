@@ -109,6 +109,15 @@ std::uint32_t pipe_size(Buffers buffers) {
   return kTinyPipe;
 }
 
+std::uint8_t told(Buffers buffers) { return static_cast<std::uint8_t>(static_cast<std::uint8_t>(buffers) + 1); }
+
+Buffers buffers_told(std::uint8_t number) {
+  for (const Buffers one : {Buffers::kWide, Buffers::kNarrow, Buffers::kTiny}) {
+    if (told(one) == number) return one;
+  }
+  return Buffers::kNarrow;
+}
+
 void set_buffers(int socket_fd, BufferSizes sizes) {
   if (sizes.receive != 0) ::setsockopt(socket_fd, SOL_SOCKET, SO_RCVBUF, &sizes.receive, sizeof sizes.receive);
   if (sizes.send != 0) ::setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &sizes.send, sizeof sizes.send);

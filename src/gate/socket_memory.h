@@ -52,6 +52,11 @@ class SocketMemory {
 // The part of a pipe's bytes that a connection of that kind may have on their way at once.
 std::uint32_t pipe_size(Buffers buffers);
 
+// As one process tells another: never 0, which is what one says that does not know it.
+std::uint8_t told(Buffers buffers);
+// Of what is unsaid or unknown the narrow ones: they are what most are.
+Buffers buffers_told(std::uint8_t number);
+
 void set_buffers(int socket_fd, BufferSizes sizes);
 
 }  // namespace cay::gate

@@ -55,5 +55,14 @@ TEST(SocketMemoryTest, AHostThatLetsBuffersGrowFarIsAskedForLessOrGivesFewerWide
   EXPECT_LE(few.held, cannot.each());
 }
 
+TEST(SocketMemoryTest, OneProcessTellsAnotherWhatAConnectionHas) {
+  for (const Buffers one : {Buffers::kWide, Buffers::kNarrow, Buffers::kTiny}) {
+    EXPECT_NE(told(one), 0);
+    EXPECT_EQ(buffers_told(told(one)), one);
+  }
+  EXPECT_EQ(buffers_told(0), Buffers::kNarrow) << "an older release does not say";
+  EXPECT_EQ(buffers_told(200), Buffers::kNarrow);
+}
+
 }  // namespace
 }  // namespace cay::gate

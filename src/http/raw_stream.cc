@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/write.hpp>
 #include <utility>
 
@@ -13,6 +14,43 @@
 namespace cay::http {
 
 constexpr std::size_t kPiece = 256 * 1024;
+
+namespace {
+
+// A record of TLS is whole before any of it is given out: the first byte tells how much there is, of 16 KiB at most.
+asio::awaitable<Bytes> read_record(Channel& channel, ErrorCode& error) {
+  char first = 0;
+  const std::size_t got = co_await channel.async_read_some(asio::buffer(&first, sizeof first), to(error));
+  if (error) co_return Bytes();
+  Bytes piece(got, first);
+  SSL* const tls = channel.secured()->native_handle();
+  if (const int more = ::SSL_pending(tls); more > 0) {
+    piece.resize(got + static_cast<std::size_t>(more));
+    const int read = ::SSL_read(tls, piece.data() + got, more);  // of what was opened already: nothing is waited for
+    piece.resize(got + static_cast<std::size_t>(std::max(read, 0)));
+  }
+  co_return piece;
+}
+
+}  // namespace
+
+asio::awaitable<Bytes> read_when_there(Channel& channel, ErrorCode& error, std::size_t most) {
+  if (channel.secured() != nullptr) {
+    auto record = co_await read_record(channel, error);
+    co_return record;
+  }
+  auto& socket = channel.next_layer().socket();
+  std::size_t there = socket.available(error);
+  if (!error && there == 0) {
+    co_await socket.async_wait(asio::socket_base::wait_read, to(error));
+    if (!error) there = socket.available(error);
+  }
+  if (error) co_return Bytes();
+  Bytes piece(std::clamp<std::size_t>(there, 1, most), '\0');  // none: its end, which only reading tells
+  const std::size_t got = co_await channel.async_read_some(asio::buffer(piece), to(error));
+  piece.resize(error ? 0 : got);
+  co_return piece;
+}
 
 void without_pacing(int socket) { ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4); }
 
@@ -59,15 +97,13 @@ void RawStream::reset(Channel& channel) {
 
 Task<Bytes> RawStream::read() {
   if (!early_.empty()) co_return std::exchange(early_, {});
-  Bytes piece(kPiece, '\0');
   ErrorCode error;
-  const std::size_t got = co_await channel_->async_read_some(asio::buffer(piece), to(error));
+  auto piece = co_await read_when_there(*channel_, error, kPiece);
   if (error == asio::error::eof) {
     ended_ = true;
     co_return Bytes();
   }
   if (error) co_return broke(error);
-  piece.resize(got);
   co_return piece;
 }
 

@@ -14,6 +14,9 @@ namespace cay::http {
 // it) only cuts what is sent into small pieces. Where "reno" is not to be had, it stays as it was.
 void without_pacing(int socket);
 
+// What is there to be read: who waits for it holds nothing. An end is an error here, as of async_read_some. Of TLS a record at most.
+asio::awaitable<Bytes> read_when_there(Channel& channel, ErrorCode& error, std::size_t most);
+
 class RawStream final : public ByteStream, public PipedStream {
  public:
   // `early`: what was read of it already. `lost`: what a broken connection is called.

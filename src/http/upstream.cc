@@ -26,6 +26,38 @@ Error bad_answer(const std::string& why) {
 }
 Error lost(const char* when) { return {Code::kUnavailable, "connection_lost", std::string("the service ended the connection ") + when, 0}; }
 
+// As it is written. Nothing else of it is left: it may wait for long, and a secret may be in it as often as there is room.
+Result<Bytes> written_head(UpstreamRequest request, bool keep) {
+  bhttp::request<bhttp::empty_body> message;
+  message.version(11);
+  message.method_string(request.method);
+  message.target(request.target);
+  for (const auto& [name, value] : request.headers.items()) message.insert(name, value);
+  if (request.websocket) {
+    message.set(bhttp::field::connection, "Upgrade");
+    message.set(bhttp::field::upgrade, "websocket");
+  } else if (!keep) {
+    message.set(bhttp::field::connection, "close");
+  }
+  if (request.chunked) {
+    message.set(bhttp::field::transfer_encoding, "chunked");
+  } else if (request.length) {
+    message.set(bhttp::field::content_length, std::to_string(*request.length));
+  }
+  bhttp::request_serializer<bhttp::empty_body> writer(message);
+  Bytes head;
+  ErrorCode error;
+  writer.split(true);
+  do {
+    writer.next(error, [&](ErrorCode&, const auto& buffers) {
+      head += beast::buffers_to_string(buffers);
+      writer.consume(beast::buffer_bytes(buffers));
+    });
+  } while (!error && !writer.is_header_done());
+  if (error) return Error{Code::kInvalidArgument, "bad_request", "the request cannot be passed on: " + error.message(), 0};
+  return head;
+}
+
 class Resumed final : public ByteStream, public PipedStream {
  public:
   Resumed(ByteStream& inner, Bytes early) : inner_(inner), piped_(dynamic_cast<PipedStream*>(&inner)), early_(std::move(early)) {}
@@ -82,33 +114,7 @@ Task<void> Upstream::send_head(UpstreamRequest request) {
   wire_->chunked_out = request.chunked;
   wire_->left_out = request.length;
   wire_->keep = request.keep && !request.has_body();
-  bhttp::request<bhttp::empty_body> message;
-  message.version(11);
-  message.method_string(request.method);
-  message.target(request.target);
-  for (const auto& [name, value] : request.headers.items()) message.insert(name, value);
-  if (request.websocket) {
-    message.set(bhttp::field::connection, "Upgrade");
-    message.set(bhttp::field::upgrade, "websocket");
-  } else if (!wire_->keep) {
-    message.set(bhttp::field::connection, "close");
-  }
-  if (request.chunked) {
-    message.set(bhttp::field::transfer_encoding, "chunked");
-  } else if (request.length) {
-    message.set(bhttp::field::content_length, std::to_string(*request.length));
-  }
-  bhttp::request_serializer<bhttp::empty_body> writer(message);
-  Bytes head;
-  ErrorCode error;
-  writer.split(true);
-  do {
-    writer.next(error, [&](ErrorCode&, const auto& buffers) {
-      head += beast::buffers_to_string(buffers);
-      writer.consume(beast::buffer_bytes(buffers));
-    });
-  } while (!error && !writer.is_header_done());
-  if (error) co_return Error{Code::kInvalidArgument, "bad_request", "the request cannot be passed on: " + error.message(), 0};
+  CAY_CO_TRY(Bytes head, written_head(std::exchange(request, {}), wire_->keep));
   auto sent = co_await stream_.write(std::move(head));
   co_return sent;
 }
@@ -195,6 +201,7 @@ Task<UpstreamAnswer> Upstream::read_head() {
                                                : Wire::Framing::kUntilEnd;
     wire.left_in = answer.length.value_or(0);
     if (!message.keep_alive()) wire.keep = false;
+    wire.parser->get().clear();  // they are the answer's now
     wire.parser->eager(true);  // many small chunks make one piece
     co_return answer;
   }

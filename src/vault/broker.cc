@@ -43,6 +43,7 @@ constexpr Millis kGrace{1'500};
 constexpr Millis kFirstGrace{15'000};
 constexpr Millis kHelloLimit{5'000};
 constexpr Millis kOutOfDescriptors{20};
+constexpr std::size_t kMostAtWork = 256;  // connections of one sandbox
 constexpr Millis kGateLimit{1'000};  // of our life, for a gate to come back: it looks for us several times a second
 
 struct Openings {
@@ -71,6 +72,32 @@ Result<UniqueFd> listen_for_others(int directory, const char* name) {
   return fd;
 }
 
+// A connection of a sandbox, for as long as it is here.
+class AtWork {
+ public:
+  AtWork(std::map<std::string, std::size_t>& all, const std::string& sandbox_id) : all_(all), mine_(all.try_emplace(sandbox_id).first) { ++mine_->second; }
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+  ~AtWork() {
+    if (--mine_->second == 0) all_.erase(mine_);
+  }
+  std::size_t count() const { return mine_->second; }  // with this one
+
+ private:
+  std::map<std::string, std::size_t>& all_;
+  const std::map<std::string, std::size_t>::iterator mine_;
+};
+
+// One that is over is reset by its close.
+wire::BrokerWord too_many(const wire::BrokerHello& hello) {
+  wire::BrokerWord out;
+  out.host = hello.host;
+  out.port = hello.port;
+  out.refused = out.opened = true;
+  out.reason = "too_many_connections";
+  return out;
+}
+
 std::uint8_t number_of(Code code) { return static_cast<std::uint8_t>(code); }
 
 class Broker {
@@ -84,7 +111,7 @@ class Broker {
         proxy_(config.settings.proxy),
         resolver_(loop.get_executor(), proxy_.look_up(gate::look_up)),
         tls_(std::move(tls)),
-        house_{loop.get_executor(), keys_, grants_, reachable_, resolver_, proxy_, *tls_, open_},
+        house_{loop.get_executor(), keys_, grants_, reachable_, resolver_, proxy_, *tls_, open_, watches_, memory_},
         children_(loop.get_executor()) {}
 
   void begin(Openings openings) {
@@ -225,6 +252,8 @@ class Broker {
       (void)!::send(gate.native_handle(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     };
     Scope serving(loop_.get_executor());
+    const AtWork at_work(at_work_, hello->sandbox_id);
+    if (at_work.count() > kMostAtWork) co_return tell(too_many(*hello));
     serving.spawn(relay(house_, *std::move(hello), std::move(guest), tell, [&serving] { serving.cancel(); }));
     auto all = serving.join();
     // A gate that is gone, or lets the connection go, ends it.
@@ -326,6 +355,9 @@ class Broker {
   gate::Resolver resolver_;
   std::unique_ptr<http::Tls> tls_;
   OpenRelays open_;
+  SharedWatches watches_;
+  const gate::SocketMemory memory_{0, 0, gate::KernelBuffers::of_host()};
+  std::map<std::string, std::size_t> at_work_;  // connections, by sandbox
   std::vector<std::string> changed_;  // sandboxes whose grant the question that is answered has changed
   RelayHouse house_;
   std::set<std::shared_ptr<Listening>> listening_;

@@ -44,7 +44,7 @@ bool Outside::is_quiet() const {
   return ::recv(channel->next_layer().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-Task<std::unique_ptr<Outside>> reach(RelayHouse& house, ProxyHost host, const void* asker, std::string& address) {
+Task<std::unique_ptr<Outside>> reach(RelayHouse& house, ProxyHost host, const void* asker, std::string& address, gate::BufferSizes buffers) {
   auto found = co_await house.resolver.resolve(host.host, asker);
   if (found.addresses.empty()) {
     const bool failed = found.outcome == gate::Resolved::Outcome::kFailed;
@@ -57,7 +57,7 @@ Task<std::unique_ptr<Outside>> reach(RelayHouse& house, ProxyHost host, const vo
     if (house.reachable.look_at(candidate) != gate::Reachable::May::kDial) continue;
     address = shown(candidate);
     const gate::Endpoint at{candidate, host.port};
-    auto dialled = co_await house.proxy.reach(house.loop, house.resolver, host.host, at, {}, kDialLimit);
+    auto dialled = co_await house.proxy.reach(house.loop, house.resolver, host.host, at, buffers, kDialLimit);
     if (!dialled) {
       const bool of_proxy = dialled.error().reason.starts_with("proxy_");
       last = of_proxy ? dialled.error() : unreachable(host, dialled.error());

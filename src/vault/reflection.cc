@@ -1,8 +1,11 @@
 #include "vault/reflection.h"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -26,19 +29,32 @@ std::size_t hash_at(const char* at) {
   return static_cast<std::size_t>((bytes * 0x9e3779b97f4a7c15) >> 48);
 }
 
+std::string digest_of(std::string_view secret) {
+  unsigned char out[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  if (::EVP_Digest(secret.data(), secret.size(), out, &size, ::EVP_sha256(), nullptr) != 1) throw std::bad_alloc();
+  return {reinterpret_cast<const char*>(out), size};
+}
+
 }  // namespace
 
+ReflectionWatch::Sought::Sought() : far(std::string(kPairs, static_cast<char>(kWindow - 1))), beginnings(std::string(kHashes / 8, '\0')) {}
+
+ReflectionWatch::Sought::Sought(const Sought& other)
+    : far(std::string(other.far.view())), beginnings(std::string(other.beginnings.view())), longest(other.longest), reach(other.reach) {
+  needles.reserve(other.needles.size());
+  for (const Wiped& one : other.needles) needles.emplace_back(std::string(one.view()));
+}
+
 void ReflectionWatch::look_for(std::string_view secret) {
-  if (far_.view().empty()) {
-    far_ = Wiped(std::string(kPairs, static_cast<char>(kWindow - 1)));
-    beginnings_ = Wiped(std::string(kHashes / 8, '\0'));
-  }
-  for (const Wiped& way : written(secret)) add_normalised(way.view());
-  reach_ = std::max(reach_, std::min(secret.size(), kMostSought) * kMostRoom);
+  if (!sought_) sought_ = std::make_shared<Sought>();
+  if (sought_.use_count() > 1 || !sought_->of.empty()) sought_ = std::make_shared<Sought>(*sought_);
+  for (const Wiped& way : written(secret)) sought_->add_normalised(way.view());
+  sought_->reach = std::max(sought_->reach, std::min(secret.size(), kMostSought) * kMostRoom);
 }
 
 // Whatever stands before it and behind it.
-void ReflectionWatch::add_normalised(std::string_view way) {
+void ReflectionWatch::Sought::add_normalised(std::string_view way) {
   using After = Normaliser::After;
   for (const After before : {After::kText, After::kBackslash, After::kBreak}) {
     Wiped needle(normalised(way, before));
@@ -50,18 +66,18 @@ void ReflectionWatch::add_normalised(std::string_view way) {
   }
 }
 
-void ReflectionWatch::add(Wiped needle) {
-  const auto at = std::ranges::lower_bound(needles_, needle.view(), {}, &Wiped::view);
-  if (at != needles_.end() && at->view() == needle.view()) return;
+void ReflectionWatch::Sought::add(Wiped needle) {
+  const auto at = std::ranges::lower_bound(needles, needle.view(), {}, &Wiped::view);
+  if (at != needles.end() && at->view() == needle.view()) return;
   const std::string_view text = needle.view();
   for (std::size_t i = 0; i + 1 < kWindow; ++i) {
-    char& far = far_.bytes()[pair_at(text.data() + i)];
-    far = std::min(far, static_cast<char>(kWindow - 2 - i));
+    char& here = far.bytes()[pair_at(text.data() + i)];
+    here = std::min(here, static_cast<char>(kWindow - 2 - i));
   }
   const std::size_t hash = hash_at(text.data());
-  beginnings_.bytes()[hash / 8] = static_cast<char>(beginnings_.bytes()[hash / 8] | 1 << hash % 8);
-  longest_ = std::max(longest_, text.size());
-  needles_.insert(at, std::move(needle));
+  beginnings.bytes()[hash / 8] = static_cast<char>(beginnings.bytes()[hash / 8] | 1 << hash % 8);
+  longest = std::max(longest, text.size());
+  needles.insert(at, std::move(needle));
 }
 
 bool ReflectionWatch::holds(std::string_view text) const {
@@ -70,9 +86,9 @@ bool ReflectionWatch::holds(std::string_view text) const {
 }
 
 bool ReflectionWatch::holds_normalised(std::string_view text) const {
-  if (needles_.empty()) return false;
-  const char* const far = far_.view().data();
-  const char* const beginnings = beginnings_.view().data();
+  if (!sought_ || sought_->needles.empty()) return false;
+  const char* const far = sought_->far.view().data();
+  const char* const beginnings = sought_->beginnings.view().data();
   for (std::size_t at = 0; at + kWindow <= text.size();) {
     const auto next = static_cast<std::size_t>(far[pair_at(text.data() + at + kWindow - 2)]);
     if (next > 0) {
@@ -80,19 +96,39 @@ bool ReflectionWatch::holds_normalised(std::string_view text) const {
       continue;
     }
     const std::size_t hash = hash_at(text.data() + at);
-    if ((beginnings[hash / 8] >> hash % 8 & 1) != 0 && begins_one(text.substr(at))) return true;
+    if ((beginnings[hash / 8] >> hash % 8 & 1) != 0 && sought_->begins_one(text.substr(at))) return true;
     ++at;
   }
   return false;
 }
 
-bool ReflectionWatch::begins_one(std::string_view text) const {
+bool ReflectionWatch::Sought::begins_one(std::string_view text) const {
   const std::string_view window = text.substr(0, kWindow);
-  const auto first = std::ranges::lower_bound(needles_, window, {}, &Wiped::view);
-  for (auto one = first; one != needles_.end() && one->view().starts_with(window); ++one) {
+  const auto first = std::ranges::lower_bound(needles, window, {}, &Wiped::view);
+  for (auto one = first; one != needles.end() && one->view().starts_with(window); ++one) {
     if (text.starts_with(one->view())) return true;
   }
   return false;
+}
+
+ReflectionWatch SharedWatches::of(const ReflectionWatch& before, const std::vector<Wiped>& secrets) {
+  std::set<std::string> all;
+  if (before.sought_) all = before.sought_->of;
+  for (const Wiped& secret : secrets) all.insert(digest_of(secret.view()));
+  if (all.empty() || (before.sought_ && all == before.sought_->of)) return before;
+  ReflectionWatch out;
+  if (const auto known = all_.find(all); known != all_.end()) out.sought_ = known->second.lock();
+  if (out.sought_) return out;
+  out = before;
+  for (const Wiped& secret : secrets) out.look_for(secret.view());
+  std::erase_if(all_, [](const auto& one) { return one.second.expired(); });
+  all_[all] = out.sought_;
+  out.sought_->of = std::move(all);
+  return out;
+}
+
+std::size_t SharedWatches::count() const {
+  return static_cast<std::size_t>(std::ranges::count_if(all_, [](const auto& one) { return !one.second.expired(); }));
 }
 
 }  // namespace cay::vault

@@ -2,6 +2,10 @@
 // (normaliser.h), in one pass however many there are.
 #pragma once
 #include <cstddef>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +13,7 @@
 
 namespace cay::vault {
 
+// A copy has the same tables, until it is to look for more.
 class ReflectionWatch {
  public:
   // Again is no harm.
@@ -17,22 +22,42 @@ class ReflectionWatch {
   bool holds(std::string_view text) const;
   bool holds_normalised(std::string_view text) const;
   // The bytes of the longest that is looked for, normalised; 0: nothing is.
-  std::size_t longest() const { return longest_; }
+  std::size_t longest() const { return sought_ ? sought_->longest : 0; }
   // How many bytes a secret may take as it is written and laid out; 0: nothing is looked for. Known by its length
   // alone.
-  std::size_t reach() const { return reach_; }
+  std::size_t reach() const { return sought_ ? sought_->reach : 0; }
+  bool has_tables_of(const ReflectionWatch& other) const { return sought_ == other.sought_; }
 
  private:
-  void add_normalised(std::string_view way);
-  void add(Wiped needle);
-  bool begins_one(std::string_view text) const;
+  friend class SharedWatches;
+  struct Sought {
+    Sought();
+    Sought(const Sought& other);
+    Sought& operator=(const Sought&) = delete;
+    void add_normalised(std::string_view way);
+    void add(Wiped needle);
+    bool begins_one(std::string_view text) const;
 
-  std::vector<Wiped> needles_;  // sorted
-  // By the last two bytes of a window of the shortest needle's size: how far the next one is that could be the
-  // beginning of a needle.
-  Wiped far_;
-  Wiped beginnings_;  // a filter: a bit for the hash of each needle's first window
-  std::size_t longest_ = 0, reach_ = 0;
+    std::vector<Wiped> needles;  // sorted
+    // By the last two bytes of a window of the shortest needle's size: how far the next one is that could be the
+    // beginning of a needle.
+    Wiped far;
+    Wiped beginnings;  // a filter: a bit for the hash of each needle's first window
+    std::size_t longest = 0, reach = 0;
+    std::set<std::string> of;  // digests of the secrets, where it is shared
+  };
+  std::shared_ptr<Sought> sought_;  // null: nothing is looked for
+};
+
+// The watches that are in use: one of each set of secrets, however many connections look for them.
+class SharedWatches {
+ public:
+  // One that looks for what `before` does, and for these.
+  ReflectionWatch of(const ReflectionWatch& before, const std::vector<Wiped>& secrets);
+  std::size_t count() const;
+
+ private:
+  std::map<std::set<std::string>, std::weak_ptr<ReflectionWatch::Sought>> all_;  // by Sought::of
 };
 
 }  // namespace cay::vault

@@ -94,5 +94,32 @@ TEST_F(ReflectionWatchTest, OfALongOneByItsBeginning) {
   EXPECT_FALSE(watch.holds(beginning.substr(1)));
 }
 
+TEST_F(ReflectionWatchTest, OneOfEachSetOfSecretsHoweverManyLookForThem) {
+  SharedWatches shared;
+  std::vector<Wiped> one, both;
+  one.emplace_back(std::string(kSecret));
+  both.emplace_back(std::string("another-of-them-0123"));
+  both.emplace_back(std::string(kSecret));
+  EXPECT_EQ(shared.of({}, {}).reach(), 0U);
+  {
+    const ReflectionWatch first = shared.of({}, one), again = shared.of({}, one);
+    EXPECT_TRUE(first.has_tables_of(again));
+    EXPECT_TRUE(again.holds(kSecret));
+    EXPECT_FALSE(again.holds("another-of-them-0123"));
+    const ReflectionWatch more = shared.of(first, both), same = shared.of({}, both);
+    EXPECT_FALSE(more.has_tables_of(first));
+    EXPECT_TRUE(more.has_tables_of(same));
+    EXPECT_TRUE(more.has_tables_of(shared.of(more, one))) << "what was looked for still is";
+    EXPECT_TRUE(more.holds(kSecret) && more.holds("another-of-them-0123"));
+    EXPECT_FALSE(first.holds("another-of-them-0123")) << "what is shared is left as it is";
+    ReflectionWatch own = first;
+    own.look_for("another-of-them-0123");
+    EXPECT_TRUE(own.holds("another-of-them-0123"));
+    EXPECT_FALSE(first.holds("another-of-them-0123"));
+    EXPECT_EQ(shared.count(), 2U);
+  }
+  EXPECT_EQ(shared.count(), 0U) << "nobody's secrets are kept";
+}
+
 }  // namespace
 }  // namespace cay::vault

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/empty_body.hpp>
@@ -16,6 +17,7 @@
 #include "codec/utf8.h"
 #include "gate/requests.h"
 #include "gate/sockets.h"
+#include "http/raw_stream.h"
 #include "http/text.h"
 #include "http/upstream.h"
 #include "http/write_message.h"
@@ -45,6 +47,8 @@ constexpr std::size_t kPiece = 64 * 1024;
 constexpr int kSwitching = 101;
 
 Error lost() { return {Code::kCancelled, "guest_gone", "the client left", 0}; }
+
+Error no_answer() { return {Code::kUnavailable, "no_answer", "nothing of the request or its answer moved for too long", 0}; }
 
 bool is_bodyless(int status) { return status == 204 || status == 304 || (status >= 100 && status < 200); }
 
@@ -119,6 +123,7 @@ class Relay {
 
   // False: the connection is over. An error: it is to be reset.
   Task<bool> serve_one() {
+    if (buffer_.size() == 0) buffer_.shrink_to_fit();  // it may wait for long
     auto parser = std::make_shared<Parser>();
     parser->header_limit(kMostHead);
     parser->body_limit(boost::none);
@@ -133,6 +138,7 @@ class Relay {
       auto told = co_await answer_error(why, false, false);
       co_return told;
     }
+    buffer_.shrink_to_fit();
     keep_alive_ = parser->get().keep_alive();
     head_only_ = parser->get().method() == bhttp::verb::head;
     auto rewritten = rewrite_of(*parser);
@@ -143,6 +149,7 @@ class Relay {
     auto passed = co_await pass(parser, *std::move(rewritten));
     right_.end();
     asked_host_.clear();
+    watch_ = ReflectionWatch();
     co_return passed;
   }
 
@@ -154,14 +161,15 @@ class Relay {
   // What was looked for before still is.
   Result<void> look_for_all_of(const wire::VaultGrant& grant) {
     CAY_TRY(const auto secrets, secrets_of_host(grant, asked_host_, unsealing()));
-    for (const Wiped& secret : secrets) watch_.look_for(secret.view());
+    watch_ = house_.watches.of(watch_, secrets);
     return {};
   }
 
-  Result<Rewritten> rewrite_of(const Parser& parser) {
+  // What the parser has of the headers is not needed any more where this was.
+  Result<Rewritten> rewrite_of(Parser& parser) {
     const auto granted = house_.grants.of(hello_.sandbox_id);
     if (!granted) return Error{Code::kPermissionDenied, "no_such_rule", "this sandbox may use no secret any more", 0};
-    const auto& message = parser.get();
+    auto& message = parser.get();
     Asked asked;
     asked.host = hello_.host;
     asked.port = hello_.port;
@@ -173,8 +181,10 @@ class Relay {
       return Error{Code::kInvalidArgument, "bad_request", "a request of that method has no body: many servers would take it for another request", 0};
     }
     CAY_TRY(Rewritten out, rewrite(granted->grant, asked, unsealing()));
+    continues_ = http::equals_ignoring_case(message[bhttp::field::expect], "100-continue");
+    said_ = said_in(message);
+    message.clear();
     asked_host_ = out.to.host;
-    watch_ = ReflectionWatch();
     CAY_CHECK(look_for_all_of(granted->grant));
     right_.begin(std::move(asked), out);
     return out;
@@ -195,13 +205,34 @@ class Relay {
     cancel();  // whatever is waited for; may be our end
   }
 
+  // A request, or an answer, of which nothing moves ends: it would hold its place for as long as the other side likes.
+  asio::awaitable<void> end_when_still() {
+    for (std::uint64_t moved = moves_ - 1; moved != moves_ || !still_matters_ || !outside_;) {  // to reach a server has limits of its own
+      moved = moves_;
+      co_await sleep_for(house_.most_still);
+    }
+    stood_still_ = true;
+    if (head_sent_) gate::cut(guest_->next_layer().socket().native_handle());
+    if (outside_) outside_->reset();
+  }
+
   // One request and its answer.
   Task<bool> pass(std::shared_ptr<Parser> parser, Rewritten request) {
+    head_sent_ = stood_still_ = false;
+    still_matters_ = true;
+    Scope watching(house_.loop);
+    watching.spawn(end_when_still());
+    auto passing = pass_on(std::move(parser), std::move(request));
+    auto passed = co_await watching.until(std::move(passing));
+    co_return passed;
+  }
+
+  Task<bool> pass_on(std::shared_ptr<Parser> parser, Rewritten request) {
     notes_.of(request.to.host, request.to.port);
     const bool again = outside_ && outside_->host == request.to && outside_->is_quiet();
     if (!again) {
       outside_.reset();
-      auto reached = co_await reach(house_, request.to, this, notes_.address());
+      auto reached = co_await reach(house_, request.to, this, notes_.address(), house_.memory.outside(gate::buffers_told(hello_.buffers)));
       if (!reached) {
         auto told = co_await answer_error(reached.error(), parser->is_done(), true);
         co_return told;
@@ -217,9 +248,14 @@ class Relay {
     ask.chunked = parser->chunked();
     ask.websocket = wants_websocket_;
     ask.keep = !wants_websocket_;
-    const bool continues = http::equals_ignoring_case(parser->get()[bhttp::field::expect], "100-continue");
-    notes_.sent(said_in(parser->get()));
+    notes_.sent(said_);
     auto sent = co_await upstream.send_head(std::move(ask));
+    moves_ += 1;
+    if (!sent && stood_still_) {
+      outside_.reset();
+      auto told = co_await answer_error(no_answer(), parser->is_done(), true);
+      co_return told;
+    }
     if (!sent && again) {  // it had been closed meanwhile: nothing of this request was answered
       outside_.reset();
       const Error closed{Code::kUnavailable, "connection_lost", "the server ended its connection: try again", 0};
@@ -230,7 +266,7 @@ class Relay {
     notes_.opened();
     Scope body(house_.loop);
     body_over_ = parser->is_done();
-    if (!body_over_) body.spawn(send_body(parser, upstream, continues));
+    if (!body_over_) body.spawn(send_body(parser, upstream));
     auto answering = answer(upstream);
     auto answered = co_await body.until(std::move(answering));
     // Of the guest's connection: a server that did not want all of a body has not kept the guest from saying it.
@@ -239,6 +275,7 @@ class Relay {
       notes_.refuse(answered.error());
       co_return std::move(answered).error();
     }
+    if (!answered && stood_still_) answered = no_answer();
     if (!answered) {
       notes_.failed(answered.error().reason);
       if (head_sent_) co_return std::move(answered).error();
@@ -250,33 +287,62 @@ class Relay {
     co_return *answered && keep_alive_ && body_over_;
   }
 
-  asio::awaitable<void> send_body(std::shared_ptr<Parser> parser, http::Upstream& upstream, bool continues) {
-    if (continues) {
+  asio::awaitable<void> send_body(std::shared_ptr<Parser> parser, http::Upstream& upstream) {
+    if (continues_) {
       bhttp::response<bhttp::empty_body> go_on(bhttp::status::continue_, 11);
       ErrorCode error;
       co_await http::write_message(*guest_, go_on, error);
       if (error) co_return;
     }
-    Bytes piece;
+    parser->eager(true);  // many small chunks make one piece
+    Bytes come = take_early();
     while (!parser->is_done()) {
-      piece.resize(kPiece);
-      auto& body = parser->get().body();
-      body.data = piece.data();
-      body.size = piece.size();
-      body.more = true;
       ErrorCode error;
-      co_await bhttp::async_read_some(*guest_, buffer_, *parser, to(error));
-      if (error && error != bhttp::error::need_buffer) co_return give_up_guest();
-      piece.resize(kPiece - body.size);
-      if (piece.empty()) continue;
+      Bytes piece = parse_body(*parser, come, error);
+      if (error) co_return give_up_guest();
+      if (parser->is_done()) give_back(std::exchange(come, {}));  // before anything that may end this
+      if (piece.empty()) {
+        if (parser->is_done()) break;
+        if (come.size() > kPiece) co_return give_up_guest();  // a chunk's line without an end
+        auto more = co_await http::read_when_there(*guest_, error, kPiece);
+        if (error) co_return give_up_guest();
+        come += more;
+        continue;
+      }
+      moves_ += 1;
       notes_.sent(piece.size());
-      auto sent = co_await upstream.send(std::exchange(piece, Bytes()));
+      auto sent = co_await upstream.send(std::move(piece));
       if (!sent) co_return;  // its answer tells why
+      moves_ += 1;
       notes_.flush_in_time();
     }
     auto ended = co_await upstream.send(Bytes());
     static_cast<void>(ended);
   }
+
+  // Of a body, what of `come` is there; without one, more is needed.
+  static Bytes parse_body(Parser& parser, Bytes& come, ErrorCode& error) {
+    Bytes piece(std::min(come.size(), kPiece), '\0');
+    auto& body = parser.get().body();
+    body.data = piece.data();
+    body.size = piece.size();
+    body.more = true;
+    if (!come.empty()) come.erase(0, parser.put(asio::buffer(come), error));
+    piece.resize(piece.size() - body.size);
+    if (error == bhttp::error::need_buffer || error == bhttp::error::need_more) error = {};
+    return piece;
+  }
+
+  // What was read behind a head.
+  Bytes take_early() {
+    const auto early = buffer_.data();
+    Bytes out(static_cast<const char*>(early.data()), early.size());
+    buffer_.consume(out.size());
+    buffer_.shrink_to_fit();
+    return out;
+  }
+  // The next request's.
+  void give_back(std::string_view bytes) { buffer_.commit(asio::buffer_copy(buffer_.prepare(bytes.size()), asio::buffer(bytes))); }
 
   // A body that breaks off must not wait for an answer.
   void give_up_guest() {
@@ -285,8 +351,8 @@ class Relay {
 
   // True: the answer told its own end.
   Task<bool> answer(http::Upstream& upstream) {
-    head_sent_ = false;
     CAY_CO_TRY(const http::UpstreamAnswer got, co_await upstream.read_head());
+    moves_ += 1;
     bhttp::response<bhttp::buffer_body> message;
     message.version(11);
     message.result(static_cast<unsigned>(got.status));
@@ -318,14 +384,19 @@ class Relay {
     co_await http::write_head(*guest_, writer, error);
     if (error) co_return lost();
     if (bodyless) co_return self_told || is_bodyless(got.status);
-    const auto next = [&upstream] { return upstream.next(); };
+    const auto next = [this, &upstream] {
+      moves_ += 1;  // the one before has come
+      return upstream.next();
+    };
     const auto take = [this, &message, &writer](Bytes piece) -> Task<void> {
       notes_.received(piece.size());
+      moves_ += 1;
       message.body().data = piece.data();
       message.body().size = piece.size();
       ErrorCode failed;
       co_await http::write_rest(*guest_, writer, failed);
       if (failed) co_return lost();
+      moves_ += 1;
       notes_.flush_in_time();
       co_return Result<void>();
     };
@@ -350,10 +421,8 @@ class Relay {
     co_await http::write_head(*guest_, writer, error);
     if (error) co_return lost();
     const std::shared_ptr<ByteStream> server = upstream.take_stream();
-    const auto early = buffer_.data();
-    Bytes first(static_cast<const char*>(early.data()), early.size());
-    buffer_.consume(early.size());
-    const auto client = std::make_shared<http::RawStream>(guest_, std::move(first));
+    const auto client = std::make_shared<http::RawStream>(guest_, take_early());
+    still_matters_ = false;
     Scope out(house_.loop);
     out.spawn(to_server(client, server));
     auto back = to_client(server, client, seams);
@@ -445,6 +514,11 @@ class Relay {
   http::beast::flat_buffer buffer_{kMostHead + kPiece};
   std::unique_ptr<Outside> outside_;
   bool keep_alive_ = true, head_only_ = false, head_sent_ = false, wants_websocket_ = false, body_over_ = true;
+  bool continues_ = false;      // a body waits for our word
+  std::size_t said_ = 0;        // in the head of the request under way
+  std::uint64_t moves_ = 0;     // of the request under way and its answer
+  bool still_matters_ = true;   // of a WebSocket it does not
+  bool stood_still_ = false;
 };
 
 }  // namespace

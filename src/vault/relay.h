@@ -7,13 +7,16 @@
 #include <string>
 
 #include "async/task.h"
+#include "base/clock.h"
 #include "base/unique_fd.h"
 #include "gate/reachable.h"
 #include "gate/resolver.h"
+#include "gate/socket_memory.h"
 #include "gate/upstream_proxy.h"
 #include "http/tls.h"
 #include "vault/grants.h"
 #include "vault/open_relays.h"
+#include "vault/reflection.h"
 #include "wire/vault.h"
 
 namespace cay::vault {
@@ -28,6 +31,9 @@ struct RelayHouse {
   const gate::UpstreamProxy& proxy;
   http::Tls& tls;
   OpenRelays& open;
+  SharedWatches& watches;
+  const gate::SocketMemory& memory;
+  Millis most_still{600'000};  // a request or an answer of which nothing moves ends after that, and before twice of it
 };
 
 // What becomes of it, for `cay net`.

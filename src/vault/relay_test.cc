@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <chrono>
@@ -16,6 +17,8 @@
 #include "async/scope.h"
 #include "async/testing.h"
 #include "base/testing/tcp.h"
+#include "http/testing/certificates.h"
+#include "vault/outside.h"
 #include "vault/testing/vault_fixture.h"
 
 namespace cay::vault {
@@ -40,7 +43,7 @@ class RelayTest : public testing::VaultFixture {
     tls = *std::move(made);
     const gate::LookUp here = [](const std::string&) { return gate::Resolved{gate::Resolved::Outcome::kFound, {*IpAddress::parse("127.0.0.1")}}; };
     resolver = std::make_unique<gate::Resolver>(loop.get_executor(), here);
-    house = std::make_unique<RelayHouse>(RelayHouse{loop.get_executor(), *keys, *grants, reachable, *resolver, proxy, *tls, open});
+    house = std::make_unique<RelayHouse>(RelayHouse{loop.get_executor(), *keys, *grants, reachable, *resolver, proxy, *tls, open, watches, memory});
   }
   ~RelayTest() override {
     for (const auto& one : scopes) one->cancel();
@@ -79,6 +82,7 @@ class RelayTest : public testing::VaultFixture {
     hello.flow = true;
     hello.sandbox_id = id;
     hello.port = 80;
+    hello.buffers = hello_buffers;
     const Tell tell = [this](const wire::BrokerWord& word) { told.push_back(word.reason); };
     Scope& scope = *scopes.emplace_back(std::make_unique<Scope>(loop.get_executor()));
     scope.spawn(relay(*house, std::move(hello), std::move(tcp.ours), tell, [&scope] { scope.cancel(); }));
@@ -102,15 +106,25 @@ class RelayTest : public testing::VaultFixture {
     return asked;
   }
 
+  static asio::awaitable<void> shake(http::Channel& server, bool& shaken) {
+    http::ErrorCode error;
+    co_await server.secured()->async_handshake(asio::ssl::stream_base::server, http::to(error));
+    shaken = !error;
+  }
+
   asio::io_context loop;
+  http::testing::Authority authority{"outside"};
   const cay::testing::Listener server;
   OpenRelays open;
+  SharedWatches watches;
+  const gate::SocketMemory memory{0, 0, gate::KernelBuffers::of_host()};
   gate::Reachable reachable{{*Network::parse("127.0.0.0/8")}};
   std::unique_ptr<gate::Resolver> resolver;
   gate::UpstreamProxy proxy;
   std::unique_ptr<http::Tls> tls;
   std::unique_ptr<RelayHouse> house;
   std::vector<UniqueFd> gates;
+  std::uint8_t hello_buffers = gate::told(gate::Buffers::kWide);
   std::vector<std::string> told;
   std::vector<std::unique_ptr<Scope>> scopes;  // of each relay
 };
@@ -177,6 +191,70 @@ TEST_F(RelayTest, ABodyWhereServersReadNoneIsRefusedBeforeAnyIsAsked) {
       gates.pop_back();
     }
   }
+}
+
+TEST_F(RelayTest, ARequestOfWhichNothingMovesEndsAndIsToldSo) {
+  house->most_still = Millis(200);
+  tls->context().load_verify_file(authority.file());
+  const std::string pem = authority.sign("DNS:api.test");
+  asio::ssl::context context(asio::ssl::context::tls_server);
+  context.use_certificate_chain_file(pem);
+  context.use_private_key_file(pem, asio::ssl::context::pem);
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
+  const UniqueFd guest = handed();
+  UniqueFd asked = ask(guest);
+  http::Channel server(transport_of(loop.get_executor(), std::move(asked)), context);  // it never says a word
+  Scope serving(loop.get_executor());
+  bool shaken = false;
+  serving.spawn(shake(server, shaken));
+  turns([&] { return shaken; });
+  turns([this] { return told.size() == 2; });
+  EXPECT_EQ(told, (std::vector<std::string>{"", "no_answer"})) << "it was asked, and did not answer";
+  std::string got(4096, '\0');
+  got.resize(static_cast<std::size_t>(std::max<ssize_t>(::recv(guest.get(), got.data(), got.size(), 0), 0)));
+  EXPECT_TRUE(got.starts_with("HTTP/1.1 502 ")) << got;
+  EXPECT_NE(got.find("X-Cay-Error: no_answer"), std::string::npos) << got;
+  serving.cancel();
+  turns([&] { return serving.running() == 0; });
+}
+
+TEST_F(RelayTest, TheServersSocketHasTheBuffersThatTheGateCounted) {
+  std::vector<UniqueFd> guests, servers;
+  const auto receive_buffer_of = [&](std::uint8_t buffers) {
+    hello_buffers = buffers;
+    guests.push_back(handed());
+    servers.push_back(ask(guests.back()));
+    const UniqueFd& asked = servers.back();
+    sockaddr_in name{};
+    socklen_t size = sizeof name;
+    EXPECT_EQ(::getpeername(asked.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
+    for (int fd = 3; fd < 1024; ++fd) {  // the broker's end of it, in this process
+      sockaddr_in own{};
+      size = sizeof own;
+      if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) != 0 || own.sin_family != AF_INET || own.sin_port != name.sin_port) continue;
+      int out = 0;
+      size = sizeof out;
+      EXPECT_EQ(::getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &out, &size), 0);
+      return out;
+    }
+    return 0;
+  };
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
+  EXPECT_EQ(receive_buffer_of(gate::told(gate::Buffers::kTiny)), 2 * 8 * 1024);
+  EXPECT_EQ(receive_buffer_of(gate::told(gate::Buffers::kNarrow)), 2 * 64 * 1024);
+  EXPECT_EQ(receive_buffer_of(0), 2 * 64 * 1024) << "of an older gate";
+}
+
+TEST_F(RelayTest, ConnectionsOfOneSandboxShareWhatTheyLookFor) {
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
+  std::vector<UniqueFd> guests, servers;
+  for (int i = 0; i < 3; ++i) {
+    guests.push_back(handed());
+    servers.push_back(ask(guests.back()));
+    EXPECT_EQ(watches.count(), 1U);
+  }
+  EXPECT_TRUE(grants->revoke({kId}));
+  turns([this] { return running() == 0; });
 }
 
 }  // namespace

@@ -66,9 +66,32 @@ bool carries(std::string_view value, std::string_view token) {
          (colon < basic->size() && same(std::string_view(*basic).substr(colon + 1), token));
 }
 
-std::string replaced(std::string text, std::string_view word, std::string_view by) {
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size())) text.replace(at, word.size(), by);
-  return text;
+// How long it would be: to be asked before replaced(), as a guest may write its stand-in as often as there is room.
+std::size_t size_replaced(std::string_view text, std::string_view word, std::string_view by) {
+  std::size_t out = text.size();
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) out += by.size() - word.size();
+  return out;
+}
+
+std::string replaced(std::string_view text, std::string_view word, std::string_view by) {
+  std::string out;
+  out.reserve(size_replaced(text, word, by));
+  std::size_t begin = 0;
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, begin)) {
+    out.append(text, begin, at - begin).append(by);
+    begin = at + word.size();
+  }
+  return out.append(text, begin);
+}
+
+constexpr std::size_t kAroundHeader = 4;  // ": ", and the line's end
+
+Error too_long() { return bad("with its secrets the request's head is longer than 64 KiB: write the stand-in once"); }
+
+std::size_t size_of(const http::Headers& headers) {
+  std::size_t out = 0;
+  for (const auto& [name, value] : headers.items()) out += name.size() + value.size() + kAroundHeader;
+  return out;
 }
 
 // What concerns the connection alone, or is ours to say. Answers must come as they are and whole (a server may ignore Range: RFC 9110, 14.2; Request-Range is its
@@ -120,10 +143,11 @@ std::vector<wire::VaultHeader> headers_of(const wire::VaultRule& rule) {
   return {{"Authorization", std::string("Bearer ") + kSecretWord, ""}};
 }
 
-void set_headers(const wire::VaultRule& rule, std::string_view secret, http::Headers& headers) {
+Result<void> set_headers(const wire::VaultRule& rule, std::string_view secret, http::Headers& headers) {
   for (const wire::VaultHeader& one : headers_of(rule)) {
     headers = without(headers, [&](std::string_view name, std::string_view) { return reads_as(name, one.name); });
     if (one.basic_user.empty()) {
+      if (size_replaced(one.value, kSecretWord, secret) > kMostRewritten) return too_long();
       headers.add(one.name, replaced(one.value, kSecretWord, secret));
     } else {
       Wiped pair(one.basic_user + ":");
@@ -131,26 +155,29 @@ void set_headers(const wire::VaultRule& rule, std::string_view secret, http::Hea
       headers.add(one.name, std::string(kBasic) + codec::base64(pair.view()));
     }
   }
+  return {};
 }
 
 // In the named headers, and inside Basic; elsewhere the stand-in stays what it is. Whether it stood anywhere.
-bool swap_placeholder(const wire::VaultRule& rule, std::string_view secret, http::Headers& headers) {
+Result<bool> swap_placeholder(const wire::VaultRule& rule, std::string_view secret, http::Headers& headers) {
   bool swapped = false;
   http::Headers out;
+  std::size_t left = kMostRewritten;  // for all of them: nothing is written that there is no room for
   for (const auto& [name, value] : headers.items()) {
     const bool named = rule.headers.empty() ? is_usual(name)
                                             : std::ranges::any_of(rule.headers, [&](const auto& one) { return equals_ignoring_case(name, one.name); });
-    std::string next = value;
-    if (named) {
-      if (auto basic = basic_of(value); basic && basic->find(rule.token) != std::string::npos) {
-        Wiped pair(replaced(*basic, rule.token, secret));
-        next = std::string(kBasic) + codec::base64(pair.view());
-      } else {
-        next = replaced(value, rule.token, secret);
-      }
+    const auto basic = named ? basic_of(value) : std::nullopt;
+    const bool in_basic = basic && basic->find(rule.token) != std::string::npos;
+    const std::size_t size = in_basic ? size_replaced(*basic, rule.token, secret) / 3 * 4 : named ? size_replaced(value, rule.token, secret) : value.size();
+    if (size > left) return too_long();
+    left -= size;
+    if (in_basic) {
+      const Wiped pair(replaced(*basic, rule.token, secret));
+      out.add(name, std::string(kBasic) + codec::base64(pair.view()));
+    } else {
+      out.add(name, named ? replaced(value, rule.token, secret) : value);
     }
-    swapped = swapped || next != value;
-    out.add(name, std::move(next));
+    swapped = swapped || out.items().back().second != value;
   }
   headers = std::move(out);
   return swapped;
@@ -162,6 +189,12 @@ bool reads_as_usual(std::string_view name) {
 
 bool sets_usual(const wire::VaultRule& rule) {
   return std::ranges::any_of(headers_of(rule), [](const wire::VaultHeader& one) { return is_usual(one.name); });
+}
+
+// As it goes out; what frames it comes besides.
+Result<void> check_size(const Asked& asked, const Rewritten& out) {
+  if (asked.method.size() + out.target.size() + size_of(out.headers) > kMostRewritten) return too_long();
+  return {};
 }
 
 // Where a rule says by which key a host is asked, the client's own in another of the usual headers does not go beside it: which of them counts would be the
@@ -197,7 +230,8 @@ Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& a
   const bool own_key = sets_usual(*rule);  // then no other of the client's: as without_other_keys
   out.headers = without(passed_on(asked, *to), [&](std::string_view name, std::string_view value) { return carries(value, rule->token) || (own_key && reads_as_usual(name)); });
   CAY_TRY(const Wiped secret, opened(*rule, unseal));
-  set_headers(*rule, secret.view(), out.headers);
+  CAY_CHECK(set_headers(*rule, secret.view(), out.headers));
+  CAY_CHECK(check_size(asked, out));
   return out;
 }
 
@@ -268,17 +302,18 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
     if (!secret) {
       // One that cannot be opened ends what needs it, and nothing else.
       http::Headers tried = out.headers;
-      if (!sets && !swap_placeholder(rule, "", tried)) continue;
+      if (!sets && !swap_placeholder(rule, "", tried).value_or(true)) continue;
       return std::move(secret).error();
     }
     if (sets) {
-      set_headers(rule, secret->view(), out.headers);
+      CAY_CHECK(set_headers(rule, secret->view(), out.headers));
       headers_set = true;
     } else {
-      static_cast<void>(swap_placeholder(rule, secret->view(), out.headers));
+      CAY_CHECK(swap_placeholder(rule, secret->view(), out.headers));
     }
   }
   if (!any) return fence.refusal(asked.host);
+  CAY_CHECK(check_size(asked, out));
   return out;
 }
 

@@ -32,7 +32,11 @@ struct Rewritten {
   http::Headers headers;  // Host among them; without what only concerns a connection, or asks for a part of the answer
 };
 
-// kPermissionDenied: no_such_rule, token_unknown, host_mismatch, secret_gone, secret_withdrawn, secret_unusable, and Fence's; kInvalidArgument: bad_request.
+// Of a request's line and headers, with what was put in: as much as one that comes may have.
+inline constexpr std::size_t kMostRewritten = 64 * 1024;
+
+// kPermissionDenied: no_such_rule, token_unknown, host_mismatch, secret_gone, secret_withdrawn, secret_unusable, and Fence's; kInvalidArgument: bad_request, also
+// of one that would be longer than kMostRewritten: it is not written.
 Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal);
 
 // It has no secret: of its hosts it says what is let through, and adds nothing.

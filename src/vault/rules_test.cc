@@ -387,5 +387,37 @@ TEST(AboutSecretTest, EveryMemberButTheSealedBytesCounts) {
   }
 }
 
+TEST_F(RulesTest, AHeadThatWouldBeTooLongWithItsSecretsIsRefusedAndNotWritten) {
+  const std::string secret(2048, 's'), token = "cay-token-AAAA";
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += token;
+  grant.rules = {rule(ProxyWay::kPlaceholder)};
+  const auto with = [&](const std::string& value) {
+    Asked one = asked("api.test");
+    one.headers.add("Authorization", value);
+    return rewrite(grant, one, [&](const wire::VaultSecret&) -> Result<Wiped> { return Wiped(secret); });
+  };
+  std::string fit = "Bearer ";
+  for (int i = 0; i < 31; ++i) fit += token;
+  const auto fine = with(fit);
+  ASSERT_TRUE(fine) << "the control";
+  EXPECT_EQ(header(fine, "Authorization").size(), 7 + 31 * secret.size());
+  for (const std::string& value : {fit + token, many, "Basic " + codec::base64("me:" + many)}) {
+    const auto got = with(value);
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error().code, Code::kInvalidArgument);
+    EXPECT_EQ(got.error().reason, "bad_request");
+  }
+  Asked spread = asked("api.test");
+  for (int i = 0; i < 40; ++i) spread.headers.add("X-Api-Key", token);
+  EXPECT_FALSE(rewrite(grant, spread, [&](const wire::VaultSecret&) -> Result<Wiped> { return Wiped(secret); })) << "all headers together";
+  grant.rules = {rule(ProxyWay::kHeaders)};
+  for (int i = 0; i < 40; ++i) grant.rules[0].headers.push_back({"X-" + std::to_string(i), kSecretWord, ""});
+  EXPECT_FALSE(with("x")) << "what a rule says itself, too";
+  grant.rules[0].headers = {{"X-Many", "", ""}};
+  for (int i = 0; i < 40; ++i) grant.rules[0].headers[0].value += kSecretWord;
+  EXPECT_FALSE(with("x"));
+}
+
 }  // namespace
 }  // namespace cay::vault

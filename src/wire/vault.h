@@ -92,7 +92,8 @@ struct BrokerHello {
   std::string host;   // the name that the guest's first bytes showed; empty: way base_url
   std::uint16_t port = 0;
   std::string first;  // what was read of it already
-  template <class V> void fields(V& v) { v(1, flow); v(2, sandbox_id); v(3, host); v(4, port); v(5, first); }
+  std::uint8_t buffers = 0;  // one more than gate::Buffers: what the connection was charged for. 0: a gate of an older release, which does not say
+  template <class V> void fields(V& v) { v(1, flow); v(2, sandbox_id); v(3, host); v(4, port); v(5, first); v(6, buffers); }
 };
 
 // Of one sandbox; without hosts, fences and base_url: of none any more.

@@ -1,0 +1,25 @@
+// HeldBytes: how much of this process's memory is given out now, whoever gives it. For tests.
+#pragma once
+#include <malloc.h>
+
+#include <cstddef>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define CAY_SANITIZED_MEMORY
+extern "C" std::size_t __sanitizer_get_current_allocated_bytes();  // NOLINT: its name
+#endif
+#endif
+
+namespace cay::testing {
+
+inline std::size_t held_bytes() {
+#ifdef CAY_SANITIZED_MEMORY
+  return __sanitizer_get_current_allocated_bytes();
+#else
+  const auto all = ::mallinfo2();
+  return all.uordblks + all.hblkhd;
+#endif
+}
+
+}  // namespace cay::testing
