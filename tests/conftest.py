@@ -22,6 +22,20 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason="the launcher needs root, or sudo that asks nothing"))
 
 
+@pytest.fixture(autouse=True)
+def in_time():
+    """No test waits for ever: one that hangs would take all others with it. CAY_TEST_SECONDS=0: as long as it takes."""
+    limit = int(os.environ.get("CAY_TEST_SECONDS", "1200"))
+
+    def over(*_):
+        pytest.fail(f"the test did not end within {limit} s")  # not for any `except Exception` on the way
+    before = signal.signal(signal.SIGALRM, over)
+    signal.alarm(limit)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
 @pytest.fixture(scope="session")
 def daemon(request):
     daemon = new_daemon().start()
