@@ -29,8 +29,9 @@ except OSError: print("cut")
 """
 TAKE = r"""
 import socket, sys
-stream, got = socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20), 0
+got = 0
 try:
+    stream = socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20)  # all may have come, and it be cut, before this has returned
     while got < 2_000_000:
         part = stream.recv(65536)
         if not part: break
