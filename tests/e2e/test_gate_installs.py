@@ -149,8 +149,8 @@ class Registries(World):
             def log_message(self, *_):
                 pass
         server = http.server.ThreadingHTTPServer((ELSEWHERE, 80), functools.partial(Handler, directory=root))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.servers.append(server.socket)
+        threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
+        self.servers.append(server)
         (self.directory / "hosts").write_text(HOSTS + f"{ELSEWHERE} pip.gate.test npm.gate.test apt.gate.test\n")
 
 
