@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::size_t kMostKept = 64 * 1024;
 
+Allowance& left_of(Both& both, Way way) { return way == Way::kOut ? both.left.sent : both.left.received; }
+
 // Passes on what the server says until that is an answer. false: either side broke.
 asio::awaitable<bool> listen(Both& both) {
   std::string said, part = std::move(both.early);
@@ -88,8 +90,7 @@ asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pip
       if (goes_on) both->moved.received += size;
     }
     if (goes_on) {
-      Allowance& left = way == Way::kOut ? both->left.sent : both->left.received;
-      end = co_await pump(from, to, pipes, buffers, left, way == Way::kOut ? both->moved.sent : both->moved.received);
+      end = co_await pump(from, to, pipes, buffers, left_of(*both, way), way == Way::kOut ? both->moved.sent : both->moved.received);
     }
   } catch (const boost::system::system_error&) {
     if (!both->broken) throw;
@@ -102,14 +103,11 @@ asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pip
 }
 
 bool may_pass(Both& both, Way way, std::size_t bytes) {
-  Allowance& left = way == Way::kOut ? both.left.sent : both.left.received;
-  if (left.has(bytes)) {
-    left.take(bytes);
-    return true;
-  }
+  Allowance& left = left_of(both, way);
+  const bool may = left.has(bytes);
   left.take(bytes);
-  if (both.left.when_used_up) both.left.when_used_up();
-  return false;
+  if (!may && both.left.when_used_up) both.left.when_used_up();
+  return may;
 }
 
 void break_off(Both& both) {

@@ -144,6 +144,8 @@ class Door {
   asio::awaitable<void> tell_all();
   void look_at(Verdict& verdict) const;
   asio::awaitable<Verdict> decide(Descriptor& guest, Endpoint meant, std::string& first);
+  // Whether the first bytes name a host, which `out` then has; if not, it is refused.
+  asio::awaitable<bool> shows_host(Descriptor& guest, Verdict& out, policy::Proof proof, std::string& first);
   asio::awaitable<void> by_first_bytes(Descriptor& guest, Verdict& out, policy::Proof proof, std::string& first);
   asio::awaitable<void> connect(Descriptor guest, Verdict verdict, std::string first, Buffers buffers);
   // To a request that the policy refuses, in words; `first` is what came of it so far. Anything else is left to be reset.
@@ -167,8 +169,6 @@ class Door {
   bool has_fenced(const std::string& host, std::uint16_t port) const;
   // Whether it would reach such a host otherwise than by the broker: by plain HTTP, or without a name where the address is one of its. `shown`: see is_brokers.
   bool is_past_a_fence(const Facts& facts, const std::string& shown) const;
-  // Where it may be meant for a host with a fence by another name of its address: whom it names, in a request that is judged, as those after it are.
-  asio::awaitable<void> by_host(Descriptor& guest, Verdict& out, std::string& first);
   std::vector<std::string> ruled_names_of(const IpAddress& address) const { return ruled_.of(address, Names::kMost); }
   // Whether the connection is the broker's; `host` is what it showed, where that was looked at; empty at the broker's own address.
   asio::awaitable<bool> is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host);

@@ -142,7 +142,8 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
   }
   auto verdict = co_await decide(guest, *meant, first);
   if (verdict.reason.empty() && verdict.proof == Proof::kNone && meant->port == kHttpPort && house_.handover != nullptr && house_.handover->any_fence(id_)) {
-    co_await by_host(guest, verdict, first);
+    // It may be meant for a host with a fence, by another name of its address: this request is judged, as those after it are. What shows no host is refused.
+    co_await shows_host(guest, verdict, Proof::kHttp, first);
   }
   if (verdict.reason.empty() && is_past_a_fence(verdict.facts, host)) verdict.refuse("fenced");
   if (!verdict.reason.empty()) {
@@ -224,7 +225,7 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
   co_return out;
 }
 
-asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proof proof, std::string& first) {
+asio::awaitable<bool> Door::shows_host(Descriptor& guest, Verdict& out, Proof proof, std::string& first) {
   out.proof = proof;
   auto reading = first_bytes_of(guest, proof, first);
   auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
@@ -234,11 +235,17 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
   if (!shown || shown->state != Shown::State::kName) {
     const bool nobody = shown && shown->state == Shown::State::kNone;
     out.refuse(!shown ? "said_too_little" : nobody ? "names_no_host" : proof == Proof::kTls ? "not_tls" : "not_http");
-    co_return;
+    co_return false;
   }
   out.host = shown->host;
   out.proof_size = shown->size;
   out.facts.shown = shown->host;
+  co_return true;
+}
+
+asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proof proof, std::string& first) {
+  const bool shows = co_await shows_host(guest, out, proof, first);
+  if (!shows) co_return;
   auto look = co_await look_at_rules_in_turn();
   const auto judge = [&] {
     out.by = standing_.number;
@@ -270,20 +277,6 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
     if (!judge()) co_return;  // by the address that is dialled now
   }
   look_at(out);
-}
-
-asio::awaitable<void> Door::by_host(Descriptor& guest, Verdict& out, std::string& first) {
-  auto reading = first_bytes_of(guest, Proof::kHttp, first);
-  auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
-  const bool is_name = shown && shown->state == Shown::State::kName && framing_of(std::string_view(first).substr(0, shown->size));
-  if (!is_name) {
-    out.refuse(!shown ? "said_too_little" : shown->state == Shown::State::kNone ? "names_no_host" : "not_http");
-    co_return;
-  }
-  out.proof = Proof::kHttp;
-  out.proof_size = shown->size;
-  out.facts.shown = shown->host;
-  out.host = shown->host;
 }
 
 asio::awaitable<void> Door::say_no(Descriptor& guest, const Verdict& verdict, std::string first) {

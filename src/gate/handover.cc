@@ -100,8 +100,7 @@ bool Handover::resolves(const std::string& sandbox_id, std::string_view host) co
 
 bool Handover::knows(const std::string& sandbox_id, std::string_view host) const {
   const Routes* routes = of(sandbox_id);
-  const auto is_here = [&](const ProxyHost& one) { return one.matches(host, one.port); };
-  return routes != nullptr && (std::ranges::any_of(routes->hosts, is_here) || std::ranges::any_of(routes->fences, is_here));
+  return resolves(sandbox_id, host) || (routes != nullptr && std::ranges::any_of(routes->fences, [&](const ProxyHost& one) { return one.matches(host, one.port); }));
 }
 
 bool Handover::any_fence(const std::string& sandbox_id) const {

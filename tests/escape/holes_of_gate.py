@@ -11,7 +11,7 @@ def unless(name, file, condition, result):
 
 NOBODY, NO_REQUEST = "a name must be shown", "what is no request is refused"
 PINNED = "an address that is not the name's is not dialled"
-BARE = "    out.proof = Proof::kNone;\n    look_at(out);\n    co_return;\n  }\n"  # let by, and looked at no more
+BARE = "    out.proof = Proof::kNone;\n    look_at(out);\n    co_return false;\n  }\n"  # let by, and looked at no more
 GATE = (
     # Whom the first bytes name.
     ("the name shown in TLS is judged", FLOW, "  const auto judge = [&] {\n    out.by = standing_.number;\n",
