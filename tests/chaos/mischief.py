@@ -46,7 +46,7 @@ class Mischief(threading.Thread):
     def told(self):
         """The daemon's own record of its last changes, for whoever looks for the cause."""
         journal = self.native.call("GET", f"/api/v1/events?limit=1000&type=sandbox.&sandbox={self.box.name}")["items"]
-        return [" ".join(str(event.get(name)) for name in ("time", "type", "state", "reason")) for event in journal[-12:]]
+        return [" ".join(str(event[name]) for name in ("at", "type", "reason", "by") if name in event) for event in journal[-12:]]
 
     # ---- the deeds ----
 
@@ -96,7 +96,8 @@ class Mischief(threading.Thread):
         if state not in ("ready", "paused"):
             return  # on its way up the death of a keeper is a failed start: the request says so
         keeper = kill_keeper(None, box_id)
-        self.box.faults.keepers_killed.append(milliseconds_now())
+        at = milliseconds_now()
+        self.box.faults.keepers_killed.append(at)
         self.client.count("keepers killed")
         told = {}
 
@@ -104,7 +105,7 @@ class Mischief(threading.Thread):
             told["state"], told["reason"], _ = self.state()
             return told["state"] == "failed"
 
-        self.wait_until(failed, f"a killed keeper ({keeper}) makes its sandbox failed")
+        self.wait_until(failed, f"a killed keeper ({keeper}, at {time.strftime('%T', time.gmtime(at / 1000))}.{at % 1000:03}) makes its sandbox failed")
         assert told["reason"], "the sandbox failed without a reason"
         self.wait_until(lambda: not processes_of(box_id), "the processes of a killed keeper's sandbox end")
         self.verb("start")

@@ -318,11 +318,18 @@ for act in (packets, module):
 """
 
 
+def command_line(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):  # others' come and go
+        return b""
+
+
 @row("launcher-powers", "read the host's packets or take out its kernel modules, as a launcher that was taken over", "our processes", "capabilities of the launcher",
      proof="succeeds with all of root's")
 def launcher_powers(host, lifted):
     words = f"cay-launcher\0--data\0{host.daemon.data}\0".encode()
-    own = next(pid for pid in filter(str.isdigit, os.listdir("/proc")) if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(words))
+    own = next(pid for pid in filter(str.isdigit, os.listdir("/proc")) if command_line(pid).startswith(words))
     status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{own}/status").read_text().splitlines() if ":\t" in line)
     left = 0
     for name in ("CapBnd", "CapPrm", "CapEff", "CapInh", "CapAmb"):
