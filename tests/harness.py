@@ -212,10 +212,10 @@ def _where(pid):
 
 
 def _stat(pid):
-    """(state, parent), or None when it is gone."""
+    """(state, parent, when it began), or None when it is gone."""
     try:
         words = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return words[0], int(words[1])
+        return words[0], int(words[1]), int(words[19])
     except OSError:
         return None
 
@@ -235,9 +235,9 @@ def processes_of(box_id):
 
 def keeper_of(daemon, box_id):
     group = [pid for pid, cgroup in processes_of(box_id).items() if "keeper" in cgroup]
-    # In its group are also init and children that are about to enter the sandbox: its own.
-    for pid in group:
-        stat = _stat(pid)
-        if stat and stat[1] not in group:
-            return pid
+    # In its group are also init and children that are about to enter the sandbox: its own, and where one of those has just ended, nobody's.
+    stats = {pid: stat for pid in group if (stat := _stat(pid))}
+    strangers = [pid for pid, (_, parent, _) in stats.items() if parent not in group]
+    if strangers:
+        return min(strangers, key=lambda pid: stats[pid][2])
     raise AssertionError("no keeper found")

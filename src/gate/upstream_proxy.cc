@@ -6,12 +6,12 @@
 #include <array>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/write.hpp>
 #include <sstream>
 #include <utility>
 
 #include "async/deadline.h"
+#include "gate/proxy_answer.h"
 #include "gate/socket_bytes.h"
 
 namespace cay::gate {
@@ -19,7 +19,6 @@ namespace {
 
 namespace bhttp = boost::beast::http;
 
-constexpr std::uint32_t kMostHead = 16 * 1024;
 constexpr std::uint64_t kPrime = 1099511628211ULL;  // of FNV-1a, 64 bits
 constexpr std::uint64_t kBasis = 14695981039346656037ULL;
 
@@ -139,19 +138,14 @@ Task<UpstreamProxy::Opened> UpstreamProxy::ask(asio::any_io_executor loop, Uniqu
   if (::send(at.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) {
     co_return failed("proxy_unreachable", "the proxy ended the connection");
   }
-  bhttp::response_parser<bhttp::empty_body> parser;
-  parser.header_limit(kMostHead);
-  parser.skip(true);  // what follows is the other side's
+  ProxyAnswer answer;
   std::string in;
-  while (!parser.is_header_done()) {
+  for (auto state = ProxyAnswer::State::kMore; state != ProxyAnswer::State::kYes;) {
     const Heard heard = co_await hear(at, in);
     if (heard != Heard::kSome) co_return failed("proxy_bad_answer", "the proxy ended the connection without an answer");
-    boost::beast::error_code wrong;
-    in.erase(0, parser.put(asio::buffer(in), wrong));
-    if (wrong && wrong != bhttp::error::need_more) co_return failed("proxy_bad_answer", "what the proxy answers is no HTTP");
-  }
-  if (bhttp::to_status_class(parser.get().result_int()) != bhttp::status_class::successful) {
-    co_return failed("proxy_refused", "the proxy refuses: " + std::to_string(parser.get().result_int()));
+    state = answer.read(in);
+    if (state == ProxyAnswer::State::kNotHttp) co_return failed("proxy_bad_answer", "what the proxy answers is no HTTP");
+    if (state == ProxyAnswer::State::kNo) co_return failed("proxy_refused", "the proxy refuses: " + std::to_string(answer.status()));
   }
   co_return Opened{UniqueFd(at.release()), std::move(in)};
 }

@@ -11,6 +11,7 @@ BUGS = (
     ("first_request", "gate/first_bytes.cc", "of two Hosts the last counts", "    if (host) return {.state = State::kOther};\n", ""),
     ("requests", "gate/requests.cc", "a chunk's size is taken before its line has ended", "  if (end.size() < kLineEnd.size()) return {};\n  std::from_chars(", "  std::from_chars("),
     ("hellos", "gate/first_answer.cc", "a record's head is read before it is there", "    if (rest.size() < kRecordHead) return FirstAnswer::kMore;\n", ""),
+    ("proxy_answer", "gate/proxy_answer.cc", "an interim answer is taken for the answer", "status_ >= 100 && status_ < 200", "status_ > 100 && status_ < 200"),
     ("http_target", "http/target.cc", "a NUL in an escape passes", "    if (c == '\\0') return std::nullopt;\n", ""),
     ("http_request", "http/request_head.cc", "any method may ask for an upgrade", 'head.method == "GET" && request.version()', "request.version()"),
     ("http_answer", "http/upstream.cc", "what follows an answer is taken into it",

@@ -75,6 +75,14 @@ def hellos():
     yield b"HTTP/1.0 200 OK\r\n\r\n"
 
 
+def proxy_answer():
+    yield b"HTTP/1.1 200 Connection established\r\nContent-Length: 7\r\nX: y\r\n\r\n220 hello"
+    yield b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0"
+    yield b"HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno"
+    yield b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
+    yield b"SSH-2.0-x\r\n"
+
+
 def http_request():
     """The first byte: how the bytes are cut."""
     for request in (b"GET /v1/a%2Fb?x=1&y=%20 HTTP/1.1\r\nHost: localhost:8080\r\nAuthorization: Bearer x\r\n\r\n",
@@ -346,6 +354,6 @@ def decision_log():
 
 # What every target begins with; what once broke one, and what was kept of what it found, lies beside it in corpus/.
 ALL = {make.__name__.rstrip("_"): make for make in (
-    dns, client_hello, first_request, requests, hellos, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
+    dns, client_hello, first_request, requests, hellos, proxy_answer, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
     json_, text, wire_frames, wire_messages, vault_frames, spool_layout, spool_record, program_record, decision_log, guest_user, guest_names, policy_rules, request_path, seams, reflection,
     guest_head)}

@@ -1,0 +1,44 @@
+// A proxy's answer in one piece and in two: the same is said of it, and the same is left for the other side.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/assert.h"
+#include "gate/proxy_answer.h"
+
+namespace {
+
+using cay::gate::ProxyAnswer;
+
+struct Told {
+  ProxyAnswer::State state;
+  unsigned status;
+  std::string left;
+  bool operator==(const Told&) const = default;
+};
+
+Told read(const std::string& first, const std::string& rest) {
+  ProxyAnswer answer;
+  std::string in = first;
+  ProxyAnswer::State state = answer.read(in);
+  in += rest;
+  if (state == ProxyAnswer::State::kMore) state = answer.read(in);
+  return {state, answer.status(), in};
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  const std::size_t part = data[size - 1] * size / 256;
+  const Told whole = read(bytes, ""), parts = read(bytes.substr(0, part), bytes.substr(part));
+  CAY_ASSERT(whole.state == parts.state && whole.status == parts.status);
+  switch (whole.state) {
+    case ProxyAnswer::State::kYes: CAY_ASSERT(whole == parts && whole.status / 100 == 2 && bytes.ends_with(whole.left)); break;
+    case ProxyAnswer::State::kNo: CAY_ASSERT(whole.status != 100 && whole.status / 100 != 2); break;
+    case ProxyAnswer::State::kMore: CAY_ASSERT(whole.status < 200 && whole.left == parts.left); break;
+    case ProxyAnswer::State::kNotHttp: break;
+  }
+  return 0;
+}
