@@ -17,6 +17,8 @@ class AskedNames {
   static constexpr double kNewPerSecond = 30;
   static constexpr std::size_t kMost = 4'096;  // that are remembered: at most 253 bytes each. The longest unused goes, and is new again
 
+  // Whether it was asked for before, and is remembered.
+  bool has(std::string_view name) const { return by_name_.contains(name); }
   // One asked for before always may be.
   bool may_ask(const std::string& name, TokenBucket::Time now);
 

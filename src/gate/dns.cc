@@ -124,7 +124,7 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
   if (!said.allowed() && !(question->plain && of_rule)) co_return refuse(said.rule.empty() ? "not_in_policy" : "denied_by_rule", said.rule);
   if (question->klass != kDnsInternet || !address) co_return encode_answer(*question, out, room);  // there is nothing of that type
   if (!may_look_up(question->name)) {
-    out.code = DnsCode::kRefused;
+    out.code = left_.is_used_up() ? DnsCode::kNoName : DnsCode::kRefused;
     co_return encode_answer(*question, out, room);
   }
   auto found = co_await house_.resolver.resolve(question->name, this);

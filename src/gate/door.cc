@@ -126,9 +126,23 @@ void Door::Look::end() {
 }
 
 bool Door::may_look_up(const std::string& name) {
-  if (new_names_.may_ask(name, std::chrono::steady_clock::now())) return true;
-  // Not each name: they are what would be carried out.
-  note({.host = "*", .address = {}, .port = 0, .allowed = false, .reason = kTooManyNewNames});
+  const bool is_new = !new_names_.has(name);
+  if (!new_names_.may_ask(name, std::chrono::steady_clock::now())) {
+    // Not each name: they are what would be carried out.
+    note({.host = "*", .address = {}, .port = 0, .allowed = false, .reason = kTooManyNewNames});
+    return false;
+  }
+  if (!is_new) return true;
+  // Whoever answers for its domain reads it.
+  const bool may = left_.sent.has(name.size());
+  left_.sent.take(name.size());
+  if (may) {
+    decisions_.moved({}, name.size(), 0);
+    written_.set();
+    return true;
+  }
+  note({.host = name, .address = {}, .port = 0, .allowed = false, .reason = kBytesUsedUp});
+  end_all();
   return false;
 }
 

@@ -114,7 +114,7 @@ class Door {
     LookBudget::Clock::time_point begun_;
   };
   asio::awaitable<Look> look_at_rules_in_turn();
-  // Whether a name may be looked up for it: one that was asked for before, or one of so many new ones. If not, a line says so.
+  // Whether a name may be looked up for it: one that was asked for before, or one of so many new ones, whose bytes count as sent. If not, a line says so.
   bool may_look_up(const std::string& name);
   static constexpr const char* kTooManyNewNames = "too_many_new_names";
   static constexpr const char* kBytesUsedUp = "bytes_used_up";

@@ -240,14 +240,16 @@ TEST_F(DoorTest, ASandboxThatHasMovedAllItsBytesFindsNothingMore) {
     loop_.restart();
     return out;
   };
+  constexpr std::uint64_t kBefore = 100, kName = 9;
   EXPECT_EQ(code(0, 0), 0) << "without end";
-  EXPECT_EQ(code(101, 1), 0);
-  EXPECT_EQ(code(100, 0), 3);
+  EXPECT_EQ(code(kBefore + 2 * kName - 1, 1), 3) << "its second name, of which a byte would be too many, is not looked up";
+  EXPECT_EQ(code(kBefore + 2 * kName, 1), 0);
+  EXPECT_EQ(code(kBefore + 2 * kName, 0), 3);
   const auto text = os::read_file(directory_.get(), "id.net", 1 << 20);
   const auto told = text ? wire::decode<wire::DecisionsMsg>(*text) : std::nullopt;
   ASSERT_TRUE(told && told->items.size() == 1);
   EXPECT_EQ(told->items[0].reason, "bytes_used_up");
-  EXPECT_EQ(told->sent_bytes, 100U);
+  EXPECT_EQ(told->sent_bytes, kBefore + 2 * kName);
 }
 
 TEST_F(DoorTest, WhoAsksMuchOfHisRulesKeepsNobodyElseWaiting) {

@@ -259,7 +259,7 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
   // An address that this name was not found at (or not by this gate) is not dialled: one of the name's own is.
   if (std::ranges::find(out.facts.names, out.host) == out.facts.names.end()) {
     if (!may_look_up(out.host)) {
-      out.refuse(kTooManyNewNames);
+      out.refuse(left_.is_used_up() ? kBytesUsedUp : kTooManyNewNames);
       co_return;
     }
     auto found = co_await house_.resolver.resolve(out.host, this);

@@ -43,17 +43,28 @@ Field take_field(std::string_view& rest) {
 
 std::string_view fields_of(std::string_view head) { return head.substr(std::min(head.size(), head.find(kLineEnd)) + kLineEnd.size()); }
 
-// The same head, as the last of its connection, which stays what it is.
-std::string as_last(std::string_view head) {
+bool has_token(std::string_view list, std::string_view token) {
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t stop = std::min(list.find(',', at), list.size());
+    if (is(trimmed(list.substr(at, stop - at)), token)) return true;
+    at = stop + 1;
+  }
+  return false;
+}
+
+// The same head without what the guest says of its connection, but that it ends; as the last of it, that it does.
+std::string without_connection(std::string_view head, bool last) {
   constexpr std::string_view kOfConnection[] = {"connection", "keep-alive", "proxy-connection", "upgrade", "http2-settings"};
   std::string_view rest = fields_of(head);
   std::string out(head.substr(0, head.size() - rest.size()));
   while (!rest.empty()) {
     const Field field = take_field(rest);
+    last = last || (is(field.name, "connection") && has_token(field.value, "close"));
     if (field.whole.empty() || std::ranges::any_of(kOfConnection, [&](std::string_view own) { return is(field.name, own); })) continue;
     out.append(field.whole).append(kLineEnd);
   }
-  return out.append("Connection: close").append(kLineEnd).append(kLineEnd);
+  if (last) out.append("Connection: close").append(kLineEnd);
+  return out.append(kLineEnd);
 }
 
 }  // namespace
@@ -63,7 +74,7 @@ bool takes_no_body(std::string_view method) { return method == "GET" || method =
 std::optional<Framing> framing_of(std::string_view head) {
   Framing out;
   const std::string_view line = head.substr(0, head.find(kLineEnd));
-  bool has_length = false;
+  bool has_length = false, is_websocket = false;
   std::string_view rest = fields_of(head);
   while (!rest.empty()) {
     const auto [whole, name, value] = take_field(rest);
@@ -76,13 +87,13 @@ std::optional<Framing> framing_of(std::string_view head) {
       if (out.chunked || !is(value, "chunked")) return std::nullopt;
       out.chunked = true;
     } else if (is(name, "upgrade")) {
-      out.may_switch = true;
+      is_websocket = !out.asks_to_switch && is(value, "websocket");
+      out.asks_to_switch = true;
     }
   }
   if (out.chunked && (has_length || !line.ends_with(" HTTP/1.1"))) return std::nullopt;
-  if (!out.has_body()) return out;
-  if (takes_no_body(line.substr(0, line.find(' ')))) return std::nullopt;
-  out.may_switch = false;  // it is not passed on
+  out.may_switch = is_websocket && !out.has_body();
+  if (out.has_body() && takes_no_body(line.substr(0, line.find(' ')))) return std::nullopt;
   return out;
 }
 
@@ -122,7 +133,8 @@ Requests::Part Requests::head() {
   const auto framing = framing_of(std::string_view(waiting_).substr(0, shown.size));
   if (!framing) return refuse();
   Part out = give(shown.size);
-  if (framing->has_body()) out.bytes = as_last(out.bytes);
+  const bool asks_for_other = framing->asks_to_switch && !framing->may_switch;
+  if (framing->has_body() || asks_for_other) out.bytes = without_connection(out.bytes, framing->has_body());
   out.is = Is::kRequest;
   out.host = shown.host;
   out.may_switch = framing->may_switch;

@@ -1,6 +1,7 @@
 // Requests: what a guest says over a connection that was let through by the Host of a request, cut into requests, so that each is judged before
 // a byte of it goes on. What two parsers could frame differently is refused: else the server would read a request that nobody has judged. A server that
-// reads no body takes it for its next request, so one with a body is the connection's last, and says so: `Connection: close`.
+// reads no body takes it for its next request, so one with a body is the connection's last, and says so: `Connection: close`. A WebSocket is the one
+// protocol that may be asked for behind a request: over HTTP/2 (h2c) more requests would follow, each with a host of its own.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,7 +16,8 @@ namespace cay::gate {
 struct Framing {
   std::uint64_t length = 0;
   bool chunked = false;
-  bool may_switch = false;  // it asks for another protocol: behind it comes whatever the server agrees to
+  bool asks_to_switch = false;  // to another protocol
+  bool may_switch = false;      // to a WebSocket alone: behind it comes whatever the server agrees to. What asks for others is not passed on
 
   bool has_body() const { return chunked || length > 0; }
 };

@@ -135,5 +135,20 @@ TEST(RequestsTest, OnesThatAskForAnotherProtocolAreTold) {
   EXPECT_FALSE(requests.next().may_switch);
 }
 
+TEST(RequestsTest, NoProtocolButAWebSocketIsAskedFor) {
+  const std::string line = "GET / HTTP/1.1\r\n", host = "Host: a.test\r\n";
+  for (const char* upgrade : {"Upgrade: h2c\r\n", "Upgrade: h2c, websocket\r\n", "Upgrade: websocket, h2c\r\n", "Upgrade: websocket\r\nUpgrade: h2c\r\n",
+                              "Upgrade: h2c\r\nupgrade: websocket\r\n", "Upgrade: websocket\r\nUpgrade: websocket\r\n", "Upgrade:\r\n", "UPGRADE: TLS/1.0\r\n"}) {
+    Requests requests;
+    requests.add(line + upgrade + host + "Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\nX-A: b\r\n\r\n");
+    const auto part = requests.next();
+    EXPECT_FALSE(part.may_switch) << upgrade;
+    EXPECT_EQ(part.bytes, line + host + "X-A: b\r\n\r\n");
+  }
+  Requests requests;
+  requests.add(line + host + "Connection: Upgrade , Close\r\nUpgrade: h2c\r\n\r\n");
+  EXPECT_EQ(requests.next().bytes, line + host + "Connection: close\r\n\r\n") << "that it ends is still said";
+}
+
 }  // namespace
 }  // namespace cay::gate

@@ -131,6 +131,31 @@ def test_not_a_byte_more_goes_out(capped):
     assert box.python(SEND, V4, str(TAKING)).text == "all\n"
 
 
+NAMES = r"""
+import socket
+for number in range(300):
+    try: socket.getaddrinfo(f"{number:060}.of.gate.test", 80)
+    except OSError: pass
+print("asked")
+"""
+
+
+def test_names_that_are_looked_up_are_bytes_that_go_out(capped):
+    """The one who answers for a domain reads what is asked of it."""
+    daemon, limit, _ = capped
+    limit(20_000, 0)
+    daemon.restart()
+    box = Box(daemon, "open")
+    assert box.python(NAMES).text == "asked\n"
+    assert box.line(reason="bytes_used_up", verdict="refused", host=f"{20_000 // 73:060}.of.gate.test")["port"] == 0
+    assert 20_000 - 73 < box.net()["sent_bytes"] <= 20_000
+    limit(0, 0)  # the control
+    daemon.restart()
+    other = Box(daemon, "open")
+    assert other.python(NAMES).text == "asked\n"
+    assert other.net()["sent_bytes"] == 300 * 73
+
+
 def test_a_gate_that_is_killed_in_the_middle_gives_no_more(capped):
     """What it moved within its last second is in no count, but was set aside before it went."""
     daemon, _, counted = capped

@@ -110,7 +110,7 @@ def test_a_second_host_of_a_connection_has_its_line_and_is_judged_again_when_the
 
 
 def test_what_becomes_a_tunnel_is_one_and_what_does_not_is_read_on(make, world):  # noqa: F811
-    box, upgrade = make(BOTH[0]), "Connection: Upgrade\r\nUpgrade: echo\r\n"
+    box, upgrade = make(BOTH[0]), "Connection: Upgrade\r\nUpgrade: websocket\r\n"
     switched = talk(box, asks(A, "/switch", upgrade), "\x01no request at all")
     assert switched[0].startswith("HTTP/1.1 101 ") and switched[1] == "\x01no request at all"
     assert talk(box, asks(A, "/plain", upgrade), asks(A), asks(OTHER, "/not-switched")) == ["hello " + A] * 2 + [""]

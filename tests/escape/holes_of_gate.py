@@ -62,8 +62,8 @@ GATE = (
     # And its body.
     ("a body has one length", REQUESTS, "  if (out.chunked && (has_length ||",
      '  if (has_length && cay_hole("a body has one length")) out.chunked = false;\n  if (out.chunked && (has_length ||'),
-    ("no body where many read none", REQUESTS, "  if (takes_no_body(line.substr(0, line.find(' ')))) return std::nullopt;",
-     '  if (!cay_hole("no body where many read none") && takes_no_body(line.substr(0, line.find(\' \')))) return std::nullopt;'),
+    ("no body where many read none", REQUESTS, "  if (out.has_body() && takes_no_body(",
+     '  if (!cay_hole("no body where many read none") && out.has_body() && takes_no_body('),
     ("no extensions of chunks", REQUESTS, "  const std::string_view end = std::string_view(waiting_).substr(digits, kLineEnd.size());\n",
      '  if (digits > 0 && cay_hole("no extensions of chunks")) {\n    const std::size_t stop = waiting_.find(kLineEnd);\n'
      "    if (stop == waiting_.npos) return {};\n    std::from_chars(waiting_.data(), waiting_.data() + digits, left_, 16);\n"

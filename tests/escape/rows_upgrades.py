@@ -74,7 +74,17 @@ smuggled("refused-at-once", "the same without waiting for the answer", "/refuses
 smuggled("ignored-at-once", "behind an upgrade that the server ignores, ask for another host", "/plain", waits=False)
 smuggled("pretended", "after a server switched protocols unasked, ask for another host", "/pretends", more="")
 smuggled("pretended-at-once", "the same without waiting for the answer", "/pretends", more="", waits=False, short=False)
-smuggled("http-2", "after an upgrade to HTTP/2 that the server ignores, ask for another host", "/plain", more="Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\n")
+H2C = "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\n"
+smuggled("http-2", "after an upgrade to HTTP/2 that the server ignores, ask for another host", "/plain", more=H2C)
+ALONE = "no protocol but a WebSocket is asked for"
+
+
+@row("upgrade-http-2-taken", "after an upgrade to HTTP/2 that the server takes, ask for another host in its frames", N, ALONE, by="A1 A4", known=KNOWN, holes=(ALONE,))
+def http_2_taken(host, lifted):
+    mark = "mark-" + os.urandom(8).hex()
+    got = tried(host, host.box("main"), mark, (SOCKETS,), HOST, first=request("/h2c", HOST, H2C), then=f"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n:authority {OTHER} {mark}")
+    assert got.told.startswith("HTTP/1.1 "), got.told
+    return got
 
 
 # ---- the same where TLS is ended: the broker reads each request ----

@@ -68,6 +68,8 @@ class Servers:
             words = head.split(b" ")  # a body is read as a request by this one
             path, _, query = (words[1] if len(words) > 1 else b"").partition(b"?")
             answer = self.said_again(path, query, head) or ANSWERS.get(path, ANSWERS[b"/plain"])
+            if path == b"/h2c" and b"\r\nupgrade: h2c\r\n" in head.lower():
+                answer = SWITCH
             stream.sendall(answer)
             if answer == SWITCH:
                 return self.changed(stream, address, rest)
