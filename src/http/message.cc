@@ -20,6 +20,15 @@ std::optional<std::string_view> Headers::get(std::string_view name) const {
   return std::nullopt;
 }
 
+std::set<std::string, std::less<>> connection_options(const Headers& headers) {
+  std::set<std::string, std::less<>> out;
+  for (const auto& [name, value] : headers.items()) {
+    if (!equals_ignoring_case(name, "Connection")) continue;
+    for (const auto member : split_list(value)) out.insert(to_lower(member));
+  }
+  return out;
+}
+
 Response json_response(int status, std::string body) {
   Response response;
   response.status = status;

@@ -1,8 +1,10 @@
 // HTTP messages as facades see them: plain standard types, no Beast (which takes 15 s to compile).
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +23,9 @@ class Headers {
  private:
   std::vector<std::pair<std::string, std::string>> items_;
 };
+
+// What the Connection headers declare to be of one connection (RFC 9110, 7.6.1), in lower case: a set, for there may be thousands of them.
+std::set<std::string, std::less<>> connection_options(const Headers& headers);
 
 // Decoded query, in order. '+' is a space; "%2B" is a plus.
 class Query {

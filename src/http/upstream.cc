@@ -18,6 +18,7 @@ namespace {
 namespace bhttp = beast::http;
 
 constexpr std::size_t kPiece = 64 * 1024;
+constexpr int kMostFields = 256;                 // of an answer: some have a Set-Cookie or a Link for each of many things
 constexpr std::size_t kMostUnparsed = 128 * 1024;  // a head or a chunk's line
 constexpr int kMostInterim = 16;
 
@@ -181,8 +182,9 @@ Task<UpstreamAnswer> Upstream::read_head() {
     if (answer.status == 101 ? !wire.websocket : answer.status < 200) {
       co_return bad_answer("status " + std::to_string(answer.status) + " was not asked for");
     }
-    int codings = 0, lengths = 0;
+    int codings = 0, lengths = 0, fields = 0;
     for (const auto& field : message) {
+      if (++fields > kMostFields) co_return bad_answer("more than " + std::to_string(kMostFields) + " headers");
       const std::string_view name(field.name_string().data(), field.name_string().size());
       const std::string_view value(field.value().data(), field.value().size());
       if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) co_return bad_answer("a header has a line break in it");

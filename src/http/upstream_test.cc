@@ -192,6 +192,13 @@ TEST_F(UpstreamTest, AConnectionIsAskedAgainOnlyAfterAnAnswerThatToldItsEnd) {
   EXPECT_NE(script->heard.find(told), std::string::npos);
 }
 
+TEST_F(UpstreamTest, HeadersAreBoundedInNumber) {
+  std::string most = "HTTP/1.1 200 OK\r\n";
+  for (int i = 0; i < 256; ++i) most += "A:\r\n";
+  EXPECT_EQ(refusal(most + "\r\n"), "");
+  EXPECT_EQ(refusal(most + "A:\r\n\r\n"), "bad_answer");
+}
+
 TEST_F(UpstreamTest, ShapesThatTwoParsersReadDifferentlyAreRefused) {
   for (const char* text : {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
                            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",

@@ -43,6 +43,7 @@ constexpr Millis kHandshakeLimit{10'000};
 constexpr Millis kIdleLimit{120'000};      // between two requests
 constexpr Millis kCloseLimit{2'000};
 constexpr std::uint32_t kMostHead = 64 * 1024;
+constexpr std::size_t kMostFields = 128;  // as of requests to the daemon
 constexpr std::size_t kPiece = 64 * 1024;
 constexpr int kSwitching = 101;
 
@@ -135,7 +136,7 @@ class Relay {
     if (error && error.category() != bhttp::make_error_code(bhttp::error::bad_method).category()) co_return lost();
     if (error) {
       const Error why{Code::kInvalidArgument, "bad_request", "the request is not proper HTTP/1.1: " + error.message(), 0};
-      auto told = co_await answer_error(why, false, false);
+      auto told = co_await answer_error(why, false, true);
       co_return told;
     }
     buffer_.shrink_to_fit();
@@ -175,7 +176,10 @@ class Relay {
     asked.port = hello_.port;
     asked.method = std::string(message.method_string());
     asked.target = std::string(message.target());
-    for (const auto& field : message) asked.headers.add(std::string(field.name_string()), std::string(field.value()));
+    for (const auto& field : message) {
+      if (asked.headers.items().size() >= kMostFields) return Error{Code::kInvalidArgument, "bad_request", "the request has more than 128 headers", 0};
+      asked.headers.add(std::string(field.name_string()), std::string(field.value()));
+    }
     wants_websocket_ = http::list_has(asked.headers.get("Upgrade").value_or(""), "websocket") && message.method() == bhttp::verb::get;
     if (!parser.is_done() && gate::takes_no_body(asked.method)) {
       return Error{Code::kInvalidArgument, "bad_request", "a request of that method has no body: many servers would take it for another request", 0};

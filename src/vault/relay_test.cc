@@ -193,6 +193,29 @@ TEST_F(RelayTest, ABodyWhereServersReadNoneIsRefusedBeforeAnyIsAsked) {
   }
 }
 
+TEST_F(RelayTest, WhatIsNoRequestOrHasTooManyHeadersIsRefusedAndNoted) {
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
+  std::string many = std::string("GET /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: ") + kToken + "\r\n";
+  for (int i = 0; i < 126; ++i) many += "A:\r\n";
+  for (const std::string& text : {many + "A:\r\n\r\n", std::string("garbage\r\n\r\n"), std::string("PRI * HTTP/2.0\r\n\r\n")}) {
+    told.clear();
+    const UniqueFd guest = handed();
+    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    turns([this] { return !told.empty(); });
+    EXPECT_EQ(told.front(), "bad_request") << text.substr(0, 20);
+    gates.pop_back();
+  }
+  EXPECT_FALSE(server.accept_now());
+  const UniqueFd guest = handed();
+  const std::string fine = many + "\r\n";
+  EXPECT_EQ(::send(guest.get(), fine.data(), fine.size(), MSG_NOSIGNAL), static_cast<ssize_t>(fine.size()));
+  UniqueFd asked;
+  turns([&] {
+    if (!asked) asked = server.accept_now(SOCK_NONBLOCK);
+    return static_cast<bool>(asked);
+  });
+}
+
 TEST_F(RelayTest, ARequestOfWhichNothingMovesEndsAndIsToldSo) {
   house->most_still = Millis(200);
   tls->context().load_verify_file(authority.file());

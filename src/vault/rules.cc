@@ -96,22 +96,10 @@ std::size_t size_of(const http::Headers& headers) {
 
 // What concerns the connection alone, or is ours to say. Answers must come as they are and whole (a server may ignore Range: RFC 9110, 14.2; Request-Range is its
 // older name), or nobody could look for a secret in them.
-bool is_own_header(std::string_view name, const http::Headers& headers) {
+bool is_own_header(std::string_view name) {
   for (const char* own : {"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length",
                           "Expect", "Host", "Accept-Encoding", "Range", "If-Range", "Request-Range", "Sec-WebSocket-Extensions"}) {
     if (reads_as(name, own)) return true;
-  }
-  // What the client says is of the connection.
-  for (const auto& [key, value] : headers.items()) {
-    if (!equals_ignoring_case(key, "Connection")) continue;
-    for (std::size_t at = 0; at < value.size();) {
-      const std::size_t end = std::min(value.find(',', at), value.size());
-      std::string_view one = std::string_view(value).substr(at, end - at);
-      while (one.starts_with(' ') || one.starts_with('\t')) one.remove_prefix(1);
-      while (one.ends_with(' ') || one.ends_with('\t')) one.remove_suffix(1);
-      if (equals_ignoring_case(one, name)) return true;
-      at = end + 1;
-    }
   }
   return false;
 }
@@ -119,8 +107,9 @@ bool is_own_header(std::string_view name, const http::Headers& headers) {
 http::Headers passed_on(const Asked& asked, const ProxyHost& to) {
   http::Headers out;
   out.add("Host", to.text());
+  const auto of_connection = http::connection_options(asked.headers);
   for (const auto& [name, value] : asked.headers.items()) {
-    if (!is_own_header(name, asked.headers)) out.add(name, value);
+    if (!is_own_header(name) && !of_connection.contains(http::to_lower(name))) out.add(name, value);
   }
   out.add("Accept-Encoding", "identity");
   return out;

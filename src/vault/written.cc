@@ -153,23 +153,41 @@ void add_percent(Ways& ways) {
   constexpr Writer kWriters[] = {{"-_.~", false},      {"-_.~", true},   {"-_.*", true},
                                  {"-_.!~*'()", false}, {"-_.~/", false}, {";,/?:@&=+$-_.!~*'()#", false}};
   ways.add_each([](std::string& out, char c) { put_percent(out, c); });
-  for (const Writer& writer : kWriters) {
-    ways.add_each([&](std::string& out, char c) {
-      if (writer.plus && c == ' ') {
-        out += '+';
-      } else if (is_alphanumeric(c) || writer.keeps.find(c) != std::string_view::npos) {
-        out += c;
-      } else {
-        put_percent(out, c);
-      }
-    });
+  for (const std::string_view percent : {"%", "%25"}) {  // a URL within a URL is written twice
+    for (const Writer& writer : kWriters) {
+      ways.add_each([&](std::string& out, char c) {
+        if (writer.plus && c == ' ') {
+          out += percent == "%" ? "+" : "%2b";
+        } else if (is_alphanumeric(c) || writer.keeps.find(c) != std::string_view::npos) {
+          out += c;
+        } else {
+          out += percent;
+          put_hex(out, c);
+        }
+      });
+    }
   }
 }
 
 void add_json(Ways& ways) {
-  // What is written as \u00XX though it need not be: by nobody, Go, PHP, Gson, .NET.
-  constexpr std::string_view kCareful[] = {"", "<>&", "<>&'", "<>&'=", "<>&'\"+`"};
+  // What is written as \u00XX though it need not be: by nobody, Go, PHP, Gson, .NET, Django.
+  constexpr std::string_view kCareful[] = {"", "<>&", "<>&'", "<>&'=", "<>&'\"+`", "\\<>&'\"=-;`"};
   ways.add_each([](std::string& out, char c) { put_unicode(out, c); });
+  // What is put into a script: by Twig, by OWASP's encoders.
+  for (const std::string_view keeps : {",._", "_"}) {
+    for (const bool as_unicode : {true, false}) {
+      ways.add_each([&](std::string& out, char c) {
+        if (is_alphanumeric(c) || keeps.find(c) != std::string_view::npos) {
+          out += c;
+        } else if (as_unicode) {
+          put_unicode(out, c);
+        } else {
+          out += "\\x";
+          put_hex(out, c);
+        }
+      });
+    }
+  }
   for (const std::string_view careful : kCareful) {
     ways.add_each([&](std::string& out, char c) {
       if (careful.find(c) != std::string_view::npos) return put_unicode(out, c);
@@ -186,6 +204,50 @@ void add_html(Ways& ways) {
     put_hex(out, c);
     out += ';';
   });
+  struct Writer {
+    std::string_view quote, apostrophe, plus, slash, equals, backtick;
+  };
+  // Go, .NET, Mustache, Handlebars, Underscore.
+  constexpr Writer kWriters[] = {{"&#34;", "&#39;", "&#43;", "/", "=", "`"},
+                                 {"&quot;", "&#x27;", "&#x2b;", "/", "=", "`"},
+                                 {"&quot;", "&#39;", "+", "&#x2f;", "&#x3d;", "&#x60;"},
+                                 {"&quot;", "&#x27;", "+", "/", "&#x3d;", "&#x60;"},
+                                 {"&quot;", "&#x27;", "+", "/", "=", "&#x60;"}};
+  for (const Writer& writer : kWriters) {
+    ways.add_each([&](std::string& out, char c) {
+      switch (c) {
+        case '&': out += "&amp;"; break;
+        case '<': out += "&lt;"; break;
+        case '>': out += "&gt;"; break;
+        case '"': out += writer.quote; break;
+        case '\'': out += writer.apostrophe; break;
+        case '+': out += writer.plus; break;
+        case '/': out += writer.slash; break;
+        case '=': out += writer.equals; break;
+        case '`': out += writer.backtick; break;
+        default: out += c;
+      }
+    });
+  }
+  // OWASP's encoders, Twig's of attributes: whatever is no letter, no digit and not among these.
+  for (const std::string_view keeps : {",.-_", ",.-_ "}) {
+    ways.add_each([&](std::string& out, char c) {
+      switch (c) {
+        case '&': out += "&amp;"; break;
+        case '<': out += "&lt;"; break;
+        case '>': out += "&gt;"; break;
+        case '"': out += "&quot;"; break;
+        default:
+          if (is_alphanumeric(c) || keeps.find(c) != std::string_view::npos) {
+            out += c;
+          } else {
+            out += "&#x";
+            put_hex(out, c);
+            out += ';';
+          }
+      }
+    });
+  }
   for (const std::string_view quote : {"&quot;", "&#34;", "\""}) {
     for (const std::string_view apostrophe : {"&#39;", "&#039;", "&#x27;", "&apos;", "'"}) {
       ways.add_each([&](std::string& out, char c) {

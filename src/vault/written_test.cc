@@ -40,6 +40,17 @@ TEST(WrittenTest, AsTheUsualWritersDoIt) {
            "s/k &quot;a\\b&#x27;&lt;c&gt;&amp;d=e+f`g~*(h)",                    // Python's html.escape
            "s/k &#34;a\\b&#39;&lt;c&gt;&amp;d=e+f`g~*(h)",                      // Go's
            "s/k &quot;a\\b&#039;&lt;c&gt;&amp;d=e+f`g~*(h)",                    // PHP's
+           "s/k &#34;a\\b&#39;&lt;c&gt;&amp;d=e&#43;f`g~*(h)",                  // Go's templates
+           "s/k &quot;a\\b&#x27;&lt;c&gt;&amp;d=e&#x2B;f`g~*(h)",               // .NET's
+           "s&#x2F;k &quot;a\\b&#39;&lt;c&gt;&amp;d&#x3D;e+f&#x60;g~*(h)",      // Mustache
+           "s/k &quot;a\\b&#x27;&lt;c&gt;&amp;d&#x3D;e+f&#x60;g~*(h)",          // Handlebars
+           "s/k &quot;a\\b&#x27;&lt;c&gt;&amp;d=e+f&#x60;g~*(h)",               // Underscore
+           R"(s/k \u0022a\u005Cb\u0027\u003Cc\u003E\u0026d\u003De+f\u0060g~*(h))",  // Django's escapejs
+           R"(s\u002Fk\u0020\u0022a\u005Cb\u0027\u003Cc\u003E\u0026d\u003De\u002Bf\u0060g\u007E\u002A\u0028h\u0029)",      // Twig's js
+           R"(s\x2Fk\x20\x22a\x5Cb\x27\x3Cc\x3E\x26d\x3De\x2Bf\x60g\x7E\x2A\x28h\x29)",                                // OWASP's
+           "s&#x2F;k&#x20;&quot;a&#x5C;b&#x27;&lt;c&gt;&amp;d&#x3D;e&#x2B;f&#x60;g&#x7E;&#x2A;&#x28;h&#x29;",      // Twig's html_attr
+           "s&#x2f;k &quot;a&#x5c;b&#x27;&lt;c&gt;&amp;d&#x3d;e&#x2b;f&#x60;g&#x7e;&#x2a;&#x28;h&#x29;",           // OWASP's
+           "s%252Fk%2520%2522a%255Cb%2527%253Cc%253E%2526d%253De%252Bf%2560g~%252A%2528h%2529",                   // RFC 3986, twice
        }) {
     const bool hexadecimal = std::string_view(text).starts_with("732");
     EXPECT_EQ(has(kOdd, text), !hexadecimal) << text << (hexadecimal ? ": the control: a part is not it" : "");

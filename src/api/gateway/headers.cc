@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <set>
 
 #include "http/text.h"
 
@@ -31,19 +33,9 @@ bool begins_with(std::string_view name, std::string_view prefix) {
 constexpr std::array<std::string_view, 11> kHop = {"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
                                                    "Proxy-Authentication-Info", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length"};
 
-// All that a Connection header declares to be of one connection.
-std::vector<std::string> declared_hop(const http::Headers& headers) {
-  std::vector<std::string> out;
-  for (const auto& [name, value] : headers.items()) {
-    if (!equals_ignoring_case(name, "Connection")) continue;
-    for (const auto member : http::split_list(value)) out.emplace_back(member);
-  }
-  return out;
-}
-bool is_hop(std::string_view name, const std::vector<std::string>& declared) {
-  return is_one_of(name, kHop) ||
-         std::any_of(declared.begin(), declared.end(), [name](const std::string& one) { return equals_ignoring_case(name, one); });
-}
+using Declared = std::set<std::string, std::less<>>;
+
+bool is_hop(std::string_view name, const Declared& declared) { return is_one_of(name, kHop) || declared.contains(http::to_lower(name)); }
 
 // As CGI and its heirs (WSGI, Rack, PHP) read a name: there "X_Real.IP" and "X-Real-IP" are one variable, and the client's would pass
 // for Cay's own word. What is not a letter or a digit is '-'.
@@ -138,8 +130,8 @@ std::vector<std::string> cookie_tokens(const http::RequestHead& head) {
 
 http::Headers request_headers(const http::RequestHead& head, ServiceForm form, const ServicePlace& place,
                               const std::function<bool(std::string_view)>& is_key) {
-  auto declared = declared_hop(head.headers);
-  for (auto& one : declared) one = as_programs_read(one);
+  Declared declared;
+  for (const auto& one : http::connection_options(head.headers)) declared.insert(as_programs_read(one));
   http::Headers out;
   out.add("Host", head.host);
   for (const auto& [name, value] : head.headers.items()) {
@@ -161,7 +153,7 @@ http::Headers request_headers(const http::RequestHead& head, ServiceForm form, c
 }
 
 http::Headers answer_headers(const http::Headers& from, ServiceForm form, const ServicePlace& place) {
-  const auto declared = declared_hop(from);
+  const Declared declared = http::connection_options(from);
   http::Headers out;
   for (const auto& [name, value] : from.items()) {
     if (is_hop(name, declared) || reaches_further(name)) continue;
