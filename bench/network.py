@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the way out costs: creation with policy off and packages in turn, connections, bytes. No pass mark.
 
-    bench/network.py [--count N]     needs a running daemon (CAY_URL, CAY_API_KEY) whose operator lists 198.18.7.0/24 (network.networks)
+    bench/network.py [--count N]     needs a running daemon (CAY_URL, CAY_API_KEY) whose operator lists 198.18.7.1 (network.networks)
 
 Bytes and connections go to a server of this process on 198.18.7.1, which is added to lo for the time (root).
 """

@@ -199,7 +199,7 @@ class Host:
         compiler = next(filter(shutil.which, ("clang-19", "clang", "gcc", "cc")))
         subprocess.run([compiler, "-O1", "-o", self.stand_in, ROOT / "tests/escape/stand_in.c"], check=True)
         settings = self.directory / "cay.toml"
-        settings.write_text('[network]\nnetworks = ["198.18.7.0/24"]\n')
+        settings.write_text('[network]\nnetworks = ["198.18.7.1"]\n')
         self.daemon = new_daemon("--config", str(settings))
         self.daemon.start()
         self.http = self.daemon.http()

@@ -25,8 +25,10 @@ HOSTS = f"""127.0.0.1 localhost loop.gate.test
 {OWN} own.gate.test
 169.254.169.254 metadata.gate.test
 """
+# The world is this host, whose addresses are opened each by itself alone.
+EACH = ", ".join(f'"198.18.7.{last}"' for last in (*range(1, 10), 30, 53, 66))
 SETTINGS = f"""[network]
-networks = ["198.18.7.0/24", "fdca:7e57::/32"]
+networks = ["198.18.7.0/24", "fdca:7e57::/32", "{V6}", {EACH}]
 hosts = ["allowed.gate.test", "bulk.gate.test:7001", "bulk.gate.test:7002", "{V4}:7003", "private.gate.test", "loop.gate.test",
          "own.gate.test", "metadata.gate.test"]
 """

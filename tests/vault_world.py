@@ -31,7 +31,7 @@ HOSTS = f"""127.0.0.1 localhost
 198.18.12.1 private.vault.test
 """
 SETTINGS = """[network]
-networks = ["198.18.11.0/24"]
+networks = ["198.18.11.0/24", "198.18.11.1"]
 [vault]
 ca_file = "{ca}"
 """

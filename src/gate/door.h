@@ -167,11 +167,16 @@ class Door {
   const char* why_not(const Facts& facts, const policy::Verdict& said) const;
   // Whether the policy has the host of a fence.
   bool has_fenced(const std::string& host, std::uint16_t port) const;
-  // Whether it would reach such a host otherwise than by the broker: by plain HTTP, or without a name where the address is one of its. `shown`: see is_brokers.
+  // Whether it would reach such a host otherwise than by the broker: by plain HTTP, or without a name where the address is one of its. `shown`: see whose_is.
   bool is_past_a_fence(const Facts& facts, const std::string& shown) const;
   std::vector<std::string> ruled_names_of(const IpAddress& address) const { return ruled_.of(address, Names::kMost); }
-  // Whether the connection is the broker's; `host` is what it showed, where that was looked at; empty at the broker's own address.
-  asio::awaitable<bool> is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host);
+  enum class Whose : std::uint8_t {
+    kPolicys,  // whose it is, the policy says
+    kBrokers,
+    kNobodys,  // it may be for a host with a fence, and does not show whom it is for
+  };
+  // `host` is what it showed, where that was looked at; empty at the broker's own address.
+  asio::awaitable<Whose> whose_is(Descriptor& guest, Endpoint meant, std::string& first, std::string& host);
 
   // handed.cc
   asio::awaitable<void> hand_over(Descriptor guest, Endpoint meant, std::string host, std::string first, Buffers buffers);

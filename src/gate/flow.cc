@@ -25,6 +25,7 @@ constexpr Millis kSayNoLimit{2'000};
 constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint16_t kHttpPort = 80;
 constexpr std::uint16_t kTlsPort = 443;
+constexpr char kTlsBegins = 22;  // a record of a handshake
 constexpr const char* kOurFailure = "gate_failed";
 
 Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
@@ -133,9 +134,10 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
     co_return;
   }
   std::string first, host;
+  Whose whose = Whose::kPolicys;
   if (!left_.is_used_up()) {
-    const bool brokers = co_await is_brokers(guest, *meant, first, host);
-    if (brokers) {
+    whose = co_await whose_is(guest, *meant, first, host);
+    if (whose == Whose::kBrokers) {
       co_await hand_over(std::move(guest), *meant, std::move(host), std::move(first), place->buffers);
       co_return;
     }
@@ -145,7 +147,7 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
     // It may be meant for a host with a fence, by another name of its address: this request is judged, as those after it are. What shows no host is refused.
     co_await shows_host(guest, verdict, Proof::kHttp, first);
   }
-  if (verdict.reason.empty() && is_past_a_fence(verdict.facts, host)) verdict.refuse("fenced");
+  if (verdict.reason.empty() && (whose == Whose::kNobodys || is_past_a_fence(verdict.facts, host))) verdict.refuse("fenced");
   if (!verdict.reason.empty()) {
     if (verdict.reason != kTooManyNewNames) note(what_of(verdict, meant->port));
     const bool plain = meant->port == kHttpPort || verdict.proof == Proof::kHttp;
@@ -157,26 +159,35 @@ asio::awaitable<void> Door::serve(UniqueFd fd, std::shared_ptr<const Place> plac
   co_await connect(std::move(guest), std::move(verdict), std::move(first), place->buffers);
 }
 
-// Only where it may be for a rule's host is anything read, or a server that speaks first is kept waiting for it: at the port where none does, whatever
-// names the guest knows the address by; elsewhere where it may be a rule's host.
-asio::awaitable<bool> Door::is_brokers(Descriptor& guest, Endpoint meant, std::string& first, std::string& host) {
-  if (house_.handover == nullptr || !standing_.opens_rules) co_return false;
-  if (meant.address == IpAddress::parse(kBrokerV4)) co_return meant.port == kHttpPort && house_.handover->base_url(id_);
-  if (!house_.handover->any_at(id_, meant.port)) co_return false;
+// Only where it may be for a rule's host is anything read, or a server that speaks first is kept waiting for it: at the port where none does, and at a
+// fence's, whatever names the guest knows the address by; elsewhere where it may be a rule's host.
+asio::awaitable<Door::Whose> Door::whose_is(Descriptor& guest, Endpoint meant, std::string& first, std::string& host) {
+  if (house_.handover == nullptr || !standing_.opens_rules) co_return Whose::kPolicys;
+  if (meant.address == IpAddress::parse(kBrokerV4)) {
+    co_return meant.port == kHttpPort && house_.handover->base_url(id_) ? Whose::kBrokers : Whose::kPolicys;
+  }
+  if (!house_.handover->any_at(id_, meant.port)) co_return Whose::kPolicys;
+  const bool fence = house_.handover->any_fence_at(id_, meant.port);
   auto look = co_await look_at_rules_in_turn();
   const auto names = names_.of(meant.address);
   const auto is_one = [&](const std::string& name) {
     return house_.handover->takes(id_, name, meant.port) || house_.handover->fences(id_, name, meant.port);
   };
-  const bool may_be = meant.port == kTlsPort || names.empty() || std::ranges::any_of(names, is_one) || std::ranges::any_of(ruled_names_of(meant.address), is_one);
+  const bool may_be = fence || meant.port == kTlsPort || names.empty() || std::ranges::any_of(names, is_one) || std::ranges::any_of(ruled_names_of(meant.address), is_one);
   look.end();
-  if (!may_be) co_return false;
+  if (!may_be) co_return Whose::kPolicys;
   auto reading = first_bytes_of(guest, policy::Proof::kTls, first);
   auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
-  if (!shown || shown->state != Shown::State::kName) co_return false;
+  if (!shown || shown->state == Shown::State::kOther) {
+    // What is too large or too slow to be judged, or has not begun, may become TLS for the fence's host.
+    const bool may_be_tls = first.empty() || first.front() == kTlsBegins;
+    co_return fence && may_be_tls ? Whose::kNobodys : Whose::kPolicys;
+  }
+  if (shown->state != Shown::State::kName) co_return Whose::kPolicys;
   host = shown->host;
   const auto again = co_await look_at_rules_in_turn();
-  co_return house_.handover->takes(id_, host, meant.port) || (house_.handover->fences(id_, host, meant.port) && has_fenced(host, meant.port));
+  const bool is_brokers = house_.handover->takes(id_, host, meant.port) || (house_.handover->fences(id_, host, meant.port) && has_fenced(host, meant.port));
+  co_return is_brokers ? Whose::kBrokers : Whose::kPolicys;
 }
 
 asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, std::string& first) {

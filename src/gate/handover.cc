@@ -108,6 +108,11 @@ bool Handover::any_fence(const std::string& sandbox_id) const {
   return routes != nullptr && !routes->fences.empty();
 }
 
+bool Handover::any_fence_at(const std::string& sandbox_id, std::uint16_t port) const {
+  const Routes* routes = of(sandbox_id);
+  return routes != nullptr && std::ranges::any_of(routes->fences, [&](const ProxyHost& one) { return one.port == port; });
+}
+
 bool Handover::fences(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
   const Routes* routes = of(sandbox_id);
   return routes != nullptr && std::ranges::any_of(routes->fences, [&](const ProxyHost& one) { return one.matches(host, port); });

@@ -35,6 +35,7 @@ class Handover {
   // Whether any rule, or fence, is for that name, at whatever port.
   bool knows(const std::string& sandbox_id, std::string_view host) const;
   bool any_fence(const std::string& sandbox_id) const;
+  bool any_fence_at(const std::string& sandbox_id, std::uint16_t port) const;
   // Whether a fence alone is for it: then it is the broker's where the policy lets it through.
   bool fences(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const;
   // Whether one is for this name at that port, or the port is plain HTTP's: it is not to be reached past its fence.

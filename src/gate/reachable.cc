@@ -5,10 +5,12 @@
 namespace cay::gate {
 
 Reachable::May Reachable::look_at(const IpAddress& address) const {
-  if (listed(address)) return May::kDial;
   if (is_closed(address)) return May::kNot;
+  if (listed_alone(address)) return May::kDial;
   const auto kind = os::route_kind(address);
   if (!kind) return May::kUnknown;
+  // A network that the operator opens is that of other machines, though this one has an address of it.
+  if (listed(address)) return *kind == os::RouteKind::kLocal ? May::kNot : May::kDial;
   // No route: the dial itself will say so.
   return *kind == os::RouteKind::kUnicast || *kind == os::RouteKind::kNone ? May::kDial : May::kNot;
 }

@@ -1,6 +1,7 @@
-// Reachable: which addresses may be dialled at all, whatever a policy says: special ranges (base/ip_address.h) and this host's own addresses
-// only where the operator lists them. Decided by address, after resolution.
+// Reachable: which addresses may be dialled at all, whatever a policy says: special ranges (base/ip_address.h) only where the operator lists them, this
+// host's own addresses only where he lists that address itself. Decided by address, after resolution.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -17,13 +18,17 @@ class Reachable {
   // By what it is, without asking the kernel: special, and not listed.
   bool is_closed(const IpAddress& address) const { return is_special(address) && !listed(address); }
   enum class May : std::uint8_t {
-    kDial,     // not special, and not this host's own; or listed
+    kDial,     // not special or listed, and not this host's own; or listed by itself
     kNot,
     kUnknown,  // the kernel could not be asked: not dialled either, and no rule says so
   };
   May look_at(const IpAddress& address) const;
 
  private:
+  bool listed_alone(const IpAddress& address) const {
+    return std::ranges::any_of(networks_, [&](const Network& one) { return one.is_one_address() && one.contains(address); });
+  }
+
   std::vector<Network> networks_;
 };
 

@@ -20,6 +20,12 @@ TEST(ReachableTest, SpecialRangesAreRefusedUnlessListed) {
   }
 }
 
+TEST(ReachableTest, ANetworkThatIsOpenedIsOfOtherMachines) {
+  const IpAddress own = *IpAddress::parse("127.0.0.9");  // whatever this host is: its own
+  EXPECT_EQ(Reachable({*Network::parse("127.0.0.0/24")}).look_at(own), Reachable::May::kNot);
+  EXPECT_EQ(Reachable({*Network::parse("127.0.0.0/24"), *Network::parse("127.0.0.9")}).look_at(own), Reachable::May::kDial);
+}
+
 TEST(ReachableTest, AMetadataServiceIsOpenedByItsOwnAddressAlone) {
   const IpAddress service = *IpAddress::parse("169.254.169.254"), beside = *IpAddress::parse("169.254.169.1");
   const Reachable by_range({*Network::parse("169.254.0.0/16"), *Network::parse("fd00::/8"), *Network::parse("100.64.0.0/10")});

@@ -56,7 +56,7 @@ def proxy(world):
 @contextlib.contextmanager
 def daemon_with(world, name, lines, env=None):
     settings = world.directory / f"{name}.toml"
-    settings.write_text(f"[network]\nnetworks = [\"198.18.7.0/24\"]\nhosts = {HOSTS!r}\n{lines}\n".replace("'", '"'))
+    settings.write_text(f"[network]\nnetworks = [\"198.18.7.0/24\", \"{V4}\"]\nhosts = {HOSTS!r}\n{lines}\n".replace("'", '"'))
     daemon = new_daemon("--config", str(settings), env=env)
     daemon.prefix = world.prefix
     daemon.start()

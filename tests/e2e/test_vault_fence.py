@@ -3,7 +3,7 @@ import json
 
 import outside_world as world_of
 import pytest
-from harness import wait_until
+from harness import slow, wait_until
 from vault_box import BASE, HEADERS, box, vaulted, world  # noqa: F401  (fixtures too)
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
@@ -183,6 +183,53 @@ def test_no_other_name_of_its_address_leads_past_a_fence(vaulted, world):  # noq
         assert way("known") == {**plain, "sni": [403], "no name": "reset", "plain": [403], "later": [200], "bare": [403]}
         assert len([seen for seen in world.seen if seen["host"] == "api.vault.test"]) == before
         one.line(reason="fenced", port=443)
+
+
+HIDES = r"""
+import json, re, socket, ssl, sys, time
+name, port, hows = "api.vault.test", int(sys.argv[1]), sys.argv[2:]
+address = socket.gethostbyname("other.vault.test")
+def tried(how):
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    if how == "large": tls.set_alpn_protocols(["http/1.1"] + [f"{i:04}" + "y" * 240 for i in range(70)])
+    said, heard = ssl.MemoryBIO(), ssl.MemoryBIO()
+    stream = tls.wrap_bio(heard, said, server_hostname=name)
+    with socket.create_connection((address, port), timeout=60) as wire:
+        if how == "late": time.sleep(10.5)
+        begun = [how != "slow"]
+        def step(act, *words):
+            while True:
+                try: done = act(*words)
+                except ssl.SSLWantReadError: done = None
+                bytes = said.read()
+                if not begun[0]:
+                    begun[0] = True
+                    wire.sendall(bytes[:40]); time.sleep(10.5); bytes = bytes[40:]
+                if bytes: wire.sendall(bytes)
+                if done is not None: return done
+                heard.write(wire.recv(65536) or sys.exit("end"))
+        try:
+            step(lambda: stream.do_handshake() or True)
+            step(stream.write, f"PUT /open/x HTTP/1.1\r\nHost: {name}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+            return int(re.match(rb"HTTP/1\.1 (\d+)", step(stream.read, 65536))[1])
+        except (OSError, SystemExit): return "reset"
+print(json.dumps([tried(how) for how in hows]))
+"""
+
+
+@pytest.mark.parametrize("policy, port", [("open", 443), ("open", 8443), ("api.vault.test:8443,other.vault.test:8443", 8443)])
+def test_no_hello_that_cannot_be_judged_goes_past_a_fence(vaulted, policy, port):  # noqa: F811
+    """By another name of its address: larger than is read, slower than is waited for, begun when nothing is waited for any more."""
+    def way(*hows):
+        got = one.daemon.cli("exec", one.name, "--", "python3", "-c", HIDES, str(port), *hows, timeout=slow(120))
+        assert got.code == 0, got
+        return json.loads(got.text)
+    with box(vaulted, policy=policy) as one:
+        assert way("large", "plain") == [200, 200], "the control: no fence"
+        one.rules({**FENCE, "hosts": [f"api.vault.test:{port}"]})
+        assert way("plain", "large", *(["slow", "late"] if policy != "open" else [])) == [403, "reset"] + (["reset"] * 2 if policy != "open" else [])
+        one.line(reason="fenced", port=port, verdict="refused")
 
 
 WAITS = r"""

@@ -6,7 +6,7 @@ import os
 from frame import LEFT_OUT, SETTING, Bait, Outcome, inside, row
 from harness import wait_until
 from places import StandIn
-from world import METADATA, METADATA_6, METADATA_FORMS, OWN, PRIVATE, UNLISTED, V4, V6
+from world import METADATA, METADATA_6, METADATA_FORMS, OWN, OWN_IN_RANGE, PRIVATE, UNLISTED, V4, V6
 
 N = "network"
 
@@ -72,6 +72,7 @@ def by_notations(name, attack, box, tries):
 
 for name, address in RANGES.items():
     special(name, f"connect to {address} with the policy open", "open", host=address)(short="metadata" in name)
+special("own-in-range", f"connect to {OWN_IN_RANGE}, an address of this host within a network that the operator has opened", "open", OWN_ADDRESS, host=OWN_IN_RANGE)()
 for name, address in METADATA_FORMS.items():
     special(f"metadata-{name}", f"connect to {address} with the policy open, and the ranges of such forms opened", "open", host=address)()
 by_notations("metadata-notations", "connect to it in the notations that the guest's C library takes: " + ", ".join((MAPPED, *NUMBERS)), "open",

@@ -82,7 +82,8 @@ ALONE = "no protocol but a WebSocket is asked for"
 @row("upgrade-http-2-taken", "after an upgrade to HTTP/2 that the server takes, ask for another host in its frames", N, ALONE, by="A1 A4", known=KNOWN, holes=(ALONE,))
 def http_2_taken(host, lifted):
     mark = "mark-" + os.urandom(8).hex()
-    got = tried(host, host.box("main"), mark, (SOCKETS,), HOST, first=request("/h2c", HOST, H2C), then=f"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n:authority {OTHER} {mark}")
+    first = request("/switches", HOST, WORDS) if lifted else request("/h2c", HOST, H2C)  # where no check is taken out: a WebSocket
+    got = tried(host, host.box("main"), mark, (SOCKETS,), HOST, first=first, then=f"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n:authority {OTHER} {mark}")
     assert got.told.startswith("HTTP/1.1 "), got.told
     return got
 

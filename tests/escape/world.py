@@ -9,10 +9,11 @@ import outside_world
 import retries
 import upgrades
 import vault_world
-from outside_world import OWN, UNLISTED, V4, V6
+from outside_world import EACH, OWN, UNLISTED, V4, V6
 
 METADATA, METADATA_6, PRIVATE = "169.254.169.254", "fd00:ec2::254", ("10.9.8.7", "172.20.7.7", "192.168.77.7", "100.100.100.200")
 NOTES, NOTES_HOST = "198.18.7.66", "notes.gate.test"
+OWN_IN_RANGE = "198.18.7.200"  # of this host, in a network that the operator lists
 METADATA_FORMS = {"translated": "64:ff9b::a9fe:a9fe", "6to4": "2002:a9fe:a9fe::1"}
 FORMS = ("fe80::7:7", *METADATA_FORMS.values())
 HOSTS = f"""127.0.0.1 localhost loop.gate.test
@@ -29,13 +30,13 @@ SETTINGS = f"""[host]
 profiles = ["strict", "default", "nested"]
 
 [network]
-networks = ["198.18.7.0/24", "fdca:7e57::/32", "64:ff9b::/96", "2002::/16"]
+networks = ["198.18.7.0/24", "fdca:7e57::/32", "64:ff9b::/96", "2002::/16", "{V6}", {EACH}]
 hosts = ["allowed.gate.test", "private.gate.test", "loop.gate.test", "own.gate.test", "metadata.gate.test", "inner.gate.test",
          "sockets.gate.test", "retries.gate.test", "{NOTES_HOST}", "{METADATA}:80", "{PRIVATE[0]}:80"]
 sandbox_sent_bytes = {8 << 20}
 """
 # An operator's who opens what nobody may reach, and gives bytes without end: these walls, taken away by their own settings.
-OPENED = SETTINGS.replace('networks = [', 'networks = ["' + '", "'.join((METADATA, METADATA_6, UNLISTED, *PRIVATE, *METADATA_FORMS.values())) + '", ').replace("sandbox_sent_bytes = ", "sandbox_sent_bytes = 0  # ")
+OPENED = SETTINGS.replace('networks = [', 'networks = ["' + '", "'.join((METADATA, METADATA_6, UNLISTED, OWN_IN_RANGE, *PRIVATE, *METADATA_FORMS.values())) + '", ').replace("sandbox_sent_bytes = ", "sandbox_sent_bytes = 0  # ")
 
 
 def heads(stream):
@@ -60,11 +61,11 @@ class World(outside_world.World):
         self.flips = {}  # rows_rebinding.py: what was let through, of each daemon
         self.lock = (self.directory / "lock").open("w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)  # of this directory alone: the addresses are this namespace's
-        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, nameserver.NAMESERVER, retries.RETRIES, NOTES, *upgrades.NAMES.values(), *PRIVATE, *FORMS):
+        for address in (V4, V6, UNLISTED, OWN, OWN_IN_RANGE, METADATA, METADATA_6, nameserver.NAMESERVER, retries.RETRIES, NOTES, *upgrades.NAMES.values(), *PRIVATE, *FORMS):
             self.address(address)
         self.servers += self.names.start()
         context = self.certificate()
-        for address in (V4, V6, UNLISTED, OWN, METADATA, METADATA_6, *PRIVATE, *METADATA_FORMS.values(), "127.0.0.1"):
+        for address in (V4, V6, UNLISTED, OWN, OWN_IN_RANGE, METADATA, METADATA_6, *PRIVATE, *METADATA_FORMS.values(), "127.0.0.1"):
             self.serve(address, 80, heads)
         for address in (V4, V6):
             self.serve(address, 443, heads, context)
