@@ -97,7 +97,22 @@ std::optional<Framing> framing_of(std::string_view head) {
   return out;
 }
 
+void Requests::add(std::string_view bytes) {
+  added_.erase(0, std::exchange(given_, 0));
+  added_ += bytes;
+}
+
 Requests::Part Requests::next() {
+  Part out = one();
+  while (out.is == Is::kBody && in_body()) {
+    const Part more = one();
+    if (more.is != Is::kBody) break;  // what it is instead is said again
+    out.bytes += more.bytes;
+  }
+  return out;
+}
+
+Requests::Part Requests::one() {
   switch (at_) {
     case At::kHead: return head();
     case At::kBody: return body(At::kOver);
@@ -111,7 +126,12 @@ Requests::Part Requests::next() {
   return refuse();
 }
 
-std::string Requests::take_rest() { return std::exchange(waiting_, {}); }
+std::string Requests::take_rest() {
+  std::string out(waiting());
+  added_.clear();
+  given_ = 0;
+  return out;
+}
 
 Requests::Part Requests::refuse(bool names_nobody) {
   at_ = At::kRefused;
@@ -119,18 +139,18 @@ Requests::Part Requests::refuse(bool names_nobody) {
 }
 
 Requests::Part Requests::give(std::size_t size) {
-  Part out{.is = Is::kBody, .bytes = waiting_.substr(0, size)};
-  waiting_.erase(0, size);
+  Part out{.is = Is::kBody, .bytes = added_.substr(given_, size)};
+  given_ += size;
   return out;
 }
 
 Requests::Part Requests::head() {
-  if (waiting_.empty()) return {};
+  if (waiting().empty()) return {};
   // No more than this is ever looked at, however much of it came at once.
-  const Shown shown = read_request_head(std::string_view(waiting_).substr(0, kMostFirstBytes));
+  const Shown shown = read_request_head(waiting().substr(0, kMostFirstBytes));
   if (shown.state == Shown::State::kMore) return {};
   if (shown.state != Shown::State::kName) return refuse(shown.state == Shown::State::kNone);
-  const auto framing = framing_of(std::string_view(waiting_).substr(0, shown.size));
+  const auto framing = framing_of(waiting().substr(0, shown.size));
   if (!framing) return refuse();
   Part out = give(shown.size);
   const bool asks_for_other = framing->asks_to_switch && !framing->may_switch;
@@ -148,8 +168,8 @@ Requests::Part Requests::head() {
 }
 
 Requests::Part Requests::body(At then) {
-  if (waiting_.empty()) return {};
-  Part out = give(static_cast<std::size_t>(std::min<std::uint64_t>(left_, waiting_.size())));
+  if (waiting().empty()) return {};
+  Part out = give(static_cast<std::size_t>(std::min<std::uint64_t>(left_, waiting().size())));
   left_ -= out.bytes.size();
   if (left_ == 0) at_ = then;
   return out;
@@ -157,19 +177,20 @@ Requests::Part Requests::body(At then) {
 
 // Digits and the line's end: what else may stand there (extensions) is skipped differently by different servers.
 Requests::Part Requests::chunk_size() {
-  const auto digits = static_cast<std::size_t>(std::ranges::find_if_not(waiting_, is_hex) - waiting_.begin());
+  const std::string_view here = waiting();
+  const auto digits = static_cast<std::size_t>(std::ranges::find_if_not(here, is_hex) - here.begin());
   if (digits > kMostChunkDigits) return refuse();
-  const std::string_view end = std::string_view(waiting_).substr(digits, kLineEnd.size());
+  const std::string_view end = here.substr(digits, kLineEnd.size());
   if (!kLineEnd.starts_with(end) || (digits == 0 && !end.empty())) return refuse();
   if (end.size() < kLineEnd.size()) return {};
-  std::from_chars(waiting_.data(), waiting_.data() + digits, left_, 16);
+  std::from_chars(here.data(), here.data() + digits, left_, 16);
   at_ = left_ > 0 ? At::kChunk : At::kLastChunk;
   return give(digits + kLineEnd.size());
 }
 
 // Behind the last chunk as well: fields there are taken into the head by some servers.
 Requests::Part Requests::line_end(At then) {
-  const std::string_view end = std::string_view(waiting_).substr(0, kLineEnd.size());
+  const std::string_view end = waiting().substr(0, kLineEnd.size());
   if (!kLineEnd.starts_with(end)) return refuse();
   if (end.size() < kLineEnd.size()) return {};
   at_ = then;

@@ -45,7 +45,8 @@ class Requests {
     bool names_nobody = false;  // of kRefused: a request without a Host
   };
 
-  void add(std::string_view bytes) { waiting_ += bytes; }
+  void add(std::string_view bytes);
+  // Of a body as much as there is, however small its chunks are.
   Part next();
   // The last request has ended, and the next has not been given.
   bool is_between() const { return at_ == At::kHead; }
@@ -54,6 +55,9 @@ class Requests {
 
  private:
   enum class At : std::uint8_t { kHead, kBody, kChunkSize, kChunk, kChunkEnd, kLastChunk, kOver, kRefused };
+  Part one();
+  bool in_body() const { return at_ != At::kHead && at_ != At::kOver && at_ != At::kRefused; }
+  std::string_view waiting() const { return std::string_view(added_).substr(given_); }
   Part refuse(bool names_nobody = false);
   Part give(std::size_t size);
   Part head();
@@ -61,7 +65,8 @@ class Requests {
   Part chunk_size();
   Part line_end(At then);
 
-  std::string waiting_;
+  std::string added_;
+  std::size_t given_ = 0;  // of it
   At at_ = At::kHead;
   std::uint64_t left_ = 0;  // of the body, or of its chunk
 };

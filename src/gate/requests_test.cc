@@ -113,6 +113,23 @@ TEST(RequestsTest, OddChunksAreRefused) {
   expect_refused(head, "0\r\nHost: b.test\r\n\r\n", "0\r\n", last);
 }
 
+TEST(RequestsTest, ManySmallChunksAreOnePart) {
+  const std::string head = kPost + "Transfer-Encoding: chunked\r\n\r\n";
+  std::string chunks;
+  for (int i = 0; i < 1000; ++i) chunks += "1\r\nx\r\n";
+  Requests requests;
+  requests.add(head + chunks);
+  EXPECT_EQ(requests.next().is, Requests::Is::kRequest);
+  EXPECT_EQ(requests.next().bytes, chunks);
+  EXPECT_EQ(requests.next().is, Requests::Is::kMore);
+  requests.add("2\r\nx");
+  EXPECT_EQ(requests.next().bytes, "2\r\nx");
+  requests.add("y\r\n0\r\n\r\nbehind");
+  EXPECT_EQ(requests.next().bytes, "y\r\n0\r\n\r\n");
+  EXPECT_EQ(requests.next().is, Requests::Is::kOver);
+  EXPECT_EQ(requests.take_rest(), "behind");
+}
+
 TEST(RequestsTest, ARequestWithoutAHostIsTold) {
   EXPECT_TRUE(told(kFirst + "GET / HTTP/1.0\r\n\r\n", 1).names_nobody);
   EXPECT_FALSE(told(kFirst + "SSH-2.0-x\r\n", 1).names_nobody);

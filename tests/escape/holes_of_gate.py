@@ -64,15 +64,15 @@ GATE = (
      '  if (has_length && cay_hole("a body has one length")) out.chunked = false;\n  if (out.chunked && (has_length ||'),
     ("no body where many read none", REQUESTS, "  if (out.has_body() && takes_no_body(",
      '  if (!cay_hole("no body where many read none") && out.has_body() && takes_no_body('),
-    ("no extensions of chunks", REQUESTS, "  const std::string_view end = std::string_view(waiting_).substr(digits, kLineEnd.size());\n",
-     '  if (digits > 0 && cay_hole("no extensions of chunks")) {\n    const std::size_t stop = waiting_.find(kLineEnd);\n'
-     "    if (stop == waiting_.npos) return {};\n    std::from_chars(waiting_.data(), waiting_.data() + digits, left_, 16);\n"
+    ("no extensions of chunks", REQUESTS, "  const std::string_view end = here.substr(digits, kLineEnd.size());\n",
+     '  if (digits > 0 && cay_hole("no extensions of chunks")) {\n    const std::size_t stop = here.find(kLineEnd);\n'
+     "    if (stop == here.npos) return {};\n    std::from_chars(here.data(), here.data() + digits, left_, 16);\n"
      "    at_ = left_ > 0 ? At::kChunk : At::kLastChunk;\n    return give(stop + kLineEnd.size());\n  }\n"
-     "  const std::string_view end = std::string_view(waiting_).substr(digits, kLineEnd.size());\n"),
+     "  const std::string_view end = here.substr(digits, kLineEnd.size());\n"),
     ("no trailers", REQUESTS, "Requests::Part Requests::line_end(At then) {\n",
      "Requests::Part Requests::line_end(At then) {\n"
-     '  if (at_ == At::kLastChunk && !waiting_.starts_with("\\r") && cay_hole("no trailers")) {\n    const std::size_t stop = waiting_.find("\\r\\n\\r\\n");\n'
-     "    if (stop == waiting_.npos) return {};\n    at_ = then;\n    return give(stop + 4);\n  }\n"),
+     '  if (at_ == At::kLastChunk && !waiting().starts_with("\\r") && cay_hole("no trailers")) {\n    const std::size_t stop = waiting().find("\\r\\n\\r\\n");\n'
+     "    if (stop == waiting().npos) return {};\n    at_ = then;\n    return give(stop + 4);\n  }\n"),
     # What is looked up.
     ("the policy decides before a name is looked up", "gate/dns.cc", "if (!said.allowed() && !(question->plain && of_rule))",
      'if (!cay_hole("the policy decides before a name is looked up") && !said.allowed() && !(question->plain && of_rule))'),
