@@ -40,6 +40,7 @@
 #include "os/process.h"
 #include "os/service_manager.h"
 #include "runtime/native/native_runtime.h"
+#include "runtime/native/rules_file.h"
 #include "server/default_key.h"
 #include "server/dispatch.h"
 #include "server/key_file.h"
@@ -182,7 +183,7 @@ class Daemon {
                                                              .networks = config_.network.networks,
                                                              .nested_networks = config_.nested_networks,
                                                              .prepare = prepare_default(config.network)}),
-        vault_(loop.get_executor(), data_.path),
+        vault_(loop.get_executor(), data_.path, [loop = loop.get_executor(), data = data_.path](SandboxId id) { return runtime::tell_gate(loop, data, std::move(id)); }),
         core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}
 
   asio::awaitable<void> run() {

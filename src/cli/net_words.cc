@@ -50,7 +50,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "authority_not_trusted")
     return "the client does not trust the sandbox's authority, or spoke no TLS";
   if (line.reason == "tls_untrusted") return "its certificate is not trusted";
-  if (line.reason == "vault_unavailable") return "the broker, which keeps secrets, is away";
+  if (line.reason == "vault_unavailable") return "the broker, which keeps secrets and minds fences, is away: nothing goes past it";
   if (line.reason == "proxy_unreachable") return "the host's proxy does not answer";
   if (line.reason == "proxy_refused") return "the host's proxy refuses it";
   if (line.reason == "proxy_bad_answer") return "the host's proxy gives no proper answer";

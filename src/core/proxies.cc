@@ -60,13 +60,13 @@ Result<void> Proxies::open() {
 Task<void> Proxies::tell_all() {
   if (vault_ == nullptr) co_return Result<void>();
   mark_all();
-  std::vector<SandboxId> with_rules;
+  std::vector<ProxyGrant> all;
   const auto entries = registry_->entries();
   for (const auto& entry : entries) {
-    if (!entry->row.proxy.empty() && !entry->removing()) with_rules.push_back(entry->row.id);
+    if (!entry->row.proxy.empty() && !entry->removing()) all.push_back(with_secrets(entry->row.id, entry->row.tenant, entry->row.proxy));
   }
-  if (secrets_.empty() && with_rules.empty()) co_return Result<void>();
-  CAY_CO_CHECK(co_await vault_->keep_only(with_rules));
+  if (secrets_.empty() && all.empty()) co_return Result<void>();
+  CAY_CO_CHECK(co_await vault_->keep_only(std::move(all)));
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto entry = entries[i];
     if (entry->row.proxy.empty() || entry->removing()) continue;
@@ -135,6 +135,27 @@ void Proxies::mark_all() {
   }
 }
 
+// As they are now.
+ProxyGrant Proxies::with_secrets(const SandboxId& sandbox, const TenantId& tenant, std::vector<ProxyRule> rules) const {
+  ProxyGrant out{sandbox, tenant, {}};
+  for (ProxyRule& rule : rules) {
+    const auto secret = secrets_.find({tenant, rule.secret});
+    if (secret != secrets_.end()) {
+      rule.gone = false;
+      out.rules.emplace_back(std::move(rule), secret->second);
+      continue;
+    }
+    // Nothing is to go past a rule because its secret was removed.
+    StoredSecret none;
+    none.info.tenant = tenant;
+    none.info.name = rule.secret;
+    none.info.hosts = rule.gone_hosts;
+    rule.gone = !rule.is_fence();
+    out.rules.emplace_back(std::move(rule), std::move(none));
+  }
+  return out;
+}
+
 Task<Granted> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector<ProxyRule> rules) {
   CAY_CO_TRY(Vault* const at, vault());
   if (rules.empty()) {
@@ -144,23 +165,7 @@ Task<Granted> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector<Pro
   granted_.insert(sandbox);
   Result<Granted> granted;
   for (int i = 0; i < kTries; ++i) {
-    ProxyGrant all{sandbox, tenant, {}};
-    for (ProxyRule rule : rules) {
-      const auto secret = secrets_.find({tenant, rule.secret});
-      if (secret != secrets_.end()) {
-        rule.gone = false;
-        all.rules.emplace_back(std::move(rule), secret->second);
-        continue;
-      }
-      // Nothing is to go past a rule because its secret was removed.
-      StoredSecret none;
-      none.info.tenant = tenant;
-      none.info.name = rule.secret;
-      none.info.hosts = rule.gone_hosts;
-      rule.gone = !rule.is_fence();
-      all.rules.emplace_back(std::move(rule), std::move(none));
-    }
-    granted = co_await at->grant(std::move(all));
+    granted = co_await at->grant(with_secrets(sandbox, tenant, rules));
     if (granted || granted.error().reason != "secret_withdrawn") break;  // else a secret was changed on the way
   }
   if (granted && !granted->unusable.empty()) jobs_.warn("sandbox " + sandbox.get() + ": " + unusable(granted->unusable).message);

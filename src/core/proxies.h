@@ -52,6 +52,7 @@ class Proxies {
 
  private:
   Task<void> revoke_job(SandboxId sandbox);
+  ProxyGrant with_secrets(const SandboxId& sandbox, const TenantId& tenant, std::vector<ProxyRule> rules) const;
   void mark_all();
   std::shared_ptr<Registry> registry_;
   Vault* vault_;

@@ -9,6 +9,7 @@
 
 #include "async/deadline.h"
 #include "base/bounded_call.h"
+#include "gate/handover.h"
 
 namespace cay::gate {
 namespace {
@@ -35,6 +36,12 @@ Door::Door(House& house, const std::string& sandbox_id, const std::string& polic
   for (UniqueFd& fd : sockets) sockets_.emplace_back(house.loop, fd.release());
   for (std::size_t i = 0; i + 1 < sockets_.size(); i += kPerFamily) tune(sockets_[i].native_handle());
   shape_listeners();
+}
+
+Door::~Door() {
+  wire::BrokerRoutes none;
+  none.sandbox_id = id_;
+  if (house_.handover != nullptr) house_.handover->written(none);
 }
 
 Door::Place::Place(Door& door, Buffers buffers)

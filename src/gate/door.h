@@ -52,7 +52,7 @@ struct House {
   std::size_t connections = 0, doors = 0;
   std::uint64_t held = 0;  // of `memory`, by all doors
   Watchful watchful{};
-  const Handover* handover = nullptr;  // null: there is no broker
+  Handover* handover = nullptr;  // null: there is no broker
 };
 
 class Door {
@@ -64,6 +64,7 @@ class Door {
 
   // `sockets` and `policy` as wire::Lent tells.
   Door(House& house, const std::string& sandbox_id, const std::string& policy, std::vector<UniqueFd> sockets);
+  ~Door();
 
   // Whether one more connection may come: a sandbox with many must not use up the descriptors of those with few. The
   // last quarter of all is for doors that have less than their share of it.
@@ -162,7 +163,9 @@ class Door {
   void refuse_more(const Both& both, const std::string& host, const char* reason, const std::string& rule = {});
 
   // door_policy.cc
-  policy::Choice chosen() const;
+  policy::Choice chosen();
+  // False: what the daemon wrote of proxy rules is there, and cannot be read.
+  bool take_routes();
   policy::Verdict ask(const Facts& facts) const;
   const char* why_not(const Facts& facts, const policy::Verdict& said) const;
   // Whether the policy has the host of a fence.

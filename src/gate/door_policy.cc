@@ -2,11 +2,13 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "gate/door.h"
 #include "gate/handover.h"
 #include "os/file.h"
 #include "wire/messages.h"
+#include "wire/routes_file.h"
 
 namespace cay::gate {
 namespace {
@@ -16,8 +18,24 @@ bool is_off(const policy::Choice& choice) { return choice.policy == "off" || (ch
 
 }  // namespace
 
-policy::Choice Door::chosen() const {
+bool Door::take_routes() {
+  if (house_.handover == nullptr) return true;
+  const auto text = os::read_file(house_.rules, id_ + wire::kRoutesSuffix, wire::kMostVaultFrame);
+  wire::BrokerRoutes none;
+  none.sandbox_id = id_;
+  if (!text && text.error().os_errno == ENOENT) {
+    house_.handover->written(none);
+    return true;
+  }
+  const auto written = text ? wire::decode<wire::WrittenRoutes>(*text) : std::nullopt;
+  if (!written || !written->whole || written->routes.sandbox_id != id_) return false;
+  house_.handover->written(written->routes);
+  return true;
+}
+
+policy::Choice Door::chosen() {
   if (house_.rules < 0) return {lent_, {}};
+  if (!take_routes()) return {std::string(policy::kOwnRules), {}};  // nothing is let through that may be fenced off
   const auto text = os::read_file(house_.rules, id_, wire::kMostSandboxPolicy);
   if (!text && text.error().os_errno == ENOENT) return {lent_, {}};
   auto written = text ? wire::decode<wire::SandboxPolicy>(*text) : std::nullopt;
@@ -75,6 +93,7 @@ const char* Door::why_not(const Facts& facts, const policy::Verdict& said) const
 
 void Door::look_at_rules() {
   policy::Choice choice = chosen();
+  look_at_fences();
   if (choice == standing_.choice) return;
   const std::uint64_t number = standing_.number;
   standing_ = standing_of(std::move(choice));

@@ -18,6 +18,7 @@
 #include "os/file.h"
 #include "os/unix_socket.h"
 #include "wire/messages.h"
+#include "wire/routes_file.h"
 #include "wire/vault_frame.h"
 
 namespace cay::gate {
@@ -342,6 +343,63 @@ TEST_F(DoorOfRulesTest, ARuleOpensItsHostUnderAnyPolicyButOff) {
   EXPECT_EQ(code_of("rule.test"), 3) << "what cannot be read may be `off`";
   serving.cancel();
   loop_.run();
+}
+
+// What the daemon wrote counts before any broker has told, and whatever one tells.
+TEST_F(DoorTest, WhatIsWrittenOfItsRulesCountsWithoutABroker) {
+  UniqueFd stream = bound(SOCK_STREAM), datagrams = bound(SOCK_DGRAM);
+  Asking code_of(loop_, datagrams);
+  auto asks = os::socket_pair();
+  ASSERT_TRUE(asks);
+  const KeeperDialer nobody(std::move(asks->theirs));
+  Handover handover(loop_.get_executor(), nobody);
+  wire::WrittenRoutes written;
+  written.routes.sandbox_id = "id";
+  written.routes.hosts = {"rule.test"};
+  written.routes.fences = {"fence.test"};
+  written.whole = true;
+  const std::string whole = wire::encode(written);
+  const auto write = [&](const std::string& bytes) { ASSERT_TRUE(os::replace_file(directory_.get(), "id.routes", bytes, 0600)); };
+  write(whole);
+  const LookUp found = [](const std::string&) { return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}}; };
+  House house{loop_.get_executor(), directory_.get(), directory_.get(), std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
+              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  house.handover = &handover;
+  std::vector<UniqueFd> sockets;
+  sockets.push_back(std::move(stream));
+  sockets.push_back(std::move(datagrams));
+  {
+    Door door(house, "id", "packages", std::move(sockets));
+    Scope serving(loop_.get_executor());
+    serving.spawn(door.run());
+    EXPECT_EQ(code_of("rule.test"), 0);
+    EXPECT_TRUE(handover.takes("id", "rule.test", 443));
+    EXPECT_TRUE(handover.fences("id", "fence.test", 443));
+    EXPECT_TRUE(handover.fenced_off("id", "fence.test", 80));
+    EXPECT_FALSE(handover.any_at("other", 443)) << "another sandbox";
+    EXPECT_EQ(code_of("pypi.org"), 0) << "and its policy for all else";
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      write(whole.substr(0, size));
+      door.look_at_rules();
+      ASSERT_EQ(code_of("pypi.org"), 3) << "cut short, it may have had fences: at " << size;
+      ASSERT_TRUE(handover.fences("id", "fence.test", 443));
+    }
+    written.routes.fences.clear();
+    write(wire::encode(written));
+    door.look_at_rules();
+    EXPECT_EQ(code_of("pypi.org"), 0);
+    EXPECT_FALSE(handover.fences("id", "fence.test", 443)) << "it was taken away";
+    EXPECT_TRUE(handover.takes("id", "rule.test", 443));
+    ASSERT_EQ(::unlinkat(directory_.get(), "id.routes", 0), 0);
+    door.look_at_rules();
+    EXPECT_FALSE(handover.takes("id", "rule.test", 443));
+    EXPECT_EQ(code_of("pypi.org"), 0) << "without a file there is no rule";
+    write(whole);
+    door.look_at_rules();
+    serving.cancel();
+    loop_.run();
+  }
+  EXPECT_FALSE(handover.takes("id", "rule.test", 443)) << "nothing is kept of a door that is gone";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "gate/handover.h"
 
 #include <algorithm>
+#include <array>
 
 #include "async/deadline.h"
 #include "gate/broker_frames.h"
@@ -50,20 +51,7 @@ Task<void> Handover::learn(UniqueFd fd) {
       for (const auto& [id, routes] : all_) changed(id);
       continue;
     }
-    Routes routes;
-    routes.base_url = told->base_url;
-    for (const std::string& text : told->hosts) {
-      if (const auto host = parse_proxy_host(text)) routes.hosts.push_back(*host);
-    }
-    for (const std::string& text : told->fences) {
-      if (const auto host = parse_proxy_host(text)) routes.fences.push_back(*host);
-    }
-    All& into = all_told ? all_ : fresh;
-    if (routes.base_url || !routes.hosts.empty() || !routes.fences.empty()) {
-      into[told->sandbox_id] = std::move(routes);
-    } else {
-      into.erase(told->sandbox_id);
-    }
+    put(all_told ? all_ : fresh, *told);
     if (all_told) changed(told->sandbox_id);
   }
 }
@@ -72,40 +60,53 @@ void Handover::changed(const std::string& sandbox_id) const {
   if (on_change) on_change(sandbox_id);
 }
 
-const Handover::Routes* Handover::of(const std::string& sandbox_id) const {
-  const auto found = all_.find(sandbox_id);
-  return found == all_.end() ? nullptr : &found->second;
+void Handover::put(All& into, const wire::BrokerRoutes& told) {
+  Routes routes;
+  routes.base_url = told.base_url;
+  for (const std::string& text : told.hosts) {
+    if (const auto host = parse_proxy_host(text)) routes.hosts.push_back(*host);
+  }
+  for (const std::string& text : told.fences) {
+    if (const auto host = parse_proxy_host(text)) routes.fences.push_back(*host);
+  }
+  if (routes.base_url || !routes.hosts.empty() || !routes.fences.empty()) {
+    into[told.sandbox_id] = std::move(routes);
+  } else {
+    into.erase(told.sandbox_id);
+  }
+}
+
+bool Handover::any(const std::string& sandbox_id, const std::function<bool(const Routes&)>& is) const {
+  return std::ranges::any_of(std::array{&all_, &written_}, [&](const All* from) {
+    const auto found = from->find(sandbox_id);
+    return found != from->end() && is(found->second);
+  });
 }
 
 bool Handover::base_url(const std::string& sandbox_id) const {
-  const Routes* routes = of(sandbox_id);
-  return routes != nullptr && routes->base_url;
+  return any(sandbox_id, [](const Routes& routes) { return routes.base_url; });
 }
 
 bool Handover::any_at(const std::string& sandbox_id, std::uint16_t port) const {
-  const Routes* routes = of(sandbox_id);
   const auto here = [&](const ProxyHost& one) { return one.port == port; };
-  return routes != nullptr && (std::ranges::any_of(routes->hosts, here) || std::ranges::any_of(routes->fences, here));
+  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.hosts, here) || std::ranges::any_of(routes.fences, here); });
 }
 
 bool Handover::takes(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
-  const Routes* routes = of(sandbox_id);
-  return routes != nullptr && std::ranges::any_of(routes->hosts, [&](const ProxyHost& one) { return one.matches(host, port); });
+  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.hosts, [&](const ProxyHost& one) { return one.matches(host, port); }); });
 }
 
 bool Handover::resolves(const std::string& sandbox_id, std::string_view host) const {
-  const Routes* routes = of(sandbox_id);
-  return routes != nullptr && std::ranges::any_of(routes->hosts, [&](const ProxyHost& one) { return one.matches(host, one.port); });
+  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.hosts, [&](const ProxyHost& one) { return one.matches(host, one.port); }); });
 }
 
 bool Handover::knows(const std::string& sandbox_id, std::string_view host) const {
-  const Routes* routes = of(sandbox_id);
-  return resolves(sandbox_id, host) || (routes != nullptr && std::ranges::any_of(routes->fences, [&](const ProxyHost& one) { return one.matches(host, one.port); }));
+  const auto is_fenced = [&](const Routes& routes) { return std::ranges::any_of(routes.fences, [&](const ProxyHost& one) { return one.matches(host, one.port); }); };
+  return resolves(sandbox_id, host) || any(sandbox_id, is_fenced);
 }
 
 bool Handover::any_fence(const std::string& sandbox_id) const {
-  const Routes* routes = of(sandbox_id);
-  return routes != nullptr && !routes->fences.empty();
+  return any(sandbox_id, [](const Routes& routes) { return !routes.fences.empty(); });
 }
 
 bool Handover::any_fence_at(const std::string& sandbox_id, std::uint16_t port) const {
@@ -114,13 +115,12 @@ bool Handover::any_fence_at(const std::string& sandbox_id, std::uint16_t port) c
 }
 
 bool Handover::fences(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
-  const Routes* routes = of(sandbox_id);
-  return routes != nullptr && std::ranges::any_of(routes->fences, [&](const ProxyHost& one) { return one.matches(host, port); });
+  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.fences, [&](const ProxyHost& one) { return one.matches(host, port); }); });
 }
 
 bool Handover::fenced_off(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
-  const Routes* routes = of(sandbox_id);
-  return routes != nullptr && std::ranges::any_of(routes->fences, [&](const ProxyHost& one) { return one.matches(host, one.port) && (port == one.port || port == kPlainHttp); });
+  const auto is_one = [&](const ProxyHost& one) { return one.matches(host, one.port) && (port == one.port || port == kPlainHttp); };
+  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.fences, is_one); });
 }
 
 }  // namespace cay::gate

@@ -1,5 +1,6 @@
 // Handover: which connections are the broker's: those to hosts that a sandbox has a proxy rule for, and those to the broker's own
-// address inside. The broker says which; the gate holds no secret, and reads no further than the name.
+// address inside. The broker says which, and so does what the daemon wrote (wire/routes_file.h), which is there without a broker: what either says counts.
+// The gate holds no secret, and reads no further than the name.
 #pragma once
 #include <functional>
 #include <map>
@@ -23,6 +24,9 @@ class Handover {
   // Learns from the broker until it is cancelled. While there is none, what the last one said counts: such a connection then
   // fails, and does not go past it.
   asio::awaitable<void> run();
+
+  // What the daemon wrote of a sandbox; without hosts, fences and base_url: nothing.
+  void written(const wire::BrokerRoutes& routes) { put(written_, routes); }
 
   // Of a sandbox whose routes were told.
   std::function<void(const std::string& sandbox_id)> on_change;
@@ -51,12 +55,13 @@ class Handover {
   };
   using All = std::map<std::string, Routes>;
   Task<void> learn(UniqueFd fd);
+  static void put(All& into, const wire::BrokerRoutes& told);
   void changed(const std::string& sandbox_id) const;
-  const Routes* of(const std::string& sandbox_id) const;
+  bool any(const std::string& sandbox_id, const std::function<bool(const Routes&)>& is) const;
 
   asio::any_io_executor loop_;
   const KeeperDialer& dialer_;
-  All all_;
+  All all_, written_;
 };
 
 }  // namespace cay::gate

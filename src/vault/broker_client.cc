@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "async/deadline.h"
@@ -9,6 +10,8 @@
 #include "os/told_line.h"
 #include "os/unix_socket.h"
 #include "vault/broker.h"
+#include "vault/routes_file.h"
+#include "vault/rules.h"
 
 namespace cay::vault {
 namespace {
@@ -45,6 +48,14 @@ wire::VaultRule rule_of(const ProxyRule& rule, const StoredSecret& secret) {
   out.paths = rule.paths;
   for (const ProxyHeader& header : rule.headers) out.headers.push_back({header.name, header.value, header.basic_user});
   out.secret = secret_of(secret.info, secret.sealed);
+  return out;
+}
+
+wire::VaultGrant grant_of(const core::ProxyGrant& grant) {
+  wire::VaultGrant out;
+  out.sandbox_id = grant.sandbox.get();
+  out.tenant = grant.tenant.get();
+  for (const auto& [rule, secret] : grant.rules) out.rules.push_back(rule_of(rule, secret));
   return out;
 }
 
@@ -87,9 +98,55 @@ Task<std::string> BrokerClient::ask(wire::VaultAsk question) {
   co_return std::move(answer.bytes);
 }
 
-Task<core::Granted> BrokerClient::grant_by(wire::VaultAsk question) {
+// It has it written, and the broker tells it too: one that does not answer keeps nobody waiting for the broker.
+asio::awaitable<void> BrokerClient::tell_gate(std::string sandbox_id) {
+  if (!tell_gate_) co_return;
+  auto telling = tell_gate_(SandboxId(std::move(sandbox_id)));
+  const auto told = co_await std::move(telling);
+  static_cast<void>(told);
+}
+
+Task<core::Granted> BrokerClient::grant_by(wire::VaultAsk question, Result<bool> written) {
+  if (!written) co_return std::move(written).error();
+  if (*written) {
+    co_await tell_gate(question.grant.sandbox_id);
+  }
   CAY_CO_TRY(wire::VaultAnswer answer, co_await answer_to(std::move(question)));
   co_return core::Granted{std::move(answer.bytes), std::move(answer.unusable)};
+}
+
+Task<void> BrokerClient::take_back(wire::VaultAsk question, Result<bool> written) {
+  if (written && *written) {
+    co_await tell_gate(question.names.front());
+  }
+  auto done = co_await tell(std::move(question));
+  if (done && !written) co_return std::move(written).error();
+  co_return done;
+}
+
+Task<void> BrokerClient::tell_only(wire::VaultAsk question, Result<std::vector<std::string>> written) {
+  for (std::size_t i = 0; written && i < written->size(); ++i) {
+    co_await tell_gate(written->at(i));
+  }
+  auto done = co_await tell(std::move(question));
+  if (done && !written) co_return std::move(written).error();
+  co_return done;
+}
+
+// The ids of those for whom that changed something.
+Result<std::vector<std::string>> BrokerClient::write_only(const std::vector<core::ProxyGrant>& all) const {
+  std::vector<wire::BrokerRoutes> routes;
+  for (const core::ProxyGrant& one : all) routes.push_back(routes_of(grant_of(one)));
+  for (const std::string& id : routes_written(data_)) {
+    if (std::ranges::find(routes, id, &wire::BrokerRoutes::sandbox_id) != routes.end()) continue;
+    routes.emplace_back().sandbox_id = id;
+  }
+  std::vector<std::string> changed;
+  for (const wire::BrokerRoutes& one : routes) {
+    CAY_TRY(const bool other, write_routes(data_, one));
+    if (other) changed.push_back(one.sandbox_id);
+  }
+  return changed;
 }
 
 Task<void> BrokerClient::tell(wire::VaultAsk question) {
@@ -116,10 +173,9 @@ Task<core::Granted> BrokerClient::grant(core::ProxyGrant grant) {
   wire::VaultAsk question;
   question.verb = wire::VaultVerb::kGrant;
   question.turn = next_turn();
-  question.grant.sandbox_id = grant.sandbox.get();
-  question.grant.tenant = grant.tenant.get();
-  for (const auto& [rule, secret] : grant.rules) question.grant.rules.push_back(rule_of(rule, secret));
-  return grant_by(std::move(question));
+  question.grant = grant_of(grant);
+  auto written = write_routes(data_, routes_of(question.grant));
+  return grant_by(std::move(question), std::move(written));
 }
 
 Task<void> BrokerClient::revoke(SandboxId sandbox) {
@@ -127,7 +183,10 @@ Task<void> BrokerClient::revoke(SandboxId sandbox) {
   question.verb = wire::VaultVerb::kRevoke;
   question.turn = next_turn();
   question.names.push_back(sandbox.get());
-  return tell(std::move(question));
+  wire::BrokerRoutes none;
+  none.sandbox_id = sandbox.get();
+  auto written = write_routes(data_, none);
+  return take_back(std::move(question), std::move(written));
 }
 
 Task<void> BrokerClient::withdraw(TenantId tenant, std::string name, std::uint64_t least) {
@@ -139,12 +198,13 @@ Task<void> BrokerClient::withdraw(TenantId tenant, std::string name, std::uint64
   return tell(std::move(question));
 }
 
-Task<void> BrokerClient::keep_only(std::vector<SandboxId> sandboxes) {
+Task<void> BrokerClient::keep_only(std::vector<core::ProxyGrant> all) {
   wire::VaultAsk question;
   question.verb = wire::VaultVerb::kKeepOnly;
   question.turn = next_turn();
-  for (const SandboxId& id : sandboxes) question.names.push_back(id.get());
-  return tell(std::move(question));
+  for (const core::ProxyGrant& one : all) question.names.push_back(one.sandbox.get());
+  auto written = write_only(all);
+  return tell_only(std::move(question), std::move(written));
 }
 
 Task<void> BrokerClient::begin_rotation() {

@@ -39,8 +39,8 @@ class Vault {
   // When it returns nobody uses the secret any more, whoever was granted which version of it, and what went by it is cut; versions from `least` on may be granted
   // anew. Until then requests that want it are refused. Where it fails a sandbox may have it still.
   virtual Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t least) = 0;
-  // Grants of every other sandbox are removed: at the daemon's start.
-  virtual Task<void> keep_only(std::vector<SandboxId> sandboxes) = 0;
+  // Only these sandboxes have rules: grants of every other one are removed. The gate knows of these rules also where it fails.
+  virtual Task<void> keep_only(std::vector<ProxyGrant> all) = 0;
 
   // A new key; then each secret by reseal() and into the store; then the old key is forgotten. One that is broken off loses
   // nothing, and is begun again.

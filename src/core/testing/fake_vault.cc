@@ -46,9 +46,9 @@ Task<void> FakeVault::withdraw(TenantId, std::string name, std::uint64_t from) {
   co_return Result<void>();
 }
 
-Task<void> FakeVault::keep_only(std::vector<SandboxId> sandboxes) {
+Task<void> FakeVault::keep_only(std::vector<ProxyGrant> all) {
   CAY_CO_CHECK(able());
-  std::erase_if(granted, [&](const auto& one) { return std::ranges::find(sandboxes, one.first) == sandboxes.end(); });
+  std::erase_if(granted, [&](const auto& one) { return std::ranges::find(all, one.first, &ProxyGrant::sandbox) == all.end(); });
   co_return Result<void>();
 }
 

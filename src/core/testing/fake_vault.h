@@ -34,7 +34,7 @@ class FakeVault : public Vault {
   Task<Granted> grant(ProxyGrant grant) override;
   Task<void> revoke(SandboxId sandbox) override;
   Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t from) override;
-  Task<void> keep_only(std::vector<SandboxId> sandboxes) override;
+  Task<void> keep_only(std::vector<ProxyGrant> all) override;
   Task<void> begin_rotation() override;
   Task<std::string> reseal(StoredSecret secret) override;
   Task<void> end_rotation() override;

@@ -12,6 +12,7 @@
 #include "async/deadline.h"
 #include "os/file.h"
 #include "os/unix_socket.h"
+#include "wire/routes_file.h"
 
 namespace cay::runtime {
 namespace {
@@ -69,7 +70,8 @@ void keep_rules_of(const std::string& data, const std::set<SandboxId>& known) {
   const auto names = os::list_dir(directory->get());
   if (!names) return;
   for (const std::string& name : *names) {
-    if (!known.contains(SandboxId(name))) ::unlinkat(directory->get(), name.c_str(), 0);
+    const std::string id = name.ends_with(wire::kRoutesSuffix) ? name.substr(0, name.size() - std::string_view(wire::kRoutesSuffix).size()) : name;
+    if (!known.contains(SandboxId(id))) ::unlinkat(directory->get(), name.c_str(), 0);
   }
 }
 

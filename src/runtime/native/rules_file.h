@@ -14,7 +14,7 @@ namespace cay::runtime {
 Result<void> write_rules(const std::string& data, const SandboxId& id, const wire::SandboxPolicy& policy);
 // Absent is success.
 Result<void> remove_rules(const std::string& data, const SandboxId& id);
-// Removes those of others than `known`.
+// Removes those of others than `known`, and what was written of their proxy rules (wire/routes_file.h).
 void keep_rules_of(const std::string& data, const std::set<SandboxId>& known);
 // kUnavailable (policy_not_in_force): a gate is there, and did not say in time that it goes by it.
 Task<void> tell_gate(asio::any_io_executor loop, std::string data, SandboxId id);

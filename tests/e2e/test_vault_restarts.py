@@ -1,0 +1,101 @@
+"""What holds while gate, broker and daemon are away or come back, each by itself and together: fences and rules."""
+import contextlib
+import json
+import os
+import signal
+
+import outside_world as world_of
+import pytest
+from harness import wait_until
+from vault_box import HEADERS, box, brokers, parts, vaulted, world  # noqa: F401  (fixtures too)
+
+pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
+
+HOST = "api.vault.test"
+FENCE = {"hosts": [HOST], "methods": ["GET"], "paths": ["/open/**"]}
+KILLS = 8
+
+# By its address: a gate that was just begun knows no names. It would take any server for the right one.
+HAMMER = r"""
+import os, socket, ssl
+address = socket.gethostbyname("api.vault.test")
+tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+def ask(method, path):
+    try:
+        with tls.wrap_socket(socket.create_connection((address, 443), timeout=5), server_hostname="api.vault.test") as stream:
+            stream.sendall(f"{method} {path} HTTP/1.1\r\nHost: api.vault.test\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+            while stream.recv(65536): pass
+    except OSError: pass
+print("open", flush=True)
+while not os.path.exists("/tmp/end"):
+    ask("POST", "/open/hammer")
+    ask("GET", "/open/hammer")
+"""
+
+
+@contextlib.contextmanager
+def hammered(one):
+    one.opens(HAMMER, "the hammer")
+    try:
+        yield
+    finally:
+        one.sh("touch /tmp/end")
+
+
+def asked(world, method, path="/open/hammer"):  # noqa: F811
+    return sum(seen["method"] == method and seen["path"] == path for seen in world.seen)
+
+
+def kill_serving(daemon, *words):
+    for pid in [parts(daemon, word)[-1] for word in words]:
+        os.kill(pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def locked(daemon, name="key"):
+    """The broker cannot open its keys, and does not serve."""
+    file, away = daemon.data / "vault" / name, daemon.data / "vault" / f"{name}-away"
+    file.rename(away)
+    try:
+        kill_serving(daemon, "broker")
+        wait_until((daemon.data / "vault/refused").exists, "it says that it cannot")
+        yield
+    finally:
+        away.rename(file)
+
+
+def test_no_moment_lets_anything_past_a_fence_while_gate_and_broker_are_killed_together(vaulted, world):  # noqa: F811
+    with box(vaulted, FENCE, policy=HOST) as one, hammered(one):
+        posts = asked(world, "POST")
+        for turn in range(KILLS):
+            before = asked(world, "GET")
+            wait_until(lambda: len(parts(vaulted, "gate")) == 2 and len(brokers(vaulted)) == 2, "both serve")
+            kill_serving(vaulted, "gate", "broker")
+            wait_until(lambda before=before: asked(world, "GET") > before + 2, f"what the fence lets through goes on after kill {turn}")
+        assert asked(world, "POST") == posts
+        one.rules()
+        wait_until(lambda: asked(world, "POST") > posts, "the control: without the fence")
+
+
+def test_without_a_broker_another_gate_refuses_what_is_the_brokers_and_nothing_else(vaulted, world):  # noqa: F811
+    url = f"https://{HOST}/open"
+    with box(vaulted, FENCE, policy=HOST) as fenced, box(vaulted, HEADERS, policy="open") as ruled, box(vaulted, policy=HOST) as plain:
+        assert fenced.curl(f"{url}/fenced")[0] == 200 and ruled.json(f"{url}/ruled")["how"] == "Authorization", "the control"
+        with locked(vaulted):
+            old = parts(vaulted, "gate")
+            kill_serving(vaulted, "gate")
+            wait_until(lambda: parts(vaulted, "gate") != old and plain.curl(f"{url}/plain", "-k", "-d", "x")[0] == 200, "a sandbox without rules works")
+            before = len(world.seen)
+            for method in ("POST", "GET"):
+                assert fenced.curl(f"{url}/fenced", "-k", "-X", method)[0] < 0
+                assert ruled.curl(f"{url}/ruled", "-k", "-X", method)[0] < 0, "not even without the secret"
+            assert fenced.curl(f"http://{HOST}/open/fenced", "-d", "x")[0] == 403
+            assert json.loads(ruled.curl("https://other.vault.test/open/", "-k")[1])["how"] == "", "other hosts go on"
+            assert [seen["path"] for seen in world.seen[before:]] == ["/open/"]
+            fenced.line(reason="vault_unavailable", port=443)
+            fenced.line(reason="fenced", port=80)
+            ruled.line(reason="vault_unavailable", port=443)
+            assert "nothing goes past it" in vaulted.cli("net", fenced.name).text
+        wait_until(lambda: fenced.curl(f"{url}/fenced")[0] == 200 and ruled.curl(f"{url}/ruled")[0] == 200, "with its broker again")
+        assert fenced.curl(f"{url}/fenced", "-d", "x")[0] == 403
