@@ -61,7 +61,7 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   registry_->on_change = [this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) timers_.poke();
   };
-  jobs_.spawn(proxies_.tell_all());  // nobody waits for it: what was told before counts meanwhile
+  jobs_.spawn(proxies_.keep_told());
   jobs_.spawn(timers_.run());
   jobs_.spawn(command_log_.run());
   jobs_.spawn(meter_.run());
@@ -73,6 +73,7 @@ Task<void> Core::close(bool stop_sandboxes) {
   timers_.stop();
   command_log_.stop();
   meter_.stop();
+  proxies_.stop();
   events_.end();
   const auto deadline = deadline_in(timing_.close_limit);
   co_await boots_.end(std::min(deadline, deadline_in(timing_.last_boots)));

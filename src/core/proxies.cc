@@ -1,9 +1,10 @@
 #include "core/proxies.h"
 
 #include <algorithm>
-#include <set>
 
 #include "async/bytes.h"
+#include "async/deadline.h"
+#include "async/scope.h"
 #include "core/errors.h"
 #include "core/registry.h"
 #include "model/secret.h"
@@ -17,6 +18,9 @@ constexpr const char* kForUpdates = "/usr/local/share/ca-certificates/cay-sandbo
 constexpr const char* kBegin = "# Cay: the authority of this sandbox, which ends TLS for the hosts of its proxy rules\n";
 constexpr const char* kEnd = "# Cay: end\n";
 constexpr int kTries = 3;
+constexpr Millis kFirstRetry{50};
+constexpr Millis kMostRetry{1'000};
+constexpr int kTellFailed = 6;  // times, some seconds: a broker that died is back by then
 constexpr std::size_t kMostBundle = 16u << 20;
 
 FileAs as_root() {
@@ -65,15 +69,48 @@ Task<void> Proxies::tell_all() {
   for (const auto& entry : entries) {
     if (!entry->row.proxy.empty() && !entry->removing()) all.push_back(with_secrets(entry->row.id, entry->row.tenant, entry->row.proxy));
   }
-  if (secrets_.empty() && all.empty()) co_return Result<void>();
   CAY_CO_CHECK(co_await vault_->keep_only(std::move(all)));
+  Result<void> done;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto entry = entries[i];
     if (entry->row.proxy.empty() || entry->removing()) continue;
     auto told = co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy);
-    if (!told) jobs_.warn("secrets of sandbox " + entry->row.name + ": " + told.error().message);
+    if (!told) {
+      Error why = std::move(told).error().while_doing("secrets of sandbox " + entry->row.name);
+      if (why.code != Code::kUnavailable) jobs_.warn(why.message);
+      if (why.code == Code::kUnavailable) done = std::move(why);  // to be told again
+    }
   }
+  co_return done;
+}
+
+Task<void> Proxies::keep_told() {
+  if (vault_ == nullptr) co_return Result<void>();
+  Scope telling(jobs_.loop());
+  telling.spawn(tell_every_broker());
+  co_await telling.until(stopped_.wait());
   co_return Result<void>();
+}
+
+asio::awaitable<void> Proxies::tell_every_broker() {
+  const std::function<Task<void>()> tell = [this] { return tell_all(); };
+  Millis pause = kFirstRetry;
+  for (int failed = 0;;) {
+    auto attending = vault_->attend(tell);
+    const auto met = co_await std::move(attending);
+    failed = met ? 0 : failed + 1;
+    if (met) pause = kFirstRetry;
+    if (failed == 1) {  // the gate is to know of all rules though no broker does
+      const auto told = co_await tell_all();
+      static_cast<void>(told);
+    }
+    const auto has_rules = [](const auto& entry) { return !entry->row.proxy.empty(); };
+    if (failed == kTellFailed && (!secrets_.empty() || std::ranges::any_of(registry_->entries(), has_rules))) {
+      jobs_.warn("the broker is not told which secrets sandboxes may use, and goes by what it was told last; this is tried until it is: " + met.error().message);
+    }
+    co_await sleep_for(pause);
+    pause = std::min(pause * 2, kMostRetry);
+  }
 }
 
 Result<std::vector<ProxyRule>> Proxies::checked(const TenantId& tenant, std::vector<ProxyRule> rules, const std::vector<ProxyRule>& before) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "async/event.h"
 #include "core/jobs.h"
 #include "core/ports/runtime.h"
 #include "core/ports/store.h"
@@ -21,12 +22,15 @@ struct Entry;
 class Proxies {
  public:
   // `vault` may be null: then there are no secrets (kUnsupported, vault_unsupported).
-  Proxies(std::shared_ptr<Registry> registry, Vault* vault, Jobs& jobs) : registry_(std::move(registry)), vault_(vault), jobs_(jobs) {}
+  Proxies(std::shared_ptr<Registry> registry, Vault* vault, Jobs& jobs) : registry_(std::move(registry)), vault_(vault), jobs_(jobs), stopped_(jobs.loop()) {}
 
   // Reads the store.
   Result<void> open();
   // After the registry has its rows: every sandbox's rules are told, and those of sandboxes that are gone are taken back.
   Task<void> tell_all();
+  // Until stop(): all is told to every broker that comes, again and again until it has it. What was told before counts meanwhile.
+  Task<void> keep_told();
+  void stop() { stopped_.set(); }
 
   // Rules as they are to be kept: checked, and with a token each; `before` are the sandbox's so far, whose tokens stay.
   Result<std::vector<ProxyRule>> checked(const TenantId& tenant, std::vector<ProxyRule> rules, const std::vector<ProxyRule>& before);
@@ -52,6 +56,7 @@ class Proxies {
 
  private:
   Task<void> revoke_job(SandboxId sandbox);
+  asio::awaitable<void> tell_every_broker();
   ProxyGrant with_secrets(const SandboxId& sandbox, const TenantId& tenant, std::vector<ProxyRule> rules) const;
   void mark_all();
   std::shared_ptr<Registry> registry_;
@@ -59,6 +64,7 @@ class Proxies {
   Jobs& jobs_;
   std::map<std::pair<TenantId, std::string>, StoredSecret> secrets_;
   std::set<SandboxId> granted_;
+  Event stopped_;
 };
 
 }  // namespace cay::core

@@ -1,3 +1,6 @@
+#include <functional>
+
+#include "async/event.h"
 #include "core/core_fixture.h"
 #include "core/testing/fake_vault.h"
 
@@ -315,6 +318,66 @@ TEST_F(SecretsTest, ARotationSealsAllAnewBeforeTheOldKeyGoes) {
   EXPECT_EQ(vault.rotations, 2);
   EXPECT_EQ(vault.ended, 1) << "what the store could not take still needs the old key";
   store.write_error.reset();
+}
+
+class BrokerThatDiesTest : public SecretsTest {
+ protected:
+  BrokerThatDiesTest() {
+    EXPECT_TRUE(set("key", {{"api.test"}}));
+    SandboxSpec spec = named("box");
+    spec.proxy = {rule("key", ProxyWay::kHeaders)};
+    const auto made = run(core->sandboxes().create(alice, spec, {}));
+    EXPECT_TRUE(made);
+    if (made) id = made->id;
+  }
+  bool comes(const std::function<bool()>& condition) {
+    const auto until = deadline_in(Millis(20'000));
+    loop.restart();
+    while (!condition() && std::chrono::steady_clock::now() < until) loop.run_one_until(until);
+    return condition();
+  }
+  const Error away{Code::kUnavailable, "vault_unavailable", "down", 0};
+  SandboxId id{""};
+};
+
+TEST_F(BrokerThatDiesTest, TheNextOneIsToldAll) {
+  vault.granted.clear();
+  vault.granted[SandboxId("withdrawn")] = {};
+  vault.die();
+  EXPECT_TRUE(comes([&] { return vault.granted.contains(id); }));
+  EXPECT_FALSE(vault.granted.contains(SandboxId("withdrawn")));
+}
+
+TEST_F(BrokerThatDiesTest, ARemovedSecretIsTakenBackWhenBrokerAndDaemonMeet) {
+  vault.fault = away;
+  EXPECT_EQ(run(core->secrets().remove(alice, "key")).error().reason, "secret_not_withdrawn");
+  ASSERT_TRUE(open()) << "another daemon, which remembers no removal";
+  drain();
+  EXPECT_EQ(vault.granted[id].rules.at(0).second.sealed, "sealed key v1 box") << "what the broker kept: it serves by it without a daemon";
+  vault.fault.reset();
+  EXPECT_TRUE(comes([&] { return vault.granted[id].rules.at(0).second.sealed.empty(); }));
+  EXPECT_TRUE(vault.granted[id].rules.at(0).first.gone);
+}
+
+TEST_F(BrokerThatDiesTest, RulesThatWereTakenAwayAreTakenBackThoughNoneAreLeft) {
+  vault.fault = away;
+  EXPECT_EQ(run(core->secrets().remove(alice, "key")).error().reason, "secret_not_withdrawn");
+  EXPECT_EQ(use("box", {}).error().reason, "vault_unavailable");
+  ASSERT_TRUE(open());
+  drain();
+  ASSERT_TRUE(vault.granted.contains(id));
+  vault.fault.reset();
+  EXPECT_TRUE(comes([&] { return !vault.granted.contains(id); }));
+}
+
+TEST_F(BrokerThatDiesTest, OneWhoseGrantFailsIsToldAgain) {
+  vault.granted.clear();
+  vault.refused = {id};
+  vault.die();
+  ASSERT_TRUE(comes([&] { return vault.attended > 2; }));
+  EXPECT_FALSE(vault.granted.contains(id));
+  vault.refused.clear();
+  EXPECT_TRUE(comes([&] { return vault.granted.contains(id); }));
 }
 
 }  // namespace

@@ -207,6 +207,25 @@ Task<void> BrokerClient::keep_only(std::vector<core::ProxyGrant> all) {
   return tell_only(std::move(question), std::move(written));
 }
 
+Task<void> BrokerClient::attend(std::function<Task<void>()> tell) {
+  auto fd = os::connect_unix(path_, SOCK_NONBLOCK);
+  if (!fd) co_return locked(path_).value_or(unavailable(fd.error().message));
+  Descriptor broker(loop_, fd->release());
+  wire::VaultAsk question;
+  question.verb = wire::VaultVerb::kHold;
+  CAY_CO_CHECK(co_await gate::send_frame(broker, wire::encode(question)));
+  gate::FrameReader reader;
+  auto reading = reader.next(broker);
+  const auto answer = co_await with_deadline(std::move(reading), kAnswerLimit, "the broker's answer");
+  if (!answer) co_return unavailable(answer.error().message);
+  CAY_CO_CHECK(co_await tell());
+  for (bool there = true; there;) {
+    const auto more = co_await reader.next(broker);
+    there = more.has_value();
+  }
+  co_return Result<void>();
+}
+
 Task<void> BrokerClient::begin_rotation() {
   wire::VaultAsk question;
   question.verb = wire::VaultVerb::kBeginRotation;

@@ -25,6 +25,7 @@ class BrokerClient final : public core::Vault {
   Task<void> revoke(SandboxId sandbox) override;
   Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t least) override;
   Task<void> keep_only(std::vector<core::ProxyGrant> all) override;
+  Task<void> attend(std::function<Task<void>()> tell) override;
   Task<void> begin_rotation() override;
   Task<std::string> reseal(StoredSecret secret) override;
   Task<void> end_rotation() override;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "gate/keeper_dialer.h"
 #include "os/file.h"
@@ -116,7 +117,8 @@ Result<void> Grants::revoke(const std::vector<std::string>& sandbox_ids, const w
 }
 
 Result<void> Grants::keep_only(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn) {
-  least_.clear();
+  // Of the same daemon a grant of what was withdrawn may still be on its way.
+  if (turn.daemon.empty() || std::exchange(last_daemon_, turn.daemon) != turn.daemon) least_.clear();
   std::vector<std::string> gone;
   for (const auto& [id, one] : all_) {
     if (std::ranges::find(sandbox_ids, id) == sandbox_ids.end()) gone.push_back(id);

@@ -36,7 +36,7 @@ class Grants {
   Result<std::string> grant(wire::VaultGrant grant);
   // It counts even where it fails: then it would not for a broker that starts anew.
   Result<void> revoke(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn = {});
-  // A daemon that begins says so; what was withdrawn before is no matter any more.
+  // A daemon says so when it begins, and when we do. What another daemon withdrew is no matter any more.
   Result<void> keep_only(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn = {});
   // No sandbox has any version of it any more, which counts even where this fails (as above); its rules stay, and refuse (rules.h). A grant of a version before
   // `least` that is still on its way fails: kConflict (secret_withdrawn).
@@ -60,6 +60,7 @@ class Grants {
   std::map<std::string, std::shared_ptr<Granted>> all_;
   Turns turns_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> least_;  // by tenant and name
+  std::string last_daemon_;                                             // whose withdrawals these are
 };
 
 }  // namespace cay::vault

@@ -206,5 +206,18 @@ TEST_F(GrantsTest, TheGateIsToldOfEveryChange) {
   EXPECT_EQ(told, (std::vector<std::string>{std::string(kId) + " api.test", std::string(kId) + " none"}));
 }
 
+TEST_F(GrantsTest, ADaemonThatTellsAllAgainUndoesNoWithdrawalOfItsOwn) {
+  auto old = grant(kId, ProxyWay::kHeaders);
+  old.turn = {"d", 1};
+  ASSERT_TRUE(grants->keep_only({}, {"d", 0}));
+  ASSERT_TRUE(grants->withdraw("t", "key", 2));
+  ASSERT_TRUE(grants->keep_only({kId}, {"d", 2}));
+  old.turn = {"d", 3};  // put together before the withdrawal, and late
+  EXPECT_EQ(grants->grant(old).error().reason, "secret_withdrawn");
+  ASSERT_TRUE(grants->keep_only({kId}, {"another", 1}));
+  old.turn = {"another", 2};
+  EXPECT_TRUE(grants->grant(old)) << "its secret of that name may be another one";
+}
+
 }  // namespace
 }  // namespace cay::vault

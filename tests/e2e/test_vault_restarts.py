@@ -1,4 +1,4 @@
-"""What holds while gate, broker and daemon are away or come back, each by itself and together: fences and rules."""
+"""What holds while gate, broker and daemon are away or come back, each by itself and together: fences, rules, and what was taken back."""
 import contextlib
 import json
 import os
@@ -7,7 +7,7 @@ import signal
 import outside_world as world_of
 import pytest
 from harness import wait_until
-from vault_box import HEADERS, box, brokers, parts, vaulted, world  # noqa: F401  (fixtures too)
+from vault_box import HEADERS, box, brokers, parts, set_secret, vaulted, world  # noqa: F401  (fixtures too)
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
@@ -99,3 +99,19 @@ def test_without_a_broker_another_gate_refuses_what_is_the_brokers_and_nothing_e
             assert "nothing goes past it" in vaulted.cli("net", fenced.name).text
         wait_until(lambda: fenced.curl(f"{url}/fenced")[0] == 200 and ruled.curl(f"{url}/ruled")[0] == 200, "with its broker again")
         assert fenced.curl(f"{url}/fenced", "-d", "x")[0] == 403
+
+
+def test_a_removed_secret_is_nobodys_once_daemon_and_broker_meet(vaulted, world):  # noqa: F811
+    set_secret(vaulted, "going", world.secret, HOST)
+    with box(vaulted, {"secret": "going", "name": "going"}) as one, box(vaulted, HEADERS) as other:
+        assert one.json(f"https://{HOST}/x")["how"] == "Authorization"
+        with locked(vaulted):
+            removed = vaulted.cli("secret", "rm", "going")
+            assert removed.code == 125 and b"may use what it was still" in removed.err, removed
+            so_far = vaulted.log.stat().st_size
+            vaulted.restart()
+            assert "going" not in vaulted.cli("secret", "ls").text
+            wait_until(lambda: b"cannot be opened" in vaulted.log.read_bytes()[so_far:], "it could not tell the broker for long")
+        wait_until(lambda: one.curl(f"https://{HOST}/x")[0] == 403, "its value is sent no more")
+        one.line(reason="secret_gone")
+        assert other.json(f"https://{HOST}/x")["how"] == "Authorization", "the control"

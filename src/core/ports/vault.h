@@ -2,6 +2,7 @@
 // here gives a value back.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,9 @@ class Vault {
   virtual Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t least) = 0;
   // Only these sandboxes have rules: grants of every other one are removed. The gate knows of these rules also where it fails.
   virtual Task<void> keep_only(std::vector<ProxyGrant> all) = 0;
+  // Runs `tell` when a broker answers, and returns when that broker is gone: another one may have been left out of what was said meanwhile. Fails where none
+  // answers, or as `tell` does.
+  virtual Task<void> attend(std::function<Task<void>()> tell) = 0;
 
   // A new key; then each secret by reseal() and into the store; then the old key is forgotten. One that is broken off loses
   // nothing, and is begun again.

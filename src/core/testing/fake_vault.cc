@@ -52,6 +52,17 @@ Task<void> FakeVault::keep_only(std::vector<ProxyGrant> all) {
   co_return Result<void>();
 }
 
+Task<void> FakeVault::attend(std::function<Task<void>()> tell) {
+  CAY_CO_CHECK(able());
+  ++attended;
+  const auto executor = co_await asio::this_coro::executor;
+  const auto end = std::make_shared<Event>(executor);
+  gone = end;
+  CAY_CO_CHECK(co_await tell());
+  co_await end->wait();
+  co_return Result<void>();
+}
+
 Task<void> FakeVault::begin_rotation() {
   CAY_CO_CHECK(able());
   ++rotations;

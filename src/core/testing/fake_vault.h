@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "async/event.h"
 #include "core/ports/vault.h"
 
 namespace cay::core::testing {
@@ -26,7 +28,11 @@ class FakeVault : public Vault {
   // Secrets that cannot be opened.
   std::set<std::string> torn;
   std::map<std::string, std::uint64_t> least;  // by the secret's name, as it was withdrawn last
-  int rotations = 0, ended = 0;
+  int rotations = 0, ended = 0, attended = 0;
+  // The broker dies, and another one answers.
+  void die() {
+    if (gone) gone->notify();
+  }
 
   Task<std::string> public_key() override;
   Task<std::string> seal(SecretInfo about, std::string box) override;
@@ -35,11 +41,13 @@ class FakeVault : public Vault {
   Task<void> revoke(SandboxId sandbox) override;
   Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t from) override;
   Task<void> keep_only(std::vector<ProxyGrant> all) override;
+  Task<void> attend(std::function<Task<void>()> tell) override;
   Task<void> begin_rotation() override;
   Task<std::string> reseal(StoredSecret secret) override;
   Task<void> end_rotation() override;
 
  private:
+  std::shared_ptr<Event> gone;  // of the broker that is attended
   Result<void> able() const { return fault ? Result<void>(*fault) : Result<void>(); }
 };
 
