@@ -51,6 +51,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
     return "the client does not trust the sandbox's authority, or spoke no TLS";
   if (line.reason == "tls_untrusted") return "its certificate is not trusted";
   if (line.reason == "vault_unavailable") return "the broker, which keeps secrets and minds fences, is away: nothing goes past it";
+  if (line.reason == "rules_unknown") return "the broker does not know the sandbox's proxy rules (any more, or yet): nothing goes past it";
   if (line.reason == "proxy_unreachable") return "the host's proxy does not answer";
   if (line.reason == "proxy_refused") return "the host's proxy refuses it";
   if (line.reason == "proxy_bad_answer") return "the host's proxy gives no proper answer";

@@ -79,7 +79,10 @@ Task<void> Proxies::tell_all() {
       Error why = std::move(told).error().while_doing("secrets of sandbox " + entry->row.name);
       if (why.code != Code::kUnavailable) jobs_.warn(why.message);
       if (why.code == Code::kUnavailable) done = std::move(why);  // to be told again
+      continue;
     }
+    // A broker that could not open its authority made another.
+    jobs_.spawn(renew_trust(entry, std::move(told->certificate)));
   }
   co_return done;
 }
@@ -246,6 +249,20 @@ Task<void> Proxies::make_trust(std::shared_ptr<Entry> entry, std::string certifi
   const auto live = entry->live;
   if (!live || entry->row.state != SandboxState::kReady) co_return Result<void>();  // its next start does it
   auto trusted = co_await trust(live, std::move(certificate));
+  co_return trusted;
+}
+
+Task<void> Proxies::renew_trust(std::shared_ptr<Entry> entry, std::string certificate) {
+  const auto live = entry->live;
+  if (!live || entry->row.state != SandboxState::kReady || certificate.empty()) co_return Result<void>();
+  const ReadRange whole;
+  auto file = co_await live->read(kAlone, as_root(), whole);
+  if (file) {
+    auto source = std::move(file->bytes);
+    const auto text = co_await read_all(std::move(source), kMostBundle);
+    if (text && *text == certificate) co_return Result<void>();
+  }
+  auto trusted = co_await make_trust(std::move(entry), std::move(certificate));
   co_return trusted;
 }
 

@@ -43,6 +43,8 @@ class Proxies {
   static Task<void> trust(std::shared_ptr<LiveSandbox> live, std::string certificate);
   // The same of one that runs; else its next start does it.
   static Task<void> make_trust(std::shared_ptr<Entry> entry, std::string certificate);
+  // make_trust(), where it trusts another one.
+  static Task<void> renew_trust(std::shared_ptr<Entry> entry, std::string certificate);
   // Grants, and makes trusted. kPermissionDenied (secret_unusable): rules that are named cannot be used; all others count.
   Task<void> equip(std::shared_ptr<Entry> entry);
 

@@ -1,5 +1,6 @@
 #include <functional>
 
+#include "async/bytes.h"
 #include "async/event.h"
 #include "core/core_fixture.h"
 #include "core/testing/fake_vault.h"
@@ -378,6 +379,20 @@ TEST_F(BrokerThatDiesTest, OneWhoseGrantFailsIsToldAgain) {
   EXPECT_FALSE(vault.granted.contains(id));
   vault.refused.clear();
   EXPECT_TRUE(comes([&] { return vault.granted.contains(id); }));
+}
+
+TEST_F(BrokerThatDiesTest, AnotherAuthorityIsTrustedAtOnce) {
+  const auto trusted = [&] {
+    const ReadRange whole;
+    auto file = run(runtime.only_box().read("/etc/ssl/certs/cay-sandbox.pem", FileAs{}, whole));
+    if (!file) return std::string();
+    const auto text = run(read_all(std::move(file->bytes), 1 << 20));
+    return text ? std::string(*text) : std::string();
+  };
+  ASSERT_EQ(trusted(), "CERTIFICATE\n");
+  vault.certificate = "ANOTHER\n";
+  vault.die();
+  EXPECT_TRUE(comes([&] { return trusted() == "ANOTHER\n"; }));
 }
 
 }  // namespace

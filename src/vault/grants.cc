@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 #include "gate/keeper_dialer.h"
@@ -14,7 +15,6 @@ namespace cay::vault {
 namespace {
 
 constexpr std::string_view kSuffix = ".grant";
-constexpr mode_t kMode = 0600;
 
 std::string about_authority(const std::string& sandbox_id) { return "cay authority 1\n" + sandbox_id; }
 
@@ -26,28 +26,41 @@ bool ends_tls(const wire::VaultGrant& grant) {
 
 void Grants::open() {
   const auto names = os::list_dir(directory_);
-  if (!names) return;
+  if (!names) {
+    std::fprintf(stderr, "cay broker: what sandboxes may use cannot be read (%s): it is nobody's until a daemon tells it anew\n", names.error().message.c_str());
+    return;
+  }
   for (const std::string& name : *names) {
     if (!name.ends_with(kSuffix)) continue;
-    const auto bytes = os::read_file(directory_, name, wire::kMostVaultFrame);
-    auto grant = bytes ? wire::decode<wire::VaultGrant>(*bytes) : std::nullopt;
-    if (!grant || grant->sandbox_id + std::string(kSuffix) != name) continue;
-    auto made = std::make_shared<Granted>();
-    made->grant = *std::move(grant);
-    if (ends_tls(made->grant)) {
-      const auto key = keys_.unseal(about_authority(made->grant.sandbox_id), made->grant.authority_key);
-      auto authority = key ? Authority::load(made->grant.authority_cert, *key) : Result<Authority>(key.error());
-      if (!authority) continue;
-      made->authority = std::make_unique<Authority>(*std::move(authority));
+    auto made = load(name);
+    if (!made) {
+      closed_.insert(name.substr(0, name.size() - kSuffix.size()));
+      std::fprintf(stderr, "cay broker: %s cannot be opened (%s): the hosts of that sandbox's rules are refused until a daemon tells them anew\n", name.c_str(), made.error().message.c_str());
+      continue;
     }
-    const std::string id = made->grant.sandbox_id;
-    turns_.granted(id, made->grant.turn);
-    all_[id] = std::move(made);
+    const std::string id = (*made)->grant.sandbox_id;
+    turns_.granted(id, (*made)->grant.turn);
+    all_[id] = *std::move(made);
   }
 }
 
+Result<std::shared_ptr<Granted>> Grants::load(const std::string& name) const {
+  const auto broken = [](const char* why) { return Error{Code::kInternal, "grant_broken", why, 0}; };
+  CAY_TRY(const std::string bytes, os::read_file(directory_, name, wire::kMostVaultFrame));
+  auto grant = wire::decode<wire::VaultGrant>(bytes);
+  if (!grant) return broken("it is cut short, or another file");
+  if (grant->sandbox_id + std::string(kSuffix) != name) return broken("it is another sandbox's");
+  auto made = std::make_shared<Granted>();
+  made->grant = *std::move(grant);
+  if (!ends_tls(made->grant)) return made;
+  CAY_TRY(const Wiped key, keys_.unseal(about_authority(made->grant.sandbox_id), made->grant.authority_key));
+  CAY_TRY(Authority authority, Authority::load(made->grant.authority_cert, key));
+  made->authority = std::make_unique<Authority>(std::move(authority));
+  return made;
+}
+
 Result<void> Grants::keep(const wire::VaultGrant& grant) const {
-  return os::replace_file(directory_, grant.sandbox_id + std::string(kSuffix), wire::encode(grant), kMode);
+  return write_durably(directory_, grant.sandbox_id + std::string(kSuffix), wire::encode(grant));
 }
 
 Result<std::string> Grants::grant(wire::VaultGrant grant) {
@@ -83,6 +96,7 @@ Result<std::string> Grants::grant(wire::VaultGrant grant) {
     grant.authority_key.clear();
   }
   CAY_CHECK(keep(grant));
+  closed_.erase(id);
   turns_.granted(id, grant.turn);
   made->grant = std::move(grant);
   const std::string certificate = made->grant.authority_cert;
@@ -99,6 +113,7 @@ Result<void> Grants::forget(const std::string& sandbox_id) const {
 Result<void> Grants::revoke_one(const std::string& sandbox_id, const wire::VaultTurn& turn) {
   if (!gate::is_sandbox_id(sandbox_id) || turns_.overtaken(sandbox_id, turn)) return {};
   turns_.revoked(sandbox_id, turn);
+  closed_.erase(sandbox_id);
   auto forgotten = forget(sandbox_id);
   if (all_.erase(sandbox_id) == 0 || !on_change) return forgotten;
   wire::BrokerRoutes none;
@@ -119,11 +134,10 @@ Result<void> Grants::revoke(const std::vector<std::string>& sandbox_ids, const w
 Result<void> Grants::keep_only(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn) {
   // Of the same daemon a grant of what was withdrawn may still be on its way.
   if (turn.daemon.empty() || std::exchange(last_daemon_, turn.daemon) != turn.daemon) least_.clear();
-  std::vector<std::string> gone;
-  for (const auto& [id, one] : all_) {
-    if (std::ranges::find(sandbox_ids, id) == sandbox_ids.end()) gone.push_back(id);
-  }
-  return revoke(gone, turn);
+  std::set<std::string> gone = closed_;
+  for (const auto& [id, one] : all_) gone.insert(id);
+  for (const std::string& id : sandbox_ids) gone.erase(id);
+  return revoke({gone.begin(), gone.end()}, turn);
 }
 
 Result<void> Grants::withdraw(const std::string& tenant, const std::string& name, std::uint64_t least) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,7 +28,8 @@ class Grants {
  public:
   Grants(int directory, Keyring& keys) : directory_(directory), keys_(keys) {}
 
-  // Reads what is kept. What cannot be read is left out: the daemon grants it anew.
+  // Reads what is kept. What cannot be opened is left out, and told in the log: its sandbox's hosts are refused, which the gate knows of without us, until the
+  // daemon grants it anew.
   void open();
   // A question of this turn has come: before anything that it asks is done, or waited for.
   void heard(const wire::VaultTurn& turn) { turns_.heard(turn); }
@@ -52,12 +54,14 @@ class Grants {
   std::function<void(const wire::BrokerRoutes&)> on_change;
 
  private:
+  Result<std::shared_ptr<Granted>> load(const std::string& name) const;
   Result<void> keep(const wire::VaultGrant& grant) const;
   Result<void> forget(const std::string& sandbox_id) const;
   Result<void> revoke_one(const std::string& sandbox_id, const wire::VaultTurn& turn);
   int directory_;
   Keyring& keys_;
   std::map<std::string, std::shared_ptr<Granted>> all_;
+  std::set<std::string> closed_;  // ids of those that are kept and could not be opened
   Turns turns_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> least_;  // by tenant and name
   std::string last_daemon_;                                             // whose withdrawals these are

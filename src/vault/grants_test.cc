@@ -206,6 +206,28 @@ TEST_F(GrantsTest, TheGateIsToldOfEveryChange) {
   EXPECT_EQ(told, (std::vector<std::string>{std::string(kId) + " api.test", std::string(kId) + " none"}));
 }
 
+TEST_F(GrantsTest, OneThatCannotBeOpenedIsNobodysUntilItIsGivenAnew) {
+  ASSERT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders)));
+  ASSERT_TRUE(grants->grant(grant(kOther, ProxyWay::kHeaders)));
+  const std::string file = temp.path() + "/" + kId + ".grant";
+  std::filesystem::resize_file(file, 200);
+  ::testing::internal::CaptureStderr();
+  reopen();
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find(std::string(kId) + ".grant cannot be opened"), std::string::npos) << told;
+  EXPECT_EQ(told.find(kOther), std::string::npos) << told;
+  EXPECT_FALSE(grants->of(kId));
+  EXPECT_TRUE(grants->of(kOther));
+  ASSERT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders)));
+  reopen();
+  EXPECT_TRUE(grants->of(kId));
+  std::filesystem::resize_file(file, 0);
+  reopen();
+  ASSERT_TRUE(grants->keep_only({kOther}));
+  EXPECT_FALSE(std::filesystem::exists(file)) << "of a sandbox that has no rules any more";
+  EXPECT_TRUE(grants->of(kOther));
+}
+
 TEST_F(GrantsTest, ADaemonThatTellsAllAgainUndoesNoWithdrawalOfItsOwn) {
   auto old = grant(kId, ProxyWay::kHeaders);
   old.turn = {"d", 1};

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <memory>
@@ -22,6 +23,8 @@ namespace {
 
 constexpr const char* kKeyFile = "key";
 constexpr const char* kRingFile = "keyring";
+constexpr const char* kSealedFile = "sealed";  // there is something that the ring alone opens
+constexpr std::string_view kGrantSuffix = ".grant";
 constexpr std::string_view kRingPurpose = "cay keyring 1";
 constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kSaltBytes = 16;
@@ -105,6 +108,13 @@ std::uint64_t id_of(std::string_view sealed) {
   return id;
 }
 
+// Whether a new ring would make what lies about unreadable for good.
+Result<bool> anything_sealed(int directory) {
+  if (::faccessat(directory, kSealedFile, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return true;
+  CAY_TRY(const std::vector<std::string> names, os::list_dir(directory));
+  return std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(kGrantSuffix); });
+}
+
 }  // namespace
 
 Result<void> write_durably(int directory, const std::string& name, std::string_view bytes) {
@@ -132,9 +142,14 @@ Result<Keyring> Keyring::open(int directory, Master master) {
   if (!file && file.error().os_errno != ENOENT) return std::move(file).error();
   if (file) {
     CAY_CHECK(ring.load(*file));
-  } else {
-    CAY_CHECK(ring.make());
+    return ring;
   }
+  CAY_TRY(const bool sealed, anything_sealed(directory));
+  if (sealed) {
+    return locked("the file is gone, and secrets or grants that it alone opens are here: put it back (a backup has it); to begin anew without them remove "
+                  "DATA/vault/sealed and DATA/vault/*.grant, and then set each secret again");
+  }
+  CAY_CHECK(ring.make());
   return ring;
 }
 
@@ -242,6 +257,7 @@ Result<void> Keyring::keep(bool new_master) {
 }
 
 Result<std::string> Keyring::seal(std::string_view about, std::string_view plain) const {
+  if (::faccessat(directory_, kSealedFile, F_OK, AT_SYMLINK_NOFOLLOW) != 0) { CAY_CHECK(write_durably(directory_, kSealedFile, "")); }
   const auto& [id, key] = *data_keys_.rbegin();
   std::string out;
   put_id(out, id);

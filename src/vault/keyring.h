@@ -20,7 +20,7 @@ struct Master {
 
 class Keyring {
  public:
-  // Opens what is in `directory` (DATA/vault), or makes it. Where it opens by the previous passphrase, or by the file though a
+  // Opens what is in `directory` (DATA/vault), or makes it where nothing was sealed yet. Where it opens by the previous passphrase, or by the file though a
   // passphrase is given, it is sealed anew by what is given, and the file is removed. kPermissionDenied (vault_locked): by none.
   static Result<Keyring> open(int directory, Master master);
 

@@ -130,5 +130,27 @@ TEST_F(KeyringTest, NoKeyStandsInTheRingInClear) {
   EXPECT_EQ(key.size(), 32U);
 }
 
+TEST_F(KeyringTest, ARingThatIsGoneIsNotMadeAnewBesideWhatItSealed) {
+  ASSERT_TRUE(open());
+  std::filesystem::remove(path + "/keyring");
+  auto ring = open();
+  ASSERT_TRUE(ring) << "the control: nothing was sealed: " << ring.error().message;
+  const std::string sealed = *ring->seal("a", "value");
+  std::filesystem::rename(path + "/keyring", path + "/away");
+  const auto refused = open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, "vault_locked");
+  EXPECT_NE(refused.error().message.find("put it back"), std::string::npos);
+  EXPECT_FALSE(exists("keyring"));
+  std::filesystem::rename(path + "/away", path + "/keyring");
+  EXPECT_EQ(open()->unseal("a", sealed)->view(), "value");
+  std::filesystem::remove(path + "/keyring");
+  std::filesystem::remove(path + "/sealed");
+  std::ofstream(path + "/some-sandbox.grant") << "of a release that wrote no `sealed`";
+  EXPECT_FALSE(open());
+  std::filesystem::remove(path + "/some-sandbox.grant");
+  EXPECT_TRUE(open()) << "as the message says";
+}
+
 }  // namespace
 }  // namespace cay::vault

@@ -51,6 +51,10 @@ Error lost() { return {Code::kCancelled, "guest_gone", "the client left", 0}; }
 
 Error no_answer() { return {Code::kUnavailable, "no_answer", "nothing of the request or its answer moved for too long", 0}; }
 
+Error rules_unknown() {
+  return {Code::kUnavailable, "rules_unknown", "the broker has no rules of this sandbox: they were taken away, or what it kept of them cannot be opened and the daemon has not told them anew", 0};
+}
+
 bool is_bodyless(int status) { return status == 204 || status == 304 || (status >= 100 && status < 200); }
 
 // What concerns the connection to the server alone.
@@ -102,7 +106,8 @@ class Relay {
       co_return Result<void>();
     }
     const auto granted = house_.grants.of(hello_.sandbox_id);
-    if (!granted || !granted->authority || !intercepts(granted->grant, hello_.host, hello_.port)) {
+    if (!granted) co_return rules_unknown();
+    if (!granted->authority || !intercepts(granted->grant, hello_.host, hello_.port)) {
       co_return Error{Code::kPermissionDenied, "no_such_rule", "no rule is for this host any more", 0};
     }
     CAY_CO_TRY(SSL_CTX* const made, granted->authority->context_for(hello_.host));
@@ -169,7 +174,7 @@ class Relay {
   // What the parser has of the headers is not needed any more where this was.
   Result<Rewritten> rewrite_of(Parser& parser) {
     const auto granted = house_.grants.of(hello_.sandbox_id);
-    if (!granted) return Error{Code::kPermissionDenied, "no_such_rule", "this sandbox may use no secret any more", 0};
+    if (!granted) return rules_unknown();
     auto& message = parser.get();
     Asked asked;
     asked.host = hello_.host;

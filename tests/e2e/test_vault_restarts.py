@@ -101,6 +101,35 @@ def test_without_a_broker_another_gate_refuses_what_is_the_brokers_and_nothing_e
         assert fenced.curl(f"{url}/fenced", "-d", "x")[0] == 403
 
 
+def test_a_grant_that_was_torn_leaves_its_fence_until_the_daemon_tells_it_anew(vaulted, world):  # noqa: F811
+    with box(vaulted, FENCE, policy=HOST) as one, hammered(one):
+        posts = asked(world, "POST")
+        wait_until(lambda: asked(world, "GET") > 0, "the control: it asks")
+        vaulted.kill()
+        try:
+            os.truncate(vaulted.data / f"vault/{one.id}.grant", 200)
+            kill_serving(vaulted, "broker")
+            wait_until(lambda: f"{one.id}.grant cannot be opened" in (vaulted.data / "broker.log").read_text(), "it is said")
+            wait_until(lambda: b"rules_unknown" in (vaulted.data / f"gate/{one.id}.net").read_bytes(), "it is refused")
+            before = asked(world, "GET")
+        finally:
+            vaulted.start()
+        wait_until(lambda: asked(world, "GET") > before, "the daemon has told it anew")
+        wait_until(lambda: one.curl(f"https://{HOST}/open/x")[0] == 200, "and another authority is trusted")
+        assert asked(world, "POST") == posts
+
+
+def test_no_keyring_is_made_beside_what_the_one_that_is_gone_has_sealed(vaulted):  # noqa: F811
+    with box(vaulted, HEADERS) as one:
+        assert one.json(f"https://{HOST}/x")["how"] == "Authorization"
+        with locked(vaulted, "keyring"):
+            refused = vaulted.cli("secret", "set", "other", "--host", HOST, stdin=b"long-enough")
+            assert refused.code == 125 and b"put it back" in refused.err and b"DATA/vault/sealed" in refused.err, refused
+            assert not (vaulted.data / "vault/keyring").exists()
+            assert one.curl(f"https://{HOST}/x", "-k")[0] < 0
+        wait_until(lambda: one.curl(f"https://{HOST}/x")[0] == 200, "it is put back")
+
+
 def test_a_removed_secret_is_nobodys_once_daemon_and_broker_meet(vaulted, world):  # noqa: F811
     set_secret(vaulted, "going", world.secret, HOST)
     with box(vaulted, {"secret": "going", "name": "going"}) as one, box(vaulted, HEADERS) as other:

@@ -25,7 +25,7 @@ Task<Granted> FakeVault::grant(ProxyGrant grant) {
   }
   const bool tls = std::ranges::any_of(grant.rules, [](const auto& one) { return one.first.way != ProxyWay::kBaseUrl; });
   granted[grant.sandbox] = std::move(grant);
-  if (tls) out.certificate = "CERTIFICATE\n";
+  if (tls) out.certificate = certificate;
   co_return out;
 }
 

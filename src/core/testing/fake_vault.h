@@ -29,6 +29,7 @@ class FakeVault : public Vault {
   std::set<std::string> torn;
   std::map<std::string, std::uint64_t> least;  // by the secret's name, as it was withdrawn last
   int rotations = 0, ended = 0, attended = 0;
+  std::string certificate = "CERTIFICATE\n";  // of each sandbox's authority
   // The broker dies, and another one answers.
   void die() {
     if (gone) gone->notify();
@@ -36,7 +37,7 @@ class FakeVault : public Vault {
 
   Task<std::string> public_key() override;
   Task<std::string> seal(SecretInfo about, std::string box) override;
-  // The certificate is "CERTIFICATE\n" where a rule needs one.
+  // `certificate` where a rule needs one.
   Task<Granted> grant(ProxyGrant grant) override;
   Task<void> revoke(SandboxId sandbox) override;
   Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t from) override;
