@@ -8,6 +8,7 @@ namespace cay::cli {
 std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason.empty()) return "";
   if (line.reason == "not_in_policy") return "no rule of its policy matches";
+  if (line.reason == "policy_unreadable") return "what is written of its policy or its proxy rules cannot be read: nothing is let through until it is written anew";
   if (line.reason == "denied_by_rule") return "refused by the rule " + printable(line.rule);
   if (line.reason == "policy_changed")
     return "its policy was changed" +

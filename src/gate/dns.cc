@@ -115,9 +115,9 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
     return encode_answer(*question, out, room);
   };
   if (left_.is_used_up()) co_return refuse(kBytesUsedUp, {});
-  if (!standing_.allowed) co_return refuse("policy_not_allowed", {});
+  if (!standing_.allowed) co_return refuse(standing_.not_allowed, {});
   auto look = co_await look_at_rules_in_turn();
-  if (!standing_.allowed) co_return refuse("policy_not_allowed", {});  // meanwhile
+  if (!standing_.allowed) co_return refuse(standing_.not_allowed, {});  // meanwhile
   const bool of_rule = house_.handover != nullptr && standing_.opens_rules && house_.handover->resolves(id_, question->name);
   const auto said = question->plain ? standing_.rules->may_resolve(question->name) : policy::Verdict{};
   look.end();

@@ -212,6 +212,7 @@ class Door {
     policy::Choice choice;
     std::shared_ptr<const policy::Policy> rules;
     bool allowed = false;  // the policy itself, by the operator
+    const char* not_allowed = "policy_not_allowed";  // why, where it is not
     bool opens_rules = false;  // proxy rules open their hosts beside it: not where it is `off`
     std::uint64_t number = 0;
   };

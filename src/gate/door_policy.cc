@@ -13,8 +13,9 @@
 namespace cay::gate {
 namespace {
 
-// Without rules of its own "rules" is what could not be read.
-bool is_off(const policy::Choice& choice) { return choice.policy == "off" || (choice.policy == policy::kOwnRules && choice.rules.empty()); }
+// What could not be read: where it was read "rules" has rules.
+bool is_unreadable(const policy::Choice& choice) { return choice.policy == policy::kOwnRules && choice.rules.empty(); }
+bool is_off(const policy::Choice& choice) { return choice.policy == "off" || is_unreadable(choice); }
 
 }  // namespace
 
@@ -50,6 +51,10 @@ Door::Standing Door::standing_of(policy::Choice choice) const {
   // Rules that let nothing through go beyond nothing.
   out.allowed = house_.policies->check_allowed(choice).has_value();
   out.opens_rules = out.allowed && !is_off(choice);
+  if (is_unreadable(choice)) {
+    out.allowed = out.opens_rules = false;
+    out.not_allowed = "policy_unreadable";
+  }
   out.choice = std::move(choice);
   return out;
 }
@@ -83,7 +88,7 @@ void Door::look_at_fences() {
 }
 
 const char* Door::why_not(const Facts& facts, const policy::Verdict& said) const {
-  if (!standing_.allowed) return "policy_not_allowed";
+  if (!standing_.allowed) return standing_.not_allowed;
   if (!said.rule.empty()) return "denied_by_rule";
   for (const std::string& name : facts.names) {
     if (standing_.rules->may_resolve(name).allowed()) return "port_not_in_policy";

@@ -359,6 +359,7 @@ TEST_F(DoorTest, WhatIsWrittenOfItsRulesCountsWithoutABroker) {
   written.routes.fences = {"fence.test"};
   written.whole = true;
   const std::string whole = wire::encode(written);
+  ASSERT_TRUE(os::replace_file(directory_.get(), "id.sock", "", 0600));  // its keeper is there: else nothing is written of it
   const auto write = [&](const std::string& bytes) { ASSERT_TRUE(os::replace_file(directory_.get(), "id.routes", bytes, 0600)); };
   write(whole);
   const LookUp found = [](const std::string&) { return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}}; };
@@ -384,6 +385,11 @@ TEST_F(DoorTest, WhatIsWrittenOfItsRulesCountsWithoutABroker) {
       ASSERT_EQ(code_of("pypi.org"), 3) << "cut short, it may have had fences: at " << size;
       ASSERT_TRUE(handover.fences("id", "fence.test", 443));
     }
+    const auto is_told = [&] {
+      const auto text = os::read_file(directory_.get(), "id.net", 1 << 20);
+      return text && text->find("policy_unreadable") != std::string::npos;
+    };
+    while (!is_told()) loop_.run_one();
     written.routes.fences.clear();
     write(wire::encode(written));
     door.look_at_rules();

@@ -202,7 +202,7 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
     co_return out;
   }
   if (!standing_.allowed) {
-    out.refuse("policy_not_allowed");
+    out.refuse(standing_.not_allowed);
     co_return out;
   }
   if (house_.reachable.is_closed(meant.address)) {  // no first bytes would help
@@ -262,7 +262,7 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
     out.by = standing_.number;
     const auto said = ask(out.facts);
     out.rule = said.rule;
-    if (!said.allowed()) out.refuse(!standing_.allowed ? "policy_not_allowed" : said.rule.empty() ? "not_in_policy" : "denied_by_rule");
+    if (!said.allowed()) out.refuse(!standing_.allowed ? standing_.not_allowed : said.rule.empty() ? "not_in_policy" : "denied_by_rule");
     return said.allowed();
   };
   if (!judge()) co_return;

@@ -198,7 +198,7 @@ asio::awaitable<bool> Door::may_ask(std::shared_ptr<Both> both, std::string host
   facts.shown = host;
   const auto judge = [&] {
     auto said = ask(facts);
-    if (!said.allowed()) refuse_more(*both, host, !standing_.allowed ? "policy_not_allowed" : said.rule.empty() ? "not_in_policy" : "denied_by_rule", said.rule);
+    if (!said.allowed()) refuse_more(*both, host, !standing_.allowed ? standing_.not_allowed : said.rule.empty() ? "not_in_policy" : "denied_by_rule", said.rule);
     return said;
   };
   auto said = judge();
