@@ -6,6 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
+#include <charconv>
 
 #include "base/assert.h"
 #include "core/errors.h"
@@ -40,6 +41,13 @@ bool is_passing(const Error& why) {
          why.reason == "boot_timeout";
 }
 
+// As one word of Begun's.
+std::string word_of(const Limits& limits) { return std::to_string(limits.memory_bytes) + ":" + std::to_string(limits.cpu_millicores); }
+
+bool same_room(const Limits& one, const Limits& other) {
+  return one.memory_bytes == other.memory_bytes && one.cpu_millicores == other.cpu_millicores;
+}
+
 bool is_first(BootKind kind) { return kind == BootKind::kFirst || kind == BootKind::kEphemeral; }
 
 }  // namespace
@@ -52,7 +60,16 @@ Boots::Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& ad
       proxies_(proxies),
       profiles_(std::move(profiles)),
       jobs_(jobs),
-      begun_(registry_->store(), "creating") {}
+      begun_(registry_->store(), "creating"),
+      in_force_(registry_->store(), "limits_in_force") {}
+
+Result<std::map<SandboxId, std::string>> Boots::open(const std::vector<Sandbox>& rows) {
+  CAY_TRY(const auto kept, in_force_.open());
+  for (const auto& [id, word] : kept) {
+    if (std::ranges::none_of(rows, [&](const Sandbox& row) { return row.id == id; })) forget(id);
+  }
+  return begun_.open();
+}
 
 Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline) {
   if (jobs_.closing) return shutting_down();
@@ -66,7 +83,7 @@ Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKin
     CAY_CHECK(registry_->save(*entry, std::move(next)));
   }
   if (kind == BootKind::kFirst) { CAY_CHECK(begun_.begin(entry->row.id, "")); }
-  auto boot = std::make_shared<Boot>(jobs_.loop(), kind);
+  auto boot = std::make_shared<Boot>(jobs_.loop(), kind, entry->row.limits);
   entry->boot = boot;
   jobs_.spawn(job(std::move(entry), boot, deadline));
   return boot;
@@ -75,6 +92,28 @@ Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKin
 void Boots::over(const SandboxId& creation) {
   const auto told = begun_.over(creation);
   if (!told) jobs_.warn("a creation that is over is still on record: " + told.error().message);
+}
+
+Result<void> Boots::keep_in_force(const Entry& entry, const Limits& next) {
+  if (!entry.room || same_room(entry.given, next)) return {};
+  auto kept = in_force_.begin(entry.row.id, word_of(entry.given));
+  if (!kept) forget(entry.row.id);  // or a second try would take it for written
+  return kept;
+}
+
+Limits Boots::in_force(const Sandbox& row) const {
+  Limits out = row.limits;
+  const std::string word = in_force_.why(row.id);
+  const auto colon = word.find(':');
+  if (colon == std::string::npos) return out;
+  std::from_chars(word.data(), word.data() + colon, out.memory_bytes);
+  std::from_chars(word.data() + colon + 1, word.data() + word.size(), out.cpu_millicores);
+  return out;
+}
+
+void Boots::forget(const SandboxId& gone) {
+  const auto told = in_force_.over(gone);
+  if (!told) jobs_.warn("limits of a sandbox that is gone are still on record: " + told.error().message);
 }
 
 asio::awaitable<void> Boots::end(Event::Deadline deadline) {
@@ -89,7 +128,7 @@ asio::awaitable<void> Boots::end(Event::Deadline deadline) {
 
 std::optional<Error> Boots::waits_for(const Entry& entry) const {
   if (!entry.boot || entry.boot->in_runtime) return std::nullopt;
-  return admission_.obstacle(entry.row.limits);
+  return admission_.obstacle(entry.boot->limits);
 }
 
 Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Event::Deadline deadline) {
@@ -142,8 +181,11 @@ Task<std::shared_ptr<LiveSandbox>> Boots::guarded_attempt(std::shared_ptr<Entry>
 
 Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
                                                   Event::Deadline deadline) {
-  CAY_CO_TRY(auto room, co_await admission_.room(entry->row.limits, deadline));
+  CAY_CO_TRY(auto room, co_await admission_.room(boot->limits, deadline));
   entry->room = std::move(room);
+  entry->given = boot->limits;
+  CAY_CO_CHECK(in_force_.over(entry->row.id));  // of an earlier life
+  CAY_CO_CHECK(keep_in_force(*entry, entry->row.limits));
   CAY_CO_TRY(auto place, co_await admission_.place(deadline));
   boot->in_runtime = true;
   entry->death.reset();  // what was told before is of an earlier life
@@ -152,7 +194,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   spec.id = entry->row.id;
   spec.hostname = hostname_of(entry->row.name);
   spec.snapshot = entry->row.snapshot_id;
-  spec.limits = entry->row.limits;
+  spec.limits = boot->limits;
   spec.run = entry->row.run;
   spec.record_programs = entry->row.record_programs;
   spec.profile = entry->row.profile;

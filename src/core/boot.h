@@ -4,6 +4,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "async/event.h"
 #include "core/admission.h"
@@ -12,6 +13,8 @@
 #include "core/make_core.h"
 #include "core/ports/runtime.h"
 #include "core/profiles.h"
+#include "model/limits.h"
+#include "model/sandbox.h"
 #include "policy/catalogue.h"
 
 namespace cay::core {
@@ -29,7 +32,7 @@ enum class BootKind : std::uint8_t {
 
 // One boot under way.
 struct Boot {
-  Boot(asio::any_io_executor loop, BootKind k) : kind(k), done(std::move(loop)) {}
+  Boot(asio::any_io_executor loop, BootKind k, Limits l) : kind(k), limits(l), done(std::move(loop)) {}
 
   // The first reason counts. What was made is unmade, then `done` is set with it.
   void give_up(Error why) {
@@ -39,6 +42,7 @@ struct Boot {
   }
 
   BootKind kind;
+  const Limits limits;  // admitted and booted with; the row's may be changed meanwhile, for the next start
   Event done;
   Result<void> result;  // valid when done
   std::optional<Error> cancelled;
@@ -56,8 +60,14 @@ class Boots {
   Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline);
 
   // Creations (kFirst) that the last daemon had answered for and not made; each is to be begun again, or said to be over.
-  Result<std::map<SandboxId, std::string>> open() { return begun_.open(); }
+  Result<std::map<SandboxId, std::string>> open(const std::vector<Sandbox>& rows);
   void over(const SandboxId& creation);
+
+  // Before the row of what has room says `next`: the limits that it runs with are on record until its next start, for a daemon that adopts it.
+  Result<void> keep_in_force(const Entry& entry, const Limits& next);
+  // What one that was adopted runs with.
+  Limits in_force(const Sandbox& row) const;
+  void forget(const SandboxId& gone);
 
   // The daemon ends: what comes up may come up until then. What is left is given up.
   asio::awaitable<void> end(Event::Deadline deadline);
@@ -82,6 +92,7 @@ class Boots {
   const Profiles profiles_;
   Jobs& jobs_;
   Begun begun_;
+  Begun in_force_;  // memory and CPU, of those whose row says otherwise
 };
 
 }  // namespace cay::core

@@ -50,6 +50,7 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
     if (alive.expired()) return;
     links_.forget(id);
     proxies_.revoke(id);
+    boots_.forget(id);
   };
   CAY_CO_CHECK(links_.open());
   CAY_CO_CHECK(proxies_.open());

@@ -395,6 +395,41 @@ TEST_F(QuotaTest, MemoryIsNeverOverAdmitted) {
   EXPECT_TRUE(finish(waiting));
 }
 
+// What is admitted is what boots, whatever its owner asks for meanwhile; that counts from the next start.
+TEST_F(QuotaTest, LimitsThatAreChangedInTheQueueBootNothingLarger) {
+  config.capacity.memory_bytes = config.host.memory_reserve_bytes + (4ull << 30);
+  config.host.memory_overcommit = 1.0;
+  config.host.max_parallel_boots = 1;
+  config.defaults.maximum.memory_bytes = 64ull << 30;
+  ASSERT_TRUE(open());
+  runtime.hold_boots = true;
+  ASSERT_TRUE(create("before", kNoWait));  // has the one place to boot
+  SandboxSpec small = named("grows");
+  small.limits.memory_bytes = 16ull << 20;
+  ASSERT_TRUE(run(core->sandboxes().create(alice, std::move(small), kNoWait)));
+  drain();
+  SandboxPatch patch;
+  patch.memory_bytes = 3ull << 30;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "grows", patch)));
+  runtime.release_boots();
+  drain();
+  ASSERT_EQ(runtime.boots.size(), 2U);
+  EXPECT_EQ(runtime.boots[1].limits.memory_bytes, 16ull << 20);
+  const std::uint64_t runs = config.defaults.limits.memory_bytes + (16ull << 20);
+  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, runs);
+
+  // A daemon that finds it counts what runs, not what its row has by now; what is started again is what it was changed to.
+  ASSERT_TRUE(open());
+  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, runs);
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "before")));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "grows")));
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "grows")));
+  drain();
+  EXPECT_EQ(runtime.boots.back().limits.memory_bytes, 3ull << 30);
+  ASSERT_TRUE(open());
+  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, 3ull << 30);
+}
+
 TEST_F(QuotaTest, AWakeThatFindsNoRoomSaysWhatIsExhausted) {
   config.capacity.memory_bytes = config.host.memory_reserve_bytes + (1ull << 30);
   config.host.memory_overcommit = 2.0;  // room for one of 2 GiB

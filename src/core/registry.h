@@ -42,6 +42,7 @@ struct Entry {
   LifeMillis awake_until = 0;              // no idle stop before: of an adopted one, for clients to come back
   Grant slot;                              // one of the tenant's sandboxes
   Grant room;                              // memory and CPU, while it runs or boots
+  Limits given;                            // what that room is of; the row may have others for the next start
 
   bool runs() const { return row.state == SandboxState::kReady || row.state == SandboxState::kPaused; }
   bool rests() const { return row.state == SandboxState::kStopped || row.state == SandboxState::kFailed; }

@@ -48,7 +48,7 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   }
   CAY_CO_CHECK(registry_->time().open(latest));
   CAY_CO_TRY(stopping_, lifecycle_.begun_stops().open());
-  CAY_CO_TRY(creating_, boots_.open());
+  CAY_CO_TRY(creating_, boots_.open(rows));
   CAY_CO_TRY(auto found, co_await runtime_.adopt(known));
   CAY_CO_TRY(const auto init_then, registry_->store().get_meta(kInitLife));
   const bool init_ended = init_then && !init_life_.empty() && *init_then != init_life_;
@@ -168,7 +168,8 @@ bool Restart::lost_its_disk(const Sandbox& row) const {
 
 void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {
   entry->live = live;
-  entry->room = admission_.room_of_existing(entry->row.limits);
+  entry->given = boots_.in_force(entry->row);
+  entry->room = admission_.room_of_existing(entry->given);
   // Readers that the restart cut off shall find it awake. No mark: marks are kept, and none may lie in the future.
   entry->awake_until = registry_->time().now() + kGrace;
   adopted(*entry, entry->row.state == SandboxState::kPaused);

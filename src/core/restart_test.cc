@@ -363,6 +363,42 @@ TEST_F(RestartTest, SlotsOfWhatExistsAreCounted) {
   EXPECT_EQ(create("other", {.wait_for_ready = false}).error().reason, "quota_sandboxes");
 }
 
+TEST_F(RestartTest, WhatRunsIsCountedAsItRunsThoughItsLimitsWereChanged) {
+  config.capacity.memory_bytes = config.host.memory_reserve_bytes + (4ull << 30);
+  config.host.memory_overcommit = 1.0;
+  ASSERT_TRUE(open());
+  SandboxSpec large = named("large");
+  large.limits.memory_bytes = 3ull << 30;
+  large.limits.cpu_millicores = 700;
+  ASSERT_TRUE(run(core->sandboxes().create(alice, std::move(large), {})));
+  SandboxPatch patch;
+  patch.memory_bytes = 16ull << 20;
+  patch.cpu_millicores = 100;
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "large", patch)));
+  ASSERT_TRUE(open());
+  const auto used = run(core->sandboxes().usage(alice));
+  EXPECT_EQ(used->memory_used_bytes, 3ull << 30);
+  EXPECT_EQ(used->cpu_used_millicores, 700U);
+  EXPECT_EQ(create("other", {.timeout = std::chrono::milliseconds(20)}).error().reason, "quota_memory") << "2 GiB are not left";
+  EXPECT_NE(store.meta["limits_in_force"], "");
+  ASSERT_TRUE(run(core->sandboxes().remove(alice, "large")));
+  EXPECT_EQ(store.meta["limits_in_force"], "");
+  EXPECT_TRUE(create("other"));
+}
+
+TEST_F(RestartTest, AChangeThatCannotBeWrittenDownIsNone) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(create("box"));
+  SandboxPatch patch;
+  patch.memory_bytes = 16ull << 20;
+  store.write_error = Error{Code::kUnavailable, "store_failed", "the disk is full", 0};
+  EXPECT_FALSE(run(core->sandboxes().update(alice, "box", patch)));
+  store.write_error.reset();
+  EXPECT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
+  ASSERT_TRUE(open());
+  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, config.defaults.limits.memory_bytes);
+}
+
 TEST_F(RestartTest, SnapshotThatCannotBePreparedIsAnError) {
   runtime.prepare_error = Error{Code::kUnavailable, "launcher_unavailable", "no launcher"};
   EXPECT_EQ(open().error().reason, "launcher_unavailable");

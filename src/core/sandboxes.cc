@@ -44,6 +44,7 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   if (patch.memory_bytes) next.limits.memory_bytes = *patch.memory_bytes;
   if (patch.disk_bytes) next.limits.disk_bytes = *patch.disk_bytes;
   for (auto& [key, value] : patch.facade_data) next.facade_data[key] = std::move(value);
+  CAY_CO_CHECK(boots_.keep_in_force(*entry, next.limits));
   CAY_CO_CHECK(registry_->save(*entry, std::move(next)));
   if (rules_change) {
     CAY_CO_CHECK(co_await jobs_.finish<void>(proxies_.equip(entry)));
@@ -109,8 +110,8 @@ Task<UsageSummary> SandboxVerbs::usage(Principal who) {
   for (const auto& entry : registry_->entries()) {
     if (entry->row.tenant != who.tenant) continue;
     if (entry->room) {
-      sum.cpu_used_millicores += entry->row.limits.cpu_millicores;
-      sum.memory_used_bytes += entry->row.limits.memory_bytes;
+      sum.cpu_used_millicores += entry->given.cpu_millicores;
+      sum.memory_used_bytes += entry->given.memory_bytes;
     }
     if (entry->runs()) ++sum.running;
     if (entry->row.state == SandboxState::kStopped) ++sum.stopped;

@@ -91,3 +91,46 @@ def test_many_that_ask_at_once_get_what_there_is_and_no_more(own_daemon, tmp_pat
         assert last.status_code == 201, "the control: it is given to the last MiB"
         more = http.post("/api/v1/sandboxes", json={"limits": {"memory_bytes": 16 * MIB}, "timeout_s": 0.2})
         assert (more.status_code, more.json()["error"]["reason"]) == (429, "quota_memory")
+
+
+def test_limits_that_are_changed_count_from_the_next_start_and_no_sooner(own_daemon, tmp_path):
+    """A PATCH while a sandbox waits for room, and one while it runs: what is given is what runs, before and after the daemon is killed."""
+    config = tmp_path / "quotas.toml"
+    config.write_text(settings(100, ROOM * 128 * MIB))
+    daemon = own_daemon("--config", str(config))
+
+    def create(name, mib, **more):
+        return http.post("/api/v1/sandboxes", json={"name": name, "limits": {"memory_bytes": mib * MIB}, **more}, timeout=slow(120))
+
+    def given():
+        return http.get("/api/v1/usage").json()["memory_used_bytes"] // MIB
+
+    def change(name, mib):
+        changed = http.patch(f"/api/v1/sandboxes/{name}", json={"limits": {"memory_bytes": mib * MIB}})
+        assert (changed.status_code, changed.json()["limits"]["memory_bytes"]) == (200, mib * MIB), changed.text
+
+    with daemon.http() as http:
+        assert create("all", ROOM * 128).status_code == 201
+        assert create("grows", 64, wait=False).status_code == 201  # waits: nothing is left
+        change("grows", 900)
+        assert http.delete("/api/v1/sandboxes/all").status_code == 204
+        wait_until(lambda: http.get("/api/v1/sandboxes/grows").json()["state"] == "ready", "it came up")
+        assert given() == 64
+        eats = daemon.cli("exec", "grows", "--", "python3", "-c", "b'x' * (300 << 20)", timeout=slow(60))
+        assert eats.code not in (0, 125), ("it has what was admitted", eats)
+        assert create("large", 900).status_code == 201, "the rest is there"
+        change("large", 16)
+    daemon.restart("kill")
+    with daemon.http() as http:
+        wait_until(lambda: [one["state"] for one in listed(http)] == ["ready"] * 2, "both are taken back")
+        assert given() == 964
+        refused = create("more", 128, timeout_s=0.2)
+        assert (refused.status_code, refused.json()["error"]["reason"]) == (429, "quota_memory")
+        for name in ("large", "grows"):
+            assert http.post(f"/api/v1/sandboxes/{name}/stop").status_code == 200
+        assert http.post("/api/v1/sandboxes/large/start").status_code in (200, 202)
+        assert http.post("/api/v1/sandboxes/grows/start").status_code in (200, 202)
+        wait_until(lambda: [one["state"] for one in listed(http)] == ["ready"] * 2, "both run again")
+        assert given() == 916
+        fits = daemon.cli("exec", "grows", "--", "python3", "-c", "b'x' * (300 << 20)", timeout=slow(60))
+        assert fits.code == 0, fits
