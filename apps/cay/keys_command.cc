@@ -100,7 +100,7 @@ Result<server::KeyRecord> record_of(const NewKey& wanted) {
   server::KeyRecord record{.name = wanted.name, .tenant = wanted.tenant};
   const std::string scope = !wanted.scope.empty() ? wanted.scope : wanted.sandbox.empty() ? "create" : "use";
   const auto known = scope_of(scope);
-  if (!known) return Error{Code::kInvalidArgument, "bad_key_scope", "'" + scope + "' is no scope: take admin, create, read or use", 0};
+  if (!known) return Error{Code::kInvalidArgument, "bad_key_scope", "'" + scope + "' is no scope: take admin, create, read, use or monitor", 0};
   record.scope = *known;
   if (!wanted.sandbox.empty()) {
     if (!is_uuid(wanted.sandbox)) {
@@ -197,12 +197,13 @@ int key_command(int argc, char** argv) {
       "  admin    also the host: drain, and what the data directory's own key may\n"
       "  create   everything with the sandboxes of its tenant (the default)\n"
       "  read     looks at them, their commands, output and files; changes nothing\n"
-      "  use      commands, files, tunnels and links of one sandbox; the others are not there\n\n"
+      "  use      commands, files, tunnels and links of one sandbox; the others are not there\n"
+      "  monitor  looks at the host: /metrics and doctor; at nothing of a tenant's\n\n"
       "Examples:\n"
       "  sudo cay key create laptop                        prints a new key, once\n"
       "  sudo cay key create ci --tenant ci --expires 30d  its sandboxes are its own, for a month\n"
       "  sudo cay key create laptop2 --expires never       said, not left out; 0 is the same\n"
-      "  sudo cay key create prometheus --scope read\n"
+      "  sudo cay key create prometheus --scope monitor\n"
       "  sudo cay key create bot --sandbox 6f1c2a0e-8d54-4a43-9a55-0f6a8f0f3b11\n"
       "  sudo cay key rotate ci --grace 1d                 a new key; the old one opens for a day\n"
       "  sudo cay key rotate ci                            the old one, and its links, open nothing from now on\n"
@@ -217,7 +218,7 @@ int key_command(int argc, char** argv) {
   auto* make = app.add_subcommand("create", "make a key and print it")->alias("new")->alias("add");
   make->add_option("name", wanted.name, "what the key is called in logs and as created_by")->required();
   make->add_option("--tenant", wanted.tenant, "whose sandboxes it sees")->capture_default_str();
-  make->add_option("--scope", wanted.scope, "admin, create, read or use (default: create; with --sandbox: use)");
+  make->add_option("--scope", wanted.scope, "admin, create, read, use or monitor (default: create; with --sandbox: use)");
   make->add_option("--sandbox", wanted.sandbox, "the id of the one sandbox that it is for");
   make->add_option("--expires", wanted.expires, "it is let in for so long from now: 90, 10m, 12h, 30d; never or 0: until it is removed (default)");
   auto* renew = app.add_subcommand("rotate", "print a new key in place of one, with the same name and rights");

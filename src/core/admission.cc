@@ -68,19 +68,17 @@ struct Admission::State {
       return Error{Code::kDeadlineExceeded, "boot_timeout", "too many sandboxes are starting: try again", 0};
     }
     if (memory_limit() != 0 && memory + want.room.memory_bytes > memory_limit()) {
-      return exhausted("quota_memory", "memory is exhausted: asked " + mib(want.room.memory_bytes) + ", " + mib(memory) +
-                                           " of " + mib(memory_limit()) + " are given to running sandboxes; stop some, or ask for less");
+      return exhausted("quota_memory", "memory is exhausted: asked " + mib(want.room.memory_bytes) +
+                                           ", which the host has not left; stop sandboxes, or ask for less");
     }
     if (cpu_limit() != 0 && cpu + want.room.cpu_millicores > cpu_limit()) {
-      return exhausted("quota_cpu", "cpu is exhausted: asked " + std::to_string(want.room.cpu_millicores) + " millicores, " +
-                                        std::to_string(cpu) + " of " + std::to_string(cpu_limit()) +
-                                        " are given to running sandboxes; stop some, or ask for less");
+      return exhausted("quota_cpu", "cpu is exhausted: asked " + std::to_string(want.room.cpu_millicores) +
+                                        " millicores, which the host has not left; stop sandboxes, or ask for less");
     }
     if (capacity.free_disk_bytes) {
       const std::uint64_t free = capacity.free_disk_bytes();
       if (free < limits.disk_reserve_bytes) {
-        return exhausted("quota_storage", "storage is exhausted: " + mib(free) + " are free and " +
-                                              mib(limits.disk_reserve_bytes) + " are kept back; delete sandboxes, or free disk space");
+        return exhausted("quota_storage", "storage is exhausted: the host has only left what it keeps back; delete sandboxes, or free disk space");
       }
     }
     return std::nullopt;
@@ -225,6 +223,16 @@ std::optional<Error> Admission::obstacle(const Limits& limits) const {
   Want want;
   want.room = limits;
   return state_->obstacle(want);
+}
+
+Error Admission::for_operator(Error why) const {
+  const State& now = *state_;
+  if (why.reason == "quota_memory") why.message += " (" + mib(now.memory) + " of " + mib(now.memory_limit()) + " are given to running sandboxes)";
+  if (why.reason == "quota_cpu") why.message += " (" + std::to_string(now.cpu) + " of " + std::to_string(now.cpu_limit()) + " millicores are given to running sandboxes)";
+  if (why.reason == "quota_storage" && now.capacity.free_disk_bytes) {
+    why.message += " (" + mib(now.capacity.free_disk_bytes()) + " are free, " + mib(now.limits.disk_reserve_bytes) + " are kept back)";
+  }
+  return why;
 }
 
 Grant Admission::slot_of_existing(const TenantId& tenant) { return take(state_, &tenant, {}, 0); }

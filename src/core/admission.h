@@ -49,6 +49,9 @@ class Admission {
   // Why there is no such room now; none: it is there, or others that wait come first.
   std::optional<Error> obstacle(const Limits& limits) const;
 
+  // `why` as the operator is told it: with what is given to all tenants together, which is no tenant's to know.
+  Error for_operator(Error why) const;
+
   // For what exists already (a restart): taken whether or not it fits.
   Grant slot_of_existing(const TenantId& tenant);
   Grant room_of_existing(Limits limits);

@@ -30,7 +30,9 @@ Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptio
   const auto begin = std::chrono::steady_clock::now();
   const bool waits = options.wait_for_ready;
   auto span = tracer != nullptr ? tracer->begin(who, "sandbox create") : std::nullopt;
+  const bool is_operator = who.is_operator();
   auto made = co_await make(std::move(who), std::move(asked), options);
+  if (!made && is_operator) made = admission_.for_operator(std::move(made).error());
   if (span) {
     if (made) span->attributes = {{"cay.sandbox.id", made->id.get()}, {"cay.sandbox.name", made->name}};
     tracer->end(std::move(span), made ? nullptr : &made.error());

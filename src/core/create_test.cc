@@ -430,6 +430,24 @@ TEST_F(QuotaTest, LimitsThatAreChangedInTheQueueBootNothingLarger) {
   EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, 3ull << 30);
 }
 
+// A budget is of all tenants together: how much of it is given is what the others have.
+TEST_F(QuotaTest, WhatTheOthersHoldIsToldToTheOperatorAlone) {
+  config.capacity.memory_bytes = config.host.memory_reserve_bytes + (1ull << 30);
+  config.host.memory_overcommit = 4.0;
+  ASSERT_TRUE(open());
+  SandboxSpec large = named("theirs");
+  large.limits.memory_bytes = 3ull << 30;
+  ASSERT_TRUE(run(core->sandboxes().create(bob, std::move(large), CreateOptions{})));
+  const auto refused = create("mine", {.timeout = milliseconds(20)});
+  EXPECT_EQ(refused.error().reason, "quota_memory");
+  EXPECT_EQ(refused.error().message, "memory is exhausted: asked 2048 MiB, which the host has not left; stop sandboxes, or ask for less");
+  Principal root = alice;
+  root.scope = KeyScope::kAdmin;
+  const auto told = run(core->sandboxes().create(root, named("mine"), {.timeout = milliseconds(20)}));
+  EXPECT_NE(told.error().message.find("(3072 MiB of 4096 MiB are given to running sandboxes)"), std::string::npos) << told.error().message;
+  for (const auto& event : store.journal) EXPECT_EQ(event.reason.find("3072"), std::string::npos) << event.type << ": " << event.reason;
+}
+
 TEST_F(QuotaTest, AWakeThatFindsNoRoomSaysWhatIsExhausted) {
   config.capacity.memory_bytes = config.host.memory_reserve_bytes + (1ull << 30);
   config.host.memory_overcommit = 2.0;  // room for one of 2 GiB

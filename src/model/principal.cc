@@ -6,8 +6,11 @@
 namespace cay {
 namespace {
 
-constexpr std::array<std::pair<KeyScope, std::string_view>, 4> kScopes{
-    {{KeyScope::kAdmin, "admin"}, {KeyScope::kCreate, "create"}, {KeyScope::kRead, "read"}, {KeyScope::kUse, "use"}}};
+constexpr std::array<std::pair<KeyScope, std::string_view>, 5> kScopes{{{KeyScope::kAdmin, "admin"},
+                                                                        {KeyScope::kCreate, "create"},
+                                                                        {KeyScope::kRead, "read"},
+                                                                        {KeyScope::kUse, "use"},
+                                                                        {KeyScope::kMonitor, "monitor"}}};
 
 }  // namespace
 
@@ -29,9 +32,10 @@ bool allows(KeyScope scope, Right right) {
   if (right == Right::kAny) return true;
   switch (scope) {
     case KeyScope::kAdmin: return true;
-    case KeyScope::kCreate: return right != Right::kHost;
+    case KeyScope::kCreate: return right != Right::kHost && right != Right::kWatchHost;
     case KeyScope::kRead: return right == Right::kRead || right == Right::kReadOne;
     case KeyScope::kUse: return right == Right::kReadOne || right == Right::kUseOne;
+    case KeyScope::kMonitor: return right == Right::kWatchHost;
   }
   return false;
 }

@@ -16,6 +16,7 @@ enum class KeyScope : std::uint8_t {
   kCreate,     // "create": everything in its tenant
   kRead,       // "read": looks at everything in its tenant, changes nothing
   kUse,        // "use": commands, files and ways in of one sandbox
+  kMonitor,    // "monitor": looks at the host, and at nothing of a tenant's
 };
 
 // What a route asks of a key.
@@ -25,6 +26,7 @@ enum class Right : std::uint8_t {
   kReadOne,   // looks at one sandbox
   kUseOne,    // acts in one sandbox
   kManage,    // makes, changes and deletes sandboxes; what is not said to be less
+  kWatchHost, // looks at the host: what it tells is of all tenants together
   kHost,      // administers the host
 };
 

@@ -43,7 +43,7 @@ std::string without_tokens(std::string target) {
 
 Error too_little(const Principal& who, Right right) {
   const std::string scope(text_of(who.scope));
-  const char* enough = right == Right::kHost ? "admin" : right == Right::kRead || right == Right::kReadOne ? "read" : "create";
+  const char* enough = right == Right::kHost ? "admin" : right == Right::kWatchHost ? "monitor" : right == Right::kRead || right == Right::kReadOne ? "read" : "create";
   return Error{Code::kPermissionDenied, "scope_too_small",
                "the key '" + who.key_name + "' has the scope " + scope + ", and this asks for " + enough +
                    ": whoever runs the daemon makes such a key with `cay key create NAME --scope " + enough + "`",

@@ -19,7 +19,7 @@ from websockets.sync.client import connect
 from documented import DOCUMENT
 from harness import needs_root, slow, wait_until
 
-SCOPES = ("admin", "create", "read", "use")
+SCOPES = ("admin", "create", "read", "use", "monitor")
 TOO_SMALL = "scope_too_small"
 
 
@@ -408,7 +408,7 @@ def test_what_was_asked_is_written_down(host, keys):
     ask(host, "DELETE", "/api/v1/sandboxes/no-such", keys["create"])
     ask(host, "DELETE", "/api/v1/sandboxes/no-such", keys["read"])
     ask(host, "GET", "/api/v1/sandboxes", "cay_wrong")
-    assert ask(host, "GET", "/metrics?token=secret-in-query", keys["read"])[0] == 200
+    assert ask(host, "GET", "/metrics?token=secret-in-query", keys["monitor"])[0] == 200
     path = audit(host)
     last_line_is(host, "/metrics")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

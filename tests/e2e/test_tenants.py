@@ -1,6 +1,7 @@
 """A tenant is alone: each route of the API, native and LangSmith's, asked by another tenant's key with this one's names and ids, answers
 as for what there never was, and lists nothing. The control is this tenant's own key, which gets it."""
 import json
+import os
 import re
 import subprocess
 import urllib.error
@@ -16,7 +17,7 @@ from test_webhooks import Receiver, configured
 
 NEVER = {"id": "5f0c2a0e-0000-4a43-9a55-0f6a8f0f3b11", "name": "omega-box", "command": "omega-command", "link": "5f0c2a0e-0000-4a43-9a55-0f6a8f0f3b12",
          "secret": "omega-secret"}
-SCOPES = ("admin", "create", "read", "use")
+SCOPES = ("admin", "create", "read", "use", "monitor")
 BODIES = {"/links": {"port": 80}, "/commands": {"argv": ["touch", "/tmp/touched"]}, "/files/mkdir": {"path": "/tmp/touched"},
           "/files/rename": {"from": "/tmp/alpha-file", "to": "/tmp/touched"}, "/files/glob": {"path": "/tmp", "pattern": "*"},
           "/files/grep": {"path": "/tmp", "text": "alpha"}, "/commands/{id}/resize": {"rows": 1, "cols": 1}, "/batch": {"reads": ["/tmp/alpha-file"]}}
@@ -152,6 +153,41 @@ def test_a_listing_is_its_own_tenants(host, alpha, keys):
     for query in (f"events?sandbox={alpha['id']}", f"events?sandbox={alpha['name']}", "sandboxes?label=alpha-label", "sandboxes?name_contains=alpha"):
         assert json.loads(ask(host, keys["read"], "get", f"/api/v1/{query}")[1])["items"] == [], query
         assert json.loads(ask(host, host.key, "get", f"/api/v1/{query}")[1])["items"] != [], query  # the control
+
+
+def test_what_all_have_together_is_told_to_the_operator_alone(tmp_path):
+    """Memory that others hold, what the metrics count, what the host is open to."""
+    mib = 1 << 20
+    host_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    config = tmp_path / "budget.toml"
+    config.write_text(f"[host]\nmemory_reserve_bytes = {host_bytes - 1000 * mib}\nmemory_overcommit = 1.0\n[defaults]\nmemory_bytes = {77 * mib}\n")
+    daemon = new_daemon("--config", str(config)).start()
+    try:
+        made = {scope: subprocess.run([daemon.program, "key", "--data", daemon.data, "create", f"gamma-{scope}", "--tenant", "gamma", "--scope", scope],
+                                      capture_output=True, text=True).stdout.strip() for scope in ("create", "read", "monitor", "admin")}
+        full = {"limits": {"memory_bytes": 923 * mib}}
+        assert ask(daemon, daemon.key, "post", "/api/v1/sandboxes", full)[0] == 201
+        status, text = ask(daemon, made["create"], "post", "/api/v1/sandboxes", {"limits": {"memory_bytes": 78 * mib}, "timeout_s": 0.2})
+        assert status == 429 and json.loads(text)["error"]["reason"] == "quota_memory" and "78 MiB" in text
+        assert "923" not in text and "1000" not in text, text
+        events = ask(daemon, made["create"], "get", "/api/v1/events")[1]
+        assert '"sandbox.deleted"' in events and "923" not in events and "1000 MiB" not in events, events
+        status, text = ask(daemon, daemon.key, "post", "/api/v1/sandboxes", {"limits": {"memory_bytes": 78 * mib}, "timeout_s": 0.2})
+        assert status == 429 and "(923 MiB of 1000 MiB are given to running sandboxes)" in text, text
+        used = json.loads(ask(daemon, made["read"], "get", "/v2/sandboxes/usage")[1])
+        assert (used["memory_used_bytes"], used["cpu_used_millicores"]) == (0, 0), used
+        for path, mark in (("/metrics", "cay_sandboxes"), ("/api/v1/doctor", "features")):
+            for scope in ("create", "read"):
+                status, text = ask(daemon, made[scope], "get", path)
+                assert status == 403 and mark not in text, (path, scope, text)
+            for key in (made["monitor"], made["admin"], daemon.key):
+                status, text = ask(daemon, key, "get", path)
+                assert status == 200 and mark in text, (path, text)
+        assert 'cay_sandboxes{state="ready"} 1' in ask(daemon, made["monitor"], "get", "/metrics")[1]
+        for path in ("/api/v1/sandboxes", "/api/v1/events", "/api/v1/usage", "/api/v1/drain", "/api/v1/secrets"):
+            assert ask(daemon, made["monitor"], "get", path)[0] == 403, path
+    finally:
+        daemon.close()
 
 
 def test_what_a_body_names_is_looked_for_in_ones_own_tenant(host, alpha, keys):

@@ -47,7 +47,7 @@ TEST_F(NativeTest, OnlyHealthNeedsNoKey) {
 }
 
 TEST_F(NativeTest, DocumentTellsTheScopesOfEveryRoute) {
-  constexpr KeyScope kAll[] = {KeyScope::kAdmin, KeyScope::kCreate, KeyScope::kRead, KeyScope::kUse};
+  constexpr KeyScope kAll[] = {KeyScope::kAdmin, KeyScope::kCreate, KeyScope::kRead, KeyScope::kUse, KeyScope::kMonitor};
   for (const auto& route : router.routes()) {
     if (route.auth != http::Auth::kKey) continue;
     std::string method = route.method;

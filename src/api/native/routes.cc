@@ -42,12 +42,12 @@ void add_daemon_routes(http::Router& router, core::Cay& cay, Adder& to, const Na
   router.add("GET", "/api/v1/openapi.json", answering(openapi, native_error), Right::kAny);
   router.add("GET", "/api/v1/version",
              answering([config](ExchangePtr exchange) { return version(config, std::move(exchange)); }, native_error), Right::kAny);
-  const auto bare = [&](const char* path, Task<http::Response> (*verb)(core::Cay&, ExchangePtr)) {
-    router.add("GET", path, answering([&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), Right::kRead);
+  const auto bare = [&](const char* path, Task<http::Response> (*verb)(core::Cay&, ExchangePtr), Right right) {
+    router.add("GET", path, answering([&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), right);
   };
-  bare("/readyz", ready);
-  bare("/metrics", metrics);
-  to.add("GET", "/doctor", doctor, Right::kRead);
+  bare("/readyz", ready, Right::kRead);
+  bare("/metrics", metrics, Right::kWatchHost);
+  to.add("GET", "/doctor", doctor, Right::kWatchHost);
   to.add("GET", "/usage", usage, Right::kRead);
   to.add("GET", "/drain", get_drain, Right::kHost);
   to.add("POST", "/drain", set_drain, Right::kHost);
