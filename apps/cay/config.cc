@@ -94,6 +94,8 @@ std::map<std::string, Setter> settings(Config& config) {
       {"server.tls_key", text(config.tls_key)},
       {"server.log_level", text(config.log_level)},
       {"server.requests_per_second", number(config.requests_per_second, 0)},
+      {"server.strangers_per_second", number(config.strangers_per_second, 0)},
+      {"server.link_requests_per_second", number(config.link_requests_per_second, 0)},
       {"server.audit", flag(config.audit)},
       {"host.max_sandboxes", number(host.max_sandboxes, 1)},
       {"host.memory_reserve_bytes", number(host.memory_reserve_bytes, 0)},

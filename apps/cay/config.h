@@ -36,6 +36,8 @@ struct Config {
   bool stop_sandboxes = false;  // at SIGTERM
   std::string log_level = "info";
   std::uint32_t requests_per_second = 5000;  // of one key; 0: any number
+  std::uint32_t strangers_per_second = 100;        // without a good key, from one address; 0: any number
+  std::uint32_t link_requests_per_second = 2000;   // by one link; 0: any number
   bool audit = true;                         // DATA/audit.log
   std::uint64_t keep_events = 100'000;  // of each tenant
   core::CoreConfig core;

@@ -357,6 +357,8 @@ class Daemon {
     out.open = &open_;
     out.trace = !config_.otlp_endpoint.empty();
     out.per_second = config_.requests_per_second;
+    out.strangers_per_second = config_.strangers_per_second;
+    out.per_second_of_link = config_.link_requests_per_second;
     out.begun = [this](const server::AccessRecord& record) {
       if (audit_) audit_->note(record);
     };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace {
 constexpr std::size_t kMaxRequestId = 64;
 constexpr const char* kKeyRemoved = "the API key was removed, or its time is over";
 constexpr std::uint32_t kSecondsAtOnce = 2;
+constexpr std::size_t kMostToldApart = 4096;
 constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
 
 // By the method alone: whether a handler changes something in truth, only it knows.
@@ -53,8 +55,10 @@ Error too_little(const Principal& who, Right right) {
 // The exchange as its handler sees it: with the caller and the route's parameters.
 class RoutedExchange final : public http::Exchange {
  public:
-  RoutedExchange(std::shared_ptr<http::Exchange> inner, std::string request_id, std::optional<http::RequestHead> seen)
-      : inner_(std::move(inner)), request_id_(std::move(request_id)), seen_(std::move(seen)) {}
+  using Allowance = std::function<Result<void>(const http::Caller&)>;
+
+  RoutedExchange(std::shared_ptr<http::Exchange> inner, std::string request_id, std::optional<http::RequestHead> seen, Allowance allowance)
+      : inner_(std::move(inner)), request_id_(std::move(request_id)), seen_(std::move(seen)), allowance_(std::move(allowance)) {}
 
   void set_caller(Principal principal, std::map<std::string, std::string> params) {
     principal_ = std::move(principal);
@@ -67,6 +71,7 @@ class RoutedExchange final : public http::Exchange {
   Result<void> let_in(http::Caller caller) override {
     const bool by_link = caller.kind == http::Caller::Kind::kLink;
     if (by_link) link_ = caller.id;
+    CAY_CHECK(allowance_(caller));
     auto in = inner_->let_in(std::move(caller));
     if (in && by_link) let_act();
     return in;
@@ -153,6 +158,7 @@ class RoutedExchange final : public http::Exchange {
   std::optional<http::RequestHead> seen_;  // the head as its sender has it, where a proxy stands in between
   Principal principal_;
   std::map<std::string, std::string> params_;
+  Allowance allowance_;
   std::string link_;
   std::string reason_;  // of a refusal before the handler
   std::string noted_;  // how it ended
@@ -170,7 +176,9 @@ std::string end_of(const RoutedExchange& exchange, bool cancelled) {
 class Dispatcher {
  public:
   Dispatcher(const http::Router& router, const KeyRing& keys, DispatchConfig config)
-      : router_(router), keys_(keys), config_(std::move(config)), rate_(config_.per_second, kSecondsAtOnce, system_clock()) {}
+      : router_(router), keys_(keys), config_(std::move(config)), rate_(config_.per_second, kSecondsAtOnce, system_clock(), std::numeric_limits<std::size_t>::max()),  // as many as there are keys
+        strangers_(config_.strangers_per_second, kSecondsAtOnce, system_clock(), kMostToldApart),
+        links_(config_.per_second_of_link, kSecondsAtOnce, system_clock(), kMostToldApart) {}
 
   asio::awaitable<void> handle(std::shared_ptr<http::Exchange> exchange) {
     const auto begin = std::chrono::steady_clock::now();
@@ -181,7 +189,8 @@ class Dispatcher {
     record.target = without_tokens(exchange->head().target.substr(0, exchange->head().target.find('?')));
     auto seen = config_.outside.seen(exchange->head());
     record.peer = seen ? seen->peer : exchange->head().peer;
-    auto routed = std::make_shared<RoutedExchange>(std::move(exchange), record.request_id, std::move(seen));
+    auto routed = std::make_shared<RoutedExchange>(std::move(exchange), record.request_id, std::move(seen),
+                                                   [this](const http::Caller& caller) { return allowance(caller); });
     routed->on_begin([this, &record, exchange = routed.get()] { tell_begin(record, *exchange); });
     std::exception_ptr failure;
     try {
@@ -210,6 +219,16 @@ class Dispatcher {
     now.status = exchange.status();
     now.link = exchange.link();
     config_.begun(now);
+  }
+
+  // A key's is taken where it is found; a link's where its handler finds it good.
+  Result<void> allowance(const http::Caller& caller) {
+    if (caller.kind != http::Caller::Kind::kLink || links_.take(caller.id)) return {};
+    return too_many("this link was used", config_.per_second_of_link);
+  }
+
+  static Error too_many(const std::string& whose, std::uint32_t per_second) {
+    return {Code::kExhausted, "too_many_requests", whose + " for more than " + std::to_string(per_second) + " requests a second: wait a second", 0};
   }
 
   asio::awaitable<void> refuse(std::shared_ptr<RoutedExchange> exchange, int status, Error error) {
@@ -259,6 +278,11 @@ class Dispatcher {
                                     : Result<Principal>(Error{Code::kUnauthenticated, "no_key",
                                                               "an API key is needed: send it as X-Api-Key or as Authorization: Bearer", 0});
       if (!found) {
+        // Asked after the key, so that whoever has one is not held up by those who share their address.
+        if (!strangers_.take(network_of_peer(record.peer))) {
+          co_await refuse(exchange, 429, too_many("without a key that is good, your address was used", config_.strangers_per_second));
+          co_return;
+        }
         co_await refuse(exchange, 401, std::move(found).error());
         co_return;
       }
@@ -370,7 +394,7 @@ class Dispatcher {
   const http::Router& router_;
   const KeyRing& keys_;
   DispatchConfig config_;
-  RateLimit rate_;
+  RateLimit rate_, strangers_, links_;
   std::map<std::string, std::uint32_t> busy_;
 };
 

@@ -44,7 +44,10 @@ struct DispatchConfig {
   bool trace = false;  // requests of sampled traces get a span of their own; else the caller's is passed on
   std::uint32_t max_per_key = 1024;  // requests at work at once for one key; more get 429
   OpenRequests* open = nullptr;      // those at work, to be ended with their keys; outlives the handler
-  std::uint32_t per_second = 0;      // requests of one key; 0: any number. Two seconds' worth at once; more get 429
+  // Requests a second; 0: any number. Two seconds' worth at once; more get 429.
+  std::uint32_t per_second = 0;             // of one key
+  std::uint32_t strangers_per_second = 0;   // without a key, or with a wrong one, from one address (network_of_peer)
+  std::uint32_t per_second_of_link = 0;     // by one link
   std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets
   std::function<void(const AccessRecord&)> begun;  // of what is told at its beginning; `log` has it again, at its end
 };

@@ -43,7 +43,7 @@ struct DispatchTest : ::testing::Test {
 
   Outside outside;
   std::function<void()> before_key;
-  std::uint32_t per_second = 0;
+  std::uint32_t per_second = 0, strangers_per_second = 0, per_second_of_link = 0;
 
   void start(std::uint32_t max_per_key = 10) {
     ASSERT_TRUE(keys.add({"alice", "t1", hash_key("cay_secret")}));
@@ -63,7 +63,13 @@ struct DispatchTest : ::testing::Test {
       router.add(method, "/link/{token}", [this](SharedExchange exchange) -> asio::awaitable<void> {
         if (exchange->params().at("token") == "good") {
           const auto in = exchange->let_in({http::Caller::Kind::kLink, "link-1"});
-          EXPECT_TRUE(in);
+          if (!in) {
+            http::Response response;
+            response.status = 429;
+            response.body = in.error().reason;
+            co_await exchange->respond(std::move(response));
+            co_return;
+          }
         }
         note_act();
         co_await who(exchange);
@@ -104,6 +110,8 @@ struct DispatchTest : ::testing::Test {
     config.outside = outside;
     config.before_key = before_key;
     config.per_second = per_second;
+    config.strangers_per_second = strangers_per_second;
+    config.per_second_of_link = per_second_of_link;
     config.begun = [this](const AccessRecord& record) {
       const std::lock_guard lock(mutex);
       begun_records.push_back(record);
@@ -393,6 +401,44 @@ TEST_F(DispatchTest, AKeyThatAsksTooOftenWaits) {
   EXPECT_NE(answer.find("too_many_requests"), std::string::npos) << answer;
   EXPECT_NE(answer.find("Retry-After: 1\r\n"), std::string::npos) << answer;
   EXPECT_TRUE(ask("POST /drain", "X-Api-Key: cay_admin\r\n").starts_with("HTTP/1.1 200 ")) << "others do not";
+}
+
+TEST_F(DispatchTest, StrangersWaitAndHoldUpNoGoodKey) {
+  strangers_per_second = 1;
+  start();
+  for (const char* wrong : {"", "X-Api-Key: cay_wrong\r\n"}) {
+    std::string answer;
+    for (int i = 0; i < 50 && !answer.starts_with("HTTP/1.1 429 "); ++i) {
+      answer = ask("GET /boxes/b", wrong);
+      EXPECT_TRUE(answer.starts_with("HTTP/1.1 401 ") || answer.starts_with("HTTP/1.1 429 ")) << answer;
+    }
+    EXPECT_NE(answer.find("too_many_requests"), std::string::npos) << answer;
+    EXPECT_NE(answer.find("Retry-After: 1\r\n"), std::string::npos) << answer;
+    EXPECT_EQ(last().reason, "too_many_requests");
+  }
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(ask("GET /boxes/b", kKey).starts_with("HTTP/1.1 200 ")) << "of the same address";
+}
+
+TEST_F(DispatchTest, StrangersAreToldApartAsATrustedProxyTellsThem) {
+  strangers_per_second = 1;
+  outside = *Outside::create("", {"127.0.0.1"});
+  start();
+  const auto from = [this](const std::string& client) { return ask("GET /boxes/b", "X-Forwarded-For: " + client + "\r\n").substr(9, 3); };
+  std::string status;
+  for (int i = 0; i < 50 && status != "429"; ++i) status = from("2001:db8:1:2::" + std::to_string(i + 1));
+  EXPECT_EQ(status, "429") << "one network, however many addresses";
+  EXPECT_EQ(from("2001:db8:1:3::1"), "401");
+  EXPECT_EQ(from("203.0.113.7"), "401");
+}
+
+TEST_F(DispatchTest, ALinkThatIsUsedTooOftenWaits) {
+  per_second_of_link = 1;
+  start();
+  std::string answer;
+  for (int i = 0; i < 50 && !answer.starts_with("HTTP/1.1 429 "); ++i) answer = ask("GET /link/good");
+  EXPECT_NE(answer.find("too_many_requests"), std::string::npos) << answer;
+  EXPECT_EQ(last().link, "link-1");
+  EXPECT_TRUE(ask("GET /boxes/b", kKey).starts_with("HTTP/1.1 200 "));
 }
 
 TEST_F(DispatchTest, OneKeyCannotTakeAllRequests) {

@@ -1,7 +1,9 @@
 #include "server/guards.h"
 
 #include <algorithm>
+#include <array>
 
+#include "base/ip_address.h"
 #include "http/text.h"
 
 namespace cay::server {
@@ -73,6 +75,17 @@ std::optional<std::string> key_of(const http::RequestHead& head) {
     }
   }
   return std::nullopt;
+}
+
+std::string network_of_peer(std::string_view peer) {
+  constexpr std::size_t kNetworkBytes = 8;
+  const auto host = peer.starts_with('[') ? peer.substr(1, peer.find(']') - 1) : peer.substr(0, peer.rfind(':'));
+  const auto address = IpAddress::parse(host);
+  if (!address) return std::string(host);
+  if (address->is_v4()) return address->text();
+  std::array<std::uint8_t, 16> network{};
+  std::copy_n(address->bytes().begin(), kNetworkBytes, network.begin());
+  return IpAddress::v6(network).text() + "/64";
 }
 
 std::optional<Error> check_listen(const std::string& listen, bool clear_or_tls) {

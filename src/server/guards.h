@@ -24,6 +24,9 @@ std::optional<Error> check_host(const http::RequestHead& head, const HostPolicy&
 // key (Go's WebSocket client) pass.
 std::optional<Error> check_origin(const http::RequestHead& head);
 
+// Whom a stranger is counted with, by the peer as a request's head has it: an IPv4 address, or the /64 of an IPv6 one, which is the least that anybody has.
+std::string network_of_peer(std::string_view peer);
+
 // The key that the request carries: X-Api-Key, or Authorization: Bearer.
 std::optional<std::string> key_of(const http::RequestHead& head);
 

@@ -41,6 +41,17 @@ TEST(GuardsTest, KeysComeInTwoHeaders) {
   EXPECT_FALSE(key_of(head_with("h")));
 }
 
+TEST(GuardsTest, StrangersAreToldApartByWhatOneOfThemHas) {
+  EXPECT_EQ(network_of_peer("203.0.113.7:51234"), "203.0.113.7");
+  EXPECT_EQ(network_of_peer("203.0.113.7"), "203.0.113.7") << "as a proxy tells it";
+  EXPECT_EQ(network_of_peer("::ffff:203.0.113.7:51234"), "203.0.113.7");
+  EXPECT_EQ(network_of_peer("2001:db8:1:2:3::4:51234"), "2001:db8:1:2::/64");
+  EXPECT_EQ(network_of_peer("[2001:db8:1:2:ffff::1]"), "2001:db8:1:2::/64");
+  EXPECT_EQ(network_of_peer("[2001:db8:1:2::9]:443"), "2001:db8:1:2::/64");
+  EXPECT_NE(network_of_peer("2001:db8:1:3::4:51234"), network_of_peer("2001:db8:1:2::4:51234"));
+  for (const char* odd : {"", "[", "unknown", "a.example:1"}) EXPECT_EQ(network_of_peer(odd).find('/'), std::string::npos) << odd;
+}
+
 TEST(GuardsTest, ListeningOffLoopbackNeedsAYes) {
   EXPECT_FALSE(check_listen("127.0.0.1:0", false));
   EXPECT_FALSE(check_listen("[::1]:8787", false));

@@ -13,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 
+import httpx
 import pytest
 from websockets.sync.client import connect
 
@@ -390,6 +391,22 @@ def test_the_audit_tells_what_was_refused_before_it_was_understood(host, keys):
     assert statuses["request_timeout"] == 408 and statuses["head_too_large"] == 431
     text = "\n".join(path.read_text().splitlines()[before:])
     assert "secret-path" not in text and keys["read"] not in text
+
+
+def test_strangers_are_answered_so_often_and_hold_up_nobody(own_daemon, tmp_path):
+    config = tmp_path / "rates.toml"
+    config.write_text("[server]\nstrangers_per_second = 2\nlink_requests_per_second = 2\n")
+    daemon = own_daemon("--config", str(config))
+    wrong = [ask(daemon, "GET", "/api/v1/sandboxes", f"cay_wrong-{number}") for number in range(60)]
+    assert set(wrong) == {(401, "unknown_key"), (429, "too_many_requests")}, wrong
+    assert {ask(daemon, "GET", "/api/v1/sandboxes", daemon.key)[0] for _ in range(60)} == {200}, "of the same address"
+    with daemon.http() as http:
+        assert http.post("/api/v1/sandboxes", json={"name": "linked"}).status_code == 201
+        link = http.post("/api/v1/sandboxes/linked/links", json={"path": "/etc/hostname"}).json()
+        answers = [httpx.get(link["url"]) for _ in range(60)]
+        assert {answer.status_code for answer in answers} == {200, 429}
+        late = next(answer for answer in answers if answer.status_code == 429)
+        assert late.headers["Retry-After"] == "1" and late.headers["X-Cay-Error"] == "too_many_requests"
 
 
 def test_what_a_key_has_open_ends_with_its_time(host, boxes):
