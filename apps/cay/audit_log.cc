@@ -31,6 +31,7 @@ std::string audit_line(const server::AccessRecord& record) {
                            {"ms", std::round(record.milliseconds * 10) / 10},
                            {"request_id", record.request_id}};
   if (!record.link.empty()) line["link"] = record.link;
+  if (!record.subject.empty()) line["subject"] = codec::sanitised_utf8(record.subject.substr(0, kMostTarget));
   if (record.failed) line["failed"] = true;
   if (record.cut) line["cut"] = "the key ended before the request";
   if (!record.reason.empty()) line["reason"] = record.reason;

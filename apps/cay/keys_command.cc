@@ -12,10 +12,12 @@
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "cli/values.h"
+#include "codec/json.h"
 #include "codec/time.h"
 #include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
+#include "local_audit.h"
 #include "server/key_file.h"
 
 namespace cay::app {
@@ -117,7 +119,23 @@ Result<server::KeyRecord> record_of(const NewKey& wanted) {
   return record;
 }
 
-int create(const std::string& dir, const NewKey& wanted) {
+// A key that is made, or gone, is so: a line that cannot be written undoes nothing.
+void note(const std::string& dir, bool audit, const char* event, const std::string& name, codec::json::object what = {}) {
+  if (!audit) return;
+  what["event"] = event;
+  what["name"] = name;
+  const auto noted = note_locally(dir, std::move(what));
+  if (!noted) std::fprintf(stderr, "cay key: audit.log has no line of this: %s\n", noted.error().message.c_str());
+}
+
+codec::json::object rights_of(const server::KeyRecord& record) {
+  codec::json::object out{{"tenant", record.tenant}, {"scope", text_of(record.scope)}};
+  if (record.only) out["sandbox"] = record.only->get();
+  if (record.expires) out["expires"] = codec::rfc3339(*record.expires);
+  return out;
+}
+
+int create(const std::string& dir, bool audit, const NewKey& wanted) {
   auto record = record_of(wanted);
   if (!record) return say(record.error());
   const std::string key = server::new_key();
@@ -125,11 +143,12 @@ int create(const std::string& dir, const NewKey& wanted) {
   record->since = system_clock().wall();
   auto book = KeyBook::open(dir);
   if (!book) return say(book.error());
-  if (auto added = book->add(*std::move(record)); !added) return say(added.error());
+  if (auto added = book->add(*record); !added) return say(added.error());
+  note(dir, audit, "key_created", record->name, rights_of(*record));
   return show_new(key);
 }
 
-int rotate(const std::string& dir, const std::string& name, const std::string& grace, const std::string& expires) {
+int rotate(const std::string& dir, bool audit, const std::string& name, const std::string& grace, const std::string& expires) {
   const auto until = moment(grace);
   if (!until) return say(until.error());
   const auto over = ending(expires);
@@ -139,6 +158,7 @@ int rotate(const std::string& dir, const std::string& name, const std::string& g
   const std::string key = server::new_key();
   std::optional<Error> refused;
   std::string of_the_old;
+  codec::json::object rights;
   const auto changed = book->change(name, [&](server::KeyRecord& record) {
     const UnixMillis now = system_clock().wall();
     if (!record.lives(now) && !over->said) {
@@ -153,6 +173,8 @@ int rotate(const std::string& dir, const std::string& name, const std::string& g
     if (over->said) record.expires = over->at;
     if (record.older && record.expires) record.older->until = std::min(record.older->until, *record.expires);
     const auto opens = old_until(record, now);
+    rights = rights_of(record);
+    if (opens) rights["old_one_until"] = codec::rfc3339(*opens);
     // Who had the old one has the links that it made, too; with a grace both go on until they are withdrawn.
     if (!opens) record.older.reset();
     if (!opens) record.since = now;
@@ -163,6 +185,7 @@ int rotate(const std::string& dir, const std::string& name, const std::string& g
   });
   if (!changed) return say(changed.error());
   if (refused) return say(*refused);
+  note(dir, audit, "key_rotated", name, std::move(rights));
   return show_new(key, of_the_old);
 }
 
@@ -181,11 +204,13 @@ int list(const std::string& dir) {
   return 0;
 }
 
-int remove(const std::string& dir, const std::string& name) {
+int remove(const std::string& dir, bool audit, const std::string& name) {
   auto book = KeyBook::open(dir);
   if (!book) return say(book.error());
   const auto removed = book->change(name, [](server::KeyRecord&) { return false; });
-  return removed ? 0 : say(removed.error());
+  if (!removed) return say(removed.error());
+  note(dir, audit, "key_removed", name);
+  return 0;
 }
 
 }  // namespace
@@ -230,10 +255,12 @@ int key_command(int argc, char** argv) {
   drop->add_option("name", name, "the key's name")->required();
   if (const auto over = parse_words(app, argc, argv)) return *over;
   if (auto settled = settle_data_dir(config, dir); !settled) return say(settled.error());
-  if (make->parsed()) return create(dir, wanted);
-  if (renew->parsed()) return rotate(dir, name, grace, renewed);
+  Config settings;
+  const bool audit = config.empty() || !load_config(config, settings) || settings.audit;
+  if (make->parsed()) return create(dir, audit, wanted);
+  if (renew->parsed()) return rotate(dir, audit, name, grace, renewed);
   if (show->parsed() || app.get_subcommands().empty()) return list(dir);
-  if (drop->parsed()) return remove(dir, name);
+  if (drop->parsed()) return remove(dir, audit, name);
   return kFailure;
 }
 

@@ -123,24 +123,24 @@ void CommandLog::heard(const std::shared_ptr<Entry>& entry, NoteMark mark, const
   if (mark.life == last.life && mark.number <= last.number) return flush_soon();  // told again
   last = mark;
   if (command.end.state == CommandState::kRunning) {
-    note_start(*entry, command, trace_of(*entry, command.id), mark);
+    note_start(*entry, command, asked_of(*entry, command.id), mark);
   } else {
     ended(*entry, command, mark);
   }
   flush_soon();
 }
 
-void CommandLog::starting(const Entry& entry, const CommandId& id, std::string trace) {
-  if (!trace.empty()) traces_[{entry.row.id, id}] = std::move(trace);
+void CommandLog::starting(const Entry& entry, const CommandId& id, std::string trace, std::string by) {
+  if (!trace.empty() || !by.empty()) asked_[{entry.row.id, id}] = {std::move(trace), std::move(by)};
 }
 
-std::string CommandLog::trace_of(const Entry& entry, const CommandId& id) {
-  auto node = traces_.extract({entry.row.id, id});
-  return node ? std::move(node.mapped()) : std::string();
+CommandLog::Asked CommandLog::asked_of(const Entry& entry, const CommandId& id) {
+  auto node = asked_.extract({entry.row.id, id});
+  return node ? std::move(node.mapped()) : Asked();
 }
 
 void CommandLog::started(const Entry& entry, const LiveSandbox& live, const CommandId& id, const Result<Command>& answer) {
-  std::string trace = trace_of(entry, id);
+  Asked asked = asked_of(entry, id);
   if (!answer || entry.erased || live.keeps_notes()) return;
   const Command& command = *answer;
   if (command.known) {
@@ -149,7 +149,7 @@ void CommandLog::started(const Entry& entry, const LiveSandbox& live, const Comm
     const auto known = registry_->store().knows_command(entry.row.tenant, entry.row.id, id, command.started_at);
     if (!known || *known) return;
   }
-  note_start(entry, command, std::move(trace));
+  note_start(entry, command, std::move(asked));
   const auto early = early_.extract({entry.row.id, id});
   if (early) ended(entry, early.mapped());
 }
@@ -174,15 +174,17 @@ void CommandLog::ended(const Entry& entry, const Command& command, NoteMark mark
   note_end(entry, command, open, mark);
 }
 
-void CommandLog::note_start(const Entry& entry, const Command& command, std::string trace, NoteMark mark) {
+void CommandLog::note_start(const Entry& entry, const Command& command, Asked asked, NoteMark mark) {
   // A keeper runs fewer at once: what is more is made up, to fill this daemon's memory.
   if (open_[entry.row.id].size() >= kMostOpen) return;
+  std::string& trace = asked.trace;
   if (trace.empty() && Tracer::is_kept(command.trace)) trace = command.trace;  // an earlier daemon asked for it, and its keeper alone knows
   const auto fresh = open_[entry.row.id].try_emplace(command.id, OpenCommand{entry.row.id, command.id, command.started_at, trace});
   if (!fresh.second) return;
   if (on_started) on_started(entry, command);
   EventRecord event = event_about(entry, command.id, "command.started", command.started_at);
   event.trace = std::move(trace);
+  event.by = std::move(asked.by);
   event.note = mark;
   registry_->store().note_event(std::move(event));
   flush_soon();

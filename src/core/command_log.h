@@ -25,8 +25,8 @@ class CommandLog {
 
   // Before anything is opened or recorded: how far the last daemon came.
   Result<void> look_back();
-  // Around a start, whatever comes of it: what its span is to be known by.
-  void starting(const Entry& entry, const CommandId& id, std::string trace);
+  // Around a start, whatever comes of it: what its span is to be known by, and the key that asked.
+  void starting(const Entry& entry, const CommandId& id, std::string trace, std::string by);
   // It was answered, by `live`. One that was known before is told already, or will be.
   void started(const Entry& entry, const LiveSandbox& live, const CommandId& id, const Result<Command>& answer);
   // The sandbox went to another state.
@@ -39,12 +39,15 @@ class CommandLog {
 
  private:
   using Key = std::pair<SandboxId, CommandId>;
+  struct Asked {
+    std::string trace, by;
+  };
   void listen(const std::shared_ptr<Entry>& entry);
   void heard(const std::shared_ptr<Entry>& entry, NoteMark mark, const Command& command);
   void ended(const Entry& entry, const Command& command, NoteMark mark = {});
-  void note_start(const Entry& entry, const Command& command, std::string trace, NoteMark mark = {});
+  void note_start(const Entry& entry, const Command& command, Asked asked, NoteMark mark = {});
   void note_end(const Entry& entry, const Command& command, const OpenCommand& open, NoteMark mark);
-  std::string trace_of(const Entry& entry, const CommandId& id);
+  Asked asked_of(const Entry& entry, const CommandId& id);
   void confirm_all();
   static Task<void> confirm(std::shared_ptr<LiveSandbox> live, NoteMark through);
   Task<void> catch_up(std::shared_ptr<Entry> entry);
@@ -60,7 +63,7 @@ class CommandLog {
   std::map<SandboxId, std::map<CommandId, OpenCommand>> open_;
   std::map<SandboxId, NoteMark> heard_;  // the last of each keeper's notes
   std::set<SandboxId> unconfirmed_;    // their keepers are to be told once all is written
-  std::map<Key, std::string> traces_;  // of starts under way
+  std::map<Key, Asked> asked_;         // of starts under way
   // Of keepers without notes: ends that came before their start was answered; told as soon as it is, or at the next look.
   std::map<Key, Command> early_;
   int comparing_ = 0;             // looks under way

@@ -43,25 +43,26 @@ Task<void> CommandVerbs::wake(Principal who, std::string ref) {
 Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec asked) {
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
   auto trace = tracer_.command(who);
+  std::string by = who.key_name;
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   CAY_CO_CHECK(co_await admitted(held.live, spec.id));
   spec.run = layered(usual(held.entry->row), spec.run);
   CAY_CO_CHECK(check_size(spec));
   spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away meanwhile leaves a command that the journal knows of.
-  auto command = co_await jobs_.finish<Command>(start_job(std::move(held), std::move(spec), std::move(trace.kept)));
+  auto command = co_await jobs_.finish<Command>(start_job(std::move(held), std::move(spec), std::move(trace.kept), std::move(by)));
   co_return command;
 }
 
-Task<Command> CommandVerbs::start_job(Held held, CommandSpec spec, std::string trace) {
-  auto command = co_await started(held, std::move(spec), std::move(trace));
+Task<Command> CommandVerbs::start_job(Held held, CommandSpec spec, std::string trace, std::string by) {
+  auto command = co_await started(held, std::move(spec), std::move(trace), std::move(by));
   co_return command;
 }
 
-Task<Command> CommandVerbs::started(const Held& held, CommandSpec spec, std::string trace) {
+Task<Command> CommandVerbs::started(const Held& held, CommandSpec spec, std::string trace, std::string by) {
   const CommandId id = spec.id;
   spec.trace = trace;  // its keeper has it from the first moment on, the journal a little later
-  log_.starting(*held.entry, id, std::move(trace));
+  log_.starting(*held.entry, id, std::move(trace), std::move(by));
   auto answer = co_await held.live->start(std::move(spec));
   log_.started(*held.entry, *held.live, id, answer);
   co_return answer;
@@ -78,6 +79,7 @@ Task<void> CommandVerbs::admitted(std::shared_ptr<LiveSandbox> live, CommandId i
 Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked) {
   CAY_CO_TRY(CommandSpec spec, checked(std::move(asked)));
   auto trace = tracer_.command(who);
+  std::string by = who.key_name;
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   CAY_CO_CHECK(co_await admitted(held.live, spec.id));
   spec.run = layered(usual(held.entry->row), spec.run);
@@ -85,14 +87,14 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
   spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away between start and attach leaves a command that had a reader
   // and lost it, so that kill_on_disconnect and the idle timeout mean what they say.
-  auto reader = co_await jobs_.finish<Reader>(run_job(std::move(held), std::move(spec), std::move(trace.kept)));
+  auto reader = co_await jobs_.finish<Reader>(run_job(std::move(held), std::move(spec), std::move(trace.kept), std::move(by)));
   co_return reader;
 }
 
-Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec, std::string trace) {
+Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec, std::string trace, std::string by) {
   const CommandId id = spec.id;
   spec.reader_follows = true;
-  CAY_CO_TRY(Command command, co_await started(held, std::move(spec), std::move(trace)));
+  CAY_CO_TRY(Command command, co_await started(held, std::move(spec), std::move(trace), std::move(by)));
   const OutputOffsets from;
   CAY_CO_TRY(auto reader, co_await held.live->attach(id, from));
   co_return held_reader(std::move(reader), std::move(held), std::move(command));

@@ -27,9 +27,9 @@ class CommandVerbs : public Commands {
 
  private:
   Task<void> admitted(std::shared_ptr<LiveSandbox> live, CommandId id);
-  Task<Command> started(const Held& held, CommandSpec spec, std::string trace);
-  Task<Command> start_job(Held held, CommandSpec spec, std::string trace);
-  Task<Reader> run_job(Held held, CommandSpec spec, std::string trace);
+  Task<Command> started(const Held& held, CommandSpec spec, std::string trace, std::string by);
+  Task<Command> start_job(Held held, CommandSpec spec, std::string trace, std::string by);
+  Task<Reader> run_job(Held held, CommandSpec spec, std::string trace, std::string by);
   Task<std::vector<Command>> list_unsorted(Principal who, std::string ref);
   Task<Command> from_spools(SandboxId sandbox, CommandId id);
 

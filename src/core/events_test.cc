@@ -44,6 +44,36 @@ TEST_F(EventsTest, ASandboxsLifeIsTold) {
   EXPECT_EQ(store.journal.back().labels, (std::map<std::string, std::string>{{"team", "a"}}));
 }
 
+TEST_F(EventsTest, WhoAskedIsNamed) {
+  ASSERT_TRUE(create("one"));
+  ASSERT_TRUE(create("two"));
+  ASSERT_TRUE(start("one", "c1"));
+  const auto by_of = [this](const std::string& type) {
+    told();
+    std::vector<std::string> out;
+    for (const auto& event : store.journal) {
+      if (event.type == type) out.push_back(event.sandbox + " by " + event.by);
+    }
+    return out;
+  };
+  EXPECT_EQ(by_of("command.started"), Told{"one by alice"});
+  ASSERT_TRUE(run(core->sandboxes().remove(alice, "one")));
+  RemovalQuery all;
+  all.every = true;
+  Principal other = alice;
+  other.key_name = "other";
+  ASSERT_TRUE(run(core->sandboxes().remove_all(other, all)));
+  EXPECT_EQ(by_of("sandbox.deleting"), (Told{"one by alice", "two by other"}));
+  EXPECT_EQ(by_of("sandbox.deleted"), (Told{"one by alice", "two by other"}));
+  SandboxSpec brief = named("brief");
+  brief.lifetime_s = 60;
+  ASSERT_TRUE(run(core->sandboxes().create(alice, std::move(brief), CreateOptions{})));
+  clock.advance(std::chrono::seconds(61));
+  core->timers().sweep();
+  drain();
+  EXPECT_EQ(by_of("sandbox.deleted").back(), "brief by ") << "nobody did";
+}
+
 // Whoever reads the journal must not take a sandbox for closed that was opened, or for lasting that will go.
 TEST_F(EventsTest, EveryChangeOfItsSettingsIsTold) {
   ASSERT_TRUE(create("box"));

@@ -81,14 +81,15 @@ void Lifecycle::rest(Entry& entry, std::string why) {
   registry_->record(entry, std::move(next));
 }
 
-Task<void> Lifecycle::remove(std::shared_ptr<Entry> entry, std::string_view why) {
+Task<void> Lifecycle::remove(std::shared_ptr<Entry> entry, std::string_view why, std::string by) {
   auto removal = entry->removal;
   if (!removal) {
     if (entry->erased) co_return sandbox_not_found(entry->row.name);
     Sandbox next = entry->row;
     if (next.state != SandboxState::kDeleting) next.reason = why;
     next.state = SandboxState::kDeleting;
-    CAY_CO_CHECK(registry_->save(*entry, std::move(next)));
+    CAY_CO_CHECK(registry_->save(*entry, std::move(next), by));
+    if (!by.empty()) entry->removed_by = std::move(by);
     removal = std::make_shared<Outcome<void>>(jobs_.loop());
     entry->removal = removal;
     if (entry->boot) {

@@ -33,8 +33,9 @@ class Lifecycle {
   }
 
   // From any state. Any number may ask at once: the first removes, all are told how it went. `why` becomes the reason of row and
-  // events (core/removal_reason.h; empty: it was asked for); one that is being deleted keeps what it has.
-  Task<void> remove(std::shared_ptr<Entry> entry, std::string_view why = {});
+  // events (core/removal_reason.h; empty: it was asked for); one that is being deleted keeps what it has. `by`: the key that
+  // asked, for the events.
+  Task<void> remove(std::shared_ptr<Entry> entry, std::string_view why = {}, std::string by = {});
 
   // Ends what is left of one that is stopped or failed; its disk stays. Waits for its turn.
   Task<void> sweep_up(std::shared_ptr<Entry> entry);

@@ -46,11 +46,11 @@ std::shared_ptr<Entry> Registry::load(Sandbox row) {
   return entry;
 }
 
-Result<void> Registry::save(Entry& entry, Sandbox next) {
+Result<void> Registry::save(Entry& entry, Sandbox next, const std::string& by) {
   next.updated_at = clock_.wall();
   next.last_active_at = entry.last_active;
   next.marks.active = entry.active_mark;
-  CAY_CHECK(store_.update(next));
+  CAY_CHECK(store_.update(next, by));
   const SandboxState before = entry.row.state;
   entry.row = std::move(next);
   entry.unsaved = false;
@@ -78,7 +78,7 @@ void Registry::rewrite(Entry& entry) {
 }
 
 Result<void> Registry::erase(Entry& entry) {
-  CAY_CHECK(store_.erase(entry.row.id));
+  CAY_CHECK(store_.erase(entry.row.id, entry.removed_by));
   entry.erased = true;
   entry.live.reset();
   entry.room.reset();

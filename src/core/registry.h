@@ -29,6 +29,7 @@ struct Entry {
   std::optional<std::string> death;        // reported while it booted
   std::shared_ptr<Outcome<void>> removal;  // under way
   bool stopping = false;
+  std::string removed_by{};                // the key that asked for its removal
   bool ended_unseen = false;               // while no daemon was there
   bool erased = false;                     // the row is gone; whoever still holds the entry lets go
   bool unsaved = false;                    // the store could not be written: tried again by the timers
@@ -63,8 +64,8 @@ class Registry {
   Result<std::shared_ptr<Entry>> insert(Sandbox row);
   // A row of the store, at start.
   std::shared_ptr<Entry> load(Sandbox row);
-  // What is about to be: memory changes only if the store took it. Stamps updated_at.
-  Result<void> save(Entry& entry, Sandbox next);
+  // What is about to be: memory changes only if the store took it. Stamps updated_at. `by`: the key, for the event.
+  Result<void> save(Entry& entry, Sandbox next, const std::string& by = {});
   // What has happened: memory tells it in any case, and the timers write it again if need be.
   void record(Entry& entry, Sandbox next);
   // Writes an unsaved row again.

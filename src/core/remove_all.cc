@@ -39,7 +39,7 @@ Task<std::vector<Removal>> SandboxVerbs::remove_all(Principal who, RemovalQuery 
   for (std::size_t i = 0; i < items.size(); ++i) {
     for (; begun < items.size() && begun < i + kAtOnce; ++begun) {
       Item& next = items[begun];
-      if (next.entry) next.outcome = jobs_.begin<void>(lifecycle_.remove(next.entry));
+      if (next.entry) next.outcome = jobs_.begin<void>(lifecycle_.remove(next.entry, {}, who.key_name));
     }
     const auto outcome = items[i].outcome;
     if (!outcome) {

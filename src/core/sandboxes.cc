@@ -98,7 +98,7 @@ Task<Sandbox> SandboxVerbs::resume(Principal who, std::string ref) {
 
 Task<void> SandboxVerbs::remove(Principal who, std::string ref) {
   CAY_CO_TRY(auto entry, registry_->find(who, ref));
-  auto removed = co_await lifecycle_.remove(std::move(entry));
+  auto removed = co_await lifecycle_.remove(std::move(entry), {}, std::move(who.key_name));
   co_return removed;
 }
 

@@ -65,6 +65,9 @@ class Exchange {
   // be answered is broken off. False: nothing was; the connection ends with the answer.
   virtual asio::awaitable<bool> break_off(std::string why) = 0;
 
+  // What it acts on that its path does not name (a command's id, how many sandboxes), for the record of requests.
+  virtual void note_subject(std::string /*what*/) {}
+
   // How that ended which it became by an upgrade, in words for a record; empty: it has not, or nobody knows.
   virtual std::string how_it_ended() const { return {}; }
   // The same from whoever knows it better than the connection tells.

@@ -25,7 +25,7 @@ std::string event_of(const Sandbox& before, const Sandbox& after) {
   return "sandbox." + is;  // stopped, paused, failed, deleting
 }
 
-EventRecord event_about(const Sandbox& sandbox, std::string type, UnixMillis at) {
+EventRecord event_about(const Sandbox& sandbox, std::string type, UnixMillis at, std::string by) {
   EventRecord event;
   event.tenant = sandbox.tenant;
   event.at = at;
@@ -34,6 +34,7 @@ EventRecord event_about(const Sandbox& sandbox, std::string type, UnixMillis at)
   event.sandbox = sandbox.name;
   event.labels = sandbox.labels;
   event.reason = sandbox.reason;
+  event.by = std::move(by);
   return event;
 }
 

@@ -27,10 +27,10 @@ struct EventRecord {
   std::string sandbox;        // its name then
   std::map<std::string, std::string> labels;  // then
   std::string reason;         // of a failure or a loss
-  // command.* only
+  // command.* only, but for `by`
   CommandId command_id;
   std::string state;          // command.ended: exited, signalled …
-  std::string by;             // killed: by whom
+  std::string by;             // sandbox.deleting, .deleted, command.started: the key that asked; a killed command: by whom
   std::optional<int> exit_code;
   std::optional<int> signal;
   std::string trace;          // traceparent of the command's span; kept while it runs, never shown
@@ -66,6 +66,6 @@ struct OpenCommand {
 // What it is called that a sandbox's row changed so; empty: nothing that is told.
 std::string event_of(const Sandbox& before, const Sandbox& after);
 // An event about a sandbox as it is.
-EventRecord event_about(const Sandbox& sandbox, std::string type, UnixMillis at);
+EventRecord event_about(const Sandbox& sandbox, std::string type, UnixMillis at, std::string by = {});
 
 }  // namespace cay

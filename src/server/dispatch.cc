@@ -19,6 +19,7 @@ constexpr std::size_t kMaxRequestId = 64;
 constexpr const char* kKeyRemoved = "the API key was removed, or its time is over";
 constexpr std::uint32_t kSecondsAtOnce = 2;
 constexpr std::size_t kMostToldApart = 4096;
+constexpr std::uint64_t kLongAnswer = 1 << 20;  // what is shorter is in the sockets' buffers at once
 constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
 
 // By the method alone: whether a handler changes something in truth, only it knows.
@@ -84,6 +85,7 @@ class RoutedExchange final : public http::Exchange {
   void note_end(std::string how) override {
     if (noted_.empty()) noted_ = std::move(how);
   }
+  void note_subject(std::string what) override { subject_ = std::move(what); }
   // Called when it becomes what lasts, or before it may change something, and at most once.
   void on_begin(std::function<void()> told) { on_begin_ = std::move(told); }
   bool begun() const { return begun_; }
@@ -104,7 +106,9 @@ class RoutedExchange final : public http::Exchange {
     say(status);
     sign(headers);
     const bool endless = headers.get("Content-Type").value_or("").starts_with("text/event-stream");
-    if (endless) begin();
+    // A service's answers are no downloads of ours: how long they are is its own affair, and each would have two lines.
+    const bool is_long = head().method != "HEAD" && (length ? *length >= kLongAnswer : link_.empty());
+    if (endless || is_long) begin();
     return inner_->respond_stream(status, std::move(headers), length, std::move(bytes));
   }
   // A refused upgrade leaves the answer to the handler.
@@ -128,6 +132,7 @@ class RoutedExchange final : public http::Exchange {
   }
   int status() const { return status_; }
   const std::string& link() const { return link_; }
+  const std::string& subject() const { return subject_; }
   const std::string& reason() const { return reason_; }
   void note_reason(const std::string& reason) {
     if (status_ == 0) reason_ = reason;
@@ -160,6 +165,7 @@ class RoutedExchange final : public http::Exchange {
   std::map<std::string, std::string> params_;
   Allowance allowance_;
   std::string link_;
+  std::string subject_;
   std::string reason_;  // of a refusal before the handler
   std::string noted_;  // how it ended
   std::function<void()> on_begin_;
@@ -203,6 +209,7 @@ class Dispatcher {
     record.milliseconds = took.count();
     record.status = routed->status();
     record.link = routed->link();
+    record.subject = routed->subject();
     record.reason = routed->reason();
     record.failed = failure != nullptr && !is_cancellation(failure);
     if (routed->begun()) record.part = AccessRecord::Part::kEnd;

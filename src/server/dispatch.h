@@ -24,6 +24,7 @@ struct AccessRecord {
   UnixMillis begin = 0;
   std::string route;       // the pattern that matched; empty: none, or refused before
   int status = 0;          // 0: no answer (the client left, or the handler threw; of kBegin: not yet), 101: a WebSocket
+  std::string subject;     // what it acted on that the path does not name
   std::string request_id;  // also in the answer, as X-Request-Id
   double milliseconds = 0;
   bool failed = false;  // the handler threw

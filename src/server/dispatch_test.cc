@@ -28,6 +28,15 @@ asio::awaitable<void> who(SharedExchange exchange) {
   co_await exchange->respond(std::move(response));
 }
 
+class OneChunk final : public ByteSource {
+ public:
+  explicit OneChunk(std::string bytes) : bytes_(std::move(bytes)) {}
+  Task<Bytes> next() override { co_return std::exchange(bytes_, {}); }
+
+ private:
+  Bytes bytes_;
+};
+
 struct DispatchTest : ::testing::Test {
   http::Router router;
   KeyRing keys;
@@ -439,6 +448,33 @@ TEST_F(DispatchTest, ALinkThatIsUsedTooOftenWaits) {
   EXPECT_NE(answer.find("too_many_requests"), std::string::npos) << answer;
   EXPECT_EQ(last().link, "link-1");
   EXPECT_TRUE(ask("GET /boxes/b", kKey).starts_with("HTTP/1.1 200 "));
+}
+
+// A daemon that is killed amid a download leaves a line of who had it.
+TEST_F(DispatchTest, ALongAnswerIsToldWhenItBegins) {
+  const auto answering = [](std::optional<std::uint64_t> length) {
+    return [length](SharedExchange exchange) -> asio::awaitable<void> {
+      exchange->note_subject("of " + std::to_string(length.value_or(0)));
+      http::Headers headers;
+      auto bytes = std::make_unique<OneChunk>(std::string(length.value_or(3), 'x'));
+      co_await exchange->respond_stream(200, std::move(headers), length, std::move(bytes));
+    };
+  };
+  router.add("GET", "/short", answering(3));
+  router.add("GET", "/long", answering(1 << 20));
+  router.add("GET", "/unknown", answering(std::nullopt));
+  start();
+  EXPECT_TRUE(ask("GET /short", kKey).starts_with("HTTP/1.1 200 "));
+  EXPECT_EQ(last().part, AccessRecord::Part::kWhole);
+  for (const char* path : {"GET /long", "GET /unknown"}) {
+    const auto before = begun_records.size();
+    EXPECT_TRUE(ask(path, kKey).starts_with("HTTP/1.1 200 "));
+    EXPECT_EQ(last().part, AccessRecord::Part::kEnd);
+    ASSERT_EQ(begun_records.size(), before + 1);
+    EXPECT_EQ(begun_records.back().principal, "alice");
+    EXPECT_EQ(begun_records.back().status, 200);
+  }
+  EXPECT_EQ(last().subject, "of 0");
 }
 
 TEST_F(DispatchTest, OneKeyCannotTakeAllRequests) {

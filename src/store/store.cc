@@ -81,7 +81,7 @@ class SqliteStore : public core::Store {
     return commit(std::move(transaction), &event);
   }
 
-  Result<void> update(const Sandbox& sandbox) override {
+  Result<void> update(const Sandbox& sandbox, const std::string& by) override {
     CAY_TRY(Transaction transaction, Transaction::begin(*db_));
     CAY_TRY(const auto before, one("WHERE id = ?", {sandbox.id.get()}));
     if (!before) return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get(), 0};
@@ -100,11 +100,11 @@ class SqliteStore : public core::Store {
     }
     std::string type = event_of(*before, sandbox);
     if (type.empty()) return transaction.commit();  // the time of its last use: nothing that is told
-    const EventRecord event = event_about(sandbox, std::move(type), sandbox.updated_at);
+    const EventRecord event = event_about(sandbox, std::move(type), sandbox.updated_at, by);
     return commit(std::move(transaction), &event);
   }
 
-  Result<void> erase(const SandboxId& id) override {
+  Result<void> erase(const SandboxId& id, const std::string& by) override {
     CAY_TRY(Transaction transaction, Transaction::begin(*db_));
     CAY_TRY(const auto before, one("WHERE id = ?", {id.get()}));
     if (!before) return {};
@@ -112,7 +112,7 @@ class SqliteStore : public core::Store {
       CAY_TRY(Statement row, db_->prepare("DELETE FROM sandbox WHERE id = ?"));  // labels cascade
       CAY_CHECK(row.bind(id.get()).run());
     }
-    const EventRecord event = event_about(*before, "sandbox.deleted", system_clock().wall());
+    const EventRecord event = event_about(*before, "sandbox.deleted", system_clock().wall(), by);
     return commit(std::move(transaction), &event, &id);
   }
 

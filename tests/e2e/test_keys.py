@@ -393,6 +393,79 @@ def test_the_audit_tells_what_was_refused_before_it_was_understood(host, keys):
     assert "secret-path" not in text and keys["read"] not in text
 
 
+def test_what_was_deleted_and_run_is_named(host, keys):
+    """Where the path does not say what was acted on, its line does, and the events say who."""
+    def line_of(target):
+        return next((one for one in map(json.loads, reversed(audit(host).read_text().splitlines())) if one.get("target") == target and one.get("event") == "end"), None)
+
+    with host.http() as http:
+        for name in ("gone-1", "gone-2"):
+            assert http.post("/api/v1/sandboxes", json={"name": name, "labels": {"gone": ""}}, headers={"X-Api-Key": keys["create"]}).status_code == 201
+        after = http.get("/api/v1/events", params={"after": "now"}).json()["next_after"]
+        ran = http.post("/api/v1/sandboxes/gone-1/commands", json={"id": "named-1", "argv": ["true"]}, headers={"X-Api-Key": keys["create"]})
+        assert ran.status_code == 200
+        assert wait_until(lambda: line_of("/api/v1/sandboxes/gone-1/commands"), "it is written down")["subject"] == "command named-1"
+        with connect(f"{host.url.replace('http', 'ws', 1)}/api/v1/sandboxes/gone-2/commands/ws", additional_headers={"X-Api-Key": keys["create"]}) as socket:
+            socket.send(json.dumps({"type": "start", "id": "named-2", "argv": ["true"]}))
+            assert json.loads(socket.recv(timeout=slow(30)))["type"] == "started"
+        assert wait_until(lambda: line_of("/api/v1/sandboxes/gone-2/commands/ws"), "its end is written down")["subject"] == "command named-2"
+        gone = http.post("/api/v1/sandboxes/batch-delete", json={"labels": ["gone"]}, headers={"X-Api-Key": keys["admin"]})
+        assert gone.json() == {"deleted": ["gone-1", "gone-2"], "failed": []}
+        assert wait_until(lambda: line_of("/api/v1/sandboxes/batch-delete"), "it is written down")["subject"] == "deleted 2: gone-1, gone-2"
+        events = http.get("/api/v1/events", params={"after": after}).json()["items"]
+        who = {(one["type"], one["sandbox"]): one.get("by") for one in events}
+        for name in ("gone-1", "gone-2"):
+            assert [who[kind, name] for kind in ("command.started", "sandbox.deleting", "sandbox.deleted")] == ["k-create", "k-admin", "k-admin"], who
+
+
+def test_what_is_done_with_keys_is_written_down(host):
+    before = len(audit(host).read_text().splitlines())
+    key(host, "create", "noted", "--tenant", "other", "--scope", "read", "--expires", "1h")
+    key(host, "rotate", "noted", "--grace", "1m")
+    assert cay_key(host, "rm", "noted").returncode == 0
+    assert cay_key(host, "rm", "noted").returncode == 125  # what was refused changed nothing
+    assert ask(host, "GET", "/api/v1/version", host.key)[0] == 200
+    last_line_is(host, "/api/v1/version")  # the daemon writes on, in the same file
+    lines = [json.loads(line) for line in audit(host).read_text().splitlines()[before:]]
+    noted = [line for line in lines if line.get("name") == "noted"]
+    assert [line["event"] for line in noted] == ["key_created", "key_rotated", "key_removed"]
+    user = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
+    assert all(line["local_user"] == user and line["at"] for line in noted)
+    assert (noted[0]["tenant"], noted[0]["scope"]) == ("other", "read") and noted[0]["expires"] > noted[0]["at"] and noted[1]["old_one_until"]
+    assert "cay_" not in "".join(map(json.dumps, noted)), "no key"
+
+
+@needs_root
+def test_a_line_about_a_key_is_the_daemons_file(own_daemon):
+    """Whoever writes first: root's command makes it so that the daemon can open it."""
+    daemon = own_daemon()
+    daemon.terminate()
+    audit(daemon).unlink()
+    made = key(daemon, "create", "first")
+    owner, directory = audit(daemon).stat(), daemon.data.stat()
+    assert (owner.st_uid, owner.st_gid, stat.S_IMODE(owner.st_mode)) == (directory.st_uid, directory.st_gid, 0o600)
+    daemon.start(listen=f"127.0.0.1:{daemon.port}")
+    assert ask(daemon, "GET", "/api/v1/version", made)[0] == 200
+    last_line_is(daemon, "/api/v1/version")
+    assert json.loads(audit(daemon).read_text().splitlines()[0])["event"] == "key_created"
+
+
+def test_a_download_that_the_daemons_end_cuts_is_on_record(host, boxes):
+    box = f"/api/v1/sandboxes/{boxes['mine']}"
+    assert host.cli("exec", "mine", "--", "truncate", "-s", "256M", "/tmp/large").code == 0
+    request = urllib.request.Request(f"{host.url}{box}/files?path=/tmp/large", headers={"X-Api-Key": host.key, "X-Request-Id": "download-1"})
+
+    def told():
+        lines = [json.loads(line) for line in audit(host).read_text().splitlines()]
+        return [(line.get("event"), line["status"], line["key"]) for line in lines if line.get("request_id") == "download-1"]
+    with urllib.request.urlopen(request, timeout=slow(60)) as answer:
+        assert len(answer.read(1 << 16)) == 1 << 16
+        assert wait_until(told, "its beginning is written down") == [("begin", 200, "default")]
+        host.restart("kill")
+    assert told() == [("begin", 200, "default")], "no end: the daemon was killed"
+    assert host.cli("exec", "mine", "--", "rm", "/tmp/large").code == 0
+
+
 def test_strangers_are_answered_so_often_and_hold_up_nobody(own_daemon, tmp_path):
     config = tmp_path / "rates.toml"
     config.write_text("[server]\nstrangers_per_second = 2\nlink_requests_per_second = 2\n")

@@ -46,6 +46,7 @@ asio::awaitable<void> CommandSession::run() {
   }
   reader_ = *std::move(reader);
   id_ = reader_->command().id;
+  if (on_command) on_command(id_);
   auto told = co_await started(reader_->command());
   static_cast<void>(told);  // a client that is gone may have left frames to obey
   Scope feeding(executor_);

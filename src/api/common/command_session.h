@@ -7,6 +7,7 @@
 // ends the session after the frames that it sent were obeyed: input that waits is written even then,
 // without a reader, for as long as the command runs.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,9 @@ class CommandSession {
   virtual ~CommandSession() = default;
   CommandSession(const CommandSession&) = delete;
   CommandSession& operator=(const CommandSession&) = delete;
+
+  // Called with the command that it starts, or attaches to.
+  std::function<void(const CommandId&)> on_command;
 
   // Until the command's end was told, or the client went. The session must outlive it.
   asio::awaitable<void> run();

@@ -1,5 +1,6 @@
 #include "api/langsmith/boxes.h"
 
+#include "api/common/subjects.h"
 #include "api/langsmith/boxes_json.h"
 #include "api/langsmith/errors.h"
 #include "api/langsmith/list_query.h"
@@ -116,14 +117,17 @@ Task<http::Response> delete_boxes(core::Cay& cay, ExchangePtr exchange) {
   if (!fields.read("names", names, 500)) fields.complain("names", "is needed: a list of at most 500 names");
   if (!fields.ok()) co_return validation_error(fields);
   json::array deleted, skipped;
+  Subjects subjects("deleted");
   for (const auto& name : names) {
     auto removed = co_await cay.sandboxes().remove(exchange->principal(), name);
     if (removed) {
       deleted.emplace_back(codec::text(name));
+      subjects.add(name);
     } else {
       skipped.emplace_back(json::object{{"name", codec::text(name)}, {"reason", codec::text(removed.error().message)}});
     }
   }
+  exchange->note_subject(subjects.text());
   co_return json_answer(200, json::object{{"deleted", std::move(deleted)}, {"skipped", std::move(skipped)}});
 }
 

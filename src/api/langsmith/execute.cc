@@ -228,6 +228,7 @@ asio::awaitable<void> serve_ws(core::Cay& cay, std::shared_ptr<Shared> shared, E
   if (!socket) co_return;
   auto executor = co_await asio::this_coro::executor;
   ExecuteSession session(cay, who, box->id, *std::move(socket), executor, *shared);
+  session.on_command = [exchange](const CommandId& id) { exchange->note_subject("command " + id.get()); };
   co_await session.run();
 }
 

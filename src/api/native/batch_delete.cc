@@ -1,4 +1,5 @@
 // POST /sandboxes/batch-delete: by ids or names, by labels, or all.
+#include "api/common/subjects.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "codec/model_json.h"
@@ -47,14 +48,17 @@ Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange) {
   if (!removed) co_return std::move(removed).error();
   array deleted;
   array failed;
+  Subjects subjects("deleted");
   for (const auto& one : *removed) {
     if (one.done) {
+      subjects.add(one.ref);
       deleted.emplace_back(codec::text(one.ref));
     } else {
       const Error& error = one.done.error();
       failed.emplace_back(object{{"ref", codec::text(one.ref)}, {"error", codec::to_json(error, note_error(error))}});
     }
   }
+  exchange->note_subject(subjects.text());
   co_return json_answer(200, object{{"deleted", std::move(deleted)}, {"failed", std::move(failed)}});
 }
 

@@ -172,6 +172,7 @@ Task<void> command_stream(core::Cay& cay, std::shared_ptr<InputRoom> room, Excha
   if (!socket) co_return std::move(socket).error();
   auto executor = co_await asio::this_coro::executor;
   NativeSession session(cay, who, known->id, *std::move(socket), std::move(room), executor);
+  session.on_command = [exchange](const CommandId& id) { exchange->note_subject("command " + id.get()); };
   co_await session.run();
   co_return Result<void>();
 }

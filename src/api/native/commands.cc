@@ -74,10 +74,12 @@ Task<http::Response> start_command(core::Cay& cay, ExchangePtr exchange) {
   if (!request->wait) {
     auto command = co_await cay.commands().start(who, ref, std::move(request->spec));
     if (!command) co_return std::move(command).error();
+    exchange->note_subject("command " + command->id.get());
     co_return json_answer(201, codec::to_json(*command));
   }
   auto got = co_await run_to_end(cay, who, ref, *std::move(request));
   if (!got) co_return std::move(got).error();
+  exchange->note_subject("command " + got->command.id.get());
   co_return json_answer(200, result_json(*got, ref));
 }
 

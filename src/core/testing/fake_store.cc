@@ -70,7 +70,7 @@ Result<void> FakeStore::insert(const Sandbox& sandbox) {
   return {};
 }
 
-Result<void> FakeStore::update(const Sandbox& sandbox) {
+Result<void> FakeStore::update(const Sandbox& sandbox, const std::string& by) {
   CAY_CHECK(writable());
   if (!rows.contains(sandbox.id)) {
     return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get()};
@@ -78,15 +78,15 @@ Result<void> FakeStore::update(const Sandbox& sandbox) {
   if (name_taken(sandbox)) return name_in_use(sandbox.name);
   const std::string type = event_of(rows.at(sandbox.id), sandbox);
   rows[sandbox.id] = sandbox;
-  if (!type.empty()) tell(event_about(sandbox, type, sandbox.updated_at));
+  if (!type.empty()) tell(event_about(sandbox, type, sandbox.updated_at, by));
   return {};
 }
 
-Result<void> FakeStore::erase(const SandboxId& id) {
+Result<void> FakeStore::erase(const SandboxId& id, const std::string& by) {
   CAY_CHECK(writable());
   const auto found = rows.extract(id);
   std::erase_if(link_rows, [&id](const auto& row) { return row.second.sandbox == id; });
-  if (found) tell(event_about(found.mapped(), "sandbox.deleted", found.mapped().updated_at));
+  if (found) tell(event_about(found.mapped(), "sandbox.deleted", found.mapped().updated_at, by));
   return {};
 }
 

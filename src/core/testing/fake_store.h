@@ -18,8 +18,10 @@ class FakeStore : public Store {
   int writes_before_error = 0;
 
   Result<void> insert(const Sandbox& sandbox) override;
-  Result<void> update(const Sandbox& sandbox) override;
-  Result<void> erase(const SandboxId& id) override;
+  using Store::erase;
+  using Store::update;
+  Result<void> update(const Sandbox& sandbox, const std::string& by) override;
+  Result<void> erase(const SandboxId& id, const std::string& by) override;
   Result<std::optional<Sandbox>> by_id(const TenantId& tenant, const SandboxId& id) override;
   Result<std::optional<Sandbox>> by_name(const TenantId& tenant, const std::string& name) override;
   Result<SandboxPage> list(const TenantId& tenant, const SandboxQuery& query) override;
