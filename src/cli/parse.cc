@@ -400,14 +400,14 @@ class Parser {
     auto* sub = add<UrlArgs>("url", "A link to a web service or a file inside a sandbox, for whoever has it",
         "  cay url box 8080                          prints where a browser begins; good for an hour\n"
         "  cay url box 8080 --expires 1d --json      with the token that programs send\n"
-        "  cay url box --file /tmp/report.pdf        a download, until it is withdrawn\n"
+        "  cay url box --file /tmp/report.pdf        a download; good for a day\n"
         "  cay url box                               the links there are\n"
         "  cay url box 8080 --withdraw               all of that port; cuts what is open\n"
         "  cay url box --withdraw --id ID            one; without --id and port: all\n\n"
         "A request through a link wakes a stopped sandbox and is use of it.\n",
         [args](Texts& texts) {
-          if (!texts.lifetime.empty()) args->expires_s = must_seconds(texts.lifetime, "--expires");
           const bool file = !args->file.empty();
+          if (!texts.lifetime.empty()) args->expires_s = file && texts.lifetime == "never" ? 0 : must_seconds(texts.lifetime, "--expires");
           if (file && args->port != 0) throw CLI::ValidationError("--file", "and a port do not go together");
           if (args->withdraw && (file || args->expires_s)) throw CLI::ValidationError("--withdraw", "takes a port or --id alone");
           if (!args->withdraw && !args->link.empty()) throw CLI::ValidationError("--id", "is for --withdraw");
@@ -421,7 +421,7 @@ class Parser {
     sub->add_option("SANDBOX", args->sandbox, "Name or id")->required();
     sub->add_option("PORT", args->port, "Where the service listens inside")->check(CLI::Range(1, 65535));
     sub->add_option("--file", args->file, "A file inside, instead of a service");
-    sub->add_option("--expires", texts_.lifetime, "Good for so long, as 10m or 7d (default: 1h; files: until withdrawn)");
+    sub->add_option("--expires", texts_.lifetime, "Good for so long, as 10m or 7d (default: 1h; files: 1d, and never: until withdrawn)");
     sub->add_flag("--withdraw", args->withdraw, "Take links back");
     sub->add_option("--id", args->link, "With --withdraw: this link");
     sub->add_flag("--inline", args->shown, "With --file: browsers show it, without scripts");

@@ -44,6 +44,7 @@ TEST(ParseTest, LittleIsNotNothing) {
   EXPECT_EQ(got.sandbox.lifetime_s, 2);
   EXPECT_EQ(args_of<CreateArgs>({"create", "--ttl", "0"}).sandbox.idle_ttl_s, 0);
   EXPECT_EQ(args_of<UrlArgs>({"url", "box", "80", "--expires", "0.5"}).expires_s, 1);
+  EXPECT_EQ(args_of<UrlArgs>({"url", "box", "--file", "/f", "--expires", "never"}).expires_s, 0);
   for (const char* option : {"--memory", "--disk", "--cpus", "--pids"}) {
     const auto refused = parsed({"create", option, "0"});
     EXPECT_FALSE(refused.invocation) << option;

@@ -479,12 +479,15 @@ def test_cay_url(daemon, http, web):
     link = json.loads(daemon.cli("url", name, PORT, "--json").text)
     file = daemon.cli("url", name, "--file", "/etc/hostname").text.strip()
     assert httpx.get(f"{daemon.url}/dl/{web['id']}/{file.rsplit('/', 1)[1]}").status_code == 200
+    assert daemon.cli("url", name, "--file", "/etc/hosts", "--expires", "never").code == 0
+    ends = {one["path"]: one["expires_at"] for one in json.loads(daemon.cli("url", name, "--json").text) if "path" in one}
+    assert ends["/etc/hosts"] is None and ends["/etc/hostname"] is not None, "a day, unless it is said otherwise"
     listed = daemon.cli("url", name)
     assert listed.code == 0 and link["id"] in listed.text and "/etc/hostname" in listed.text and token not in listed.text
-    assert len(json.loads(daemon.cli("url", name, "--json").text)) == 3
+    assert len(json.loads(daemon.cli("url", name, "--json").text)) == 4
     assert daemon.cli("url", name, "--withdraw", "--id", link["id"]).code == 0
     assert json.loads(daemon.cli("url", name, PORT, "--withdraw", "--json").text) == {"withdrawn": 1}
-    assert json.loads(daemon.cli("url", name, "--withdraw", "--json").text) == {"withdrawn": 1}
+    assert json.loads(daemon.cli("url", name, "--withdraw", "--json").text) == {"withdrawn": 2}
     assert httpx.get(f"{daemon.url}/headers", headers={"Host": host, TOKEN: token}).status_code == 401
     assert daemon.cli("url", "no-such-box", PORT).code == 125
     assert daemon.cli("url", name, "0").code == 125

@@ -13,6 +13,8 @@ using codec::json::object;
 namespace {
 
 constexpr std::int64_t kServiceLifetime = 3600;
+constexpr std::int64_t kFileLifetime = 86'400;  // its token stands in the URL, and so in histories and logs
+constexpr std::int64_t kUntilWithdrawn = 0;     // a file's, said in so many words
 
 object to_json(const Link& link, const std::string& url) {
   object out{{"id", link.id.get()},
@@ -47,10 +49,10 @@ Result<LinkSpec> spec_of(const object& body) {
     fields.read("content_type", spec.content_type);
     fields.read("inline", spec.inline_shown);
   }
-  std::int64_t lifetime = kServiceLifetime;
+  std::int64_t lifetime = service ? kServiceLifetime : kFileLifetime;
   using Any = std::numeric_limits<std::int64_t>;  // the core has the limits
-  const bool limited = fields.read("expires_in_s", lifetime, Any::min(), Any::max());
-  if (limited || service) spec.lifetime_s = lifetime;
+  fields.read("expires_in_s", lifetime, Any::min(), Any::max());
+  if (service || lifetime != kUntilWithdrawn) spec.lifetime_s = lifetime;
   fields.refuse_unknown();
   CAY_CHECK(fields.first_error());
   return spec;

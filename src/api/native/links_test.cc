@@ -1,4 +1,5 @@
 #include "api/native/native_test.h"
+#include "codec/time.h"
 
 namespace cay::api {
 namespace {
@@ -6,6 +7,10 @@ namespace {
 class NativeLinksTest : public NativeTest {
  protected:
   NativeLinksTest() { box = make_box(); }
+  static std::int64_t lifetime_ms(const codec::json::object& link) {
+    const auto at = [&link](const char* name) { return codec::from_rfc3339(link.at(name).as_string()).value_or(0); };
+    return at("expires_at") - at("created_at");
+  }
   std::string box;
 };
 
@@ -27,14 +32,18 @@ TEST_F(NativeLinksTest, AServicesLinkIsMadeListedAndWithdrawn) {
   EXPECT_TRUE(json(call("GET", box + "/links")).at("items").as_array().empty());
 }
 
-TEST_F(NativeLinksTest, AFilesLinkLivesUntilItIsWithdrawn) {
+TEST_F(NativeLinksTest, AFilesLinkLivesForADayOrAsLongAsIsSaid) {
   const auto link = json(call("POST", box + "/links", R"({"path":"/etc/hostname","inline":true,"content_type":"text/plain"})"));
   EXPECT_EQ(link.at("kind").as_string(), "file");
-  EXPECT_TRUE(link.at("expires_at").is_null());
+  EXPECT_EQ(lifetime_ms(link), 24 * 3'600'000);
+  const auto brief = json(call("POST", box + "/links", R"({"path":"/etc/hostname","expires_in_s":60})"));
+  EXPECT_EQ(lifetime_ms(brief), 60'000);
+  const auto endless = json(call("POST", box + "/links", R"({"path":"/etc/hostname","expires_in_s":0})"));
+  EXPECT_TRUE(endless.at("expires_at").is_null()) << "until it is withdrawn";
   EXPECT_EQ(link.at("url").as_string(), "http://127.0.0.1:8787/dl/" + std::string(link.at("sandbox_id").as_string()) + "/" +
                                             std::string(link.at("token").as_string()));
   EXPECT_EQ(json(call("DELETE", box + "/links?port=80")).at("withdrawn").as_int64(), 0);
-  EXPECT_EQ(json(call("DELETE", box + "/links")).at("withdrawn").as_int64(), 1);
+  EXPECT_EQ(json(call("DELETE", box + "/links")).at("withdrawn").as_int64(), 3);
 }
 
 TEST_F(NativeLinksTest, WrongOnesAreRefusedByName) {
@@ -50,7 +59,7 @@ TEST_F(NativeLinksTest, WrongOnesAreRefusedByName) {
     EXPECT_EQ(reason_of(got), "invalid_expiry") << seconds;
     EXPECT_NE(got->answer_body.find("from 1 second to 30 days (2592000 seconds)"), std::string::npos) << got->answer_body;
   }
-  const auto file = call("POST", box + "/links", R"({"path":"/a","expires_in_s":0})");
+  const auto file = call("POST", box + "/links", R"({"path":"/a","expires_in_s":-1})");
   EXPECT_EQ(reason_of(file), "invalid_expiry");
   EXPECT_NE(file->answer_body.find("from 1 second to 36500 days"), std::string::npos) << file->answer_body;
   EXPECT_EQ(call("POST", "/api/v1/sandboxes/none/links", R"({"port":80})")->status, 404);
