@@ -533,9 +533,9 @@ def test_a_flood_of_what_is_no_request_is_counted_too(host, keys):
         with socket.create_connection(("127.0.0.1", host.port), timeout=60) as sock:
             sock.sendall(b"nonsense\r\n\r\n")
             assert sock.recv(65536).startswith(b"HTTP/1.1 400 ")
-    ask(host, "GET", "/api/v1/version", keys["read"])
+    ask(host, "GET", "/api/v1/snapshots", keys["read"])  # another path than that of the last line before
     seconds = time.monotonic() - begun
-    last_line_is(host, "/api/v1/version")
+    last_line_is(host, "/api/v1/snapshots")
     lines = [json.loads(line) for line in path.read_text().splitlines()[before:]]
     written = sum(line.get("reason") == "bad_request" for line in lines)
     unwritten = sum(line.get("refused_and_not_written", 0) for line in lines)

@@ -169,9 +169,9 @@ def test_what_all_have_together_is_told_to_the_operator_alone(tmp_path):
         assert ask(daemon, daemon.key, "post", "/api/v1/sandboxes", full)[0] == 201
         status, text = ask(daemon, made["create"], "post", "/api/v1/sandboxes", {"limits": {"memory_bytes": 78 * mib}, "timeout_s": 0.2})
         assert status == 429 and json.loads(text)["error"]["reason"] == "quota_memory" and "78 MiB" in text
-        assert "923" not in text and "1000" not in text, text
+        assert "923 MiB" not in text and "1000 MiB" not in text, text
         events = ask(daemon, made["create"], "get", "/api/v1/events")[1]
-        assert '"sandbox.deleted"' in events and "923" not in events and "1000 MiB" not in events, events
+        assert '"sandbox.deleted"' in events and "923 MiB" not in events and "1000 MiB" not in events, events
         status, text = ask(daemon, daemon.key, "post", "/api/v1/sandboxes", {"limits": {"memory_bytes": 78 * mib}, "timeout_s": 0.2})
         assert status == 429 and "(923 MiB of 1000 MiB are given to running sandboxes)" in text, text
         used = json.loads(ask(daemon, made["read"], "get", "/v2/sandboxes/usage")[1])
