@@ -154,6 +154,7 @@ wire::PrepareDefault prepare_default(const NetworkConfig& network) {
   out.npm_registry = network.npm;
   out.cargo_index = network.cargo;
   out.go_proxy = network.go;
+  out.apt_archive = network.apt;
   return out;
 }
 

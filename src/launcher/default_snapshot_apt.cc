@@ -170,7 +170,7 @@ std::string os_release_value(std::string_view os_release, std::string_view key) 
   return "";
 }
 
-std::string apt_sources(std::string_view os_release, const std::vector<AptFile>& host) {
+std::string apt_sources(std::string_view os_release, const std::vector<AptFile>& host, const std::string& archive_url) {
   const std::string id = os_release_value(os_release, "ID"), suite = os_release_value(os_release, "VERSION_CODENAME");
   if (!only_of(suite, "-")) return "";
   std::vector<Entry> entries;
@@ -182,10 +182,15 @@ std::string apt_sources(std::string_view os_release, const std::vector<AptFile>&
     }
   }
   const std::string security = suite + "-security", updates = suite + " " + suite + "-updates";
+  const auto archive_of = [&](std::string_view archive, const std::string& key) {
+    auto mirror = mirror_of(entries, suite, archive, key);
+    if (!archive_url.empty()) mirror = Mirror{archive_url, mirror ? mirror->components : "main"};
+    return mirror;
+  };
   std::string sources;
   if (id == "debian") {
     const std::string key = "debian-archive-keyring.gpg";
-    sources = stanza(mirror_of(entries, suite, "debian", key), updates, key) +
+    sources = stanza(archive_of("debian", key), updates, key) +
               stanza(mirror_of(entries, security, "debian-security", key), security, key);
   } else if (id == "ubuntu") {
     const std::string key = "ubuntu-archive-keyring.gpg";
@@ -194,7 +199,7 @@ std::string apt_sources(std::string_view os_release, const std::vector<AptFile>&
 #else
     const std::string archive = "ubuntu-ports";
 #endif
-    sources = stanza(mirror_of(entries, suite, archive, key), updates, key) +
+    sources = stanza(archive_of(archive, key), updates, key) +
               stanza(mirror_of(entries, security, archive, key), security, key);
   } else {
     return "";

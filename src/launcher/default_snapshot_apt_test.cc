@@ -39,6 +39,19 @@ TEST(AptSourcesTest, TheHostsMirrorIsUsed) {
   EXPECT_TRUE(names_a_mirror(got) && names_a_mirror(stanzas));
 }
 
+TEST(AptSourcesTest, TheOperatorsArchiveStandsInThePlaceOfTheHosts) {
+  const std::vector<AptFile> host = {{AptFile::Form::kLines,
+                                      "deb http://mirror.test/debian bookworm main contrib\n"
+                                      "deb http://security.test/debian-security bookworm-security main\n"}};
+  const std::string got = apt_sources(kDebian, host, "http://corp.test/v2/debian");
+  EXPECT_NE(got.find("URIs: http://corp.test/v2/debian\nSuites: bookworm bookworm-updates\nComponents: main contrib\n"), std::string::npos) << got;
+  EXPECT_NE(got.find("URIs: http://security.test/debian-security\n"), std::string::npos) << got;
+  EXPECT_EQ(got.find("mirror.test"), std::string::npos) << got;
+  const std::string alone = apt_sources(kDebian, {}, "http://corp.test/v2/debian");
+  EXPECT_NE(alone.find("URIs: http://corp.test/v2/debian\nSuites: bookworm bookworm-updates\nComponents: main\n"), std::string::npos) << alone;
+  EXPECT_EQ(apt_sources("ID=fedora\nVERSION_CODENAME=x\n", {}, "http://corp.test/v2/debian"), "");
+}
+
 TEST(AptSourcesTest, NothingThatMayBeASecretIsTaken) {
   EXPECT_TRUE(names_a_mirror(from_lines("deb https://corp.test/debian bookworm main\n")));  // positive control
   for (const char* uri : {"https://alice:s3cret@corp.test/debian", "https://token@corp.test/debian", "https://corp.test/debian?token=s3cret",

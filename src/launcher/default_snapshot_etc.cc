@@ -53,9 +53,9 @@ bool is_secret_name(std::string_view path) {
   return name == "machine-id" || name == "shadow" || name == "gshadow" || name == "auth.conf";
 }
 
-Result<void> write_apt(TreeWriter& tree) {
+Result<void> write_apt(TreeWriter& tree, const std::string& archive_url) {
   const std::string os_release = tree.host_text("etc/os-release");
-  const std::string sources = apt_sources(os_release, apt_files(tree));
+  const std::string sources = apt_sources(os_release, apt_files(tree), archive_url);
   if (!sources.empty()) {
     CAY_CHECK(tree.make_file("etc/apt/sources.list.d/" + os_release_value(os_release, "ID") + ".sources", sources));
   }
@@ -200,7 +200,7 @@ Result<void> write_etc(TreeWriter& tree, const wire::PrepareDefault& with) {
   } else {
     CAY_CHECK(write_certificates(tree));
   }
-  return write_apt(tree);
+  return write_apt(tree, with.apt_archive);
 }
 
 }  // namespace cay::launcher

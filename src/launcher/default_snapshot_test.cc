@@ -163,6 +163,7 @@ TEST_F(DefaultSnapshotTest, ToolsAreToldOfMirrors) {
   with.npm_registry = "https://mirror.test/npm";
   with.cargo_index = "https://mirror.test/crates";
   with.go_proxy = "https://mirror.test/go";
+  with.apt_archive = "http://archive.corp.test/v2/debian";
   const auto made = build_default_snapshot(layers_.string(), [](const std::string&) {}, {host_.string(), with});
   ASSERT_TRUE(made) << made.error().message;
   const fs::path root = layers_ / made->id / "root";
@@ -174,6 +175,11 @@ TEST_F(DefaultSnapshotTest, ToolsAreToldOfMirrors) {
     EXPECT_EQ(slurp(root / home / ".config/go/env"), "GOPROXY=https://mirror.test/go,direct\n") << home;
   }
   EXPECT_EQ(look(root / "home/user/.config/go/env").st_uid, 1000u);
+  const std::string sources = slurp(root / "etc/apt/sources.list.d/debian.sources");
+  EXPECT_NE(sources.find("URIs: http://archive.corp.test/v2/debian\n"), std::string::npos) << sources;
+  EXPECT_EQ(sources.find("mirror.test"), std::string::npos) << sources;
+  // Settings that are turned back lead to the snapshot that was made with them.
+  EXPECT_EQ(layers_ / build().id / "root", plain);
 }
 
 TEST_F(DefaultSnapshotTest, LeaksNothing) {

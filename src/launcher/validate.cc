@@ -88,6 +88,7 @@ Result<void> check(const wire::PrepareDefault& request) {
   if (!is_plain_url(request.npm_registry)) return invalid("npm_registry is no plain URL");
   if (!is_plain_url(request.cargo_index)) return invalid("cargo_index is no plain URL");
   if (!is_plain_url(request.go_proxy)) return invalid("go_proxy is no plain URL");
+  if (!is_plain_url(request.apt_archive)) return invalid("apt_archive is no plain URL");
   return {};
 }
 

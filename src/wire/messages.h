@@ -393,8 +393,8 @@ struct SandboxEntry {
 // What the default snapshot is made with, beside the host's own system. Empty: nothing of that kind.
 struct PrepareDefault {
   bool host_authorities = false;  // the host's own certificate authorities are trusted inside too
-  std::string pip_index, npm_registry, cargo_index, go_proxy;  // URLs without credentials
-  template <class V> void fields(V& v) { v(1, host_authorities); v(2, pip_index); v(3, npm_registry); v(4, cargo_index); v(5, go_proxy); }
+  std::string pip_index, npm_registry, cargo_index, go_proxy, apt_archive;  // URLs without credentials
+  template <class V> void fields(V& v) { v(1, host_authorities); v(2, pip_index); v(3, npm_registry); v(4, cargo_index); v(5, go_proxy); v(6, apt_archive); }
 };
 
 struct ProgressMsg {
