@@ -35,6 +35,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
 Task<void> Core::open(std::function<void(std::string)> progress) {
   CAY_CO_TRY(const SnapshotInfo snapshot, co_await runtime_.prepare_default_snapshot(progress));
   CAY_CO_CHECK(registry_->store().put_snapshot(snapshot));
+  sandboxes_.use_default(snapshot.id);
   CAY_CO_CHECK(command_log_.look_back());
   CAY_CO_CHECK(co_await restart_.run(std::move(progress)));
   registry_->on_state = [this, alive = std::weak_ptr<bool>(alive_)](const std::shared_ptr<Entry>& entry) {

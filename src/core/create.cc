@@ -100,6 +100,7 @@ Result<SnapshotInfo> SandboxVerbs::snapshot_of(const std::string& name_or_id) {
   const SnapshotInfo* unfit = nullptr;
   for (const auto& snapshot : all) {
     if (snapshot.id.get() != wanted && snapshot.name != wanted) continue;
+    if (wanted == "default" && snapshot.id != default_) continue;
     if (snapshot.status != "ready") {
       unfit = &snapshot;
     } else if (best == nullptr || snapshot.created_at > best->created_at) {

@@ -404,16 +404,19 @@ TEST_F(RestartTest, SnapshotThatCannotBePreparedIsAnError) {
   EXPECT_EQ(open().error().reason, "launcher_unavailable");
 }
 
-TEST_F(RestartTest, TheNewestDefaultSnapshotIsUsed) {
-  SnapshotInfo old;
-  old.id = SnapshotId(new_uuid());
-  old.name = "default";
-  old.status = "ready";
-  old.created_at = 0;
-  store.snapshot_rows[old.id] = old;
-  ASSERT_TRUE(open());
-  EXPECT_EQ(create("box")->snapshot_id, runtime.default_snapshot.id);
-  EXPECT_EQ(run(core->sandboxes().snapshots(alice))->size(), 2U);
+TEST_F(RestartTest, DefaultIsTheSnapshotThatThisStartPrepared) {
+  SnapshotInfo other = runtime.default_snapshot;
+  other.id = SnapshotId(new_uuid());
+  for (const UnixMillis created_at : {UnixMillis{0}, runtime.default_snapshot.created_at + 1}) {
+    other.created_at = created_at;
+    store.snapshot_rows[other.id] = other;
+    ASSERT_TRUE(open());
+    EXPECT_EQ(create("box" + std::to_string(created_at))->snapshot_id, runtime.default_snapshot.id) << created_at;
+    SandboxSpec by_id = named("by-id" + std::to_string(created_at));
+    by_id.snapshot = other.id.get();
+    EXPECT_EQ(run(core->sandboxes().create(alice, by_id, CreateOptions{}))->snapshot_id, other.id);
+    EXPECT_EQ(run(core->sandboxes().snapshots(alice))->size(), 2U);
+  }
 }
 
 }  // namespace

@@ -30,6 +30,9 @@ class SandboxVerbs : public Sandboxes {
         defaults_(std::move(defaults)),
         timing_(timing) {}
 
+  // Which of the snapshots of that name `default` means: one of earlier settings may be the newest.
+  void use_default(SnapshotId id) { default_ = std::move(id); }
+
   Task<Sandbox> create(Principal who, SandboxSpec spec, CreateOptions options) override;
   // Count creations and how long they take; may be absent.
   Metrics* metrics = nullptr;
@@ -71,6 +74,7 @@ class SandboxVerbs : public Sandboxes {
   Defaults defaults_;
   Timing timing_;
   RuleWork rule_work_;
+  SnapshotId default_{};
 };
 
 }  // namespace cay::core

@@ -375,6 +375,27 @@ def test_purge_leaves_what_is_not_ours_and_removes_the_rest(directory):
     assert "no data directory of Cay's. It stays" in done.stderr, done
 
 
+def test_settings_that_are_turned_back_count_for_new_sandboxes(own_daemon, tmp_path):
+    """Of `[mirrors]`, apt's too: from A to B and back to A, each time with a restart between."""
+    config = tmp_path / "cay.toml"
+    plain, own = "[mirrors]\nof_host = false\n", '[mirrors]\nof_host = false\npip = "https://mirror.test/pip"\napt = "http://archive.test/v2/debian"\n'
+    config.write_text(plain)
+    daemon = own_daemon("--config", str(config))
+    made = {}
+    for turn, words in enumerate((plain, own, plain)):
+        config.write_text(words)
+        if turn:
+            daemon.restart()
+        with daemon.http() as http:
+            box = http.post("/api/v1/sandboxes", json={}).json()
+            told = http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={
+                "argv": ["sh", "-c", "cat /etc/pip.conf /etc/apt/sources.list.d/*.sources"], "wait": True}).json()["stdout"]
+        for url in ("https://mirror.test/pip", "http://archive.test/v2/debian"):
+            assert (url in told) == (words is own), told
+        made[turn] = box["snapshot_id"]
+    assert made[0] == made[2] != made[1]
+
+
 def test_mirrors_are_told_to_the_tools(own_daemon, tmp_path):
     """Of an operator's settings: where cargo and Go look, whoever runs them and wherever."""
     config = tmp_path / "cay.toml"
