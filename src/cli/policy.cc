@@ -94,7 +94,8 @@ int get(Context& at, const std::string& sandbox) {
   show_rules(answer);
   const std::string running = text_of(answer, "running_policy");
   if (!running.empty() && (running != text_of(answer, "policy") || texts_of(answer, "running_rules") != texts_of(answer, "rules"))) {
-    print("now it runs by " + printable(running) + (running == "off" ? ": it was started without a way out; it counts from its next start\n" : "\n"));
+    const bool without = text_of(answer.at("network").as_object(), "state") != "on";
+    print("now it runs by " + printable(running) + (without ? ": it was started without a way out; it counts from its next start\n" : "\n"));
   }
   if (is_false(answer, "policy_allowed")) print("the operator allows this policy no more (network.policies): nothing is reached by it\n");
   return kOk;
@@ -156,6 +157,7 @@ int try_one(Context& at, const std::string& of, const std::string& target) {
   const Target asked = target_of(target);
   json::object question{{"host", asked.host}};
   if (asked.port) question["port"] = *asked.port;
+  if (!asked.path.empty()) question["path"] = asked.path;
   question[is_policy(at, of) ? "policy" : "sandbox"] = of;
   const std::string body = at.client.request("POST", std::string(kRoute) + "/try", codec::write(question));
   const auto answer = parsed(body);
@@ -165,13 +167,19 @@ int try_one(Context& at, const std::string& of, const std::string& target) {
     return allowed ? kOk : 1;
   }
   const std::string rule = printable(text_of(answer, "rule"));
-  const std::string reason = text_of(answer, "reason");
+  const std::string reason = text_of(answer, "reason"), proxy_rule = printable(text_of(answer, "proxy_rule"));
   std::string why = rule.empty() ? allowed ? "no rule matches, and it allows what none matches" : "no rule matches" : "by the rule " + rule;
   if (reason == "private_address") why = "a special address, which the operator would have to list (network.networks)";
   if (reason == "port_not_in_policy") why = "that host is allowed at other ports";
   if (reason == "names_no_host") why = "an address alone shows no name; a connection that shows one is decided by it";
   if (reason == "policy_not_allowed") why = "the operator allows this policy no more";
+  if (!proxy_rule.empty()) why = "by the proxy rule " + proxy_rule + (rule.empty() ? "" : ", beside the rule " + rule);
+  if (reason == "fenced") why = "by the fence " + proxy_rule + ", which lets TLS through that names the host, and plain HTTP never";
+  if (reason == "path_not_in_rule") why += ": it has not the path";
+  if (reason == "secret_gone") why += ", whose secret was removed";
   print((allowed ? "allowed: " : "refused: ") + why + "\n");
+  const std::string note = printable(text_of(answer, "note"));
+  if (!note.empty()) print(note + "\n");
   const std::string advice = for_sandbox(printable(text_of(answer, "advice")), of);
   if (!allowed && !advice.empty()) print(advice + "\n");
   const std::string needs = printable(text_of(answer, "needs"));
@@ -215,6 +223,7 @@ std::vector<std::string> proxied_hosts(Context& at, const std::string& sandbox) 
   std::optional<json::object> secrets;
   for (const auto& item : rules->get_array()) {
     const auto& rule = item.as_object();
+    if (text_of(rule, "secret").empty()) continue;  // a fence: its hosts are the policy's
     auto hosts = texts_of(rule, "hosts");
     if (hosts.empty()) {
       if (!secrets) secrets = parsed(at.client.request("GET", "/api/v1/secrets"));

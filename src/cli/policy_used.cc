@@ -34,7 +34,9 @@ Target target_of(const std::string& text) {
     if (word == "https" || word == "wss") out.port = kHttps;
     if (word == "http" || word == "ws") out.port = kHttp;
     at.erase(0, scheme + 3);
-    at.erase(std::min(at.find_first_of("/?#"), at.size()));
+    const std::size_t end = std::min(at.find_first_of("/?#"), at.size());
+    out.path = at.substr(end, at.find_first_of("?#", end) - end);
+    at.erase(end);
     at.erase(0, at.rfind('@') + 1);  // npos + 1 is 0
   }
   const std::size_t colon = at.rfind(':');

@@ -9,10 +9,11 @@
 
 namespace cay::cli {
 
-// "HOST", "HOST:PORT" or "[ADDRESS]:PORT"; of a URL, its host, and the port that its scheme or itself says. Throws ApiError.
+// "HOST", "HOST:PORT" or "[ADDRESS]:PORT"; of a URL, its host, its path, and the port that its scheme or itself says. Throws ApiError.
 struct Target {
   std::string host;
   std::optional<int> port;
+  std::string path{};  // empty: none is meant
 };
 Target target_of(const std::string& text);
 

@@ -57,6 +57,9 @@ TEST(PolicyUsedTest, ATargetIsAHostAPortOrAUrl) {
   is("https://me:word@a.test/x@y", "a.test", 443);
   is("http://[2620:fe::fe]:81/", "2620:fe::fe", 81);
   is("ssh://a.test", "a.test", std::nullopt);
+  EXPECT_EQ(target_of("https://a.test/v1/x?y=/z#w").path, "/v1/x");
+  EXPECT_EQ(target_of("https://a.test?y=/z").path, "");
+  EXPECT_EQ(target_of("a.test:443").path, "");
   EXPECT_THROW(target_of("a.test:web"), ApiError);
 }
 

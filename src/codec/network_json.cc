@@ -35,17 +35,14 @@ json::array lines_of(std::string_view text) {
   return out;
 }
 
-std::string remedy_for(const NetworkDecision& decision) {
+std::string remedy_for(const NetworkDecision& decision, bool takes_hosts) {
   const std::string host = shown(decision.host);
   const bool six = host.find(':') != std::string::npos;
   const std::string at = decision.port == 0 ? host : (six ? "[" + host + "]" : host) + ":" + std::to_string(decision.port);
-  const std::string& why = decision.reason;
   if (decision.allowed || host.find('\\') != std::string::npos) return "";  // such a name is no host's
   if (!decision.needs.empty()) {
-    // A rule of the sandbox's own that refuses would go on refusing.
-    const bool own = why == "denied_by_rule" && decision.rule.find(": ") == std::string::npos;
-    if (own) return "cay policy set SANDBOX --remove '" + shown(decision.rule) + "'";
-    return "cay policy set SANDBOX --add '" + shown(decision.needs) + "'; or, for every sandbox, add \"" + at + "\" to network.hosts in the daemon's settings";
+    const std::string add = "cay policy set SANDBOX --add '" + shown(decision.needs) + "'";
+    return takes_hosts ? add + "; or, for every sandbox, add \"" + at + "\" to network.hosts in the daemon's settings" : add;
   }
   // Where nothing helps, there is advice and no remedy.
   constexpr const char* kHelps[] = {"special_address", "metadata_address", "proxy_rule", "denied_by_rule", "operator"};
@@ -64,7 +61,7 @@ json::object to_json(const NetworkReport& report) {
                                     {"needs", shown(item.needs)},
                                     {"in_the_way", item.in_the_way},
                                     {"advice", shown(item.advice)},
-                                    {"remedy", remedy_for(item)},
+                                    {"remedy", remedy_for(item, report.takes_hosts)},
                                     {"count", item.count},
                                     {"first_at", rfc3339(item.first_at)},
                                     {"last_at", rfc3339(item.last_at)},
@@ -116,7 +113,7 @@ json::object to_json(const PolicyList& list) {
 json::object to_json(const PolicyTrial& trial) {
   return {{"policy", trial.policy}, {"rules", lines_of(trial.rules)}, {"verdict", trial.allowed ? "allowed" : "refused"},
           {"reason", trial.reason}, {"rule", trial.rule},             {"needs", trial.needs},
-          {"in_the_way", trial.in_the_way}, {"advice", shown(trial.advice)}};
+          {"in_the_way", trial.in_the_way}, {"advice", shown(trial.advice)}, {"proxy_rule", shown(trial.proxy_rule)}, {"note", shown(trial.note)}};
 }
 
 }  // namespace cay::codec

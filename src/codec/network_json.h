@@ -15,7 +15,7 @@ json::object to_json(const PolicyTrial& trial);
 // Rules, as a sandbox has them, one by one.
 json::array lines_of(std::string_view text);
 
-// What would let a refused one through, in words; "" where nothing would, or nothing need.
-std::string remedy_for(const NetworkDecision& decision);
+// What would let a refused one through, in words; "" where nothing would, or nothing need. `takes_hosts`: of its report.
+std::string remedy_for(const NetworkDecision& decision, bool takes_hosts);
 
 }  // namespace cay::codec

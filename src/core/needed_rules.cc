@@ -18,23 +18,23 @@ std::string at_port(const std::string& host, std::uint16_t port) {
   return (six ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
-// Whether a policy has it: asked by `decide` and `may_resolve`.
-bool is_let_through(const NetworkDecision& line, const auto& decide, const auto& may_resolve) {
+// What a policy says of it: asked by `decide` and `may_resolve`.
+policy::Verdict verdict_of(const NetworkDecision& line, const auto& decide, const auto& may_resolve) {
   const auto by_host = IpAddress::parse(line.host);
-  if (line.port == 0) return !by_host && may_resolve(line.host).allowed();
+  if (line.port == 0) return by_host ? policy::Verdict() : may_resolve(line.host);
   const auto address = IpAddress::parse(line.address);
   const std::string names[] = {line.host};
   policy::Meant meant{.names = names, .shown = line.host, .address = address.value_or(IpAddress()), .port = line.port};
   if (by_host) meant = {.names = {}, .shown = std::nullopt, .address = *by_host, .port = line.port};
-  return decide(meant).allowed();
+  return decide(meant);
 }
 
 bool is_let_through(const policy::Policy& policy, const NetworkDecision& line) {
-  return is_let_through(line, [&](const policy::Meant& meant) { return policy.decide(meant); }, [&](std::string_view name) { return policy.may_resolve(name); });
+  return verdict_of(line, [&](const policy::Meant& meant) { return policy.decide(meant); }, [&](std::string_view name) { return policy.may_resolve(name); }).allowed();
 }
 
-bool is_let_through(const policy::OneMore& policy, const Rule& rule, const NetworkDecision& line) {
-  return is_let_through(line, [&](const policy::Meant& meant) { return policy.decide(meant, rule); }, [&](std::string_view name) { return policy.may_resolve(name, rule); });
+policy::Verdict verdict_of(const policy::OneMore& policy, const Rule& rule, const NetworkDecision& line) {
+  return verdict_of(line, [&](const policy::Meant& meant) { return policy.decide(meant, rule); }, [&](std::string_view name) { return policy.may_resolve(name, rule); });
 }
 
 struct Stands {
@@ -67,14 +67,16 @@ Stands of_address(const NetworkDecision& line, const IpAddress& address) {
 // Of what the broker refused, not the gate.
 bool is_brokers(const std::string& reason) {
   constexpr const char* kReasons[] = {"token_unknown",    "no_such_rule",      "rule_changed",          "path_not_in_rule", "host_mismatch",
-                                      "secret_reflected", "answer_unreadable", "authority_not_trusted", "tls_untrusted",    "vault_unavailable"};
+                                      "secret_reflected", "answer_unreadable", "authority_not_trusted", "tls_untrusted",    "vault_unavailable",
+                                      "method_not_in_rule", "secret_gone"};
   return std::ranges::find(kReasons, reason) != std::end(kReasons);
 }
 
-Stands of_denial(const NetworkDecision& line) {
+// `rule`: that refuses it now, which need not be the one that did then.
+Stands of_denial(const std::string& rule) {
   constexpr const char* kKind = "denied_by_rule";
   // "@packages: !a.test": of a policy that has a name.
-  const std::string own = line.rule.substr(0, line.rule.find(": "));
+  const std::string own = rule.substr(0, rule.find(": "));
   if (own.starts_with('@')) return {kKind, "a policy of the sandbox's refuses it, whatever is added: cay policy set SANDBOX RULE…, without " + own};
   if (!own.empty()) return {kKind, "a rule of the sandbox's own refuses it, whatever is added: cay policy set SANDBOX --remove '" + own + "'"};
   return {kKind, "the sandbox's policy refuses it, whatever is added: `cay policy get SANDBOX` lists its rules"};
@@ -83,15 +85,17 @@ Stands of_denial(const NetworkDecision& line) {
 // What keeps every rule from letting it through, before one is looked for.
 Stands before_rules(const NetworkDecision& line, const Around& around) {
   for (const ProxiedHost& one : around.proxied) {
-    if (!one.host.matches(line.host, one.host.port)) continue;
+    // Beside a fence the policy's rules count.
+    if (one.kind == ProxiedHost::Kind::kFence || !one.host.matches(line.host, one.host.port)) continue;
     return {"proxy_rule", "the proxy rule '" + one.rule + "' reaches it, at " + one.host.text() + ", with its secret: no rule goes beside it (cay proxy SANDBOX)"};
   }
+  if (line.reason == "fenced") return {"proxy_rule", "a fence is for it, and lets nobody past: by TLS that names the host, to its port (cay proxy SANDBOX)"};
   if (is_brokers(line.reason)) return {"proxy_rule", "it went by a proxy rule, which refused it, or whose server did: cay proxy SANDBOX"};
   const bool was_special = line.reason == "private_address";
   auto address = IpAddress::parse(line.address);
   if (!address) address = IpAddress::parse(line.host);
   if (address && (is_cays_own(*address) || is_special(*address) || was_special) && !is_opened(*address, around.networks)) return of_address(line, *address);
-  if (was_special) return {"special_address", "its name leads to no public address: the operator alone opens others, in network.networks"};
+  if (was_special && !address) return {"special_address", "its name led to no public address when it was tried: the operator alone opens others, in network.networks"};
   if (line.reason == "policy_not_allowed") {
     return {"operator", "forbidden by the operator, who allows the sandbox's policy no more: ask for it in network.policies, or choose another"};
   }
@@ -108,14 +112,39 @@ Stands stands_in_the_way(const NetworkDecision& line, const policy::OneMore& pol
   const auto rule = policy::parse_rule(line.needs);
   const auto takes = rule ? policy.takes(*rule) : Result<void>(rule.error());
   if (!takes) return {"no_rule", "its policy takes no rule more: " + takes.error().message};
-  if (!is_let_through(policy, *rule, line)) return of_denial(line);
+  if (const auto with = verdict_of(policy, *rule, line); !with.allowed()) return of_denial(with.rule);
   if (policy.is_allowed(*rule)) return {};
   return {"operator", "forbidden by the operator: ask for \"" + line.needs + "\" in a policy of network.policies"};
 }
 
+// By the operator, since.
+bool is_opened_by_now(const NetworkDecision& line, const Around& around) {
+  const auto address = IpAddress::parse(line.address.empty() ? line.host : line.address);
+  return address && is_opened(*address, around.networks);
+}
+
+NetworkDecision with_reason(NetworkDecision line, const char* reason) {
+  line.reason = reason;
+  return line;
+}
+
+// Whether a policy is that preset, or has it among its rules.
+bool has_preset(const policy::Catalogue& policies, const policy::RuleSet& rules, std::string_view name) {
+  return std::ranges::any_of(rules.rules, [&](const Rule& rule) {
+    if (rule.kind != Rule::Kind::kPolicy || rule.action != policy::Action::kAllow) return false;
+    const policy::NamedPolicy* named = policies.find(rule.word);
+    return rule.word == name || (named != nullptr && has_preset(policies, named->policy->rules(), name));
+  });
+}
+
+bool has_preset(const policy::Catalogue& policies, const policy::Choice& choice, std::string_view name) {
+  const auto rules = policies.rules_of(choice);
+  return choice.policy == name || (rules && has_preset(policies, *rules, name));
+}
+
 void advise(NetworkDecision& line, const policy::OneMore& policy, const Around& around) {
   if (line.allowed) return;
-  line.needs = rule_for(line);
+  line.needs = rule_for(line.reason == "private_address" && is_opened_by_now(line, around) ? with_reason(line, "not_in_policy") : line);
   Stands stands = stands_in_the_way(line, policy, around);
   if (stands.kind.empty()) return;
   line.needs.clear();
@@ -153,6 +182,7 @@ void tell_what_is_needed(NetworkReport& report, const Around& around) {
   const policy::Choice choice{report.policy, report.rules};
   const auto policy = around.policies.policy_of(choice);
   const policy::OneMore with(around.policies, choice);
+  report.takes_hosts = has_preset(around.policies, choice, "packages");
   // A lookup that was refused says nothing of the address; a connection to that name may.
   std::set<std::string> special;
   for (NetworkDecision& line : report.items) {
@@ -168,8 +198,12 @@ void tell_what_is_needed(NetworkReport& report, const Around& around) {
       line.advice = "its name leads to an address that the operator alone opens, in network.networks";
       continue;
     }
+    if (is_let_through(*policy, line)) {
+      line.needs.clear();
+      line.advice = "by now its policy lets it through";
+      continue;
+    }
     if (std::ranges::find(all, line.needs, &std::pair<std::string, Rule>::first) != all.end()) continue;
-    if (is_let_through(*policy, line)) continue;  // by now
     if (auto rule = policy::parse_rule(line.needs)) all.emplace_back(line.needs, *std::move(rule));
   }
   // A name that is let through at one port by a rule needs no other for being looked up; the web of a name is both its ports.

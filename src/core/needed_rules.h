@@ -5,17 +5,11 @@
 #include <string>
 
 #include "base/ip_address.h"
+#include "core/proxied_hosts.h"
 #include "model/network.h"
-#include "model/proxy.h"
 #include "policy/catalogue.h"
 
 namespace cay::core {
-
-// A host that one of the sandbox's proxy rules reaches.
-struct ProxiedHost {
-  std::string rule;
-  ProxyHost host;
-};
 
 // What a rule has to fit into.
 struct Around {
@@ -31,7 +25,7 @@ std::string rule_for(const NetworkDecision& line);
 // Fills in `needs` of a refused line, or else `in_the_way` and `advice`: `needs` alone, added to `choice`, lets it through and is allowed.
 void advise(NetworkDecision& line, const policy::Choice& choice, const Around& around);
 
-// The same of each line; and `needed`: each rule once, without what the sandbox's policy lets through by now.
+// The same of each line, but for what the sandbox's policy lets through by now; and `needed`: each rule once. `takes_hosts`, too.
 void tell_what_is_needed(NetworkReport& report, const Around& around);
 
 }  // namespace cay::core

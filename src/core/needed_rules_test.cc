@@ -98,6 +98,27 @@ TEST_F(AdviceTest, SpecialRangesAreTheOperators) {
   EXPECT_EQ(kind(refused("169.254.169.254", 80, "not_in_policy", "169.254.169.254")), "metadata_address") << "a network that it lies in does not open it";
 }
 
+TEST_F(AdviceTest, WhatTheOperatorOpenedSinceIsJudgedAnew) {
+  const auto then = refused("registry.test", 0, "private_address", "10.7.0.4");
+  EXPECT_EQ(kind(then), "special_address") << "the control";
+  networks = {*Network::parse("10.7.0.4")};
+  EXPECT_EQ(advised(then).needs, "registry.test");
+  EXPECT_EQ(advised(refused("10.7.0.4", 5432, "private_address", "10.7.0.4")).needs, "10.7.0.4:5432");
+  NetworkReport report;
+  report.policy = "rules";
+  report.rules = "registry.test";
+  report.items = {then};
+  tell_what_is_needed(report, {policies, networks, proxied});
+  EXPECT_TRUE(report.needed.empty());
+  EXPECT_TRUE(report.items[0].needs.empty() && report.items[0].in_the_way.empty()) << report.items[0].advice;
+}
+
+TEST_F(AdviceTest, BesideAFenceRulesOfThePolicyCount) {
+  proxied = {{.rule = "f", .host = *parse_proxy_host("api.test"), .kind = ProxiedHost::Kind::kFence}};
+  EXPECT_EQ(advised(refused("api.test", 443, "not_in_policy")).needs, "api.test:443");
+  EXPECT_EQ(kind(refused("api.test", 80, "fenced")), "proxy_rule");
+}
+
 TEST_F(AdviceTest, AHostOfAProxyRuleIsReachedByThatAlone) {
   proxied = {{"openai", *parse_proxy_host("api.openai.test")}, {"corp", *parse_proxy_host("*.corp.test:8443")}};
   for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{443}, std::uint16_t{22}}) {
@@ -125,6 +146,9 @@ TEST_F(AdviceTest, WhatARuleRefusesIsNotOpenedByAnother) {
   EXPECT_EQ(own.in_the_way, "denied_by_rule");
   EXPECT_NE(own.advice.find("--remove '!a.test'"), std::string::npos) << own.advice;
   EXPECT_EQ(advised(line, {"rules", "first-match\n!a.test"}).needs, "a.test:443") << "in order, what is added stands before it";
+  EXPECT_EQ(advised(line, {"packages"}).needs, "a.test:443") << "the rule is no more";
+  const auto other = advised(line, {"rules", "default allow\n!*.test"});
+  EXPECT_NE(other.advice.find("--remove '!*.test'"), std::string::npos) << "the rule that refuses now: " << other.advice;
   policies = *policy::Catalogue::make({{.name = "corp", .about = "", .rules = *policy::parse_rules("open, !a.test"), .adds = false}}, {});
   line.rule = "@corp: !a.test";
   EXPECT_EQ(advised(line, {"corp"}).needs, "a.test:443") << "a policy that has a name stands for what it lets through";
@@ -141,6 +165,19 @@ TEST_F(AdviceTest, WhatNoRuleIsAboutIsToldByKind) {
   fine.allowed = true;
   advise(fine, {"open"}, {policies});
   EXPECT_TRUE(fine.in_the_way.empty() && fine.needs.empty());
+}
+
+TEST_F(AdviceTest, WhetherTheOperatorsHostsAreAddedToThePolicy) {
+  policies = *policy::Catalogue::make({{.name = "corp", .about = "", .rules = *policy::parse_rules("@packages, *.corp.test"), .adds = false}}, {});
+  const auto takes = [&](const policy::Choice& choice) {
+    NetworkReport report;
+    report.policy = choice.policy;
+    report.rules = choice.rules;
+    tell_what_is_needed(report, {policies});
+    return report.takes_hosts;
+  };
+  for (const policy::Choice& choice : std::vector<policy::Choice>{{"packages"}, {"corp"}, {"rules", "@packages\na.test"}, {"rules", "@corp"}}) EXPECT_TRUE(takes(choice)) << choice.policy << choice.rules;
+  for (const policy::Choice& choice : std::vector<policy::Choice>{{"off"}, {"pip"}, {"rules", "a.test"}, {"rules", "default allow\n!@packages"}}) EXPECT_FALSE(takes(choice)) << choice.policy << choice.rules;
 }
 
 TEST_F(AdviceTest, WhatIsNeededCanBeGivenAsItIs) {

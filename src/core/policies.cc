@@ -70,6 +70,15 @@ Result<PolicyTrial> tried(const PolicyQuestion& question, const std::optional<po
   } else {
     const auto policy = around.policies.policy_of(choice);
     Said said = ask(*policy, host, question.port, around.networks);
+    const ByProxy by = by_proxy(around.proxied, host, question.port, question.path);
+    const bool is_off = choice.policy == "off" || (choice.policy == policy::kOwnRules && choice.rules.empty());
+    if (by.opens && !is_off) said = {true, {}, {}};
+    if (said.allowed && !by.rules.empty()) {
+      said.allowed = by.reason.empty();
+      said.reason = by.reason;
+      out.proxy_rule = by.rules;
+      out.note = by.note;
+    }
     out.allowed = said.allowed;
     out.reason = std::move(said.reason);
     out.rule = std::move(said.rule);
@@ -108,26 +117,36 @@ Task<PolicyList> SandboxVerbs::policies(Principal) {
 Task<PolicyTrial> SandboxVerbs::try_policy(Principal who, PolicyQuestion question) {
   std::optional<policy::Choice> choice;
   std::vector<ProxiedHost> proxied;
+  bool waits = false;
   if (!question.sandbox.empty()) {
     CAY_CO_TRY(const auto entry, registry_->find(who, question.sandbox));
     choice = {entry->row.policy, entry->row.rules};
     proxied = proxied_by(entry->row);
+    waits = entry->live != nullptr && entry->row.network.state != NetworkState::kOn;
   }
   auto work = [question = std::move(question), choice = std::move(choice), proxied = std::move(proxied), policies = defaults_.policies, networks = defaults_.networks] {
     return tried(question, choice, {*policies, networks, proxied});
   };
   auto trial = co_await rule_work_.run(who.tenant, std::move(work));
+  if (trial && waits && trial->allowed) {
+    constexpr const char* kWaits = "from its next start: it was started without a way out, and reaches nothing until then";
+    trial->note = trial->note.empty() ? kWaits : trial->note + "; " + kWaits;
+  }
   co_return trial;
 }
 
 std::vector<ProxiedHost> SandboxVerbs::proxied_by(const Sandbox& row) {
   std::vector<ProxiedHost> out;
   for (const ProxyRule& rule : row.proxy) {
-    std::vector<std::string> hosts = rule.hosts;
+    using Kind = ProxiedHost::Kind;
+    const Kind kind = rule.is_fence() ? Kind::kFence : rule.way == ProxyWay::kBaseUrl ? Kind::kBaseUrl : Kind::kSecret;
     const auto secret = proxies_.secrets().find({row.tenant, rule.secret});
-    if (hosts.empty() && secret != proxies_.secrets().end()) hosts = secret->second.info.hosts;
+    const bool kept = secret != proxies_.secrets().end();
+    std::vector<std::string> hosts = rule.hosts;
+    if (hosts.empty()) hosts = kept ? secret->second.info.hosts : rule.gone_hosts;
     for (const std::string& text : hosts) {
-      if (auto host = parse_proxy_host(text)) out.push_back({rule.name, *std::move(host)});
+      auto host = parse_proxy_host(text);
+      if (host) out.push_back({.rule = rule.name, .host = *std::move(host), .kind = kind, .gone = !kept && kind != Kind::kFence, .methods = rule.methods, .paths = rule.paths});
     }
   }
   return out;

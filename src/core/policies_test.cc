@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/core_fixture.h"
+#include "core/testing/fake_vault.h"
 
 namespace cay::core {
 namespace {
@@ -135,6 +136,53 @@ TEST_F(PoliciesTest, ATrialSaysByWhichRule) {
   ASSERT_TRUE(by_box);
   EXPECT_TRUE(by_box->allowed);
   EXPECT_EQ(run(core->sandboxes().try_policy(bob, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443})).error().reason, "sandbox_not_found");
+}
+
+TEST_F(PoliciesTest, ATrialOfASandboxGoesByItsProxyRulesToo) {
+  testing::FakeVault vault;
+  config.vault = &vault;
+  begin_with();
+  ASSERT_TRUE(run(core->secrets().set(alice, "github", {{"api.git.test"}}, "box")));
+  ProxyRule secret, fence;
+  secret.name = secret.secret = "github";
+  fence.name = "fence";
+  fence.hosts = {"api.test"};
+  fence.paths = {"/v1/**"};
+  SandboxSpec spec = named("box");
+  spec.policy = "api.test";
+  spec.proxy = {secret, fence};
+  ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{})));
+  const auto of = [&](const std::string& host, std::uint16_t port = 443, const std::string& path = {}) {
+    return *run(core->sandboxes().try_policy(alice, {.sandbox = "box", .policy = {}, .host = host, .port = port, .path = path}));
+  };
+  EXPECT_TRUE(of("api.git.test").allowed) << "no rule of the policy's has it";
+  EXPECT_EQ(of("api.git.test").proxy_rule, "'github'");
+  EXPECT_EQ(of("api.git.test").in_the_way, "");
+  EXPECT_EQ(of("api.git.test", 80).reason, "not_in_policy");
+  EXPECT_TRUE(of("api.test").allowed);
+  EXPECT_EQ(of("api.test").rule, "api.test");
+  EXPECT_NE(of("api.test").note.find("/v1/**"), std::string::npos);
+  EXPECT_EQ(of("api.test", 80).reason, "fenced");
+  EXPECT_EQ(of("api.test", 443, "/v2").reason, "path_not_in_rule");
+  ASSERT_TRUE(set("other.test"));
+  EXPECT_EQ(of("api.test").needs, "api.test:443") << "a fence opens nothing";
+  ASSERT_TRUE(set("off"));
+  EXPECT_FALSE(of("api.git.test").allowed) << "off is off";
+  ASSERT_TRUE(run(core->close(false)));
+  core.reset();
+}
+
+TEST_F(PoliciesTest, WhatCountsFromTheNextStartAloneIsSaid) {
+  begin_with();
+  SandboxSpec spec = named("box");
+  spec.policy = "off";
+  ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{})));
+  ASSERT_TRUE(set("a.test"));
+  const auto of_box = [&] { return *run(core->sandboxes().try_policy(alice, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443})); };
+  EXPECT_TRUE(of_box().allowed);
+  EXPECT_NE(of_box().note.find("from its next start"), std::string::npos);
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  EXPECT_EQ(of_box().note, "") << "there is no other";
 }
 
 TEST_F(PoliciesTest, WhatTheGateDoesNotGoByYetItIsToldAtTheStart) {

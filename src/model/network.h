@@ -35,6 +35,7 @@ struct NetworkReport {
   std::vector<NetworkDecision> items;  // the latest last
   std::uint64_t forgotten = 0;         // lines that made room for newer ones
   std::uint64_t sent_bytes = 0, received_bytes = 0;  // since the sandbox was made, by what is forgotten, too
+  bool takes_hosts = false;            // its policy has `packages`, which network.hosts of the daemon's settings adds to
   std::vector<std::string> needed{};   // rules that would have let through what was refused, without those that its policy has by now
 };
 
@@ -85,6 +86,7 @@ struct PolicyQuestion {
   std::string policy;
   std::string host;     // a name or an address
   std::uint16_t port = 443;
+  std::string path{};   // of a request; empty: none is meant
 };
 struct PolicyTrial {
   std::string policy, rules;   // that was asked
@@ -93,6 +95,8 @@ struct PolicyTrial {
   std::string rule;            // that decided; empty: none matched
   std::string needs;           // the rule that would let it through, as it can be added
   std::string in_the_way, advice;  // as NetworkDecision has them
+  std::string proxy_rule{};    // by which it goes, or which refuse it: names
+  std::string note{};          // what else is to be known of the verdict
 };
 
 }  // namespace cay

@@ -326,8 +326,20 @@ def test_trying_says_by_which_rule(make, policed):
         got = policed.cli("policy", "try", box.name, target)
         assert got.code == code and words in got.text, (target, got)
     assert policed.cli("policy", "try", "corp", "bulk.gate.test:7002").code == 0
-    assert policed.cli("policy", "try", "pip,!pypi.org", "pypi.org").code == 1
     assert b"no policy" in policed.cli("policy", "set", box.name, "nonesuch").err
+
+
+def test_advice_is_about_the_policy_of_now(make):
+    box = make("open", "!other.gate.test", "!*.corp.test")
+    assert words_of(box, OTHER, {"host": "git.corp.test", "port": 80, "kind": "http"}) == ["no name", "no name"]
+    refused = box.line(host="other.gate.test", verdict="refused")
+    assert refused["remedy"].endswith("--remove '!other.gate.test'"), refused
+    set_policy(box, "allowed.gate.test")
+    remedy = box.line(host="other.gate.test", verdict="refused")["remedy"]
+    assert "--remove" not in remedy and "--add 'other.gate.test'" in remedy and "network.hosts" not in remedy, remedy
+    set_policy(box, "open")
+    assert box.line(host="other.gate.test", verdict="refused")["remedy"] == ""
+    assert "--remove" not in box.daemon.cli("net", box.name).text
 
 
 def test_what_the_operator_allows_is_the_bound(world, request):

@@ -118,6 +118,21 @@ def test_a_fence_opens_nothing(vaulted, world):  # noqa: F811
         assert len(world.seen) == before
 
 
+def test_a_dry_run_goes_by_rules_and_fences(vaulted, world):  # noqa: F811
+    """As the same requests fare."""
+    def tried(one, target, *words):
+        got = vaulted.cli("policy", "try", one.id, target)
+        assert all(word in got.text for word in words), got
+        return got.code == 0
+    with box(vaulted, FENCE, policy="api.vault.test") as one:
+        assert tried(one, "api.vault.test", "beside the rule api.vault.test", "/open/")
+        assert tried(one, "https://api.vault.test/open/x") and one.curl("https://api.vault.test/open/x")[0] == 200
+        assert not tried(one, "https://api.vault.test/shut", "has not the path") and one.curl("https://api.vault.test/shut")[0] == 403
+        assert not tried(one, "http://api.vault.test/open/x", "plain HTTP never") and one.curl("http://api.vault.test/open/x")[0] == 403
+    with box(vaulted, FENCE) as one:  # policy `packages`
+        assert not tried(one, "api.vault.test", "no rule matches", "--add 'api.vault.test:443'")
+
+
 SHOWS_NO_NAME = r"""
 import socket, ssl
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -10,6 +10,7 @@ namespace {
 // As of events (events.cc).
 constexpr std::uint64_t kUsualItems = 100, kMostItems = 1000;
 constexpr std::uint64_t kLongestWait = 60;  // seconds
+constexpr std::size_t kMostPath = 4096;
 
 Result<DecidedQuery> query_of(http::Exchange& exchange) {
   DecidedQuery out;
@@ -63,6 +64,8 @@ Task<http::Response> try_policy(core::Cay& cay, ExchangePtr exchange) {
   const bool of_words = fields.read("policy", question.policy);
   fields.read("host", question.host);
   fields.read("port", port, 1, 65'535);
+  fields.read("path", question.path);
+  if (!question.path.empty() && (question.path.size() > kMostPath || !question.path.starts_with('/'))) fields.complain("path", "begins with '/', and has no more than 4096 bytes");
   if (of_sandbox == of_words) fields.complain("policy", "give either policy or sandbox");
   if (of_sandbox && question.sandbox.empty()) fields.complain("sandbox", "must not be empty");
   if (question.host.empty()) fields.complain("host", "is needed");
