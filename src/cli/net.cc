@@ -22,15 +22,16 @@ constexpr int kWaitSeconds = 30;
 
 // Of the way out itself, where the policy's name does not say it all.
 std::string state_of(const sdk::NetworkReport& report, const std::string& sandbox) {
-  if (report.policy == "off" && (report.running_policy.empty() || report.running_policy == "off")) {
+  const bool has_a_way_out = report.network == "on";
+  if (report.policy == "off" && !has_a_way_out && (report.running_policy.empty() || report.running_policy == "off")) {
     return "nothing outside is reached, and nothing that is tried is listed: `cay policy set " + printable(sandbox) + " packages` (or open, or rules) changes that "
            "from its next start\n";
   }
   if (report.network == "unavailable") return "no way out: " + printable(report.network_reason) + "\n";
   std::string out;
   if (!report.running_policy.empty() && report.running_policy != report.policy) {
-    out += (report.running_policy == "off" ? "from its next start; now it runs by " : "now the gate goes by ") + printable(report.running_policy) + "\n";
-  } else if ((report.policy != "off") != (report.network == "on")) {
+    out += (!has_a_way_out ? "from its next start; now it runs by " : "now the gate goes by ") + printable(report.running_policy) + "\n";
+  } else if (report.running_policy.empty() && (report.policy != "off") != has_a_way_out) {
     out += "from its next start; as of the last one the way out is " + report.network + "\n";
   }
   if (!report.policy_allowed) out += "the operator allows this policy no more (network.policies): nothing is reached by it\n";

@@ -185,6 +185,30 @@ TEST_F(PoliciesTest, WhatCountsFromTheNextStartAloneIsSaid) {
   EXPECT_EQ(of_box().note, "") << "there is no other";
 }
 
+TEST_F(PoliciesTest, AChangeThatTheGateHasTakenIsWhatTheSandboxRunsBy) {
+  begin_with();
+  ASSERT_TRUE(create("box"));
+  runtime.network_report.policy = "packages";  // its own report is older
+  const auto runs_by = [&] {
+    const auto report = run(core->sandboxes().network(alice, "box"));
+    return report->running_policy + (report->running_rules.empty() ? "" : ": " + report->running_rules);
+  };
+  EXPECT_EQ(runs_by(), "packages");
+  ASSERT_TRUE(set("open"));
+  EXPECT_EQ(runs_by(), "open");
+  ASSERT_TRUE(set("a.test"));
+  EXPECT_EQ(runs_by(), "rules: a.test");
+  runtime.policy_error = Error{Code::kUnavailable, "policy_not_in_force", "no answer", 0};
+  EXPECT_FALSE(set("off"));
+  EXPECT_EQ(runs_by(), "packages") << "it did not say that it goes by that";
+  runtime.policy_error.reset();
+  ASSERT_TRUE(set("open"));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
+  while (state("box") == SandboxState::kProvisioning) loop.run_one();
+  EXPECT_EQ(runs_by(), "packages") << "what was taken before the start is of another run";
+}
+
 TEST_F(PoliciesTest, WhatTheGateDoesNotGoByYetItIsToldAtTheStart) {
   begin_with();
   const auto made = create("box");

@@ -41,6 +41,11 @@ struct Entry {
   std::uint64_t bytes_in = 0, bytes_out = 0;  // through Cay, since the meter took them
   LifeMillis active_mark = 0;              // the same moment for the timers
   LifeMillis awake_until = 0;              // no idle stop before: of an adopted one, for clients to come back
+  struct Told {
+    std::weak_ptr<LiveSandbox> by;         // while `live` is this one
+    std::string policy, rules;
+  };
+  Told told;                               // the policy that the gate last said it goes by, before its own report has it
   Grant slot;                              // one of the tenant's sandboxes
   Grant room;                              // memory and CPU, while it runs or boots
   Limits given;                            // what that room is of; the row may have others for the next start

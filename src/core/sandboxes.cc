@@ -52,7 +52,10 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   // The row first: whoever goes by it after a crash goes by what was asked for last.
   const bool has_a_way_out = entry->boot != nullptr || (entry->live != nullptr && entry->row.network.state == NetworkState::kOn);
   if (patch.policy && has_a_way_out) {
-    CAY_CO_CHECK(co_await runtime_.set_policy(entry->row.id, entry->row.policy, entry->row.rules));
+    const Entry::Told next_told{entry->live, entry->row.policy, entry->row.rules};
+    entry->told = {};
+    CAY_CO_CHECK(co_await runtime_.set_policy(entry->row.id, next_told.policy, next_told.rules));
+    if (entry->row.policy == next_told.policy && entry->row.rules == next_told.rules) entry->told = next_told;
   }
   co_return registry_->shown(*entry);
 }
@@ -148,6 +151,11 @@ Task<NetworkReport> SandboxVerbs::network(Principal who, std::string ref) {
   if (report) {
     // What the gate told may be of an earlier start.
     const bool way_out = entry->live != nullptr && entry->row.network.state == NetworkState::kOn;
+    const auto told_by = entry->told.by.lock();
+    if (told_by != nullptr && told_by == entry->live) {
+      report->policy = entry->told.policy;
+      report->rules = entry->told.rules;
+    }
     report->running_policy = entry->live == nullptr ? "" : way_out ? std::move(report->policy) : "off";
     report->running_rules = way_out ? std::move(report->rules) : "";
     report->policy = entry->row.policy;

@@ -329,6 +329,19 @@ def test_trying_says_by_which_rule(make, policed):
     assert b"no policy" in policed.cli("policy", "set", box.name, "nonesuch").err
 
 
+def test_what_is_told_after_a_change_is_what_is_in_force(make):
+    """The gate writes its own report once in a while: what it has answered is told before that."""
+    box = make("allowed.gate.test")
+    for words, policy in (("open", "open"), ("off", "off"), ("packages", "packages"), ("off", "off"), ("open", "open")) * 2:
+        told = set_policy(box, words)
+        assert told == f"policy {policy}\n", told
+        assert (box.net()["running_policy"], box.net()["running_rules"]) == (policy, [])
+    off = make("off")
+    assert "started without a way out; it counts from its next start" in set_policy(off, "open")
+    tried = off.daemon.cli("policy", "try", off.name, "allowed.gate.test")
+    assert tried.code == 0 and "from its next start" in tried.text, tried
+
+
 def test_advice_is_about_the_policy_of_now(make):
     box = make("open", "!other.gate.test", "!*.corp.test")
     assert words_of(box, OTHER, {"host": "git.corp.test", "port": 80, "kind": "http"}) == ["no name", "no name"]
