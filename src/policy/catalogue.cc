@@ -43,6 +43,7 @@ Result<void> define(std::vector<Raw>& raws, const Definition& given) {
   if (std::ranges::find(kReserved, given.name) != kReserved.end()) return bad("'" + given.name + "' has a meaning of its own: call the policy otherwise");
   const auto there = std::ranges::find(raws, given.name, &Raw::name);
   if (there == raws.end()) {
+    if (given.adds) return bad("there is no policy '" + given.name + "' that rules could be added to: with rules in place of add it is a new one");
     if (raws.size() >= kMostPolicies) return bad("more than 128 policies");
     raws.push_back({given.name, given.about, Origin::kOperator, given.rules});
     return {};

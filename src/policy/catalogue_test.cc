@@ -41,6 +41,13 @@ TEST(CatalogueTest, WhatIsNotThereLetsNothingThrough) {
   EXPECT_TRUE(reaches(catalogue, Choice{"rules", "@gone\npypi.org"}, "pypi.org")) << "the control";
 }
 
+TEST(CatalogueTest, NothingIsAddedToWhatIsNotThere) {
+  const auto mistyped = Catalogue::make({defined("modles", "a.test", true)}, {});
+  ASSERT_FALSE(mistyped);
+  EXPECT_NE(mistyped.error().message.find("no policy 'modles'"), std::string::npos) << mistyped.error().message;
+  EXPECT_TRUE(Catalogue::make({defined("modles", "a.test")}, {})) << "the control";
+}
+
 TEST(CatalogueTest, TheOperatorAddsAndReplacesAndDefines) {
   const auto made = Catalogue::make({defined("corp", "git.corp.test, @later"), defined("later", "later.corp.test"), defined("pip", "https://pypi.corp.test", true),
                                      defined("git", "git.corp.test")},
