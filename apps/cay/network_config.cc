@@ -28,6 +28,14 @@ bool is_plain_url(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f && c != '@' && c != '"' && c != '\\' && c != '?'; });
 }
 
+// Of a URL that is refused: what may be a secret is left out.
+std::string shown_url(std::string_view url) {
+  const std::size_t at = url.rfind('@'), scheme = url.find("://");
+  const std::string begin = at == std::string_view::npos ? "" : (scheme < at ? std::string(url.substr(0, scheme + 3)) : "") + "…@";
+  if (at != std::string_view::npos) url.remove_prefix(at + 1);
+  return begin + std::string(url.substr(0, url.find_first_of("?#")));
+}
+
 // Only what every user of the host may read: a file of its own users is theirs.
 std::string public_text(const std::string& path) {
   struct stat info{};
@@ -158,7 +166,7 @@ Result<NetworkConfig> settle_network(NetworkConfig config) {
   CAY_CHECK(set_upstream_proxy(config.proxy, config.upstream_proxy, config.no_proxy, [](const char* name) { return ::getenv(name); }));
   for (const auto* mirror : {&config.pip, &config.npm, &config.apt, &config.cargo, &config.go}) {
     if (!mirror->empty() && !is_plain_url(*mirror)) {
-      return bad("mirrors: '" + *mirror + "' must be http:// or https:// and hold no user, password or query: every sandbox reads it");
+      return bad("mirrors: '" + shown_url(*mirror) + "' must be http:// or https:// and hold no user, password or query: every sandbox reads it");
     }
   }
   if (config.import_mirrors) {

@@ -137,3 +137,17 @@ def test_a_list_of_no_policies_is_refused_at_the_start(tmp_path):
     (tmp_path / "net.toml").write_text("[network]\npolicies = []\n")
     got = subprocess.run([CAY, "serve", "--data", tmp_path / "data", "--config", tmp_path / "net.toml"], capture_output=True, text=True, timeout=slow(60))
     assert got.returncode == 125 and 'network.policies: an empty list' in got.stderr and 'write ["off"]' in got.stderr, got
+
+
+@pytest.mark.parametrize("url", ["https://me:pass-w0rd@mirror.test/pip", "https://me:pass-w0rd?@mirror.test/pip", "https://mirror.test/pip?token=pass-w0rd", "me:pass-w0rd@mirror.test/pip"])
+def test_a_mirror_that_is_refused_is_named_without_its_password(tmp_path, url):
+    (tmp_path / "net.toml").write_text(f'[mirrors]\npip = "{url}"\n')
+    got = subprocess.run([CAY, "serve", "--data", tmp_path / "data", "--config", tmp_path / "net.toml"], capture_output=True, text=True, timeout=slow(60))
+    assert got.returncode == 125 and "mirror.test/pip" in got.stderr and "hold no user, password or query" in got.stderr, got
+    assert "w0rd" not in got.stdout + got.stderr, got
+
+
+def test_rules_are_added_to_no_policy_that_is_not_there(tmp_path):
+    (tmp_path / "net.toml").write_text('[policy.modles]\nadd = ["models.test"]\n')
+    got = subprocess.run([CAY, "serve", "--data", tmp_path / "data", "--config", tmp_path / "net.toml"], capture_output=True, text=True, timeout=slow(60))
+    assert got.returncode == 125 and "no policy 'modles'" in got.stderr, got
