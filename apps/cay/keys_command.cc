@@ -253,6 +253,7 @@ int key_command(int argc, char** argv) {
   auto* show = app.add_subcommand("list", "names, tenants, scopes and ends")->alias("ls");
   auto* drop = app.add_subcommand("remove", "forget a key")->alias("rm")->alias("revoke")->alias("delete");
   drop->add_option("name", name, "the key's name")->required();
+  for (auto* sub : {make, renew, show, drop}) sub->fallthrough();  // --data and --config, on either side of it
   if (const auto over = parse_words(app, argc, argv)) return *over;
   if (auto settled = settle_data_dir(config, dir); !settled) return say(settled.error());
   Config settings;

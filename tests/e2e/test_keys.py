@@ -253,7 +253,8 @@ def test_other_words_for_the_same(host):
         assert "worded" in listed(host) and ask(host, "GET", "/api/v1/sandboxes", made)[0] == 200
         assert cay_key(host, drop, "worded").returncode == 0
         assert "worded" not in listed(host) and ask(host, "GET", "/api/v1/sandboxes", made)[0] == 401
-    key(host, "create", "worded")
+    behind = subprocess.run([host.program, "key", "create", "worded", "--data", host.data], capture_output=True, text=True)
+    assert behind.returncode == 0 and ask(host, "GET", "/api/v1/sandboxes", behind.stdout.strip())[0] == 200, behind
     outputs = {cay_key(host, *words, command=command).stdout for command, words in (("key", ["list"]), ("key", ["ls"]), ("keys", ["list"]), ("keys", []))}
     assert len(outputs) == 1 and "worded" in outputs.pop()
     assert cay_key(host).returncode != 0  # only `keys` means the list
