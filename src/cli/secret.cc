@@ -109,6 +109,28 @@ int list(Context& at) {
   return kOk;
 }
 
+// The variables of a rule: where it names none, those that the daemon gives (model/proxy.h, proxy_env).
+json::object env_of(const json::object& rule) {
+  const auto* named = rule.if_contains("env");
+  if (named != nullptr && named->is_object() && !named->get_object().empty()) return named->get_object();
+  ProxyRule one;
+  one.name = text_of(rule, "name");
+  one.way = proxy_way_from(text_of(rule, "way")).value_or(ProxyWay::kHeaders);
+  one.token = "${TOKEN}";
+  json::object out;
+  for (const auto& [name, value] : proxy_env({one})) {
+    if (value == one.token) out[name] = value;
+    if (name.ends_with("_BASE_URL")) out[name] = "${BASE_URL}";
+  }
+  return out;
+}
+
+std::string names_in(const json::object& env) {
+  std::string out;
+  for (const auto& [name, value] : env) out += (out.empty() ? "" : " ") + std::string(name);
+  return out.empty() ? "-" : out;
+}
+
 // Who had rules for a secret that was removed.
 void print_users(const std::string& secret, const json::object& answer) {
   const auto* users = answer.if_contains("users");
@@ -148,8 +170,9 @@ int proxy_command(Context& at, const ProxyArgs& args) {
   } else {
     answer = at.client.request("GET", path);
   }
-  const auto body = parsed(answer);
-  const auto& rules = body.at("proxy").as_array();
+  auto body = parsed(answer);
+  auto& rules = body.at("proxy").as_array();
+  for (auto& item : rules) item.as_object()["env"] = env_of(item.as_object());
   if (at.json) {
     print(codec::write(rules) + "\n");
     return kOk;
@@ -159,9 +182,9 @@ int proxy_command(Context& at, const ProxyArgs& args) {
     const auto& one = item.as_object();
     const std::string secret = text_of(one, "secret"), hosts = joined(one, "hosts"), methods = joined(one, "methods"), paths = joined(one, "paths");
     rows.push_back({text_of(one, "name"), secret.empty() ? "-" : secret + (one.contains("gone") ? " (gone)" : ""), secret.empty() ? "fence" : text_of(one, "way"), hosts.empty() ? "the secret's" : hosts,
-                    methods.empty() ? "all" : methods, paths.empty() ? "all" : paths});
+                    methods.empty() ? "all" : methods, paths.empty() ? "all" : paths, printable(names_in(one.at("env").as_object()))});
   }
-  print(table({"NAME", "SECRET", "WAY", "HOSTS", "METHODS", "PATHS"}, rows));
+  print(table({"NAME", "SECRET", "WAY", "HOSTS", "METHODS", "PATHS", "VARIABLES"}, rows));
   return kOk;
 }
 

@@ -88,6 +88,21 @@ def test_a_known_api_serves_its_sdk_in_every_way(vaulted, world):  # noqa: F811
         assert vaulted.cli("secret", "rm", name).code == 0
 
 
+def test_a_rules_variables_are_told(vaulted, world):  # noqa: F811
+    """Of a secret with a name of its own, too: what its commands have."""
+    set_secret(vaulted, "mine", world.secret, "api.vault.test")
+    with box(vaulted) as one:
+        shown = vaulted.cli("proxy", one.name, "--use", "mine=base_url").text
+        assert "MINE_API_KEY MINE_BASE_URL" in shown, shown
+        rules = json.loads(vaulted.cli("proxy", one.name, "--json").text)
+        assert rules[0]["env"] == {"MINE_API_KEY": "${TOKEN}", "MINE_BASE_URL": "${BASE_URL}"}, rules
+        before = one.sh("printenv MINE_API_KEY MINE_BASE_URL").text
+        done = vaulted.cli("proxy", one.name, "--rules", "-", stdin=json.dumps(rules).encode())
+        assert done.code == 0 and one.sh("printenv MINE_API_KEY MINE_BASE_URL").text == before and before, "what is told can be given"
+        assert "_API_KEY" not in vaulted.cli("proxy", one.name, "--use", "mine=headers").text
+    assert vaulted.cli("secret", "rm", "mine").code == 0
+
+
 def test_rules_under_off_are_refused_before_anything_is_made(vaulted):  # noqa: F811
     before = vaulted.cli("ls", "-q").text
     made = vaulted.cli("create", "--policy", "off", "--use", "api")
