@@ -65,7 +65,9 @@ CommandLine<PolicyArgs> policy_command_line() {
       "  cay policy try box api.example.com:8443         whether, and by which rule; a policy in the place of the sandbox, too\n\n"
       "Not known yet what it needs: let it run once by open, then `cay policy try box` lists what it used, as rules. Under off nothing is recorded.\n"
       "A rule is example.com, *.example.com, ~regex, 192.0.2.7, 192.0.2.0/24 or a policy's name; with :443, :8000-8100 or :* for ports, and ! before\n"
-      "it to refuse. A host without ports is the web of it, 443 by TLS and 80 by HTTP. Case does not matter. Rules name hosts: paths are given by proxy\n"
+      "it to refuse. A host without ports is the web of it, 443 by TLS and 80 by HTTP. Case does not matter. A regex has to match the whole name:\n"
+      "'!~.*ads.*' refuses ads.example.com, and '!~ads' does not. What refuses counts before what allows; with first-match among the rules they count in\n"
+      "order (cay policy set box first-match api.example.com '!*.example.com' open). Rules name hosts: paths are given by proxy\n"
       "rules (cay proxy). Rules are parted by commas or by themselves; a comma within {}, [] or () of a regex is part of it.\n",
       [args] {
         const std::size_t least = args->action == "ls" ? 0 : 1;

@@ -83,6 +83,14 @@ void show_rules(const json::object& of) {
   for (const std::string& rule : texts_of(of, "rules")) print("  " + printable(rule) + "\n");
 }
 
+// An expression without a dot, or what stands for one, refuses a name of one word.
+void warn_of_expressions(const json::object& of) {
+  for (const std::string& rule : texts_of(of, "rules")) {
+    if (!rule.starts_with("!~") || rule.find_first_of(".[\\^$") != std::string::npos) continue;
+    print_error(printable(rule) + " refuses no name that has a dot: an expression has to match the whole name, as '!~.*" + printable(rule.substr(2)) + ".*' does");
+  }
+}
+
 int get(Context& at, const std::string& sandbox) {
   const std::string body = at.client.request("GET", sandbox_route(sandbox) + "/network");
   if (at.json) {
@@ -143,6 +151,7 @@ int set(Context& at, const PolicyArgs& args) {
     print(body + "\n");
     return kOk;
   }
+  warn_of_expressions(parsed(body));
   return get(at, sandbox);
 }
 
@@ -166,6 +175,7 @@ int try_one(Context& at, const std::string& of, const std::string& target) {
     print(body + "\n");
     return allowed ? kOk : 1;
   }
+  warn_of_expressions(answer);
   const std::string rule = printable(text_of(answer, "rule"));
   const std::string reason = text_of(answer, "reason"), proxy_rule = printable(text_of(answer, "proxy_rule"));
   std::string why = rule.empty() ? allowed ? "no rule matches, and it allows what none matches" : "no rule matches" : "by the rule " + rule;

@@ -326,6 +326,10 @@ def test_trying_says_by_which_rule(make, policed):
         got = policed.cli("policy", "try", box.name, target)
         assert got.code == code and words in got.text, (target, got)
     assert policed.cli("policy", "try", "corp", "bulk.gate.test:7002").code == 0
+    for words, code, warned in (("open,!~ads", 0, True), ("open,!~.*ads.*", 1, False), ("open,!~^ads$", 0, False)):
+        got = policed.cli("policy", "try", words, "ads.example.com")
+        assert got.code == code and (b"match the whole name, as '!~.*ads.*' does" in got.err) == warned, got
+    assert policed.cli("policy", "try", "pip,!pypi.org", "pypi.org").code == 1
     assert b"no policy" in policed.cli("policy", "set", box.name, "nonesuch").err
 
 
