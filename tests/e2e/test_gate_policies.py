@@ -378,6 +378,24 @@ def test_what_the_operator_allows_is_the_bound(world, request):
         assert words_of(box, WEB) == ["no name"]
 
 
+def test_what_the_operator_opened_since_is_judged_anew(world, request):
+    """Of a refusal of then: by its address, and by the policy that is asked about."""
+    with standing_daemon(world, "opened.toml", POLICIES, request) as daemon:
+        box = new_box(daemon, "private.gate.test")
+        assert words_of(box, {"host": "private.gate.test", "port": 7001}) == ["no name"]
+        assert box.line(host="private.gate.test", port=0)["in_the_way"] == "special_address"
+
+        def judged(policy):
+            items = json.loads(daemon.cli("policy", "try", box.name, "--as", policy, "--json").text)["items"]
+            return [(one["verdict"], one["in_the_way"], one["needs"]) for one in items]
+        assert judged("private.gate.test") == [("refused", "special_address", "")]
+        (world.directory / "opened.toml").write_text(POLICIES.replace("networks = [", f'networks = ["{UNLISTED}", '))
+        daemon.restart()
+        assert judged("private.gate.test") == [("allowed", "", "")]
+        assert judged("corp") == [("refused", "", "private.gate.test:443")]
+        assert box.line(host="private.gate.test", port=0)["remedy"] == "", "its own policy has it by now"
+
+
 def test_rules_are_nobodys_to_read_or_write(make, policed):
     """The gate reads them, and cannot write; a sandbox that is gone leaves none."""
     box = make("allowed.gate.test")
