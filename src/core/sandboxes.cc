@@ -124,7 +124,13 @@ Task<UsageSummary> SandboxVerbs::usage(Principal who) {
   co_return sum;
 }
 
-Task<std::vector<SnapshotInfo>> SandboxVerbs::snapshots(Principal) { co_return registry_->store().snapshots(); }
+Task<std::vector<SnapshotInfo>> SandboxVerbs::snapshots(Principal) {
+  CAY_CO_TRY(auto all, registry_->store().snapshots());
+  // Whoever looks for a name finds first what it means.
+  const auto meant = std::ranges::find(all, default_, &SnapshotInfo::id);
+  if (meant != all.end()) std::rotate(all.begin(), meant, meant + 1);
+  co_return all;
+}
 
 Task<SandboxStats> SandboxVerbs::stats(Principal who, std::string ref) {
   CAY_CO_TRY(const auto entry, registry_->find(who, ref));
