@@ -390,8 +390,10 @@ def test_settings_that_are_turned_back_count_for_new_sandboxes(own_daemon, tmp_p
             box = http.post("/api/v1/sandboxes", json={}).json()
             told = http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={
                 "argv": ["sh", "-c", "cat /etc/pip.conf /etc/apt/sources.list.d/*.sources"], "wait": True}).json()["stdout"]
+            found = next(one["found"] for one in http.get("/api/v1/doctor").json()["features"] if one["name"] == "package sources")
         for url in ("https://mirror.test/pip", "http://archive.test/v2/debian"):
             assert (url in told) == (words is own), told
+        assert (found == "mirrors.apt of the settings") == (words is own), found
         made[turn] = box["snapshot_id"]
     assert made[0] == made[2] != made[1]
 

@@ -381,7 +381,11 @@ core::RuntimeHealth NativeRuntime::health() const {
 Task<std::vector<core::Feature>> NativeRuntime::features() {
   CAY_CO_TRY(const auto found, co_await launcher_.probe());
   std::vector<core::Feature> features;
-  for (const auto& feature : found) features.push_back(to_model(feature));
+  for (const auto& feature : found) {
+    features.push_back(to_model(feature));
+    // The launcher looks at the host alone.
+    if (feature.name == "package sources" && !config_.prepare.apt_archive.empty()) features.back() = {feature.name, true, "mirrors.apt of the settings", "", ""};
+  }
   const auto is_network = [](const core::Feature& feature) { return feature.name == "network"; };
   if (std::ranges::none_of(features, is_network)) {
     features.push_back({"network", false, "the launcher is older than this daemon", "sandboxes come up without a way out",
