@@ -110,8 +110,8 @@ bool Handover::any_fence(const std::string& sandbox_id) const {
 }
 
 bool Handover::any_fence_at(const std::string& sandbox_id, std::uint16_t port) const {
-  const Routes* routes = of(sandbox_id);
-  return routes != nullptr && std::ranges::any_of(routes->fences, [&](const ProxyHost& one) { return one.port == port; });
+  const auto here = [&](const ProxyHost& one) { return one.port == port; };
+  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.fences, here); });
 }
 
 bool Handover::fences(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
