@@ -118,7 +118,7 @@ class RelayTest : public testing::VaultFixture {
   OpenRelays open;
   SharedWatches watches;
   const gate::SocketMemory memory{0, 0, gate::KernelBuffers::of_host()};
-  gate::Reachable reachable{{*Network::parse("127.0.0.0/8")}};
+  gate::Reachable reachable{{*Network::parse("127.0.0.1")}};
   std::unique_ptr<gate::Resolver> resolver;
   gate::UpstreamProxy proxy;
   std::unique_ptr<http::Tls> tls;
