@@ -426,7 +426,8 @@ def test_a_files_link_serves_that_file_alone(daemon, http, box):
     body = bytes(range(256)) * 4096
     http.put(f"/api/v1/sandboxes/{box['id']}/files", params={"path": "/data/a \"b\".html"}, content=body).raise_for_status()
     link = issue(http, box["id"], path="/data/a \"b\".html")
-    assert link["expires_at"] is None
+    assert link["expires_at"] is not None, "a day"
+    assert issue(http, box["id"], path="/etc/hostname", expires_in_s=0)["expires_at"] is None
     for url, headers in ((f"{daemon.url}/dl/{box['id']}/{link['token']}", {}),
                          (f"{daemon.url}/{link['token']}", {"Host": f"{box['id']}--dl.localhost:{daemon.port}"})):
         got = httpx.get(url, headers=headers)
