@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "os/exact_file.h"
 #include "os/file.h"
 #include "wire/routes_file.h"
 
@@ -34,16 +35,9 @@ Result<bool> write_routes(const std::string& data, const wire::BrokerRoutes& rou
   const std::string bytes = wire::encode(wire::WrittenRoutes{routes, true});
   const auto old = os::read_file(directory->get(), name, wire::kMostVaultFrame);
   if (old && *old == bytes) return false;
-  const std::string fresh = name + ".new";
-  ::unlinkat(directory->get(), fresh.c_str(), 0);
-  const UniqueFd fd(::openat(directory->get(), fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kMode));
-  // The mode by a second call, whatever our umask is; the name last: a gate that looks meanwhile finds the old file or the new one.
-  const bool done = fd && ::write(fd.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) && ::fchmod(fd.get(), kMode) == 0 &&
-                    ::renameat(directory->get(), fresh.c_str(), directory->get(), name.c_str()) == 0;
-  if (done) return true;
-  const auto why = Error::from_errno(errno, "write " + name);
-  ::unlinkat(directory->get(), fresh.c_str(), 0);
-  return not_in_force(why.message);
+  const auto done = os::replace_file_exactly(directory->get(), name, bytes, kMode);
+  if (!done) return not_in_force(done.error().message);
+  return true;
 }
 
 std::vector<std::string> routes_written(const std::string& data) {

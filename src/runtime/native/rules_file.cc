@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "async/deadline.h"
+#include "os/exact_file.h"
 #include "os/file.h"
 #include "os/unix_socket.h"
 #include "wire/routes_file.h"
@@ -45,17 +46,9 @@ Task<bool> answered(Descriptor& gate) {
 Result<void> write_rules(const std::string& data, const SandboxId& id, const wire::SandboxPolicy& policy) {
   const auto directory = os::open_dir(AT_FDCWD, data + "/rules");
   if (!directory) return not_in_force("no gate has begun here yet");
-  const std::string fresh = id.get() + ".new";
-  const std::string bytes = wire::encode(policy);
-  ::unlinkat(directory->get(), fresh.c_str(), 0);
-  const UniqueFd fd(::openat(directory->get(), fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kMode));
-  // The mode by a second call, whatever our umask is; the name last: a gate that looks meanwhile finds the old file or the new one.
-  const bool done = fd && ::write(fd.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) && ::fchmod(fd.get(), kMode) == 0 &&
-                    ::renameat(directory->get(), fresh.c_str(), directory->get(), id.get().c_str()) == 0;
+  const auto done = os::replace_file_exactly(directory->get(), id.get(), wire::encode(policy), kMode);
   if (done) return {};
-  const auto why = Error::from_errno(errno, "write the rules");
-  ::unlinkat(directory->get(), fresh.c_str(), 0);
-  return not_in_force(why.message);
+  return not_in_force(Error::from_errno(done.error().os_errno, "write the rules").message);
 }
 
 Result<void> remove_rules(const std::string& data, const SandboxId& id) {
