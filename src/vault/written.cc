@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "codec/base64.h"
 
@@ -26,6 +27,18 @@ void put_percent(std::string& out, char c) {
 void put_unicode(std::string& out, char c) {
   out += "\\u00";
   put_hex(out, c);
+}
+
+void put_number(std::string& out, char c) {
+  out += "&#x";
+  put_hex(out, c);
+  out += ';';
+}
+// What every writer of HTML escapes, and by one name.
+bool put_entity(std::string& out, char c) {
+  const std::string_view entity = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : "";
+  out += entity;
+  return !entity.empty();
 }
 
 class Ways {
@@ -199,26 +212,23 @@ void add_json(Ways& ways) {
 
 void add_html(Ways& ways) {
   ways.add_each([](std::string& out, char c) { out += "&#" + std::to_string(static_cast<unsigned char>(c)) + ";"; });
-  ways.add_each([](std::string& out, char c) {
-    out += "&#x";
-    put_hex(out, c);
-    out += ';';
-  });
+  ways.add_each([](std::string& out, char c) { put_number(out, c); });
   struct Writer {
-    std::string_view quote, apostrophe, plus, slash, equals, backtick;
+    std::string_view quote, apostrophe, plus = "+", slash = "/", equals = "=", backtick = "`";
   };
-  // Go, .NET, Mustache, Handlebars, Underscore.
-  constexpr Writer kWriters[] = {{"&#34;", "&#39;", "&#43;", "/", "=", "`"},
-                                 {"&quot;", "&#x27;", "&#x2b;", "/", "=", "`"},
+  // Go, .NET, Mustache, Handlebars, Underscore; and what escapes no more than it must.
+  std::vector<Writer> writers = {{"&#34;", "&#39;", "&#43;"},
+                                 {"&quot;", "&#x27;", "&#x2b;"},
                                  {"&quot;", "&#39;", "+", "&#x2f;", "&#x3d;", "&#x60;"},
                                  {"&quot;", "&#x27;", "+", "/", "&#x3d;", "&#x60;"},
                                  {"&quot;", "&#x27;", "+", "/", "=", "&#x60;"}};
-  for (const Writer& writer : kWriters) {
+  for (const std::string_view quote : {"&quot;", "&#34;", "\""}) {
+    for (const std::string_view apostrophe : {"&#39;", "&#039;", "&#x27;", "&apos;", "'"}) writers.push_back({quote, apostrophe});
+  }
+  for (const Writer& writer : writers) {
     ways.add_each([&](std::string& out, char c) {
+      if (put_entity(out, c)) return;
       switch (c) {
-        case '&': out += "&amp;"; break;
-        case '<': out += "&lt;"; break;
-        case '>': out += "&gt;"; break;
         case '"': out += writer.quote; break;
         case '\'': out += writer.apostrophe; break;
         case '+': out += writer.plus; break;
@@ -232,35 +242,15 @@ void add_html(Ways& ways) {
   // OWASP's encoders, Twig's of attributes: whatever is no letter, no digit and not among these.
   for (const std::string_view keeps : {",.-_", ",.-_ "}) {
     ways.add_each([&](std::string& out, char c) {
-      switch (c) {
-        case '&': out += "&amp;"; break;
-        case '<': out += "&lt;"; break;
-        case '>': out += "&gt;"; break;
-        case '"': out += "&quot;"; break;
-        default:
-          if (is_alphanumeric(c) || keeps.find(c) != std::string_view::npos) {
-            out += c;
-          } else {
-            out += "&#x";
-            put_hex(out, c);
-            out += ';';
-          }
+      if (put_entity(out, c)) return;
+      if (c == '"') {
+        out += "&quot;";
+      } else if (is_alphanumeric(c) || keeps.find(c) != std::string_view::npos) {
+        out += c;
+      } else {
+        put_number(out, c);
       }
     });
-  }
-  for (const std::string_view quote : {"&quot;", "&#34;", "\""}) {
-    for (const std::string_view apostrophe : {"&#39;", "&#039;", "&#x27;", "&apos;", "'"}) {
-      ways.add_each([&](std::string& out, char c) {
-        switch (c) {
-          case '&': out += "&amp;"; break;
-          case '<': out += "&lt;"; break;
-          case '>': out += "&gt;"; break;
-          case '"': out += quote; break;
-          case '\'': out += apostrophe; break;
-          default: out += c;
-        }
-      });
-    }
   }
 }
 
