@@ -47,6 +47,16 @@ class DoorTest : public ::testing::Test {
     if (type == SOCK_STREAM) EXPECT_EQ(::listen(fd.get(), 128), 0);
     return fd;
   }
+  // `rules`: DATA/rules; -1: there is none.
+  House house_of(int rules) {
+    return {loop_.get_executor(), directory_.get(), rules, std::make_shared<const policy::Catalogue>(), Reachable({}), Resolver(loop_.get_executor()), PipePool(), 100,
+            SocketMemory(0, 0, KernelBuffers::of_host())};
+  }
+  // Where what `look` finds may be dialled.
+  House house_of(int rules, LookUp look) {
+    return {loop_.get_executor(), directory_.get(), rules, std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
+            Resolver(loop_.get_executor(), std::move(look)), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  }
 
   const cay::testing::TempDir temp_;
   const UniqueFd directory_ = temp_.open();
@@ -61,7 +71,7 @@ TEST_F(DoorTest, AFloodOfQuestionsLeavesOthersTheirTurns) {
   ASSERT_EQ(::getsockname(datagrams.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
   const UniqueFd guest(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   for (int i = 0; i < 200; ++i) ASSERT_EQ(::sendto(guest.get(), "x", 1, 0, reinterpret_cast<const sockaddr*>(&at), size), 1);
-  House house{loop_.get_executor(), directory_.get(), -1, std::make_shared<const policy::Catalogue>(), Reachable({}), Resolver(loop_.get_executor()), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  House house = house_of(-1);
   std::vector<UniqueFd> sockets;
   sockets.push_back(std::move(stream));
   sockets.push_back(std::move(datagrams));
@@ -125,8 +135,7 @@ TEST_F(DoorTest, GoesByTheRulesThatWereWrittenAndElseByWhatWasLent) {
     ASSERT_TRUE(os::replace_file(directory_.get(), "id", wire::encode(wire::SandboxPolicy{policy, rules}), 0600));
   };
   const LookUp found = [](const std::string&) { return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}}; };
-  House house{loop_.get_executor(), directory_.get(), directory_.get(), std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
-              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  House house = house_of(directory_.get(), found);
   std::vector<UniqueFd> sockets;
   sockets.push_back(std::move(stream));
   sockets.push_back(std::move(datagrams));
@@ -159,8 +168,7 @@ TEST_F(DoorTest, ALookupThatFailsHasALine) {
     if (name == "here.test") return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}};
     return Resolved{name == "none.test" ? Resolved::Outcome::kNoName : Resolved::Outcome::kFailed, {}};
   };
-  House house{loop_.get_executor(), directory_.get(), -1, std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
-              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  House house = house_of(-1, found);
   std::vector<UniqueFd> sockets;
   sockets.push_back(std::move(stream));
   sockets.push_back(std::move(datagrams));
@@ -195,8 +203,7 @@ TEST_F(DoorTest, NamesThatWereNeverAskedForAreBoundedAndHaveOneLine) {
     ++asked_on;
     return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}};
   };
-  House house{loop_.get_executor(), directory_.get(), -1, std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
-              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  House house = house_of(-1, found);
   std::vector<UniqueFd> sockets;
   sockets.push_back(std::move(stream));
   sockets.push_back(std::move(datagrams));
@@ -222,8 +229,7 @@ TEST_F(DoorTest, ASandboxThatHasMovedAllItsBytesFindsNothingMore) {
   ASSERT_TRUE(os::replace_file(directory_.get(), "id.sock", "", 0600));  // its keeper is there
   ASSERT_TRUE(os::replace_file(directory_.get(), "id.net", wire::encode(wire::DecisionsMsg{.policy = "open", .items = {}, .sent_bytes = 100}), 0600));
   const LookUp found = [](const std::string&) { return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}}; };
-  House house{loop_.get_executor(), directory_.get(), -1, std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
-              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  House house = house_of(-1, found);
   const auto code = [&](std::uint64_t sent_most, std::uint64_t received_most) {
     house.sent_most = sent_most;
     house.received_most = received_most;
@@ -260,7 +266,7 @@ TEST_F(DoorTest, WhoAsksMuchOfHisRulesKeepsNobodyElseWaiting) {
   ASSERT_TRUE(os::replace_file(directory_.get(), "flooder", wire::encode(wire::SandboxPolicy{"rules", rules}), 0600));
   const std::string label(60, 'a');
   const std::string name = label + "." + label + "." + label + "." + label;
-  House house{loop_.get_executor(), directory_.get(), directory_.get(), std::make_shared<const policy::Catalogue>(), Reachable({}), Resolver(loop_.get_executor()), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  House house = house_of(directory_.get());
   std::vector<UniqueFd> of_one, of_other;
   of_one.push_back(bound(SOCK_STREAM));
   of_one.push_back(bound(SOCK_DGRAM));
@@ -315,8 +321,7 @@ TEST_F(DoorOfRulesTest, ARuleOpensItsHostUnderAnyPolicyButOff) {
     door.look_at_rules();
   };
   const LookUp found = [](const std::string&) { return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}}; };
-  House house{loop_.get_executor(), directory_.get(), directory_.get(), std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
-              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  House house = house_of(directory_.get(), found);
   house.handover = &*handover_;
   std::vector<UniqueFd> sockets;
   sockets.push_back(std::move(stream));
@@ -363,8 +368,7 @@ TEST_F(DoorTest, WhatIsWrittenOfItsRulesCountsWithoutABroker) {
   const auto write = [&](const std::string& bytes) { ASSERT_TRUE(os::replace_file(directory_.get(), "id.routes", bytes, 0600)); };
   write(whole);
   const LookUp found = [](const std::string&) { return Resolved{Resolved::Outcome::kFound, {*IpAddress::parse("198.18.7.7")}}; };
-  House house{loop_.get_executor(), directory_.get(), directory_.get(), std::make_shared<const policy::Catalogue>(), Reachable({*Network::parse("198.18.7.0/24")}),
-              Resolver(loop_.get_executor(), found), PipePool(), 100, SocketMemory(0, 0, KernelBuffers::of_host())};
+  House house = house_of(directory_.get(), found);
   house.handover = &handover;
   std::vector<UniqueFd> sockets;
   sockets.push_back(std::move(stream));
