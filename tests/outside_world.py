@@ -136,6 +136,8 @@ class World:
             self.serve(address, 7004, echo)  # of no rule
             self.serve(address, 7005, self.kept)
             self.serve(address, 7006, http, self.retrying())
+            self.serve(address, 7008, http, context)
+            self.serve(address, 7009, greeting)
             self.servers.append(self.notes.serve(address, 7007))
         for address in (UNLISTED, OWN):
             self.serve(address, 80, http)
@@ -185,6 +187,11 @@ def echo(stream):
             stream.sendall(b"end")  # after the client's half-close
             return
         stream.sendall(got)
+
+
+def greeting(stream):
+    stream.sendall(b"ready\r\n")
+    echo(stream)
 
 
 def missing():

@@ -171,6 +171,10 @@ class Handler(Answering):
                                      "content": [{"type": "text", "text": "hello by " + how}], "usage": {"input_tokens": 1, "output_tokens": 1}}).encode())
 
     # --- hostile ones ---
+    def at_folded(self, body, how):
+        secret, half = self.world.secret.encode(), len(self.world.secret) // 2
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Said: " + secret[:half] + b"\r\n \t" + (b"" if self.path.endswith("?part") else secret[half:]) + b"\r\n\r\n")
+
     def at_reflect_body(self, body, how):
         self.reply(200, b"x" * 100_000 + b'{"you sent": "' + self.headers.get("Authorization", "").encode() + b'"}' + b"y" * 1000)
 

@@ -30,7 +30,10 @@ bool is_plain_url(std::string_view text) {
 
 // Of a URL that is refused: what may be a secret is left out.
 std::string shown_url(std::string_view url) {
-  const std::size_t at = url.rfind('@'), scheme = url.find("://");
+  const std::size_t scheme = url.find("://");
+  const std::size_t path = url.find('/', scheme == std::string_view::npos ? 0 : scheme + 3);
+  if (path != std::string_view::npos) url = url.substr(0, url.find_first_of("?#", path));
+  const std::size_t at = url.rfind('@');
   const std::string begin = at == std::string_view::npos ? "" : (scheme < at ? std::string(url.substr(0, scheme + 3)) : "") + "…@";
   if (at != std::string_view::npos) url.remove_prefix(at + 1);
   return begin + std::string(url.substr(0, url.find_first_of("?#")));

@@ -201,15 +201,19 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   // What was made once must not be locked up by a host that lost a module since.
   spec.network_required = entry->network_required && is_first(boot->kind);
   Granted granted;
-  if (!entry->row.proxy.empty()) {
-    CAY_CO_TRY(granted, co_await proxies_.grant(entry->row.id, entry->row.tenant, entry->row.proxy));
+  auto proxy = entry->row.proxy;
+  if (!proxy.empty()) {
+    CAY_CO_TRY(granted, co_await proxies_.grant(entry->row.id, entry->row.tenant, proxy));
   }
   policy::Choice told{entry->row.policy, entry->row.rules};
   spec.policy = told.policy;
   spec.rules = told.rules;
   auto live = co_await runtime_.boot(std::move(spec));
   if (!live) co_return live;
-  if (!granted.certificate.empty()) {
+  CAY_CO_CHECK(co_await Proxies::trust(*live, std::move(granted.certificate)));
+  while (proxy != entry->row.proxy) {  // they were changed meanwhile, in what was not up yet
+    proxy = entry->row.proxy;
+    CAY_CO_TRY(granted, co_await proxies_.grant(entry->row.id, entry->row.tenant, proxy));
     CAY_CO_CHECK(co_await Proxies::trust(*live, std::move(granted.certificate)));
   }
   CAY_CO_CHECK(co_await go_by_the_row(entry, std::move(told)));

@@ -20,8 +20,9 @@ const char* word_for(NamedPolicy::Origin origin) {
   return "preset";
 }
 
-// A name as DNS has it: without the last dot, in lower case.
+// A name as DNS has it: without the last dot, in lower case; an address without the brackets of a URL.
 std::string host_of(std::string text) {
+  if (text.starts_with('[') && text.ends_with(']')) return text.substr(1, text.size() - 2);
   if (text.ends_with('.')) text.pop_back();
   for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return text;
@@ -62,7 +63,9 @@ Result<PolicyTrial> tried(const PolicyQuestion& question, const std::optional<po
   }
   const std::string host = host_of(question.host);
   PolicyTrial out{.policy = choice.policy, .rules = choice.rules, .allowed = false, .reason = {}, .rule = {}, .needs = {}, .in_the_way = {}, .advice = {}};
-  if (!policy::parse_rule(host, policy::Words::kHosts)) {
+  const auto rule = policy::parse_rule(host, policy::Words::kHosts);
+  const bool one_name = rule && rule->kind == policy::Rule::Kind::kName && rule->word == host;
+  if (!one_name && !IpAddress::parse(host)) {
     return Error{Code::kInvalidArgument, "invalid_policy", "'" + question.host.substr(0, 100) + "' is neither a host name nor an address", 0};
   }
   if (!around.policies.check_allowed(choice)) {

@@ -67,23 +67,27 @@ Task<void> Proxies::tell_all() {
   std::vector<ProxyGrant> all;
   const auto entries = registry_->entries();
   for (const auto& entry : entries) {
-    if (!entry->row.proxy.empty() && !entry->removing()) all.push_back(with_secrets(entry->row.id, entry->row.tenant, entry->row.proxy));
+    if (entry->row.proxy.empty()) continue;
+    all.push_back(with_secrets(entry->row.id, entry->row.tenant, entry->row.proxy));
+    granted_.insert(entry->row.id);
   }
-  CAY_CO_CHECK(co_await vault_->keep_only(std::move(all)));
-  Result<void> done;
+  Result<void> done = co_await vault_->keep_only(std::move(all));
+  std::vector<Trusting> trusting;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto entry = entries[i];
-    if (entry->row.proxy.empty() || entry->removing()) continue;
+    if (entry->row.proxy.empty() || entry->removing()) continue;  // what is being removed keeps what it has, until nothing of it runs
     auto told = co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy);
     if (!told) {
       Error why = std::move(told).error().while_doing("secrets of sandbox " + entry->row.name);
-      if (why.code != Code::kUnavailable) jobs_.warn(why.message);
-      if (why.code == Code::kUnavailable) done = std::move(why);  // to be told again
+      const bool for_good = why.code == Code::kInvalidArgument || why.code == Code::kConflict;
+      if (for_good) jobs_.warn(why.message);
+      if (!for_good) done = std::move(why);  // to be told again: it goes by what it was granted before
       continue;
     }
     // A broker that could not open its authority made another.
-    jobs_.spawn(renew_trust(entry, std::move(told->certificate)));
+    trusting.emplace_back(entry, std::move(told->certificate));
   }
+  jobs_.spawn(renew_all(std::move(trusting)));
   co_return done;
 }
 
@@ -247,14 +251,14 @@ Task<void> Proxies::equip(std::shared_ptr<Entry> entry) {
 
 Task<void> Proxies::make_trust(std::shared_ptr<Entry> entry, std::string certificate) {
   const auto live = entry->live;
-  if (!live || entry->row.state != SandboxState::kReady) co_return Result<void>();  // its next start does it
+  if (!live || !entry->runs()) co_return Result<void>();  // its next start does it
   auto trusted = co_await trust(live, std::move(certificate));
   co_return trusted;
 }
 
 Task<void> Proxies::renew_trust(std::shared_ptr<Entry> entry, std::string certificate) {
   const auto live = entry->live;
-  if (!live || entry->row.state != SandboxState::kReady || certificate.empty()) co_return Result<void>();
+  if (!live || !entry->runs() || certificate.empty()) co_return Result<void>();
   const ReadRange whole;
   auto file = co_await live->read(kAlone, as_root(), whole);
   if (file) {
@@ -266,6 +270,18 @@ Task<void> Proxies::renew_trust(std::shared_ptr<Entry> entry, std::string certif
   co_return trusted;
 }
 
+// One after the other, and each certificate once: a broker that comes and goes must not have every sandbox's files read again.
+Task<void> Proxies::renew_all(std::vector<Trusting> all) {
+  for (auto& [entry, certificate] : all) {
+    const auto known = renewed_.find(entry->row.id);
+    if (known != renewed_.end() && known->second == certificate) continue;
+    auto done = co_await renew_trust(entry, certificate);
+    if (!done) jobs_.warn("sandbox " + entry->row.name + " does not trust its own authority: " + done.error().message);
+    if (done && entry->live && entry->runs()) renewed_[entry->row.id] = std::move(certificate);
+  }
+  co_return Result<void>();
+}
+
 Task<void> Proxies::revoke_job(SandboxId sandbox) {
   auto done = co_await vault_->revoke(sandbox);
   if (!done) jobs_.warn("the secrets of sandbox " + sandbox.get() + ", which is gone, are taken back at the next start: " + done.error().message);
@@ -273,6 +289,7 @@ Task<void> Proxies::revoke_job(SandboxId sandbox) {
 }
 
 void Proxies::revoke(const SandboxId& sandbox) {
+  renewed_.erase(sandbox);
   if (granted_.erase(sandbox) > 0) jobs_.spawn(revoke_job(sandbox));
 }
 

@@ -41,7 +41,7 @@ class Proxies {
   void revoke(const SandboxId& sandbox);
   // Puts the certificate where programs inside look for it. Again is no harm.
   static Task<void> trust(std::shared_ptr<LiveSandbox> live, std::string certificate);
-  // The same of one that runs; else its next start does it.
+  // The same of one that runs, paused or not; else its next start does it.
   static Task<void> make_trust(std::shared_ptr<Entry> entry, std::string certificate);
   // make_trust(), where it trusts another one.
   static Task<void> renew_trust(std::shared_ptr<Entry> entry, std::string certificate);
@@ -57,6 +57,8 @@ class Proxies {
   std::vector<std::shared_ptr<Entry>> users_of(const TenantId& tenant, const std::string& secret) const;
 
  private:
+  using Trusting = std::pair<std::shared_ptr<Entry>, std::string>;  // a sandbox, and the certificate of its authority
+  Task<void> renew_all(std::vector<Trusting> all);
   Task<void> revoke_job(SandboxId sandbox);
   asio::awaitable<void> tell_every_broker();
   ProxyGrant with_secrets(const SandboxId& sandbox, const TenantId& tenant, std::vector<ProxyRule> rules) const;
@@ -66,6 +68,7 @@ class Proxies {
   Jobs& jobs_;
   std::map<std::pair<TenantId, std::string>, StoredSecret> secrets_;
   std::set<SandboxId> granted_;
+  std::map<SandboxId, std::string> renewed_;  // what was looked for in it last
   Event stopped_;
 };
 

@@ -337,6 +337,13 @@ class BrokerThatDiesTest : public SecretsTest {
     while (!condition() && std::chrono::steady_clock::now() < until) loop.run_one_until(until);
     return condition();
   }
+  std::string trusted() {
+    const ReadRange whole;
+    auto file = run(runtime.only_box().read("/etc/ssl/certs/cay-sandbox.pem", FileAs{}, whole));
+    if (!file) return "";
+    const auto text = run(read_all(std::move(file->bytes), 1 << 20));
+    return text ? std::string(*text) : std::string();
+  }
   const Error away{Code::kUnavailable, "vault_unavailable", "down", 0};
   SandboxId id{""};
 };
@@ -372,23 +379,43 @@ TEST_F(BrokerThatDiesTest, RulesThatWereTakenAwayAreTakenBackThoughNoneAreLeft) 
 }
 
 TEST_F(BrokerThatDiesTest, OneWhoseGrantFailsIsToldAgain) {
-  vault.granted.clear();
-  vault.refused = {id};
+  for (const Code code : {Code::kUnavailable, Code::kExhausted, Code::kPermissionDenied, Code::kInternal}) {
+    vault.granted.clear();
+    vault.refused = {id};
+    vault.refused_as = code;
+    const int before = vault.attended;
+    vault.die();
+    ASSERT_TRUE(comes([&] { return vault.attended > before + 1; }));
+    EXPECT_FALSE(vault.granted.contains(id));
+    vault.refused.clear();
+    EXPECT_TRUE(comes([&] { return vault.granted.contains(id); }));
+  }
+}
+
+TEST_F(BrokerThatDiesTest, WhatIsBeingRemovedKeepsItsRulesUntilNothingOfItRuns) {
+  runtime.destroy_error = Error{Code::kUnavailable, "launcher_gone", "it does not answer", 0};
+  EXPECT_FALSE(run(core->sandboxes().remove(alice, "box")));
+  const int before = vault.attended;
   vault.die();
-  ASSERT_TRUE(comes([&] { return vault.attended > 2; }));
-  EXPECT_FALSE(vault.granted.contains(id));
-  vault.refused.clear();
-  EXPECT_TRUE(comes([&] { return vault.granted.contains(id); }));
+  ASSERT_TRUE(comes([&] { return vault.attended > before; }));
+  drain();
+  EXPECT_TRUE(vault.granted.contains(id)) << "its programs may still run, and its fences stand";
+  runtime.destroy_error.reset();
+  ASSERT_TRUE(open()) << "a daemon that goes on with the removal";
+  EXPECT_TRUE(comes([&] { return !vault.granted.contains(id); }));
+}
+
+TEST_F(BrokerThatDiesTest, APausedOneTrustsItsNewAuthority) {
+  ASSERT_TRUE(run(core->sandboxes().pause(alice, "box")));
+  vault.certificate = "ANOTHER\n";
+  ProxyRule other = rule("key", ProxyWay::kHeaders);
+  other.name = "other";
+  ASSERT_TRUE(use("box", {other}));
+  ASSERT_TRUE(run(core->sandboxes().resume(alice, "box")));
+  EXPECT_EQ(trusted(), "ANOTHER\n");
 }
 
 TEST_F(BrokerThatDiesTest, AnotherAuthorityIsTrustedAtOnce) {
-  const auto trusted = [&] {
-    const ReadRange whole;
-    auto file = run(runtime.only_box().read("/etc/ssl/certs/cay-sandbox.pem", FileAs{}, whole));
-    if (!file) return std::string();
-    const auto text = run(read_all(std::move(file->bytes), 1 << 20));
-    return text ? std::string(*text) : std::string();
-  };
   ASSERT_EQ(trusted(), "CERTIFICATE\n");
   vault.certificate = "ANOTHER\n";
   vault.die();

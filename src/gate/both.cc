@@ -9,6 +9,15 @@ namespace {
 
 constexpr std::size_t kMostKept = 64 * 1024;
 
+FirstAnswer read_answer(Proof to, std::string_view said) {
+  switch (to) {
+    case Proof::kNone: return FirstAnswer::kOther;
+    case Proof::kHttp: return read_http_answer(said);
+    case Proof::kTls: return read_server_hello(said);
+  }
+  return FirstAnswer::kOther;
+}
+
 Allowance& left_of(Both& both, Way way) { return way == Way::kOut ? both.left.sent : both.left.received; }
 
 // Passes on what the server says until that is an answer. false: either side broke.
@@ -18,7 +27,7 @@ asio::awaitable<bool> listen(Both& both) {
     if (!part.empty()) {
       said += part;
       const std::size_t size = part.size();
-      const FirstAnswer answer = said.size() > 2 * kMostFirstAnswer ? FirstAnswer::kOther : both.listens(said);
+      const FirstAnswer answer = said.size() > 2 * kMostFirstAnswer ? FirstAnswer::kOther : read_answer(*both.answers, said);
       if (!may_pass(both, Way::kBack, size)) co_return false;
       const bool gone = co_await send_all(both.guest, std::move(part));
       if (!gone) co_return false;
@@ -79,7 +88,7 @@ asio::awaitable<void> one_way(std::shared_ptr<Both> both, Way way, PipePool& pip
     if (way == Way::kBack) {
       co_await give_way();
     }
-    if (way == Way::kBack && both->listens) {
+    if (way == Way::kBack && both->answers) {
       goes_on = co_await listen(*both);
     } else if (way == Way::kBack && !both->early.empty()) {
       const std::size_t size = both->early.size();

@@ -1,12 +1,12 @@
 // Both: a connection and its counterpart outside, how bytes go between them, and what the two directions tell each other.
 #pragma once
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "async/event.h"
 #include "gate/first_answer.h"
+#include "gate/first_bytes.h"
 #include "gate/moving.h"
 #include "gate/pump.h"
 #include "gate/socket_bytes.h"
@@ -24,8 +24,9 @@ struct Both {
   Moving moved;
   bool broken = false;
   bool starved = false;  // ... by this process, which had no pipe
-  // Where the guest's next bytes wait for what the server says first: how that is read, and what it was, once it was said.
-  std::function<FirstAnswer(std::string_view said)> listens{};
+  // Where the guest's next bytes may wait for what the server says first: to what that is an answer (kNone: to nothing that is known yet), and what it was,
+  // once it was said.
+  std::optional<Proof> answers{};
   std::optional<FirstAnswer> answer{};
   Event answered;
   bool hears_meanwhile = false;  // the guest: to be woken by the answer

@@ -22,7 +22,7 @@ class BothTest : public ::testing::Test {
     guest_ = std::move(inside->theirs);
     server_ = std::move(outside->theirs);
     both_ = std::make_shared<Both>(loop_.get_executor(), Descriptor(loop_, inside->ours.release()), Descriptor(loop_, outside->ours.release()), left_);
-    both_->listens = read_http_answer;
+    both_->answers = Proof::kHttp;
   }
   static void say(const UniqueFd& fd, std::string_view bytes) { ASSERT_EQ(::send(fd.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size())); }
   static std::string heard(const UniqueFd& fd) {
@@ -109,7 +109,7 @@ TEST_F(BothTest, AGuestThatEndsOrAConnectionThatBreaksWaitsForNothing) {
 TEST_F(BothTest, NotAByteMoreThanIsAllowedGoesOn) {
   int ended = 0;
   left_ = {.sent = Allowance(), .received = Allowance(100, 90), .when_used_up = [&] { ++ended; }};
-  both_->listens = {};
+  both_->answers.reset();
   Scope ways(loop_.get_executor());
   ways.spawn(one_way(both_, Way::kBack, pipes_, Buffers::kTiny));
   ways.spawn(one_way(both_, Way::kOut, pipes_, Buffers::kTiny));

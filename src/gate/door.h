@@ -119,6 +119,7 @@ class Door {
   bool may_look_up(const std::string& name);
   static constexpr const char* kTooManyNewNames = "too_many_new_names";
   static constexpr const char* kBytesUsedUp = "bytes_used_up";
+  static constexpr const char* kNamesNoHost = "names_no_host";
   void shape_listeners();
 
   // flow.cc
@@ -132,6 +133,7 @@ class Door {
     std::uint64_t by = 0;  // standing_.number
     policy::Proof proof = policy::Proof::kNone;  // that it was let through by
     std::size_t proof_size = 0;                  // how many of the first bytes that is
+    bool may_show = false;  // nothing was asked for, and what its first bytes show of names counts all the same
     void refuse(const char* why) {
       reason = why;
       refused = true;
@@ -154,19 +156,33 @@ class Door {
 
   // way_out.cc
   enum class Then : std::uint8_t { kMoveAll, kEnded, kRefused, kAnswered, kBroken };
-  asio::awaitable<void> way_out(std::shared_ptr<Both> both, policy::Proof proof, std::string first, std::size_t proof_size, Buffers buffers);
+  // What a guest had said when its connection was let through.
+  struct Said {
+    std::string bytes;
+    policy::Proof proof = policy::Proof::kNone;  // that it was let through by: so many of them
+    std::size_t proof_size = 0;
+  };
+  asio::awaitable<void> way_out(std::shared_ptr<Both> both, Said first, Buffers buffers);
   asio::awaitable<Then> say(std::shared_ptr<Both> both, std::string bytes);  // kMoveAll, kBroken
-  asio::awaitable<Then> request_by_request(std::shared_ptr<Both> both, std::string first);
+  // `gone`: so many of the first bytes were said already.
+  asio::awaitable<Then> request_by_request(std::shared_ptr<Both> both, std::string first, std::size_t gone = 0);
   asio::awaitable<void> until_answered(std::shared_ptr<Both> both, std::string behind, std::uint64_t before);
-  asio::awaitable<Then> hello_by_hello(std::shared_ptr<Both> both, std::string first, std::size_t hello_size);
-  asio::awaitable<bool> may_ask(std::shared_ptr<Both> both, std::string host);
-  void refuse_more(const Both& both, const std::string& host, const char* reason, const std::string& rule = {});
+  asio::awaitable<Then> hello_by_hello(std::shared_ptr<Both> both, std::string first, std::size_t hello_size, std::size_t gone = 0);
+  // Why a connection may not be asked for this host, too, which a line says; null: it may.
+  asio::awaitable<const char*> why_not_for(std::shared_ptr<Both> both, std::string host);
+  // Gives `reason` back.
+  const char* refuse_more(const Both& both, const std::string& host, const char* reason, const std::string& rule = {});
+
+  // shown_later.cc
+  asio::awaitable<Then> by_what_it_shows(std::shared_ptr<Both> both, std::string first);
 
   // door_policy.cc
   policy::Choice chosen();
   // False: what the daemon wrote of proxy rules is there, and cannot be read.
   bool take_routes();
   policy::Verdict ask(const Facts& facts) const;
+  // Whether what is let through there depends on names, so that one which first bytes show may change it.
+  bool goes_by_names(const Endpoint& to) const;
   const char* why_not(const Facts& facts, const policy::Verdict& said) const;
   // Whether the policy has the host of a fence.
   bool has_fenced(const std::string& host, std::uint16_t port) const;

@@ -64,6 +64,10 @@ policy::Verdict Door::ask(const Facts& facts) const {
   return standing_.rules->decide({.names = facts.names, .shown = facts.shown, .address = facts.to.address, .port = facts.to.port});
 }
 
+bool Door::goes_by_names(const Endpoint& to) const {
+  return standing_.rules->decide({.names = {}, .shown = {}, .address = to.address, .port = to.port, .may_show = true}).says == policy::Verdict::Says::kShow;
+}
+
 // By its name alone: the address that the guest dialled is not where the broker goes.
 bool Door::has_fenced(const std::string& host, std::uint16_t port) const {
   const Facts facts{.names = {host}, .shown = host, .to = {*IpAddress::parse(kBrokerV4), port}};
@@ -107,8 +111,9 @@ void Door::look_at_rules() {
   for (Moving* one : moving_) {
     for (const Moving::Asked& asked : one->asked) {
       const auto said = ask(asked.facts);
-      if (said.allowed()) continue;
-      // Also where it now had to show a name, and was not asked for one.
+      const bool is_heard = one->is_heard || asked.facts.shown || !goes_by_names(asked.facts.to);
+      if (said.allowed() && is_heard) continue;
+      // Also where it now had to show a name, or what it shows now counts, and it was not looked at.
       note({.host = asked.host, .address = asked.facts.to.address.text(), .port = asked.facts.to.port, .allowed = false, .reason = "policy_changed", .rule = said.rule});
       one->cut();
       break;

@@ -224,6 +224,7 @@ asio::awaitable<Door::Verdict> Door::decide(Descriptor& guest, Endpoint meant, s
     out.refuse(why_not(out.facts, said));
     co_return out;
   }
+  out.may_show = goes_by_names(meant);
   // The name that it was let through by; none, where its address is enough.
   const bool by_address = bare.allowed();
   for (const std::string& name : names) {
@@ -245,7 +246,8 @@ asio::awaitable<bool> Door::shows_host(Descriptor& guest, Verdict& out, Proof pr
   }
   if (!shown || shown->state != Shown::State::kName) {
     const bool nobody = shown && shown->state == Shown::State::kNone;
-    out.refuse(!shown ? "said_too_little" : nobody ? "names_no_host" : proof == Proof::kTls ? "not_tls" : "not_http");
+    if (nobody) out.proof_size = shown->size;
+    out.refuse(!shown ? "said_too_little" : nobody ? kNamesNoHost : proof == Proof::kTls ? "not_tls" : "not_http");
     co_return false;
   }
   out.host = shown->host;
@@ -347,10 +349,11 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
   Decisions::Line line;
   note(what, &line);
   both->moved.asked.push_back({.facts = std::move(verdict.facts), .host = verdict.host, .line = std::move(line)});
+  both->moved.is_heard = verdict.may_show;
   both->moved.cut = [&one = *both] { cut(one); };
   both->early = std::move(dialled->early);
   const Telling telling(*this, both->moved);
-  co_await way_out(both, verdict.proof, std::move(first), verdict.proof_size, buffers);
+  co_await way_out(both, {std::move(first), verdict.proof, verdict.proof_size}, buffers);
   if (both->starved) {
     what.reason = kOurFailure;
     note(what);

@@ -26,6 +26,7 @@ struct Moving {
     Decisions::Line line{};
   };
   std::vector<Asked> asked{};  // the latest last: what moves is told of there. More than one: by requests over one connection
+  bool is_heard = false;  // names that its first bytes show count, though no rule asked for one
   std::uint64_t sent = 0, received = 0, told_sent = 0, told_received = 0;
   std::function<void()> cut{};  // resets it, whatever it is doing
 };

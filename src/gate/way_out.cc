@@ -77,23 +77,26 @@ asio::awaitable<void> last_answer(std::shared_ptr<Both> both, std::uint64_t befo
 }  // namespace
 
 // Both directions, until both have ended or one broke.
-asio::awaitable<void> Door::way_out(std::shared_ptr<Both> both, Proof proof, std::string first, std::size_t proof_size, Buffers buffers) {
-  if (proof == Proof::kTls) both->listens = read_server_hello;
-  if (proof == Proof::kHttp) {
+asio::awaitable<void> Door::way_out(std::shared_ptr<Both> both, Said first, Buffers buffers) {
+  const bool may_show = first.proof == Proof::kNone && both->moved.is_heard;
+  if (first.proof == Proof::kTls || may_show) both->answers = first.proof;
+  if (first.proof == Proof::kHttp) {
     Requests requests;
-    requests.add(first);
-    if (requests.next().may_switch) both->listens = read_http_answer;
+    requests.add(first.bytes);
+    if (requests.next().may_switch) both->answers = Proof::kHttp;
   }
   Scope way_back(house_.loop);
   way_back.spawn(one_way(both, Way::kBack, house_.pipes, buffers));
   auto then = Then::kBroken;
   try {
-    if (proof == Proof::kHttp) {
-      then = co_await request_by_request(both, std::move(first));
-    } else if (proof == Proof::kTls) {
-      then = co_await hello_by_hello(both, std::move(first), proof_size);
+    if (may_show) {
+      then = co_await by_what_it_shows(both, std::move(first.bytes));
+    } else if (first.proof == Proof::kHttp) {
+      then = co_await request_by_request(both, std::move(first.bytes));
+    } else if (first.proof == Proof::kTls) {
+      then = co_await hello_by_hello(both, std::move(first.bytes), first.proof_size);
     } else {
-      then = co_await say(both, std::move(first));
+      then = co_await say(both, std::move(first.bytes));
     }
   } catch (const boost::system::system_error&) {
     if (!both->broken) throw;
@@ -125,7 +128,7 @@ asio::awaitable<Door::Then> Door::say(std::shared_ptr<Both> both, std::string by
 
 // The first one was judged before there was a connection. Where that asks for another protocol and the server agrees, what follows is no request any more;
 // of later ones none is taken to: then what is said goes on being read as requests.
-asio::awaitable<Door::Then> Door::request_by_request(std::shared_ptr<Both> both, std::string first) {
+asio::awaitable<Door::Then> Door::request_by_request(std::shared_ptr<Both> both, std::string first, std::size_t gone) {
   Requests requests;
   requests.add(first);
   bool waits = false, begun = false;
@@ -166,14 +169,15 @@ asio::awaitable<Door::Then> Door::request_by_request(std::shared_ptr<Both> both,
     if (part.is == Requests::Is::kRequest) {
       waits = !begun && part.may_switch;
       if (begun) {
-        const bool may = co_await may_ask(both, std::move(part.host));
+        const char* const why_not = co_await why_not_for(both, std::move(part.host));
         if (both->broken) co_return Then::kBroken;  // cut meanwhile
         // Nothing is said to it here: whoever is still being answered must not take our words for that answer.
-        if (!may) co_return Then::kRefused;
+        if (why_not != nullptr) co_return Then::kRefused;
       }
       begun = true;
       received = both->moved.received;
     }
+    part.bytes.erase(0, std::exchange(gone, 0));  // of its first line, which goes on as it came
     const auto then = co_await say(both, std::move(part.bytes));
     if (then == Then::kBroken) co_return then;
   }
@@ -187,68 +191,59 @@ asio::awaitable<void> Door::until_answered(std::shared_ptr<Both> both, std::stri
   co_await hearing.until(std::move(answering));
 }
 
-// Whether a connection may be asked for this host, too: allowed, and found at the address that the connection leads to. It has a line then; what moves
-// from here on is told of there.
-asio::awaitable<bool> Door::may_ask(std::shared_ptr<Both> both, std::string host) {
+// Allowed, and found at the address that the connection leads to, unless nobody asks what that is called. It has a line then; what moves from here on is
+// told of there.
+asio::awaitable<const char*> Door::why_not_for(std::shared_ptr<Both> both, std::string host) {
   auto& asked = both->moved.asked;
-  if (asked.back().host == host) co_return true;  // a change of policy has looked at it
+  if (asked.back().host == host) co_return nullptr;  // a change of policy has looked at it
   auto look = co_await look_at_rules_in_turn();
-  Facts facts = asked.back().facts;
-  facts.names = names_.of(facts.to.address);
-  facts.shown = host;
-  const auto judge = [&] {
-    auto said = ask(facts);
-    if (!said.allowed()) refuse_more(*both, host, !standing_.allowed ? standing_.not_allowed : said.rule.empty() ? "not_in_policy" : "denied_by_rule", said.rule);
-    return said;
+  Facts facts{.names = {host}, .shown = host, .to = asked.back().facts.to};
+  policy::Verdict said;
+  const auto refused = [&] {
+    said = ask(facts);
+    if (said.allowed()) return static_cast<const char*>(nullptr);
+    return refuse_more(*both, host, !standing_.allowed ? standing_.not_allowed : said.rule.empty() ? "not_in_policy" : "denied_by_rule", said.rule);
   };
-  auto said = judge();
+  if (const char* why = refused()) co_return why;
+  const auto names = names_.of(facts.to.address);
+  bool is_here = std::ranges::find(names, host) != names.end() || ask({.names = {}, .shown = {}, .to = facts.to}).allowed();
   look.end();
-  if (!said.allowed()) co_return false;
-  bool is_here = std::ranges::find(facts.names, host) != facts.names.end();
-  if (!is_here && !may_look_up(host)) co_return false;
   if (!is_here) {
+    if (!may_look_up(host)) co_return left_.is_used_up() ? kBytesUsedUp : kTooManyNewNames;
     const auto found = co_await house_.resolver.resolve(host, this);
     is_here = std::ranges::find(found.addresses, facts.to.address) != found.addresses.end();
-    facts.names = {host};
     const auto again = co_await look_at_rules_in_turn();
-    said = judge();  // meanwhile, and by what it is found as
-    if (!said.allowed()) co_return false;
+    if (const char* why = refused()) co_return why;  // meanwhile
   }
-  if (is_past_a_fence(facts, {})) {
-    refuse_more(*both, host, "fenced");
-    co_return false;
-  }
+  if (is_past_a_fence(facts, {})) co_return refuse_more(*both, host, "fenced");
   // A proxy was asked for the first host alone.
-  if (!is_here || house_.proxy.takes(asked.front().host, facts.to.address)) {
-    refuse_more(*both, host, "host_mismatch");
-    co_return false;
-  }
+  if (!is_here || house_.proxy.takes(asked.front().host, facts.to.address)) co_return refuse_more(*both, host, "host_mismatch");
   tell(both->moved);  // what moved until here is the last one's
   const auto known = std::ranges::find(asked, host, &Moving::Asked::host);
   if (known != asked.end()) {
     std::rotate(known, known + 1, asked.end());
-    co_return true;
+    co_return nullptr;
   }
-  if (asked.size() >= kMostHosts) {
-    refuse_more(*both, host, "too_many_hosts");
-    co_return false;
-  }
+  if (asked.size() >= kMostHosts) co_return refuse_more(*both, host, "too_many_hosts");
   Moving::Asked next{.facts = std::move(facts), .host = host};
   note({.host = host, .address = next.facts.to.address.text(), .port = next.facts.to.port, .allowed = true, .reason = {}, .rule = said.rule}, &next.line);
   asked.push_back(std::move(next));
-  co_return true;
+  co_return nullptr;
 }
 
-void Door::refuse_more(const Both& both, const std::string& host, const char* reason, const std::string& rule) {
+const char* Door::refuse_more(const Both& both, const std::string& host, const char* reason, const std::string& rule) {
   const Endpoint& to = both.moved.asked.back().facts.to;
   const bool stands_in = UpstreamProxy::stand_ins().contains(to.address);
   note({.host = host, .address = stands_in ? "" : to.address.text(), .port = to.port, .allowed = false, .reason = reason, .rule = rule});
+  return reason;
 }
 
 // A server may ask for another ClientHello, in the clear (RFC 8446, 4.1.4). Behind any other answer there is none.
-asio::awaitable<Door::Then> Door::hello_by_hello(std::shared_ptr<Both> both, std::string first, std::size_t hello_size) {
+asio::awaitable<Door::Then> Door::hello_by_hello(std::shared_ptr<Both> both, std::string first, std::size_t hello_size, std::size_t gone) {
+  const bool names_somebody = read_client_hello(first).state == Shown::State::kName;
   std::string kept = first.substr(hello_size);
   first.resize(hello_size);
+  first.erase(0, gone);
   const auto begun = co_await say(both, std::move(first));
   if (begun == Then::kBroken) co_return begun;
   const Heard answered = co_await wait_for_answer(*both, kept);
@@ -258,8 +253,8 @@ asio::awaitable<Door::Then> Door::hello_by_hello(std::shared_ptr<Both> both, std
     const auto shown = co_await with_deadline(std::move(reading), kNextHelloLimit, "the next ClientHello");
     const std::string host = both->moved.asked.back().host;
     if (!shown) co_return Then::kBroken;
-    if (shown->state != Shown::State::kName || shown->host != host) {
-      const bool named = shown->state == Shown::State::kName;
+    const bool named = shown->state == Shown::State::kName;
+    if (named ? shown->host != host : shown->state != Shown::State::kNone || names_somebody) {
       refuse_more(*both, named ? shown->host : host, named ? "server_name_changed" : shown->state == Shown::State::kNone ? "names_no_host" : "not_tls");
       cut(*both);
       co_return Then::kBroken;

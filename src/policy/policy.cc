@@ -43,6 +43,7 @@ Policy::Match Policy::match(const Entry& entry, const Meant& meant) const {
   const Proof proof = rule.proof_at(meant.port);
   if (proof == Proof::kNone) {
     const bool one = std::ranges::any_of(meant.names, [&](const std::string& name) { return rule.matches_name(name); });
+    if (!one && meant.may_show) return {Is::kMaybe, proof};
     return {one ? Is::kYes : Is::kNo};
   }
   if (!meant.shown) return {Is::kMaybe, proof};

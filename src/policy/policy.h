@@ -19,6 +19,8 @@ struct Meant {
   std::optional<std::string_view> shown;  // the name in its first bytes, once they were read
   IpAddress address;
   std::uint16_t port = 0;
+  // Its first bytes are read though no rule asks for that, and may show any name: a rule for one matches perhaps.
+  bool may_show = false;
 };
 
 struct Verdict {

@@ -42,6 +42,25 @@ TEST_F(PolicyTest, WhatIsNotListedIsRefused) {
   EXPECT_FALSE(policy->may_resolve("example.com.evil.test").allowed());
 }
 
+TEST_F(PolicyTest, WhatFirstBytesMayShowMattersWhereARuleNamesAHost) {
+  const auto goes_by_names = [](const Policy& policy, std::uint16_t port, const char* address = "198.51.100.7") {
+    return policy.decide({.names = {}, .shown = {}, .address = *IpAddress::parse(address), .port = port, .may_show = true}).says == Says::kShow;
+  };
+  const auto listed = of("db.test:5432, 10.0.0.0/8, 192.0.2.0/24:5432");
+  EXPECT_TRUE(goes_by_names(*listed, 5432));
+  EXPECT_FALSE(goes_by_names(*listed, 5433)) << "no name helps there";
+  EXPECT_FALSE(goes_by_names(*listed, 5432, "10.1.2.3")) << "its address is enough, whatever it is called";
+  EXPECT_EQ(at(*listed, 5432, {"db.test"}, "db.test").says, Says::kYes);
+  EXPECT_EQ(at(*listed, 5432, {"other.test"}, "other.test").says, Says::kNo);
+  const auto but = of("open, !evil.test");
+  EXPECT_TRUE(goes_by_names(*but, 8443));
+  EXPECT_EQ(at(*but, 8443, {"evil.test"}, "evil.test").rule, "!evil.test");
+  EXPECT_TRUE(goes_by_names(*of("10.0.0.0/8, !evil.test"), 8443, "10.1.2.3"));
+  EXPECT_FALSE(goes_by_names(*of("open"), 8443)) << "nothing is read where no name matters";
+  EXPECT_TRUE(goes_by_names(*of("open, !@pip"), 443));
+  EXPECT_FALSE(goes_by_names(*of("open, !@pip"), 8443));
+}
+
 TEST_F(PolicyTest, WhatIsDeniedIsRefusedWhoeverAllowsIt) {
   const auto policy = of("*.example.com, !secret.example.com, !10.0.0.0/8, 0.0.0.0/0:22");
   EXPECT_EQ(at(*policy, 443, {}, "a.example.com").says, Says::kYes);

@@ -101,9 +101,10 @@ Task<std::string> BrokerClient::ask(wire::VaultAsk question) {
 // It has it written, and the broker tells it too: one that does not answer keeps nobody waiting for the broker.
 asio::awaitable<void> BrokerClient::tell_gate(std::string sandbox_id) {
   if (!tell_gate_) co_return;
-  auto telling = tell_gate_(SandboxId(std::move(sandbox_id)));
+  untold_.insert(sandbox_id);
+  auto telling = tell_gate_(SandboxId(sandbox_id));
   const auto told = co_await std::move(telling);
-  static_cast<void>(told);
+  if (told) untold_.erase(sandbox_id);
 }
 
 Task<core::Granted> BrokerClient::grant_by(wire::VaultAsk question, Result<bool> written) {
@@ -124,29 +125,31 @@ Task<void> BrokerClient::take_back(wire::VaultAsk question, Result<bool> written
   co_return done;
 }
 
-Task<void> BrokerClient::tell_only(wire::VaultAsk question, Result<std::vector<std::string>> written) {
-  for (std::size_t i = 0; written && i < written->size(); ++i) {
-    co_await tell_gate(written->at(i));
+Task<void> BrokerClient::tell_only(wire::VaultAsk question, Result<void> written) {
+  const auto untold = untold_;
+  for (const std::string& id : untold) {
+    co_await tell_gate(id);
   }
   auto done = co_await tell(std::move(question));
   if (done && !written) co_return std::move(written).error();
   co_return done;
 }
 
-// The ids of those for whom that changed something.
-Result<std::vector<std::string>> BrokerClient::write_only(const std::vector<core::ProxyGrant>& all) const {
+Result<void> BrokerClient::write_only(const std::vector<core::ProxyGrant>& all) {
   std::vector<wire::BrokerRoutes> routes;
   for (const core::ProxyGrant& one : all) routes.push_back(routes_of(grant_of(one)));
   for (const std::string& id : routes_written(data_)) {
     if (std::ranges::find(routes, id, &wire::BrokerRoutes::sandbox_id) != routes.end()) continue;
     routes.emplace_back().sandbox_id = id;
   }
-  std::vector<std::string> changed;
+  Result<void> done;
   for (const wire::BrokerRoutes& one : routes) {
-    CAY_TRY(const bool other, write_routes(data_, one));
-    if (other) changed.push_back(one.sandbox_id);
+    auto other = write_routes(data_, one);
+    if (other && (*other || !found_)) untold_.insert(one.sandbox_id);
+    if (!other) done = std::move(other).error();
   }
-  return changed;
+  found_ = true;
+  return done;
 }
 
 Task<void> BrokerClient::tell(wire::VaultAsk question) {

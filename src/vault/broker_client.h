@@ -36,8 +36,9 @@ class BrokerClient final : public core::Vault {
   // What the gate is to know of rules is written where the question is put together (routes_file.h): of two the newer one stays. `written`: how that went.
   Task<core::Granted> grant_by(wire::VaultAsk question, Result<bool> written);
   Task<void> take_back(wire::VaultAsk question, Result<bool> written);
-  Task<void> tell_only(wire::VaultAsk question, Result<std::vector<std::string>> written);
-  Result<std::vector<std::string>> write_only(const std::vector<core::ProxyGrant>& all) const;
+  Task<void> tell_only(wire::VaultAsk question, Result<void> written);
+  // For whom the gate is to be told. What cannot be written of one keeps no other waiting.
+  Result<void> write_only(const std::vector<core::ProxyGrant>& all);
   asio::awaitable<void> tell_gate(std::string sandbox_id);
   // Taken where the question is put together, so that the one that was put together last is the newest, whatever its way.
   wire::VaultTurn next_turn() { return {daemon_, ++turns_}; }
@@ -49,6 +50,9 @@ class BrokerClient final : public core::Vault {
   const TellGate tell_gate_;
   const std::string daemon_ = new_uuid();
   std::uint64_t turns_ = 0;
+  // Of whom was written what no gate has said yet that it goes by: at first all, for a daemon before may have died in between.
+  std::set<std::string> untold_;
+  bool found_ = false;
 };
 
 }  // namespace cay::vault

@@ -22,6 +22,13 @@ bool ends_tls(const wire::VaultGrant& grant) {
   return std::ranges::any_of(grant.rules, [](const wire::VaultRule& rule) { return static_cast<ProxyWay>(rule.way) != ProxyWay::kBaseUrl; });
 }
 
+// Whether a rule of `before` may do what none of `after` may.
+bool takes_away(const wire::VaultGrant& before, const wire::VaultGrant& after) {
+  return std::ranges::any_of(before.rules, [&](const wire::VaultRule& had) {
+    return !had.gone && std::ranges::none_of(after.rules, [&](const wire::VaultRule& has) { return has.name == had.name && has.secret.name == had.secret.name && !has.gone; });
+  });
+}
+
 }  // namespace
 
 void Grants::open() {
@@ -95,13 +102,16 @@ Result<std::string> Grants::grant(wire::VaultGrant grant) {
     grant.authority_cert.clear();
     grant.authority_key.clear();
   }
-  CAY_CHECK(keep(grant));
+  auto kept = keep(grant);
+  // What is taken away counts no longer, though a broker that starts anew would find it.
+  if (!kept && (old == all_.end() || !takes_away(old->second->grant, grant))) return std::move(kept).error();
   closed_.erase(id);
   turns_.granted(id, grant.turn);
   made->grant = std::move(grant);
   const std::string certificate = made->grant.authority_cert;
   all_[id] = made;
   if (on_change) on_change(routes_of(made->grant));
+  if (!kept) return std::move(kept).error();
   return certificate;
 }
 

@@ -197,6 +197,15 @@ TEST_F(GrantsTest, AWithdrawalThatCannotBeWrittenCountsAndLeavesNothingOnTheDisk
   EXPECT_FALSE(grants->of(kId)) << "of a broker that starts anew";
 }
 
+TEST_F(GrantsTest, WhatIsTakenAwayCountsThoughItCannotBeWritten) {
+  ASSERT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders)));
+  std::filesystem::create_directory(temp.path() + "/" + kId + ".grant.new");
+  wire::VaultGrant gone = grant(kId, ProxyWay::kHeaders);
+  gone.rules.at(0).gone = true;
+  EXPECT_FALSE(grants->grant(gone)) << "it is to be told again";
+  EXPECT_TRUE(grants->of(kId)->grant.rules.at(0).gone);
+}
+
 TEST_F(GrantsTest, TheGateIsToldOfEveryChange) {
   std::vector<std::string> told;
   grants->on_change = [&](const wire::BrokerRoutes& routes) { told.push_back(routes.sandbox_id + (routes.hosts.empty() ? " none" : " " + routes.hosts[0])); };

@@ -45,6 +45,13 @@ constexpr Millis kCloseLimit{2'000};
 constexpr std::uint32_t kMostHead = 64 * 1024;
 constexpr std::size_t kMostFields = 128;  // as of requests to the daemon
 constexpr std::size_t kPiece = 64 * 1024;
+
+// A header may be folded over lines, which are parted by blanks when it comes here.
+std::string in_one_piece(const std::string& value) {
+  std::string out = value;
+  std::erase_if(out, [](char c) { return c == ' ' || c == '\t'; });
+  return out;
+}
 constexpr int kSwitching = 101;
 
 Error lost() { return {Code::kCancelled, "guest_gone", "the client left", 0}; }
@@ -367,7 +374,7 @@ class Relay {
     message.result(static_cast<unsigned>(got.status));
     const bool bodyless = head_only_ || is_bodyless(got.status);
     for (const auto& [name, value] : got.headers.items()) {
-      if (watch_.holds(name) || watch_.holds(value)) co_return reflected();
+      if (watch_.holds(name) || watch_.holds(value) || watch_.holds(in_one_piece(value))) co_return reflected();
     }
     CAY_CO_CHECK(check_readable(got, !bodyless));
     for (const auto& [name, value] : got.headers.items()) {

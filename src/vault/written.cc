@@ -20,10 +20,6 @@ void put_hex(std::string& out, char c) {
   out += kDigits[byte >> 4];
   out += kDigits[byte & 15];
 }
-void put_percent(std::string& out, char c) {
-  out += '%';
-  put_hex(out, c);
-}
 void put_unicode(std::string& out, char c) {
   out += "\\u00";
   put_hex(out, c);
@@ -87,8 +83,8 @@ void add_letters(Ways& ways, std::string_view own) {
   struct Writer {
     std::string_view plus, slash;
   };
-  // As they are, for URLs, percent-encoding, .NET's JSON and HTML, Go's HTML, Mustache.
-  constexpr Writer kWriters[] = {{"+", "/"},      {"-", "_"},     {"%2b", "%2f"}, {"\\u002b", "/"},
+  // As they are, for URLs, percent-encoding once and twice, .NET's JSON and HTML, Go's HTML, Mustache.
+  constexpr Writer kWriters[] = {{"+", "/"},      {"-", "_"},     {"%2b", "%2f"},  {"%252b", "%252f"}, {"\\u002b", "/"},
                                  {"&#x2b;", "/"}, {"&#43;", "/"}, {"+", "&#x2f;"}};
   for (const Writer& writer : kWriters) {
     std::string text;
@@ -165,8 +161,11 @@ void add_percent(Ways& ways) {
   // RFC 3986 (curl, PHP, Python's quote_plus), forms (WHATWG), encodeURIComponent, Python's quote, encodeURI.
   constexpr Writer kWriters[] = {{"-_.~", false},      {"-_.~", true},   {"-_.*", true},
                                  {"-_.!~*'()", false}, {"-_.~/", false}, {";,/?:@&=+$-_.!~*'()#", false}};
-  ways.add_each([](std::string& out, char c) { put_percent(out, c); });
   for (const std::string_view percent : {"%", "%25"}) {  // a URL within a URL is written twice
+    ways.add_each([&](std::string& out, char c) {
+      out += percent;
+      put_hex(out, c);
+    });
     for (const Writer& writer : kWriters) {
       ways.add_each([&](std::string& out, char c) {
         if (writer.plus && c == ' ') {

@@ -62,7 +62,7 @@ TEST(WrittenTest, AsTheUsualWritersDoIt) {
 
 TEST(WrittenTest, WithEveryByteEscaped) {
   for (const char* text :
-       {"%73%6b%2d%6c%69%76%65%2a", "%73%6B%2D%6C%69%76%65%2A", R"(\u0073\u006b\u002d\u006c\u0069\u0076\u0065\u002a)",
+       {"%73%6b%2d%6c%69%76%65%2a", "%2573%256B%252D%256C%2569%2576%2565%252A", "%73%6B%2D%6C%69%76%65%2A", R"(\u0073\u006b\u002d\u006c\u0069\u0076\u0065\u002a)",
         R"(\u0073\u006B\u002D\u006C\u0069\u0076\u0065\u002A)", "&#115;&#107;&#45;&#108;&#105;&#118;&#101;&#42;",
         "&#x73;&#x6b;&#x2d;&#x6c;&#x69;&#x76;&#x65;&#x2a;", "&#x73;&#x6B;&#x2D;&#x6C;&#x69;&#x76;&#x65;&#x2A;"}) {
     EXPECT_TRUE(has("sk-live*", text)) << text;

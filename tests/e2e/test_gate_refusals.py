@@ -139,7 +139,7 @@ def test_a_list_of_no_policies_is_refused_at_the_start(tmp_path):
     assert got.returncode == 125 and 'network.policies: an empty list' in got.stderr and 'write ["off"]' in got.stderr, got
 
 
-@pytest.mark.parametrize("url", ["https://me:pass-w0rd@mirror.test/pip", "https://me:pass-w0rd?@mirror.test/pip", "https://mirror.test/pip?token=pass-w0rd", "me:pass-w0rd@mirror.test/pip"])
+@pytest.mark.parametrize("url", ["https://me:pass-w0rd@mirror.test/pip", "https://me:pass-w0rd?@mirror.test/pip", "https://mirror.test/pip?token=pass-w0rd", "https://mirror.test/pip?token=x@pass-w0rd", "https://mirror.test/pip#x@pass-w0rd", "me:pass-w0rd@mirror.test/pip"])
 def test_a_mirror_that_is_refused_is_named_without_its_password(tmp_path, url):
     (tmp_path / "net.toml").write_text(f'[mirrors]\npip = "{url}"\n')
     got = subprocess.run([CAY, "serve", "--data", tmp_path / "data", "--config", tmp_path / "net.toml"], capture_output=True, text=True, timeout=slow(60))

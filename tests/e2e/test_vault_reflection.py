@@ -137,6 +137,12 @@ def test_nothing_before_or_behind_an_answer_reaches_the_sandbox(one, world):  # 
     assert world.secret not in got.text
 
 
+def test_a_secret_that_is_folded_over_lines_of_a_header_is_cut(one, world):  # noqa: F811
+    got = one.sh("curl -sS -i -m 30 https://api.vault.test/folded")
+    assert "X-Said" not in got.text and world.secret[len(world.secret) // 2:] not in got.text, got
+    assert "X-Said" in one.sh("curl -sS -i -m 30 'https://api.vault.test/folded?part'").text, "the control: a part is not it"
+
+
 def test_every_secret_that_the_host_may_know_is_looked_for(vaulted, world):  # noqa: F811
     world.also = "another-secret-altogether"
     set_secret(vaulted, "also", world.also, "api.vault.test")

@@ -73,6 +73,10 @@ def test_every_route_was_exercised(daemon, http, box):
     assert {"pip", "open"} <= {one["name"] for one in http.get("/api/v1/policies").json()["items"]}
     assert http.post("/api/v1/policies/try", json={"policy": "pip", "host": "pypi.org"}).json()["verdict"] == "allowed"
     assert http.post("/api/v1/policies/try", json={"sandbox": "none", "host": "pypi.org"}).status_code == 404
+    for host in ("[::1]", "::1", "127.0.0.1"):
+        assert http.post("/api/v1/policies/try", json={"policy": "open", "host": host}).json()["reason"] == "private_address"
+    for host in ("10.0.0.0/8", "!a.test", "~.*", "*.a.test", "@pip", "a.test:80", "https://a.test"):
+        assert http.post("/api/v1/policies/try", json={"policy": "open", "host": host}).status_code == 400, host
     doomed = http.post("/api/v1/sandboxes", json={}).json()
     assert http.delete(f"/api/v1/sandboxes/{doomed['id']}").status_code == 204
     doomed = http.post("/api/v1/sandboxes", json={}).json()

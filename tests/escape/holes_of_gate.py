@@ -28,8 +28,8 @@ GATE = (
      "  if (!shown || shown->state != Shown::State::kName) {\n    const bool nobody"),
     (NOBODY, REQUESTS, "if (shown.state != Shown::State::kName) return",
      f'if (shown.state != Shown::State::kName && !(shown.state == Shown::State::kNone && cay_hole("{NOBODY}"))) return'),
-    (NOBODY, "gate/way_out.cc", "if (asked.back().host == host) co_return true;",
-     f'if (asked.back().host == host || (host.empty() && cay_hole("{NOBODY}"))) co_return true;'),
+    (NOBODY, "gate/way_out.cc", "if (asked.back().host == host) co_return nullptr;",
+     f'if (asked.back().host == host || (host.empty() && cay_hole("{NOBODY}"))) co_return nullptr;'),
     # Which address is dialled.
     (PINNED, FLOW, "    if (!same) {\n", f'    if (!same && !cay_hole("{PINNED}")) {{\n'),
     (PINNED, FLOW, "    if (found.addresses.empty()) {\n", f'    if (found.addresses.empty() && !cay_hole("{PINNED}")) {{\n'),
@@ -37,8 +37,8 @@ GATE = (
      'bool is_special(const IpAddress& address) {\n  if (cay_hole("special ranges are refused")) return false;\n'),
     ("this host's own addresses are refused", "gate/reachable.cc", "return *kind == os::RouteKind::kUnicast ||",
      'return cay_hole("this host\'s own addresses are refused") || *kind == os::RouteKind::kUnicast ||'),
-    ("what is open is judged again", "gate/door_policy.cc", "      if (said.allowed()) continue;\n",
-     '      if (said.allowed() || cay_hole("what is open is judged again")) continue;\n'),
+    ("what is open is judged again", "gate/door_policy.cc", "      if (said.allowed() && is_heard) continue;\n",
+     '      if ((said.allowed() && is_heard) || cay_hole("what is open is judged again")) continue;\n'),
     # How strictly a request's head is read: with the hole it is read as a server does that takes it.
     ("a target is a path", FIRST, "(line[blank + 1] != '/' && line[blank + 1] != '*')",
      "(line[blank + 1] != '/' && line[blank + 1] != '*' && !cay_hole(\"a target is a path\"))"),

@@ -235,6 +235,10 @@ policed("no-sni", "name nobody in TLS", tls, host=H, sni=None, says=E, wall=A_NA
 policed("sni-of-a-literal", "an address, and another name in TLS", tls, host=V4, sni=E, says=E, wall=SNI_IS_JUDGED, holes=(SNI_IS_JUDGED,))
 policed("sni-of-a-subdomain", "an allowed name, and a subdomain of another in TLS", tls, host=H, sni="x." + E, says=E, wall=f"{SNI_IS_JUDGED}; {PINNED}",
         holes=(SNI_IS_JUDGED, PINNED))
+ANY_PORT = "what names a host is judged at any port"
+policed("other-host-at-any-port", "connect to an allowed name at a port where any protocol is let through, and ask for another Host", fetch, host=H, port=8081, says=E, wall=ANY_PORT, holes=(ANY_PORT,))
+policed("other-sni-at-any-port", "the same, and name another in TLS", tls, host=H, port=8444, sni=E, says=E, wall=ANY_PORT, holes=(ANY_PORT,))
+policed("absolute-target-at-any-port", "the same, and ask for a URL of another", say, host=H, port=8081, text=f"GET http://{E}/ HTTP/1.1\r\nHost: {H}\r\n\r\n", wall=ANY_PORT, holes=(ANY_PORT,))
 policed("other-port", "an allowed name at a port that is not", fetch, besides=f"{H}:8080", host=H, port=8080, says=E, wall=PORTS)
 policed("ssh-port", "the same at port 22", fetch, besides=f"{H}:22", host=H, port=22, says=E, wall=PORTS)
 policed("dns-over-tls", "DNS over TLS at port 853", fetch, besides=f"{H}:853", host=H, port=853, says=E, wall=PORTS)

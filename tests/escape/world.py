@@ -31,7 +31,7 @@ profiles = ["strict", "default", "nested"]
 
 [network]
 networks = ["198.18.7.0/24", "fdca:7e57::/32", "64:ff9b::/96", "2002::/16", "{V6}", {EACH}]
-hosts = ["allowed.gate.test", "private.gate.test", "loop.gate.test", "own.gate.test", "metadata.gate.test", "inner.gate.test",
+hosts = ["allowed.gate.test", "allowed.gate.test:8081", "allowed.gate.test:8444", "private.gate.test", "loop.gate.test", "own.gate.test", "metadata.gate.test", "inner.gate.test",
          "sockets.gate.test", "retries.gate.test", "{NOTES_HOST}", "{METADATA}:80", "{PRIVATE[0]}:80"]
 sandbox_sent_bytes = {8 << 20}
 """
@@ -69,7 +69,8 @@ class World(outside_world.World):
             self.serve(address, 80, heads)
         for address in (V4, V6):
             self.serve(address, 443, heads, context)
-            for port in (22, 53, 853, 8080):
+            self.serve(address, 8444, heads, context)
+            for port in (22, 53, 853, 8080, 8081):
                 self.serve(address, port, heads)
             for port in (53, 443, 9999):
                 self.listen_udp(address, port)

@@ -48,6 +48,13 @@ def first_request():
     yield b"GET http://other/ HTTP/1.1\r\nHost: example.com\r\n folded\r\nX\r\n\r\n"
 
 
+def told_apart():
+    """The last byte: where they are cut."""
+    for said in (*first_request(), next(client_hello()), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"SSH-2.0-x\r\n", b"*1\r\n$4\r\nPING\r\n", b"0032git-upload-pack /a.git\0host=a\0",
+                 b"\r\n\r\nget\t/ http/1.1\n", b"EHLO a\r\n"):
+        yield said + b"\x80"
+
+
 def requests():
     """The first byte: how the bytes are cut."""
     first = b"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n"
@@ -354,6 +361,6 @@ def decision_log():
 
 # What every target begins with; what once broke one, and what was kept of what it found, lies beside it in corpus/.
 ALL = {make.__name__.rstrip("_"): make for make in (
-    dns, client_hello, first_request, requests, hellos, proxy_answer, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
+    dns, client_hello, first_request, told_apart, requests, hellos, proxy_answer, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
     json_, text, wire_frames, wire_messages, vault_frames, spool_layout, spool_record, program_record, decision_log, guest_user, guest_names, policy_rules, request_path, seams, reflection,
     guest_head)}

@@ -16,7 +16,7 @@ Task<std::string> FakeVault::seal(SecretInfo about, std::string box) {
 
 Task<Granted> FakeVault::grant(ProxyGrant grant) {
   CAY_CO_CHECK(able());
-  if (refused.contains(grant.sandbox)) co_return Error{Code::kUnavailable, "vault_unavailable", "its grant cannot be written", 0};
+  if (refused.contains(grant.sandbox)) co_return Error{refused_as, "vault_unavailable", "its grant cannot be written", 0};
   Granted out;
   for (const auto& [rule, secret] : grant.rules) {
     if (rule.is_fence() || rule.gone) continue;

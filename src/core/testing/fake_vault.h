@@ -22,6 +22,7 @@ class FakeVault : public Vault {
   // While set, withdraw() alone.
   std::optional<Error> withdraw_fault;
   std::set<SandboxId> refused;  // grants to these fail
+  Code refused_as = Code::kUnavailable;
   std::function<void()> on_withdraw;
 
   std::map<SandboxId, ProxyGrant> granted;

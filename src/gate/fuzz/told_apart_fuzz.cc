@@ -1,0 +1,42 @@
+// Whether first bytes are to be read for a name: once that is told, it stays so, and nothing that a parser of requests or of ClientHellos finds a name
+// in is told to be something else.
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/assert.h"
+#include "gate/told_apart.h"
+
+namespace {
+
+namespace bhttp = boost::beast::http;
+
+bool is_a_request(std::string_view bytes) {
+  bhttp::request_parser<bhttp::empty_body> parser;
+  boost::beast::error_code error;
+  parser.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
+  return parser.is_header_done();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace cay::gate;
+  using State = Shown::State;
+  if (size == 0) return 0;
+  const std::string_view all(reinterpret_cast<const char*>(data), size - 1);
+  // Empty lines go before (shown_later.cc).
+  const std::string_view bytes = all.substr(std::min(all.find_first_not_of("\r\n"), all.size()));
+  const auto told = told_apart(bytes);
+  const auto early = told_apart(bytes.substr(0, data[size - 1] * bytes.size() / 256));
+  if (early) CAY_ASSERT(early == told);
+  if (is_a_request(bytes)) CAY_ASSERT(told == Proof::kHttp);
+  if (read_request_head(bytes).state == State::kName) CAY_ASSERT(told == Proof::kHttp);
+  const Shown hello = read_client_hello(bytes);
+  if (hello.state == State::kName || (hello.state == State::kNone && hello.size > 0)) CAY_ASSERT(told == Proof::kTls);
+  return 0;
+}

@@ -1,0 +1,114 @@
+"""Rules by name at ports where they ask for no proof: any protocol goes through, whoever speaks first; and a host that the first bytes name after all, as a
+server name or as Host, is judged like one at 443 or 80."""
+import json
+
+from harness import slow, wait_until
+from test_gate import pytestmark  # noqa: F401
+from test_gate_policies import hold, make, policed, set_policy, world  # noqa: F401 (fixtures)
+from test_gate_requests import came
+
+A, OTHER, DENIED = "allowed.gate.test", "other.gate.test", "HTTP/1.1 403 Forbidden"
+HELLO = "hello allowed.gate.test"
+TLS = r"""
+import json, socket, ssl, sys
+context = ssl.create_default_context(); context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+told = []
+for port, name in json.loads(sys.argv[1]):
+    try:
+        with context.wrap_socket(socket.create_connection(("allowed.gate.test", port), timeout=20), server_hostname=name) as stream:
+            stream.sendall(b"GET / HTTP/1.1\r\nHost: allowed.gate.test\r\n\r\n")
+            got = b"".join(iter(lambda: stream.recv(65536), b""))
+            told.append(got.split(b"\r\n\r\n")[-1].decode())
+    except OSError as error: told.append("reset" if "reset" in str(error).lower() or "EOF" in str(error) else repr(error))
+print(json.dumps(told))
+"""
+SAY = r"""
+import json, socket, sys
+told = []
+for port, pieces in json.loads(sys.argv[1]):
+    stream = socket.create_connection(("allowed.gate.test", port), timeout=20)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    got = b""
+    try:
+        for piece, awaited in pieces:
+            stream.sendall(piece.encode("latin-1"))
+            while len(got) < awaited: got += stream.recv(65536) or sys.exit("ended early")
+        stream.shutdown(socket.SHUT_WR)
+        got += b"".join(iter(lambda: stream.recv(65536), b""))
+        told.append(got.decode("latin-1"))
+    except OSError as error: told.append(type(error).__name__)
+print(json.dumps(told))
+"""
+
+
+def run(box, program, asked):
+    got = box.python(program, json.dumps(asked))
+    assert got.code == 0, got
+    return json.loads(got.text)
+
+
+def said(box, *pieces, port=7005):
+    """Over one connection, piece by piece: each goes when so much was heard."""
+    return run(box, SAY, [(port, [piece if isinstance(piece, tuple) else (piece, 0) for piece in pieces])])[0]
+
+
+def asks(host, path="/", line=None):
+    return f"{line or f'GET {path} HTTP/1.1'}\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+
+
+def test_a_server_name_is_judged_at_any_port(make):
+    box = make(f"{A}:7006", f"{A}:7008")
+    # 7006 asks for another ClientHello.
+    assert run(box, TLS, [(7008, A), (7008, OTHER), (7006, A), (7006, OTHER)]) == [HELLO, "reset", HELLO, "reset"]
+    assert run(box, TLS, [(7008, None), (7006, None)]) == [HELLO] * 2, "whoever names nobody is shown what the address has"
+    line = box.line(host=OTHER, port=7008)
+    assert (line["verdict"], line["reason"], line["needs"]) == ("refused", "not_in_policy", f"{OTHER}:7008")
+    assert box.line(host=A, port=7008)["verdict"] == "allowed"
+    assert run(make(f"{A}:7008", f"{OTHER}:7008"), TLS, [(7008, OTHER)]) == [HELLO]  # the controls
+    assert run(make("open"), TLS, [(7008, OTHER)]) == [HELLO]
+    assert run(make(f"{A}:7008", "198.18.7.0/24", "fdca:7e57::/32"), TLS, [(7008, OTHER)]) == [HELLO], "its address is enough"
+    but = make("open", f"!{OTHER}")
+    assert run(but, TLS, [(7008, OTHER), (7008, A)]) == ["reset", HELLO]
+    assert but.line(host=OTHER, port=7008)["reason"] == "denied_by_rule"
+
+
+def test_a_host_is_judged_at_any_port(make, world):  # noqa: F811
+    box = make(f"{A}:7005")
+    assert said(box, asks(A)).endswith(HELLO)
+    for number, (text, words) in enumerate((
+            (asks(OTHER, "/late-%d"), f"does not allow {OTHER}."), (asks(A, line=f"GET http://{OTHER}/late-%d HTTP/1.1"), "two ways"),
+            (asks(A, line=f"CONNECT {OTHER}:80 HTTP/1.1"), "two ways"), ("\r\n\n" + asks(OTHER, "/late-%d"), f"does not allow {OTHER}."),
+            ("GET /late-%d HTTP/1.1\r\n\r\n", "names no host"), (asks(OTHER, line="get /late-%d http/1.1"), None))):
+        text = text.replace("%d", str(number))
+        for pieces in ([text], list(text)):
+            got = said(box, *pieces)
+            assert (got.startswith(DENIED) and words in got) if words else got == "ConnectionResetError", (text, got)
+        assert not came(world, f"/late-{number} "), text
+    assert said(make("open"), asks(OTHER, "/late-0")).endswith(OTHER)  # the control
+    assert came(world, "/late-0 ")
+    # The next one of the connection, too; and a request comes whole, however it is cut.
+    assert said(box, (asks(A).replace("close", "keep-alive"), 60), asks(OTHER, "/second")).count("HTTP/1.1 200") == 1
+    assert not came(world, "/second")
+    assert said(box, *asks(A, "/in-pieces")).endswith(HELLO)
+    assert next(head for head in world.heads if b"/in-pieces" in head) == asks(A, "/in-pieces").encode()[:-4]
+    assert box.line(host=OTHER, port=7005, reason="not_in_policy")["needs"] == f"{OTHER}:7005"
+
+
+def test_any_other_protocol_waits_for_nothing(make):
+    box = make(f"{A}:7001", f"{A}:7009")
+    for pieces in ([("x", 1), ("y\r\n", 4)], [("PING", 4), (" ", 5), ("\r\n", 7)], [("0032git-upload-pack /a\0", 23)], [("\x16", 1), ("\x05", 2)], [("\r\n", 2), ("\r\n", 4)],
+                   [("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24)], [("A" * 9_000, 9_000), (" b\n", 9_003)], [("\0" * 9_000, 9_000)]):
+        assert said(box, *pieces, port=7001) == "".join(text for text, _ in pieces) + "end", pieces
+    assert said(box, ("", 7), ("x", 8), port=7009) == "ready\r\nxend", "a server that speaks first"
+    assert said(box, port=7009) == "ready\r\nend"
+
+
+def test_what_was_not_looked_at_ends_where_names_come_to_matter(make):
+    box = make("open")
+    lines = hold(box, f"{A}:7001", f"{A}:7003")
+    set_policy(box, f"{A}:7001", f"{A}:7003")
+    wait_until(lambda: sorted(lines()) == ["open", f"reset {A}:7001", f"reset {A}:7003"], "their ends", slow(10))
+    lines = hold(box, f"{A}:7001", f"{A}:7003")  # these are looked at
+    set_policy(box, f"{A}:7001")
+    wait_until(lambda: len(lines()) > 1, "an end", slow(10))
+    assert lines() == ["open", f"reset {A}:7003"]
