@@ -164,8 +164,24 @@ class World:
 
     @property
     def prefix(self):
-        """Words before `cay serve`: the hosts file is the test's, for it and all that it starts."""
-        return ["unshare", "-m", "sh", "-c", f"mount --bind {self.directory}/hosts /etc/hosts && exec \"$@\"", "sh"]
+        return self.with_etc("hosts")
+
+    def with_etc(self, *names):
+        """Words before `cay serve`: these files of /etc are the test's, for it and all that it starts."""
+        binds = " && ".join(f"mount --bind {self.directory}/{name} /etc/{name}" for name in names)
+        return ["unshare", "-m", "sh", "-c", f"{binds} && exec \"$@\"", "sh"]
+
+    @contextlib.contextmanager
+    def nameserver(self):
+        """The socket of one, asked by daemons that are started with_etc("hosts", "resolv.conf"). The test answers, or nobody does."""
+        (self.directory / "resolv.conf").write_text(f"nameserver {V4}\n")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+            made.bind((V4, 53))
+            try:
+                yield made
+            finally:
+                with contextlib.suppress(OSError):
+                    made.shutdown(socket.SHUT_RDWR)  # or who waits in recvfrom() keeps it, and its address, alive
 
 
 def http(stream):

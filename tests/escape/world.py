@@ -99,8 +99,7 @@ class World(outside_world.World):
     @property
     def prefix(self):
         """Words before `cay serve`: who is asked for names is the world's, too."""
-        binds = " && ".join(f"mount --bind {self.directory}/{name} /etc/{name}" for name in ("hosts", "resolv.conf"))
-        return ["unshare", "-m", "sh", "-c", f"{binds} && exec \"$@\"", "sh"]
+        return self.with_etc("hosts", "resolv.conf")
 
     def listen_udp(self, address, port):
         server = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
