@@ -107,7 +107,8 @@ def row(name, attack, kind, wall, by="A1 A8", **more):
 
     def wrap(act):
         def control(host):
-            got = act(host, True)
+            with host.unprotected():
+                got = act(host, True)
             if not got.won:
                 raise Defect(f"without the protection it fails too: {got.told}")
 
@@ -115,7 +116,8 @@ def row(name, attack, kind, wall, by="A1 A8", **more):
             for stays in holes if len(holes) > 1 else ():
                 if act(host.holed(set(holes) - {stays}), False).won:
                     raise Defect(f"it succeeds though '{stays}' stands: that is no part of the protection")
-            got = act(host.holed(set(holes)), False)
+            with host.holed(set(holes)).unprotected() as place:
+                got = act(place, False)
             if not got.won:
                 raise Defect(f"in a build without the protection it fails too: {got.told}")
         add(Row(name, attack, kind, by, wall, lambda host: act(host, False), control, holed=holed, body=bodies.of(act), **more))

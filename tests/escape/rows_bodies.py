@@ -4,7 +4,6 @@ neither method nor path, a secret that no broker keeps, or a build without those
 import os
 
 from frame import Outcome, row
-from harness import wait_until
 from places import Sandbox
 from world import NOTES_HOST
 
@@ -61,10 +60,7 @@ def asks(method, path, body="", more="", host=NOTES_HOST):
 
 def reached(host, mark, told):
     text = str(told.get("refused") or [one.split("\r\n")[0] for one in told.get("done") or ()])
-    try:
-        return Outcome(wait_until(lambda: host.world.notes.reached(mark), "it comes", 0.5), text)
-    except AssertionError:
-        return Outcome(False, text)
+    return Outcome(host.comes(lambda: host.world.notes.reached(mark)), text)
 
 
 def judged(method):

@@ -4,7 +4,6 @@ import os
 
 import holes_of_vault as checks
 from frame import Outcome, row
-from harness import wait_until
 from places import Sandbox
 from rows_upgrades import HOST, RULE, brokered, request
 from upgrades import SOCKETS
@@ -38,10 +37,7 @@ def tried(host, rules, mark, said, policy=HOST, **how):
     try:
         told = box.run(ask, {"host": HOST, "port": 443, "tls": "named", "said": said(mark), **how})
         text = str(told.get("refused") or told.get("done", "").split("\r\n")[0])
-        try:
-            return Outcome(wait_until(lambda: host.world.upgrades.reached(SOCKETS, mark), "it comes", 0.5), text)
-        except AssertionError:
-            return Outcome(False, text)
+        return Outcome(host.comes(lambda: host.world.upgrades.reached(SOCKETS, mark)), text)
     finally:
         host.daemon.cli("rm", box.name)
 

@@ -20,10 +20,7 @@ def second(name, attack, then, holes, path="/plain", more="", waits=True, **furt
         text = str(told.get("refused") or told.get("done", "").split("\r\n")[0])
         if not lifted:  # the first was let through: else nothing was tried
             assert text.startswith("HTTP/1.1 "), text
-        try:
-            return Outcome(wait_until(lambda: host.world.upgrades.reached(SOCKETS, mark), "it comes", 0.5), text)
-        except AssertionError:
-            return Outcome(False, text)
+        return Outcome(host.comes(lambda: host.world.upgrades.reached(SOCKETS, mark)), text)
 
 
 def post(fields, body):
@@ -78,4 +75,4 @@ def second_hello(host, lifted):
         before = len(host.world.retries.came)
         host.box("main").run(two_hellos, {"host": "retries.gate.test", "names": ["retries.gate.test"] * 2})
         wait_until(lambda: any(b"retries.gate.test" in one for one in host.world.retries.came[before:]), "a second one of the same name")
-    return Outcome(host.world.retries.seen(label), str(told))
+    return Outcome(host.comes(lambda: host.world.retries.seen(label)), str(told))

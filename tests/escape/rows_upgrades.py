@@ -47,10 +47,7 @@ def tried(host, box, mark, at, to, port=80, **said):
     """Won: one of the servers `at` got the mark."""
     told = box.run(upgrade, {"host": to, "port": port, "then": "", "waits": True, **said})
     text = str(told.get("refused") or told.get("done", "").split("\r\n")[0])
-    try:
-        return Outcome(wait_until(lambda: any(host.world.upgrades.reached(one, mark) for one in at), "it comes", 0.5), text)
-    except AssertionError:
-        return Outcome(False, text)
+    return Outcome(host.comes(lambda: any(host.world.upgrades.reached(one, mark) for one in at)), text)
 
 
 def smuggled(name, attack, path, more=WORDS, waits=True, box="main", tls=False, wall="a connection has one upstream", **further):

@@ -1,6 +1,7 @@
 """Runs the rows and prints the table. See `run`, which makes the namespaces that it runs in."""
 import argparse
 import collections
+import contextlib
 import fnmatch
 import importlib
 import os
@@ -16,6 +17,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import baits  # noqa: E402
 import frame  # noqa: E402
 import holes  # noqa: E402
 import places  # noqa: E402
@@ -35,6 +37,7 @@ BOXES = {"main": {}, "other": {}, "open": {"policy": "open"}, "off": {"policy": 
 
 class Place:
     """A daemon and its sandboxes, made when a row asks for them."""
+    patience = 0.5  # seconds that are waited for what should not come
 
     def __init__(self, daemon=None, prefix="escape", world=None):
         self.daemon, self.prefix, self.boxes, self.world = daemon, prefix, {}, world
@@ -44,6 +47,19 @@ class Place:
         if name not in self.boxes:
             self.boxes[name] = places.Sandbox(self, f"{self.prefix}-{name}", **BOXES[name])
         return self.boxes[name]
+
+    @contextlib.contextmanager
+    def unprotected(self):
+        """Within, an attack should succeed: on a busy machine, or right after a restart, late."""
+        self.patience = 10
+        try:
+            yield self
+        finally:
+            del self.patience
+
+    def comes(self, condition):
+        """Whether what reaches a server outside does so."""
+        return baits.wait_won(condition, self.patience)
 
     def widened(self, rule):
         """As `main`, with that rule besides: for controls."""
