@@ -36,12 +36,16 @@ def asking(daemon, threads, **body):
     def ask():
         with daemon.http() as http:
             together.wait()
-            answers.append(http.post("/api/v1/sandboxes", json=body, timeout=slow(120)))
+            answers.append(http.post("/api/v1/sandboxes", json=body, timeout=slow(200)))
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
         begun = [pool.submit(ask) for _ in range(threads)]
         yield answers
         for one in begun:
             one.result()
+
+
+def waiting_for_room(http):
+    return next(float(line.split()[1]) for line in http.get("/metrics").text.splitlines() if line.startswith('cay_queue_length{for="host_room"}'))
 
 
 def counted(answers):
@@ -67,23 +71,25 @@ def test_many_that_ask_at_once_get_what_there_is_and_no_more(own_daemon, tmp_pat
         for one in listed(http):
             http.delete(f"/api/v1/sandboxes/{one['id']}")
 
-    # By their memory. Those who find none wait until three are removed, and the rest of them to their end.
+    # By their memory. Those who find none wait until three are removed, and who comes after them to their end. Room is given in turn.
     config.write_text(settings(1000, ROOM * 128 * MIB + 127 * MIB))
     daemon.restart("terminate")
     most, looks = 0, 0
-    with daemon.http() as http, asking(daemon, 24, timeout_s=slow(15)) as answers:
+    with daemon.http() as http, asking(daemon, ROOM + 3, timeout_s=slow(150)) as answers, contextlib.ExitStack() as later:
         def given():
             nonlocal most, looks
             ready = [one for one in listed(http) if one["state"] == "ready"]
             most, looks = max(most, sum(one["limits"]["memory_bytes"] for one in ready)), looks + 1
             return ready
-        wait_until(lambda: len(given()) == ROOM, "as many as there is memory for", 60)
+        wait_until(lambda: len(given()) == ROOM and waiting_for_room(http) == 3, "as many as there is memory for", 60)
+        late = later.enter_context(asking(daemon, 24 - ROOM - 3, timeout_s=slow(15)))
+        wait_until(lambda: given() and waiting_for_room(http) > 3 or late, "others who ask", 60)
         for one in given()[:3]:
             assert http.delete(f"/api/v1/sandboxes/{one['id']}").status_code == 204
         wait_until(lambda: len(given()) == ROOM and len(answers) >= ROOM + 3, "as many again", 60)
-        wait_until(lambda: given() and len(answers) == 24, "all answers", 60)
-    assert counted(answers) == {(201, ""): ROOM + 3, (429, "quota_memory"): 24 - ROOM - 3}
-    refused = [one.json()["error"]["message"] for one in answers if one.status_code == 429]
+        wait_until(lambda: given() and len(late) == 24 - ROOM - 3, "all answers", 60)
+    assert (counted(answers), counted(late)) == ({(201, ""): ROOM + 3}, {(429, "quota_memory"): 24 - ROOM - 3})
+    refused = [one.json()["error"]["message"] for one in late]
     assert all("memory is exhausted: asked 128 MiB" in one and "(1024 MiB of 1151 MiB are given to running sandboxes)" in one for one in refused), refused
     assert most == ROOM * 128 * MIB and looks > 3
     with daemon.http() as http:
