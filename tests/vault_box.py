@@ -139,6 +139,15 @@ def parts(daemon, word):
     return sorted(parents, key=lambda pid: (parents[pid] in parents, pid))
 
 
+def both(daemon, word):
+    """Who starts `cay WORD` and who serves. Right after a start or an end there is, for a moment, the first alone."""
+    return wait_until(lambda: len(found := parts(daemon, word)) == 2 and found, f"both parts of the {word}")
+
+
+def serving(daemon, word):
+    return both(daemon, word)[1]
+
+
 def brokers(daemon):
     """The parts of this daemon's broker: who starts and who serves."""
     return parts(daemon, "broker")

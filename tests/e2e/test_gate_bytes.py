@@ -11,7 +11,7 @@ import pytest
 from harness import new_daemon, slow, wait_until
 from outside_world import SETTINGS, V4, World, standing
 from test_gate import Box
-from vault_box import HEADERS, box, parts, set_secret
+from vault_box import HEADERS, box, serving, set_secret
 from vault_world import VaultWorld
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
@@ -122,7 +122,7 @@ def test_not_a_byte_more_goes_out(capped):
     assert "has moved all the bytes that the operator gives it" in said and "in all: 293.0 KiB out" in said, said
     assert other.attempt(ECHO)[0] == ["ping"], "each sandbox has its own"
 
-    os.kill(parts(daemon, "gate")[-1], signal.SIGKILL)  # what it counted outlives it
+    os.kill(serving(daemon, "gate"), signal.SIGKILL)  # what it counted outlives it
     wait_until(lambda: other.attempt(ECHO)[0] == ["ping"], "another gate", slow(20))
     assert box.attempt(*tries)[0] == refused
     for word in ("stop", "start"):
@@ -174,7 +174,7 @@ def test_a_gate_that_is_killed_in_the_middle_gives_no_more(capped):
     for _ in range(5):
         was = counted.taken
         wait_until(lambda was=was: counted.taken > was or daemon.cli("logs", box.name, command).text == "none\n", "more, or the end", slow(30))
-        os.kill(parts(daemon, "gate")[-1], signal.SIGKILL)
+        os.kill(serving(daemon, "gate"), signal.SIGKILL)
     wait_until(lambda: daemon.cli("logs", box.name, command).text == "none\n", "the end", slow(60))
     assert 0 < counted.taken - before <= MOST
     box.line(reason="bytes_used_up", verdict="refused", port=TAKING)

@@ -9,7 +9,7 @@ import time
 import outside_world as world_of
 import pytest
 from harness import CAY, slow, wait_until
-from vault_box import BASE, HEADERS, STAND_IN, box, brokers, parts, set_secret, vaulted, world  # noqa: F401  (fixtures too)
+from vault_box import BASE, HEADERS, STAND_IN, both, box, brokers, serving, set_secret, vaulted, world  # noqa: F401  (fixtures too)
 from vault_world import UNTRUSTED
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
@@ -324,10 +324,9 @@ def test_a_broker_that_is_killed_comes_back_with_all_it_had(vaulted, world):
     with box(vaulted, HEADERS, {**BASE, "name": "base"}) as one:
         token = one.token()
         assert one.json("https://api.vault.test/x")["how"] == "Authorization"
-        old = brokers(vaulted)
-        assert len(old) == 2, old
-        os.kill(old[-1], signal.SIGKILL)  # who serves
-        wait_until(lambda: len(brokers(vaulted)) == 2 and brokers(vaulted) != old, "another one serves")
+        old = serving(vaulted, "broker")
+        os.kill(old, signal.SIGKILL)
+        wait_until(lambda: serving(vaulted, "broker") != old, "another one serves")
         wait_until(lambda: one.curl("https://api.vault.test/x")[0] == 200, "it serves what the other did")
         for pid in brokers(vaulted):
             os.kill(pid, signal.SIGKILL)
@@ -339,7 +338,7 @@ def test_doctor_and_metrics_tell_whether_a_broker_serves(vaulted):
     def feature():
         return next(one for one in json.loads(vaulted.cli("doctor", "--json").text)["features"] if one["name"] == "vault")
     assert feature()["ok"] and "filter of system calls" in feature()["found"]
-    guardian, worker = brokers(vaulted)
+    guardian, worker = both(vaulted, "broker")
     os.kill(guardian, signal.SIGSTOP)  # so that nobody starts another
     try:
         os.kill(worker, signal.SIGKILL)
@@ -358,7 +357,7 @@ def test_a_rule_given_while_a_broker_comes_back_counts_at_once(vaulted, world):
     """Its gate has looked for it in vain for seconds, and whoever set the rule was told that it counts."""
     ask = {"argv": ["curl", "-sS", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", "https://api.vault.test/x"]}
     with box(vaulted) as one, vaulted.http() as http:
-        guardian, worker = brokers(vaulted)
+        guardian, worker = both(vaulted, "broker")
         os.kill(guardian, signal.SIGSTOP)
         try:
             os.kill(worker, signal.SIGKILL)
@@ -384,7 +383,7 @@ def test_a_daemon_and_a_gate_that_are_killed_change_nothing(vaulted, world):
     with box(vaulted, HEADERS) as one:
         vaulted.restart()
         assert one.json("https://api.vault.test/x")["how"] == "Authorization"
-        os.kill(parts(vaulted, "gate")[-1], signal.SIGKILL)
+        os.kill(serving(vaulted, "gate"), signal.SIGKILL)
         wait_until(lambda: one.curl("https://api.vault.test/x")[0] == 200, "another gate knows the rules")
 
 
@@ -395,5 +394,5 @@ def test_new_keys_lose_no_secret(vaulted, world):
         assert done.code == 0 and json.loads(done.text)["secrets"] >= 1, done
         assert (vaulted.data / "vault" / "key").read_bytes() != key
         assert one.json("https://api.vault.test/x")["how"] == "Authorization"
-        os.kill(brokers(vaulted)[-1], signal.SIGKILL)
+        os.kill(serving(vaulted, "broker"), signal.SIGKILL)
         wait_until(lambda: one.curl("https://api.vault.test/x")[0] == 200, "with the new key alone")

@@ -8,7 +8,7 @@ import threading
 import outside_world as world_of
 import pytest
 from harness import slow, wait_until
-from vault_box import STAND_IN, box, brokers, set_secret, vaulted, world  # noqa: F401  (fixtures too)
+from vault_box import STAND_IN, box, serving, set_secret, vaulted, world  # noqa: F401  (fixtures too)
 from vault_world import ADDRESS, NAMES
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
@@ -86,7 +86,7 @@ def silent(vaulted, world):  # noqa: F811
 
 def held(daemon):
     """Of the part that serves."""
-    with open(f"/proc/{brokers(daemon)[-1]}/status") as file:
+    with open(f"/proc/{serving(daemon, 'broker')}/status") as file:
         return int(re.search(r"VmRSS:\s+(\d+) kB", file.read()).group(1)) << 10
 
 
