@@ -19,10 +19,13 @@ def test_exit_code_is_the_commands_own(daemon):
 def test_timeout_is_124_at_once_and_nothing_is_left(daemon):
     name = "timeout-box"
     assert daemon.cli("create", "--name", name).code == 0
-    begin = time.monotonic()
-    got = daemon.cli("exec", "--timeout", "1", name, "--", "sh", "-c", "sleep 97531 & sleep 97531")
-    assert got.code == 124, got
-    assert time.monotonic() - begin < 1 + slow(0.5 + 0.5)  # half a second for the end, and one for the CLI's own start
+    best = 60
+    for _ in range(3):  # a busy machine may spoil one
+        begin = time.monotonic()
+        got = daemon.cli("exec", "--timeout", "1", name, "--", "sh", "-c", "sleep 97531 & sleep 97531")
+        best = min(best, time.monotonic() - begin)
+        assert got.code == 124, got
+    assert best < 1 + slow(0.5 + 0.5)  # half a second for the end, and one for the CLI's own start
     look = ["exec", name, "--", "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"]
     left = daemon.cli(*look)
     assert left.code == 0 and "97531" not in left.text, left
@@ -138,10 +141,13 @@ def test_an_innocent_command_killed_for_anothers_tmpfs(daemon, small):
 
 
 def test_no_daemon_is_125_at_once(daemon):
-    begin = time.monotonic()
-    got = daemon.cli("run", "--", "true", env={"CAY_URL": "http://127.0.0.1:9"})
-    assert got.code == 125 and b"cay serve" in got.err, got
-    assert time.monotonic() - begin < slow(0.5)
+    best = 60
+    for _ in range(3):  # a busy machine may spoil one
+        begin = time.monotonic()
+        got = daemon.cli("run", "--", "true", env={"CAY_URL": "http://127.0.0.1:9"})
+        best = min(best, time.monotonic() - begin)
+        assert got.code == 125 and b"cay serve" in got.err, got
+    assert best < slow(0.5)
 
 
 def test_command_not_found_is_127_and_not_executable_126(daemon):

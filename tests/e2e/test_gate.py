@@ -15,6 +15,8 @@ from outside_world import BULK, SETTINGS, V4, V6, World, bulk_digest, standing
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
+# In seconds, and less than anything that is waited for in vain: a question that was lost is asked again after 5 s, first bytes are waited for for 10 s.
+AT_ONCE = slow(4)
 TRY = r"""
 import json, socket, ssl, sys, time
 def attempt(one):
@@ -123,7 +125,7 @@ def test_allowed_names_are_reached_by_both_families(packages):
 def test_refused_names_fail_in_dns_at_once(packages, everything):
     refused = {"host": "other.gate.test", "port": 80, "kind": "http"}
     words, seconds = packages.attempt(refused, {"host": "no.such.name.gate.test", "port": 80})
-    assert words == ["no name", "no name"] and max(seconds) < slow(1)
+    assert words == ["no name", "no name"] and max(seconds) < AT_ONCE
     line = packages.line(host="other.gate.test", port=0, verdict="refused")
     assert line["reason"] == "not_in_policy" and "policy set SANDBOX --add 'other.gate.test'" in line["remedy"] and "network.hosts" in line["remedy"]
     words, _ = everything.attempt(refused)  # the control: the name is there
@@ -148,7 +150,7 @@ def test_an_allowed_address_is_no_way_to_a_refused_name(packages, everything):
              {"host": "allowed.gate.test", "port": 7004},
              {"host": V4, "port": 7004}, {"host": V6, "port": 7004}]
     words, seconds = packages.attempt(*tries)
-    assert words == ["403 This sandbox's policy does not allow other.gate.test.\n"] + ["reset"] * (len(tries) - 1) and max(seconds) < slow(2)
+    assert words == ["403 This sandbox's policy does not allow other.gate.test.\n"] + ["reset"] * (len(tries) - 1) and max(seconds) < AT_ONCE
     words, _ = everything.attempt(*tries[:4])  # the control
     assert words == ["hello other.gate.test", "hello allowed.gate.test", "hello allowed.gate.test", f"hello {V4}"]
 
@@ -189,7 +191,7 @@ def test_a_flood_of_questions_holds_up_nobody_else(packages, everything):
     command = everything.daemon.cli("exec", "-d", everything.name, "--", "python3", "-c", flood).text.strip()
     for _ in range(3):
         words, seconds = packages.attempt({"host": "allowed.gate.test", "port": 80, "kind": "http"})
-        assert words == ["hello allowed.gate.test"] and max(seconds) < slow(3)
+        assert words == ["hello allowed.gate.test"] and max(seconds) < AT_ONCE
     everything.daemon.cli("kill", everything.name, command)
 
 
@@ -207,7 +209,7 @@ def test_names_that_nobody_answers_hold_up_nobody_else(world, request):
             daemon.cli("exec", "-d", asking.name, "--", "python3", "-c", ask)
             assert b"gate" in silent.recv(512)
             words, seconds = other.attempt({"host": "allowed.gate.test", "port": 80, "kind": "http"})
-            assert words == ["hello allowed.gate.test"] and max(seconds) < slow(3)
+            assert words == ["hello allowed.gate.test"] and max(seconds) < AT_ONCE
         finally:
             daemon.close(keep_log=request.session.testsfailed > 0)
 
@@ -254,7 +256,7 @@ print(json.dumps([own, got, sent, came, udp.recv(9).decode()]))
 def test_off_has_no_way_at_all(gated):
     box = Box(gated, "off")
     words, seconds = box.attempt({"host": "allowed.gate.test", "port": 80}, {"host": V4, "port": 80, "kind": "http"}, {"host": V6, "port": 80})
-    assert "hello" not in str(words) and words[1].startswith("OSError") and max(seconds) < slow(2)
+    assert "hello" not in str(words) and words[1].startswith("OSError") and max(seconds) < AT_ONCE
     assert not (gated.data / "gate" / f"{box.id}.sock").exists()
     assert box.net()["items"] == []
     box.close()
@@ -374,15 +376,19 @@ new = socket.create_connection((socket.gethostbyname("bulk.gate.test"), 7001), t
 assert new.recv(1) == b"y"
 print(time.monotonic() - begun, flush=True)
 """
-    started = gated.cli("exec", "-d", packages.name, "--", "python3", "-c", program).text.strip()
-    output = lambda: gated.cli("logs", packages.name, started).text.split()  # noqa: E731
-    wait_until(lambda: output() == ["open"], "the connection")
-    worker = serving_pid(gated)
-    os.kill(worker, signal.SIGKILL)
-    wait_until(lambda: len(output()) == 3, "the second connection")
-    words = output()
-    assert words[1] == "reset" and float(words[2]) < slow(0.5)
-    assert serving_pid(gated) not in (None, worker)
+
+    def seconds_until_another_serves():
+        started = gated.cli("exec", "-d", packages.name, "--", "python3", "-c", program).text.strip()
+        output = lambda: gated.cli("logs", packages.name, started).text.split()  # noqa: E731
+        wait_until(lambda: output() == ["open"], "the connection")
+        worker = serving_pid(gated)
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: len(output()) == 3, "the second connection")
+        _, word, seconds = output()
+        assert word == "reset" and serving_pid(gated) not in (None, worker)
+        return float(seconds)
+    taken = [seconds_until_another_serves() for _ in range(3)]  # a busy machine may spoil one
+    assert max(taken) < AT_ONCE and min(taken) < slow(0.5), taken
     # Both of its processes: what `cay serve` keeps beside it starts them again.
     parent = int(pathlib.Path(f"/proc/{serving_pid(gated)}/stat").read_text().rsplit(")", 1)[1].split()[1])
     os.kill(parent, signal.SIGKILL)

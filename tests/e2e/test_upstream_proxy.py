@@ -10,7 +10,7 @@ import pytest
 from connect_proxy import ConnectProxy
 from harness import new_daemon, slow
 from outside_world import V4, World, standing
-from test_gate import Box
+from test_gate import AT_ONCE, Box
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
@@ -132,7 +132,7 @@ def test_a_proxy_that_refuses_or_is_gone_is_told_as_such(world, proxied, proxy):
     with daemon_with(world, "gone", 'upstream_proxy = "http://127.0.0.1:1"') as daemon:
         box = Box(daemon, "packages")
         words, seconds = box.attempt(FAR)
-        assert words == ["reset"] and max(seconds) < slow(3)
+        assert words == ["reset"] and max(seconds) < AT_ONCE
         box.line(host="far.gate.test", reason="proxy_unreachable")
 
 
