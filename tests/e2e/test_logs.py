@@ -162,7 +162,7 @@ def test_the_limit_of_a_sandbox_marks_its_gap(own_daemon, tmp_path):
 def test_what_is_due_goes_after_the_next_start(http, box):
     ref = box["id"]
     kept = ended(http, ref, start(http, ref, "echo kept", ttl_s=-1))
-    due = ended(http, ref, start(http, ref, "echo due", ttl_s=2))
+    due = ended(http, ref, start(http, ref, "echo due", ttl_s=slow(5)))  # it is stopped before
     http.post(f"/api/v1/sandboxes/{ref}/stop")
     assert http.get(f"/api/v1/sandboxes/{ref}/commands/{due}/output").text == "due\n"
     http.post(f"/api/v1/sandboxes/{ref}/start")

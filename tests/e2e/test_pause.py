@@ -2,7 +2,7 @@
 import threading
 import time
 
-from harness import keeper_of, wait_until
+from harness import keeper_of, slow, wait_until
 
 
 def start(http, ref, command, **fields):
@@ -79,9 +79,9 @@ def test_what_a_paused_one_serves_and_refuses(http, box):
 
 def test_timeouts_stand_still(http, box):
     ref = box["id"]
-    command = start(http, ref, "sleep 1000", timeout_s=1)
+    command = start(http, ref, "sleep 1000", timeout_s=slow(4))  # which the pause must come before
     change(http, ref, "pause")
-    time.sleep(1.5)
+    time.sleep(slow(4) + 0.5)  # the time in which it would end
     assert http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["state"] == "running"
     change(http, ref, "resume")
     wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["state"] == "timed_out", "timed out")

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness import wait_until
+from harness import slow, wait_until
 
 
 def make(http, **fields):
@@ -36,7 +36,7 @@ def command_state(http, ref, command):
 
 
 def test_idle_stop_wake_and_deletion(http):
-    ref = make(http, idle_ttl_s=1, delete_after_stop_s=2)
+    ref = make(http, idle_ttl_s=2, delete_after_stop_s=int(slow(6)))  # a request must come before the deletion, and be seen before the next stop
     http.put(f"/api/v1/sandboxes/{ref}/files", params={"path": "/root/f"}, content=b"kept")
     wait_until(lambda: state(http, ref) == "stopped", "idle stop")
     stopped = http.get("/api/v1/events", params={"sandbox": ref, "type": "sandbox.stopped"}).json()["items"]
@@ -69,8 +69,8 @@ def test_never(http):
 
 def test_background_commands_count_if_asked_to(http):
     ref = make(http, idle_ttl_s=1, commands_keep_awake=True)
-    start(http, ref, "sleep 3 & exit 0")  # what a command leaves running counts too
     begun = time.monotonic()
+    start(http, ref, "sleep 3 & exit 0")  # what a command leaves running counts too
     wait_until(lambda: state(http, ref) == "stopped", "idle stop after its end")
     assert time.monotonic() - begun > 3.5
     http.delete(f"/api/v1/sandboxes/{ref}")
