@@ -1,4 +1,5 @@
 """Each sandbox's clocks count from its own start, and its boot has an id of its own. The control is what the host's show."""
+import inspect
 import json
 import os
 import pathlib
@@ -11,12 +12,22 @@ from inside import Sandbox, sandbox  # noqa: F401 (a fixture)
 
 own_clocks = pytest.mark.skipif(not os.path.exists("/proc/self/ns/time"), reason="a kernel without time namespaces: sandboxes go without (doctor says so)")
 
-LOOK = r"""
-import ctypes, json, os, platform, time
+
+def raw_ahead():
+    """How far the raw clock is ahead of the other: of several looks the one in which least came between."""
+    looks = []
+    for _ in range(50):
+        begun = time.clock_gettime(time.CLOCK_MONOTONIC)
+        raw = time.clock_gettime(time.CLOCK_MONOTONIC_RAW)
+        looks.append((time.clock_gettime(time.CLOCK_MONOTONIC) - begun, raw - begun))
+    return min(looks)[1]
+
+
+LOOK = "import ctypes, json, os, platform, time\n" + inspect.getsource(raw_ahead) + r"""
 told = {"namespace": os.readlink("/proc/self/ns/time"), "for_children": os.readlink("/proc/self/ns/time_for_children")}
 told["boot"] = time.clock_gettime(time.CLOCK_BOOTTIME)
 told["monotonic"] = time.clock_gettime(time.CLOCK_MONOTONIC)
-told["raw"] = time.clock_gettime(time.CLOCK_MONOTONIC_RAW)
+told["raw_ahead"] = raw_ahead()
 timespec = (ctypes.c_long * 2)()
 ctypes.CDLL(None).syscall({"x86_64": 228}.get(platform.machine(), 113), time.CLOCK_BOOTTIME, timespec)  # clock_gettime, past the vDSO
 told["by_call"] = timespec[0] + timespec[1] / 1e9
@@ -58,8 +69,8 @@ def test_uptime_is_the_sandboxs(born):
     for clock in ("boot", "monotonic", "by_call", "uptime"):
         assert -0.02 < told[clock] <= lived + 0.02, (clock, told, lived)
     # The raw clock has the offset of the other: what the host's has been corrected by since its boot stays between them.
-    corrected = time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - time.clock_gettime(time.CLOCK_MONOTONIC)
-    assert abs(told["raw"] - told["monotonic"] - corrected) < 0.02, (told, corrected)
+    corrected = raw_ahead()
+    assert abs(told["raw_ahead"] - corrected) < 0.02, (told, corrected)
     assert host_clock() > lived + 1  # positive control: the host's own show more
     assert before["wall"] - 2 <= told["btime"] <= told["wall"] + 1, told
     assert 0 <= told["starts"]["1"] <= told["starts"]["self"] <= told["uptime"] + 0.02, told
