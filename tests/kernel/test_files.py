@@ -227,7 +227,8 @@ def test_hanging_files_delay_no_command(sandbox, daemon):
     for upload in uploads:
         upload.close()
     daemon.cli("kill", sandbox.name, reader)
-    assert busy < 4 * quiet + slow(0.05), (quiet, busy)
+    afterwards = median()  # the machine may have become busy meanwhile by itself
+    assert busy < 4 * max(quiet, afterwards) + slow(0.05), (quiet, busy, afterwards)
     wait_until(lambda: processes() <= before, "the helpers are gone")
     assert sandbox.sh("ls /stalled-* 2>/dev/null").text == ""  # nothing half is left in their place
 
