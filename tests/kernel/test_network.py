@@ -61,7 +61,7 @@ def test_nothing_outside_is_reached_by_address_with_packages(sandbox, host_serve
     targets = [[host, port or host_server] for host, port in TARGETS]
     got = json.loads(sandbox.python(CONNECT, json.dumps(targets), "ask").text)
     assert {host: word for host, (word, _) in got.items() if word != "refused"} == {}
-    assert max(seconds for _, seconds in got.values()) < slow(2)
+    assert max(seconds for _, seconds in got.values()) < slow(4)  # what is waited for in vain takes 5 s
 
 
 def test_nothing_outside_is_reached_and_nothing_hangs(cut_off, host_server):
@@ -71,7 +71,7 @@ def test_nothing_outside_is_reached_and_nothing_hangs(cut_off, host_server):
                ["192.168.0.1", 80], ["fd00:ec2::254", 80], ["2001:4860:4860::8888", 53], ["::ffff:169.254.169.254", 80]]
     got = json.loads(sandbox.python(CONNECT, json.dumps(targets)).text)
     assert {host: word for host, (word, _) in got.items() if word != "refused"} == {}
-    assert max(seconds for _, seconds in got.values()) < slow(2)
+    assert max(seconds for _, seconds in got.values()) < slow(4)  # what is waited for in vain takes 5 s
 
 
 def test_its_own_loopback_works(sandbox):
