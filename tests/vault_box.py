@@ -95,10 +95,11 @@ class Box:
     def net(self):
         return json.loads(self.daemon.cli("net", "--json", self.name).text)["items"]
 
-    def line(self, **facts):
+    def line(self, when=lambda item: True, **facts):
+        """That has these facts, once `when` is true of it: counts and bytes are written down later than what was decided."""
         def find():
-            return next((item for item in self.net() if all(item[key] == value for key, value in facts.items())), None)
-        return wait_until(find, f"a line with {facts}", 5)
+            return next((item for item in self.net() if all(item[key] == value for key, value in facts.items()) and when(item)), None)
+        return wait_until(find, f"a line with {facts}")
 
     def sdk(self):
         done = self.daemon.cli("cp", "-", f"{self.name}:/tmp/sdk.tar", stdin=sdk_tree(), timeout=120)

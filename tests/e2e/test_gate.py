@@ -87,11 +87,11 @@ class Box:
     def net(self):
         return json.loads(self.daemon.cli("net", "--json", self.name).text)
 
-    def line(self, **facts):
-        """The line of `cay net` that has these facts; it is there within 50 ms."""
+    def line(self, when=lambda item: True, **facts):
+        """The line of `cay net` that has these facts, once `when` is true of it: counts and bytes are written down later than what was decided, by 50 ms and more."""
         def find():
-            return next((item for item in self.net()["items"] if all(item[key] == value for key, value in facts.items())), None)
-        return wait_until(find, f"a line with {facts}", 5)
+            return next((item for item in self.net()["items"] if all(item[key] == value for key, value in facts.items()) and when(item)), None)
+        return wait_until(find, f"a line with {facts}")
 
     def close(self):
         self.daemon.cli("rm", self.name)
@@ -118,8 +118,8 @@ def test_allowed_names_are_reached_by_both_families(packages):
     tries += [{"host": "bulk.gate.test", "port": 7001}]
     words, _ = packages.attempt(*tries)
     assert words == ["hello allowed.gate.test"] * 4 + ["ping"]
-    line = packages.line(host="allowed.gate.test", port=443, verdict="allowed")
-    assert line["count"] == 2 and line["address"] in (V4, V6)
+    line = packages.line(lambda item: item["count"] == 2, host="allowed.gate.test", port=443, verdict="allowed")
+    assert line["address"] in (V4, V6)
 
 
 def test_refused_names_fail_in_dns_at_once(packages, everything):
@@ -272,9 +272,9 @@ def test_one_that_was_started_without_a_way_out_has_one_from_its_next_start(gate
     assert box.attempt(reach)[0] != ["ping"]
     assert gated.cli("stop", box.name).code == 0
     assert box.attempt(reach, {"host": "allowed.gate.test", "port": 80, "kind": "http"})[0] == ["ping", "hello allowed.gate.test"]
-    wait_until(lambda: box.net()["running_policy"] == "packages", "the gate to tell its policy", 5)
+    wait_until(lambda: box.net()["running_policy"] == "packages", "the gate to tell its policy")
     assert gated.cli("net", box.name, "--policy", "off").code == 0  # at once: see test_gate_policies.py
-    wait_until(lambda: (box.net()["policy"], box.net()["running_policy"]) == ("off", "off"), "the gate to go by it", 5)
+    wait_until(lambda: (box.net()["policy"], box.net()["running_policy"]) == ("off", "off"), "the gate to go by it")
     assert gated.cli("stop", box.name).code == 0
     assert box.attempt(reach)[0] != ["ping"]
     own = box.python("import socket; s = socket.create_server(('', 9)); print(socket.create_connection((socket.gethostname(), 9), timeout=5) and 'own')")
@@ -483,7 +483,7 @@ def test_killing_the_daemon_interrupts_no_transfer(gated, packages, world):
         world.release.set()
     got = wait_until(lambda: gated.cli("logs", packages.name, command).text.split(), "the end of the transfer", 120)
     assert got == [str(BULK), bulk_digest()]
-    assert packages.line(host="bulk.gate.test", port=7002)["received_bytes"] >= BULK
+    packages.line(lambda item: item["received_bytes"] >= BULK, host="bulk.gate.test", port=7002)
     if not SANITIZED:  # it passes by, and is not kept
         assert resident_peak(serving_pid(gated)) < 64 << 20
 

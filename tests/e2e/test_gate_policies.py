@@ -184,7 +184,7 @@ def test_a_change_counts_at_once_and_resets_what_it_refuses(make):
     set_policy(box, "--add", f"{V4}:7003")
     assert words_of(box, RAW) == ["ping"]
     set_policy(box, "off")
-    wait_until(lambda: lines()[1:] == [f"reset {V4}:7003", "reset bulk.gate.test:7001"], "what nothing lets through any more", 5)
+    wait_until(lambda: lines()[1:] == [f"reset {V4}:7003", "reset bulk.gate.test:7001"], "what nothing lets through any more")
     assert words_of(box, RAW, WEB) == ["reset", "no name"]
     set_policy(box, "open")
     assert words_of(box, RAW, OTHER) == ["ping", BYE]
@@ -208,7 +208,7 @@ except ConnectionResetError: print("reset", flush=True)
     started = box.daemon.cli("exec", "-d", box.name, "--", "python3", "-c", program).text.strip()
     wait_until(lambda: box.daemon.cli("logs", box.name, started).text == "open\n", "the connection")
     set_policy(box, "allowed.gate.test")
-    wait_until(lambda: box.daemon.cli("logs", box.name, started).text == "open\nreset\n", "its reset", 5)
+    wait_until(lambda: box.daemon.cli("logs", box.name, started).text == "open\nreset\n", "its reset")
 
 
 def test_a_change_while_bytes_move_cuts_them_off(make, policed):

@@ -40,7 +40,7 @@ def test_special_and_own_addresses_are_refused_whatever_a_rule_says(policy, requ
         assert f'add "{address}" to network.networks' in line["remedy"]
         shown = next(row for row in told.splitlines() if row.split()[1:4] == [address, "80", "refused"])
         assert shown.endswith(kind), shown
-    assert box.line(host="169.254.169.254", port=80)["count"] == 2  # the mapped form is the same address
+    box.line(lambda item: item["count"] == 2, host="169.254.169.254", port=80)  # the mapped form is the same address
     assert "credentials" in box.line(host="169.254.169.254", port=80)["remedy"]
     assert box.line(host="loop.gate.test")["remedy"] == ""  # nothing opens the host's loopback
 

@@ -105,7 +105,7 @@ def test_a_second_host_of_a_connection_has_its_line_and_is_judged_again_when_the
         line = wait_until(lambda: (found := box.line(host=host, port=7005))["sent_bytes"] == sent and found, "its bytes", 10)  # noqa: B023
         assert (line["verdict"], line["count"]) == ("allowed", 1)
     set_policy(box, BOTH[0])
-    wait_until(lambda: output() == ["asked", "reset"], "its end", 5)
+    wait_until(lambda: output() == ["asked", "reset"], "its end")
     assert box.line(host=OTHER, verdict="refused")["reason"] == "policy_changed"
 
 

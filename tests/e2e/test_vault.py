@@ -83,7 +83,7 @@ def test_a_base_url_serves_real_clients(vaulted, world):
         asked = one.sh("""node -e 'fetch(process.env.OPENAI_BASE_URL + "/x", {headers: {authorization: "Bearer " + process.env.OPENAI_API_KEY}})"""
                        """.then(r => r.json()).then(j => console.log(j.how))'""")
         assert asked.text == "Authorization\n", asked
-        assert one.line(host="api.vault.test", verdict="allowed", reason="")["sent_bytes"] > 3_000_000
+        one.line(lambda item: item["sent_bytes"] > 3_000_000, host="api.vault.test", verdict="allowed", reason="")
 
 
 def test_events_of_a_stream_come_one_by_one(vaulted, world):

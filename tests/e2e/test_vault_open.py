@@ -66,7 +66,7 @@ def lasting(vaulted, world):  # noqa: F811
 def test_a_websocket_ends_when(lasting, change):
     lines = lasting.opens(HOLD, "the WebSocket")
     ENDS[change](lasting)
-    wait_until(lambda: lines()[1:] == ["cut"], "its end", 5)
+    wait_until(lambda: lines()[1:] == ["cut"], "its end")
     lasting.line(host="api.vault.test", verdict="refused", reason="policy_changed" if "policy" in change else "rule_changed")
 
 
