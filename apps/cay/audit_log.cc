@@ -13,9 +13,18 @@
 namespace cay::app {
 namespace {
 
-// Who has no key could else push out of the files what the others did.
-constexpr std::uint32_t kStrangersPerSecond = 20;
-constexpr std::size_t kMostTarget = 2048, kMostOfStrangers = 200;
+Result<server::LineFile> opened(const std::string& data_dir, const std::string& name) {
+  auto file = server::LineFile::open(data_dir + "/" + name, {});
+  if (!file) return Error{Code::kUnavailable, "audit_failed", name + " cannot be written: " + file.error().message, 0};
+  return file;
+}
+
+std::string left_out_line(UnixMillis at, const server::LineShares::LeftOut& left_out) {
+  codec::json::object line{{"at", codec::rfc3339(at)}};
+  if (left_out.refused > 0) line["refused_and_not_written"] = left_out.refused;
+  if (left_out.looks > 0) line["looks_not_written"] = left_out.looks;
+  return codec::write(line);
+}
 
 }  // namespace
 
@@ -24,19 +33,19 @@ std::string audit_line(const server::AccessRecord& record) {
                            {"key", record.principal},
                            {"tenant", record.tenant},
                            {"from", record.peer},
-                           {"method", codec::sanitised_utf8(record.method.substr(0, kMostTarget))},
-                           {"target", codec::sanitised_utf8(record.target.substr(0, record.principal.empty() ? kMostOfStrangers : kMostTarget))},
+                           {"method", codec::sanitised_utf8(record.method)},
+                           {"target", codec::sanitised_utf8(record.target)},
                            {"route", record.route},
                            {"status", record.status},
                            {"ms", std::round(record.milliseconds * 10) / 10},
                            {"request_id", record.request_id}};
   if (!record.link.empty()) line["link"] = record.link;
-  if (!record.subject.empty()) line["subject"] = codec::sanitised_utf8(record.subject.substr(0, kMostTarget));
+  if (!record.subject.empty()) line["subject"] = codec::sanitised_utf8(record.subject);
   if (record.failed) line["failed"] = true;
   if (record.cut) line["cut"] = "the key ended before the request";
   if (!record.reason.empty()) line["reason"] = record.reason;
   if (record.part == server::AccessRecord::Part::kEnd) line["event"] = "end";
-  if (!record.ended.empty()) line["ended"] = codec::sanitised_utf8(record.ended.substr(0, kMostOfStrangers));
+  if (!record.ended.empty()) line["ended"] = codec::sanitised_utf8(record.ended);
   if (record.part == server::AccessRecord::Part::kBegin) {
     line["event"] = "begin";
     line.erase("ms");
@@ -46,39 +55,28 @@ std::string audit_line(const server::AccessRecord& record) {
 }
 
 Result<std::unique_ptr<AuditLog>> AuditLog::open(const std::string& data_dir) {
-  auto file = server::LineFile::open(data_dir + "/audit.log", {});
-  if (!file) return Error{Code::kUnavailable, "audit_failed", "audit.log cannot be written: " + file.error().message, 0};
-  return std::unique_ptr<AuditLog>(new AuditLog(*std::move(file)));
+  CAY_TRY(auto all, opened(data_dir, "audit.log"));
+  CAY_TRY(auto changes, opened(data_dir, "audit-changes.log"));
+  return std::unique_ptr<AuditLog>(new AuditLog(std::move(all), std::move(changes)));
 }
 
-bool AuditLog::is_flood(const server::AccessRecord& record) {
-  if (!record.principal.empty() || !record.link.empty()) return false;
-  const auto now = std::chrono::steady_clock::now();
-  if (now - second_ >= std::chrono::seconds(1)) {
-    second_ = now;
-    strangers_ = 0;
-  }
-  return ++strangers_ > kStrangersPerSecond;
-}
-
-void AuditLog::note(const server::AccessRecord& record) {
-  if (is_flood(record)) {
-    ++unwritten_;
-    return;
-  }
-  if (unwritten_ > 0) {
-    write(codec::write(codec::json::object{{"at", codec::rfc3339(record.begin)}, {"refused_and_not_written", std::exchange(unwritten_, 0)}}));
-  }
-  write(audit_line(record));
+bool AuditLog::note(server::AccessRecord record) {
+  if (!shares_.take(record)) return false;
+  if (const auto left_out = shares_.left_out(); left_out.refused + left_out.looks > 0) all_.write(left_out_line(record.begin, left_out));
+  server::shorten(record);
+  const std::string line = audit_line(record);
+  all_.write(line);
+  if (server::has_changed(record)) changes_.write(line);
+  return true;
 }
 
 // No request waits for room, or fails for the want of it: what is missing is counted, and told here and there.
-void AuditLog::write(const std::string& line) {
+void AuditLog::Lines::write(const std::string& line) {
   std::string told;
-  if (missing_ > 0) told = codec::write(codec::json::object{{"at", codec::rfc3339(system_clock().wall())}, {"lines_missing", missing_}}) + "\n";
-  const auto written = to_.append(told + line);
-  if (written && missing_ > 0) spdlog::error("audit.log is written again: {} lines are missing", std::exchange(missing_, 0));
-  if (!written && missing_++ == 0) spdlog::error("audit.log: {}: lines are missing from now on, until there is room", written.error().message);
+  if (missing > 0) told = codec::write(codec::json::object{{"at", codec::rfc3339(system_clock().wall())}, {"lines_missing", missing}}) + "\n";
+  const auto written = to.append(told + line);
+  if (written && missing > 0) spdlog::error("{} is written again: {} lines are missing", name, std::exchange(missing, 0));
+  if (!written && missing++ == 0) spdlog::error("{}: {}: lines are missing from now on, until there is room", name, written.error().message);
 }
 
 }  // namespace cay::app

@@ -42,13 +42,16 @@ Result<void> make_for_owner(const std::string& dir, const std::string& path) {
 }  // namespace
 
 Result<void> note_locally(const std::string& data_dir, codec::json::object what) {
-  const std::string path = data_dir + "/audit.log";
   codec::json::object line{{"at", codec::rfc3339(system_clock().wall())}, {"local_user", name_of(::getuid())}};
   if (const std::string login = login_name(); !login.empty()) line["login"] = login;
   for (auto& [name, value] : what) line[name] = value;
-  CAY_CHECK(make_for_owner(data_dir, path));
-  CAY_TRY(auto file, server::LineFile::open(path, {.bytes = std::numeric_limits<std::uint64_t>::max()}));
-  return file.append(codec::write(line));
+  for (const char* name : {"/audit.log", "/audit-changes.log"}) {
+    const std::string path = data_dir + name;
+    CAY_CHECK(make_for_owner(data_dir, path));
+    CAY_TRY(auto file, server::LineFile::open(path, {.bytes = std::numeric_limits<std::uint64_t>::max()}));
+    CAY_CHECK(file.append(codec::write(line)));
+  }
+  return {};
 }
 
 }  // namespace cay::app

@@ -1,4 +1,5 @@
-// What was done on the daemon's own machine by a command that asks no daemon, as a line of DATA/audit.log beside those of requests.
+// What was done on the daemon's own machine by a command that asks no daemon, as a line of DATA/audit.log and audit-changes.log
+// beside those of requests.
 #pragma once
 #include <string>
 
@@ -8,7 +9,7 @@
 namespace cay::app {
 
 // `what`: the event and what it was done to; the time and the local user are added. Made as the daemon makes it, with the directory's
-// owner, if there is none yet; never turned over, which is the daemon's to do.
+// owner, if they are not there yet; never turned over, which is the daemon's to do.
 Result<void> note_locally(const std::string& data_dir, codec::json::object what);
 
 }  // namespace cay::app

@@ -360,9 +360,7 @@ class Daemon {
     out.per_second = config_.requests_per_second;
     out.strangers_per_second = config_.strangers_per_second;
     out.per_second_of_link = config_.link_requests_per_second;
-    out.begun = [this](const server::AccessRecord& record) {
-      if (audit_) audit_->note(record);
-    };
+    out.begun = [this](const server::AccessRecord& record) { return audit_ && audit_->note(record); };
     out.log = [this](const server::AccessRecord& record) {
       note_request(record);
       if (audit_) audit_->note(record);

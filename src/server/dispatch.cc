@@ -9,6 +9,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "async/event.h"
+#include "async/piped.h"
 #include "async/until_set.h"
 #include "model/ids.h"
 
@@ -24,6 +25,20 @@ constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
 
 // By the method alone: whether a handler changes something in truth, only it knows.
 bool may_change(const http::RequestHead& head) { return head.method != "GET" && head.method != "HEAD" && head.method != "OPTIONS"; }
+
+// Whether more than looking is done by it.
+bool is_for_acting(Right right) {
+  switch (right) {
+    case Right::kAny:
+    case Right::kRead:
+    case Right::kReadOne:
+    case Right::kWatchHost: return false;
+    case Right::kUseOne:
+    case Right::kManage:
+    case Right::kHost: return true;
+  }
+  return true;
+}
 
 // The caller's own id, if it is harmless in a header and in a log; else a new one.
 std::string request_id_of(const http::RequestHead& head) {
@@ -70,12 +85,13 @@ class RoutedExchange final : public http::Exchange {
   const Principal& principal() const override { return principal_; }
   const std::map<std::string, std::string>& params() const override { return params_; }
   Result<void> let_in(http::Caller caller) override {
-    const bool by_link = caller.kind == http::Caller::Kind::kLink;
-    if (by_link) link_ = caller.id;
     CAY_CHECK(allowance_(caller));
-    auto in = inner_->let_in(std::move(caller));
-    if (in && by_link) let_act();
-    return in;
+    CAY_CHECK(inner_->let_in(caller));
+    if (caller.kind == http::Caller::Kind::kLink) {
+      link_ = std::move(caller.id);
+      let_act();
+    }
+    return {};
   }
   asio::awaitable<bool> break_off(std::string why) override {
     note_end("broken off here: " + why);
@@ -106,8 +122,9 @@ class RoutedExchange final : public http::Exchange {
     say(status);
     sign(headers);
     const bool endless = headers.get("Content-Type").value_or("").starts_with("text/event-stream");
-    // A service's answers are no downloads of ours: how long they are is its own affair, and each would have two lines.
-    const bool is_long = head().method != "HEAD" && (length ? *length >= kLongAnswer : link_.empty());
+    // A service's answers, passed on as they come, are no downloads of ours: how long they are is its own affair.
+    const bool passed_on = !link_.empty() && dynamic_cast<const PipedSource*>(bytes.get()) != nullptr;
+    const bool is_long = head().method != "HEAD" && !passed_on && (!length || *length >= kLongAnswer);
     if (endless || is_long) begin();
     return inner_->respond_stream(status, std::move(headers), length, std::move(bytes));
   }
@@ -197,7 +214,7 @@ class Dispatcher {
     record.peer = seen ? seen->peer : exchange->head().peer;
     auto routed = std::make_shared<RoutedExchange>(std::move(exchange), record.request_id, std::move(seen),
                                                    [this](const http::Caller& caller) { return allowance(caller); });
-    routed->on_begin([this, &record, exchange = routed.get()] { tell_begin(record, *exchange); });
+    routed->on_begin([this, &record, exchange = routed.get()] { record.begin_is_written = tell_begin(record, *exchange); });
     std::exception_ptr failure;
     try {
       co_await route(routed, record);
@@ -219,13 +236,13 @@ class Dispatcher {
   }
 
  private:
-  void tell_begin(const AccessRecord& record, const RoutedExchange& exchange) const {
-    if (!config_.begun) return;
+  bool tell_begin(const AccessRecord& record, const RoutedExchange& exchange) const {
+    if (!config_.begun) return false;
     AccessRecord now = record;
     now.part = AccessRecord::Part::kBegin;
     now.status = exchange.status();
     now.link = exchange.link();
-    config_.begun(now);
+    return config_.begun(now);
   }
 
   // A key's is taken where it is found; a link's where its handler finds it good.
@@ -340,7 +357,11 @@ class Dispatcher {
       }
     }
     exchange->set_caller(std::move(principal), std::move(match.params));
-    if (match.route->auth == http::Auth::kKey) exchange->let_act();
+    if (match.route->auth == http::Auth::kKey) {
+      const bool here = match.route->pattern.starts_with('/');  // what no route takes goes on to somebody else, and changes nothing here
+      record.acts = here && is_for_acting(match.route->right) && (may_change(head) || head.upgrades());
+      exchange->let_act();
+    }
     co_await run_handler(match.route->handler, exchange, lapsed);
     record.cut = lapsed && lapsed->is_set();
   }

@@ -25,6 +25,7 @@ struct AccessRecord {
   std::string route;       // the pattern that matched; empty: none, or refused before
   int status = 0;          // 0: no answer (the client left, or the handler threw; of kBegin: not yet), 101: a WebSocket
   std::string subject;     // what it acted on that the path does not name
+  bool acts = false;       // a key's, let in to do what may change something (kKey routes that no reader is let into; no link's)
   std::string request_id;  // also in the answer, as X-Request-Id
   double milliseconds = 0;
   bool failed = false;  // the handler threw
@@ -33,6 +34,7 @@ struct AccessRecord {
   // What lasts (a WebSocket, a tunnel, a stream of events) is told when it begins, too, and so is what may change something (any
   // method but GET, HEAD and OPTIONS), before its handler does.
   enum class Part { kWhole, kBegin, kEnd } part = Part::kWhole;
+  bool begin_is_written = false;  // of kEnd
   std::string ended;  // of what lasted, and of what had no answer: how
 };
 
@@ -50,7 +52,7 @@ struct DispatchConfig {
   std::uint32_t strangers_per_second = 0;   // without a key, or with a wrong one, from one address (network_of_peer)
   std::uint32_t per_second_of_link = 0;     // by one link
   std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets
-  std::function<void(const AccessRecord&)> begun;  // of what is told at its beginning; `log` has it again, at its end
+  std::function<bool(const AccessRecord&)> begun;  // of what is told at its beginning: whether it is written; `log` has it again, at its end
 };
 
 // References outlive the handler. Runs on the daemon's loop.

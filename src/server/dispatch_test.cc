@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "async/event.h"
+#include "async/piped.h"
 #include "http/testing/loop_thread.h"
 #include "http/testing/raw_client.h"
 
@@ -125,6 +126,7 @@ struct DispatchTest : ::testing::Test {
       const std::lock_guard lock(mutex);
       begun_records.push_back(record);
       written.notify_all();
+      return true;
     };
     config.log = [this](const AccessRecord& record) {
       const std::lock_guard lock(mutex);
@@ -446,8 +448,70 @@ TEST_F(DispatchTest, ALinkThatIsUsedTooOftenWaits) {
   std::string answer;
   for (int i = 0; i < 50 && !answer.starts_with("HTTP/1.1 429 "); ++i) answer = ask("GET /link/good");
   EXPECT_NE(answer.find("too_many_requests"), std::string::npos) << answer;
-  EXPECT_EQ(last().link, "link-1");
+  EXPECT_EQ(last().link, "") << "it was not let in";
+  EXPECT_EQ(last().status, 429);
+  EXPECT_EQ(records.front().link, "link-1") << "the control";
   EXPECT_TRUE(ask("GET /boxes/b", kKey).starts_with("HTTP/1.1 200 "));
+}
+
+// What a service says is passed on as it comes; its length is its own affair.
+TEST_F(DispatchTest, AServicesLongAnswerHasOneLine) {
+  class Passed final : public PipedSource {
+   public:
+    Task<Bytes> next() override { co_return std::exchange(bytes_, {}); }
+    std::optional<Bytes> come() override { return std::nullopt; }
+    bool can_splice() const override { return false; }
+    Task<KernelPipe> next_piped() override { co_return Error{Code::kInternal, "none", "no pipe", 0}; }
+
+   private:
+    Bytes bytes_ = std::string(1 << 20, 'x');
+  };
+  const auto answering = [](bool service) {
+    return [service](SharedExchange exchange) -> asio::awaitable<void> {
+      const auto in = exchange->let_in({http::Caller::Kind::kLink, "link-1"});
+      EXPECT_TRUE(in);
+      std::unique_ptr<ByteSource> bytes;
+      if (service) {
+        bytes = std::make_unique<Passed>();
+      } else {
+        bytes = std::make_unique<OneChunk>(std::string(1 << 20, 'x'));
+      }
+      co_await exchange->respond_stream(200, {}, 1 << 20, std::move(bytes));
+    };
+  };
+  router.add("GET", "/svc/a", answering(true), http::Auth::kOwn);
+  router.add("GET", "/dl/a", answering(false), http::Auth::kOwn);
+  start();
+  EXPECT_TRUE(ask("GET /svc/a").starts_with("HTTP/1.1 200 "));
+  EXPECT_EQ(last().part, AccessRecord::Part::kWhole);
+  EXPECT_TRUE(ask("GET /dl/a").starts_with("HTTP/1.1 200 "));
+  EXPECT_EQ(last().part, AccessRecord::Part::kEnd) << "a file has a line when its download begins";
+}
+
+TEST_F(DispatchTest, WhatActsIsToldFromWhatLooks) {
+  router.add("POST", "/look/{name}", who, Right::kReadOne);
+  start();
+  const auto acts = [this](const std::string& line, const char* headers) {
+    ask(line, headers);
+    return last().acts;
+  };
+  EXPECT_TRUE(acts("DELETE /boxes/b", kKey));
+  EXPECT_TRUE(acts("POST /drain", "X-Api-Key: cay_admin\r\n"));
+  for (const auto& [line, headers] : {std::pair("GET /boxes/b", kKey), std::pair("POST /look/b", kKey), std::pair("POST /link/good", ""), std::pair("POST /drain", kKey),
+                                      std::pair("POST /nowhere", kKey), std::pair("DELETE /boxes/b", "")}) {
+    EXPECT_FALSE(acts(line, headers)) << line;
+  }
+  router.fall_back([](const http::RequestHead&) { return true; }, who, Right::kManage);
+  EXPECT_FALSE(acts("POST /elsewhere", kKey)) << "it is passed on";
+  EXPECT_EQ(last().status, 200);
+  ++asked;
+  RawClient client(server->port());
+  client.send(request("GET /socket", kSocket));
+  EXPECT_TRUE(client.read_until("\r\n\r\n").starts_with("HTTP/1.1 101 "));
+  client.close();
+  EXPECT_TRUE(last().acts) << "commands come by a WebSocket";
+  EXPECT_TRUE(begun_records.back().acts);
+  EXPECT_TRUE(last().begin_is_written);
 }
 
 // A daemon that is killed amid a download leaves a line of who had it.

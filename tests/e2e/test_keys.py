@@ -1,5 +1,6 @@
 """Keys of small scope: each route is open to the scopes that its documentation names, and to no others; a key for one
 sandbox sees no other; time and rotation; what is written down of every request."""
+import http.client as http_client
 import json
 import os
 import pathlib
@@ -531,6 +532,51 @@ def test_a_flood_of_strangers_is_counted_not_written(host, keys):
     assert "cayl_token" not in path.read_text()
     unwritten = sum(line.get("refused_and_not_written", 0) for line in lines)
     assert written + unwritten == 300 and lines[-1]["key"] == "k-read", (written, unwritten)
+
+
+def test_a_flood_with_a_small_key_pushes_out_nothing(host, boxes, keys):
+    """Nor one by a link: what is refused, and what only looks, is bounded for each; what changed something stands in a file of its own."""
+    def lines(name="audit.log"):
+        return list(map(json.loads, (host.data / name).read_text().splitlines()))
+    changes = host.data / "audit-changes.log"
+    key(host, "create", "made-before-the-flood")
+    with host.http() as http:
+        assert http.post("/api/v1/sandboxes", json={"name": "before-flood"}, headers={"X-Request-Id": "before-flood-1"}).status_code == 201
+        link = http.post(f"/api/v1/sandboxes/{boxes['mine']}/links", json={"path": "/etc/hostname"}).json()["url"]
+    wait_until(lambda: any(line.get("request_id") == "before-flood-1" for line in lines("audit-changes.log")), "it is written down")
+    counted, size, kept, begun = len(lines()), audit(host).stat().st_size, changes.stat().st_size, time.monotonic()
+    asked = 3000
+    connection = http_client.HTTPConnection("127.0.0.1", host.port, timeout=slow(60))
+    seen = set()
+    for number in range(asked):
+        method, target = (("GET", '/api/v1/"' + '"' * 7900), ("DELETE", "/api/v1/sandboxes/mine"), ("M" * 2000, "/api/v1/sandboxes"), ("GET", "/metrics"))[number % 4]
+        connection.putrequest(method, target, skip_accept_encoding=True)
+        connection.putheader("X-Api-Key", keys["monitor"])
+        connection.endheaders()
+        answer = connection.getresponse()
+        answer.read()
+        seen.add(answer.status)
+    connection.close()
+    assert {200, 403, 405} <= seen, seen
+    for _ in range(300):
+        httpx_status = httpx.post(link).status_code
+        assert httpx_status in (405, 429), httpx_status
+    with host.http() as http:
+        assert http.delete("/api/v1/sandboxes/before-flood").status_code == 204
+    seconds = time.monotonic() - begun
+    wait_until(lambda: lines("audit-changes.log")[-1].get("target", "").endswith("/before-flood"), "what was done after it is written down")
+    after = lines()[counted:]
+    of_key = [line for line in after if line.get("key") == "k-monitor"]
+    assert sum(line["status"] >= 400 for line in of_key) <= 20 * (seconds + 2) and sum(line["status"] < 400 for line in of_key) <= 200 * (seconds + 3)
+    assert all(len(line["target"]) <= 200 and len(line["method"]) <= 32 for line in of_key)
+    assert len(of_key) + sum(line.get("refused_and_not_written", 0) + line.get("looks_not_written", 0) for line in after) >= asked
+    assert any("refused_and_not_written" in line for line in after)
+    assert audit(host).stat().st_size - size <= 800 * len(after)
+    # Of all this the other file has the removal alone, beside what stood there before.
+    told = [(line.get("event"), line.get("name"), line.get("method")) for line in lines("audit-changes.log")]
+    assert ("key_created", "made-before-the-flood", None) in told and told[-1] == ("end", None, "DELETE"), told[-3:]
+    assert changes.stat().st_size - kept < 1000 and not any(line.get("key") == "k-monitor" for line in lines("audit-changes.log"))
+    assert stat.S_IMODE(changes.stat().st_mode) == 0o600
 
 
 def test_a_flood_of_what_is_no_request_is_counted_too(host, keys):
