@@ -409,6 +409,16 @@ def test_what_was_deleted_and_run_is_named(host, keys):
         ran = http.post("/api/v1/sandboxes/gone-1/commands", json={"id": "named-1", "argv": ["true"]}, headers={"X-Api-Key": keys["create"]})
         assert ran.status_code == 200
         assert wait_until(lambda: line_of("/api/v1/sandboxes/gone-1/commands"), "it is written down")["subject"] == "command named-1"
+        box = http.get("/api/v1/sandboxes/gone-2").json()["id"]
+        for target, body, named in (("/api/v1/sandboxes/gone-1/batch", {"command": {"id": "named-3", "argv": ["true"]}}, "command named-3"),
+                                    (f"/v2/sandboxes/dp/{box}/execute", {"command": "true"}, "command "),
+                                    (f"/v2/sandboxes/dp/{box}/execute/stream/start", {"command": "true", "command_id": "named-4"}, "command named-4")):
+            assert http.post(target, json=body, headers={"X-Api-Key": keys["create"]}).status_code == 200
+            assert wait_until(lambda: line_of(target), "it is written down")["subject"].startswith(named), target
+        with pytest.raises(httpx.ReadTimeout):
+            http.post("/api/v1/sandboxes/gone-2/commands", json={"id": "left-1", "argv": ["sleep", "600"]}, headers={"X-Api-Key": keys["create"]}, timeout=slow(3))
+        left = wait_until(lambda: line_of("/api/v1/sandboxes/gone-2/commands"), "it is written down")
+        assert left["subject"] == "command left-1" and left["status"] == 0, left
         with connect(f"{host.url.replace('http', 'ws', 1)}/api/v1/sandboxes/gone-2/commands/ws", additional_headers={"X-Api-Key": keys["create"]}) as socket:
             socket.send(json.dumps({"type": "start", "id": "named-2", "argv": ["true"]}))
             assert json.loads(socket.recv(timeout=slow(30)))["type"] == "started"

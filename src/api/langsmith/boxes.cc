@@ -123,11 +123,12 @@ Task<http::Response> delete_boxes(core::Cay& cay, ExchangePtr exchange) {
     if (removed) {
       deleted.emplace_back(codec::text(name));
       subjects.add(name);
+      exchange->note_subject(subjects.text());  // whoever leaves before the last has deleted these all the same
     } else {
       skipped.emplace_back(json::object{{"name", codec::text(name)}, {"reason", codec::text(removed.error().message)}});
     }
   }
-  exchange->note_subject(subjects.text());
+  exchange->note_subject(subjects.text());  // none, it may be
   co_return json_answer(200, json::object{{"deleted", std::move(deleted)}, {"skipped", std::move(skipped)}});
 }
 

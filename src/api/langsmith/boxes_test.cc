@@ -220,7 +220,9 @@ TEST_F(LangsmithTest, SnapshotsUsageAndTheRest) {
   EXPECT_EQ(call("GET", "/v2/sandboxes/snapshots/none")->status, 404);
   EXPECT_EQ(json(call("GET", "/v2/sandboxes/usage")).at("sandboxes_used").as_int64(), 1);
   EXPECT_EQ(json(call("GET", "/v2/sandboxes/registries")).at("registries").as_array().size(), 0u);
-  const auto gone = json(call("POST", std::string(kBoxes) + "/batch-delete", R"({"names":["box","none"]})"));
+  const auto deleting = call("POST", std::string(kBoxes) + "/batch-delete", R"({"names":["box","none"]})");
+  EXPECT_EQ(deleting->subject, "deleted 1: box");
+  const auto gone = json(deleting);
   EXPECT_EQ(gone.at("deleted").as_array().size(), 1u);
   EXPECT_EQ(gone.at("skipped").at(0).at("name").as_string(), "none");
   for (const auto* path : {"/boxes/box/snapshot", "/snapshots", "/registries"}) {

@@ -281,6 +281,7 @@ Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kHttp));
   CAY_CO_TRY(auto reader, co_await cay.commands().run(exchange->principal(), exchange->params().at("name"), std::move(spec)));
+  exchange->note_subject("command " + reader->command().id.get());  // whoever leaves before its end has run it all the same
   CAY_CO_TRY(const Posted got, co_await read_to_end(std::move(reader)));
   const CommandEnd& end = got.end;
   if (end.state == CommandState::kTimedOut) {

@@ -185,6 +185,7 @@ Task<void> start_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exc
   CAY_CO_TRY(const Sandbox box, co_await cay.sandboxes().get(exchange->principal(), exchange->params().at("name")));
   const std::string ref = box.id.get();  // a name may be another sandbox's while it runs
   CAY_CO_TRY(auto reader, co_await cay.commands().run(exchange->principal(), ref, std::move(spec)));
+  exchange->note_subject("command " + reader->command().id.get());
   CAY_CO_CHECK(check_transport(reader->command(), Transport::kStream));
   auto done = co_await stream(cay, std::move(reader), {}, settings, std::move(exchange));
   co_return done;

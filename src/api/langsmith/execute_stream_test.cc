@@ -133,6 +133,7 @@ TEST_F(ExecuteStreamTest, EveryMebibyteIsAcknowledgedByTheNextRequest) {
 
 TEST_F(ExecuteStreamTest, ASilentCommandIsSeenToLive) {
   auto running = start();
+  EXPECT_EQ(running.exchange->subject, "command c1") << "on record though its caller leaves now";
   // Real time: deadlines are the machine's.
   while (running.exchange->answer_body.find(": still running\n\n") == std::string::npos) loop.run_one();
   EXPECT_FALSE(running.done());

@@ -278,6 +278,7 @@ TEST_F(ExecuteTest, AFullSpoolDoesNotHideTheEndOfAPost) {
   settle();
   ASSERT_EQ(commands().started.size(), 1U);
   const CommandId id = commands().started.at(0).id;
+  EXPECT_EQ(running.exchange->subject, "command " + id.get()) << "on record though its caller leaves now";
   commands().emit(id, Stream::kStdout, "first\xE2");
   commands().drop(id, Stream::kStdout, 5000);
   commands().emit(id, Stream::kStdout, "last");

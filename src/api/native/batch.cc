@@ -146,7 +146,7 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
   object out{{"writes", std::move(writes)}};
   std::uint64_t room = kMostAnswer;
   if (parsed->command) {
-    auto got = co_await run_to_end(cay, who, ref, *std::move(parsed->command));
+    auto got = co_await run_to_end(cay, exchange, ref, *std::move(parsed->command));
     if (!got) co_return std::move(got).error();
     out["command"] = result_json(*got, ref);
     room -= bytes_size(got->out) + bytes_size(got->err);

@@ -37,6 +37,15 @@ Result<core::RemovalQuery> query_of(const object& body) {
   return out;
 }
 
+// On record until it is known what went: each removal goes on, though the caller leave.
+std::string asked(const core::RemovalQuery& query) {
+  Subjects out("asked to delete");
+  for (const auto& ref : query.refs) out.add(ref);
+  for (const auto& [key, value] : query.labels) out.add("those with " + key + (value ? "=" + *value : ""));
+  if (query.every) out.add("all");
+  return out.text();
+}
+
 }  // namespace
 
 Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange) {
@@ -44,6 +53,7 @@ Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange) {
   if (!body) co_return std::move(body).error();
   auto query = query_of(*body);
   if (!query) co_return std::move(query).error();
+  exchange->note_subject(asked(*query));
   auto removed = co_await cay.sandboxes().remove_all(exchange->principal(), *std::move(query));
   if (!removed) co_return std::move(removed).error();
   array deleted;

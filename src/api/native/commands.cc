@@ -77,9 +77,8 @@ Task<http::Response> start_command(core::Cay& cay, ExchangePtr exchange) {
     exchange->note_subject("command " + command->id.get());
     co_return json_answer(201, codec::to_json(*command));
   }
-  auto got = co_await run_to_end(cay, who, ref, *std::move(request));
+  auto got = co_await run_to_end(cay, exchange, ref, *std::move(request));
   if (!got) co_return std::move(got).error();
-  exchange->note_subject("command " + got->command.id.get());
   co_return json_answer(200, result_json(*got, ref));
 }
 

@@ -115,6 +115,22 @@ TEST_F(NativeTest, ARepeatWithTheSameIdRunsOnce) {
   EXPECT_EQ(call("POST", box + "/commands", R"({"id":"c1","argv":["y"]})")->status, 409);
 }
 
+// On record from its start: who leaves before its end has run it all the same.
+TEST_F(NativeTest, ACommandIsTheSubjectBeforeItsEnd) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return runs_on(); };
+  for (const auto& [path, body, subject] : {std::tuple("/commands", R"({"id":"c1","argv":["x"]})", "command c1"),
+                                            std::tuple("/commands", R"({"id":"c2","argv":["x"],"wait":false})", "command c2"),
+                                            std::tuple("/batch", R"({"command":{"id":"c3","argv":["x"]}})", "command c3")}) {
+    const auto running = begin(exchange("POST", box + path, body));
+    settle();
+    EXPECT_EQ(running.exchange->subject, subject) << body;
+    commands().end(CommandId(std::string(subject).substr(8)), exited(0));
+    settle();
+    EXPECT_TRUE(running.done());
+  }
+}
+
 TEST_F(NativeTest, BackgroundCommandsAndTheirVerbs) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) { return runs_on(); };

@@ -37,7 +37,8 @@ Task<Collected> collect_meanwhile(core::Cay& cay, core::Reader reader, std::uint
 
 }  // namespace
 
-Task<Collected> run_to_end(core::Cay& cay, Principal who, std::string ref, codec::CommandRequest request) {
+Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref, codec::CommandRequest request) {
+  const Principal who = exchange->principal();
   // By its id from here on: the name may be another sandbox's while the command runs.
   auto box = co_await cay.sandboxes().get(who, std::move(ref));
   if (!box) co_return std::move(box).error();
@@ -45,6 +46,7 @@ Task<Collected> run_to_end(core::Cay& cay, Principal who, std::string ref, codec
   auto reader = co_await cay.commands().run(who, sandbox, std::move(request.spec));
   if (!reader) co_return std::move(reader).error();
   const Command command = (*reader)->command();
+  exchange->note_subject("command " + command.id.get());  // whoever leaves before its end has run it all the same
   // A repeat with a known id attaches: its stdin was the first request's to write.
   if (request.stdin_bytes && !command.known) {
     auto written = co_await write_all(cay, who, sandbox, command.id, *std::move(request.stdin_bytes));

@@ -1,12 +1,13 @@
 // Run a command to its end: of POST …/commands with wait, and of the batch call.
 #pragma once
+#include "api/common/answer.h"
 #include "api/common/collect.h"
 #include "codec/model_read.h"
 
 namespace cay::api::native {
 
-// Starts, writes stdin, waits. The Collected's command holds the end.
-Task<Collected> run_to_end(core::Cay& cay, Principal who, std::string ref, codec::CommandRequest request);
+// For the caller of `exchange`: starts, which is on its record from then on, writes stdin, waits. The Collected's command holds the end.
+Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref, codec::CommandRequest request);
 
 // A CommandResult (openapi.json).
 codec::json::object result_json(const Collected& got, const std::string& sandbox);

@@ -114,7 +114,14 @@ TEST_F(NativeTest, ListsInPagesWithFilters) {
 TEST_F(NativeTest, BatchDelete) {
   make_box("a");
   make_box("b");
-  const auto got = call("POST", "/api/v1/sandboxes/batch-delete", R"({"refs":["a","nope"]})");
+  runtime.hold_stops = true;
+  const auto running = begin(exchange("POST", "/api/v1/sandboxes/batch-delete", R"({"refs":["a","nope"]})"));
+  settle();
+  const auto got = running.exchange;
+  EXPECT_EQ(got->subject, "asked to delete 2: a, nope") << "on record though its caller leaves now";
+  runtime.release_stops();
+  settle();
+  EXPECT_EQ(got->subject, "deleted 1: a");
   ASSERT_EQ(got->status, 200);
   EXPECT_EQ(json(got).at("deleted").as_array().size(), 1u);
   EXPECT_EQ(json(got).at("failed").at(0).at("error").at("code").as_string(), "not_found");

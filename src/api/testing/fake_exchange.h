@@ -59,6 +59,7 @@ class FakeExchange : public http::Exchange {
   std::string answer_body;
   std::optional<std::uint64_t> length;     // of a streamed answer
   std::optional<std::string> broken_off;
+  std::string subject;
   std::optional<Error> broken;             // the streamed body failed: the connection broke
   std::shared_ptr<FakeWebSocket> socket;   // the upgraded one, and the test's handle on it
 
@@ -66,6 +67,7 @@ class FakeExchange : public http::Exchange {
   const Principal& principal() const override { return who; }
   const std::map<std::string, std::string>& params() const override { return path_params; }
   Result<void> let_in(http::Caller) override { return {}; }
+  void note_subject(std::string what) override { subject = std::move(what); }
   asio::awaitable<bool> break_off(std::string why) override {
     broken_off = std::move(why);
     co_return answers > 0;
