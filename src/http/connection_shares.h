@@ -13,26 +13,39 @@ namespace cay::http {
 
 struct ShareLimits {
   std::size_t per_link = 512;
-  std::size_t all_links = 2048;
+  std::size_t all_links = 2048;  // then the tenant whose links have the most gives one up for one whose have less
   std::size_t per_key = 1536;  // over what dispatch has at work for one: those that are kept for the next request count
   std::size_t all = 3584;        // of all that were let in: then whoever has the most gives one up for who has less
 };
+
+// Whose connections are weighed together: a key's own; of links those of one tenant, for it makes as many as it likes.
+struct Share {
+  Caller::Kind kind = Caller::Kind::kKey;
+  std::string name;  // of a key its id, of links the tenant
+  bool operator==(const Share&) const = default;
+};
+Share share_of(const Caller& caller);
 
 class ConnectionShares {
  public:
   explicit ConnectionShares(ShareLimits limits) : limits_(limits) {}
 
-  // One connection, which was `held`'s, is `now`'s. kExhausted (too_many_connections): it stays as it was. Somebody: who has
-  // to give a connection up for it.
-  Result<std::optional<Caller>> take(std::optional<Caller>& held, Caller now);
+  // One connection, which was `held`'s, is `now`'s. kExhausted (too_many_connections): it stays as it was. A share: one of its
+  // connections has to be given up for it.
+  Result<std::optional<Share>> take(std::optional<Caller>& held, Caller now);
   void give_back(std::optional<Caller>& held);
 
  private:
+  using Counts = std::map<std::string, std::size_t>;  // none without a connection
+
   std::size_t all() const { return all_links_ + all_keys_; }
-  Caller heaviest() const;
+  std::size_t count_of(const Share& share) const;
+  Share heaviest(bool links_alone) const;
+  // Who gives one up for `to`; nobody has so much more that it should.
+  std::optional<Share> giver(const Share& to, bool links_alone) const;
 
   ShareLimits limits_;
-  std::map<std::string, std::size_t> links_, keys_;  // none without a connection
+  Counts links_, keys_, tenants_;  // tenants_: of their links
   std::size_t all_links_ = 0, all_keys_ = 0;
 };
 

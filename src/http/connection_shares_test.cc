@@ -21,10 +21,11 @@ using SharedExchange = std::shared_ptr<Exchange>;
 
 std::string status_line(const std::string& answer) { return answer.substr(0, answer.find("\r\n")); }
 
-// Lets in whom the path names: /key/NAME or /link/NAME.
+// Lets in whom the path names: /key/NAME or /link/NAME[/TENANT].
 asio::awaitable<void> let_in_as(SharedExchange exchange) {
   const auto& path = exchange->head().segments;
-  auto in = exchange->let_in({path[0] == "link" ? Caller::Kind::kLink : Caller::Kind::kKey, path[1]});
+  const std::string tenant = path.size() > 2 ? path[2] : "t";
+  auto in = exchange->let_in({path[0] == "link" ? Caller::Kind::kLink : Caller::Kind::kKey, tenant + "/" + path[1]});
   if (!in) {
     co_await exchange->respond(text(429, in.error().message));
     co_return;
@@ -104,6 +105,51 @@ TEST(ConnectionSharesTest, WhoHasTheMostConnectionsGivesOneUpForWhoHasLess) {
   EXPECT_EQ(alive, 4u);
   EXPECT_EQ(still(*other.second, "/key/c"), "HTTP/1.1 200 OK");
   EXPECT_EQ(still(*link.second, "/link/d"), "HTTP/1.1 200 OK");
+}
+
+// Any number of links of one tenant leaves room for another's.
+TEST(ConnectionSharesTest, TheTenantWhoseLinksHaveTheMostGivesOneUp) {
+  ListenerConfig options;
+  options.shares = {.per_link = 2, .all_links = 6, .per_key = 4, .all = 20};
+  TestServer server(let_in_as, options);
+  const auto dial = [&](const std::string& target) {
+    auto client = std::make_unique<RawClient>(server.port());
+    client->send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    const auto status = status_line(client->read_answer()).substr(9, 3);
+    return std::pair(status, std::move(client));
+  };
+  std::vector<std::unique_ptr<RawClient>> heavy, light;
+  for (const char* link : {"a", "a", "b", "b", "c", "c"}) heavy.push_back(dial(std::string("/link/") + link + "/one").second);
+  EXPECT_EQ(dial("/link/d/one").first, "429") << "another link of it is of the same tenant";
+  for (std::size_t i = 0; i < 3; ++i) {
+    auto got = dial("/link/" + std::to_string(i) + "/two");
+    EXPECT_EQ(got.first, "200");
+    light.push_back(std::move(got.second));
+    EXPECT_EQ(heavy[i]->read_to_end(), "") << "the oldest that waits";
+  }
+  EXPECT_EQ(dial("/link/3/two").first, "429") << "three each: the fair half";
+  EXPECT_EQ(dial("/link/x/three").first, "200");
+  EXPECT_EQ(dial("/key/k/one").first, "200") << "keys have their own";
+}
+
+// Of all connections a tenant's links weigh together, too: none of them has the most.
+TEST(ConnectionSharesTest, LinksOfOneTenantWeighTogether) {
+  ListenerConfig options;
+  options.shares = {.per_link = 2, .all_links = 6, .per_key = 4, .all = 7};
+  TestServer server(let_in_as, options);
+  const auto dial = [&](const std::string& target) {
+    auto client = std::make_unique<RawClient>(server.port());
+    client->send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(status_line(client->read_answer()), "HTTP/1.1 200 OK") << target;
+    return client;
+  };
+  std::vector<std::unique_ptr<RawClient>> keys, links;
+  for (int i = 0; i < 3; ++i) keys.push_back(dial("/key/k/two"));
+  for (const char* link : {"a", "b", "c", "d"}) links.push_back(dial(std::string("/link/") + link + "/one"));
+  const auto other = dial("/key/other/two");
+  EXPECT_EQ(links[0]->read_to_end(), "");
+  keys[0]->send("GET /key/k/two HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(status_line(keys[0]->read_answer()), "HTTP/1.1 200 OK") << "the key has fewer than the links together";
 }
 
 // Keeps WebSockets and requests at work, until they are broken off.

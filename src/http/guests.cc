@@ -45,11 +45,11 @@ Result<void> Guests::let_in(Guest& guest, Caller caller) {
   return {};
 }
 
-// One of `caller`'s connections ends: the oldest that waits for a request, or else the newest. It counts no more from now on.
-void Guests::take_from(const Caller& caller, const Guest& newcomer) {
+// One of `share`'s connections ends: the oldest that waits for a request, or else the newest. It counts no more from now on.
+void Guests::take_from(const Share& share, const Guest& newcomer) {
   Guest* chosen = nullptr;
   for (Guest* one : known_) {
-    if (one == &newcomer || one->caller != caller) continue;
+    if (one == &newcomer || !one->caller || share_of(*one->caller) != share) continue;
     chosen = one;
     if (one->at_work.expired()) break;
   }

@@ -39,7 +39,7 @@ class Guests {
 
  private:
   void give_way(Guest& guest);
-  void take_from(const Caller& caller, const Guest& newcomer);
+  void take_from(const Share& share, const Guest& newcomer);
   void out_of_its_list(Guest& guest);
 
   const std::size_t most_;

@@ -57,7 +57,7 @@ struct RequestHead {
 // Whom a caller has shown to be.
 struct Caller {
   enum class Kind { kKey, kLink } kind = Kind::kKey;
-  std::string id;  // the key's name with its tenant, or the link's id
+  std::string id;  // TENANT/NAME of the key, or TENANT/ID of the link
   bool operator==(const Caller&) const = default;
 };
 

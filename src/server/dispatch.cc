@@ -88,7 +88,7 @@ class RoutedExchange final : public http::Exchange {
     CAY_CHECK(allowance_(caller));
     CAY_CHECK(inner_->let_in(caller));
     if (caller.kind == http::Caller::Kind::kLink) {
-      link_ = std::move(caller.id);
+      link_ = caller.id.substr(caller.id.find('/') + 1);
       let_act();
     }
     return {};

@@ -72,7 +72,7 @@ struct DispatchTest : ::testing::Test {
       // A link's own: it is let in where the handler finds the token good.
       router.add(method, "/link/{token}", [this](SharedExchange exchange) -> asio::awaitable<void> {
         if (exchange->params().at("token") == "good") {
-          const auto in = exchange->let_in({http::Caller::Kind::kLink, "link-1"});
+          const auto in = exchange->let_in({http::Caller::Kind::kLink, "t1/link-1"});
           if (!in) {
             http::Response response;
             response.status = 429;
@@ -468,7 +468,7 @@ TEST_F(DispatchTest, AServicesLongAnswerHasOneLine) {
   };
   const auto answering = [](bool service) {
     return [service](SharedExchange exchange) -> asio::awaitable<void> {
-      const auto in = exchange->let_in({http::Caller::Kind::kLink, "link-1"});
+      const auto in = exchange->let_in({http::Caller::Kind::kLink, "t1/link-1"});
       EXPECT_TRUE(in);
       std::unique_ptr<ByteSource> bytes;
       if (service) {

@@ -62,6 +62,8 @@ http::Response file_refusal(const Error& error) {
   return told(status_of(error), error.reason, error.message);
 }
 
+http::Caller caller_of(const Link& link) { return {http::Caller::Kind::kLink, link.tenant.get() + "/" + link.id.get()}; }
+
 std::string path_of(const http::RequestHead& head) { return head.target.substr(0, head.target.find('?')); }
 
 }  // namespace
@@ -150,7 +152,7 @@ asio::awaitable<void> Gateway::serve_service(ExchangePtr exchange, ServicePlace 
     co_await exchange->respond(std::move(response));
     co_return;
   }
-  if (auto in = exchange->let_in({http::Caller::Kind::kLink, link->link.id.get()}); !in) {
+  if (auto in = exchange->let_in(caller_of(link->link)); !in) {
     auto response = refusal(in.error());
     co_await exchange->respond(std::move(response));
     co_return;
@@ -179,7 +181,7 @@ asio::awaitable<void> Gateway::log_in(ExchangePtr exchange, ServicePlace place) 
     co_await exchange->respond(std::move(response));
     co_return;
   }
-  if (auto in = exchange->let_in({http::Caller::Kind::kLink, link->link.id.get()}); !in) {
+  if (auto in = exchange->let_in(caller_of(link->link)); !in) {
     auto response = refusal(in.error());
     co_await exchange->respond(std::move(response));
     co_return;
@@ -222,7 +224,7 @@ asio::awaitable<void> Gateway::serve_service_path(ExchangePtr exchange) {
     co_await exchange->respond(std::move(response));
     co_return;
   }
-  if (auto in = exchange->let_in({http::Caller::Kind::kLink, link->link.id.get()}); !in) {
+  if (auto in = exchange->let_in(caller_of(link->link)); !in) {
     auto response = refusal(in.error());
     co_await exchange->respond(std::move(response));
     co_return;
@@ -261,7 +263,7 @@ asio::awaitable<void> Gateway::serve_file(ExchangePtr exchange, SandboxId sandbo
     co_await exchange->respond(std::move(response));
     co_return;
   }
-  if (auto in = exchange->let_in({http::Caller::Kind::kLink, link->link.id.get()}); !in) {
+  if (auto in = exchange->let_in(caller_of(link->link)); !in) {
     auto response = refusal(in.error());
     co_await exchange->respond(std::move(response));
     co_return;
