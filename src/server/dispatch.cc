@@ -21,6 +21,8 @@ constexpr const char* kKeyRemoved = "the API key was removed, or its time is ove
 constexpr std::uint32_t kSecondsAtOnce = 2;
 constexpr std::size_t kMostToldApart = 4096;
 constexpr std::uint64_t kLongAnswer = 1 << 20;  // what is shorter is in the sockets' buffers at once
+constexpr int kTooManyRequests = 429;
+constexpr const char* kTooOften = "too_many_requests";
 constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
 
 // By the method alone: whether a handler changes something in truth, only it knows.
@@ -72,10 +74,14 @@ Error too_little(const Principal& who, Right right) {
 class RoutedExchange final : public http::Exchange {
  public:
   using Allowance = std::function<Result<void>(const http::Caller&)>;
+  // Of a refusal of whom neither a key nor a link let in: what is answered in its place, where there were too many.
+  using Instead = std::function<std::optional<http::Response>(const http::Response&)>;
 
   RoutedExchange(std::shared_ptr<http::Exchange> inner, std::string request_id, std::optional<http::RequestHead> seen, Allowance allowance)
       : inner_(std::move(inner)), request_id_(std::move(request_id)), seen_(std::move(seen)), allowance_(std::move(allowance)) {}
 
+  // By its key: what it is refused from here on is no stranger's.
+  void know() { known_ = true; }
   void set_caller(Principal principal, std::map<std::string, std::string> params) {
     principal_ = std::move(principal);
     params_ = std::move(params);
@@ -87,6 +93,7 @@ class RoutedExchange final : public http::Exchange {
   Result<void> let_in(http::Caller caller) override {
     CAY_CHECK(allowance_(caller));
     CAY_CHECK(inner_->let_in(caller));
+    known_ = true;
     if (caller.kind == http::Caller::Kind::kLink) {
       link_ = caller.id.substr(caller.id.find('/') + 1);
       let_act();
@@ -104,6 +111,7 @@ class RoutedExchange final : public http::Exchange {
   void note_subject(std::string what) override { subject_ = std::move(what); }
   // Called when it becomes what lasts, or before it may change something, and at most once.
   void on_begin(std::function<void()> told) { on_begin_ = std::move(told); }
+  void on_refusal(Instead instead) { instead_ = std::move(instead); }
   bool begun() const { return begun_; }
   bool lasts() const { return lasts_; }
   // From here on its handler may act for whoever was let in. What it does is done though the daemon be killed amid it.
@@ -113,6 +121,12 @@ class RoutedExchange final : public http::Exchange {
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {
+    if (!known_ && instead_ && response.status >= 400 && response.status != kTooManyRequests) {
+      if (auto instead = instead_(response)) {
+        note_reason(kTooOften);
+        response = std::move(*instead);
+      }
+    }
     say(response.status);
     sign(response.headers);
     return inner_->respond(std::move(response));
@@ -181,6 +195,8 @@ class RoutedExchange final : public http::Exchange {
   Principal principal_;
   std::map<std::string, std::string> params_;
   Allowance allowance_;
+  Instead instead_;
+  bool known_ = false;  // a key or a link let it in
   std::string link_;
   std::string subject_;
   std::string reason_;  // of a refusal before the handler
@@ -214,6 +230,7 @@ class Dispatcher {
     record.peer = seen ? seen->peer : exchange->head().peer;
     auto routed = std::make_shared<RoutedExchange>(std::move(exchange), record.request_id, std::move(seen),
                                                    [this](const http::Caller& caller) { return allowance(caller); });
+    routed->on_refusal([this, &record, exchange = routed.get()](const http::Response& refusal) { return instead_of(refusal, record.peer, exchange->head()); });
     routed->on_begin([this, &record, exchange = routed.get()] { record.begin_is_written = tell_begin(record, *exchange); });
     std::exception_ptr failure;
     try {
@@ -222,6 +239,7 @@ class Dispatcher {
       failure = std::current_exception();
     }
     routed->on_begin(nullptr);  // it may outlive the record
+    routed->on_refusal(nullptr);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     record.milliseconds = took.count();
     record.status = routed->status();
@@ -251,15 +269,31 @@ class Dispatcher {
     return too_many("this link was used", config_.per_second_of_link);
   }
 
+  // Asked when all keys and tokens were looked at, so that whoever has a good one is not held up by those who share their address.
+  std::optional<http::Response> instead_of(const http::Response& refusal, const std::string& peer, const http::RequestHead& head) {
+    if (strangers_.take(network_of_peer(peer))) return std::nullopt;
+    const Error error = too_many("without a key or a link that is good, your address was used", config_.strangers_per_second);
+    http::Response out = router_.shape(head, kTooManyRequests, error);
+    if (refusal.headers.get("X-Cay-Error")) {  // of a link: told to people and to programs alike
+      out.headers = {};
+      out.headers.add("Content-Type", "text/plain; charset=utf-8");
+      out.headers.add("Cache-Control", "no-store");
+      out.headers.add("X-Cay-Error", kTooOften);
+      out.body = error.message + "\n";
+    }
+    out.headers.set("Retry-After", "1");
+    return out;
+  }
+
   static Error too_many(const std::string& whose, std::uint32_t per_second) {
-    return {Code::kExhausted, "too_many_requests", whose + " for more than " + std::to_string(per_second) + " requests a second: wait a second", 0};
+    return {Code::kExhausted, kTooOften, whose + " for more than " + std::to_string(per_second) + " requests a second: wait a second", 0};
   }
 
   asio::awaitable<void> refuse(std::shared_ptr<RoutedExchange> exchange, int status, Error error) {
     exchange->note_reason(error.reason);
     auto response = router_.shape(exchange->head(), status, error);
     if (status == 401) response.headers.set("WWW-Authenticate", "Bearer realm=\"cay\"");
-    if (status == 429) response.headers.set("Retry-After", "1");
+    if (status == kTooManyRequests) response.headers.set("Retry-After", "1");
     co_await exchange->respond(std::move(response));
   }
 
@@ -302,15 +336,11 @@ class Dispatcher {
                                     : Result<Principal>(Error{Code::kUnauthenticated, "no_key",
                                                               "an API key is needed: send it as X-Api-Key or as Authorization: Bearer", 0});
       if (!found) {
-        // Asked after the key, so that whoever has one is not held up by those who share their address.
-        if (!strangers_.take(network_of_peer(record.peer))) {
-          co_await refuse(exchange, 429, too_many("without a key that is good, your address was used", config_.strangers_per_second));
-          co_return;
-        }
         co_await refuse(exchange, 401, std::move(found).error());
         co_return;
       }
       principal = std::move(*found);
+      exchange->know();
       record.principal = principal.key_name;
       record.tenant = principal.tenant.get();
       auto in = exchange->let_in({http::Caller::Kind::kKey, principal.tenant.get() + "/" + principal.key_name});

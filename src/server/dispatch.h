@@ -49,7 +49,7 @@ struct DispatchConfig {
   OpenRequests* open = nullptr;      // those at work, to be ended with their keys; outlives the handler
   // Requests a second; 0: any number. Two seconds' worth at once; more get 429.
   std::uint32_t per_second = 0;             // of one key
-  std::uint32_t strangers_per_second = 0;   // without a key, or with a wrong one, from one address (network_of_peer)
+  std::uint32_t strangers_per_second = 0;   // of refusals where neither a key nor a link let in, to one address (network_of_peer)
   std::uint32_t per_second_of_link = 0;     // by one link
   std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets
   std::function<bool(const AccessRecord&)> begun;  // of what is told at its beginning: whether it is written; `log` has it again, at its end

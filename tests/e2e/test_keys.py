@@ -499,6 +499,18 @@ def test_strangers_are_answered_so_often_and_hold_up_nobody(own_daemon, tmp_path
                 statuses.append(late.status_code)
         assert set(statuses) == {200, 429}, statuses
         assert late.headers["Retry-After"] == "1" and late.headers["X-Cay-Error"] == "too_many_requests"
+        # Whatever a stranger is refused for: a wrong token of a file or a service, a foreign host or page.
+        sandbox = http.get("/api/v1/sandboxes/linked").json()["id"]
+        here = f"{sandbox}--8000.localhost:{daemon.port}"
+        for path, headers, status in ((f"/dl/{sandbox}/cayl_wrong", {}, 403), ("/healthz", {"Host": "evil.example"}, 421), ("/healthz", {"Origin": "https://evil.example"}, 403),
+                                      ("/", {"Host": here}, 401), ("/", {"Host": here, "X-Cay-Service-Token": "cayl_wrong"}, 401), (f"/svc/{sandbox}/8000/", {}, 401),
+                                      ("/_svc/auth?token=cayl_wrong", {"Host": here}, 401)):
+            answers = [httpx.get(daemon.url + path, headers=headers) for _ in range(40)]
+            assert {answer.status_code for answer in answers} <= {status, 429} and 429 in {answer.status_code for answer in answers[10:]}, (path, [answer.status_code for answer in answers])
+            late = next(answer for answer in answers if answer.status_code == 429)
+            assert late.headers["Retry-After"] == "1" and ("too_many_requests" in late.text or late.headers["X-Cay-Error"] == "too_many_requests")
+            assert httpx.get(daemon.url + "/healthz").status_code == 200
+            assert http.get("/api/v1/sandboxes").status_code == 200, "a good key of the same address"
 
 
 def test_what_a_key_has_open_ends_with_its_time(host, boxes):
