@@ -7,12 +7,14 @@
 namespace cay::core {
 namespace {
 
-// What one waiter wants: any of a tenant's slot, room on the host, a place to boot.
+// What one waiter wants: a tenant's slot, room on the host, or a place to boot.
 struct Want {
-  std::optional<TenantId> tenant;
+  enum class What : std::uint8_t { kSlot, kRoom, kPlace } what = What::kSlot;
+  TenantId tenant;  // whose slot, or whose sandbox
   Limits room;
-  int places = 0;
+  bool before_new = false;
 };
+using What = Want::What;
 
 Error exhausted(std::string reason, std::string message) {
   return {Code::kExhausted, std::move(reason), std::move(message), 0};
@@ -25,27 +27,59 @@ std::string mib(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " Mi
 struct Admission::Waiter {
   Waiter(asio::any_io_executor loop, Want w) : want(std::move(w)), granted(std::move(loop)) {}
   Want want;
+  Event::Deadline since = std::chrono::steady_clock::now();
   Grant grant;
   Event granted;
 };
 
 struct Admission::State {
+  using Queue = std::deque<std::shared_ptr<Waiter>>;
+  struct Given {
+    std::uint64_t memory = 0, cpu = 0;
+    std::uint32_t running = 0;
+  };
   asio::any_io_executor loop;
   HostLimits limits;
   HostCapacity capacity;
+  Millis overtake_limit{};
   std::map<TenantId, std::uint32_t> sandboxes;
+  std::map<TenantId, Given> given;  // of room; none: an entry less
   std::uint64_t memory = 0;
   std::uint64_t cpu = 0;
   std::uint32_t booting = 0;
-  // One queue each, so that a tenant at its limit, or a full host, delays only those who want the same.
-  std::map<TenantId, std::deque<std::shared_ptr<Waiter>>> for_slot;
-  std::deque<std::shared_ptr<Waiter>> for_room;
-  std::deque<std::shared_ptr<Waiter>> for_place;
+  // One queue each, so that a tenant at its limit, or one that waits for much, delays only those who want the same.
+  std::map<TenantId, Queue> for_slot;
+  std::map<TenantId, Queue> for_room;  // those that go before_new are in front
+  Queue for_place;
+  TenantId turn;  // whose queue for room was looked at last
   std::weak_ptr<State> self;
 
-  std::deque<std::shared_ptr<Waiter>>& queue_of(const Want& want) {
-    if (want.tenant) return for_slot[*want.tenant];
-    return want.places > 0 ? for_place : for_room;
+  Queue& queue_of(const Want& want) {
+    if (want.what == What::kSlot) return for_slot[want.tenant];
+    return want.what == What::kRoom ? for_room[want.tenant] : for_place;
+  }
+  // Behind those in its queue that it must not overtake.
+  static Queue::iterator place_in(Queue& queue, const Want& want) {
+    if (!want.before_new) return queue.end();
+    return std::ranges::find_if(queue, [](const auto& waiter) { return !waiter->want.before_new; });
+  }
+  // Of one that is queued: whether its tenant would have no more than its part of the host: what there is by the tenants that run or wait for something.
+  bool within_share(const Want& want) const {
+    std::uint64_t tenants = given.size();
+    for (const auto& [tenant, queue] : for_room) tenants += queue.empty() || given.contains(tenant) ? 0 : 1;
+    const auto has = given.find(want.tenant);
+    const Given now = has == given.end() ? Given{} : has->second;
+    if (memory_limit() != 0 && now.memory + want.room.memory_bytes > memory_limit() / tenants) return false;
+    return cpu_limit() == 0 || now.cpu + want.room.cpu_millicores <= cpu_limit() / tenants;
+  }
+  // Whether what is free is kept for a tenant that waits for its share, from one that would have more than its own.
+  bool held_back(const Want& want) const {
+    if (want.what != What::kRoom || for_room.empty() || within_share(want)) return false;
+    const auto long_ago = std::chrono::steady_clock::now() - overtake_limit;
+    return std::ranges::any_of(for_room, [&](const auto& entry) {
+      const auto& [tenant, queue] = entry;
+      return !queue.empty() && tenant != want.tenant && queue.front()->since <= long_ago && within_share(queue.front()->want);
+    });
   }
   std::uint64_t memory_limit() const {
     if (capacity.memory_bytes <= limits.memory_reserve_bytes) return capacity.memory_bytes == 0 ? 0 : 1;
@@ -58,12 +92,12 @@ struct Admission::State {
 
   // Why `want` cannot be had now; nothing: it can.
   std::optional<Error> obstacle(const Want& want) {
-    if (want.tenant) {
-      if (sandboxes[*want.tenant] < limits.max_sandboxes) return std::nullopt;
+    if (want.what == What::kSlot) {
+      if (sandboxes[want.tenant] < limits.max_sandboxes) return std::nullopt;
       return exhausted("quota_sandboxes", "sandbox limit reached: " + std::to_string(limits.max_sandboxes) +
                                               " sandboxes exist; delete some, or raise max_sandboxes");
     }
-    if (want.places > 0) {
+    if (want.what == What::kPlace) {
       if (booting < limits.max_parallel_boots) return std::nullopt;
       return Error{Code::kDeadlineExceeded, "boot_timeout", "too many sandboxes are starting: try again", 0};
     }
@@ -99,74 +133,103 @@ struct Admission::State {
 
 namespace {
 
+// Gives its first one what it waits for, if that can be.
+template <class Queue, class StateT, class Take>
+bool serve_first(Queue& queue, StateT& state, const Take& take) {
+  if (queue.empty() || state.obstacle(queue.front()->want) || state.held_back(queue.front()->want)) return false;
+  auto waiter = queue.front();
+  queue.pop_front();
+  waiter->grant = take(waiter->want);
+  waiter->granted.set();
+  return true;
+}
+
 template <class Queue, class StateT, class Take>
 void serve(Queue& queue, StateT& state, const Take& take) {
-  while (!queue.empty() && !state.obstacle(queue.front()->want)) {
-    auto waiter = queue.front();
-    queue.pop_front();
-    waiter->grant = take(waiter->want);
-    waiter->granted.set();
+  while (serve_first(queue, state, take)) {
+  }
+}
+
+// One of each tenant in turn, until of none the first can be served.
+template <class StateT, class Take>
+void serve_in_turn(StateT& state, const Take& take) {
+  auto& queues = state.for_room;
+  for (std::size_t passed = 0; passed < queues.size();) {
+    auto next = queues.upper_bound(state.turn);
+    if (next == queues.end()) next = queues.begin();
+    state.turn = next->first;
+    passed = serve_first(next->second, state, take) ? 0 : passed + 1;
   }
 }
 
 }  // namespace
 
-Admission::Admission(asio::any_io_executor loop, HostLimits limits, HostCapacity capacity)
+Admission::Admission(asio::any_io_executor loop, HostLimits limits, HostCapacity capacity, Millis overtake_limit)
     : state_(std::make_shared<State>()) {
   state_->loop = std::move(loop);
   state_->limits = limits;
   state_->capacity = std::move(capacity);
+  state_->overtake_limit = overtake_limit;
   state_->self = state_;
 }
 
-Grant Admission::take(const std::shared_ptr<State>& state, const TenantId* tenant, Limits limits, int places) {
-  if (tenant != nullptr) {
-    ++state->sandboxes[*tenant];
-    return Grant([state, who = *tenant] {
-      if (--state->sandboxes[who] == 0) state->sandboxes.erase(who);
-      pump(*state);
-    });
-  }
-  if (places > 0) {
-    ++state->booting;
-    return Grant([state] {
-      --state->booting;
-      pump(*state);
-    });
-  }
-  state->memory += limits.memory_bytes;
-  state->cpu += limits.cpu_millicores;
-  return Grant([state, limits] {
-    state->memory -= limits.memory_bytes;
-    state->cpu -= limits.cpu_millicores;
+Grant Admission::take_slot(const std::shared_ptr<State>& state, const TenantId& tenant) {
+  ++state->sandboxes[tenant];
+  return Grant([state, tenant] {
+    if (--state->sandboxes[tenant] == 0) state->sandboxes.erase(tenant);
+    pump(*state);
+  });
+}
+
+Grant Admission::take_room(const std::shared_ptr<State>& state, const TenantId& tenant, const Limits& limits) {
+  const std::uint64_t memory = limits.memory_bytes;
+  const std::uint64_t cpu = limits.cpu_millicores;
+  auto& given = state->given[tenant];
+  state->memory += memory;
+  state->cpu += cpu;
+  given.memory += memory;
+  given.cpu += cpu;
+  ++given.running;
+  return Grant([state, tenant, memory, cpu] {
+    auto& less = state->given[tenant];
+    state->memory -= memory;
+    state->cpu -= cpu;
+    less.memory -= memory;
+    less.cpu -= cpu;
+    if (--less.running == 0) state->given.erase(tenant);
+    pump(*state);
+  });
+}
+
+Grant Admission::take_place(const std::shared_ptr<State>& state) {
+  ++state->booting;
+  return Grant([state] {
+    --state->booting;
     pump(*state);
   });
 }
 
 void Admission::pump(State& state) {
   const auto self = state.self.lock();
-  const auto take_for = [&](const Want& want) {
-    return take(self, want.tenant ? &*want.tenant : nullptr, want.room, want.places);
-  };
-  for (auto& [tenant, queue] : state.for_slot) serve(queue, state, take_for);
-  std::erase_if(state.for_slot, [](const auto& entry) { return entry.second.empty(); });
-  serve(state.for_room, state, take_for);
-  serve(state.for_place, state, take_for);
+  for (auto& [tenant, queue] : state.for_slot) serve(queue, state, [&](const Want& want) { return take_slot(self, want.tenant); });
+  serve_in_turn(state, [&](const Want& want) { return take_room(self, want.tenant, want.room); });
+  serve(state.for_place, state, [&](const Want&) { return take_place(self); });
+  const auto is_empty = [](const auto& entry) { return entry.second.empty(); };
+  std::erase_if(state.for_slot, is_empty);
+  std::erase_if(state.for_room, is_empty);
 }
 
 Task<Grant> Admission::wait(std::shared_ptr<State> state, std::shared_ptr<Waiter> waiter,
                             Event::Deadline deadline) {
   const Want& want = waiter->want;
   if (auto never = state->impossible(want)) co_return *std::move(never);
-  if (state->queue_of(want).empty() && !state->obstacle(want)) {
-    co_return take(state, want.tenant ? &*want.tenant : nullptr, want.room, want.places);
-  }
   // Leaves the queue however the wait ends; a grant that came too late goes back with the waiter.
   struct Queued {
     State& of;
     std::shared_ptr<Waiter> waiter;
     Queued(State& s, std::shared_ptr<Waiter> w) : of(s), waiter(std::move(w)) {
-      of.queue_of(waiter->want).push_back(waiter);
+      auto& queue = of.queue_of(waiter->want);
+      queue.insert(State::place_in(queue, waiter->want), waiter);
     }
     Queued(const Queued&) = delete;
     Queued& operator=(const Queued&) = delete;
@@ -175,6 +238,8 @@ Task<Grant> Admission::wait(std::shared_ptr<State> state, std::shared_ptr<Waiter
       pump(of);  // those behind may fit
     }
   } queued(*state, waiter);
+  pump(*state);
+  if (waiter->granted.is_set()) co_return std::move(waiter->grant);
   for (;;) {
     // Free disk space changes without a word: look again now and then.
     constexpr std::chrono::milliseconds kLook{500};
@@ -202,25 +267,29 @@ Result<Grant> Admission::slot_now(const TenantId& tenant) {
   Want want;
   want.tenant = tenant;
   if (auto why = state_->obstacle(want)) return *std::move(why);
-  return take(state_, &tenant, {}, 0);
+  return take_slot(state_, tenant);
 }
 
-Task<Grant> Admission::room(Limits limits, Event::Deadline deadline) {
+Task<Grant> Admission::room(TenantId tenant, Limits limits, Order order, Event::Deadline deadline) {
   Want want;
+  want.what = What::kRoom;
+  want.tenant = std::move(tenant);
   want.room = limits;
+  want.before_new = order == Order::kBeforeNew;
   auto waiter = std::make_shared<Waiter>(state_->loop, std::move(want));
   return wait(state_, std::move(waiter), deadline);
 }
 
 Task<Grant> Admission::place(Event::Deadline deadline) {
   Want want;
-  want.places = 1;
+  want.what = What::kPlace;
   auto waiter = std::make_shared<Waiter>(state_->loop, std::move(want));
   return wait(state_, std::move(waiter), deadline);
 }
 
 std::optional<Error> Admission::obstacle(const Limits& limits) const {
   Want want;
+  want.what = What::kRoom;
   want.room = limits;
   return state_->obstacle(want);
 }
@@ -235,13 +304,13 @@ Error Admission::for_operator(Error why) const {
   return why;
 }
 
-Grant Admission::slot_of_existing(const TenantId& tenant) { return take(state_, &tenant, {}, 0); }
-Grant Admission::room_of_existing(Limits limits) { return take(state_, nullptr, limits, 0); }
+Grant Admission::slot_of_existing(const TenantId& tenant) { return take_slot(state_, tenant); }
+Grant Admission::room_of_existing(const TenantId& tenant, Limits limits) { return take_room(state_, tenant, limits); }
 
 Admission::Waiting Admission::waiting() const {
   Waiting out;
   for (const auto& [tenant, queue] : state_->for_slot) out.for_slot += queue.size();
-  out.for_room = state_->for_room.size();
+  for (const auto& [tenant, queue] : state_->for_room) out.for_room += queue.size();
   out.for_place = state_->for_place.size();
   return out;
 }

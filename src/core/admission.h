@@ -1,5 +1,11 @@
-// Admission: who may have a piece of the host now. Waiting is first come, first served; what cannot
-// ever fit is refused at once. Grants give back what they hold when destroyed.
+// Admission: who may have a piece of the host now. Within a tenant waiting is first come, first served;
+// what cannot ever fit is refused at once. Grants give back what they hold when destroyed.
+//
+// Room on the host: tenants are served in turn, and a first that does not fit yet holds up its own tenant
+// alone. Once it has waited for overtake_limit, and if its tenant would have no more than its share with it
+// (the host's room by the tenants that run or wait for something), what is free is kept for it: from those
+// that would have more than theirs. So whoever stays within its share waits for no other tenant's waiter,
+// is served once the others are down to theirs, and what lies idle for a waiter is less than one share.
 #pragma once
 #include <functional>
 #include <memory>
@@ -34,15 +40,17 @@ class Grant {
 
 class Admission {
  public:
-  Admission(asio::any_io_executor loop, HostLimits limits, HostCapacity capacity);
+  Admission(asio::any_io_executor loop, HostLimits limits, HostCapacity capacity, Millis overtake_limit);
 
   // One more sandbox of a tenant, in any state. kExhausted (quota_sandboxes) at the deadline.
   Task<Grant> slot(TenantId tenant, Event::Deadline deadline);
   // The same without waiting.
   Result<Grant> slot_now(const TenantId& tenant);
+  // Who of a tenant's own goes first: a sandbox that exists already is before new ones.
+  enum class Order : std::uint8_t { kInTurn, kBeforeNew };
   // Memory and CPU of a running sandbox, if the disk has room. kExhausted (quota_memory, quota_cpu,
   // quota_storage) at the deadline, or at once if it never fits.
-  Task<Grant> room(Limits limits, Event::Deadline deadline);
+  Task<Grant> room(TenantId tenant, Limits limits, Order order, Event::Deadline deadline);
   // A place among those that boot at the same time. kDeadlineExceeded (boot_timeout).
   Task<Grant> place(Event::Deadline deadline);
 
@@ -54,7 +62,7 @@ class Admission {
 
   // For what exists already (a restart): taken whether or not it fits.
   Grant slot_of_existing(const TenantId& tenant);
-  Grant room_of_existing(Limits limits);
+  Grant room_of_existing(const TenantId& tenant, Limits limits);
 
   // Who waits now for a tenant's slot, for room on the host, for a place to boot.
   struct Waiting {
@@ -69,7 +77,9 @@ class Admission {
  private:
   struct State;
   struct Waiter;
-  static Grant take(const std::shared_ptr<State>& state, const TenantId* tenant, Limits limits, int places);
+  static Grant take_slot(const std::shared_ptr<State>& state, const TenantId& tenant);
+  static Grant take_room(const std::shared_ptr<State>& state, const TenantId& tenant, const Limits& limits);
+  static Grant take_place(const std::shared_ptr<State>& state);
   static Task<Grant> wait(std::shared_ptr<State> state, std::shared_ptr<Waiter> waiter, Event::Deadline deadline);
   static void pump(State& state);
   std::shared_ptr<State> state_;

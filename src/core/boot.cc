@@ -181,7 +181,8 @@ Task<std::shared_ptr<LiveSandbox>> Boots::guarded_attempt(std::shared_ptr<Entry>
 
 Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
                                                   Event::Deadline deadline) {
-  CAY_CO_TRY(auto room, co_await admission_.room(boot->limits, deadline));
+  const auto order = is_first(boot->kind) ? Admission::Order::kInTurn : Admission::Order::kBeforeNew;
+  CAY_CO_TRY(auto room, co_await admission_.room(entry->row.tenant, boot->limits, order, deadline));
   entry->room = std::move(room);
   entry->given = boot->limits;
   CAY_CO_CHECK(in_force_.over(entry->row.id));  // of an earlier life

@@ -11,7 +11,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       registry_(std::make_shared<Registry>(loop, store, clock)),
       jobs_(loop, std::move(config.warn)),
       room_{config.capacity.free_disk_bytes, config.host.disk_reserve_bytes},
-      admission_(loop, config.host, std::move(config.capacity)),
+      admission_(loop, config.host, std::move(config.capacity), config.timing.overtake_limit),
       proxies_(registry_, config.vault, jobs_),
       boots_(registry_, runtime, admission_, proxies_, config.defaults.profiles, jobs_),
       lifecycle_(registry_, runtime, jobs_),

@@ -22,6 +22,7 @@ struct HostCapacity {
 struct Timing {
   std::chrono::milliseconds boot_limit{60'000};   // a boot in the background, its queueing included
   std::chrono::milliseconds wake_wait{30'000};    // a command or file verb for its sandbox to be ready
+  std::chrono::milliseconds overtake_limit{10'000};  // others have room before one that waits for more (core/admission.h)
   std::chrono::milliseconds clean_limit{10'000};  // beyond a caller's deadline, for leaving nothing
   std::chrono::milliseconds close_limit{30'000};  // for what is under way when the daemon ends
   std::chrono::milliseconds last_boots{3'000};    // of that, for sandboxes to come up: it takes milliseconds, unless they wait for room

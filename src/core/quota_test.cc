@@ -213,10 +213,10 @@ void SumTest::many_at_once(const Thing& thing) {
   };
   constexpr milliseconds kLong{60'000};
   constexpr milliseconds kShort{50};
-  // Those that fit wait for the test alone. Four units are free when the one of five comes, and nobody overtakes it.
+  // Those that fit wait for the test alone. Four units are free when the one of five comes, and nobody of its tenant overtakes it.
   std::vector<Begun> fit = {begin_one(thing, alice, "a", 3, kLong), begin_one(thing, bob, "b", 1, kLong)};
   const Begun large = begin_one(thing, alice, "large", 5, kShort);
-  fit.push_back(begin_one(thing, bob, "c", 4, kLong));
+  fit.push_back(begin_one(thing, alice, "c", 4, kLong));
   EXPECT_EQ(given(), 4 * thing.unit);
   EXPECT_EQ(finish(large).error().reason, thing.reason);
   EXPECT_EQ(given(), kUnits * thing.unit) << "what it waited for is had by the next one, to the last unit";
@@ -256,7 +256,12 @@ void SumTest::many_at_once(const Thing& thing) {
 void SumTest::over_and_over(const Thing& thing) {
   open_with(thing);
   std::mt19937 random(7);
-  std::vector<std::pair<std::string, Begun>> under_way;
+  struct UnderWay {
+    std::string name;
+    const Principal* who;
+    Begun begun;
+  };
+  std::vector<UnderWay> under_way;
   int made = 0;
   int refused = 0;
   const auto check = [&] {
@@ -267,11 +272,12 @@ void SumTest::over_and_over(const Thing& thing) {
   for (int turn = 0; turn < 200; ++turn) {
     const std::string name = "t" + std::to_string(turn);
     if (turn % 5 == 0) runtime.boot_script.push_back(Error{Code::kInternal, "mount_failed", "mount rootfs: EPERM"});
-    under_way.emplace_back(name, begin_one(thing, alice, name, 1 + random() % 4, milliseconds(2)));
+    const Principal& who = turn % 3 == 0 ? bob : alice;
+    under_way.push_back({name, &who, begin_one(thing, who, name, 1 + random() % 4, milliseconds(2))});
     if (under_way.size() < 6) continue;
     check();
     const auto at = under_way.begin() + static_cast<std::ptrdiff_t>(random() % under_way.size());
-    auto [old, begun] = *at;
+    auto [old, owner, begun] = *at;
     under_way.erase(at);
     if (turn % 7 == 0) {
       begun->cancel();
@@ -281,14 +287,14 @@ void SumTest::over_and_over(const Thing& thing) {
     }
     if (const auto got = finish(begun)) {
       ++made;
-      ASSERT_TRUE(run(core->sandboxes().remove(alice, old)));
+      ASSERT_TRUE(run(core->sandboxes().remove(*owner, old)));
     } else if (got.error().code == Code::kExhausted) {
       ++refused;
     }
     check();
   }
-  for (auto& [name, begun] : under_way) {
-    if (finish(begun)) ASSERT_TRUE(run(core->sandboxes().remove(alice, name)));
+  for (auto& [name, owner, begun] : under_way) {
+    if (finish(begun)) ASSERT_TRUE(run(core->sandboxes().remove(*owner, name)));
   }
   EXPECT_GT(made, 25);
   EXPECT_GT(refused, 25) << "the control: there was too little for all";
@@ -297,6 +303,123 @@ void SumTest::over_and_over(const Thing& thing) {
   runtime.boot_script.clear();
   EXPECT_TRUE(finish(begin_one(thing, alice, "whole", kUnits, milliseconds(60'000))));
   EXPECT_EQ(finish(begin_one(thing, alice, "more", 1, milliseconds(20))).error().reason, thing.reason);
+}
+
+// Who waits for room that others have, and who does not: eight units, so that a share of two tenants is four.
+class TurnTest : public SumTest {
+ protected:
+  static constexpr milliseconds kLong{60'000};
+
+  Begun ask(const Principal& who, const std::string& name, std::uint64_t units, milliseconds timeout = kLong) {
+    return begin_one(memory(), who, name, units, timeout);
+  }
+  void give_back(const Principal& who, const std::string& name) {
+    ASSERT_TRUE(run(core->sandboxes().remove(who, name)));
+    drain();
+  }
+};
+
+TEST_F(TurnTest, OneThatWaitsForMuchHoldsUpNoOtherTenant) {
+  config.timing.overtake_limit = milliseconds(0);
+  open_with(memory());
+  ASSERT_TRUE(finish(ask(alice, "idle", 4)));
+  ASSERT_TRUE(finish(ask(bob, "sleeps", 1)));
+  ASSERT_TRUE(run(core->sandboxes().stop(bob, "sleeps")));
+  const auto hostage_taker = ask(alice, "large", 6);
+  EXPECT_TRUE(finish(ask(bob, "small", 1, milliseconds(20))));
+  ASSERT_TRUE(run(core->sandboxes().start(bob, "sleeps")));
+  EXPECT_TRUE(run(core->commands().run(bob, "sleeps", command("c1"))));
+  EXPECT_EQ(runtime.alive.size(), 3U);
+  EXPECT_FALSE(hostage_taker->done());
+  // Nor do many of them, in one queue.
+  std::vector<Begun> more;
+  for (int i = 0; i < 5; ++i) more.push_back(ask(alice, "more" + std::to_string(i), 5));
+  EXPECT_TRUE(finish(ask(bob, "another", 1, milliseconds(20))));
+  give_back(alice, "idle");
+  EXPECT_FALSE(hostage_taker->done()) << "five are free";
+  give_back(bob, "another");
+  EXPECT_TRUE(finish(hostage_taker));
+  for (const auto& one : more) one->cancel();
+  drain();
+}
+
+TEST_F(TurnTest, WithinATenantNobodyOvertakesButWhatExistsAlready) {
+  open_with(memory());
+  ASSERT_TRUE(finish(ask(alice, "sleeps", 2)));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "sleeps")));
+  ASSERT_TRUE(finish(ask(alice, "full", 6)));
+  const auto large = ask(alice, "large", 4);
+  const auto small = ask(alice, "small", 1, milliseconds(20));
+  EXPECT_EQ(finish(small).error().reason, "quota_queue") << "two units are free, and one that came before waits for four";
+  EXPECT_TRUE(run(core->commands().run(alice, "sleeps", command("c1"))));
+  EXPECT_FALSE(large->done());
+  EXPECT_EQ(runtime.alive.size(), 2U);
+
+  // Of two that are woken the first one is first, too.
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "sleeps")));
+  const auto last = ask(alice, "last", 1);
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "full")));
+  drain();
+  EXPECT_TRUE(finish(large)) << "what a stop gives back goes to the first create";
+  EXPECT_TRUE(finish(last));
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "full")));
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "sleeps")));
+  drain();
+  EXPECT_EQ(state("full"), SandboxState::kProvisioning);
+  EXPECT_EQ(state("sleeps"), SandboxState::kProvisioning) << "three units are free, and one that came before waits for six";
+  give_back(alice, "large");
+  EXPECT_EQ(state("full"), SandboxState::kReady);
+}
+
+TEST_F(TurnTest, ALargeOneWithinItsShareIsServedAtLast) {
+  config.timing.overtake_limit = milliseconds(500);
+  open_with(memory());
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(finish(ask(bob, "b" + std::to_string(i), 1)));
+  const auto large = ask(alice, "large", 4);
+  EXPECT_TRUE(finish(ask(bob, "overtakes", 1, milliseconds(20)))) << "for a time";
+  loop.restart();
+  loop.run_for(milliseconds(550));
+  // Each that bob gives back he asks for again.
+  std::vector<Begun> again;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(large->done());
+    again.push_back(ask(bob, "again" + std::to_string(i), 1));
+    give_back(bob, "b" + std::to_string(i));
+    EXPECT_FALSE(again.back()->done()) << "he has more than his share";
+  }
+  EXPECT_TRUE(finish(large));
+  for (const auto& one : again) EXPECT_FALSE(one->done());
+  // What he gives back now is kept for nobody.
+  give_back(bob, "b4");
+  EXPECT_TRUE(finish(again[0]));
+  give_back(alice, "large");
+  for (std::size_t i = 1; i < again.size(); ++i) EXPECT_TRUE(finish(again[i]));
+}
+
+TEST_F(TurnTest, NothingIsKeptForWhoeverWouldHaveMoreThanItsShare) {
+  config.timing.overtake_limit = milliseconds(0);
+  open_with(memory());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(finish(ask(bob, "b" + std::to_string(i), 1)));
+  const auto large = ask(alice, "large", 5);
+  EXPECT_TRUE(finish(ask(bob, "more", 2, milliseconds(20)))) << "though seven are more than his share";
+  EXPECT_FALSE(large->done());
+  for (int i = 0; i < 4; ++i) give_back(bob, "b" + std::to_string(i));
+  EXPECT_TRUE(finish(large));
+}
+
+TEST_F(TurnTest, TenantsAreServedInTurn) {
+  open_with(memory());
+  const Principal carol{TenantId("c"), "carol"};
+  ASSERT_TRUE(finish(ask(alice, "all", 8)));
+  std::vector<Begun> of_alice, of_others;
+  for (int i = 0; i < 4; ++i) of_alice.push_back(ask(alice, "a" + std::to_string(i), 2));
+  for (int i = 0; i < 2; ++i) of_others.push_back(ask(i == 0 ? bob : carol, "o" + std::to_string(i), 2));
+  give_back(alice, "all");
+  for (const auto& one : of_others) EXPECT_TRUE(finish(one)) << "they came last";
+  EXPECT_TRUE(finish(of_alice[0]));
+  EXPECT_TRUE(finish(of_alice[1]));
+  EXPECT_FALSE(of_alice[2]->done());
+  EXPECT_FALSE(of_alice[3]->done());
 }
 
 TEST_F(SumTest, ConcurrentCreatesNeverPassTheMemory) { many_at_once(memory()); }

@@ -169,7 +169,7 @@ bool Restart::lost_its_disk(const Sandbox& row) const {
 void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {
   entry->live = live;
   entry->given = boots_.in_force(entry->row);
-  entry->room = admission_.room_of_existing(entry->given);
+  entry->room = admission_.room_of_existing(entry->row.tenant, entry->given);
   // Readers that the restart cut off shall find it awake. No mark: marks are kept, and none may lie in the future.
   entry->awake_until = registry_->time().now() + kGrace;
   adopted(*entry, entry->row.state == SandboxState::kPaused);
