@@ -28,6 +28,7 @@ struct HostLimits {
   double memory_overcommit = 4.0;                // sum of running limits / (host memory - reserve)
   double cpu_overcommit = 64.0;                  // agents mostly wait; the memory is the real guard
   std::uint32_t max_parallel_boots = 8;
+  std::uint64_t answer_bytes = 512ull << 20;     // of whole answers that are being made or sent; less where there is less memory
 };
 
 struct Defaults {
@@ -258,6 +259,8 @@ class Usage {
   virtual Task<std::vector<SandboxUse>> now(Principal who) = 0;
 };
 
+class AnswerRoom;
+
 // What the facades are given. Built by make_core (core/make_core.h).
 class Cay {
  public:
@@ -273,6 +276,7 @@ class Cay {
   virtual Usage& usage() = 0;
   virtual Runtime& runtime() = 0;  // features for doctor only
   virtual Metrics& metrics() = 0;
+  virtual AnswerRoom& answers() = 0;
   // Called with each span that is over: of creations and commands of sampled traces. Without it there
   // are none, and commands are told the caller's own.
   virtual void on_span(std::function<void(Span)> called) = 0;

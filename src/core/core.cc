@@ -1,8 +1,20 @@
 #include "core/core.h"
 
+#include <algorithm>
+
 #include "core/errors.h"
 
 namespace cay::core {
+namespace {
+
+// An eighth of the host's memory, and room enough for one of the largest for each of two tenants.
+std::uint64_t most_of_answers(const CoreConfig& config) {
+  constexpr std::uint64_t kLeast = 256ull << 20;
+  const std::uint64_t memory = config.capacity.memory_bytes;
+  return memory == 0 ? config.host.answer_bytes : std::min(config.host.answer_bytes, std::max(kLeast, memory / 8));
+}
+
+}  // namespace
 
 Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock, CoreConfig config)
     : runtime_(runtime),
@@ -11,6 +23,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       registry_(std::make_shared<Registry>(loop, store, clock)),
       jobs_(loop, std::move(config.warn)),
       room_{config.capacity.free_disk_bytes, config.host.disk_reserve_bytes},
+      answers_(most_of_answers(config)),
       admission_(loop, config.host, std::move(config.capacity), config.timing.overtake_limit),
       proxies_(registry_, config.vault, jobs_),
       boots_(registry_, runtime, admission_, proxies_, config.defaults.profiles, jobs_),

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 
+#include "core/answer_room.h"
 #include "core/command_log.h"
 #include "core/commands.h"
 #include "core/drain.h"
@@ -34,6 +35,7 @@ class Core : public Cay {
   Usage& usage() override { return meter_; }
   Runtime& runtime() override { return runtime_; }
   Metrics& metrics() override { return metrics_; }
+  AnswerRoom& answers() override { return answers_; }
   void on_span(std::function<void(Span)> called) override { tracer_.sink = std::move(called); }
   std::vector<Check> readiness() override;
   Task<void> open(std::function<void(std::string)> progress) override;
@@ -56,6 +58,7 @@ class Core : public Cay {
   std::shared_ptr<Registry> registry_;
   Jobs jobs_;
   DiskRoom room_;
+  AnswerRoom answers_;
   Admission admission_;
   Proxies proxies_;
   Boots boots_;

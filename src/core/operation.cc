@@ -31,6 +31,7 @@ void Core::measure() {
     now.gauge("cay_queue_length", help, {{"for", "sandbox_limit"}}, static_cast<double>(waiting.for_slot));
     now.gauge("cay_queue_length", help, {{"for", "host_room"}}, static_cast<double>(waiting.for_room));
     now.gauge("cay_queue_length", help, {{"for", "boot"}}, static_cast<double>(waiting.for_place));
+    now.gauge("cay_answer_bytes", "Bytes of answers that are being made, or not read yet.", {}, static_cast<double>(answers_.held()));
     const RuntimeHealth health = runtime_.health();
     now.gauge("cay_launcher_up", "Whether the launcher is connected.", {}, health.reachable ? 1 : 0);
     now.gauge("cay_gate_up", "Whether the gate, the way out of sandboxes, serves.", {}, health.gate_serves ? 1 : 0);

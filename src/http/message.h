@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -65,6 +66,7 @@ struct Response {
   int status = 200;
   Headers headers;
   std::string body;
+  std::shared_ptr<void> holds{};  // let go when it was sent, or cannot be
 };
 
 // JSON answer with the right Content-Type.

@@ -1,4 +1,11 @@
 """Answers that a guest could make large: bounded as the JSON that they become, refused by name, never cut in silence."""
+import concurrent.futures
+import contextlib
+import json
+import re
+import socket
+import subprocess
+
 import httpx
 import pytest
 
@@ -8,9 +15,33 @@ from module_daemon import daemon, http  # noqa: F401 (fixtures)
 MIB = 1 << 20
 
 
-def peak(daemon):
+def memory(daemon, which):
     with open(f"/proc/{daemon.process.pid}/status") as file:
-        return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM"))
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith(which))
+
+
+def peak(daemon):
+    return memory(daemon, "VmHWM")
+
+
+class Unread:
+    """Asks, and reads no more of the answer than its head."""
+    def __init__(self, daemon, path, body):
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+        self.socket.settimeout(slow(60))
+        self.socket.connect(("127.0.0.1", daemon.port))
+        words = json.dumps(body)
+        self.socket.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {daemon.key}\r\nContent-Type: application/json\r\n"
+                            f"Content-Length: {len(words)}\r\n\r\n{words}".encode())
+        self.head = b""
+        while b"\r\n\r\n" not in self.head and (more := self.socket.recv(1024)):
+            self.head += more
+        self.status = int(self.head.split()[1])
+        while self.status != 200 and not self.head.endswith(b"}") and (more := self.socket.recv(1024)):
+            self.head += more
+        reason = re.search(rb'"reason": ?"([a-z_]+)"', self.head)
+        self.reason = reason.group(1).decode() if reason else ""
 
 
 def test_collected_output_that_no_answer_holds_is_refused_and_kept(daemon, http, box):
@@ -53,6 +84,54 @@ def test_files_in_a_batch_are_bounded_together(daemon, own_daemon):
     assert [one["error"]["reason"] for one in refused] == ["output_too_large"] * 4
     assert last["content"] == "here\n"
     assert peak(mine) < 600 * MIB
+
+
+def test_answers_that_nobody_reads_are_bounded_together(own_daemon):
+    """Without a bound each of these holds 60 MB of the daemon for as long as its reader likes."""
+    daemon = own_daemon()
+    with daemon.http() as http, contextlib.ExitStack() as left:
+        box = http.post("/api/v1/sandboxes", json={}).json()["id"]
+        where = f"/api/v1/sandboxes/{box}/commands"
+        large = {"argv": ["sh", "-c", "echo >> /tmp/ran; head -c 60000000 /dev/zero | tr '\\0' x"], "max_output_bytes": 60_000_000}
+
+        def ask(_=None):
+            one = Unread(daemon, where, large)
+            left.callback(one.socket.close)
+            return one
+
+        def ran():
+            return len(http.get(f"/api/v1/sandboxes/{box}/files", params={"path": "/tmp/ran"}).content)
+
+        before = memory(daemon, "VmRSS")
+        asked = [ask() for _ in range(8)]
+        held = [one for one in asked if one.status == 200]
+        assert 2 <= len(held) <= 4 and asked[:len(held)] == held, [one.head for one in asked]
+        for one in asked[len(held):]:
+            assert (one.status, one.reason) == (429, "too_many_answers") and b"Retry-After: 1" in one.head, one.head
+        assert ran() == len(held), "what was refused was not begun"
+        grown = memory(daemon, "VmRSS") - before
+        print(f"{len(held)} answers of 60 MB that nobody reads hold {grown >> 20} MiB")
+        assert grown < 420 * MIB, grown
+        # What is small goes on, and so does another tenant.
+        assert http.post(where, json={"argv": ["true"]}).status_code == 200
+        made = subprocess.run([daemon.program, "key", "--data", daemon.data, "create", "other", "--tenant", "other"], capture_output=True, text=True, check=True)
+        with httpx.Client(base_url=daemon.url, headers={"X-Api-Key": made.stdout.strip()}, timeout=slow(60)) as other:
+            theirs = other.post("/api/v1/sandboxes", json={}).json()["id"]
+            got = other.post(f"/api/v1/sandboxes/{theirs}/commands", json=large)
+            assert got.status_code == 200 and len(got.json()["stdout"]) == 60_000_000
+            other.delete(f"/api/v1/sandboxes/{theirs}")
+        left.close()
+        wait_until(lambda: http.post(where, json=large).status_code == 200, "the readers have left")
+
+        # All at once: they are begun before there is any output, and what finds no room then is kept.
+        with concurrent.futures.ThreadPoolExecutor(24) as pool:
+            asked = list(pool.map(ask, range(24)))
+        assert {(one.status, one.reason) for one in asked} <= {(200, ""), (429, "too_many_answers"), (409, "output_not_held")}, [one.head for one in asked]
+        assert 0 < sum(one.status == 200 for one in asked) <= 4
+        print(f"at most {peak(daemon) >> 20} MiB")
+        assert peak(daemon) < 900 * MIB
+        left.close()
+        wait_until(lambda: http.post(where, json=large).status_code == 200, "the readers have left")
 
 
 def test_output_that_is_dropped_under_a_reader_breaks_its_connection(daemon, http, box, run):

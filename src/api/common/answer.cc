@@ -3,14 +3,28 @@
 #include <spdlog/spdlog.h>
 
 #include "codec/model_json.h"
+#include "core/answer_room.h"
 
 namespace cay::api {
 namespace {
 
-asio::awaitable<void> answer(Verb verb, Shape shape, ExchangePtr exchange) {
+constexpr std::size_t kSmallAnswer = 64 << 10;      // is in the sockets' buffers at once
+constexpr std::size_t kLargestOfDeeds = 1 << 20;    // what may have changed something answers with no more, a command's output apart
+
+http::Response error_answer(const Shape& shape, const Error& error) {
+  auto response = shape(error, note_error(error));
+  if (error.reason == core::kTooManyAnswers) response.headers.set("Retry-After", "1");
+  return response;
+}
+
+asio::awaitable<void> answer(core::Cay& cay, Verb verb, Shape shape, ExchangePtr exchange) {
   auto work = verb(exchange);
   auto got = co_await std::move(work);
-  auto response = got ? *std::move(got) : shape(got.error(), note_error(got.error()));
+  if (got) {
+    const auto room = find_room(cay, *exchange, *got);
+    if (!room) got = room.error();
+  }
+  auto response = got ? *std::move(got) : error_answer(shape, got.error());
   co_await exchange->respond(std::move(response));
 }
 
@@ -18,15 +32,29 @@ asio::awaitable<void> stream(StreamVerb verb, Shape shape, ExchangePtr exchange)
   auto work = verb(exchange);
   auto got = co_await std::move(work);
   if (got) co_return;
-  auto response = shape(got.error(), note_error(got.error()));
+  auto response = error_answer(shape, got.error());
   co_await exchange->respond(std::move(response));
 }
 
 }  // namespace
 
-http::Handler answering(Verb verb, Shape shape) {
-  return [verb = std::move(verb), shape = std::move(shape)](ExchangePtr exchange) {
-    return answer(verb, shape, std::move(exchange));
+Result<void> find_room(core::Cay& cay, const http::Exchange& exchange, http::Response& response) {
+  const std::size_t size = response.body.size();
+  if (response.holds || size <= kSmallAnswer) return {};
+  auto part = cay.answers().begin(exchange.principal().tenant);
+  // Who is refused asks again: that must do nothing twice.
+  if (exchange.head().method == "GET" || size > kLargestOfDeeds) {
+    CAY_CHECK(part->need(size));
+  } else {
+    part->hold(size);
+  }
+  response.holds = std::move(part);
+  return {};
+}
+
+http::Handler answering(core::Cay& cay, Verb verb, Shape shape) {
+  return [&cay, verb = std::move(verb), shape = std::move(shape)](ExchangePtr exchange) {
+    return answer(cay, verb, shape, std::move(exchange));
   };
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "codec/json.h"
+#include "core/cay.h"
 #include "http/exchange.h"
 
 namespace cay::api {
@@ -18,8 +19,12 @@ using StreamVerb = std::function<Task<void>(ExchangePtr)>;
 // How a facade writes an error down; `error_id` is in the log when the failure is ours.
 using Shape = std::function<http::Response(const Error&, const std::string& error_id)>;
 
-http::Handler answering(Verb verb, Shape shape);
+// A large answer has its part of the daemon's room for answers until it was sent: one that its verb asked for (Response::holds), or another.
+http::Handler answering(core::Cay& cay, Verb verb, Shape shape);
 http::Handler streaming(StreamVerb verb, Shape shape);
+
+// The same for a verb that answers by itself, before it does: kExhausted (too_many_answers).
+Result<void> find_room(core::Cay& cay, const http::Exchange& exchange, http::Response& response);
 
 // The native table (docs/api.md).
 int status_of(const Error& error);

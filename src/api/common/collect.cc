@@ -7,16 +7,30 @@
 namespace cay::api {
 namespace {
 
-void keep(std::string& into, const std::string& bytes, std::uint64_t most) {
+void drop(Collected& out, core::AnswerRoom::Part& part) {
+  std::string().swap(out.out);
+  std::string().swap(out.err);
+  part.hold(0);
+}
+
+void keep(Collected& out, std::string& into, std::string_view bytes, std::uint64_t most, core::AnswerRoom::Part& part) {
   const std::uint64_t room = most > into.size() ? most - into.size() : 0;
-  into.append(bytes, 0, static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size())));
+  bytes = bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size())));
+  const std::uint64_t all = out.out.size() + out.err.size() + bytes.size();
+  out.too_large = all > kMostAnswer;
+  out.no_room = !out.too_large && !part.need(all);
+  if (out.too_large || out.no_room) {
+    drop(out, part);
+  } else {
+    into += bytes;
+  }
 }
 
 }  // namespace
 
 std::uint64_t bytes_at_end(const StreamExtent& extent) { return extent.end_offset; }
 
-Task<Collected> collect(core::Reader reader, std::uint64_t most) {
+Task<Collected> collect(core::Reader reader, std::uint64_t most, AnswerPart part) {
   Collected out;
   std::uint64_t seen_out = 0;
   std::uint64_t seen_err = 0;
@@ -27,13 +41,8 @@ Task<Collected> collect(core::Reader reader, std::uint64_t most) {
     if (auto* data = std::get_if<core::OutputData>(&*event)) {
       const bool is_out = data->stream == Stream::kStdout;
       (is_out ? seen_out : seen_err) += data->bytes.size();
-      if (out.too_large || (is_out ? gap_in_out : gap_in_err)) continue;
-      keep(is_out ? out.out : out.err, data->bytes, most);
-      if (out.out.size() + out.err.size() > kMostAnswer) {
-        out.too_large = true;
-        std::string().swap(out.out);
-        std::string().swap(out.err);
-      }
+      if (out.too_large || out.no_room || (is_out ? gap_in_out : gap_in_err)) continue;
+      keep(out, is_out ? out.out : out.err, data->bytes, most, *part);
     } else if (const auto* gap = std::get_if<core::OutputGap>(&*event)) {
       (gap->stream == Stream::kStdout ? gap_in_out : gap_in_err) = true;
       out.truncated = true;
@@ -44,6 +53,11 @@ Task<Collected> collect(core::Reader reader, std::uint64_t most) {
   }
   out.truncated = out.truncated || seen_out > out.out.size() || seen_err > out.err.size();
   co_return out;
+}
+
+Error output_not_held(const std::string& ran, const std::string& where) {
+  return {Code::kNotReady, "output_not_held",
+          ran + ", but its output has no room beside your other answers that are being made, or that nobody has read yet: " + where, 0};
 }
 
 }  // namespace cay::api

@@ -2,9 +2,12 @@
 #pragma once
 #include <string>
 
+#include "core/answer_room.h"
 #include "core/cay.h"
 
 namespace cay::api {
+
+using AnswerPart = std::shared_ptr<core::AnswerRoom::Part>;
 
 struct Collected {
   Command command;      // with its end
@@ -12,10 +15,15 @@ struct Collected {
   std::string err;
   bool truncated = false;  // `out` and `err` do not hold all that was written up to the end
   bool too_large = false;  // no answer holds so much (kMostAnswer): `out` and `err` are empty
+  bool no_room = false;    // nor has `part` room for it now: the same
 };
 
 // Keeps at most `most` bytes of each stream, up to where a full spool dropped some; the rest is read and left in the spool.
-Task<Collected> collect(core::Reader reader, std::uint64_t most);
+// `part` of the room for answers holds what is kept.
+Task<Collected> collect(core::Reader reader, std::uint64_t most, AnswerPart part);
+
+// Of a command that ran, whose output has no room in an answer: no kExhausted, for who repeats the request would run it again. `where` it is.
+Error output_not_held(const std::string& ran, const std::string& where);
 
 // Bytes written up to the leader's end.
 std::uint64_t bytes_at_end(const StreamExtent& extent);

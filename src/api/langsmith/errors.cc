@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "codec/model_json.h"
+#include "core/answer_room.h"
 #include "model/ids.h"
 
 namespace cay::api::langsmith {
@@ -119,6 +120,7 @@ bool may_go_again(const Error& error) {
 
 Shape data_error(std::string type) {
   return [type = std::move(type)](const Error& error, const std::string& error_id) {
+    if (error.reason == core::kTooManyAnswers) return envelope(429, type, error.message, error_id);  // nothing was begun: to be repeated
     if (not_now(error)) return envelope(400, "NotReady", error.message, error_id);  // the clients raise their not-ready error
     switch (error.code) {
       case Code::kUnauthenticated: return envelope(401, "Unauthorized", error.message, error_id);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/common/answer_size.h"
+#include "api/common/collect.h"
 #include "api/common/command_session.h"
 #include "api/langsmith/errors.h"
 #include "api/langsmith/frames.h"
@@ -17,6 +18,7 @@ namespace {
 // Of a client's frame or body: the longest command (model/command.h), with room for its escapes in JSON.
 constexpr std::size_t kMaxMessage = 8 << 20;
 constexpr std::size_t kMaxBody = kMaxMessage;
+constexpr std::uint64_t kUsualOutput = 2 << 20;  // of a command whose output nobody knows yet
 constexpr int kNormal = 1000;
 constexpr int kGoingAway = 1001;
 
@@ -237,35 +239,41 @@ struct Posted {
   CommandEnd end;
   std::string out, err;
   bool too_large = false;  // no answer holds so much: `out` and `err` are empty
+  bool no_room = false;    // nor is there room for it now: the same
 };
 
-void append(Posted& to, Stream stream, const std::vector<TextPiece>& pieces) {
-  if (to.too_large) return;
+void append(Posted& to, core::AnswerRoom::Part& part, Stream stream, const std::vector<TextPiece>& pieces) {
+  if (to.too_large || to.no_room) return;
   for (const auto& piece : pieces) (stream == Stream::kStdout ? to.out : to.err) += piece.text;
-  if (to.out.size() + to.err.size() <= kMostAnswer) return;
-  to.too_large = true;
+  const std::uint64_t all = to.out.size() + to.err.size();
+  to.too_large = all > kMostAnswer;
+  to.no_room = !to.too_large && !part.need(all);
+  if (!to.too_large && !to.no_room) return;
+  part.hold(0);
   std::string().swap(to.out);
   std::string().swap(to.err);
 }
 
-Task<Posted> read_to_end(core::Reader reader) {
+Task<Posted> read_to_end(core::Reader reader, AnswerPart part) {
   Posted got;
   TextOutput text;
   for (;;) {
     CAY_CO_TRY(const auto event, co_await reader->next());
     if (const auto* data = std::get_if<core::OutputData>(&event)) {
       CAY_CO_TRY(const auto pieces, text.take(*data));
-      append(got, data->stream, pieces);
+      append(got, *part, data->stream, pieces);
     } else if (const auto* gap = std::get_if<core::OutputGap>(&event)) {
       CAY_CO_TRY(const auto pieces, text.take(*gap));
-      append(got, gap->stream, pieces);
+      append(got, *part, gap->stream, pieces);
     } else {
       got.end = std::get<core::OutputEnd>(event).command.end;
       break;
     }
   }
-  for (const auto which : {Stream::kStdout, Stream::kStderr}) append(got, which, text.finish(which));
-  got.too_large = got.too_large || text_size(got.out) + text_size(got.err) > kMostAnswer;
+  for (const auto which : {Stream::kStdout, Stream::kStderr}) append(got, *part, which, text.finish(which));
+  const std::uint64_t needs = text_size(got.out) + text_size(got.err);
+  got.too_large = got.too_large || needs > kMostAnswer;
+  got.no_room = got.no_room || (!got.too_large && !part->need(needs));
   co_return got;
 }
 
@@ -280,9 +288,11 @@ Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kHttp));
+  const auto part = cay.answers().begin(exchange->principal().tenant);
+  CAY_CO_CHECK(part->check(kUsualOutput));
   CAY_CO_TRY(auto reader, co_await cay.commands().run(exchange->principal(), exchange->params().at("name"), std::move(spec)));
   exchange->note_subject("command " + reader->command().id.get());  // whoever leaves before its end has run it all the same
-  CAY_CO_TRY(const Posted got, co_await read_to_end(std::move(reader)));
+  CAY_CO_TRY(const Posted got, co_await read_to_end(std::move(reader), part));
   const CommandEnd& end = got.end;
   if (end.state == CommandState::kTimedOut) {
     co_return Error{Code::kDeadlineExceeded, "command_timeout", "the command was killed after its timeout", 0};
@@ -296,9 +306,15 @@ Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
                         ", but its output is more than the 64 MiB of JSON that one answer holds: run it over a WebSocket "
                         "(dp/.../execute/ws) or as events (dp/.../execute/stream/start)", 0};
   }
-  co_return json_answer(200, codec::json::object{{"stdout", codec::text(got.out)},
-                                                 {"stderr", codec::text(got.err)},
-                                                 {"exit_code", shell_exit_code(end)}});
+  if (got.no_room) {
+    co_return output_not_held("the command ran to its end, with exit code " + std::to_string(shell_exit_code(end)),
+                              "run it over a WebSocket (dp/.../execute/ws) or as events (dp/.../execute/stream/start)");
+  }
+  auto response = json_answer(200, codec::json::object{{"stdout", codec::text(got.out)},
+                                                       {"stderr", codec::text(got.err)},
+                                                       {"exit_code", shell_exit_code(end)}});
+  response.holds = part;
+  co_return response;
 }
 
 }  // namespace cay::api::langsmith

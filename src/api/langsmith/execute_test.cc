@@ -1,4 +1,5 @@
 #include "api/langsmith/langsmith_test.h"
+#include "core/answer_room.h"
 
 namespace cay::api::langsmith {
 namespace {
@@ -309,6 +310,29 @@ TEST_F(ExecuteTest, APostThatIsReallyTooLargeIsToldWithItsExitCode) {
     return program;
   };
   EXPECT_EQ(call("POST", base + "/execute", R"({"command":"x","timeout":1})")->status, 408) << "it did not run to its end";
+}
+
+// These clients repeat a 429 by themselves: it is for what has not run.
+TEST_F(ExecuteTest, APostWithoutRoomForItsAnswer) {
+  const auto others = cay->answers().begin(TenantId("t1"));
+  others->hold((256u << 20) - (3u << 20));
+  commands().program = [](const CommandSpec&) {
+    FakeProgram program;
+    program.output = {{Stream::kStdout, std::string(1'000'000, '\0')}};  // 6 MB as JSON
+    program.end = exited(3);
+    return program;
+  };
+  const auto ran = call("POST", base + "/execute", R"({"command":"x"})");
+  EXPECT_EQ(ran->status, 400);
+  EXPECT_NE(ran->answer_body.find("exit code 3, but its output has no room"), std::string::npos) << ran->answer_body;
+  const std::size_t begun = commands().started.size();
+  others->hold(256u << 20);
+  const auto refused = call("POST", base + "/execute", R"({"command":"x"})");
+  EXPECT_EQ(refused->status, 429);
+  EXPECT_EQ(refused->headers.get("Retry-After"), "1");
+  EXPECT_EQ(commands().started.size(), begun);
+  others->hold(0);
+  EXPECT_EQ(call("POST", base + "/execute", R"({"command":"x"})")->status, 200);
 }
 
 // "Not now" is nobody's mistake: these clients ask again after a 503, and after a close with 1000 before `started`.

@@ -107,7 +107,7 @@ class Table {
   void plain(const char* method, const char* path, Plain verb, Right right, Shape shape = control_error) {
     core::Cay& cay = cay_;
     const Verb bound = [&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); };
-    router_.add(method, prefix_ + path, answering(bound, std::move(shape)), right);
+    router_.add(method, prefix_ + path, answering(cay, bound, std::move(shape)), right);
   }
 
   http::Handler passing(Passing what) const {
@@ -139,8 +139,8 @@ class Table {
     const Limits maximum = config_.maximum;
     const Verb create = [&cay, maximum](ExchangePtr exchange) { return create_box(cay, maximum, std::move(exchange)); };
     const Verb patch = [&cay, maximum](ExchangePtr exchange) { return patch_box(cay, maximum, std::move(exchange)); };
-    router_.add("POST", prefix_ + "/boxes", answering(create, create_error), Right::kManage);
-    router_.add("PATCH", prefix_ + "/boxes/{name}", answering(patch, control_error), Right::kManage);
+    router_.add("POST", prefix_ + "/boxes", answering(cay, create, create_error), Right::kManage);
+    router_.add("PATCH", prefix_ + "/boxes/{name}", answering(cay, patch, control_error), Right::kManage);
     plain("GET", "/boxes", list_boxes, Right::kRead);
     plain("GET", "/boxes/{name}", get_box, Right::kReadOne);
     plain("DELETE", "/boxes/{name}", delete_box, Right::kManage);
@@ -153,8 +153,8 @@ class Table {
     const ServiceNames names = config_.names;
     const Verb service = [&cay, names](ExchangePtr exchange) { return service_url(cay, names, std::move(exchange)); };
     const Verb file = [&cay, names](ExchangePtr exchange) { return file_url(cay, names, std::move(exchange)); };
-    router_.add("POST", prefix_ + "/boxes/{name}/service-url", answering(service, control_error), Right::kUseOne);
-    router_.add("POST", prefix_ + "/boxes/{name}/download-url", answering(file, control_error), Right::kUseOne);
+    router_.add("POST", prefix_ + "/boxes/{name}/service-url", answering(cay, service, control_error), Right::kUseOne);
+    router_.add("POST", prefix_ + "/boxes/{name}/download-url", answering(cay, file, control_error), Right::kUseOne);
   }
 
   void add_snapshots() {

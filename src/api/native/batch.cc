@@ -95,9 +95,9 @@ Error no_room() {
           "max_read_bytes", 0};
 }
 
-// Never fails: a file that cannot be read is told in its place. `room` is what the answer still holds, in JSON.
+// Never fails: a file that cannot be read is told in its place. `room` is what the answer still holds, in JSON, and `part` has the rest.
 asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref, std::string path, FileAs as,
-                                 std::uint64_t most, std::uint64_t& room) {
+                                 std::uint64_t most, std::uint64_t& room, AnswerPart part) {
   object out{{"path", codec::text(path)}};
   auto file = co_await cay.files().read(who, ref, path, as, core::ReadRange{});
   if (!file) {
@@ -105,8 +105,17 @@ asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref,
     co_return out;
   }
   const std::uint64_t size = file->info.size;
-  // Raw bytes are never more than their JSON: one past the room tells that it does not fit.
-  auto head = co_await read_head(std::move(file->bytes), std::min(most, room + 1));
+  // Raw bytes are never more than their JSON: one past the room tells that it does not fit. Files of /proc and the like say that they are empty.
+  const std::uint64_t used = kMostAnswer - room;
+  most = std::min(most, room + 1);
+  if (size > 0) most = std::min(most, size);
+  auto held = part->need(used + most);
+  if (!held) {
+    out["error"] = codec::to_json(held.error(), note_error(held.error()));
+    co_return out;
+  }
+  auto head = co_await read_head(std::move(file->bytes), most);
+  part->hold(used);
   if (!head) {
     out["error"] = codec::to_json(head.error(), note_error(head.error()));
     co_return out;
@@ -114,6 +123,11 @@ asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref,
   const std::uint64_t needs = bytes_size(head->bytes);
   if (needs > room) {
     out["error"] = codec::to_json(no_room(), note_error(no_room()));
+    co_return out;
+  }
+  held = part->need(used + needs);
+  if (!held) {
+    out["error"] = codec::to_json(held.error(), note_error(held.error()));
     co_return out;
   }
   room -= needs;
@@ -136,6 +150,11 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
   // Before anything: a failing read is told in its place, but a sandbox that is not there is no matter of one read.
   auto there = co_await cay.sandboxes().get(who, ref);
   if (!there) co_return std::move(there).error();
+  const auto part = cay.answers().begin(who.tenant);
+  if (parsed->command) {
+    auto room_now = check_room(*parsed->command, *part);  // before the writes, too
+    if (!room_now) co_return std::move(room_now).error();
+  }
   array writes;
   for (std::size_t i = 0; i < parsed->writes.size(); ++i) {
     Write item = std::move(parsed->writes[i]);
@@ -146,18 +165,21 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
   object out{{"writes", std::move(writes)}};
   std::uint64_t room = kMostAnswer;
   if (parsed->command) {
-    auto got = co_await run_to_end(cay, exchange, ref, *std::move(parsed->command));
+    auto got = co_await run_to_end(cay, exchange, ref, *std::move(parsed->command), part);
     if (!got) co_return std::move(got).error();
     out["command"] = result_json(*got, ref);
     room -= bytes_size(got->out) + bytes_size(got->err);
   }
   array reads;
   for (std::size_t i = 0; i < parsed->reads.size(); ++i) {
-    auto item = co_await read_one(cay, who, ref, parsed->reads[i], parsed->as, parsed->max_read_bytes, room);
+    auto item = co_await read_one(cay, who, ref, parsed->reads[i], parsed->as, parsed->max_read_bytes, room, part);
     reads.emplace_back(std::move(item));
   }
   out["reads"] = std::move(reads);
-  co_return json_answer(200, out);
+  auto response = json_answer(200, out);
+  part->hold(response.body.size());
+  response.holds = part;
+  co_return response;
 }
 
 }  // namespace cay::api::native

@@ -77,9 +77,12 @@ Task<http::Response> start_command(core::Cay& cay, ExchangePtr exchange) {
     exchange->note_subject("command " + command->id.get());
     co_return json_answer(201, codec::to_json(*command));
   }
-  auto got = co_await run_to_end(cay, exchange, ref, *std::move(request));
+  const auto part = cay.answers().begin(who.tenant);
+  auto got = co_await run_to_end(cay, exchange, ref, *std::move(request), part);
   if (!got) co_return std::move(got).error();
-  co_return json_answer(200, result_json(*got, ref));
+  auto response = json_answer(200, result_json(*got, ref));
+  response.holds = part;
+  co_return response;
 }
 
 Task<http::Response> get_command(core::Cay& cay, ExchangePtr exchange) {

@@ -1,5 +1,6 @@
 #include "api/native/native_test.h"
 #include "codec/base64.h"
+#include "core/answer_room.h"
 
 namespace cay::api {
 namespace {
@@ -234,6 +235,104 @@ TEST_F(NativeTest, WhatIsTooLargeAsJsonIsRefused) {
   const auto got = call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"max_output_bytes":67108864})");
   EXPECT_EQ(got->status, 400);
   EXPECT_EQ(reason_of(got), "output_too_large");
+}
+
+// The tenant's other answers: they leave it so much.
+class AnswersTest : public NativeTest {
+ protected:
+  static constexpr std::uint64_t kOfOneTenant = 256ull << 20;
+  void leave(std::uint64_t bytes) { others->hold(kOfOneTenant - bytes); }
+  const std::shared_ptr<core::AnswerRoom::Part> others = cay->answers().begin(TenantId("t1"));
+};
+
+TEST_F(AnswersTest, AnAnswerHasItsRoomUntilItWasSent) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return prints(std::string(300'000, '\1'), "", exited(0)); };
+  auto got = call("POST", box + "/commands", R"({"argv":["x"]})");
+  EXPECT_EQ(got->status, 200);
+  EXPECT_EQ(cay->answers().held(), 1'800'000U) << "as JSON";
+  got.reset();
+  EXPECT_EQ(cay->answers().held(), 0U);
+  got = call("GET", "/api/v1/openapi.json");
+  EXPECT_EQ(cay->answers().held(), got->answer_body.size());
+  got = call("GET", box);
+  EXPECT_EQ(cay->answers().held(), 0U) << "what is small is not counted";
+}
+
+TEST_F(AnswersTest, WithoutRoomNothingIsBegun) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return prints(std::string(5'000, 'x'), "", exited(0)); };
+  leave(1 << 20);
+  for (const auto& [path, body] : {std::pair{"/commands", R"({"argv":["x"]})"}, {"/batch", R"({"writes":[{"path":"/w","content":"w"}],"command":{"argv":["x"]}})"}}) {
+    const auto refused = call("POST", box + path, body);
+    EXPECT_EQ(refused->status, 429) << path;
+    EXPECT_EQ(reason_of(refused), "too_many_answers");
+    EXPECT_EQ(refused->headers.get("Retry-After"), "1");
+  }
+  EXPECT_TRUE(commands().started.empty());
+  EXPECT_EQ(call("GET", box + "/files/stat?path=/w")->status, 404);
+  EXPECT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"max_output_bytes":500000})")->status, 200) << "for so much there is room";
+  EXPECT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"wait":false})")->status, 201);
+  leave(100'000);
+  const auto document = call("GET", "/api/v1/openapi.json");
+  EXPECT_EQ(document->status, 429);
+  EXPECT_EQ(document->headers.get("Retry-After"), "1");
+  others->hold(0);
+  EXPECT_EQ(call("POST", box + "/commands", R"({"argv":["x"]})")->status, 200);
+  EXPECT_EQ(call("GET", "/api/v1/openapi.json")->status, 200);
+}
+
+TEST_F(AnswersTest, AnotherTenantIsAnswered) {
+  const std::string box = make_box();
+  const auto theirs = cay->answers().begin(TenantId("t2"));
+  theirs->hold(kOfOneTenant);
+  commands().program = [](const CommandSpec&) { return prints(std::string(60'000'000, 'x'), "", exited(0)); };
+  EXPECT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"max_output_bytes":60000000})")->status, 200);
+}
+
+// A command that has run is not run again by who repeats what was refused.
+TEST_F(AnswersTest, OutputThatFindsNoRoomIsKept) {
+  const std::string box = make_box();
+  leave(100'000);
+  commands().program = [](const CommandSpec&) { return prints(std::string(30'000, '\1'), "", exited(3)); };
+  const auto escaped = call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"max_output_bytes":50000})");
+  EXPECT_EQ(escaped->status, 409);
+  EXPECT_EQ(reason_of(escaped), "output_not_held");
+  EXPECT_EQ(json(call("GET", box + "/commands/c1")).at("exit_code").as_int64(), 3);
+
+  commands().program = [](const CommandSpec&) { return runs_on(); };
+  auto waiting = begin(exchange("POST", box + "/commands", R"({"id":"c2","argv":["x"],"max_output_bytes":50000})"));
+  commands().emit(CommandId("c2"), Stream::kStdout, std::string(20'000, 'a'));
+  settle();
+  EXPECT_EQ(cay->answers().held(), kOfOneTenant - 80'000);
+  leave(30'000);
+  commands().emit(CommandId("c2"), Stream::kStdout, std::string(20'000, 'b'));
+  settle();
+  EXPECT_EQ(cay->answers().held(), kOfOneTenant - 30'000) << "it holds nothing more";
+  commands().emit(CommandId("c2"), Stream::kStdout, "c");
+  commands().end(CommandId("c2"), exited(0));
+  settle();
+  ASSERT_TRUE(waiting.done());
+  EXPECT_EQ(waiting.exchange->status, 409);
+  EXPECT_EQ(reason_of(waiting.exchange), "output_not_held");
+  EXPECT_FALSE(waiting.exchange->headers.get("Retry-After"));
+  EXPECT_EQ(call("GET", box + "/commands/c2/output")->answer_body.size(), 40'001U);
+}
+
+TEST_F(AnswersTest, AFileThatFindsNoRoomIsToldInItsPlace) {
+  const std::string box = make_box();
+  call("PUT", box + "/files?path=/large", std::string(200'000, 'x'));
+  call("PUT", box + "/files?path=/small", "here");
+  leave(150'000);
+  const auto got = json(call("POST", box + "/batch", R"({"reads":["/large","/small","/large"]})"));
+  const auto& reads = got.at("reads").as_array();
+  EXPECT_EQ(reads[0].at("error").at("reason").as_string(), "too_many_answers");
+  EXPECT_EQ(reads[1].at("content").as_string(), "here");
+  EXPECT_EQ(reads[2].at("error").at("reason").as_string(), "too_many_answers");
+  others->hold(0);
+  const auto whole = json(call("POST", box + "/batch", R"({"reads":["/large"]})"));
+  EXPECT_EQ(whole.at("reads").as_array()[0].at("content").as_string().size(), 200'000U);
+  EXPECT_FALSE(whole.at("reads").as_array()[0].at("truncated").as_bool());
 }
 
 TEST_F(NativeTest, ALostSandboxIsNotAnExitCode) {

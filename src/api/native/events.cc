@@ -105,6 +105,8 @@ Task<void> events(core::Cay& cay, ExchangePtr exchange) {
   if (!page) co_return std::move(page).error();
   auto response = json_answer(200, codec::to_json(*page));
   response.headers.set("Cache-Control", "no-store");
+  auto room = find_room(cay, *exchange, response);
+  if (!room) co_return std::move(room).error();
   co_await exchange->respond(std::move(response));
   co_return Result<void>();
 }

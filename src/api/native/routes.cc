@@ -19,7 +19,7 @@ class Adder {
 
   void add(std::string method, const std::string& path, Answering verb, Right right) {
     router_.add(std::move(method), kRoot + path,
-                answering([&cay = cay_, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), right);
+                answering(cay_, [&cay = cay_, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), right);
   }
   void add(std::string method, const std::string& path, Streaming verb, Right right) {
     router_.add(std::move(method), kRoot + path,
@@ -38,12 +38,12 @@ http::Response shaped(const http::RequestHead&, int status, const Error& error) 
 }
 
 void add_daemon_routes(http::Router& router, core::Cay& cay, Adder& to, const NativeConfig& config) {
-  router.add("GET", "/healthz", answering(health, native_error), http::Auth::kNone);
-  router.add("GET", "/api/v1/openapi.json", answering(openapi, native_error), Right::kAny);
+  router.add("GET", "/healthz", answering(cay, health, native_error), http::Auth::kNone);
+  router.add("GET", "/api/v1/openapi.json", answering(cay, openapi, native_error), Right::kAny);
   router.add("GET", "/api/v1/version",
-             answering([config](ExchangePtr exchange) { return version(config, std::move(exchange)); }, native_error), Right::kAny);
+             answering(cay, [config](ExchangePtr exchange) { return version(config, std::move(exchange)); }, native_error), Right::kAny);
   const auto bare = [&](const char* path, Task<http::Response> (*verb)(core::Cay&, ExchangePtr), Right right) {
-    router.add("GET", path, answering([&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), right);
+    router.add("GET", path, answering(cay, [&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), right);
   };
   bare("/readyz", ready, Right::kRead);
   bare("/metrics", metrics, Right::kWatchHost);
@@ -87,7 +87,7 @@ void add_link_routes(http::Router& router, core::Cay& cay, Adder& to, const Serv
   const std::string all = "/sandboxes/{ref}/links";
   const auto named = [&](const char* method, Task<http::Response> (*verb)(core::Cay&, ServiceNames, ExchangePtr), Right right) {
     router.add(method, kRoot + all,
-               answering([&cay, names, verb](ExchangePtr exchange) { return verb(cay, names, std::move(exchange)); }, native_error), right);
+               answering(cay, [&cay, names, verb](ExchangePtr exchange) { return verb(cay, names, std::move(exchange)); }, native_error), right);
   };
   named("POST", issue_link, Right::kUseOne);
   named("GET", list_links, Right::kReadOne);

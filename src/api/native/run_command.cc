@@ -1,5 +1,7 @@
 #include "api/native/run_command.h"
 
+#include <algorithm>
+
 #include "api/common/answer_size.h"
 #include "api/common/stdin_write.h"
 #include "async/scope.h"
@@ -21,7 +23,7 @@ asio::awaitable<void> set_at_end(core::Cay& cay, Event& ends) {
 }
 
 // What it wrote till its end. A daemon that ends first says so at once: the command goes on, and whoever asks again under its id finds it.
-Task<Collected> collect_meanwhile(core::Cay& cay, core::Reader reader, std::uint64_t most) {
+Task<Collected> collect_meanwhile(core::Cay& cay, core::Reader reader, std::uint64_t most, AnswerPart part) {
   const auto loop = co_await asio::this_coro::executor;
   const std::string id = reader->command().id.get();
   const Error why{Code::kUnavailable, "shutting_down",
@@ -29,7 +31,7 @@ Task<Collected> collect_meanwhile(core::Cay& cay, core::Reader reader, std::uint
   Event ends(loop);
   Scope watching(loop);
   watching.spawn(set_at_end(cay, ends));
-  auto collecting = collect(std::move(reader), most);
+  auto collecting = collect(std::move(reader), most, std::move(part));
   auto cut_short = until_set(std::move(collecting), ends, why);
   auto got = co_await watching.until(std::move(cut_short));
   co_return got;
@@ -37,7 +39,13 @@ Task<Collected> collect_meanwhile(core::Cay& cay, core::Reader reader, std::uint
 
 }  // namespace
 
-Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref, codec::CommandRequest request) {
+Result<void> check_room(const codec::CommandRequest& request, const core::AnswerRoom::Part& part) {
+  return part.check(std::min(2 * request.max_output_bytes, kMostAnswer));
+}
+
+Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref, codec::CommandRequest request, AnswerPart part) {
+  auto there_is = check_room(request, *part);
+  if (!there_is) co_return std::move(there_is).error();
   const Principal who = exchange->principal();
   // By its id from here on: the name may be another sandbox's while the command runs.
   auto box = co_await cay.sandboxes().get(who, std::move(ref));
@@ -57,12 +65,17 @@ Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref
       co_return std::move(killed).error();
     }
   }
-  auto got = co_await collect_meanwhile(cay, *std::move(reader), request.max_output_bytes);
-  if (got && (got->too_large || bytes_size(got->out) + bytes_size(got->err) > kMostAnswer)) {
+  auto got = co_await collect_meanwhile(cay, *std::move(reader), request.max_output_bytes, part);
+  if (!got) co_return got;
+  const std::uint64_t needs = bytes_size(got->out) + bytes_size(got->err);
+  if (got->too_large || needs > kMostAnswer) {
     co_return Error{Code::kInvalidArgument, "output_too_large",
                     "command " + command.id.get() + " ran to its end, but so much of its output is more than the 64 MiB of JSON "
                     "that one answer holds: read it from .../commands/" + command.id.get() +
                         "/output, or ask for less with max_output_bytes", 0};
+  }
+  if (got->no_room || !part->need(needs)) {
+    co_return output_not_held("command " + command.id.get() + " ran to its end", "read it from .../commands/" + command.id.get() + "/output");
   }
   co_return got;
 }

@@ -6,8 +6,12 @@
 
 namespace cay::api::native {
 
-// For the caller of `exchange`: starts, which is on its record from then on, writes stdin, waits. The Collected's command holds the end.
-Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref, codec::CommandRequest request);
+// Before anything is begun: whether there is room for what is asked for. It is seldom written, so nothing is taken yet.
+Result<void> check_room(const codec::CommandRequest& request, const core::AnswerRoom::Part& part);
+
+// For the caller of `exchange`: starts, which is on its record from then on, writes stdin, waits. The Collected's command holds the end, and `part` the
+// output as JSON. kExhausted (too_many_answers): nothing was begun.
+Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref, codec::CommandRequest request, AnswerPart part);
 
 // A CommandResult (openapi.json).
 codec::json::object result_json(const Collected& got, const std::string& sandbox);

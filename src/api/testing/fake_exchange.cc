@@ -103,6 +103,7 @@ asio::awaitable<void> FakeExchange::respond(http::Response response) {
   status = response.status;
   headers = std::move(response.headers);
   answer_body = std::move(response.body);
+  holds = std::move(response.holds);
   co_return;
 }
 

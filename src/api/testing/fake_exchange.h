@@ -57,6 +57,7 @@ class FakeExchange : public http::Exchange {
   int status = 0;
   http::Headers headers;
   std::string answer_body;
+  std::shared_ptr<void> holds;             // of an answer that is still being sent
   std::optional<std::uint64_t> length;     // of a streamed answer
   std::optional<std::string> broken_off;
   std::string subject;
