@@ -26,6 +26,7 @@ asio::awaitable<bool> answers_no(Descriptor& guest, std::string sentence, std::s
 // What may become a request yet goes on as it comes, for whoever waits for an answer to it: a line that has not ended is none to a server either.
 asio::awaitable<Door::Then> Door::by_what_it_shows(std::shared_ptr<Both> both, std::string first) {
   std::size_t gone = 0;  // of it
+  bool began_empty = false;
   std::optional<Proof> as;
   for (;;) {
     // Servers pass over empty lines before a request.
@@ -34,6 +35,7 @@ asio::awaitable<Door::Then> Door::by_what_it_shows(std::shared_ptr<Both> both, s
       const auto then = co_await say(both, first.substr(0, empty));
       if (then == Then::kBroken) co_return then;
       first.erase(0, empty);
+      began_empty = true;
     }
     as = told_apart(first);
     if (as) break;
@@ -42,7 +44,14 @@ asio::awaitable<Door::Then> Door::by_what_it_shows(std::shared_ptr<Both> both, s
     gone = first.size();
     co_await give_way();
     const Heard heard = co_await hear(both->guest, first, kMostFirstBytes - first.size());
-    if (heard != Heard::kSome) co_return heard == Heard::kEnd ? Then::kEnded : Then::kBroken;
+    if (heard == Heard::kEnd && told_apart(first, true) == Proof::kNone) co_return Then::kEnded;
+    if (heard == Heard::kEnd) refuse_more(*both, both->moved.asked.back().host, "said_too_little");
+    if (heard != Heard::kSome) co_return Then::kBroken;
+  }
+  // What a proxy says before a client's own words, in its second form, begins with empty lines and a NUL.
+  if (began_empty && first.front() == '\0') {
+    refuse_more(*both, both->moved.asked.back().host, kNamesNoHost);
+    co_return Then::kBroken;
   }
   if (*as == Proof::kNone) {
     first.erase(0, gone);
@@ -63,7 +72,8 @@ asio::awaitable<Door::Then> Door::by_what_it_shows(std::shared_ptr<Both> both, s
     why_not = refuse_more(*both, shown.host, shown.reason.c_str());
   }
   if (why_not != nullptr) {
-    if (*as != Proof::kHttp || both->moved.received > 0) co_return Then::kBroken;
+    // With a part of its line said, an end would make a request of that for some servers.
+    if (*as != Proof::kHttp || both->moved.received > 0 || gone > 0) co_return Then::kBroken;
     const bool told = co_await answers_no(both->guest, why_refused(why_not, shown.host, both->moved.asked.back().facts.to), first);
     co_return told ? Then::kRefused : Then::kBroken;
   }

@@ -8,7 +8,8 @@
 namespace cay::gate {
 
 // As what they would show a name; kNone: they are of another protocol (HTTP/2 in the clear, too, whose hosts nobody here reads). nullopt: they may
-// become either yet. Whatever a server could take for a request of HTTP/1 is one here, whether read_request_head() likes it or not.
-std::optional<Proof> told_apart(std::string_view bytes);
+// become either yet, unless the client has `ended`. Whatever a server could take for a request of HTTP/1 or for TLS is that here, and what a proxy says
+// before it (PROXY), whether read_first_bytes() likes it or not.
+std::optional<Proof> told_apart(std::string_view bytes, bool ended = false);
 
 }  // namespace cay::gate

@@ -195,7 +195,7 @@ asio::awaitable<void> Door::until_answered(std::shared_ptr<Both> both, std::stri
 // told of there.
 asio::awaitable<const char*> Door::why_not_for(std::shared_ptr<Both> both, std::string host) {
   auto& asked = both->moved.asked;
-  if (asked.back().host == host) co_return nullptr;  // a change of policy has looked at it
+  if (asked.back().host == host && asked.back().facts.shown) co_return nullptr;  // a change of policy has looked at it
   auto look = co_await look_at_rules_in_turn();
   Facts facts{.names = {host}, .shown = host, .to = asked.back().facts.to};
   policy::Verdict said;
@@ -221,6 +221,7 @@ asio::awaitable<const char*> Door::why_not_for(std::shared_ptr<Both> both, std::
   tell(both->moved);  // what moved until here is the last one's
   const auto known = std::ranges::find(asked, host, &Moving::Asked::host);
   if (known != asked.end()) {
+    known->facts = std::move(facts);
     std::rotate(known, known + 1, asked.end());
     co_return nullptr;
   }

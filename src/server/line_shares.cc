@@ -19,7 +19,7 @@ std::string name_of(const AccessRecord& record) {
 }  // namespace
 
 LineShares::LineShares(Clock& clock)
-    : strangers_(kStrangersPerSecond, 1, clock, 1), refused_(kRefusedPerSecond, 1, clock, kMostCallers), looks_(kLooksPerSecond, 2, clock, kMostToldApart) {}
+    : strangers_(kStrangersPerSecond, 1, clock, 1), refused_(kRefusedPerSecond, 1, clock, kMostCallers), looks_(kLooksPerSecond, 2, clock, kMostCallers) {}
 
 bool LineShares::fits(const AccessRecord& record) {
   if (record.part == AccessRecord::Part::kEnd) return record.acts || record.begin_is_written;

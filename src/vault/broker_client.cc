@@ -101,10 +101,12 @@ Task<std::string> BrokerClient::ask(wire::VaultAsk question) {
 // It has it written, and the broker tells it too: one that does not answer keeps nobody waiting for the broker.
 asio::awaitable<void> BrokerClient::tell_gate(std::string sandbox_id) {
   if (!tell_gate_) co_return;
-  untold_.insert(sandbox_id);
+  const std::uint64_t time = ++times_;
+  untold_[sandbox_id] = time;
   auto telling = tell_gate_(SandboxId(sandbox_id));
   const auto told = co_await std::move(telling);
-  if (told) untold_.erase(sandbox_id);
+  const auto of_it = untold_.find(sandbox_id);
+  if (told && of_it != untold_.end() && of_it->second == time) untold_.erase(of_it);
 }
 
 Task<core::Granted> BrokerClient::grant_by(wire::VaultAsk question, Result<bool> written) {
@@ -127,7 +129,7 @@ Task<void> BrokerClient::take_back(wire::VaultAsk question, Result<bool> written
 
 Task<void> BrokerClient::tell_only(wire::VaultAsk question, Result<void> written) {
   const auto untold = untold_;
-  for (const std::string& id : untold) {
+  for (const auto& [id, time] : untold) {
     co_await tell_gate(id);
   }
   auto done = co_await tell(std::move(question));
@@ -145,7 +147,7 @@ Result<void> BrokerClient::write_only(const std::vector<core::ProxyGrant>& all) 
   Result<void> done;
   for (const wire::BrokerRoutes& one : routes) {
     auto other = write_routes(data_, one);
-    if (other && (*other || !found_)) untold_.insert(one.sandbox_id);
+    if (other && (*other || !found_)) untold_[one.sandbox_id] = ++times_;
     if (!other) done = std::move(other).error();
   }
   found_ = true;

@@ -51,7 +51,8 @@ class BrokerClient final : public core::Vault {
   const std::string daemon_ = new_uuid();
   std::uint64_t turns_ = 0;
   // Of whom was written what no gate has said yet that it goes by: at first all, for a daemon before may have died in between.
-  std::set<std::string> untold_;
+  std::map<std::string, std::uint64_t> untold_;  // with a number for each time
+  std::uint64_t times_ = 0;
   bool found_ = false;
 };
 

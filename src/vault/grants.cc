@@ -22,13 +22,6 @@ bool ends_tls(const wire::VaultGrant& grant) {
   return std::ranges::any_of(grant.rules, [](const wire::VaultRule& rule) { return static_cast<ProxyWay>(rule.way) != ProxyWay::kBaseUrl; });
 }
 
-// Whether a rule of `before` may do what none of `after` may.
-bool takes_away(const wire::VaultGrant& before, const wire::VaultGrant& after) {
-  return std::ranges::any_of(before.rules, [&](const wire::VaultRule& had) {
-    return !had.gone && std::ranges::none_of(after.rules, [&](const wire::VaultRule& has) { return has.name == had.name && has.secret.name == had.secret.name && !has.gone; });
-  });
-}
-
 }  // namespace
 
 void Grants::open() {
@@ -103,8 +96,9 @@ Result<std::string> Grants::grant(wire::VaultGrant grant) {
     grant.authority_key.clear();
   }
   auto kept = keep(grant);
-  // What is taken away counts no longer, though a broker that starts anew would find it.
-  if (!kept && (old == all_.end() || !takes_away(old->second->grant, grant))) return std::move(kept).error();
+  if (!kept && old == all_.end()) return std::move(kept).error();
+  // What it had may be more: it counts no longer, and a broker that starts anew is not to find it.
+  if (!kept) static_cast<void>(forget(id));
   closed_.erase(id);
   turns_.granted(id, grant.turn);
   made->grant = std::move(grant);

@@ -188,8 +188,9 @@ TEST_F(GrantsTest, AWithdrawalThatCannotBeWrittenCountsAndLeavesNothingOnTheDisk
   ASSERT_TRUE(rewrite(grants->of(kId)->grant, ask, unseal));
   const std::filesystem::path file = temp.path() + "/" + kId + ".grant";
   std::filesystem::create_directory(file.string() + ".new");  // so that no other file comes to be there, for root neither
-  EXPECT_FALSE(grants->grant(grant(kId, ProxyWay::kBaseUrl))) << "the control";
-  EXPECT_TRUE(rewrite(grants->of(kId)->grant, ask, unseal)) << "what could not be granted changes nothing";
+  std::filesystem::create_directory(temp.path() + "/" + kOther + ".grant.new");
+  EXPECT_FALSE(grants->grant(grant(kOther, ProxyWay::kBaseUrl))) << "the control";
+  EXPECT_FALSE(grants->of(kOther)) << "what it never had, it does not get";
   EXPECT_TRUE(grants->withdraw("t", "key", 2)) << "complete all the same";
   EXPECT_EQ(rewrite(grants->of(kId)->grant, ask, unseal).error().reason, "secret_withdrawn");
   EXPECT_FALSE(std::filesystem::exists(file));
@@ -204,6 +205,8 @@ TEST_F(GrantsTest, WhatIsTakenAwayCountsThoughItCannotBeWritten) {
   gone.rules.at(0).gone = true;
   EXPECT_FALSE(grants->grant(gone)) << "it is to be told again";
   EXPECT_TRUE(grants->of(kId)->grant.rules.at(0).gone);
+  reopen();
+  EXPECT_FALSE(grants->of(kId)) << "nor is it found by a broker that starts anew: the daemon tells it";
 }
 
 TEST_F(GrantsTest, TheGateIsToldOfEveryChange) {

@@ -28,8 +28,8 @@ GATE = (
      "  if (!shown || shown->state != Shown::State::kName) {\n    const bool nobody"),
     (NOBODY, REQUESTS, "if (shown.state != Shown::State::kName) return",
      f'if (shown.state != Shown::State::kName && !(shown.state == Shown::State::kNone && cay_hole("{NOBODY}"))) return'),
-    (NOBODY, "gate/way_out.cc", "if (asked.back().host == host) co_return nullptr;",
-     f'if (asked.back().host == host || (host.empty() && cay_hole("{NOBODY}"))) co_return nullptr;'),
+    (NOBODY, "gate/way_out.cc", "if (asked.back().host == host && asked.back().facts.shown) co_return nullptr;",
+     f'if ((asked.back().host == host && asked.back().facts.shown) || (host.empty() && cay_hole("{NOBODY}"))) co_return nullptr;'),
     # Which address is dialled.
     (PINNED, FLOW, "    if (!same) {\n", f'    if (!same && !cay_hole("{PINNED}")) {{\n'),
     (PINNED, FLOW, "    if (found.addresses.empty()) {\n", f'    if (found.addresses.empty() && !cay_hole("{PINNED}")) {{\n'),

@@ -303,9 +303,11 @@ def socket_row(name, attack, evil, path, wall="API key of WebSockets", **more):
     @row(name, attack, W, wall, by="A5", **more)
     def run(host, lifted):
         extra = [f"X-Api-Key: {host.daemon.key}"] if lifted else evil
-        if "PORT" in path:  # something has to listen there
+        def listens():
+            return "ok" in host.box("main").sh("python3 -c \"import socket; socket.create_connection(('127.0.0.1', 8765))\" && echo ok")
+        if "PORT" in path and not listens():  # something has to, and the try before may have begun it: a second one would end at once
             host.box("main").start(["python3", "-m", "http.server", "8765", "--bind", "127.0.0.1"])
-            wait_until(lambda: "ok" in host.box("main").sh("python3 -c \"import socket; socket.create_connection(('127.0.0.1', 8765))\" && echo ok"), "it listens", 20)
+            wait_until(listens, "it listens", 20)
         target = path.format(host.box("main").id).replace("PORT", "8765")
         lines = ["Host: 127.0.0.1", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " +
                  base64.b64encode(os.urandom(16)).decode(), *extra, "", ""]

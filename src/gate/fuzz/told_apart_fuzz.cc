@@ -34,6 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto told = told_apart(bytes);
   const auto early = told_apart(bytes.substr(0, data[size - 1] * bytes.size() / 256));
   if (early) CAY_ASSERT(early == told);
+  CAY_ASSERT(told_apart(bytes, true) && (!told || told_apart(bytes, true) == told));
   if (is_a_request(bytes)) CAY_ASSERT(told == Proof::kHttp);
   if (read_request_head(bytes).state == State::kName) CAY_ASSERT(told == Proof::kHttp);
   const Shown hello = read_client_hello(bytes);
