@@ -108,7 +108,7 @@ class World:
             if b"upgrade" in fields and b"/switch" in head:
                 stream.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n" + rest)
                 return echo(stream)
-            body = b"hello " + fields[b"host"]
+            body = b"hello " + fields.get(b"host", b"?")
             stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             if fields.get(b"connection") == b"close" and b"/stays" not in head:
                 return
