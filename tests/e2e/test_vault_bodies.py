@@ -16,7 +16,10 @@ import json, os, socket, ssl, sys
 stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", %d), timeout=20), server_hostname="api.vault.test")
 told = []
 for text in json.loads(sys.argv[1]):
-    stream.sendall(text.encode())
+    try: stream.sendall(text.encode())
+    except OSError:  # the broker had ended it
+        told.append("")
+        break
     got = b""
     while b"\r\n\r\n" not in got or len(got.partition(b"\r\n\r\n")[2]) < int(got.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]):
         part = stream.recv(65536)
@@ -58,7 +61,7 @@ def of_the_next(path):
 def test_no_head_of_a_later_request_becomes_a_body(noting, world):  # noqa: F811
     told = talk(noting, asks("POST", "/unknown", of_the_next("/notes/early")), asks("GET", "/x", more=f"X-P: {'p' * 99}\r\n"))
     # A server that closes with a body unread resets: its answer may be lost, and is then told as such.
-    assert statuses(told) in (["404", "200"], ["502", "200"]), told  # over one connection of the guest's
+    assert statuses(told) in (["404", "200"], ["502", "200"], ["404", ""], ["502", ""]), told  # over one connection of the guest's, unless the answer was broken off
     told = talk(noting, asks("GET", "/x", of_the_next("/notes/got")), asks("GET", "/x"))
     assert statuses(told) == ["400", ""] and json.loads(told[0].partition("\r\n\r\n")[2])["error"]["code"] == "bad_request", told
     noting.line(host="api.vault.test", verdict="refused", reason="bad_request")
