@@ -5,19 +5,14 @@
 
 #include <string>
 
+#include "base/testing/stepped_clock.h"
+
 namespace cay::server {
 namespace {
 
 using Part = AccessRecord::Part;
 
-class HandClock final : public Clock {
- public:
-  std::chrono::steady_clock::time_point now;
-  UnixMillis wall() const override { return 0; }
-  std::chrono::steady_clock::time_point steady() const override { return now; }
-  Millis since_boot() const override { return {}; }
-  std::string boot_id() const override { return "b"; }
-};
+using cay::testing::SteppedClock;
 
 AccessRecord by_key(std::string name, std::string method, int status) {
   AccessRecord out;
@@ -42,7 +37,7 @@ AccessRecord change(int status, Part part = Part::kEnd) {
 }
 
 struct LineSharesTest : ::testing::Test {
-  HandClock clock;
+  SteppedClock clock;
   LineShares shares{clock};
   int written(const AccessRecord& record, int asked = 5000) {
     int out = 0;

@@ -2,17 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/stepped_clock.h"
+
 namespace cay::server {
 namespace {
 
-class SteppedClock final : public Clock {
- public:
-  std::chrono::steady_clock::time_point now;
-  UnixMillis wall() const override { return 0; }
-  std::chrono::steady_clock::time_point steady() const override { return now; }
-  Millis since_boot() const override { return {}; }
-  std::string boot_id() const override { return "b"; }
-};
+using cay::testing::SteppedClock;
 
 int taken(RateLimit& limit, const std::string& name) {
   int count = 0;
