@@ -33,6 +33,14 @@ asio::awaitable<void> let_in_as(SharedExchange exchange) {
   co_await exchange->respond(text(200, "in"));
 }
 
+// A connection of its own, and what its first request was answered.
+std::pair<std::string, std::unique_ptr<RawClient>> dialled(const TestServer& server, const std::string& target) {
+  auto client = std::make_unique<RawClient>(server.port());
+  client->send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  auto status = status_line(client->read_answer()).substr(9, 3);
+  return {std::move(status), std::move(client)};
+}
+
 TEST(ConnectionSharesTest, NobodyTakesMoreThanAShareOfTheConnections) {
   ListenerConfig options;
   options.shares = {.per_link = 2, .all_links = 3, .per_key = 2};
@@ -74,12 +82,7 @@ TEST(ConnectionSharesTest, WhoHasTheMostConnectionsGivesOneUpForWhoHasLess) {
   options.max_connections = 8;
   options.shares = {.per_link = 4, .all_links = 4, .per_key = 4, .all = 6};
   TestServer server(let_in_as, options);
-  const auto dial = [&](const std::string& target) {
-    auto client = std::make_unique<RawClient>(server.port());
-    client->send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
-    const auto status = status_line(client->read_answer()).substr(9, 3);
-    return std::pair(status, std::move(client));
-  };
+  const auto dial = [&](const std::string& target) { return dialled(server, target); };
   const auto still = [&](RawClient& client, const std::string& target) {
     client.send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
     return status_line(client.read_answer());
@@ -112,12 +115,7 @@ TEST(ConnectionSharesTest, TheTenantWhoseLinksHaveTheMostGivesOneUp) {
   ListenerConfig options;
   options.shares = {.per_link = 2, .all_links = 6, .per_key = 4, .all = 20};
   TestServer server(let_in_as, options);
-  const auto dial = [&](const std::string& target) {
-    auto client = std::make_unique<RawClient>(server.port());
-    client->send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
-    const auto status = status_line(client->read_answer()).substr(9, 3);
-    return std::pair(status, std::move(client));
-  };
+  const auto dial = [&](const std::string& target) { return dialled(server, target); };
   std::vector<std::unique_ptr<RawClient>> heavy, light;
   for (const char* link : {"a", "a", "b", "b", "c", "c"}) heavy.push_back(dial(std::string("/link/") + link + "/one").second);
   EXPECT_EQ(dial("/link/d/one").first, "429") << "another link of it is of the same tenant";
