@@ -1,6 +1,7 @@
 #include "audit_log.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <utility>
@@ -12,6 +13,8 @@
 
 namespace cay::app {
 namespace {
+
+constexpr std::uint64_t kBytesOfTenant = 16 << 20;  // nine of these
 
 Result<server::LineFile> opened(const std::string& data_dir, const std::string& name) {
   auto file = server::LineFile::open(data_dir + "/" + name, {});
@@ -57,26 +60,45 @@ std::string audit_line(const server::AccessRecord& record) {
 Result<std::unique_ptr<AuditLog>> AuditLog::open(const std::string& data_dir) {
   CAY_TRY(auto all, opened(data_dir, "audit.log"));
   CAY_TRY(auto changes, opened(data_dir, "audit-changes.log"));
-  return std::unique_ptr<AuditLog>(new AuditLog(std::move(all), std::move(changes)));
+  return std::unique_ptr<AuditLog>(new AuditLog(data_dir, std::move(all), std::move(changes)));
+}
+
+AuditLog::AuditLog(std::string data_dir, server::LineFile all, server::LineFile changes)
+    : data_dir_(std::move(data_dir)), all_{.name = "audit.log", .to = std::move(all)} {
+  changes_["audit-changes.log"] = {.name = "audit-changes.log", .to = std::move(changes)};
 }
 
 bool AuditLog::note(server::AccessRecord record) {
   if (!shares_.take(record)) return false;
-  if (const auto left_out = shares_.left_out(); left_out.refused + left_out.looks > 0) all_.write(left_out_line(record.begin, left_out));
+  if (const auto left_out = shares_.left_out(); left_out.refused + left_out.looks > 0) write(all_, left_out_line(record.begin, left_out));
   server::shorten(record);
   const std::string line = audit_line(record);
-  all_.write(line);
-  if (server::has_changed(record)) changes_.write(line);
+  write(all_, line);
+  if (server::has_changed(record)) write(changes_of(record), line);
   return true;
 }
 
+AuditLog::Lines& AuditLog::changes_of(const server::AccessRecord& record) {
+  std::string name = server::changes_file(record);
+  return changes_.try_emplace(name, Lines{.name = name, .to = std::nullopt}).first->second;
+}
+
+Result<void> AuditLog::append(Lines& lines, const std::string& text) {
+  if (lines.to) return lines.to->append(text);
+  const std::string path = data_dir_ + "/" + lines.name;
+  // Its directory, and that of all tenants; what cannot be made cannot be opened.
+  for (auto end = path.find('/', data_dir_.size() + 1); end != std::string::npos; end = path.find('/', end + 1)) ::mkdir(path.substr(0, end).c_str(), 0700);
+  CAY_TRY(auto file, server::LineFile::open(path, {.bytes = kBytesOfTenant}));
+  return file.append(text);
+}
+
 // No request waits for room, or fails for the want of it: what is missing is counted, and told here and there.
-void AuditLog::Lines::write(const std::string& line) {
+void AuditLog::write(Lines& lines, const std::string& line) {
   std::string told;
-  if (missing > 0) told = codec::write(codec::json::object{{"at", codec::rfc3339(system_clock().wall())}, {"lines_missing", missing}}) + "\n";
-  const auto written = to.append(told + line);
-  if (written && missing > 0) spdlog::error("{} is written again: {} lines are missing", name, std::exchange(missing, 0));
-  if (!written && missing++ == 0) spdlog::error("{}: {}: lines are missing from now on, until there is room", name, written.error().message);
+  if (lines.missing > 0) told = codec::write(codec::json::object{{"at", codec::rfc3339(system_clock().wall())}, {"lines_missing", lines.missing}}) + "\n";
+  const auto written = append(lines, told + line);
+  if (written && lines.missing > 0) spdlog::error("{} is written again: {} lines are missing", lines.name, std::exchange(lines.missing, 0));
+  if (!written && lines.missing++ == 0) spdlog::error("{}: {}: lines are missing from now on, until there is room", lines.name, written.error().message);
 }
 
 }  // namespace cay::app

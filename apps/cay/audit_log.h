@@ -1,10 +1,13 @@
 // AuditLog: who asked what, from where, and what came of it: a line of JSON for each request, in DATA/audit.log, and one more at
 // the beginning of what lasts or may change something. A line is in the file (not yet on the disk) before the next request of its
 // connection is read, and that of a beginning before its handler acts. Never a key, a query or a body. What has changed something is
-// also in DATA/audit-changes.log, where nothing but changes can push it out.
+// also in a file where nothing but changes of the same tenant can push it out: DATA/audit-changes/TENANT/create.log or use.log, by the
+// key's scope, and DATA/audit-changes.log for the host's own keys.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -16,23 +19,27 @@ namespace cay::app {
 
 class AuditLog {
  public:
-  // The files are made with mode 0600; past 64 MiB each becomes NAME.1.log, and so on to NAME.8.log.
+  // The files are made with mode 0600; past 64 MiB each becomes NAME.1.log, and so on to NAME.8.log; those of a tenant past 16 MiB.
   static Result<std::unique_ptr<AuditLog>> open(const std::string& data_dir);
 
   // Whether it got a line; what did not is counted, and told before the next (LineShares).
   bool note(server::AccessRecord record);
 
  private:
+  // One file. It stays open where `to` has it; those of tenants are opened for each line, for there may be many.
   struct Lines {
-    const char* name;
-    server::LineFile to;
+    std::string name;
+    std::optional<server::LineFile> to;
     std::uint64_t missing = 0;  // that found no room, since one did
-    void write(const std::string& line);
   };
-  AuditLog(server::LineFile all, server::LineFile changes)
-      : all_{"audit.log", std::move(all)}, changes_{"audit-changes.log", std::move(changes)} {}
+  AuditLog(std::string data_dir, server::LineFile all, server::LineFile changes);
+  void write(Lines& lines, const std::string& line);
+  Result<void> append(Lines& lines, const std::string& text);
+  Lines& changes_of(const server::AccessRecord& record);
 
-  Lines all_, changes_;
+  const std::string data_dir_;
+  Lines all_;
+  std::map<std::string, Lines> changes_;  // by name
   server::LineShares shares_;
 };
 

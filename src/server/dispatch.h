@@ -18,6 +18,7 @@ namespace cay::server {
 
 struct AccessRecord {
   std::string method, target, peer, principal, tenant;
+  KeyScope scope = KeyScope::kCreate;  // of the key, if one let the caller in
   std::string link;       // its id, if one let the caller in
   TraceContext trace;      // of this request: its own span, if it has one
   std::string trace_parent;  // the span that the caller gave

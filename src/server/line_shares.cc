@@ -39,6 +39,11 @@ bool has_changed(const AccessRecord& record) {
   return record.acts && !unanswered && !is_refused(record);
 }
 
+std::string changes_file(const AccessRecord& record) {
+  if (record.scope == KeyScope::kAdmin) return "audit-changes.log";
+  return "audit-changes/" + record.tenant + (record.scope == KeyScope::kUse ? "/use.log" : "/create.log");
+}
+
 void shorten(AccessRecord& record) {
   const auto cut = [](std::string& text, std::size_t most) {
     if (text.size() > most) text.resize(most);

@@ -2,6 +2,7 @@
 // the rest each key and each link has so many a second, and strangers have theirs together: whoever asks and asks pushes out nothing.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
@@ -32,6 +33,10 @@ class LineShares {
 
 // Whether it has changed something, or may have: what acts, and was not refused. Of what lasts, its beginning too.
 bool has_changed(const AccessRecord& record);
+
+// Where that is written beside the record of all requests, below the data directory: each tenant has files of its own, or whoever may act
+// could push out what was done in others', and in it keys of one sandbox have one apart; what the host's keys did is in none of these.
+std::string changes_file(const AccessRecord& record);
 
 // What a caller may make as long as it likes, cut to what a line has room for.
 void shorten(AccessRecord& record);

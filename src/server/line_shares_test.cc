@@ -101,6 +101,17 @@ TEST_F(LineSharesTest, OnlyWhatWasNotRefusedHasChangedSomething) {
   EXPECT_FALSE(has_changed(by_link("l1", 200)));
 }
 
+TEST_F(LineSharesTest, WhatKeysOfATenantChangedIsApartFromOthersAndTheHosts) {
+  AccessRecord record = change(204);
+  EXPECT_EQ(changes_file(record), "audit-changes/t/create.log");
+  record.scope = KeyScope::kUse;
+  EXPECT_EQ(changes_file(record), "audit-changes/t/use.log") << "whoever has this key is not to push out what made it";
+  record.tenant = "u";
+  EXPECT_EQ(changes_file(record), "audit-changes/u/use.log");
+  record.scope = KeyScope::kAdmin;
+  EXPECT_EQ(changes_file(record), "audit-changes.log") << "of whatever tenant";
+}
+
 TEST_F(LineSharesTest, WhatACallerMakesLongIsCut) {
   const auto cut = [](AccessRecord record) {
     record.method = std::string(8000, 'M');
