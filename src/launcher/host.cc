@@ -64,6 +64,18 @@ Result<void> leave_mount_namespace() {
   return {};
 }
 
+// One for all keepers: nothing in it is up, and they hold no capability over it.
+Result<UniqueFd> make_empty_network() {
+  const UniqueFd own(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (!own) return Error::from_errno(errno, "open our network namespace");
+  if (::unshare(CLONE_NEWNET) != 0) return Error::from_errno(errno, "make a network namespace for keepers");
+  UniqueFd made(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  const int err = errno;
+  if (::setns(own.get(), CLONE_NEWNET) != 0) return Error::from_errno(errno, "go back to our network namespace");
+  if (!made) return Error::from_errno(err, "open the network namespace for keepers");
+  return made;
+}
+
 }  // namespace
 
 Result<Host> Host::open(Config config) {
@@ -77,6 +89,7 @@ Result<Host> Host::open(Config config) {
   host.own_clocks = has_own_clocks();
   host.null = UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!host.null) return Error::from_errno(errno, "open /dev/null");
+  CAY_TRY(host.no_network, make_empty_network());
   CAY_CHECK(open_data(host));
   CAY_CHECK(take_lock(host));
   CAY_TRY(const UniqueFd runtime, open_runtime_dir(host.config.runtime_dir));

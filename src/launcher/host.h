@@ -24,6 +24,7 @@ struct Host {
   UniqueFd empty;                                // an empty directory of root's: keepers are chrooted into it
   std::string empty_path;                        // the same, by name
   UniqueFd null;                                 // /dev/null, read-write
+  UniqueFd no_network;                           // a network namespace with nothing in it, which keepers live in
   UniqueFd lock;                                 // held while this instance's launcher lives
   Slots slots;
   Groups groups;

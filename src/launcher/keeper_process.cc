@@ -118,6 +118,8 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   if (plan.joins_group) {
     CAY_CHECK(os::write_file(plan.groups->keeper.get(), "cgroup.procs", "0"));
   }
+  // What it speaks through are sockets by path and descriptors that it was given: a keeper that was taken over reaches no port of the host.
+  if (::setns(host.no_network.get(), CLONE_NEWNET) != 0) return Error::from_errno(errno, "enter the empty network namespace");
   reset_process(host, plan);
   CAY_CHECK(be_an_ordinary_victim());
   CAY_CHECK(become(plan.uid));

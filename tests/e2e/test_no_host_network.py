@@ -10,7 +10,7 @@ import threading
 import httpx
 import pytest
 
-from harness import CAY, ROOT, Daemon, processes_of, slow, wait_until
+from harness import CAY, ROOT, Daemon, keeper_of, processes_of, slow, wait_until
 
 HOST = os.readlink("/proc/self/ns/net")
 HOSTS_USERS = os.readlink("/proc/self/ns/user")
@@ -71,7 +71,9 @@ def check(daemon, ref, told=""):
     assert len(at_work) >= 2, "its init and its command"
     assert set(at_work.values()) | watch.seen == {words[0]}
     # The controls: what is outside is seen to be, and a process that only looks as if it were inside is found.
-    assert any(namespace(pid, "net") == HOST for pid in processes_of(watch.id)), "its keeper"
+    outside = [pid for pid in processes_of(watch.id) if namespace(pid, "user") == HOSTS_USERS]
+    assert outside and {namespace(pid, "net") for pid in outside} <= {namespace(keeper_of(daemon, watch.id), "net")}, "its keeper, which has a network of nobody's"
+    assert namespace(keeper_of(daemon, watch.id), "net") not in (None, HOST, words[0])
     with subprocess.Popen(["unshare", "-U", "sleep", "600"]) as alike:
         try:
             wait_until(lambda: inside([alike.pid]) == {alike.pid: HOST}, "the control to be found")

@@ -4,11 +4,13 @@ import inspect
 import json
 import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
 import connection_tracking
-from harness import processes_of, slow, wait_until
+from harness import keeper_of, processes_of, slow, wait_until
 from inside import Sandbox, sandbox  # noqa: F401 (a fixture)
 
 CONNECT = r"""
@@ -43,6 +45,26 @@ def host_server():
 def test_only_loopback_is_there(sandbox):
     names = [line.split(":")[0].strip() for line in sandbox.sh("cat /proc/net/dev").text.splitlines()[2:]]
     assert names == ["lo"]
+
+
+def test_a_keeper_that_was_taken_over_reaches_nothing_of_the_host(daemon, sandbox, host_server):
+    """What it could do is done in its namespace; the control in the daemon's."""
+    attempt = f"""
+import socket
+said = []
+for address in (("127.0.0.1", {host_server}), ("127.0.0.1", {daemon.port}), ("8.8.8.8", 53)):
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM if address[1] == 53 else socket.SOCK_STREAM).connect(address); said.append("reached")
+    except OSError as error:
+        said.append(error.strerror)
+print(said, [name for _, name in socket.if_nameindex()])
+"""
+    def done_at(pid):
+        return subprocess.run(["nsenter", "-n", "-t", str(pid), sys.executable, "-c", attempt], capture_output=True, text=True, check=True).stdout.strip()
+    with daemon.http() as http:
+        keeper = keeper_of(daemon, http.get(f"/api/v1/sandboxes/{sandbox.name}").json()["id"])
+    assert done_at(keeper) == "['Network is unreachable', 'Network is unreachable', 'Network is unreachable'] ['lo']"
+    assert done_at(daemon.process.pid).startswith("['reached', 'reached', ")
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +176,7 @@ def test_few_connections_are_remembered(daemon, http, flood):
         box = Sandbox(daemon, "--policy", "open")
         try:
             pids = processes_of(http.get(f"/api/v1/sandboxes/{box.name}").json()["id"])
-            pid = next(pid for pid in pids if os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net"))  # not its keeper
+            pid = next(pid for pid in pids if os.readlink(f"/proc/{pid}/ns/user") != os.readlink("/proc/self/ns/user"))  # not its keeper
             if not bounded:
                 connection_tracking.unbound(pid)
             assert box.python(f"{inspect.getsource(flood)}\nprint({flood.__name__}())").text == "True\n"
