@@ -19,13 +19,26 @@ bool any_header(const http::Headers& headers, std::initializer_list<const char*>
   return std::ranges::any_of(headers.items(), [&](const auto& one) { return std::ranges::any_of(names, [&](const char* name) { return reads_as(one.first, name); }); });
 }
 
+// What servers make of a field's name: of an escape that is none, itself; PHP ends it at a NUL or at what says that it is an array, and takes a
+// dot for '_'.
+std::string field_name(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const auto escaped = text.front() == '%' ? http::percent_decode(text.substr(0, 3), http::Plus::kLiteral) : std::nullopt;
+    const char c = escaped ? escaped->front() : text.substr(0, 3) == "%00" ? '\0' : text.front();
+    if (c == '[' || c == '\0') break;
+    out += c == '.' ? '_' : c == '+' && !escaped ? ' ' : c;
+    text.remove_prefix(escaped ? 3 : 1);
+  }
+  return out;
+}
+
 // As frameworks have it: "_method=DELETE", also written "%5Fmethod", and in any case.
 bool query_overrides(std::string_view query) {
   for (std::size_t at = 0; at < query.size();) {
     const std::size_t end = std::min(query.find_first_of("&;", at), query.size());
     const std::string_view pair = query.substr(at, end - at);
-    const auto name = http::percent_decode(pair.substr(0, std::min(pair.find('='), pair.size())), http::Plus::kSpace);
-    if (name && http::equals_ignoring_case(http::trim(std::string_view(*name).substr(0, std::min(name->find('['), name->size()))), "_method")) return true;
+    if (http::equals_ignoring_case(http::trim(field_name(pair.substr(0, pair.find('=')))), "_method")) return true;
     at = end + 1;
   }
   return false;

@@ -49,10 +49,11 @@ TEST(FenceTest, NoRequestIsTakenForOneOfAnotherMethod) {
     EXPECT_EQ(asked(one, "POST", "/x", with(name)), "method_overridden") << name;
     EXPECT_EQ(asked(rule({}, {"/**"}), "POST", "/x", with(name)), "") << "where methods are not asked for";
   }
-  for (const char* target : {"/x?_method=DELETE", "/x?a=b&_METHOD=DELETE", "/x?a;_method=PUT", "/x?%5fmethod=PUT", "/x?_%6dethod=PUT", "/x?_method[]=PUT", "/x?+_method=PUT", "/x?_method"}) {
+  for (const char* target : {"/x?_method=DELETE", "/x?a=b&_METHOD=DELETE", "/x?a;_method=PUT", "/x?%5fmethod=PUT", "/x?_%6dethod=PUT", "/x?_method[]=PUT", "/x?+_method=PUT", "/x?_method",
+                             "/x?_method%00=PUT", "/x?_method[%zz]=PUT", "/x?_method[%00]=PUT", "/x?_method%5b%=PUT", "/x?.method=PUT", "/x?%2emethod=PUT"}) {
     EXPECT_EQ(asked(one, "POST", target), "method_overridden") << target;
   }
-  EXPECT_EQ(asked(one, "POST", "/x?my_method=DELETE&a=_method"), "");
+  EXPECT_EQ(asked(one, "POST", "/x?my_method=DELETE&a=_method&%_method=PUT&_me%zzthod=PUT&%00_method=PUT"), "");
   EXPECT_EQ(asked(one, "POST", "/x", with("X-Method")), "");
 }
 

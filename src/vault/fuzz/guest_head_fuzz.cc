@@ -264,10 +264,12 @@ bool query_overrides(std::string_view query) {
     std::string read;
     for (std::size_t i = 0; i < name.size(); ++i) {
       const bool escape = name[i] == '%' && i + 2 < name.size() && digit_of(name[i + 1]) >= 0 && digit_of(name[i + 2]) >= 0;
-      read += escape ? static_cast<char>(digit_of(name[i + 1]) * 16 + digit_of(name[i + 2])) : name[i] == '+' ? ' ' : name[i];
+      const char c = escape ? static_cast<char>(digit_of(name[i + 1]) * 16 + digit_of(name[i + 2])) : name[i];
+      if (c == '\0' || c == '[') break;
+      read += !escape && c == '+' ? ' ' : c == '.' ? '_' : c;
       if (escape) i += 2;
     }
-    if (http::equals_ignoring_case(http::trim(std::string_view(read).substr(0, read.find('['))), "_method")) return true;
+    if (http::equals_ignoring_case(http::trim(std::string_view(read)), "_method")) return true;
   }
   return false;
 }
