@@ -109,27 +109,37 @@ struct Upstream::Wire {
 Upstream::Upstream(ByteStream& stream) : stream_(stream), piped_(dynamic_cast<PipedStream*>(&stream)), wire_(std::make_unique<Wire>()) {}
 Upstream::~Upstream() = default;
 
-Task<void> Upstream::send_head(UpstreamRequest request) {
+Task<void> Upstream::send_head(UpstreamRequest request, Bytes body, bool whole) {
   wire_->head_only = request.method == "HEAD";
   wire_->websocket = request.websocket;
   wire_->chunked_out = request.chunked;
   wire_->left_out = request.length;
   wire_->keep = request.keep && !request.has_body();
   CAY_CO_TRY(Bytes head, written_head(std::exchange(request, {}), wire_->keep));
+  if (!body.empty()) {
+    CAY_CO_TRY(const Bytes piece, framed(std::move(body)));
+    head += piece;
+  }
+  if (whole) {
+    CAY_CO_TRY(const Bytes end, framed(Bytes()));
+    head += end;
+  }
   auto sent = co_await stream_.write(std::move(head));
   co_return sent;
 }
 
+// As it goes out: none for the end of a body with a length.
+Result<Bytes> Upstream::framed(Bytes piece) {
+  if (wire_->chunked_out) return piece.empty() ? beast::buffers_to_string(bhttp::make_chunk_last()) : beast::buffers_to_string(bhttp::make_chunk(asio::buffer(piece)));
+  if (!wire_->left_out) return Bytes();
+  if (piece.size() > *wire_->left_out) return Error{Code::kInternal, "internal", "a body longer than its length", 0};
+  *wire_->left_out -= piece.size();
+  return piece;
+}
+
 Task<void> Upstream::send(Bytes piece) {
-  if (!wire_->chunked_out) {
-    if (!wire_->left_out || piece.empty()) co_return Result<void>();
-    if (piece.size() > *wire_->left_out) co_return Error{Code::kInternal, "internal", "a body longer than its length", 0};
-    *wire_->left_out -= piece.size();
-    auto sent = co_await stream_.write(std::move(piece));
-    co_return sent;
-  }
-  const auto framed = [](const auto& buffers) { return beast::buffers_to_string(buffers); };
-  Bytes out = piece.empty() ? framed(bhttp::make_chunk_last()) : framed(bhttp::make_chunk(asio::buffer(piece)));
+  CAY_CO_TRY(Bytes out, framed(std::move(piece)));
+  if (out.empty()) co_return Result<void>();
   auto sent = co_await stream_.write(std::move(out));
   co_return sent;
 }

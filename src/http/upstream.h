@@ -36,7 +36,9 @@ class Upstream {
   explicit Upstream(ByteStream& stream);
   ~Upstream();
 
-  Task<void> send_head(UpstreamRequest request);
+  // With what is there of the body, and its end if that is there, too: in one piece, for a server that leaves a body unread, and closes,
+  // resets where more comes behind its answer, and may take the answer with it.
+  Task<void> send_head(UpstreamRequest request, Bytes body = {}, bool whole = false);
   // A piece of the body; none: its end. May overlap the reading of the answer.
   Task<void> send(Bytes piece);
   // The same as it is in the kernel; where can_send_piped(): the body has a length, and the stream takes it so.
@@ -62,6 +64,7 @@ class Upstream {
 
  private:
   struct Wire;
+  Result<Bytes> framed(Bytes piece);
   Task<void> feed();
   Task<Bytes> next_plain();
   Task<Bytes> next_chunked();

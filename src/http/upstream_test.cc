@@ -14,6 +14,7 @@ namespace {
 struct Script {
   std::deque<std::string> says;
   std::string heard;
+  int pieces = 0;  // in which it was heard
 };
 
 class Scripted : public ByteStream {
@@ -27,6 +28,7 @@ class Scripted : public ByteStream {
   }
   Task<void> write(Bytes bytes) override {
     script_->heard += bytes;
+    ++script_->pieces;
     co_return Result<void>();
   }
   Task<void> shut_write() override { co_return Result<void>(); }
@@ -90,6 +92,30 @@ TEST_F(UpstreamTest, TheRequestIsFramedByUs) {
   EXPECT_TRUE(cay::testing::run(loop, upstream.send("hello")));
   EXPECT_TRUE(cay::testing::run(loop, upstream.send("")));
   EXPECT_EQ(script->heard, "5\r\nhello\r\n0\r\n\r\n");
+}
+
+TEST_F(UpstreamTest, WhatIsThereOfABodyGoesInOnePieceWithTheHead) {
+  const auto asked = [this](bool chunked, std::optional<std::uint64_t> length, Bytes body, bool whole) {
+    const auto before = script->pieces;
+    script->heard.clear();
+    Scripted service(script);
+    Upstream fresh(service);
+    UpstreamRequest request;
+    request.method = "POST";
+    request.target = "/";
+    request.chunked = chunked;
+    request.length = length;
+    const auto sent = cay::testing::run(loop, fresh.send_head(std::move(request), std::move(body), whole));
+    EXPECT_EQ(script->pieces, before + (sent ? 1 : 0));
+    return sent ? script->heard.substr(script->heard.find("\r\n\r\n") + 4) : sent.error().reason;
+  };
+  EXPECT_EQ(asked(true, {}, "hello", true), "5\r\nhello\r\n0\r\n\r\n");
+  EXPECT_EQ(asked(true, {}, "hello", false), "5\r\nhello\r\n");
+  EXPECT_EQ(asked(true, {}, "", true), "0\r\n\r\n");
+  EXPECT_EQ(asked(false, 8, "hello", false), "hello");
+  EXPECT_EQ(asked(false, 5, "hello", true), "hello");
+  EXPECT_EQ(asked(false, {}, "", true), "");
+  EXPECT_EQ(asked(false, 4, "hello", true), "internal") << "more than it has said";
 }
 
 TEST_F(UpstreamTest, BodiesOfEachFraming) {

@@ -37,9 +37,22 @@ http::Transport transport_of(const asio::any_io_executor& loop, UniqueFd fd) {
   return http::Transport(std::move(socket));
 }
 
+namespace {
+// Read from the socket already.
+bool has_read_on(http::Channel& channel) {
+  if (channel.secured() == nullptr) return false;
+  SSL* const tls = channel.secured()->native_handle();
+  return ::SSL_has_pending(tls) == 1 || ::BIO_ctrl_pending(::SSL_get_rbio(tls)) > 0;
+}
+}  // namespace
+
+bool has_more(http::Channel& channel) {
+  char byte = 0;
+  return has_read_on(channel) || ::recv(channel.next_layer().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 bool Outside::is_quiet() const {
-  SSL* const tls = channel->secured()->native_handle();
-  if (::SSL_has_pending(tls) == 1 || ::BIO_ctrl_pending(::SSL_get_rbio(tls)) > 0) return false;  // it has come already
+  if (has_read_on(*channel)) return false;
   char byte = 0;
   return ::recv(channel->next_layer().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }

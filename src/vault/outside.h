@@ -10,6 +10,9 @@
 
 namespace cay::vault {
 
+// Whether something has come that was not read yet, as far as it can be told without a wait; an end is nothing.
+bool has_more(http::Channel& channel);
+
 struct Outside {
   ProxyHost host;
   std::shared_ptr<http::Channel> channel;

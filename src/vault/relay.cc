@@ -42,6 +42,7 @@ using http::to;
 constexpr Millis kHandshakeLimit{10'000};
 constexpr Millis kIdleLimit{120'000};      // between two requests
 constexpr Millis kCloseLimit{2'000};
+constexpr Millis kBodyLimit{20};         // how long a head waits for the first of its body
 constexpr std::uint32_t kMostHead = 64 * 1024;
 constexpr std::size_t kMostFields = 128;  // as of requests to the daemon
 constexpr std::size_t kPiece = 64 * 1024;
@@ -264,8 +265,10 @@ class Relay {
     ask.chunked = parser->chunked();
     ask.websocket = wants_websocket_;
     ask.keep = !wants_websocket_;
-    notes_.sent(said_);
-    auto sent = co_await upstream.send_head(std::move(ask));
+    parser->eager(true);  // many small chunks make one piece
+    Bytes first = co_await said_already(*parser);
+    notes_.sent(said_ + first.size());
+    auto sent = co_await upstream.send_head(std::move(ask), std::move(first), parser->is_done());
     moves_ += 1;
     if (!sent && stood_still_) {
       outside_.reset();
@@ -310,19 +313,16 @@ class Relay {
       co_await http::write_message(*guest_, go_on, error);
       if (error) co_return;
     }
-    parser->eager(true);  // many small chunks make one piece
-    Bytes come = take_early();
     while (!parser->is_done()) {
       ErrorCode error;
-      Bytes piece = parse_body(*parser, come, error);
+      Bytes piece = parse_body(*parser, error);
       if (error) co_return give_up_guest();
-      if (parser->is_done()) give_back(std::exchange(come, {}));  // before anything that may end this
       if (piece.empty()) {
         if (parser->is_done()) break;
-        if (come.size() > kPiece) co_return give_up_guest();  // a chunk's line without an end
+        if (come_.size() > kPiece) co_return give_up_guest();  // a chunk's line without an end
         auto more = co_await http::read_when_there(*guest_, error, kPiece);
         if (error) co_return give_up_guest();
-        come += more;
+        come_ += more;
         continue;
       }
       moves_ += 1;
@@ -336,16 +336,45 @@ class Relay {
     static_cast<void>(ended);
   }
 
-  // Of a body, what of `come` is there; without one, more is needed.
-  static Bytes parse_body(Parser& parser, Bytes& come, ErrorCode& error) {
-    Bytes piece(std::min(come.size(), kPiece), '\0');
+  // The first of the body goes with the head where the guest sends it right away (http::Upstream::send_head).
+  asio::awaitable<Bytes> said_already(Parser& parser) {
+    if (parser.is_done()) co_return Bytes();  // what follows is the next request's
+    come_ = take_early();
+    if (continues_) co_return Bytes();
+    ErrorCode error;  // whoever asks for more finds it again
+    Bytes out;
+    for (;;) {
+      out += parse_body(parser, error);
+      if (error || parser.is_done() || out.size() + come_.size() >= kPiece) co_return out;
+      if (!has_more(*guest_)) {
+        if (!out.empty()) co_return out;
+        auto waiting = wait_for_guest();
+        auto there = co_await with_deadline(std::move(waiting), kBodyLimit, "the body");
+        if (!there) co_return out;
+      }
+      auto more = co_await http::read_when_there(*guest_, error, kPiece);
+      if (error) co_return out;
+      come_ += more;
+    }
+  }
+  Task<void> wait_for_guest() {
+    ErrorCode error;
+    co_await guest_->next_layer().socket().async_wait(asio::socket_base::wait_read, to(error));
+    if (error) co_return lost();
+    co_return Result<void>();
+  }
+
+  // Of a body, what of `come_` is there; without one, more is needed.
+  Bytes parse_body(Parser& parser, ErrorCode& error) {
+    Bytes piece(std::min(come_.size(), kPiece), '\0');
     auto& body = parser.get().body();
     body.data = piece.data();
     body.size = piece.size();
     body.more = true;
-    if (!come.empty()) come.erase(0, parser.put(asio::buffer(come), error));
+    if (!come_.empty()) come_.erase(0, parser.put(asio::buffer(come_), error));
     piece.resize(piece.size() - body.size);
     if (error == bhttp::error::need_buffer || error == bhttp::error::need_more) error = {};
+    if (parser.is_done()) give_back(std::exchange(come_, {}));  // before anything that may end this
     return piece;
   }
 
@@ -528,6 +557,7 @@ class Relay {
   RelayNotes notes_;
   std::shared_ptr<Channel> guest_;
   http::beast::flat_buffer buffer_{kMostHead + kPiece};
+  Bytes come_;                  // of the body under way, read and not parsed yet
   std::unique_ptr<Outside> outside_;
   bool keep_alive_ = true, head_only_ = false, head_sent_ = false, wants_websocket_ = false, body_over_ = true;
   bool continues_ = false;      // a body waits for our word
