@@ -73,6 +73,8 @@ inline constexpr auto kOutwardCalls = std::to_array<os::AllowedCall>({
   {SYS_setsockopt, {{{1, SOL_NETLINK}}}},
   {SYS_setsockopt, {{{1, IPPROTO_TCP}, {2, TCP_NODELAY}}}},
   {SYS_setsockopt, {{{1, IPPROTO_TCP}, {2, TCP_KEEPIDLE}}}},
+  {SYS_setsockopt, {{{1, IPPROTO_TCP}, {2, TCP_KEEPINTVL}}}},  // http::RawStream, as the next
+  {SYS_setsockopt, {{{1, IPPROTO_TCP}, {2, TCP_KEEPCNT}}}},
   {SYS_getsockname},
   {SYS_getpeername},
   // waits and time
