@@ -24,6 +24,7 @@ namespace cay::app {
 namespace {
 
 constexpr double kMillisPerSecond = 1000;
+constexpr const char* kOwn = "default";  // the data directory's own key
 
 int say(const Error& error) { return fail("cay key", error); }
 
@@ -38,7 +39,7 @@ class KeyBook {
   }
 
   Result<void> add(server::KeyRecord record) {
-    if (record.name == "default") return Error{Code::kAlreadyExists, "key_name_in_use", "the key named 'default' is the data directory's own: take another name", 0};
+    if (record.name == kOwn) return Error{Code::kAlreadyExists, "key_name_in_use", "the key named 'default' is the data directory's own: take another name", 0};
     CAY_CHECK(ring_.add(std::move(record)));
     return server::save_keys(path_, ring_.records());
   }
@@ -148,6 +149,23 @@ int create(const std::string& dir, bool audit, const NewKey& wanted) {
   return show_new(key);
 }
 
+// It has no line among the others: the file has it in clear, for `cay` on this host.
+int rotate_own(const std::string& dir, bool audit, const std::string& grace, const std::string& expires) {
+  const auto until = moment(grace);
+  if (!until) return say(until.error());
+  if (*until || !expires.empty()) {
+    return say(Error{Code::kInvalidArgument, "own_key", "the data directory's own key has neither a grace nor an end: make one that has, with `cay key create NAME --scope admin --expires 30d`", 0});
+  }
+  auto book = KeyBook::open(dir);
+  if (!book) return say(book.error());
+  const auto key = server::replace_key_file(dir + "/api-key");
+  if (!key) return say(key.error());
+  note(dir, audit, "key_rotated", kOwn, codec::json::object{{"tenant", "default"}, {"scope", text_of(KeyScope::kAdmin)}});
+  std::printf("%s\n", key->c_str());
+  std::fprintf(stderr, "cay key: %s/api-key has it. A running daemon takes it at once, and refuses the old one and the links that it made; one that was given CAY_API_KEY goes on with that.\n", dir.c_str());
+  return 0;
+}
+
 int rotate(const std::string& dir, bool audit, const std::string& name, const std::string& grace, const std::string& expires) {
   const auto until = moment(grace);
   if (!until) return say(until.error());
@@ -232,6 +250,7 @@ int key_command(int argc, char** argv) {
       "  sudo cay key create bot --sandbox 6f1c2a0e-8d54-4a43-9a55-0f6a8f0f3b11\n"
       "  sudo cay key rotate ci --grace 1d                 a new key; the old one opens for a day\n"
       "  sudo cay key rotate ci                            the old one, and its links, open nothing from now on\n"
+      "  sudo cay key rotate default                       the data directory's own: DATA/api-key\n"
       "  sudo cay keys                                     what there is; also cay key list, cay key ls\n"
       "  sudo cay key remove laptop                        also rm, revoke, delete");
   std::string config, dir, name, grace, renewed;
@@ -259,7 +278,7 @@ int key_command(int argc, char** argv) {
   Config settings;
   const bool audit = config.empty() || !load_config(config, settings) || settings.audit;
   if (make->parsed()) return create(dir, audit, wanted);
-  if (renew->parsed()) return rotate(dir, audit, name, grace, renewed);
+  if (renew->parsed()) return name == kOwn ? rotate_own(dir, audit, grace, renewed) : rotate(dir, audit, name, grace, renewed);
   if (show->parsed() || app.get_subcommands().empty()) return list(dir);
   if (drop->parsed()) return remove(dir, audit, name);
   return kFailure;

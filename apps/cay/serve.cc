@@ -116,6 +116,10 @@ Result<api::ServiceNames> service_names(const Config& config) {
   return out;
 }
 
+// Of DATA/keys, and of DATA/api-key.
+using KeysSeen = std::pair<server::FileState, server::FileState>;
+KeysSeen keys_seen_in(const std::string& data) { return {server::state_of(data + "/keys"), server::state_of(data + "/api-key")}; }
+
 Result<server::KeyRing> keys_of(const DataDir& data, core::Store& store) {
   CAY_TRY(server::KeyRing ring, server::load_keys(data.path + "/keys"));
   std::string first;
@@ -170,7 +174,7 @@ std::pair<std::string, std::uint16_t> listen_address(const Config& config) {
 class Daemon {
  public:
   Daemon(asio::io_context& loop, const Config& config, DataDir data, std::unique_ptr<core::Store> store, server::KeyRing keys,
-         server::FileState keys_seen)
+         KeysSeen keys_seen)
       : loop_(loop),
         config_(config),
         data_(std::move(data)),
@@ -289,7 +293,7 @@ class Daemon {
 
   // Keys that `cay key` made or removed count from the next request on. A file that cannot be read changes nothing.
   void refresh_keys() {
-    const auto now = server::state_of(data_.path + "/keys");
+    const KeysSeen now = keys_seen_in(data_.path);
     if (now == keys_seen_) return;
     keys_seen_ = now;
     read_keys();
@@ -386,7 +390,7 @@ class Daemon {
   const DataDir data_;
   std::unique_ptr<core::Store> store_;
   server::KeyRing keys_;
-  server::FileState keys_seen_;
+  KeysSeen keys_seen_;
   runtime::NativeRuntime runtime_;
   vault::BrokerClient vault_;
   std::unique_ptr<core::Cay> core_;
@@ -477,7 +481,7 @@ int serve(const Config& given) {
   if (!data) return fail("cay serve", data.error());
   auto store = store::open_store(data->path, {.keep_events = config.keep_events});
   if (!store) return fail("cay serve", store.error());
-  const auto keys_seen = server::state_of(data->path + "/keys");  // first: what changes from here on is seen
+  const KeysSeen keys_seen = keys_seen_in(data->path);  // first: what changes from here on is seen
   auto keys = keys_of(*data, **store);
   if (!keys) return fail("cay serve", keys.error());
 

@@ -139,6 +139,26 @@ Result<void> keep_owner(int fd, const std::string& path, const std::string& dire
   return {};
 }
 
+std::string directory_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// A key that was taken away must not come back with the power.
+Result<void> keep_names(const std::string& directory) {
+  const UniqueFd names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!names || ::fsync(names.get()) != 0) return Error::from_errno(errno, "write " + directory);
+  return {};
+}
+
+// In place of what is there.
+Result<void> replace(const std::string& path, const std::string& text) {
+  const std::string directory = directory_of(path);
+  CAY_TRY(const Draft draft, Draft::write(path, text, [&](int fd) { return keep_owner(fd, path, directory); }));
+  if (::rename(draft.name().c_str(), path.c_str()) != 0) return Error::from_errno(errno, "write " + path);
+  return keep_names(directory);
+}
+
 }  // namespace
 
 Result<KeyRing> load_keys(const std::string& path, Clock& clock) {
@@ -177,20 +197,13 @@ Result<KeyRing> load_keys(const std::string& path, Clock& clock) {
 }
 
 Result<void> save_keys(const std::string& path, const std::vector<KeyRecord>& records) {
-  const auto slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   if (records.empty()) {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) return Error::from_errno(errno, "remove " + path);
-  } else {
-    std::string text;
-    for (const auto& record : records) text += line_of(record);
-    CAY_TRY(const Draft draft, Draft::write(path, text, [&](int fd) { return keep_owner(fd, path, directory); }));
-    if (::rename(draft.name().c_str(), path.c_str()) != 0) return Error::from_errno(errno, "write " + path);
+    return keep_names(directory_of(path));
   }
-  // A key that was taken away must not come back with the power.
-  const UniqueFd names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!names || ::fsync(names.get()) != 0) return Error::from_errno(errno, "write " + directory);
-  return {};
+  std::string text;
+  for (const auto& record : records) text += line_of(record);
+  return replace(path, text);
 }
 
 FileState state_of(const std::string& path) {
@@ -215,6 +228,17 @@ Result<std::string> ensure_key_file(const std::string& path) {
   if (errno != EEXIST) return Error::from_errno(errno, "write " + path);
   CAY_TRY(auto other, read_file(path));
   return trimmed(other);
+}
+
+Result<std::string> replace_key_file(const std::string& path) {
+  struct stat there{};
+  if (::lstat(path.c_str(), &there) != 0) {
+    if (errno == ENOENT) return Error{Code::kNotFound, "no_such_key", path + " is not there: the daemon was given its key by CAY_API_KEY, or has never begun", 0};
+    return Error::from_errno(errno, "look at " + path);
+  }
+  std::string key = new_key();
+  CAY_CHECK(replace(path, key + "\n"));
+  return key;
 }
 
 }  // namespace cay::server

@@ -28,5 +28,7 @@ FileState state_of(const std::string& path);
 
 // The key in the file at `path` (made with a new one, mode 0600, if there is none).
 Result<std::string> ensure_key_file(const std::string& path);
+// A new one in place of what is there, whole or not at all, on the disk when it returns; the owner stays. kNotFound (no_such_key): none is there.
+Result<std::string> replace_key_file(const std::string& path);
 
 }  // namespace cay::server

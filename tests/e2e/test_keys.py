@@ -140,6 +140,32 @@ def test_time_and_rotation(host):
     assert listed(host)["over"][:3] == ["default", "create", "over"]
 
 
+def test_the_data_directorys_own_key_is_rotated(own_daemon):
+    daemon = own_daemon()
+    old = daemon.key
+    with daemon.http() as http:
+        assert http.post("/api/v1/sandboxes", json={"name": "linked"}).status_code == 201
+        link = http.post("/api/v1/sandboxes/linked/links", json={"path": "/etc/hostname"}).json()["url"]
+    assert httpx.get(link).status_code == 200
+    refused = cay_key(daemon, "rotate", "default", "--grace", "1d")
+    assert refused.returncode != 0 and "--scope admin" in refused.stderr and ask(daemon, "GET", "/api/v1/version", old)[0] == 200
+    owner = (daemon.data / "api-key").stat()
+    made = key(daemon, "rotate", "default")
+    assert ask(daemon, "GET", "/api/v1/version", old) == (401, "unknown_key")
+    assert ask(daemon, "GET", "/api/v1/drain", made)[0] == 200, "it is the host's, as the old one was"
+    assert httpx.get(link).status_code == 403, "of the old one's"
+    now = (daemon.data / "api-key").stat()
+    assert (daemon.data / "api-key").read_text().strip() == made and (now.st_uid, now.st_gid, now.st_mode) == (owner.st_uid, owner.st_gid, owner.st_mode)
+    lines = [json.loads(line) for line in (daemon.data / "audit-changes.log").read_text().splitlines()]
+    assert [line["name"] for line in lines if line.get("event") == "key_rotated"] == ["default"]
+    daemon.restart("kill")
+    assert ask(daemon, "GET", "/api/v1/version", made)[0] == 200 and ask(daemon, "GET", "/api/v1/version", old)[0] == 401
+    (daemon.data / "api-key").rename(daemon.data / "kept")
+    assert "CAY_API_KEY" in cay_key(daemon, "rotate", "default").stderr
+    (daemon.data / "kept").rename(daemon.data / "api-key")
+    daemon.key = made
+
+
 @pytest.mark.parametrize("words", ["0", "0d", "never"])
 def test_no_end_can_be_said(host, words):
     name = f"endless-{words}"
