@@ -342,8 +342,8 @@ class Dispatcher {
       principal = std::move(*found);
       exchange->know();
       record.principal = principal.key_name;
-      record.tenant = principal.tenant.get();
       record.scope = principal.scope;
+      record.tenant = principal.tenant.get();
       auto in = exchange->let_in({http::Caller::Kind::kKey, principal.tenant.get() + "/" + principal.key_name});
       if (!in) {
         co_await refuse(exchange, 429, std::move(in).error());

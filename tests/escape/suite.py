@@ -180,16 +180,23 @@ def main():
     asked.add_argument("--list", action="store_true")
     asked.add_argument("--report", type=lambda path: pathlib.Path(path).absolute(), help="write the table there too")
     asked.add_argument("--prove", action="store_true", help="then break the product in several ways and see that the suite turns red")
-    asked.add_argument("--holes", action="store_true", help="compile the daemon with its checks taken out (holes.py), and try each attack on one that lacks "
-                       "what holds it; else the control of such a row is a request that meets the check")
+    asked.add_argument("--holes", action=argparse.BooleanOptionalAction, help="compile the daemon with its checks taken out (holes.py), and try each attack on one that lacks "
+                       "what holds it (unless --short); else the control of such a row is a request that meets the check")
     options = asked.parse_args()
-    chosen = [one for one in frame.ROWS.values() if not (options.short and not one.short) and
-              (not options.rows or any(fnmatch.fnmatch(one.name, pattern) or one.kind == pattern for pattern in options.rows))]
+
+    def named(one, pattern):
+        return fnmatch.fnmatch(one.name, pattern) or one.kind == pattern
+    if strange := [pattern for pattern in options.rows if not any(named(one, pattern) for one in frame.ROWS.values())]:
+        print(f"escape: no row or class {', '.join(strange)}: --list names them", file=sys.stderr)
+        return 2
+    if options.holes is None:
+        options.holes = not options.short
+    chosen = [one for one in frame.ROWS.values() if not (options.short and not one.short) and (not options.rows or any(named(one, pattern) for pattern in options.rows))]
     if options.list:
         print(*(f"{one.name}: {one.attack} [{one.kind}]" for one in chosen), f"{len(chosen)} rows", sep="\n")
         return 0
     if not chosen:
-        print("escape: no such row", file=sys.stderr)
+        print("escape: --short leaves all of these out", file=sys.stderr)
         return 2
     host, results, unproved, begun, on = Host(options.holes), [], [], time.monotonic(), machine()
     try:
