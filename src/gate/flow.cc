@@ -13,6 +13,7 @@
 #include "gate/handover.h"
 #include "gate/requests.h"
 #include "gate/said_no.h"
+#include "gate/told_apart.h"
 #include "wire/guest_network.h"
 
 namespace cay::gate {
@@ -25,7 +26,6 @@ constexpr Millis kSayNoLimit{2'000};
 constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint16_t kHttpPort = 80;
 constexpr std::uint16_t kTlsPort = 443;
-constexpr char kTlsBegins = 22;  // a record of a handshake
 constexpr const char* kOurFailure = "gate_failed";
 
 Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
@@ -178,12 +178,11 @@ asio::awaitable<Door::Whose> Door::whose_is(Descriptor& guest, Endpoint meant, s
   if (!may_be) co_return Whose::kPolicys;
   auto reading = first_bytes_of(guest, policy::Proof::kTls, first);
   auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
-  if (!shown || shown->state == Shown::State::kOther) {
-    // What is too large or too slow to be judged, or has not begun, may become TLS for the fence's host.
-    const bool may_be_tls = first.empty() || first.front() == kTlsBegins;
+  if (!shown || shown->state != Shown::State::kName) {
+    // What names nobody, is too large or too slow to be judged, or has not begun, may be or become TLS for the fence's host, by whatever name of its address.
+    const bool may_be_tls = first.empty() || may_begin_tls(first.front());
     co_return fence && may_be_tls ? Whose::kNobodys : Whose::kPolicys;
   }
-  if (shown->state != Shown::State::kName) co_return Whose::kPolicys;
   host = shown->host;
   const auto again = co_await look_at_rules_in_turn();
   const bool is_brokers = house_.handover->takes(id_, host, meant.port) || (house_.handover->fences(id_, host, meant.port) && has_fenced(host, meant.port));

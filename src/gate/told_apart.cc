@@ -11,20 +11,30 @@ constexpr char kMostMajor = 0x0f;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 // RFC 9110, 5.6.2.
+bool is_a_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
 bool is_of_a_token(char c) {
-  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  return is_a_letter(c) || (c >= '0' && c <= '9') || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
+// What parts words for one server or another (RFC 9112, 3), CPython's, which reads Latin-1, among them.
+constexpr std::string_view kBlank = " \t\v\f\r\x1c\x1d\x1e\x1f\x85\xa0", kOddBlank = kBlank.substr(2);
+
 std::string_view word_of(std::string_view& line) {
-  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-  const auto out = line.substr(0, line.find_first_of(" \t"));
+  line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
+  const auto out = line.substr(0, line.find_first_of(kBlank));
   line.remove_prefix(out.size());
   return out;
 }
 
+// Git's own protocol: a NUL, and perhaps more, where a request would go on. As a method no server has it.
+bool is_gits(std::string_view line) {
+  constexpr std::size_t kDigits = 4;
+  return line.size() > kDigits && line.substr(0, kDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos && line.substr(kDigits).starts_with("git-");
+}
+
 // Of a line that begins with a token. HTTP/0.9 names no version, and some servers read headers behind that all the same.
 bool is_a_request(std::string_view line) {
-  if (line == "PRI * HTTP/2.0\r") return false;
+  if (line.find_first_not_of(kBlank) == std::string_view::npos) return true;  // some pass over it as over an empty line
   constexpr std::string_view kHttpName = "http/";
   if (!std::ranges::search(line, kHttpName, {}, lower).empty()) return true;
   const auto method = word_of(line), target = word_of(line);
@@ -35,17 +45,22 @@ bool is_a_request(std::string_view line) {
 
 }  // namespace
 
+bool may_begin_tls(char first) { return first >= kFirstType && first <= kLastType; }
+
 std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
   if (bytes.empty()) return ended ? std::optional(Proof::kNone) : std::nullopt;
-  if (bytes.front() >= kFirstType && bytes.front() <= kLastType) {
+  if (may_begin_tls(bytes.front())) {
     if (bytes.size() == 1) return ended ? std::optional(Proof::kNone) : std::nullopt;
     return bytes[1] >= 0 && bytes[1] <= kMostMajor ? Proof::kTls : Proof::kNone;
   }
-  // A NUL ends what may be a request: none of the servers that tell hosts apart lets one pass, and Git's own protocol has one where a request would go on.
   const std::string_view line = bytes.substr(0, bytes.find('\n'));
   std::string_view rest = line;
-  if (!std::ranges::all_of(word_of(rest), is_of_a_token)) return Proof::kNone;
-  if (line.find('\0') != std::string_view::npos) return Proof::kNone;
+  const auto method = word_of(rest);
+  if (!std::ranges::all_of(method, is_of_a_token)) return Proof::kNone;
+  // Who parts words so has methods by name; LDAP's first bytes are a digit and a length.
+  const bool by_odd_blanks = rest.substr(0, 1).find_first_not_of(" \t") != std::string_view::npos || line.substr(0, 1).find_first_of(kOddBlank) != std::string_view::npos;
+  if (by_odd_blanks && !method.empty() && !is_a_letter(method.front())) return Proof::kNone;
+  if (is_gits(line)) return Proof::kNone;
   if (line.size() < bytes.size() || ended) return is_a_request(line) ? Proof::kHttp : Proof::kNone;
   return bytes.size() >= kMostFirstBytes ? std::optional(Proof::kHttp) : std::nullopt;
 }

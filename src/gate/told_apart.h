@@ -7,9 +7,12 @@
 
 namespace cay::gate {
 
-// As what they would show a name; kNone: they are of another protocol (HTTP/2 in the clear, too, whose hosts nobody here reads). nullopt: they may
-// become either yet, unless the client has `ended`. Whatever a server could take for a request of HTTP/1 or for TLS is that here, and what a proxy says
-// before it (PROXY), whether read_first_bytes() likes it or not.
+// As what they would show a name; kNone: they are of another protocol. nullopt: they may become either yet, unless the client has `ended`. Whatever a
+// server could take for a request of HTTP or for TLS is that here, whether read_first_bytes() likes it or not: a request in words that only some servers
+// part, what a proxy says before one (PROXY), what HTTP/2 begins with in the clear, whose hosts nobody here reads.
 std::optional<Proof> told_apart(std::string_view bytes, bool ended = false);
+
+// Whether TLS may begin with it, or with what servers pass over before that.
+bool may_begin_tls(char first);
 
 }  // namespace cay::gate

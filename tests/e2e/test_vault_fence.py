@@ -193,9 +193,8 @@ def test_no_other_name_of_its_address_leads_past_a_fence(vaulted, world):  # noq
         assert (plain["sni"], plain["no name"], plain["plain"]) == ([200], [200], [200]) and plain["later"] == [200, 200], f"the control: no fence: {plain}"
         one.rules(FENCE)
         before = len([seen for seen in world.seen if seen["host"] == "api.vault.test"])
-        assert way("unknown") == {**plain, "sni": [403], "no name": [200], "plain": [403], "later": [200], "bare": [403]}, "only its name was not known"
-        before += 1  # as decision 0023 says
-        assert way("known") == {**plain, "sni": [403], "no name": "reset", "plain": [403], "later": [200], "bare": [403]}
+        for known in ("unknown", "known"):
+            assert way(known) == {**plain, "sni": [403], "no name": "reset", "plain": [403], "later": [200], "bare": [403]}, known
         assert len([seen for seen in world.seen if seen["host"] == "api.vault.test"]) == before
         one.line(reason="fenced", port=443)
 
@@ -209,9 +208,10 @@ def tried(how):
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     if how == "large": tls.set_alpn_protocols(["http/1.1"] + [f"{i:04}" + "y" * 240 for i in range(70)])
     said, heard = ssl.MemoryBIO(), ssl.MemoryBIO()
-    stream = tls.wrap_bio(heard, said, server_hostname=name)
+    stream = tls.wrap_bio(heard, said, server_hostname=None if how == "nameless" else name)
     with socket.create_connection((address, port), timeout=60) as wire:
         if how == "late": time.sleep(10.5)
+        if how == "warning": wire.sendall(b"\x15\x03\x01\x00\x02\x01\x5a")
         begun = [how != "slow"]
         def step(act, *words):
             while True:
@@ -242,8 +242,11 @@ def test_no_hello_that_cannot_be_judged_goes_past_a_fence(vaulted, policy, port)
         return json.loads(got.text)
     with box(vaulted, policy=policy) as one:
         large = 200 if policy == "open" else "reset"  # a policy by name does not let through what names nobody for certain, fence or not
-        assert way("large", "plain") == [large, 200], "the control: no fence"
+        assert way("large", "plain", "nameless") == [large, 200, 200], "the control: no fence"
         one.rules({**FENCE, "hosts": [f"api.vault.test:{port}"]})
+        assert way("warning") == ["reset"], "some servers pass over that"
+        one.line(reason="fenced", port=port, verdict="refused")
+        assert way("nameless") == ["reset"], "whatever name of its address it goes by"
         assert way("plain", "large", *(["slow", "late"] if policy != "open" else [])) == [403, "reset"] + (["reset"] * 2 if policy != "open" else [])
         one.line(reason="fenced", port=port, verdict="refused")
 
