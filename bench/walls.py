@@ -5,7 +5,8 @@
 
 The gate: the same client inside a sandbox and outside of it, asking one server of this process on 198.18.7.1, in turns. Bytes for each
 core are those that the gate moved for each second of CPU that it took, the kernel's work on its behalf included; so another load
-changes them little. The filter: a build (compile, archive, link, and a shell that starts programs) in processes that are as a
+changes them little. First with the policy `open`; then by rules that name a host, so that each connection has its ClientHello or its
+requests read and judged (`tls`, `http`; a handshake outside and inside costs the client the same). The filter: a build (compile, archive, link, and a shell that starts programs) in processes that are as a
 command in a sandbox is, but for the filter in every other one (tests/escape/stand_in.c, which reads that very filter from the
 kernel), in turns; what is compared is the CPU time of both. It runs in a network and mount namespace of its own.
 """
@@ -16,6 +17,8 @@ import pathlib
 import random
 import resource
 import shutil
+import socket
+import ssl
 import statistics
 import subprocess
 import sys
@@ -31,7 +34,8 @@ from measured import commit, head, machine  # noqa: E402
 
 # Name, the figure, how, and what is aimed at. Of the first two one is enough.
 AIMS = [("gate", "gbit_per_core", "at least", 5.0), ("gate", "share", "at least", 0.5),
-        ("gate", "added_p50_ms", "at most", 0.2), ("filter", "overhead_at_most", "at most", 0.05)]
+        ("gate", "added_p50_ms", "at most", 0.2), ("http", "gbit_per_core", "at least", 5.0), ("http", "added_p50_ms", "at most", 0.2),
+        ("tls", "gbit_per_core", "at least", 5.0), ("tls", "added_p50_ms", "at most", 0.2), ("filter", "overhead_at_most", "at most", 0.05)]
 CLIENT = r"""
 import json, socket, sys, time
 address, bulk, echo, size, count = sys.argv[1], *map(int, sys.argv[2:])
@@ -67,9 +71,55 @@ cd /; rm -rf $where
 """
 
 
+NAME = "walls.cay.test"  # /etc/hosts of this namespace has it
+# How, a port, bytes, and how many times: a connection for each, with a byte of an answer; and one with that many bytes.
+ASKING = r"""
+import json, socket, ssl, sys, time
+how, address, name, port, size, count = sys.argv[1], *sys.argv[2:4], *map(int, sys.argv[4:])
+context = ssl.create_default_context(); context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+if sys.argv[2] != sys.argv[3]: socket.getaddrinfo(name, port)
+def asked(bytes):
+    s = socket.create_connection((address, port))
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if how == "tls": s = context.wrap_socket(s, server_hostname=name)
+    s.sendall(b"GET /%d HTTP/1.1\r\nHost: %s:%d\r\n\r\n" % (bytes, name.encode(), port))
+    got, wanted, buffer = b"", None, bytearray(1 << 20)
+    while b"\r\n\r\n" not in got: got += s.recv(4096) or sys.exit("short: %r" % got)
+    had = len(got.partition(b"\r\n\r\n")[2])
+    while had < bytes: had += s.recv_into(buffer) or sys.exit("short")
+    s.close()
+times = []
+for _ in range(count):
+    begun = time.perf_counter(); asked(1); times.append(time.perf_counter() - begun)
+begun = time.perf_counter()
+if size: asked(size)
+print(json.dumps([times, time.perf_counter() - begun if size else 0]))
+"""
+
+
 class Servers:
     def __init__(self):
         self.bulk, self.echo = serve(self.send), serve(echo)
+
+    def begin_asked(self, directory):
+        """Ports by how they are asked."""
+        words = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={NAME}", "-keyout", "key.pem", "-out", "cert.pem"]
+        subprocess.run(["openssl", "req", *words], check=True, capture_output=True, cwd=directory)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(directory / "cert.pem", directory / "key.pem")
+        return {"http": serve(self.answer), "tls": serve(lambda peer: self.answer(context.wrap_socket(peer, server_side=True)))}
+
+    @staticmethod
+    def answer(peer):
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        got, chunk = b"", bytes(1 << 20)
+        while b"\r\n\r\n" not in got:
+            got += peer.recv(4096) or b"\r\n\r\n"
+        left = int(got.partition(b"/")[2].partition(b" ")[0] or 0)
+        peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % left)
+        while left > 0:
+            left -= peer.send(chunk[:left])
+        peer.close()
 
     @staticmethod
     def send(peer):
@@ -135,6 +185,39 @@ def gate_figures(host, rounds, size):
             "plain_p10_ms": tenth(plain) * 1e3, "gate_p10_ms": tenth(through) * 1e3, "connections": len(through)}
 
 
+def asked_figures(host, rounds, size):
+    """As gate_figures, by rules that name the host."""
+    ports = Servers().begin_asked(host.directory)
+    box = places.Sandbox(host, "bench-asked", policy=f"http://{NAME}:{ports['http']},https://{NAME}:{ports['tls']}")
+    found = {}
+    for how, port in ports.items():
+        size_of = size if how == "http" else size // 4  # TLS's own work is the client's and the server's
+        plain, through, cpu, moved = [], [], 0.0, 0
+        for turn in range(rounds + 1):
+            direct = json.loads(subprocess.run([sys.executable, "-c", ASKING, how, ADDRESS, NAME, str(port), "0", "200"], check=True, capture_output=True).stdout)
+            pids = gates_of(host.daemon)
+            before = cpu_of(pids)
+            alone = box.command(["python3", "-c", ASKING, how, NAME, NAME, str(port), str(size_of), "0"])
+            took = cpu_of(pids) - before
+            connecting = box.command(["python3", "-c", ASKING, how, ADDRESS, NAME, str(port), "0", "200"])
+            if alone["exit_code"] != 0 or connecting["exit_code"] != 0:
+                sys.exit(f"bench: {alone} {connecting}")
+            if turn == 0:
+                continue
+            cpu, moved = cpu + took, moved + size_of
+            plain += direct[0]
+            through += json.loads(connecting["stdout"])[0]
+        found[how] = {"bytes": moved, "gate_cpu_s": cpu, "gbit_per_core": moved * 8 / max(cpu, 0.01) / 1e9, "plain_p50_ms": statistics.median(plain) * 1e3,
+                      "gate_p50_ms": statistics.median(through) * 1e3, "added_p50_ms": (statistics.median(through) - statistics.median(plain)) * 1e3,
+                      "plain_p10_ms": tenth(plain) * 1e3, "gate_p10_ms": tenth(through) * 1e3, "connections": len(through)}
+    # The control: the names are what counts.
+    refused = box.command(["python3", "-c", ASKING, "http", ADDRESS, "other.cay.test", str(ports["http"]), "0", "1"])
+    if refused["exit_code"] == 0 and "403" not in refused["stdout"]:
+        sys.exit(f"bench: another name goes through, too: {refused}")
+    box.close()
+    return found
+
+
 def build_once(box, lifted):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([*places.StandIn(box, lifted).words(), "sh", "-c", BUILD], capture_output=True, stdin=subprocess.DEVNULL, check=False)
@@ -180,10 +263,13 @@ def judged(found):
 
 def told(found):
     gate, call = found["gate"], found["filter"]
+    asked = [f"by rules that name the host, {how}: {one['bytes'] >> 20} MiB, {one['gbit_per_core']:.2f} Gbit/s for each core of the gate's ({one['gate_cpu_s']:.2f} s of CPU); a connection with "
+             f"a byte of an answer, {one['connections']} times: plain p50 {one['plain_p50_ms']:.3f} ms, through the gate p50 {one['gate_p50_ms']:.3f} ms; "
+             f"p10 {one['plain_p10_ms']:.3f} and {one['gate_p10_ms']:.3f} ms" for how, one in found.items() if how in ("http", "tls")]
     return [f"gate, {gate['bytes'] >> 20} MiB in one connection at a time: {gate['gbit_per_core']:.2f} Gbit/s for each core of the gate's "
             f"({gate['gate_cpu_s']:.2f} s of CPU), {gate['share'] * 100:.0f} % of plain loopback",
             f"connect, one byte and back, {gate['connections']} times: plain p50 {gate['plain_p50_ms']:.3f} ms, through the gate p50 {gate['gate_p50_ms']:.3f} ms; "
-            f"p10 {gate['plain_p10_ms']:.3f} and {gate['gate_p10_ms']:.3f} ms",
+            f"p10 {gate['plain_p10_ms']:.3f} and {gate['gate_p10_ms']:.3f} ms", *asked,
             f"a build, {call['rounds']} rounds each: CPU with the filter {call['with_s']:.3f} s, without {call['without_s']:.3f} s: "
             f"{call['overhead'] * 100:+.1f} % (pair by pair {call['overhead_paired'] * 100:+.1f} %; the same against the same {call['noise'] * 100:.1f} %)"]
 
@@ -219,12 +305,15 @@ def main():
         sys.exit("bench: needs root: an address on lo, and processes without the filter")
     if "CAY_BENCH_WALLS" not in os.environ:
         os.environ["CAY_BENCH_WALLS"] = "1"
-        os.execvp("unshare", ["unshare", "--net", "--mount", "sh", "-c", 'ip link set lo up && ip address add 198.18.7.1/32 dev lo && exec "$@"', "sh",
+        handle, hosts = tempfile.mkstemp(prefix="cay-bench-hosts-")
+        os.chmod(hosts, 0o644)
+        os.execvp("unshare", ["unshare", "--net", "--mount", "sh", "-c", f'ip link set lo up && ip address add {ADDRESS}/32 dev lo && '
+                              f'grep -v {NAME} /etc/hosts >"$1" && echo {ADDRESS} {NAME} >>"$1" && mount --bind "$1" /etc/hosts && shift && exec "$@"', "sh", hosts,
                               sys.executable, *sys.argv])
     before = machine()
     host = Host()
     try:
-        found = {"gate": gate_figures(host, arguments.rounds, arguments.mib << 20), "filter": filter_figures(host, arguments.rounds)}
+        found = {"gate": gate_figures(host, arguments.rounds, arguments.mib << 20), **asked_figures(host, arguments.rounds, arguments.mib << 20), "filter": filter_figures(host, arguments.rounds)}
     finally:
         host.close()
     text = head() + before + "\n" + "\n".join([*told(found), *judged(found)]) + f"\nload after: {' '.join(f'{one:.2f}' for one in os.getloadavg())}\n"
