@@ -15,7 +15,7 @@ constexpr std::uint32_t kPage = 1000;
 constexpr auto kLookEvery = std::chrono::milliseconds(200);
 constexpr auto kRetryFor = std::chrono::seconds(60);  // a daemon that restarts
 
-std::string text_of(const sdk::ProgramEvent& event) {
+std::string event_text(const sdk::ProgramEvent& event) {
   if (event.kind == "lost" && event.lost == 0) return "records may be missing here, nobody knows how many: the keeper was killed";
   if (event.kind == "lost") return std::to_string(event.lost) + " records are missing here: they came faster than they could be kept";
   if (event.kind == "full") return "the record is at its limit: what follows is not kept";
@@ -34,7 +34,7 @@ std::string text_of(const sdk::ProgramEvent& event) {
 std::string line_of(const sdk::ProgramEvent& event) {
   std::string out = event.at + "  " + (event.pid == 0 ? "-" : std::to_string(event.pid)) + "  ";
   out += event.kind + std::string(event.kind.size() < 5 ? 5 - event.kind.size() : 0, ' ') + "  ";
-  return out + printable(text_of(event)) + "\n";
+  return out + printable(event_text(event)) + "\n";
 }
 
 // A daemon that restarts loses nothing: the record is its keeper's.

@@ -157,7 +157,7 @@ std::string stats_table(const std::vector<NamedStats>& items) {
   return table({"NAME", "CPU TIME", "MEMORY", "IN TMPFS", "PIDS", "COMMANDS", "OOM KILLS"}, rows);
 }
 
-std::string result_json(const sdk::CommandResult& result) {
+std::string result_json(const sdk::CommandResult& result, std::optional<json::array> refused) {
   const auto& command = result.command;
   json::object out{{"state", command.state},
                    {"exit_code", maybe(command.exit_code)},
@@ -174,6 +174,7 @@ std::string result_json(const sdk::CommandResult& result) {
                    {"sandbox", result.sandbox}};
   put_bytes(out, "stdout", result.out);
   put_bytes(out, "stderr", result.err);
+  if (refused) out["network_refused"] = *std::move(refused);
   return codec::write(out) + "\n";
 }
 

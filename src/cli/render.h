@@ -1,10 +1,12 @@
 // What commands print: tables for people, JSON for machines. Pure.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cay/client.h"
+#include "codec/json.h"
 
 namespace cay::cli {
 
@@ -29,8 +31,8 @@ struct NamedStats {
 };
 std::string stats_table(const std::vector<NamedStats>& items);
 
-// {state, exit_code, signal, reason, ...}: design of --json for results. Ends with a newline.
-std::string result_json(const sdk::CommandResult& result);
+// {state, exit_code, signal, reason, ...}: design of --json for results. Ends with a newline. `refused`: of a command that failed, as refused.h has it.
+std::string result_json(const sdk::CommandResult& result, std::optional<codec::json::array> refused = std::nullopt);
 std::string error_json(const ApiError& error);
 std::string features_json(const std::vector<sdk::Feature>& items, bool daemon);
 std::string snapshots_json(const std::vector<sdk::Snapshot>& items);

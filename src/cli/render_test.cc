@@ -57,6 +57,8 @@ TEST(RenderTest, ResultHasThePromisedMembers) {
   EXPECT_EQ(object->at("signal").as_int64(), 9);
   EXPECT_EQ(object->at("stdout").as_string(), "ok");
   EXPECT_EQ(object->at("stderr_base64").as_string(), "/w==");
+  EXPECT_FALSE(object->contains("network_refused")) << "nobody asked";
+  EXPECT_TRUE(codec::parse_object(result_json(got, codec::json::array{}))->at("network_refused").as_array().empty());
 }
 
 TEST(RenderTest, EndsThatNeedWordsGetThem) {

@@ -33,8 +33,9 @@ void prepare(ExecArgs& args) {
   args.command.env.try_emplace("TERM", term == nullptr || *term == 0 ? "xterm-256color" : term);
 }
 
-int exec_in(Context& at, const sdk::Sandbox& box, const std::string& name, const ExecArgs& args,
-            std::string left_behind = {}) {
+enum class Then { kStays, kRemoved };
+
+int exec_in(Context& at, const sdk::Sandbox& box, const std::string& name, const ExecArgs& args, Then then = Then::kStays, std::string left_behind = {}) {
   if (args.detach) {
     const auto started = box.start_detached(args.argv, args.command);
     print(at.json ? json_object({{"command_id", started.id}, {"sandbox", name}, {"state", started.state}})
@@ -42,8 +43,8 @@ int exec_in(Context& at, const sdk::Sandbox& box, const std::string& name, const
     return kOk;
   }
   const SessionOptions options{
-      .interactive = args.interactive, .terminal = args.terminal, .json = at.json, .owner = true, .left_behind = std::move(left_behind)};
-  return run_session(box.spawn(args.argv, args.command), name, options, *at.signals);
+      .interactive = args.interactive, .terminal = args.terminal, .json = at.json, .owner = true, .left_behind = std::move(left_behind), .removed = then == Then::kRemoved};
+  return run_session(box.spawn(args.argv, args.command), box, name, options, *at.signals);
 }
 
 // Removes the sandbox on every way out of run --rm.
@@ -73,7 +74,7 @@ int run_and_remove(Context& at, const RunArgs& args) {
   int code = kOk;
   {
     const Removal removal(&box);
-    if (!at.signals->held()) code = exec_in(at, box, info.name, args.exec, left_behind);
+    if (!at.signals->held()) code = exec_in(at, box, info.name, args.exec, Then::kRemoved, left_behind);
   }
   if (const auto signal = at.signals->held()) end_by_signal(*signal);
   return code;
@@ -97,15 +98,17 @@ int exec_command(Context& at, ExecArgs args) {
 }
 
 int attach_command(Context& at, const AttachArgs& args) {
-  auto command = at.client.sandbox(args.sandbox).attach(args.command, {.out = args.since, .err = 0});
+  const sdk::Sandbox box = at.client.sandbox(args.sandbox);
+  auto command = box.attach(args.command, {.out = args.since, .err = 0});
   const bool terminal = command.started().pty && terminal_size(STDIN_FILENO).has_value();
   const SessionOptions options{.interactive = args.interactive || terminal,
                                .terminal = terminal,
                                .json = at.json,
                                .owner = false,
-                               .left_behind = {}};
+                               .left_behind = {},
+                               .removed = false};
   if (terminal) command.resize(*terminal_size(STDIN_FILENO));
-  return run_session(std::move(command), args.sandbox, options, *at.signals);
+  return run_session(std::move(command), box, args.sandbox, options, *at.signals);
 }
 
 int ps_command(Context& at, const PsArgs& args) {

@@ -5,12 +5,15 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "cli/exit_code.h"
 #include "cli/missing.h"
 #include "cli/output.h"
+#include "cli/refused.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 
@@ -142,21 +145,30 @@ class Printer {
   bool failed_ = false;
 };
 
-int show_end(const sdk::CommandInfo& command, bool broken) {
+void show_refused(const sdk::CommandInfo& command, const sdk::Sandbox& box, const WhereItRan& where) {
+  const auto report = report_of_refusals(box, command.started_at);
+  if (!report) return;
+  std::istringstream note(refusal_note(*report, command.started_at, where));
+  for (std::string line; std::getline(note, line);) print_error(line);
+}
+
+int show_end(const sdk::CommandInfo& command, const sdk::Sandbox& box, const WhereItRan& where, bool broken) {
   const std::string sentence = end_sentence(command);
   if (!sentence.empty() && !broken) print_error(sentence);
+  if (command.exit_code != 0 && !broken) show_refused(command, box, where);
   return command.shell_exit_code();
 }
 
 }  // namespace
 
-int run_session(sdk::Command command, const std::string& sandbox, const SessionOptions& options, Signals& signals) {
+int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string& sandbox, const SessionOptions& options, Signals& signals) {
   const SignalScope scope(signals, SignalPolicy(command, options));
   if (options.interactive) std::thread(pass_input, command).detach();
   if (options.json) {
     auto result = command.wait({}, kKeptForJson);
     result.sandbox = sandbox;
-    print(result_json(result));
+    const auto report = result.ok() ? std::nullopt : report_of_refusals(box, result.command.started_at);
+    print(result_json(result, report ? std::optional(refused_since(*report, result.command.started_at)) : std::nullopt));
     return result.command.shell_exit_code();
   }
   Printer printer(command, options);  // before the terminal is raw: what it says last needs an ordinary one
@@ -167,7 +179,7 @@ int run_session(sdk::Command command, const std::string& sandbox, const SessionO
     if (auto* end = std::get_if<sdk::End>(&event)) {
       raw.reset();  // what is said next needs an ordinary terminal
       printer.finish();
-      const int code = show_end(end->command, printer.broken());
+      const int code = show_end(end->command, box, {.name = sandbox, .removed = options.removed}, printer.broken());
       return printer.failed() ? kOurFailure : code;
     }
     if (!printer.add(event)) return printer.failed() ? kOurFailure : kBrokenPipe;

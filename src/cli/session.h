@@ -14,9 +14,11 @@ struct SessionOptions {
   bool json = false;         // gather, and print one JSON document
   bool owner = true;         // false (attach): Ctrl-C leaves, and the command runs on
   std::string left_behind;   // said when the third Ctrl-C leaves: what stays then
+  bool removed = false;      // the sandbox goes with the command
 };
 
-// Runs to the command's end; returns the exit code. Throws ApiError.
-int run_session(sdk::Command command, const std::string& sandbox, const SessionOptions& options, Signals& signals);
+// Runs to the command's end; returns the exit code. Throws ApiError. `sandbox`: the name by which a person knows `box`, where the command runs. Of one that failed, what
+// the gate refused meanwhile is told, too.
+int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string& sandbox, const SessionOptions& options, Signals& signals);
 
 }  // namespace cay::cli

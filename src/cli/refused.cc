@@ -1,0 +1,182 @@
+#include "cli/refused.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <iterator>
+#include <memory>
+#include <ranges>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cli/answers.h"
+#include "cli/net_words.h"
+#include "cli/render.h"
+
+namespace cay::cli {
+namespace {
+
+namespace json = codec::json;
+
+constexpr std::size_t kMostListed = 32;  // for programs
+constexpr std::size_t kMostNamed = 4;    // for people
+constexpr std::size_t kMostRules = 300;  // bytes of rules that are told again
+constexpr auto kWritten = std::chrono::milliseconds(50);  // the gate writes down what it decided every 20 ms
+constexpr auto kPatience = std::chrono::seconds(2);       // the command's own end is what is waited for
+
+struct Line {
+  std::string host, port, reason, rule, needs, address;
+  json::value port_number;
+  bool is_policys() const {
+    constexpr const char* kReasons[] = {"not_in_policy", "port_not_in_policy", "denied_by_rule", "policy_changed", "policy_not_allowed"};
+    return std::ranges::find(kReasons, reason) != std::end(kReasons);
+  }
+  std::string text() const {
+    if (host == "*") return "what it asked for";  // of limits, where no host is meant
+    const std::string name = printable(host.find(':') == std::string::npos ? host : "[" + host + "]");
+    return port.empty() || port == "0" ? name : name + ":" + port;
+  }
+};
+
+std::vector<Line> lines_since(const json::object& report, const std::string& since) {
+  std::vector<Line> out;
+  const auto* items = report.if_contains("items");
+  if (items == nullptr || !items->is_array()) return out;
+  for (const auto& item : items->get_array()) {
+    if (!item.is_object()) continue;
+    const auto& one = item.get_object();
+    if (text_of(one, "verdict") != "refused" || text_of(one, "last_at") < since) continue;
+    const auto* port = one.if_contains("port");
+    Line line{.host = text_of(one, "host"), .port = text_of(one, "port"), .reason = text_of(one, "reason"), .rule = text_of(one, "rule"),
+              .needs = text_of(one, "needs"), .address = text_of(one, "address"), .port_number = port == nullptr ? json::value(0) : *port};
+    // A line is of one reason: the latest is what holds.
+    std::erase_if(out, [&](const Line& other) { return other.host == line.host && other.port == line.port; });
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+// A name that was refused to be looked up, and then at a port, is one.
+std::vector<Line> by_host(std::vector<Line> lines) {
+  const std::vector<Line> all = lines;
+  std::erase_if(lines, [&](const Line& one) {
+    return one.port != "0" && std::ranges::any_of(all, [&](const Line& other) { return other.port == "0" && other.host == one.host && other.is_policys() == one.is_policys(); });
+  });
+  return lines;
+}
+
+// Of those that are named.
+std::vector<std::string> needs_of(const std::vector<Line>& lines) {
+  std::vector<std::string> out;
+  for (const Line& line : lines | std::views::take(kMostNamed)) {
+    if (!line.needs.empty() && std::ranges::find(out, line.needs) == out.end()) out.push_back(line.needs);
+  }
+  return out;
+}
+
+// The policy it had as a word of --policy; empty: that would be too long, or several words of a list.
+std::string policy_word(const json::object& report) {
+  const std::string policy = text_of(report, "policy");
+  if (policy != "rules") return policy == "off" ? "" : policy;
+  std::string out;
+  const auto* rules = report.if_contains("rules");
+  if (rules == nullptr || !rules->is_array()) return "";
+  for (const auto& rule : rules->get_array()) {
+    // In order, what is added at the end would come too late.
+    if (!rule.is_string() || rule.get_string() == "first-match") return "";
+    out += (out.empty() ? "" : ",") + std::string(rule.get_string());
+  }
+  return out.size() > kMostRules ? "" : out;
+}
+
+std::string to_allow(const json::object& report, const std::vector<std::string>& needs, const WhereItRan& where) {
+  std::string out;
+  if (where.removed) {
+    const std::string had = policy_word(report);
+    if (had.empty()) return "";
+    out = had;
+    for (const std::string& rule : needs) out += "," + rule;
+    return "to allow it: cay run --policy " + shell_quoted(printable(out)) + " …";
+  }
+  out = "to allow it: cay policy set " + printable(where.name);
+  for (const std::string& rule : needs) out += " --add " + shell_quoted(printable(rule));
+  return out;
+}
+
+std::string note_of_policy(const json::object& report, const std::vector<Line>& lines, const WhereItRan& where) {
+  std::string out = "its policy refused ";
+  const std::size_t named = std::min(lines.size(), kMostNamed);
+  for (std::size_t i = 0; i < named; ++i) out += (i == 0 ? "" : ", ") + lines[i].text();
+  if (lines.size() > named) out += " and " + std::to_string(lines.size() - named) + " more";
+  std::vector<std::string> hints;
+  if (!where.removed) hints.push_back("cay net " + printable(where.name) + " tells more");
+  const auto needs = needs_of(lines);
+  if (!needs.empty()) {
+    if (std::string hint = to_allow(report, needs, where); !hint.empty()) hints.push_back(std::move(hint));
+  }
+  for (std::size_t i = 0; i < hints.size(); ++i) out += (i == 0 ? " (" : "; ") + hints[i];
+  return hints.empty() ? out : out + ")";
+}
+
+// One alone, with its reason: there are as many as there are walls.
+std::string note_of_others(const std::vector<Line>& lines, const WhereItRan& where) {
+  const Line& last = lines.back();
+  sdk::NetworkDecision line;
+  line.address = last.address;
+  line.reason = last.reason;
+  line.rule = last.rule;
+  std::string out = "its way out refused " + last.text() + ": " + printable(words_for(line));
+  if (lines.size() > 1) out += "; and " + std::to_string(lines.size() - 1) + " more";
+  return where.removed ? out : out + " (cay net " + printable(where.name) + " tells more)";
+}
+
+json::object report_now(const sdk::Sandbox& box) { return parsed(box.network().json); }
+
+json::object report_soon(const sdk::Sandbox& box, const std::string& since) {
+  auto report = report_now(box);
+  if (!lines_since(report, since).empty()) return report;
+  const auto* network = report.if_contains("network");
+  if (network == nullptr || !network->is_object() || text_of(network->get_object(), "state") != "on") return report;  // nothing more will be told
+  std::this_thread::sleep_for(kWritten);
+  return report_now(box);
+}
+
+}  // namespace
+
+json::array refused_since(const json::object& report, const std::string& since) {
+  auto lines = lines_since(report, since);
+  if (lines.size() > kMostListed) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kMostListed));
+  json::array out;
+  for (const Line& one : lines) out.emplace_back(json::object{{"host", one.host}, {"port", one.port_number}, {"reason", one.reason}, {"rule", one.rule}, {"needs", one.needs}});
+  return out;
+}
+
+std::string refusal_note(const json::object& report, const std::string& since, const WhereItRan& where) {
+  std::vector<Line> policys, others;
+  for (Line& line : by_host(lines_since(report, since))) (line.is_policys() ? policys : others).push_back(std::move(line));
+  std::string out;
+  if (!policys.empty()) out = note_of_policy(report, policys, where);
+  if (!others.empty()) out += (out.empty() ? "" : "\n") + note_of_others(others, where);
+  return out;
+}
+
+std::optional<json::object> report_of_refusals(const sdk::Sandbox& box, const std::string& since) {
+  // On a thread that is left behind: a daemon that hangs must not keep the end of a command from whoever waits for it.
+  auto promise = std::make_shared<std::promise<std::optional<json::object>>>();
+  auto answer = promise->get_future();
+  std::thread([promise, box, since] {
+    std::optional<json::object> report;
+    try {
+      report = report_soon(box, since);
+    } catch (const std::exception&) {
+      // An older daemon, a key that may not, a sandbox that is gone: the command's end is told without it.
+      report.reset();
+    }
+    promise->set_value(std::move(report));
+  }).detach();
+  if (answer.wait_for(kPatience) != std::future_status::ready) return std::nullopt;
+  return answer.get();
+}
+
+}  // namespace cay::cli
