@@ -251,10 +251,11 @@ int try_as(Context& at, const std::string& sandbox, const std::string& policy) {
   const auto report = parsed(at.client.request("GET", sandbox_route(sandbox) + "/network"));
   json::array items, needed;
   std::vector<Row> rows;
-  std::string command = "cay policy set " + printable(sandbox) + " " + shell_quoted(printable(policy));
+  std::string command = "cay policy set " + printable(sandbox);
+  const bool is_off = policy == "off";  // it stands alone, and rules beside it are all that is let through
+  if (!is_off) command += " " + shell_quoted(printable(policy));
   for (const Used& one : used_of(report, proxied_hosts(at, sandbox))) {
-    json::object question{{"policy", policy}, {"host", one.host}};
-    if (one.port != 0) question["port"] = one.port;
+    auto question = json::object{{"policy", policy}, {"host", one.host}, {"port", one.port}};
     auto answer = parsed(at.client.request("POST", std::string(kRoute) + "/try", codec::write(question)));
     // An address that the operator has not opened is found by whoever looks the name up: a dry run does not.
     if (one.in_the_way.ends_with("_address")) answer = {{"verdict", "refused"}, {"in_the_way", one.in_the_way}, {"advice", one.advice}};
@@ -275,7 +276,7 @@ int try_as(Context& at, const std::string& sandbox, const std::string& policy) {
     return kOk;
   }
   print(table({"HOST", "COUNT", "BY " + printable(policy), "WHY"}, rows));
-  print(needed.empty() ? "\nNo rule is missing.\n" : "\nThat policy and all that it lacks: " + command + "\n");
+  print(needed.empty() ? "\nNo rule is missing.\n" : (is_off ? "\nAll that it lacks: " : "\nThat policy and all that it lacks: ") + command + "\n");
   print_forgotten(report);
   return kOk;
 }

@@ -1,4 +1,5 @@
 // Policies that have names, and what would become of a connection.
+#include <algorithm>
 #include <optional>
 #include <span>
 
@@ -46,11 +47,18 @@ Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t po
     if (verdict.says == policy::Verdict::Says::kShow) return {false, "names_no_host", {}};
     return by_rule(verdict);
   }
-  if (const auto found = policy.may_resolve(host); !found.allowed()) return by_rule(found);
+  if (const auto found = policy.may_resolve(host); port == 0 || !found.allowed()) return by_rule(found);
   const std::string names[] = {host};
   Said said = by_rule(policy.decide({.names = names, .shown = host, .address = {}, .port = port}));
   if (said.reason == "not_in_policy") said.reason = "port_not_in_policy";
   return said;
+}
+
+// A fence is about what is connected to: the name is the policy's.
+ByProxy by_lookup(std::span<const ProxiedHost> proxied, const std::string& host) {
+  ByProxy out;
+  out.opens = std::ranges::any_of(proxied, [&](const ProxiedHost& one) { return one.kind == ProxiedHost::Kind::kSecret && one.host.matches(host, one.host.port); });
+  return out;
 }
 
 // `has`: what a sandbox has; else the question says it.
@@ -68,12 +76,13 @@ Result<PolicyTrial> tried(const PolicyQuestion& question, const std::optional<po
   if (!one_name && !IpAddress::parse(host)) {
     return Error{Code::kInvalidArgument, "invalid_policy", "'" + question.host.substr(0, 100) + "' is neither a host name nor an address", 0};
   }
+  if (!one_name && question.port == 0) return Error{Code::kInvalidArgument, "invalid_field", "port 0 is a name that is looked up, and '" + host + "' is an address", 0};
   if (!around.policies.check_allowed(choice)) {
     out.reason = "policy_not_allowed";
   } else {
     const auto policy = around.policies.policy_of(choice);
     Said said = ask(*policy, host, question.port, around.networks);
-    const ByProxy by = by_proxy(around.proxied, host, question.port, question.path);
+    const ByProxy by = question.port == 0 ? by_lookup(around.proxied, host) : by_proxy(around.proxied, host, question.port, question.path);
     const bool is_off = choice.policy == "off" || (choice.policy == policy::kOwnRules && choice.rules.empty());
     if (by.opens && !is_off) said = {true, {}, {}};
     if (said.allowed && !by.rules.empty()) {

@@ -130,6 +130,10 @@ TEST_F(PoliciesTest, ATrialSaysByWhichRule) {
   EXPECT_EQ(tried("example.com", "8.8.8.8")->reason, "names_no_host");
   EXPECT_TRUE(tried("8.8.8.0/24", "8.8.8.8")->allowed);
   EXPECT_EQ(tried("open", "a b").error().reason, "invalid_policy");
+  EXPECT_TRUE(tried("a.test:22", "a.test", 0)->allowed) << "its name alone";
+  EXPECT_EQ(tried("pip", "deb.debian.org", 0)->needs, "deb.debian.org") << "nobody knows at which port it would have been asked";
+  EXPECT_EQ(tried("pip", "deb.debian.org")->needs, "deb.debian.org:443") << "the control";
+  EXPECT_EQ(tried("open", "8.8.8.8", 0).error().reason, "invalid_field");
   ASSERT_TRUE(create("box"));
   ASSERT_TRUE(set("a.test"));
   const auto by_box = run(core->sandboxes().try_policy(alice, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443}));
@@ -159,6 +163,8 @@ TEST_F(PoliciesTest, ATrialOfASandboxGoesByItsProxyRulesToo) {
   EXPECT_EQ(of("api.git.test").proxy_rule, "'github'");
   EXPECT_EQ(of("api.git.test").in_the_way, "");
   EXPECT_EQ(of("api.git.test", 80).reason, "not_in_policy");
+  EXPECT_TRUE(of("api.git.test", 0).allowed && of("api.test", 0).allowed) << "to be looked up";
+  EXPECT_EQ(of("git.test", 0).needs, "git.test") << "the control";
   EXPECT_TRUE(of("api.test").allowed);
   EXPECT_EQ(of("api.test").rule, "api.test");
   EXPECT_NE(of("api.test").note.find("/v1/**"), std::string::npos);

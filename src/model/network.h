@@ -85,7 +85,7 @@ struct PolicyQuestion {
   std::string sandbox;  // id or name; empty: `policy` is meant
   std::string policy;
   std::string host;     // a name or an address
-  std::uint16_t port = 443;
+  std::uint16_t port = 443;  // 0: the name alone is asked for
   std::string path{};   // of a request; empty: none is meant
 };
 struct PolicyTrial {

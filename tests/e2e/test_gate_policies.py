@@ -307,12 +307,21 @@ def test_what_was_used_is_listed_as_rules(make):
     assert judged["needed"] == ["other.gate.test:80"]
     shown = box.daemon.cli("policy", "try", box.name, "--as", "allowed.gate.test").text
     assert f"cay policy set {box.name} allowed.gate.test other.gate.test:80" in shown.replace("'", ""), shown
+    off_has = box.daemon.cli("policy", "try", box.name, "--as", "off").text.splitlines()[-1].partition("All that it lacks: ")[2]
+    assert off_has.replace("'", "").split() == ["cay", "policy", "set", box.name, "allowed.gate.test:80", "other.gate.test:80"], off_has
     set_policy(box, *used)
     assert words_of(box, WEB, OTHER) == [HELLO, BYE], "what was listed is enough"
     assert all(one["verdict"] == "allowed" for one in json.loads(box.daemon.cli("policy", "try", box.name, "--as", ",".join(used), "--json").text)["items"])
     set_policy(box, "allowed.gate.test")
     words_of(box, OTHER)
     assert f"cay policy set {box.name} --add" in box.daemon.cli("net", box.name).text
+    only_asked = make("allowed.gate.test")
+    assert words_of(only_asked, OTHER) == ["no name"]
+    only_asked.line(host="other.gate.test", port=0)
+    lacks = json.loads(only_asked.daemon.cli("policy", "try", only_asked.name, "--as", "allowed.gate.test", "--json").text)["needed"]
+    assert lacks == ["other.gate.test"], "a name that was only looked up: its web is both its ports"
+    set_policy(only_asked, "allowed.gate.test", *lacks)
+    assert words_of(only_asked, OTHER, OTHER_TLS) == [BYE, BYE]
     off = make("off")
     assert "nothing is recorded under off: run it once with open" in off.daemon.cli("policy", "try", off.name).text
 
@@ -392,7 +401,7 @@ def test_what_the_operator_opened_since_is_judged_anew(world, request):
         (world.directory / "opened.toml").write_text(POLICIES.replace("networks = [", f'networks = ["{UNLISTED}", '))
         daemon.restart()
         assert judged("private.gate.test") == [("allowed", "", "")]
-        assert judged("corp") == [("refused", "", "private.gate.test:443")]
+        assert judged("corp") == [("refused", "", "private.gate.test")], "it was only looked up: nobody knows a port"
         assert box.line(host="private.gate.test", port=0)["remedy"] == "", "its own policy has it by now"
 
 

@@ -63,7 +63,7 @@ Task<http::Response> try_policy(core::Cay& cay, ExchangePtr exchange) {
   const bool of_sandbox = fields.read("sandbox", question.sandbox);
   const bool of_words = fields.read("policy", question.policy);
   fields.read("host", question.host);
-  fields.read("port", port, 1, 65'535);
+  fields.read("port", port, 0, 65'535);
   fields.read("path", question.path);
   if (!question.path.empty() && (question.path.size() > kMostPath || !question.path.starts_with('/'))) fields.complain("path", "begins with '/', and has no more than 4096 bytes");
   if (of_sandbox == of_words) fields.complain("policy", "give either policy or sandbox");
