@@ -181,6 +181,9 @@ int try_one(Context& at, const std::string& of, const std::string& target) {
   std::string why = rule.empty() ? allowed ? "no rule matches, and it allows what none matches" : "no rule matches" : "by the rule " + rule;
   if (reason == "private_address") why = "a special address, which the operator would have to list (network.networks)";
   if (reason == "port_not_in_policy") why = "that host is allowed at other ports";
+  const std::string advice = for_sandbox(printable(text_of(answer, "advice")), of), in_the_way = text_of(answer, "in_the_way");
+  const bool is_for_nobody = in_the_way == "never_reached" || in_the_way == "own_address";
+  if (is_for_nobody) why = advice;  // the operator cannot list it
   if (reason == "names_no_host") why = "an address alone shows no name; a connection that shows one is decided by it";
   if (reason == "policy_not_allowed") why = "the operator allows this policy no more";
   if (!proxy_rule.empty()) why = "by the proxy rule " + proxy_rule + (rule.empty() ? "" : ", beside the rule " + rule);
@@ -190,10 +193,9 @@ int try_one(Context& at, const std::string& of, const std::string& target) {
   print((allowed ? "allowed: " : "refused: ") + why + "\n");
   const std::string note = printable(text_of(answer, "note"));
   if (!note.empty()) print(note + "\n");
-  const std::string advice = for_sandbox(printable(text_of(answer, "advice")), of);
-  if (!allowed && !advice.empty()) print(advice + "\n");
+  if (!allowed && !advice.empty() && !is_for_nobody) print(advice + "\n");
   const std::string needs = printable(text_of(answer, "needs"));
-  if (!allowed && !needs.empty() && question.contains("sandbox") && rule.empty()) {
+  if (!allowed && !needs.empty() && question.contains("sandbox")) {
     print("To allow: cay policy set " + printable(of) + " --add " + shell_quoted(needs) + "\n");
   }
   return allowed ? kOk : 1;

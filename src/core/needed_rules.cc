@@ -1,8 +1,8 @@
 #include "core/needed_rules.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64,12 +64,33 @@ Stands of_address(const NetworkDecision& line, const IpAddress& address) {
   return {"special_address", std::move(says)};
 }
 
-// Of what the broker refused, not the gate.
-bool is_brokers(const std::string& reason) {
-  constexpr const char* kReasons[] = {"token_unknown",    "no_such_rule",      "rule_changed",          "path_not_in_rule", "host_mismatch",
-                                      "secret_reflected", "answer_unreadable", "authority_not_trusted", "tls_untrusted",    "vault_unavailable",
-                                      "method_not_in_rule", "secret_gone"};
-  return std::ranges::find(kReasons, reason) != std::end(kReasons);
+// Of what the broker refused, not the gate, or what the gate refused for want of it: what docs/errors.md says of the reason. Empty: of none of these.
+std::string_view of_broker(std::string_view reason) {
+  constexpr std::pair<std::string_view, std::string_view> kSays[] = {
+      {"token_unknown", "it came without the token of its proxy rule: programs take that from the variable that the rule sets (cay proxy SANDBOX)"},
+      {"no_such_rule", "no proxy rule is for it, or not any more: cay proxy SANDBOX"},
+      {"rules_unknown", "the broker did not know the sandbox's proxy rules: try again; else DATA/broker.log and `cay doctor` tell why"},
+      {"rule_changed", "it was open while its proxy rule or secret was changed: open it again"},
+      {"bad_request", "the request is not as servers read it: mend the client, and send a body by POST"},
+      {"path_not_in_rule", "its proxy rules have not that path: ask for another, or give another rule (cay proxy SANDBOX)"},
+      {"method_not_in_rule", "its proxy rules have not that method: ask by another, or give another rule (cay proxy SANDBOX)"},
+      {"ambiguous_path", "its path could be read as another: write it plainly, without `//`, `\\` and escaped slashes, dots and percent signs"},
+      {"method_overridden", "it asked to be taken for another request than it is: ask by the method and the path that are meant"},
+      {"secret_gone", "the secret of its proxy rule was removed: `cay secret set` it again, or take the rule away (cay proxy SANDBOX)"},
+      {"secret_unusable", "the vault cannot open the secret of its proxy rule: give the value again (cay secret set)"},
+      {"secret_withdrawn", "the secret of its proxy rule was removed, or was being changed: try again; `cay secret ls` lists them"},
+      {"host_mismatch", "the request named another host than its connection was for: one host for one connection"},
+      {"secret_reflected", "the server's answer held the secret: do not trust that server, and set another value (cay secret set)"},
+      {"answer_unreadable", "the server packed its answer although it was asked not to, and a secret could be in it: nothing helps at that server"},
+      {"answer_partial", "the server answered with a part although it was asked for the whole: nothing helps at that server"},
+      {"authority_not_trusted", "the client inside does not trust the sandbox's own authority, or spoke no TLS: look at its settings for certificates; one that pins them needs a proxy rule of way base_url"},
+      {"tls_untrusted", "the server's certificate is not trusted: the operator names its authority's file in vault.ca_file, or whose server it is mends it"},
+      {"vault_unavailable", "the broker, which keeps secrets, did not answer: it is started again by itself; else DATA/broker.log and `cay doctor` tell why"},
+  };
+  for (const auto& [of, says] : kSays) {
+    if (of == reason) return says;
+  }
+  return {};
 }
 
 // `rule`: that refuses it now, which need not be the one that did then.
@@ -84,13 +105,13 @@ Stands of_denial(const std::string& rule) {
 
 // What keeps every rule from letting it through, before one is looked for.
 Stands before_rules(const NetworkDecision& line, const Around& around) {
+  if (const std::string_view says = of_broker(line.reason); !says.empty()) return {"proxy_rule", std::string(says)};
   for (const ProxiedHost& one : around.proxied) {
     // Beside a fence the policy's rules count.
     if (one.kind == ProxiedHost::Kind::kFence || !one.host.matches(line.host, one.host.port)) continue;
     return {"proxy_rule", "the proxy rule '" + one.rule + "' reaches it, at " + one.host.text() + ", with its secret: no rule goes beside it (cay proxy SANDBOX)"};
   }
   if (line.reason == "fenced") return {"proxy_rule", "a fence is for it, and lets nobody past: by TLS that names the host, to its port (cay proxy SANDBOX)"};
-  if (is_brokers(line.reason)) return {"proxy_rule", "it went by a proxy rule, which refused it, or whose server did: cay proxy SANDBOX"};
   const bool was_special = line.reason == "private_address";
   auto address = IpAddress::parse(line.address);
   if (!address) address = IpAddress::parse(line.host);

@@ -130,6 +130,22 @@ TEST_F(AdviceTest, AHostOfAProxyRuleIsReachedByThatAlone) {
   EXPECT_EQ(advised(refused("other.openai.test", 443, "not_in_policy")).needs, "other.openai.test:443") << "the control";
 }
 
+TEST_F(AdviceTest, WhatTheBrokerRefusedIsAdvisedByItsReasonAndNotByTheRuleThatReachesTheHost) {
+  proxied = {{"mine", *parse_proxy_host("api.test")}};
+  const std::pair<const char*, const char*> helps[] = {{"secret_reflected", "do not trust that server"}, {"secret_gone", "`cay secret set` it again"}, {"vault_unavailable", "`cay doctor`"},
+                                                       {"token_unknown", "the variable that the rule sets"}, {"tls_untrusted", "vault.ca_file"}, {"path_not_in_rule", "another rule"},
+                                                       {"secret_unusable", "give the value again"}, {"ambiguous_path", "write it plainly"}};
+  for (const auto& [reason, words] : helps) {
+    for (const char* host : {"api.test", "no-more.test"}) {
+      const auto line = advised(refused(host, 443, reason));
+      EXPECT_EQ(line.in_the_way, "proxy_rule") << reason;
+      EXPECT_NE(line.advice.find(words), std::string::npos) << reason << ": " << line.advice;
+      EXPECT_EQ(line.advice.find("no rule goes beside it"), std::string::npos) << reason;
+    }
+  }
+  EXPECT_NE(advised(refused("api.test", 443, "not_in_policy")).advice.find("'mine' reaches it"), std::string::npos) << "the control";
+}
+
 TEST_F(AdviceTest, WhatTheOperatorForbidsIsAskedForAndNotProposed) {
   policies = *policy::Catalogue::make({{.name = "corp", .about = "", .rules = *policy::parse_rules("*.corp.test"), .adds = false}}, {"packages", "corp"});
   const auto line = advised(refused("a.test", 443, "not_in_policy"), {"corp"});

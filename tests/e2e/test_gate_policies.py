@@ -334,6 +334,14 @@ def test_trying_says_by_which_rule(make, policed):
                                 ("https://allowed.gate.test:22/", 1, "allowed at other ports")):
         got = policed.cli("policy", "try", box.name, target)
         assert got.code == code and words in got.text, (target, got)
+    nowhere = policed.cli("policy", "try", box.name, "127.0.0.1:443").text.splitlines()
+    assert len(nowhere) == 1 and nowhere[0].startswith("refused: 127.0.0.1 is ") and nowhere[0].endswith("reached by no rule and no setting"), nowhere
+    ordered = make("first-match", "!other.gate.test", "*.gate.test")
+    told = policed.cli("policy", "try", ordered.name, "other.gate.test").text
+    assert "by the rule !other.gate.test" in told and told.endswith(f"To allow: cay policy set {ordered.name} --add 'other.gate.test:443'\n"), told
+    set_policy(ordered, "--add", "other.gate.test:443")
+    assert policed.cli("policy", "try", ordered.name, "other.gate.test").code == 0, "in order, what is added stands before what refuses it"
+    assert "To allow" not in policed.cli("policy", "try", box.name, "other.gate.test:80").text, "the control: there it does not help"
     assert policed.cli("policy", "try", "corp", "bulk.gate.test:7002").code == 0
     for words, code, warned in (("open,!~ads", 0, True), ("open,!~.*ads.*", 1, False), ("open,!~^ads$", 0, False)):
         got = policed.cli("policy", "try", words, "ads.example.com")
