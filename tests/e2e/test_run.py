@@ -41,6 +41,19 @@ def test_once_runs_a_program_and_leaves_nothing_running(base):
     assert groups_of((data / "instance").read_text().strip()) == []
 
 
+def test_settings_are_the_callers_file_and_what_is_said_beside_them_wins(base):
+    (base / "own.toml").write_text('[server]\nlisten = "127.0.0.1:0"\ndefault_label = 1\n')
+    refused = run("--once", "--data", "state", "--config", "own.toml", cwd=base)
+    assert refused.returncode == 125 and "default_label" in refused.stderr, refused
+    (base / "own.toml").write_text('[server]\nlisten = "127.0.0.1:0"\n[network]\ndefault_policy = "off"\n')
+    done = run("--once", "--data", "state", "--config", "own.toml", cwd=base)
+    assert done.returncode == 0 and "listening on http://127.0.0.1:" in done.stdout and ":8787" not in done.stdout, done
+    with_listen = run("--once", "--data", "state", "--config", str(base / "own.toml"), "--listen", "256.0.0.1:1", cwd=base)
+    assert with_listen.returncode == 125 and "256.0.0.1" in with_listen.stderr, with_listen
+    missing = run("--once", "--config", "none.toml", cwd=base)
+    assert missing.returncode == 2 and str(base / "none.toml") in missing.stderr, missing
+
+
 def test_a_second_run_on_the_same_data_says_so_and_disturbs_nothing(daemon, http, box):
     assert groups_of((daemon.data / "instance").read_text().strip())  # positive control of the test above
     done = run("--once", "--listen", "127.0.0.1:0", "--data", str(daemon.data))
@@ -61,7 +74,7 @@ def test_a_daemon_whose_port_is_taken_starts_no_launcher(daemon, base):
     assert not launcher_runs(base / "state")
 
 
-@pytest.mark.parametrize("args", [["--frob"], ["--listen"], ["--data"]])
+@pytest.mark.parametrize("args", [["--frob"], ["--listen"], ["--data"], ["--config"]])
 def test_wrong_options_are_refused_with_the_usage(args):
     done = run(*args)
     assert done.returncode == 2 and args[0] in done.stderr and "Usage: ./run" in done.stderr, done
