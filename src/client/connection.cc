@@ -1,5 +1,8 @@
 #include "client/connection.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "client/errors.h"
 #include "http/raw_stream.h"
 #include "model/trace.h"
@@ -12,6 +15,11 @@ constexpr std::size_t kMaxErrorAnswer = 256 * 1024;
 constexpr std::size_t kMaxMessage = 16u << 20;
 constexpr int kSuccessLimit = 300;
 
+// Header values may hold more; a key of `cay key create` does not.
+bool could_be_key(std::string_view key) {
+  return std::ranges::all_of(key, [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
 Millis millis(double seconds) { return Millis(static_cast<std::int64_t>(seconds * 1000)); }
 
 }  // namespace
@@ -21,6 +29,10 @@ Connection::Connection(asio::any_io_executor executor, sdk::ClientOptions option
 
 Result<http::Client*> Connection::http() {
   if (!http_) {
+    if (!could_be_key(options_.api_key)) {
+      return Error{Code::kInvalidArgument, "bad_api_key",
+                   "the API key (CAY_API_KEY, or the data directory's api-key) holds a line break, or else what no key has: it is one line, as `cay key create` printed it", 0};
+    }
     http::ClientOptions options;
     options.url = options_.url;
     options.ca_file = options_.ca_file;

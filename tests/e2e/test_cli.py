@@ -386,6 +386,14 @@ def test_wrong_key_is_explained(daemon):
     assert got.code == 125 and b"key" in got.err, got
 
 
+def test_what_is_no_key_is_said_before_it_is_sent(daemon):
+    for wrong in ("cay_x\ncay_y", "cay_x\r", "cay_x cay_y", "cay_\u00fc"):
+        got = daemon.cli("ls", "--json", env={"CAY_API_KEY": wrong})
+        assert got.code == 125 and b"CAY_API_KEY" in got.err and b"one line, as `cay key create` printed it" in got.err and b"HTTP/1.1" not in got.err, (wrong, got)
+        assert json.loads(got.out)["error"]["reason"] == "bad_api_key"
+    assert daemon.cli("ls").code == 0, "the control"
+
+
 def take_signals():
     """Whoever runs the tests, as nohup or in the background, may have them ignored; a program inherits that, and keeps to it."""
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
