@@ -127,7 +127,7 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
     out.code = left_.is_used_up() ? DnsCode::kNoName : DnsCode::kRefused;
     co_return encode_answer(*question, out, room);
   }
-  auto found = co_await house_.resolver.resolve(question->name, this);
+  auto found = co_await house_.resolver.resolve(question->name, id_);
   if (found.outcome == Resolved::Outcome::kFailed) co_return fail(DnsCode::kServer, "lookup_failed");
   if (found.outcome == Resolved::Outcome::kNoName) co_return fail(DnsCode::kNoName, "name_not_found");
   bool known = true;

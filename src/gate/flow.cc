@@ -274,7 +274,7 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
       out.refuse(left_.is_used_up() ? kBytesUsedUp : kTooManyNewNames);
       co_return;
     }
-    auto found = co_await house_.resolver.resolve(out.host, this);
+    auto found = co_await house_.resolver.resolve(out.host, id_);
     if (found.addresses.empty()) {
       out.reason = found.outcome == Resolved::Outcome::kFailed ? "lookup_failed" : "name_not_found";
       co_return;

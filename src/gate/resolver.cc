@@ -15,6 +15,11 @@ namespace cay::gate {
 namespace {
 
 constexpr std::chrono::seconds kKeepFailure{3};
+// Whoever asked for what took longer than a lookup should stands behind the others for so many times as long, and at most for so long: of however many
+// sandboxes that ask for names which nobody answers, the second round finds them all behind whoever asks for what is answered.
+constexpr std::chrono::seconds kQuick{1};
+constexpr int kPaysTimes = 10;
+constexpr std::chrono::minutes kPaysAtMost{5};
 constexpr std::size_t kMostAddresses = 32;  // of one name
 
 std::optional<IpAddress> address_of(const addrinfo& info) {
@@ -55,9 +60,9 @@ Resolved look_up(const std::string& name) {
   return out;
 }
 
-asio::awaitable<Resolved> Resolver::resolve(std::string name, const void* asker) {
+asio::awaitable<Resolved> Resolver::resolve(std::string name, std::string asker) {
   auto found = entries_.find(name);
-  if (found == entries_.end() || found->second->good_until <= std::chrono::steady_clock::now()) {
+  if (found == entries_.end() || found->second->good_until <= clock_->steady()) {
     make_room();
     found = entries_.insert_or_assign(name, std::make_shared<Entry>(loop_)).first;
   }
@@ -72,14 +77,27 @@ asio::awaitable<Resolved> Resolver::resolve(std::string name, const void* asker)
   co_return entry->result;
 }
 
-// The next after the last that has something to ask, and does not ask too much already.
+// Of those that have something to ask, and do not ask too much already: who has the fewest running, of these who pays least, of these the next after the last.
 Resolver::Askers::iterator Resolver::next_asker() {
-  const auto may = [](const Askers::value_type& one) { return !one.second.asked.empty() && one.second.running < kMostOfOne; };
+  const auto now = clock_->steady();
+  const bool only_kept = running_ >= kThreads - kKept;
+  const unsigned most = only_kept ? 1 : kMostOfOne;
+  auto best = askers_.end();
+  Rank least;
+  const auto look_at = [&](Askers::iterator from, Askers::iterator to) {
+    for (; from != to; ++from) {
+      const Asker& one = from->second;
+      if (one.asked.empty() || one.running >= most || (only_kept && one.pays_until > now)) continue;
+      const Rank rank{one.running, std::max(one.pays_until, now)};
+      if (best != askers_.end() && rank >= least) continue;
+      best = from;
+      least = rank;
+    }
+  };
   const auto middle = askers_.upper_bound(last_);
-  const auto behind = std::find_if(middle, askers_.end(), may);
-  if (behind != askers_.end()) return behind;
-  const auto before = std::find_if(askers_.begin(), middle, may);
-  return before != middle ? before : askers_.end();
+  look_at(middle, askers_.end());
+  look_at(askers_.begin(), middle);
+  return best;
 }
 
 void Resolver::begin_some() {
@@ -97,7 +115,7 @@ void Resolver::begin(Askers::iterator at) {
   if (entry->begun || entry->waiting == 0) {  // looked up at another's turn; or whoever asked is gone
     const auto kept = entries_.find(name);
     if (!entry->begun && kept != entries_.end() && kept->second == entry) entries_.erase(kept);
-    if (at->second.asked.empty() && at->second.running == 0) askers_.erase(at);
+    if (at->second.asked.empty() && at->second.running == 0 && at->second.pays_until <= clock_->steady()) askers_.erase(at);
     return;
   }
   entry->begun = true;
@@ -107,7 +125,8 @@ void Resolver::begin(Askers::iterator at) {
 }
 
 // Belongs to nobody who asks: they may leave, and others wait for the same name.
-asio::awaitable<void> Resolver::look(std::string name, std::shared_ptr<Entry> entry, const void* asker) {
+asio::awaitable<void> Resolver::look(std::string name, std::shared_ptr<Entry> entry, std::string asker) {
+  const auto begun = clock_->steady();
   try {
     auto work = [this, name] { return how_(name); };
     auto looking = run_on_pool(pool_, std::move(work));
@@ -116,17 +135,25 @@ asio::awaitable<void> Resolver::look(std::string name, std::shared_ptr<Entry> en
     entry->result = {};
   }
   const bool good = entry->result.outcome == Resolved::Outcome::kFound;
-  entry->good_until = std::chrono::steady_clock::now() + (good ? std::chrono::seconds(kKeepSeconds) : kKeepFailure);
+  entry->good_until = clock_->steady() + (good ? std::chrono::seconds(kKeepSeconds) : kKeepFailure);
   entry->done.set();
   --running_;
-  const auto at = askers_.find(asker);
-  if (--at->second.running == 0 && at->second.asked.empty()) askers_.erase(at);
+  charge(asker, begun);
   begin_some();
+}
+
+// One that runs no more. Who has paid, and asks for nothing, is forgotten.
+void Resolver::charge(const std::string& asker, Time begun) {
+  const auto now = clock_->steady();
+  Asker& one = askers_.at(asker);
+  --one.running;
+  if (now - begun > kQuick) one.pays_until = std::min(std::max(one.pays_until, now) + kPaysTimes * (now - begun), now + kPaysAtMost);
+  std::erase_if(askers_, [now](const auto& item) { return item.second.asked.empty() && item.second.running == 0 && item.second.pays_until <= now; });
 }
 
 void Resolver::make_room() {
   if (entries_.size() < kMost) return;
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = clock_->steady();
   std::erase_if(entries_, [now](const auto& item) { return item.second->good_until <= now; });
   // All of them fresh: those that are done may go; they are looked up again.
   if (entries_.size() >= kMost) {

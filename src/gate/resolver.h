@@ -1,6 +1,7 @@
 // Resolver: names to addresses, by this host's own means (its hosts file, its resolver): a sandbox never chooses a server.
 #pragma once
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -14,6 +15,7 @@
 #include "async/pool.h"
 #include "async/scope.h"
 #include "async/task.h"
+#include "base/clock.h"
 #include "base/ip_address.h"
 
 namespace cay::gate {
@@ -30,15 +32,20 @@ Resolved look_up(const std::string& name);
 class Resolver {
  public:
   static constexpr std::uint32_t kKeepSeconds = 30;  // the C library tells no TTL: this is told, and kept
-  static constexpr unsigned kThreads = 8;
-  static constexpr unsigned kMostOfOne = 4;  // lookups at once of one asker: names that nobody answers must not be everybody's wait
+  // Names that nobody answers must not be everybody's wait, however many ask for them.
+  static constexpr unsigned kThreads = 16;
+  static constexpr unsigned kMostOfOne = 4;  // lookups at once of one asker
+  static constexpr unsigned kKept = 4;       // threads for those who have nothing running, and asked for nothing that took long
 
-  explicit Resolver(asio::any_io_executor loop, LookUp how = look_up) : loop_(loop), how_(std::move(how)), lookups_(std::move(loop)), pool_(kThreads) {}
+  explicit Resolver(asio::any_io_executor loop, LookUp how = look_up, Clock& clock = system_clock())
+      : loop_(loop), how_(std::move(how)), clock_(&clock), lookups_(std::move(loop)), pool_(kThreads) {}
 
-  // Those who ask for a name that is being looked up wait for the same answer. Askers take turns: `asker` tells them apart.
-  asio::awaitable<Resolved> resolve(std::string name, const void* asker);
+  // Those who ask for a name that is being looked up wait for the same answer. `asker` is a sandbox's id: whatever is asked for it, over whichever
+  // connections, is one's. A name that all need is nobody's: asker "".
+  asio::awaitable<Resolved> resolve(std::string name, std::string asker);
 
  private:
+  using Time = std::chrono::steady_clock::time_point;
   static constexpr std::size_t kMost = 4096;
 
   struct Entry {
@@ -47,24 +54,33 @@ class Resolver {
     Resolved result;
     bool begun = false;
     std::size_t waiting = 0;
-    std::chrono::steady_clock::time_point good_until = std::chrono::steady_clock::time_point::max();
+    Time good_until = Time::max();
   };
   struct Asker {
     std::deque<std::pair<std::string, std::shared_ptr<Entry>>> asked;  // not looked up yet
     unsigned running = 0;
+    Time pays_until{};  // for lookups that took long
   };
-  using Askers = std::map<const void*, Asker>;
+  using Askers = std::map<std::string, Asker>;
+  // Who goes first: the least.
+  struct Rank {
+    unsigned running = 0;
+    Time pays_until{};
+    auto operator<=>(const Rank&) const = default;
+  };
   void begin_some();
   Askers::iterator next_asker();
   void begin(Askers::iterator at);
-  asio::awaitable<void> look(std::string name, std::shared_ptr<Entry> entry, const void* asker);
+  asio::awaitable<void> look(std::string name, std::shared_ptr<Entry> entry, std::string asker);
+  void charge(const std::string& asker, Time begun);
   void make_room();
 
   asio::any_io_executor loop_;
   LookUp how_;
+  Clock* clock_;
   std::map<std::string, std::shared_ptr<Entry>> entries_;
-  Askers askers_;  // those that wait, or whose lookups run
-  const void* last_ = nullptr;  // whose turn it was
+  Askers askers_;  // those that wait, whose lookups run, or who pay
+  std::string last_;  // whose turn it was
   unsigned running_ = 0;
   Scope lookups_;
   Pool pool_;  // last: its threads end first

@@ -110,7 +110,8 @@ Task<UpstreamProxy::Opened> UpstreamProxy::open(asio::any_io_executor loop, Reso
   if (const auto address = IpAddress::parse(host_)) {
     places.push_back(*address);
   } else {
-    auto found = co_await resolver.resolve(host_, this);
+    std::string nobody;
+    auto found = co_await resolver.resolve(host_, std::move(nobody));
     places = std::move(found.addresses);
   }
   Result<UniqueFd> dialled = failed("proxy_unreachable", "the proxy's name has no address");

@@ -210,7 +210,7 @@ asio::awaitable<const char*> Door::why_not_for(std::shared_ptr<Both> both, std::
   look.end();
   if (!is_here) {
     if (!may_look_up(host)) co_return left_.is_used_up() ? kBytesUsedUp : kTooManyNewNames;
-    const auto found = co_await house_.resolver.resolve(host, this);
+    const auto found = co_await house_.resolver.resolve(host, id_);
     is_here = std::ranges::find(found.addresses, facts.to.address) != found.addresses.end();
     const auto again = co_await look_at_rules_in_turn();
     if (const char* why = refused()) co_return why;  // meanwhile

@@ -57,8 +57,8 @@ bool Outside::is_quiet() const {
   return ::recv(channel->next_layer().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-Task<std::unique_ptr<Outside>> reach(RelayHouse& house, ProxyHost host, const void* asker, std::string& address, gate::BufferSizes buffers) {
-  auto found = co_await house.resolver.resolve(host.host, asker);
+Task<std::unique_ptr<Outside>> reach(RelayHouse& house, ProxyHost host, std::string asker, std::string& address, gate::BufferSizes buffers) {
+  auto found = co_await house.resolver.resolve(host.host, std::move(asker));
   if (found.addresses.empty()) {
     const bool failed = found.outcome == gate::Resolved::Outcome::kFailed;
     co_return Error{Code::kUnavailable, failed ? "lookup_failed" : "name_not_found", host.host + " was not found", 0};

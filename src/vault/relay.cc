@@ -249,7 +249,7 @@ class Relay {
     const bool again = outside_ && outside_->host == request.to && outside_->is_quiet();
     if (!again) {
       outside_.reset();
-      auto reached = co_await reach(house_, request.to, this, notes_.address(), house_.memory.outside(gate::buffers_told(hello_.buffers)));
+      auto reached = co_await reach(house_, request.to, hello_.sandbox_id, notes_.address(), house_.memory.outside(gate::buffers_told(hello_.buffers)));
       if (!reached) {
         auto told = co_await answer_error(reached.error(), parser->is_done(), true);
         co_return told;

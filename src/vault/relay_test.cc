@@ -8,10 +8,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <chrono>
 #include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "async/scope.h"
@@ -41,8 +46,10 @@ class RelayTest : public testing::VaultFixture {
     auto made = http::Tls::create("");
     EXPECT_TRUE(made);
     tls = *std::move(made);
-    const gate::LookUp here = [](const std::string&) { return gate::Resolved{gate::Resolved::Outcome::kFound, {*IpAddress::parse("127.0.0.1")}}; };
-    resolver = std::make_unique<gate::Resolver>(loop.get_executor(), here);
+    look_up_by([](const std::string&) { return gate::Resolved{gate::Resolved::Outcome::kFound, {*IpAddress::parse("127.0.0.1")}}; });
+  }
+  void look_up_by(gate::LookUp how) {
+    resolver = std::make_unique<gate::Resolver>(loop.get_executor(), std::move(how));
     house = std::make_unique<RelayHouse>(RelayHouse{loop.get_executor(), *keys, *grants, reachable, *resolver, proxy, *tls, open, watches, memory});
   }
   ~RelayTest() override {
@@ -266,6 +273,42 @@ TEST_F(RelayTest, TheServersSocketHasTheBuffersThatTheGateCounted) {
   EXPECT_EQ(receive_buffer_of(gate::told(gate::Buffers::kTiny)), 2 * 8 * 1024);
   EXPECT_EQ(receive_buffer_of(gate::told(gate::Buffers::kNarrow)), 2 * 64 * 1024);
   EXPECT_EQ(receive_buffer_of(0), 2 * 64 * 1024) << "of an older gate";
+}
+
+TEST_F(RelayTest, ConnectionsOfOneSandboxShareWhatItMayLookUpAtOnce) {
+  std::promise<void> answered;
+  const auto asked = std::make_shared<std::atomic<unsigned>>(0);
+  look_up_by([asked, gone = answered.get_future().share()](const std::string&) {
+    ++*asked;
+    gone.wait();
+    return gate::Resolved{};
+  });
+  const auto rules_of = [this](const std::string& id) {
+    wire::VaultGrant out = grant(id, ProxyWay::kBaseUrl);
+    out.rules.clear();
+    for (unsigned i = 0; i < gate::Resolver::kMostOfOne + 2; ++i) {
+      wire::VaultRule rule = grant(id, ProxyWay::kBaseUrl, id + "-" + std::to_string(i) + ".test").rules[0];
+      rule.name = "r" + std::to_string(i);
+      rule.token = kToken;
+      out.rules.push_back(std::move(rule));
+    }
+    return out;
+  };
+  std::vector<UniqueFd> guests;
+  const auto ask_for = [&](unsigned number, const std::string& id) {
+    const UniqueFd& guest = guests.emplace_back(handed(id));
+    const std::string text = "GET /r" + std::to_string(number) + "/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: " + kToken + "\r\n\r\n";
+    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  };
+  for (const char* id : {kId, kOther}) ASSERT_TRUE(grants->grant(rules_of(id)));
+  for (unsigned i = 0; i < gate::Resolver::kMostOfOne + 2; ++i) ask_for(i, kId);
+  turns([&] { return *asked >= gate::Resolver::kMostOfOne; });
+  some_turns();
+  EXPECT_EQ(*asked, gate::Resolver::kMostOfOne);
+  ask_for(0, kOther);
+  turns([&] { return *asked == gate::Resolver::kMostOfOne + 1; });
+  answered.set_value();
+  turns([&] { return *asked == gate::Resolver::kMostOfOne + 3; });
 }
 
 TEST_F(RelayTest, ConnectionsOfOneSandboxShareWhatTheyLookFor) {
