@@ -118,6 +118,7 @@ class ResolverTest : public ::testing::Test {
     for (int i = 0; i < 40; ++i) {
       co_await ask("quick" + std::to_string(i), "other");
     }
+    co_await until_asked(40 + Resolver::kThreads - Resolver::kKept + 40);
     EXPECT_EQ(of(servers_.asked(), "many"), 40 + Resolver::kThreads - Resolver::kKept);
     servers_.let_go();
     co_await scope.join();
