@@ -22,10 +22,34 @@ Result<server::LineFile> opened(const std::string& data_dir, const std::string& 
   return file;
 }
 
+codec::json::object part_of(const server::LineShares::Caller& caller) {
+  using Kind = server::LineShares::Caller::Kind;
+  switch (caller.kind) {
+    case Kind::kKey: return {{"key", caller.name}, {"tenant", caller.tenant}};
+    case Kind::kLink: return {{"link", caller.name}};
+    case Kind::kNetwork: return {{"network", codec::sanitised_utf8(caller.name)}};
+  }
+  return {};
+}
+
+codec::json::object counted(codec::json::object of, const server::LineShares::Count& count) {
+  if (count.refused > 0) of["refused"] = count.refused;
+  if (count.looks > 0) of["looks"] = count.looks;
+  return of;
+}
+
 std::string left_out_line(UnixMillis at, const server::LineShares::LeftOut& left_out) {
   codec::json::object line{{"at", codec::rfc3339(at)}};
-  if (left_out.refused > 0) line["refused_and_not_written"] = left_out.refused;
-  if (left_out.looks > 0) line["looks_not_written"] = left_out.looks;
+  if (left_out.all.refused > 0) line["refused_and_not_written"] = left_out.all.refused;
+  if (left_out.all.looks > 0) line["looks_not_written"] = left_out.all.looks;
+  codec::json::array parts;
+  for (const auto& part : left_out.parts) {
+    codec::json::object of = part_of(part.caller);
+    of["routes"] = part.routes;
+    parts.push_back(counted(std::move(of), part.count));
+  }
+  if (left_out.others.any()) parts.push_back(counted({{"others", true}}, left_out.others));
+  line["not_written"] = std::move(parts);
   return codec::write(line);
 }
 
@@ -70,7 +94,7 @@ AuditLog::AuditLog(std::string data_dir, server::LineFile all, server::LineFile 
 
 bool AuditLog::note(server::AccessRecord record) {
   if (!shares_.take(record)) return false;
-  if (const auto left_out = shares_.left_out(); left_out.refused + left_out.looks > 0) write(all_, left_out_line(record.begin, left_out));
+  if (const auto left_out = shares_.left_out(record); left_out.all.any()) write(all_, left_out_line(record.begin, left_out));
   server::shorten(record);
   const std::string line = audit_line(record);
   write(all_, line);

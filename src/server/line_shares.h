@@ -1,9 +1,16 @@
 // LineShares: which requests get a line in the record of requests, and how long a one. What may have changed something always does; of
-// the rest each key and each link has so many a second, and strangers have theirs together: whoever asks and asks pushes out nothing.
+// the rest each key and each link has so many a second, looks for each class of routes, and strangers for each network that they come from,
+// with a bound for all of these: whoever asks and asks pushes out nothing. What is left out is told by who asked for what.
 #pragma once
+#include <chrono>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "server/dispatch.h"
@@ -13,22 +20,44 @@ namespace cay::server {
 
 class LineShares {
  public:
+  static constexpr std::size_t kMostTold = 20;  // callers by class of routes, each told apart
+
   explicit LineShares(Clock& clock = system_clock());
 
   // Whether it gets its line; what does not is counted. An end does where its beginning did.
   bool take(const AccessRecord& record);
 
-  struct LeftOut {
-    std::uint64_t refused = 0, looks = 0;
+  struct Caller {
+    enum class Kind : std::uint8_t { kKey, kLink, kNetwork } kind = Kind::kKey;
+    std::string tenant, name;  // tenant: a key's
+    auto operator<=>(const Caller&) const = default;
   };
-  // What was left out since this was asked last.
-  LeftOut left_out() { return std::exchange(left_out_, {}); }
+  struct Count {
+    std::uint64_t refused = 0, looks = 0;
+    bool any() const { return refused + looks > 0; }
+  };
+  struct Part {
+    Caller caller;
+    std::string_view routes;  // their class
+    Count count;
+  };
+  struct LeftOut {
+    Count all;
+    std::vector<Part> parts;  // at most kMostTold
+    Count others;             // those that are in none of these
+  };
+  // What was left out since this was told last, to stand before the line of `record`. Before strangers' it is told once a second: they are many, and it is long.
+  LeftOut left_out(const AccessRecord& record);
 
  private:
   bool fits(const AccessRecord& record);
+  void count(const AccessRecord& record);
 
-  RateLimit strangers_, refused_, looks_;
-  LeftOut left_out_;
+  Clock* clock_;
+  RateLimit strangers_, all_strangers_, refused_, looks_;
+  Count all_, others_;
+  std::map<std::pair<Caller, std::string_view>, Count> parts_;
+  std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::time_point::min();
 };
 
 // Whether it has changed something, or may have: what acts, and was not refused. Of what lasts, its beginning too.

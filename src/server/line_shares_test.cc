@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "base/testing/stepped_clock.h"
 
@@ -21,6 +22,17 @@ AccessRecord by_key(std::string name, std::string method, int status) {
   out.principal = std::move(name);
   out.tenant = "t";
   out.status = status;
+  return out;
+}
+AccessRecord by_stranger(std::string peer) {
+  AccessRecord out = by_key("", "GET", 401);
+  out.tenant.clear();
+  out.peer = std::move(peer);
+  return out;
+}
+AccessRecord look_at(std::string route) {
+  AccessRecord out = by_key("reader", "GET", 200);
+  out.route = std::move(route);
   return out;
 }
 AccessRecord by_link(std::string id, int status) {
@@ -44,6 +56,7 @@ struct LineSharesTest : ::testing::Test {
     for (int i = 0; i < asked; ++i) out += shares.take(record) ? 1 : 0;
     return out;
   }
+  LineShares::LeftOut left_out() { return shares.left_out(by_key("next", "GET", 200)); }
 };
 
 TEST_F(LineSharesTest, WhatIsRefusedOfOneKeyOrLinkIsBounded) {
@@ -51,18 +64,91 @@ TEST_F(LineSharesTest, WhatIsRefusedOfOneKeyOrLinkIsBounded) {
   EXPECT_EQ(written(by_key("monitor", "POST", 429)), 0) << "whatever it is refused for";
   EXPECT_EQ(written(by_key("other", "GET", 403)), 20) << "each has its own";
   EXPECT_EQ(written(by_link("l1", 404)), 20);
-  EXPECT_EQ(written(by_key("", "GET", 401)), 20) << "strangers have theirs together";
-  EXPECT_EQ(shares.left_out().refused, 4u * 4980 + 5000);
-  EXPECT_EQ(shares.left_out().refused, 0u) << "told once";
+  EXPECT_EQ(left_out().all.refused, 3u * 4980 + 5000);
+  EXPECT_EQ(left_out().all.refused, 0u) << "told once";
   clock.now += std::chrono::seconds(1);
   EXPECT_EQ(written(by_key("monitor", "GET", 403)), 20);
+}
+
+TEST_F(LineSharesTest, EachNetworkOfStrangersHasItsOwnAndAllTogetherABound) {
+  EXPECT_EQ(written(by_stranger("192.0.2.1:1000")), 20);
+  EXPECT_EQ(written(by_stranger("192.0.2.1:2000")), 0) << "whatever its port";
+  EXPECT_EQ(written(by_stranger("192.0.2.2:1000")), 20) << "nobody hides what another one tried";
+  EXPECT_EQ(written(by_stranger("[2001:db8::1]:1000")), 20);
+  EXPECT_EQ(written(by_stranger("[2001:db8::2]:1000")), 0) << "one of the same /64";
+  int all = 60;
+  for (int i = 0; i < 100; ++i) all += written(by_stranger("198.51.100." + std::to_string(i) + ":1000"), 30);
+  EXPECT_EQ(all, 200);
+  EXPECT_EQ(written(by_key("monitor", "GET", 403)), 20) << "that is strangers' alone";
+  clock.now += std::chrono::seconds(1);
+  EXPECT_EQ(written(by_stranger("192.0.2.1:1000")), 20);
+}
+
+TEST_F(LineSharesTest, LooksAtOneClassOfRoutesHideNoneAtAnother) {
+  EXPECT_EQ(written(look_at("/api/v1/version")), 400);
+  EXPECT_EQ(written(look_at("/readyz")), 0) << "the same class";
+  EXPECT_EQ(written(look_at("/api/v1/sandboxes/{ref}/files")), 400);
+  EXPECT_EQ(written(look_at("/api/v1/sandboxes/{ref}/files/list")), 0);
+}
+
+TEST_F(LineSharesTest, WhatIsLeftOutIsToldByWhoAskedForWhat) {
+  using Kind = LineShares::Caller::Kind;
+  written(look_at("/api/v1/sandboxes/{ref}/files"), 407);
+  written(look_at("/api/v1/version"), 401);
+  written(by_key("reader", "GET", 404), 22);
+  written(by_link("l1", 404), 23);
+  for (int i = 0; i < 9; ++i) written(by_stranger("192.0.2." + std::to_string(i) + ":1000"), 21);
+  const auto told = left_out();
+  const auto of = [&](Kind kind, const std::string& name, std::string_view routes) {
+    for (const auto& part : told.parts) {
+      if (part.caller.kind == kind && part.caller.name == name && part.routes == routes) return std::pair{part.count.refused, part.count.looks};
+    }
+    return std::pair<std::uint64_t, std::uint64_t>{};
+  };
+  using Counts = std::pair<std::uint64_t, std::uint64_t>;
+  EXPECT_EQ(of(Kind::kKey, "reader", "files"), Counts(0, 7));
+  EXPECT_EQ(of(Kind::kKey, "reader", "daemon"), Counts(0, 1));
+  EXPECT_EQ(of(Kind::kKey, "reader", "none"), Counts(2, 0));
+  EXPECT_EQ(of(Kind::kLink, "l1", "none"), Counts(3, 0));
+  EXPECT_EQ(of(Kind::kNetwork, "192.0.2.4", "none"), Counts(1, 0));
+  EXPECT_EQ(told.parts.size(), 3u + 1 + 5);
+  EXPECT_EQ(told.parts.front().caller.tenant, "t");
+  EXPECT_EQ(told.others.refused, 4u) << "of networks beyond five";
+  EXPECT_EQ(told.all.refused, 2u + 3 + 9);
+  EXPECT_EQ(told.all.looks, 8u);
+  EXPECT_FALSE(left_out().all.any());
+}
+
+TEST_F(LineSharesTest, NoNumberOfCallersMakesWhatIsToldLong) {
+  for (int i = 0; i < 300; ++i) {
+    written(by_stranger("192.0.2." + std::to_string(i % 200) + ":1"), 30);
+    written(by_link("l" + std::to_string(i), 404), 30);
+    written(by_key("k" + std::to_string(i), "GET", 404), 30);
+  }
+  const auto told = left_out();
+  EXPECT_EQ(told.parts.size(), LineShares::kMostTold);
+  std::uint64_t sum = told.others.refused;
+  for (const auto& part : told.parts) sum += part.count.refused;
+  EXPECT_EQ(sum, told.all.refused);
+}
+
+TEST_F(LineSharesTest, BeforeStrangersItIsToldOnceASecond) {
+  const auto stranger = by_stranger("192.0.2.1:1000");
+  written(stranger, 21);
+  EXPECT_TRUE(shares.left_out(stranger).all.any());
+  written(stranger, 1);
+  EXPECT_FALSE(shares.left_out(stranger).all.any());
+  clock.now += std::chrono::seconds(1);
+  EXPECT_EQ(shares.left_out(stranger).all.refused, 1u);
+  written(stranger, 21);
+  EXPECT_EQ(left_out().all.refused, 1u) << "before all others at once";
 }
 
 TEST_F(LineSharesTest, LooksAreBoundedApartFromRefusals) {
   EXPECT_EQ(written(by_key("reader", "GET", 200)), 400) << "of two seconds";
   EXPECT_EQ(written(by_key("reader", "GET", 404)), 20);
   EXPECT_EQ(written(by_link("l1", 200)), 400);
-  EXPECT_EQ(shares.left_out().looks, 2u * 4600);
+  EXPECT_EQ(left_out().all.looks, 2u * 4600);
   clock.now += std::chrono::seconds(1);
   EXPECT_EQ(written(by_key("reader", "GET", 200)), 200);
 }

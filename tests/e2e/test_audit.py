@@ -252,6 +252,20 @@ def test_what_was_asked_is_written_down(host, keys):
     assert "secret-in-query" not in text and not any(one in text for one in (*keys.values(), "cay_wrong"))
 
 
+def not_written(lines, kind, routes=None):
+    """Of whom how many lines were left out; the parts of each line add up to what it says in all."""
+    out = {}
+    for line in lines:
+        parts = line.get("not_written", [])
+        for what, in_all in (("refused", "refused_and_not_written"), ("looks", "looks_not_written")):
+            assert sum(part.get(what, 0) for part in parts) == line.get(in_all, 0), line
+        assert len(parts) <= 21, line
+        for part in parts:
+            if kind in part and routes in (None, part["routes"]):
+                out[part[kind]] = out.get(part[kind], 0) + part.get("refused", 0) + part.get("looks", 0)
+    return out
+
+
 def test_a_flood_of_strangers_is_counted_not_written(host, keys):
     path = audit(host)
     before = len(path.read_text().splitlines())
@@ -265,6 +279,25 @@ def test_a_flood_of_strangers_is_counted_not_written(host, keys):
     assert "cayl_token" not in path.read_text()
     unwritten = sum(line.get("refused_and_not_written", 0) for line in lines)
     assert written + unwritten == 300 and lines[-1]["key"] == "k-read", (written, unwritten)
+    assert not_written(lines, "network") == {"127.0.0.1": unwritten}
+
+
+def test_a_flood_of_looks_hides_no_reading_of_files(host, boxes, keys):
+    before = len(audit(host).read_text().splitlines())
+    connection = http_client.HTTPConnection("127.0.0.1", host.port, timeout=slow(60))
+    for number in range(2001):
+        target = f"/api/v1/sandboxes/{boxes['mine']}/files/list?path=/etc" if number % 100 == 0 else "/api/v1/version"
+        connection.request("GET", target, headers={"X-Api-Key": keys["read"]})
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200, target
+    connection.close()
+    wait_until(lambda: audit(host).read_text().splitlines()[-1].find("/files/list") >= 0, "the last one is written down")
+    lines = [json.loads(line) for line in audit(host).read_text().splitlines()[before:]]
+    assert sum(line.get("target", "").endswith("/files/list") for line in lines) == 21
+    versions = sum(line.get("target") == "/api/v1/version" for line in lines)
+    left_out = {"k-read": 1980 - versions} if versions < 1980 else {}  # none where the host is slower than what is written
+    assert not_written(lines, "key", "daemon") == not_written(lines, "key") == left_out, versions
 
 
 def test_a_flood_with_a_small_key_pushes_out_nothing(host, boxes, keys):
@@ -304,6 +337,7 @@ def test_a_flood_with_a_small_key_pushes_out_nothing(host, boxes, keys):
     assert all(len(line["target"]) <= 200 and len(line["method"]) <= 32 for line in of_key)
     assert len(of_key) + sum(line.get("refused_and_not_written", 0) + line.get("looks_not_written", 0) for line in after) >= asked
     assert any("refused_and_not_written" in line for line in after)
+    assert set(not_written(after, "key")) == {"k-monitor"} and len(of_key) + not_written(after, "key")["k-monitor"] == asked
     assert audit(host).stat().st_size - size <= 800 * len(after)
     # Of all this the other file has the removal alone, beside what stood there before.
     told = [(line.get("event"), line.get("name"), line.get("method")) for line in lines("audit-changes.log")]
