@@ -58,6 +58,10 @@ TEST_F(EventsTest, WhoAskedIsNamed) {
   };
   EXPECT_EQ(by_of("command.started"), Told{"one by alice"});
   ASSERT_TRUE(run(core->sandboxes().remove(alice, "one")));
+  SandboxPatch patch;
+  patch.policy = "off";
+  ASSERT_TRUE(run(core->sandboxes().update(alice, "two", patch)));
+  EXPECT_EQ(by_of("sandbox.updated"), Told{"two by alice"});
   RemovalQuery all;
   all.every = true;
   Principal other = alice;

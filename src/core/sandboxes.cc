@@ -45,7 +45,7 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   if (patch.disk_bytes) next.limits.disk_bytes = *patch.disk_bytes;
   for (auto& [key, value] : patch.facade_data) next.facade_data[key] = std::move(value);
   CAY_CO_CHECK(boots_.keep_in_force(*entry, next.limits));
-  CAY_CO_CHECK(registry_->save(*entry, std::move(next)));
+  CAY_CO_CHECK(registry_->save(*entry, std::move(next), who.key_name));
   if (rules_change) {
     CAY_CO_CHECK(co_await jobs_.finish<void>(proxies_.equip(entry)));
   }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 
 #include "async/bytes.h"
@@ -114,6 +115,7 @@ TEST_F(SecretsTest, WhoUsesARemovedSecretIsToldAndMarkedUntilThereIsAnother) {
   spec.proxy = {rule("openai")};
   const auto made = run(core->sandboxes().create(alice, spec, {}));
   ASSERT_TRUE(made);
+  const auto changes_told = [this] { return std::ranges::count(store.journal, "sandbox.updated", &EventRecord::type); };
   const Principal other{TenantId("other"), "k"};
   ASSERT_TRUE(run(core->secrets().set(other, "openai", {{"api.test"}}, "box")));
   SandboxSpec theirs = named("theirs");
@@ -138,6 +140,14 @@ TEST_F(SecretsTest, WhoUsesARemovedSecretIsToldAndMarkedUntilThereIsAnother) {
   ASSERT_TRUE(set("openai", {{"api.test"}}, "again"));
   EXPECT_FALSE(run(core->sandboxes().get(alice, "box"))->proxy.at(0).gone);
   EXPECT_EQ(vault.granted[made->id].rules.at(0).second.sealed, "sealed openai v1 again");
+  EXPECT_EQ(changes_told(), 0) << "its owner changed nothing";
+  ProxyRule more = rule("openai", ProxyWay::kHeaders);
+  more.name = "more";
+  for (int twice = 0; twice < 2; ++twice) {
+    ASSERT_TRUE(use("box", {rule("openai"), more}));
+    EXPECT_EQ(changes_told(), 1) << "told once, and nothing where nothing changed";
+  }
+  EXPECT_EQ(store.journal.back().by, "alice");
 }
 
 TEST_F(SecretsTest, AFenceNeedsNoSecret) {

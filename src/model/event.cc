@@ -5,13 +5,22 @@
 namespace cay {
 namespace {
 
+// As its owner gave them: that a secret of theirs was removed, or is there again, is none of his changes.
+std::vector<ProxyRule> as_given(std::vector<ProxyRule> rules) {
+  for (ProxyRule& rule : rules) {
+    rule.gone = false;
+    rule.gone_hosts.clear();
+  }
+  return rules;
+}
+
 // What its owner may change (SandboxPatch), but for what a facade keeps for itself.
 bool edited(const Sandbox& before, const Sandbox& after) {
   const auto settings = [](const Sandbox& one) {
     return std::tie(one.name, one.labels, one.limits, one.run, one.policy, one.rules, one.idle_ttl_s, one.delete_after_stop_s, one.lifetime_s,
                     one.commands_keep_awake);
   };
-  return settings(before) != settings(after);
+  return settings(before) != settings(after) || (before.proxy != after.proxy && as_given(before.proxy) != as_given(after.proxy));
 }
 
 }  // namespace

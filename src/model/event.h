@@ -30,7 +30,7 @@ struct EventRecord {
   // command.* only, but for `by`
   CommandId command_id;
   std::string state;          // command.ended: exited, signalled …
-  std::string by;             // sandbox.deleting, .deleted, command.started: the key that asked; a killed command: by whom
+  std::string by;             // sandbox.updated, .deleting, .deleted, command.started: the key that asked; a killed command: by whom
   std::optional<int> exit_code;
   std::optional<int> signal;
   std::string trace;          // traceparent of the command's span; kept while it runs, never shown
