@@ -101,8 +101,9 @@ void shorten(AccessRecord& record) {
     if (text.size() > most) text.resize(most);
   };
   cut(record.method, kMostMethod);
-  cut(record.target, is_stranger(record) || is_refused(record) ? kMostOfRefused : kMostTarget);
-  cut(record.subject, kMostSubject);
+  const bool refused = is_stranger(record) || is_refused(record);
+  cut(record.target, refused ? kMostOfRefused : kMostTarget);
+  cut(record.subject, refused ? kMostOfRefused : kMostSubject);
   cut(record.ended, kMostEnd);
 }
 

@@ -207,7 +207,10 @@ TEST_F(LineSharesTest, WhatACallerMakesLongIsCut) {
     shorten(record);
     return record;
   };
-  for (const AccessRecord& refused : {by_key("monitor", "GET", 403), by_link("l1", 404), by_key("", "GET", 200)}) EXPECT_EQ(cut(refused).target.size(), 200u);
+  for (const AccessRecord& refused : {by_key("monitor", "GET", 403), by_link("l1", 404), by_key("", "GET", 200)}) {
+    EXPECT_EQ(cut(refused).target.size(), 200u);
+    EXPECT_EQ(cut(refused).subject.size(), 200u);
+  }
   const AccessRecord done = cut(change(200));
   EXPECT_EQ(done.method.size(), 32u);
   EXPECT_EQ(done.target.size(), 512u);

@@ -188,6 +188,50 @@ def test_what_was_deleted_and_run_is_named(host, keys):
             assert [who[kind, name] for kind in ("command.started", "sandbox.deleting", "sandbox.deleted")] == ["k-create", "k-admin", "k-admin"], who
 
 
+def test_what_was_changed_is_written_down(host, keys):
+    """A policy, a rule, a link: the path says of which sandbox, the subject what. No value, header or token is in it."""
+    before = len(audit(host).read_text().splitlines())
+
+    def subject_of(request):
+        line = wait_until(lambda: next((one for one in map(json.loads, audit(host).read_text().splitlines()[before:])
+                                        if one.get("request_id") == request and one.get("event") != "begin"), None), f"{request} is written down")
+        return line["status"], line.get("subject")
+
+    box = "/api/v1/sandboxes/changed-1"
+    with host.http() as http:
+        def ask_as(request, with_key, method, path, body=None):
+            return http.request(method, path, json=body, headers={"X-Api-Key": with_key, "X-Request-Id": request})
+        ask_as("made-1", keys["create"], "POST", "/api/v1/sandboxes", {"name": "changed-1", "policy": "off", "env": {"TOKEN": "hidden-env"}})
+        assert subject_of("made-1") == (201, "sandbox changed-1; policy: off")
+        after = http.get("/api/v1/events", params={"after": "now"}).json()["next_after"]
+        ask_as("secret-1", keys["admin"], "PUT", "/api/v1/secrets/changed-key", {"value": "hidden-value", "hosts": ["api.vault.test"]})
+        assert subject_of("secret-1") == (200, "version 1; hosts 1: api.vault.test")
+        rule = {"name": "model", "secret": "changed-key", "way": "headers", "headers": [{"name": "X-Key", "value": "hidden-word ${SECRET}"}]}
+        ask_as("proxy-1", keys["create"], "PATCH", box, {"proxy": [rule]})
+        assert subject_of("proxy-1") == (200, "proxy 1: model with secret changed-key")
+        ask_as("policy-1", keys["admin"], "PATCH", box, {"rules": ["pypi.org", "!evil.test"], "labels": {"team": "hidden-label"}, "limits": {"cpu_millicores": 500}})
+        assert subject_of("policy-1") == (200, "policy: pypi.org, !evil.test; labels 1: team; cpu_millicores: 500")
+        assert host.cli("policy", "set", "changed-1", "off").code == 0
+        ask_as("policy-2", keys["create"], "PATCH", box, {"policy": "no such policy\n" + "x" * 1000})
+        status, said = subject_of("policy-2")
+        assert status == 400 and said.startswith("policy: no such policy, xxx") and len(said) == 200, "what is refused is bounded"
+        link = ask_as("link-1", keys["create"], "POST", f"{box}/links", {"port": 8080, "expires_in_s": 90}).json()
+        assert subject_of("link-1") == (201, f"link {link['id']} port 8080 for 90 s")
+        ask_as("file-1", keys["create"], "PUT", f"{box}/files?path=/tmp/written&user=root")
+        assert subject_of("file-1") == (201, "/tmp/written")
+        patched = ask_as("lang-1", keys["create"], "PATCH", "/v2/sandboxes/boxes/changed-1", {"proxy_config": {"access_control": {"allow_list": ["pypi.org"]}}})
+        assert patched.status_code == 200 and subject_of("lang-1") == (200, "policy: pypi.org")
+        events = http.get("/api/v1/events", params={"after": after, "type": "sandbox.updated"}).json()["items"]
+        by = [one.get("by") for one in events if one["sandbox"] == "changed-1"]
+        assert by == ["k-create", "k-admin", "default", "k-create"], events
+        assert http.delete(box).status_code == 204
+        assert http.delete("/api/v1/secrets/changed-key").status_code == 204
+    written = "\n".join(audit(host).read_text().splitlines()[before:])
+    assert "hidden" not in written and link["token"] not in written
+    changes = [json.loads(line) for line in (host.data / "audit-changes/default/create.log").read_text().splitlines()]
+    assert any(line.get("request_id") == "lang-1" and line["subject"] == "policy: pypi.org" for line in changes), "where it is kept longest, too"
+
+
 def test_what_is_done_with_keys_is_written_down(host):
     before = len(audit(host).read_text().splitlines())
     key(host, "create", "noted", "--tenant", "other", "--scope", "read", "--expires", "1h")

@@ -8,11 +8,11 @@ namespace cay::api {
 
 class Subjects {
  public:
-  explicit Subjects(std::string done) : done_(std::move(done)) {}
+  explicit Subjects(std::string done, std::size_t most_bytes = kMostBytes) : done_(std::move(done)), most_bytes_(most_bytes) {}
 
   void add(const std::string& name) {
     ++count_;
-    if (left_out_ > 0 || names_.size() + name.size() > kMostBytes) {
+    if (left_out_ > 0 || names_.size() + name.size() > most_bytes_) {
       ++left_out_;
       return;
     }
@@ -29,6 +29,7 @@ class Subjects {
   static constexpr std::size_t kMostBytes = 1500;  // under what a line of the audit log has room for
 
   std::string done_, names_;
+  std::size_t most_bytes_;
   std::size_t count_ = 0, left_out_ = 0;
 };
 

@@ -49,6 +49,7 @@ TEST_F(LangsmithTest, RenameKeepsTheId) {
   const auto box = make_box();
   const auto got = call("PATCH", std::string(kBoxes) + "/box", R"({"name":"new","idle_ttl_seconds":0,"run_config":{"user":"user","env_vars":{"A":"1"}}})");
   ASSERT_EQ(got->status, 200) << got->answer_body;
+  EXPECT_EQ(got->subject, "name: new; idle_ttl_s: 0; user: user; env 1: A");
   EXPECT_EQ(json(got).at("id"), box.at("id"));
   EXPECT_EQ(json(got).at("idle_ttl_seconds").as_int64(), 0);
   EXPECT_EQ(json(got).at("run_config").at("env_vars").at("A").as_string(), "1");
@@ -146,6 +147,7 @@ TEST_F(LangsmithTest, AListIsAPolicyOfItsOwnAndIsChangedLive) {
   const auto patched = [this](const std::string& access) {
     const auto got = call("PATCH", std::string(kBoxes) + "/box", R"({"proxy_config":{"access_control":)" + access + "}}");
     EXPECT_EQ(got->status, 200) << access << got->answer_body;
+    EXPECT_TRUE(got->subject.starts_with("policy: ")) << got->subject;
     return json(got);
   };
   const auto rules = [this] { return store.rows.begin()->second.rules; };

@@ -1,5 +1,6 @@
 #include "api/langsmith/files.h"
 
+#include "api/common/asked.h"
 #include "api/common/download.h"
 #include "api/langsmith/errors.h"
 #include "api/langsmith/multipart.h"
@@ -50,6 +51,7 @@ Task<http::Response> upload(core::Cay& cay, ExchangePtr exchange) {
   const auto type = exchange->head().headers.get("Content-Type");
   auto boundary = boundary_of(type.value_or(""));
   if (!boundary) co_return invalid("bad_multipart", "an upload is multipart/form-data with one part named \"file\"");
+  exchange->note_subject(path_asked(path));
   core::WriteOptions options;
   options.as = as_root();
   auto bytes = multipart_file(*std::move(boundary), exchange->body());

@@ -1,5 +1,6 @@
 #include "api/langsmith/links.h"
 
+#include "api/common/asked.h"
 #include "api/langsmith/errors.h"
 #include "codec/fields.h"
 #include "codec/time.h"
@@ -35,13 +36,18 @@ Task<http::Response> service_url(core::Cay& cay, ServiceNames names, ExchangePtr
   spec.port = static_cast<std::uint16_t>(port);
   spec.lifetime_s = lifetime;
   if (access == "off") {
+    const std::string which = " links of port " + std::to_string(spec.port);
+    exchange->note_subject("all" + which);
     CAY_CO_TRY(const auto count, co_await cay.links().withdraw_all(exchange->principal(), ref, spec.port));
-    static_cast<void>(count);
+    exchange->note_subject("withdrew " + std::to_string(count) + which);
     co_return json_answer(200, json::object{{"access", "off"}});
   }
   if (!access.empty()) co_return unsupported("a service URL that asks for a login (access; Cay has no users: without it the URL's token lets in whoever has it)");
   if (embedded != nullptr && !embedded->empty()) co_return unsupported("a service URL for frames of other origins (embed_origins)");
+  const std::string asked = link_asked(spec);
+  exchange->note_subject("link " + asked);
   CAY_CO_TRY(const auto made, co_await cay.links().issue(exchange->principal(), ref, std::move(spec)));
+  exchange->note_subject("link " + made.link.id.get() + " " + asked);
   const ServicePlace place{made.link.sandbox, made.link.spec.port};
   const ServiceUrls urls = service_urls(names, exchange->head(), place, made.token);
   json::object out{{"service_url", urls.base}, {"browser_url", urls.browser}, {"token", made.token}};
@@ -66,7 +72,10 @@ Task<http::Response> file_url(core::Cay& cay, ServiceNames names, ExchangePtr ex
   spec.inline_shown = disposition == "inline";
   if (!spec.inline_shown && disposition != "attachment") fields.complain("content_disposition", "must be attachment or inline");
   if (!fields.ok()) co_return validation_error(fields);
+  const std::string asked = link_asked(spec);
+  exchange->note_subject("link " + asked);
   CAY_CO_TRY(const auto made, co_await cay.links().issue(exchange->principal(), exchange->params().at("name"), std::move(spec)));
+  exchange->note_subject("link " + made.link.id.get() + " " + asked);
   json::object out{{"download_url", download_url(names, exchange->head(), made.link.sandbox, made.token)},
                    {"token", made.token},
                    {"expires_at", nullptr}};

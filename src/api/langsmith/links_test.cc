@@ -11,7 +11,9 @@ class LangsmithLinksTest : public LangsmithTest {
 };
 
 TEST_F(LangsmithLinksTest, AServiceUrlHasAllThatTheClientsRead) {
-  const auto got = json(service(R"({"port":3000,"expires_in_seconds":60})"));
+  const auto made = service(R"({"port":3000,"expires_in_seconds":60})");
+  EXPECT_TRUE(made->subject.starts_with("link ") && made->subject.ends_with(" port 3000 for 60 s")) << made->subject;
+  const auto got = json(made);
   for (const char* member : {"service_url", "browser_url", "token", "expires_at"}) EXPECT_FALSE(got.at(member).as_string().empty()) << member;
   EXPECT_TRUE(got.at("service_url").as_string().starts_with("http://127.0.0.1:8787/svc/"));
   EXPECT_TRUE(got.at("browser_url").as_string().find("--3000.localhost:8787/_svc/auth?token=") != std::string::npos);
@@ -39,13 +41,17 @@ TEST_F(LangsmithLinksTest, OffWithdrawsThePortsLinks) {
   service(R"({"port":80})");
   service(R"({"port":81})");
   EXPECT_EQ(store.link_rows.size(), 2U);
-  EXPECT_EQ(service(R"({"port":80,"access":"off"})")->status, 200);
+  const auto off = service(R"({"port":80,"access":"off"})");
+  EXPECT_EQ(off->status, 200);
+  EXPECT_EQ(off->subject, "withdrew 1 links of port 80");
   ASSERT_EQ(store.link_rows.size(), 1U);
   EXPECT_EQ(store.link_rows.begin()->second.spec.port, 81);
 }
 
 TEST_F(LangsmithLinksTest, ADownloadUrlLivesForEverUnlessItIsSaid) {
-  const auto got = json(file(R"({"path":"out.txt"})"));
+  const auto made = file(R"({"path":"out.txt"})");
+  EXPECT_TRUE(made->subject.ends_with(" until withdrawn: out.txt")) << made->subject;
+  const auto got = json(made);
   EXPECT_TRUE(got.at("expires_at").is_null());
   EXPECT_TRUE(got.at("download_url").as_string().ends_with(got.at("token").as_string()));
   EXPECT_EQ(store.link_rows.begin()->second.spec.workdir, "/home/user");

@@ -9,6 +9,7 @@ TEST_F(NativeTest, WriteReadStatRemove) {
   const std::string bytes(200'000, '\xFE');
   const auto written = call("PUT", at + "&mode=0600", bytes);
   ASSERT_EQ(written->status, 201) << written->answer_body;
+  EXPECT_EQ(written->subject, "/data/a+b.bin") << "its query is not on record";
   EXPECT_EQ(json(written).at("mode").as_string(), "0600");
   EXPECT_EQ(files().bytes_of("/data/a+b.bin"), bytes);
   const auto got = call("GET", at);
@@ -20,7 +21,9 @@ TEST_F(NativeTest, WriteReadStatRemove) {
   EXPECT_EQ(head->length, bytes.size());
   EXPECT_EQ(head->headers.get("ETag"), got->headers.get("ETag"));
   EXPECT_EQ(head->headers.get("X-Cay-Mode"), "0600");
-  EXPECT_EQ(call("DELETE", at)->status, 204);
+  const auto gone = call("DELETE", at);
+  EXPECT_EQ(gone->status, 204);
+  EXPECT_EQ(gone->subject, "/data/a+b.bin");
   EXPECT_EQ(call("GET", at)->status, 404);
   EXPECT_EQ(call("HEAD", at)->status, 404);
 }

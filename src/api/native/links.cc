@@ -1,6 +1,7 @@
 // Routes about links: rights to one service or one file.
 #include <limits>
 
+#include "api/common/asked.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "codec/time.h"
@@ -65,9 +66,12 @@ Task<http::Response> issue_link(core::Cay& cay, ServiceNames names, ExchangePtr 
   if (!body) co_return std::move(body).error();
   auto spec = spec_of(*body);
   if (!spec) co_return std::move(spec).error();
+  const std::string asked = link_asked(*spec);
+  exchange->note_subject("link " + asked);
   auto made = co_await cay.links().issue(exchange->principal(), param(*exchange, "ref"), *std::move(spec));
   if (!made) co_return std::move(made).error();
   const Link& link = made->link;
+  exchange->note_subject("link " + link.id.get() + " " + asked);  // whoever uses it is written down by this id
   const http::RequestHead& head = exchange->head();
   if (!link.spec.is_service()) {
     object out = to_json(link, download_url(names, head, link.sandbox, made->token));
@@ -108,8 +112,11 @@ Task<http::Response> withdraw_links(core::Cay& cay, ExchangePtr exchange) {
     if (!port) co_return std::move(port).error();
     only = static_cast<std::uint16_t>(*port);
   }
+  const std::string which = only ? "links of port " + std::to_string(*only) : "links";
+  exchange->note_subject("all " + which);
   auto count = co_await cay.links().withdraw_all(exchange->principal(), param(*exchange, "ref"), only);
   if (!count) co_return std::move(count).error();
+  exchange->note_subject("withdrew " + std::to_string(*count) + " " + which);
   co_return json_answer(200, object{{"withdrawn", *count}});
 }
 

@@ -19,6 +19,7 @@ TEST_F(NativeLinksTest, AServicesLinkIsMadeListedAndWithdrawn) {
   ASSERT_EQ(made->status, 201) << made->answer_body;
   const auto link = json(made);
   EXPECT_EQ(link.at("kind").as_string(), "service");
+  EXPECT_EQ(made->subject, "link " + std::string(link.at("id").as_string()) + " port 8080 for 90 s");
   EXPECT_EQ(link.at("port").as_int64(), 8080);
   const std::string token(link.at("token").as_string()), id(link.at("id").as_string()), sandbox(link.at("sandbox_id").as_string());
   EXPECT_EQ(link.at("url").as_string(), "http://127.0.0.1:8787/svc/" + sandbox + "/8080");
@@ -33,7 +34,9 @@ TEST_F(NativeLinksTest, AServicesLinkIsMadeListedAndWithdrawn) {
 }
 
 TEST_F(NativeLinksTest, AFilesLinkLivesForADayOrAsLongAsIsSaid) {
-  const auto link = json(call("POST", box + "/links", R"({"path":"/etc/hostname","inline":true,"content_type":"text/plain"})"));
+  const auto made = call("POST", box + "/links", R"({"path":"/etc/hostname","inline":true,"content_type":"text/plain"})");
+  const auto link = json(made);
+  EXPECT_EQ(made->subject, "link " + std::string(link.at("id").as_string()) + " for 86400 s: /etc/hostname");
   EXPECT_EQ(link.at("kind").as_string(), "file");
   EXPECT_EQ(lifetime_ms(link), 24 * 3'600'000);
   const auto brief = json(call("POST", box + "/links", R"({"path":"/etc/hostname","expires_in_s":60})"));
@@ -42,8 +45,11 @@ TEST_F(NativeLinksTest, AFilesLinkLivesForADayOrAsLongAsIsSaid) {
   EXPECT_TRUE(endless.at("expires_at").is_null()) << "until it is withdrawn";
   EXPECT_EQ(link.at("url").as_string(), "http://127.0.0.1:8787/dl/" + std::string(link.at("sandbox_id").as_string()) + "/" +
                                             std::string(link.at("token").as_string()));
-  EXPECT_EQ(json(call("DELETE", box + "/links?port=80")).at("withdrawn").as_int64(), 0);
-  EXPECT_EQ(json(call("DELETE", box + "/links")).at("withdrawn").as_int64(), 3);
+  const auto none = call("DELETE", box + "/links?port=80"), all = call("DELETE", box + "/links");
+  EXPECT_EQ(json(none).at("withdrawn").as_int64(), 0);
+  EXPECT_EQ(none->subject, "withdrew 0 links of port 80");
+  EXPECT_EQ(json(all).at("withdrawn").as_int64(), 3);
+  EXPECT_EQ(all->subject, "withdrew 3 links");
 }
 
 TEST_F(NativeLinksTest, WrongOnesAreRefusedByName) {

@@ -128,6 +128,23 @@ TEST_F(NativeTest, BatchDelete) {
   EXPECT_EQ(call("POST", "/api/v1/sandboxes/batch-delete", "{}")->status, 400);
 }
 
+// Where the path does not say what is changed, the record of requests does.
+TEST_F(NativeTest, WhatIsAskedForIsOnRecord) {
+  const auto made = call("POST", "/api/v1/sandboxes", R"({"policy":"off"})");
+  EXPECT_EQ(made->subject, "sandbox " + std::string(json(made).at("name").as_string()) + "; policy: off");
+  const std::string box = make_box();
+  EXPECT_EQ(call("POST", "/api/v1/sandboxes", R"({"name":"box","policy":"off"})")->subject, "sandbox box; policy: off") << "a refused one as well";
+  EXPECT_EQ(call("PATCH", box, R"({"rules":["a.test","!b.a.test"],"labels":{"team":"red"}})")->subject, "policy: a.test, !b.a.test; labels 1: team");
+  EXPECT_EQ(call("PATCH", box, R"({"policy":"no such policy"})")->subject, "policy: no such policy");
+  EXPECT_EQ(call("PUT", "/api/v1/secrets/k", R"({"sealed":"Ym94","hosts":["a.test","*.b.test"]})")->subject, "version 1; hosts 2: a.test, *.b.test");
+  EXPECT_EQ(call("PUT", "/api/v1/secrets/k", R"({"sealed":"Ym94"})")->subject, "version 2; hosts 2: a.test, *.b.test");
+  const auto ruled = call("PATCH", box, R"({"proxy":[{"name":"r","secret":"k","way":"headers","headers":[{"name":"X-Key","value":"in-clear ${SECRET}"}]}]})");
+  ASSERT_EQ(ruled->status, 200) << ruled->answer_body;
+  EXPECT_EQ(ruled->subject, "proxy 1: r with secret k");
+  EXPECT_EQ(call("DELETE", "/api/v1/secrets/k")->subject, "used by 1: box");
+  EXPECT_EQ(call("POST", "/api/v1/drain", R"({"draining":false})")->subject, "no drain");
+}
+
 TEST_F(NativeTest, ErrorsBeforeAHandlerHaveTheSameShape) {
   const auto handle = exchange("GET", "/nowhere");
   const auto response = router.shape(handle->request, 404, Error{Code::kNotFound, "no_route", "no such path", 0});

@@ -1,4 +1,6 @@
 // Routes about secrets: given, listed by name, removed; no route gives a value back.
+#include "api/common/asked.h"
+#include "api/common/subjects.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "base/wiped_memory.h"
@@ -77,8 +79,10 @@ Task<http::Response> put_secret(core::Cay& cay, ExchangePtr exchange) {
     asked->box = *std::move(box);
     asked->value.wipe();
   }
+  if (asked->hosts) exchange->note_subject(hosts_asked(*asked->hosts));
   auto set = co_await cay.secrets().set(exchange->principal(), name, std::move(asked->hosts), std::move(asked->box));
   if (!set) co_return std::move(set).error();
+  exchange->note_subject("version " + std::to_string(set->version) + "; " + hosts_asked(set->hosts));
   co_return json_answer(200, codec::to_json(*set));
 }
 
@@ -95,11 +99,14 @@ Task<http::Response> delete_secret(core::Cay& cay, ExchangePtr exchange) {
   if (!done) co_return std::move(done).error();
   if (done->empty()) co_return empty_answer(204);
   array users;
+  Subjects subjects("used by");
   for (const SecretUser& one : *done) {
+    subjects.add(one.name);
     array rules;
     for (const std::string& rule : one.rules) rules.emplace_back(codec::text(rule));
     users.push_back(object{{"sandbox_id", one.sandbox.get()}, {"sandbox", codec::text(one.name)}, {"rules", std::move(rules)}});
   }
+  exchange->note_subject(subjects.text());
   co_return json_answer(200, object{{"users", std::move(users)}});
 }
 

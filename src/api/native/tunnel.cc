@@ -210,6 +210,7 @@ Task<void> tunnel(core::Cay& cay, ExchangePtr exchange) {
   const Principal who = exchange->principal();
   const std::string ref = param(*exchange, "ref");
   CAY_CO_TRY(const auto port, query_number(*exchange, "port", 0, 1, 65535));
+  exchange->note_subject("port " + std::to_string(port));
   if (exchange->head().wants_tunnel) {
     auto served = co_await tunnel_unframed(cay, exchange, who, ref, static_cast<std::uint16_t>(port));
     co_return served;
