@@ -35,7 +35,8 @@ std::string why_refused(std::string_view reason, std::string_view host, const En
 }
 
 std::string said_no(std::string_view sentence, Asks asks) {
-  std::string out = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: " + std::to_string(sentence.size()) + "\r\n\r\n";
+  // Some clients (apt) show nothing but the status line.
+  std::string out = "HTTP/1.1 403 Not allowed by this sandbox's network policy\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: " + std::to_string(sentence.size()) + "\r\n\r\n";
   if (asks != Asks::kHeadOnly) out += sentence;
   return out;
 }

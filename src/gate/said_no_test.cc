@@ -27,7 +27,7 @@ TEST(SaidNoTest, SaysWhatAndWhy) {
   EXPECT_EQ(why_refused("port_not_in_policy", "a.test", address), "This sandbox's policy does not allow a.test at port 80.\n");
   EXPECT_NE(why_refused("names_no_host", "", address).find("names no host"), std::string::npos);
   EXPECT_NE(why_refused("not_http", "", address).find("in two ways"), std::string::npos);
-  EXPECT_EQ(said_no("No.\n", Asks::kPage), "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: 4\r\n\r\nNo.\n");
+  EXPECT_EQ(said_no("No.\n", Asks::kPage), "HTTP/1.1 403 Not allowed by this sandbox's network policy\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: 4\r\n\r\nNo.\n");
   EXPECT_TRUE(said_no("No.\n", Asks::kHeadOnly).ends_with("Content-Length: 4\r\n\r\n"));
 }
 

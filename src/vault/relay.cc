@@ -512,6 +512,9 @@ class Relay {
     const int status = why.reason == "token_unknown" ? 401 : why.code == Code::kInvalidArgument ? 400 : why.code == Code::kPermissionDenied ? 403 : ours ? 502 : 500;
     const codec::json::object inner{{"type", "cay_vault"}, {"code", why.reason}, {"message", codec::sanitised_utf8(why.message)}};
     bhttp::response<bhttp::string_body> message(static_cast<bhttp::status>(status), 11);
+    // Some clients show nothing but this.
+    if (status == 401) message.reason("Not the token that this sandbox's proxy rule wants");
+    if (status == 403) message.reason("Not allowed by this sandbox's proxy rules");
     message.set(bhttp::field::content_type, "application/json");
     message.set("X-Cay-Error", why.reason);
     message.body() = codec::write(codec::json::object{{"error", inner}});

@@ -8,7 +8,7 @@ from test_gate import pytestmark  # noqa: F401
 from test_gate_policies import hold, make, policed, set_policy, world  # noqa: F401 (fixtures)
 from test_gate_requests import came
 
-A, OTHER, DENIED = "allowed.gate.test", "other.gate.test", "HTTP/1.1 403 Forbidden"
+A, OTHER, DENIED = "allowed.gate.test", "other.gate.test", "HTTP/1.1 403 Not allowed by this sandbox's network policy"
 HELLO = "hello allowed.gate.test"
 TLS = r"""
 import json, socket, ssl, sys
