@@ -32,8 +32,8 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "unreachable") return "no way there from this host";
   if (line.reason == "refused_by_host") return "nothing listens there";
   if (line.reason == "no_answer") return "no answer";
-  if (line.reason == "token_unknown") return "without the token that its proxy rule gives";
-  if (line.reason == "no_such_rule") return "no proxy rule is for it";
+  if (line.reason == "token_unknown") return "without the token that its proxy rule " + (line.rule.empty() ? "" : "'" + printable(line.rule) + "' ") + "gives";
+  if (line.reason == "no_such_rule") return line.rule.empty() ? "no proxy rule is for it" : "it has no proxy rule '" + printable(line.rule) + "' of way base_url";
   if (line.reason == "rule_changed") return "cut: its proxy rule or secret was changed";
   if (line.reason == "secret_unusable") return "the vault cannot open its secret: give it again";
   if (line.reason == "path_not_in_rule") return "no proxy rule of that host has the path";

@@ -64,7 +64,9 @@ asio::awaitable<void> Door::hand_over(Descriptor guest, Endpoint meant, std::str
     const auto frame = co_await reader.next(broker);
     const auto word = frame ? wire::decode<wire::BrokerWord>(*frame) : std::nullopt;
     if (!word) co_return;
-    if (word->opened) note({.host = word->host, .address = word->address, .port = word->port, .allowed = !word->refused, .reason = word->reason, .kind = wire::DecidedKind::kRequest}, &line);
+    // What went nowhere, and names no host, was a request to where it was connected.
+    const std::string address = word->host.empty() && word->address.empty() ? meant.address.text() : word->address;
+    if (word->opened) note({.host = word->host, .address = address, .port = word->port, .allowed = !word->refused, .reason = word->reason, .rule = word->rule, .kind = wire::DecidedKind::kRequest}, &line);
     if (word->sent > 0 || word->received > 0) decisions_.moved(line, word->sent, word->received);
     left_.sent.take(word->sent);
     left_.received.take(word->received);

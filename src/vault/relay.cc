@@ -189,6 +189,10 @@ class Relay {
     asked.port = hello_.port;
     asked.method = std::string(message.method_string());
     asked.target = std::string(message.target());
+    if (hello_.host.empty()) {
+      const Meant meant = meant_by(granted->grant, asked.target);
+      notes_.asked_of(meant.rule, meant.to ? meant.to->host : "", meant.to ? meant.to->port : hello_.port);
+    }
     for (const auto& field : message) {
       if (asked.headers.items().size() >= kMostFields) return Error{Code::kInvalidArgument, "bad_request", "the request has more than 128 headers", 0};
       asked.headers.add(std::string(field.name_string()), std::string(field.value()));

@@ -15,6 +15,12 @@ RelayNotes::RelayNotes(Tell tell, const std::string& host, std::uint16_t port) :
 void RelayNotes::of(const std::string& host, std::uint16_t port) {
   word_.host = host;
   word_.port = port;
+  rule_.clear();
+}
+
+void RelayNotes::asked_of(const std::string& rule, const std::string& host, std::uint16_t port) {
+  of(host, port);
+  rule_ = rule;
 }
 
 void RelayNotes::opened() {
@@ -33,7 +39,11 @@ void RelayNotes::refuse(const Error& why) {
   word_.reason = why.reason;
   word_.refused = why.code == Code::kPermissionDenied || why.code == Code::kInvalidArgument;
   news_ = true;
+  word_.rule = std::exchange(rule_, {});
+  // Of a request that went nowhere the address would be that of the one before it on this connection.
+  auto before = word_.rule.empty() ? word_.address : std::exchange(word_.address, {});
   flush();
+  word_.address = std::move(before);
 }
 
 void RelayNotes::flush() {
@@ -41,6 +51,7 @@ void RelayNotes::flush() {
   word_.opened = std::exchange(news_, false);
   tell_(word_);
   word_.reason.clear();
+  word_.rule.clear();
   word_.refused = false;
   word_.sent = word_.received = 0;
   told_at_ = std::chrono::steady_clock::now();

@@ -14,6 +14,8 @@ class RelayNotes {
   // What follows is of this server.
   void of(const std::string& host, std::uint16_t port);
   std::string& address() { return word_.address; }
+  // What follows was asked of this rule, and goes nowhere yet; port and host are the rule's, or those of the connection.
+  void asked_of(const std::string& rule, const std::string& host, std::uint16_t port);
 
   void sent(std::size_t bytes) { word_.sent += bytes; }
   void received(std::size_t bytes) { word_.received += bytes; }
@@ -31,6 +33,7 @@ class RelayNotes {
  private:
   Tell tell_;
   wire::BrokerWord word_;
+  std::string rule_;   // that the request at hand names, while it goes nowhere
   bool news_ = false;  // there is something to tell beside bytes
   bool stopped_ = false;
   std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();

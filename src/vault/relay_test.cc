@@ -90,7 +90,7 @@ class RelayTest : public testing::VaultFixture {
     hello.sandbox_id = id;
     hello.port = 80;
     hello.buffers = hello_buffers;
-    const Tell tell = [this](const wire::BrokerWord& word) { told.push_back(word.reason); };
+    const Tell tell = [this](const wire::BrokerWord& word) { told.push_back(word.reason), last_word = word; };
     Scope& scope = *scopes.emplace_back(std::make_unique<Scope>(loop.get_executor()));
     scope.spawn(relay(*house, std::move(hello), std::move(tcp.ours), tell, [&scope] { scope.cancel(); }));
     some_turns();
@@ -133,6 +133,7 @@ class RelayTest : public testing::VaultFixture {
   std::vector<UniqueFd> gates;
   std::uint8_t hello_buffers = gate::told(gate::Buffers::kWide);
   std::vector<std::string> told;
+  wire::BrokerWord last_word;
   std::vector<std::unique_ptr<Scope>> scopes;  // of each relay
 };
 
@@ -246,6 +247,30 @@ TEST_F(RelayTest, ARequestOfWhichNothingMovesEndsAndIsToldSo) {
   EXPECT_NE(got.find("X-Cay-Error: no_answer"), std::string::npos) << got;
   serving.cancel();
   turns([&] { return serving.running() == 0; });
+}
+
+TEST_F(RelayTest, ARefusedRequestOfABaseUrlIsToldWithItsRuleAndItsHost) {
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
+  const UniqueFd guest = handed();
+  const auto refused = [&](const std::string& text) {
+    told.clear();
+    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    turns([this] { return !told.empty(); });
+    std::string got(4096, '\0');
+    got.resize(static_cast<std::size_t>(std::max<ssize_t>(::recv(guest.get(), got.data(), got.size(), 0), 0)));
+    return got.substr(0, got.find("\r\n"));
+  };
+  EXPECT_EQ(refused("GET /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: wrong\r\n\r\n"), "HTTP/1.1 401 Not the token that this sandbox's proxy rule wants");
+  EXPECT_EQ(last_word.reason, "token_unknown");
+  EXPECT_EQ(last_word.rule, "r");
+  EXPECT_EQ(last_word.host, "api.test");
+  EXPECT_EQ(last_word.port, server.port());
+  EXPECT_EQ(last_word.address, "");
+  EXPECT_EQ(refused("GET /nosuch;/x HTTP/1.1\r\nHost: 192.0.0.3\r\n\r\n"), "HTTP/1.1 403 Not allowed by this sandbox's proxy rules");
+  EXPECT_EQ(last_word.reason, "no_such_rule");
+  EXPECT_EQ(last_word.rule, "nosuch?");
+  EXPECT_EQ(last_word.host, "");
+  EXPECT_EQ(last_word.port, 80);
 }
 
 TEST_F(RelayTest, TheServersSocketHasTheBuffersThatTheGateCounted) {

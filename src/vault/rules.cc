@@ -197,17 +197,30 @@ http::Headers without_other_keys(const http::Headers& from, const HostRules& rul
   });
 }
 
+// Where the name of a target's rule ends: "/NAME/v1/models".
+std::size_t end_of_name(std::string_view target) { return std::min(target.find_first_of("/?", 1), target.size()); }
+
+auto rule_named(const wire::VaultGrant& grant, std::string_view name) {
+  return std::ranges::find_if(grant.rules, [&](const wire::VaultRule& one) { return way_of(one) == ProxyWay::kBaseUrl && one.name == name; });
+}
+
+// nullopt: it has no exact one.
+std::optional<ProxyHost> base_of(const wire::VaultRule& rule) {
+  auto to = parse_proxy_host(hosts_of(rule).empty() ? "" : hosts_of(rule).front());
+  return to && !to->wildcard() ? to : std::nullopt;
+}
+
 Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal) {
-  const std::size_t end = std::min(asked.target.find_first_of("/?", 1), asked.target.size());
+  const std::size_t end = end_of_name(asked.target);
   const std::string name = asked.target.substr(1, end - 1);
-  const auto rule = std::ranges::find_if(grant.rules, [&](const wire::VaultRule& one) { return way_of(one) == ProxyWay::kBaseUrl && one.name == name; });
+  const auto rule = rule_named(grant, name);
   if (rule == grant.rules.end()) return denied("no_such_rule", "this sandbox has no rule '" + name.substr(0, 63) + "' of way base_url");
   const auto& items = asked.headers.items();
   const bool known = std::ranges::any_of(items, [&](const auto& one) { return carries(one.second, rule->token); });
   if (!known) return denied("token_unknown", "rule '" + name + "' wants the token that this sandbox was given for it, as key or Bearer");
   if (rule->gone) return secret_gone(*rule);
-  const auto to = parse_proxy_host(hosts_of(*rule).empty() ? "" : hosts_of(*rule).front());
-  if (!to || to->wildcard()) return denied("no_such_rule", "rule '" + name + "' has no host to send to: its first host must be an exact one");
+  const auto to = base_of(*rule);
+  if (!to) return denied("no_such_rule", "rule '" + name + "' has no host to send to: its first host must be an exact one");
   if (!reaches(*rule, to->host, to->port)) return denied("host_not_allowed", "the secret of rule '" + name + "' may not be sent to " + to->text());
   Rewritten out;
   out.to = *to;
@@ -225,6 +238,18 @@ Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& a
 }
 
 }  // namespace
+
+Meant meant_by(const wire::VaultGrant& grant, std::string_view target) {
+  if (!target.starts_with('/')) return {};
+  constexpr std::size_t kMostName = 63;
+  const std::string_view name = target.substr(1, end_of_name(target) - 1);
+  if (const auto rule = rule_named(grant, name); rule != grant.rules.end()) return {rule->name, base_of(*rule)};
+  std::string shown(name.substr(0, kMostName));  // of the guest's own bytes, which are read by people
+  for (char& c : shown) {
+    if (!is_secret_name(std::string("a") + c)) c = '?';
+  }
+  return {std::move(shown), std::nullopt};
+}
 
 bool is_withdrawn(const wire::VaultSecret& secret) { return secret.sealed.empty(); }
 

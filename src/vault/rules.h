@@ -39,6 +39,13 @@ inline constexpr std::size_t kMostRewritten = 64 * 1024;
 // of one that would be longer than kMostRewritten: it is not written.
 Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal);
 
+// What a request of way base_url is for, whether it is let through or not.
+struct Meant {
+  std::string rule;             // its name; where there is none of that name, what was asked for, made harmless
+  std::optional<ProxyHost> to;  // where that rule sends to
+};
+Meant meant_by(const wire::VaultGrant& grant, std::string_view target);
+
 // It has no secret: of its hosts it says what is let through, and adds nothing.
 bool is_fence(const wire::VaultRule& rule);
 

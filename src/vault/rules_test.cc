@@ -52,6 +52,27 @@ TEST_F(RulesTest, HeadersReplaceWhatTheGuestSent) {
   EXPECT_EQ(header(got, "Accept-Encoding"), "identity");
 }
 
+// For `cay net`: also of what is refused.
+TEST_F(RulesTest, WhatARequestOfABaseUrlIsForIsKnownBeforeItIsJudged) {
+  grant.rules = {rule(ProxyWay::kBaseUrl), rule(ProxyWay::kHeaders)};
+  grant.rules[1].name = "other";
+  const std::string name = grant.rules[0].name;
+  for (const std::string& target : {"/" + name, "/" + name + "/v1/x", "/" + name + "?q=/other"}) {
+    const Meant meant = meant_by(grant, target);
+    EXPECT_EQ(meant.rule, name) << target;
+    ASSERT_TRUE(meant.to) << target;
+    EXPECT_EQ(meant.to->text(), "api.test") << target;
+  }
+  EXPECT_EQ(meant_by(grant, "/other/x").rule, "other") << "of another way";
+  EXPECT_FALSE(meant_by(grant, "/other/x").to);
+  EXPECT_EQ(meant_by(grant, "/.a;b\x1b%2f\xff/x").rule, ".a?b??2f?");
+  EXPECT_EQ(meant_by(grant, "/" + std::string(5000, 'n')).rule, std::string(63, 'n'));
+  for (const char* none : {"", "/", "*", "http://a.test/"}) EXPECT_EQ(meant_by(grant, none).rule, "") << none;
+  grant.rules[0].hosts = {"*.wild.test"};
+  EXPECT_EQ(meant_by(grant, "/" + name).rule, name);
+  EXPECT_FALSE(meant_by(grant, "/" + name).to) << "it has no host to send to";
+}
+
 TEST_F(RulesTest, AKeyOfTheGuestsDoesNotGoBesideTheRules) {
   Asked one = asked("api.test");
   for (const char* name : {"X-Api-Key", "api-key", "X-Goog-Api-Key"}) one.headers.add(name, "the guest's own");

@@ -114,7 +114,8 @@ struct BrokerWord {
   std::string reason;    // empty: it was passed on
   bool opened = false;   // a request began, or was refused; else only bytes are told
   std::uint64_t sent = 0, received = 0;  // since the last word
-  template <class V> void fields(V& v) { v(1, host); v(2, address); v(3, port); v(4, refused); v(5, reason); v(6, sent); v(7, received); v(8, opened); }
+  std::string rule{};    // of way base_url, refused: the proxy rule that it named
+  template <class V> void fields(V& v) { v(1, host); v(2, address); v(3, port); v(4, refused); v(5, reason); v(6, sent); v(7, received); v(8, opened); v(9, rule); }
 };
 
 }  // namespace cay::wire

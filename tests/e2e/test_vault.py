@@ -114,7 +114,14 @@ def test_a_token_is_good_in_its_own_sandbox_alone(vaulted, world):
         assert one.curl(url)[0] == 401
         assert one.curl("http://192.0.0.3/nobody/x", "-H", f"X-Api-Key: {good}")[0] == 403
         assert len(world.seen) == before, "nothing of these was sent"
-        one.line(reason="token_unknown")
+        told = one.line(reason="token_unknown")
+        assert (told["rule"], told["host"], told["verdict"]) == ("api", "api.vault.test", "refused"), told
+        told = one.line(reason="no_such_rule")
+        assert (told["rule"], told["host"], told["port"]) == ("nobody", "192.0.0.3", 80), told
+        assert one.curl("http://192.0.0.3/a%1b;x/y")[0] == 403
+        assert wait_until(lambda: one.line(reason="no_such_rule")["rule"] == "a?1b?x", "what the guest says is made harmless")
+        said = vaulted.cli("net", one.name).text
+        assert "without the token that its proxy rule 'api' gives" in said and "it has no proxy rule 'a?1b?x'" in said, said
     with box(vaulted) as none:
         assert none.curl(url, "-H", f"X-Api-Key: {good}") == (403, "Nothing in a sandbox may reach 192.0.0.3: it is a reserved address.\n"), "a sandbox without rules reaches nothing there"
 
