@@ -114,9 +114,9 @@ class Daemon:
         return httpx.Client(base_url=self.url, headers={"X-Api-Key": self.key}, timeout=slow(60), verify=self.verify,
                             event_hooks={"response": hooks}, **kwargs)
 
-    def cli(self, *args, stdin=None, timeout=60, env=None):
+    def cli(self, *args, stdin=None, timeout=60, env=None, program=CAY):
         words = (one if isinstance(one, bytes) else str(one) for one in args)
-        done = subprocess.run([CAY, *words], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
+        done = subprocess.run([program, *words], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
                               capture_output=True, timeout=slow(timeout), env={**os.environ, **self.env, **(env or {})})
         return Result(done)
 

@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 
+from holes_of_files import FILES
 from holes_of_gate import GATE
 from holes_of_keepers import KEEPERS
 from holes_of_vault import VAULT
@@ -114,25 +115,53 @@ HOLES = (
     ("nothing of root's is given away", "launcher/gate_directory.cc", "info.st_uid != uid && info.st_uid != 0) {",
      'info.st_uid != uid && (info.st_uid != 0 || cay_hole("nothing of root\'s is given away"))) {'),
     ("new names are bounded", "gate/dns.cc", "  if (!may_look_up(question->name)) {", '  if (!cay_hole("new names are bounded") && !may_look_up(question->name)) {'),
+    *FILES,
     *GATE,
     *KEEPERS,
     *VAULT,
 )
 NAMES = {name for name, *_ in HOLES}
-# The launcher is a program of its own, which `cay` has in it as it was built: with holes it stands beside that.
-OF_THE_LAUNCHER = ("launcher/", "os/")
+# The launcher is a program of its own, which `cay` has in it; with holes it also stands beside that. Keepers and their helpers are its children.
+OF_THE_LAUNCHER = ("launcher/", "keeper/", "os/")
+OF_IT_ALONE = ("keeper/", "launcher/init_process.cc", "launcher/keeper_process.cc")
+ITS_OWN = {name for name in NAMES if all(file.startswith(OF_IT_ALONE) for one, file, *_ in HOLES if one == name)}
+# What a keeper or an init is from its start on, so that each such set needs sandboxes of its own.
+FROM_BIRTH = {name for name, file, *_ in HOLES if file in OF_IT_ALONE}
 # The gate and the broker are started with no environment but a path: what is asked for goes on to them.
 PASSED_ON = (("../apps/cay/role_process.cc", "  char* envp[] = {path.data(), nullptr};\n",
               '  const char* asked = std::getenv("CAY_HOLES");\n  std::string holes = std::string("CAY_HOLES=") + (asked != nullptr ? asked : "");\n'
-              "  char* envp[] = {path.data(), holes.data(), nullptr};\n"),)
+              "  char* envp[] = {path.data(), holes.data(), nullptr};\n"),
+             # The launcher lives on, as its keepers do: what is asked for is written to a file that they have mapped.
+             ("../apps/cay/launcher_process.cc", "  char* envp[] = {path.data(), nullptr};\n",
+              '  const char* asked = std::getenv("CAY_HOLES_INSIDE");\n  std::string holes = std::string("CAY_HOLES_FILE=") + (asked != nullptr ? asked : "");\n'
+              "  char* envp[] = {path.data(), holes.data(), nullptr};\n"))
+FILE_BYTES = 1 << 16
 SWITCH = r"""#pragma once
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
+// Mapped at the start: who enters a sandbox later has no such path.
+inline const char* const cay_holes_file = [] () -> const char* {
+  const char* path = std::getenv("CAY_HOLES_FILE");
+  const int fd = path != nullptr && *path != '\0' ? ::open(path, O_RDONLY | O_CLOEXEC) : -1;
+  if (fd < 0) return nullptr;
+  void* words = ::mmap(nullptr, 1 << 16, PROT_READ, MAP_SHARED, fd, 0);
+  ::close(fd);
+  return words != MAP_FAILED ? static_cast<const char*>(words) : nullptr;
+}();
 // A whole word of those asked for: what is called "one Host" must not stand for "one Host and no other", too.
 inline bool cay_hole(const char* name) {
-  const char* asked = std::getenv("CAY_HOLES");
+  const char* asked = cay_holes_file != nullptr ? cay_holes_file : std::getenv("CAY_HOLES");
   return asked != nullptr && (";" + std::string(asked) + ";").find(";" + std::string(name) + ";") != std::string::npos;
+}
+// The sandbox's root, as a keeper has it open (holes_of_files.py).
+inline int& cay_root() {
+  static int root = -1;
+  return root;
 }
 // Secrets as a careless relay knows them (holes_of_vault.py).
 inline std::vector<std::string>& cay_secrets() {
@@ -217,7 +246,7 @@ def build(tree):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = dict(zip(units, pool.map(compiled, units)))
 
-    def linked(target, files):
+    def linked(target, files, instead=None):
         # What an object defines is not looked for in the archives; one that is in none is left out.
         mine = [unit for unit, holed in units.items() if set(files) & set(holed.values())]
         replaced = {made_of(commands[unit]) for unit in mine}
@@ -225,8 +254,20 @@ def build(tree):
         words = [word for word in shlex.split(link) if word not in (":", "&&", *replaced)]
         at = words.index("-o") + 1
         words[at] = str(place / target)
+        words = [(instead or {}).get(word, word) for word in words]
         subprocess.run([*words[:at + 1], *(str(objects[unit]) for unit in mine), *words[at + 1:]], cwd=tree, check=True)
         return place / target
 
-    linked("cay-launcher", [file for file in texts if file.startswith(OF_THE_LAUNCHER)])
-    return linked("cay", list(texts))
+    launcher = linked("cay-launcher", [file for file in texts if file.startswith(OF_THE_LAUNCHER)])
+    carried = commands[str(ROOT / "apps/cay/launcher_blob.S")]
+    words = [re.sub(r"(?<=^-DCAY_LAUNCHER_PATH=).*", f'"{launcher}"', word) for word in shlex.split(carried)]
+    words[words.index("-o") + 1] = str(place / "launcher_blob.o")
+    subprocess.run(words, cwd=tree, check=True)
+    return linked("cay", [file for file in texts if not file.startswith(OF_IT_ALONE)], {made_of(carried): str(place / "launcher_blob.o")})
+
+
+def ask_inside(path, asked):
+    """Writes what the launcher, its keepers and their helpers have mapped: in place, as a shorter file would end them."""
+    words = ";".join(sorted(asked)).encode()
+    with open(path, "r+b" if path.exists() else "w+b") as file:
+        file.write(words.ljust(FILE_BYTES, b"\0"))

@@ -1,8 +1,10 @@
-"""File work that the operator asks of Cay in a sandbox that lays traps, and archives. The control does the same as a host-side helper
-would that puts the sandbox's root before the path and follows what it finds: the protection is that a process inside does it, with the
-sandbox's own root and rights."""
+"""File work that the operator asks of Cay in a sandbox that lays traps, and archives. The protection is that a process inside does it, with the
+sandbox's own root and rights; what a helper would be without that, the control is (holes_of_files.py): it looks below the sandbox's root, by the keeper's
+ids, and what it finds it follows from its own root, which is the host's. In the short form the control does the same as a host-side helper would that
+puts the sandbox's root before the path."""
 import contextlib
 import gzip
+import http.client
 import io
 import json
 import os
@@ -15,11 +17,13 @@ import urllib.parse
 
 import baits
 from asking import ask, with_key
-from frame import Outcome, row
+from frame import SETTING, Outcome, row
 from harness import slow
+from holes_of_files import BESIDE, COMPRESSED, ENTER, JAIL, NAMES_BELOW, NO_HARD_LINKS, NO_SPARSE, NO_SPECIAL, REGULAR, TREE_BELOW, WAITS
 
 F, R = "file work", "archives"
-WALL = "done inside, with the sandbox's own root and rights"
+WALL = "done inside, with the sandbox's own root and rights; outside there is nothing but an empty directory"
+INSIDE = (ENTER, JAIL)
 
 
 def naive(host, path):
@@ -32,9 +36,9 @@ def verb(host, method, what, body=None, **query):
     return ask(host, method, path + ("?" + urllib.parse.urlencode(query) if query else ""), with_key(host.daemon.key), body)
 
 
-def trap(name, attack, prepare, act, careless, bait, kind=F, by="A1 A7", known=(), wall=WALL):
+def trap(name, attack, prepare, act, careless, bait, kind=F, by="A1 A7", known=(), wall=WALL, holes=INSIDE):
     """`prepare`: a shell line inside, with {path} of the bait; `act(host, bait)` by the API; `careless(host, bait)` in the control."""
-    @row(name, attack, kind, wall, by=by, known=known)
+    @row(name, attack, kind, wall, by=by, known=known, holes=holes)
     def run(host, lifted):
         with bait() as one:
             host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap; " + prepare.format(path=one.arguments["path"], place=os.path.dirname(one.arguments["path"])))
@@ -136,7 +140,8 @@ trap("delete-link", "delete a file below a link", "ln -s {place} /srv/trap/x", l
      lambda host, bait: os.unlink(naive(host, "/srv/trap/x/marker")), Writable, known=WRITE)
 trap("delete-tree", "delete a tree that holds a link", "ln -s {place} /srv/trap/x",
      lambda host, bait: verb(host, "DELETE", "", path="/srv/trap/x/", recursive="true")[0],
-     lambda host, bait: [one.unlink() for one in pathlib.Path(naive(host, "/srv/trap/x/")).iterdir()], Writable, known=WRITE)
+     lambda host, bait: [one.unlink() for one in pathlib.Path(naive(host, "/srv/trap/x/")).iterdir()], Writable, known=WRITE,
+     wall=WALL + "; a tree is removed through no link", holes=(*INSIDE, "a tree is removed through no link"))
 
 
 class Owned(baits.Marker):
@@ -178,7 +183,7 @@ def tries(count, lifted, won):
             return
 
 
-@row("swap-race", "exchange a directory and a link to the host's while files are read", F, WALL, by="A1 A7", known=("CVE-2026-14891", "CVE-2026-13201"))
+@row("swap-race", "exchange a directory and a link to the host's while files are read", F, WALL, by="A1 A7", holes=INSIDE, known=("CVE-2026-14891", "CVE-2026-13201"))
 def swap_race(host, lifted):
     box = host.box("main")
     with baits.Secret() as bait:
@@ -200,7 +205,7 @@ def swap_race(host, lifted):
         return Outcome(bait.secret in " ".join(seen), f"{len(seen)} kinds of answers")
 
 
-@row("write-race", "the same while files are written", F, WALL, by="A1 A7", known=("CVE-2026-14891",))
+@row("write-race", "the same while files are written", F, WALL, by="A1 A7", holes=INSIDE, known=("CVE-2026-14891",))
 def write_race(host, lifted):
     box = host.box("main")
     with baits.Marker() as bait:
@@ -236,47 +241,48 @@ def hung(work, limit):
     return not done.wait(limit), done
 
 
-@row("fifo-hangs", "download a FIFO that nobody writes", F, "opened without waiting, regular files only", by="A1 A7", known=("hostile helper files",))
+def waits_for_ever(host, work, path, flags):
+    """Whether work() does, at a FIFO at `path`, which then gets its other end."""
+    got, done = hung(work, slow(30))
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, flags | os.O_NONBLOCK))
+    done.wait(10)
+    return Outcome(got, "answered")
+
+
+@row("fifo-hangs", "download a FIFO that nobody writes", F, "opened without waiting, regular files only", by="A1 A7", known=("hostile helper files",),
+     holes=(REGULAR, WAITS))
 def fifo_hangs(host, lifted):
     box = host.box("main")
     box.sh("rm -rf /srv/trap; mkdir -p /srv/trap; mkfifo /srv/trap/x")
-    if not lifted:
-        got, _ = hung(lambda: verb(host, "GET", "", path="/srv/trap/x"), slow(30))
-        return Outcome(got, "answered")
     path = naive(host, "/srv/trap/x")
-    got, done = hung(lambda: open(path, "rb").read(), 2)
-    with contextlib.suppress(OSError):
-        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))  # lets the reader go
-    done.wait(10)
-    return Outcome(got)
+    return waits_for_ever(host, lambda: open(path, "rb").read() if lifted else verb(host, "GET", "", path="/srv/trap/x"), path, os.O_WRONLY)
 
 
-@row("fifo-swallows", "upload into a FIFO that nobody reads", F, "opened without waiting, regular files only", by="A1 A7")
+@row("fifo-swallows", "upload into a FIFO that nobody reads", F, "regular files only; written beside, so that nothing which is there is opened", by="A1 A7",
+     holes=(REGULAR, BESIDE))
 def fifo_swallows(host, lifted):
     box = host.box("main")
     box.sh("rm -rf /srv/trap; mkdir -p /srv/trap; mkfifo /srv/trap/x")
-    if not lifted:
-        got, _ = hung(lambda: verb(host, "PUT", "", b"x", path="/srv/trap/x"), slow(30))
-        return Outcome(got, "answered")
     path = naive(host, "/srv/trap/x")
-    got, done = hung(lambda: open(path, "wb").close(), 2)
-    with contextlib.suppress(OSError):
-        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-    done.wait(10)
-    return Outcome(got)
+    return waits_for_ever(host, lambda: open(path, "wb").close() if lifted else verb(host, "PUT", "", b"x", path="/srv/trap/x"), path, os.O_RDONLY)
 
 
-@row("endless-device", "download /dev/zero by a link", F, "regular files only", by="A1 A7")
+@row("endless-device", "download /dev/zero by a link", F, "regular files only", by="A1 A7", holes=(REGULAR,))
 def endless_device(host, lifted):
-    host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap; ln -s /dev/zero /srv/trap/x")
+    box = host.box("main")
+    box.sh("rm -rf /srv/trap; mkdir -p /srv/trap; ln -s /dev/zero /srv/trap/x")
     if lifted:
         with open(naive(host, "/srv/trap/x"), "rb") as file:
             return Outcome(len(file.read(8 << 20)) == 8 << 20)
-    status, text = verb(host, "GET", "", path="/srv/trap/x")
-    return Outcome(status == 200 and len(text) >= 8 << 20, str(status))
+    connection = http.client.HTTPConnection("127.0.0.1", host.daemon.port, timeout=slow(60))
+    with contextlib.closing(connection):  # what has no end is not read to its end
+        connection.request("GET", f"/api/v1/sandboxes/{box.id}/files?path=/srv/trap/x", headers=with_key(host.daemon.key))
+        answer = connection.getresponse()
+        return Outcome(answer.status == 200 and len(answer.read(8 << 20)) == 8 << 20, str(answer.status))
 
 
-@row("own-program", "download /proc/self/exe: Cay's own program", F, "Cay's program has no name inside and cannot be traced", by="A1 A7",
+@row("own-program", "download /proc/self/exe: Cay's own program", F, "a helper does not read its own program", by="A1 A7",
      known=("CVE-2019-5736",))
 def own_program(host, lifted):
     host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap; ln -s /proc/self/exe /srv/trap/x; cp /usr/bin/true /srv/trap/own")
@@ -300,8 +306,8 @@ def archive(*entries):
     return out.getvalue()
 
 
-def unpack(host, data):
-    return status_and_text(verb(host, "PUT", "/tree", data, path="/srv/trap/to"))
+def unpack(host, data, to="/srv/trap/to"):
+    return status_and_text(verb(host, "PUT", "/tree", data, path=to))
 
 
 def careless_unpack(data, to):
@@ -309,14 +315,16 @@ def careless_unpack(data, to):
         tar.extractall(to, **({"filter": "fully_trusted"} if hasattr(tarfile, "fully_trusted_filter") else {}))
 
 
-def packed(name, attack, make, sign, known=()):
-    """`make(marker)` -> archive; `sign(host, bait, place)`: whether it did its harm below `place` or to the bait."""
-    @row(name, attack, R, "own unpacking, inside: nothing but files, directories and links below", by="A3 A7", known=known)
+def packed(name, attack, make, sign, holes, wall, known=(), trap="/srv/trap"):
+    """`make(path)` -> archive; `sign(place, outside)`: whether it did its harm below `place`, or to the file that an absolute `path` leads to from there."""
+    @row(name, attack, R, wall, by="A3 A7", known=known, holes=holes)
     def run(host, lifted):
         with baits.Marker() as bait, tempfile.TemporaryDirectory(dir="/var/tmp", prefix="cay-escape-") as own:
             box = host.box("main")
-            box.sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")
-            place = pathlib.Path(own) / "to" if lifted else pathlib.Path(naive(host, "/srv/trap/to"))
+            box.sh(f"rm -rf {trap} /var/tmp/cay-escape-*; mkdir -p {trap}/to {bait.place}; echo as it was > {bait.file}")
+            place, outside = pathlib.Path(own) / "to", bait.file
+            if not lifted:
+                place, outside = (pathlib.Path(naive(host, path)) for path in (f"{trap}/to", str(bait.file)))
             data = make(str(bait.file))
             told = ""
             if lifted:
@@ -324,72 +332,73 @@ def packed(name, attack, make, sign, known=()):
                 with contextlib.suppress(OSError, tarfile.TarError):
                     careless_unpack(data, place)
             else:
-                told = unpack(host, data)
-            return Outcome(sign(host, bait, place), told[:60])
+                told = unpack(host, data, f"{trap}/to")
+            return Outcome(bait.won(None) or sign(place, outside), told[:60])
 
 
-def reached(host, bait, place):
-    return bait.won(None) or (place.parent / "above").exists()
+def reached(place, outside):
+    return "changed" in outside.read_text() or (place.parent / "above").exists()
 
 
 REG, DIR, SYM, LNK, CHR, FIFO = tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE
 X = {"data": b"changed"}
-packed("tar-absolute", "an archive with an absolute name", lambda path: archive((path, REG, dict(X))), reached, known=("zip slip",))
-packed("tar-dots", "an archive with a name of dots", lambda path: archive(("../above", REG, dict(X))), reached, known=("zip slip",))
-packed("tar-inner-dots", "an archive whose dots come later", lambda path: archive(("a", DIR, {}), ("a/../../above", REG, dict(X))), reached, known=("zip slip",))
+LEADS_OUT = {"holes": (NAMES_BELOW, TREE_BELOW), "wall": "names lead nowhere but below: looked at by the daemon, and by the helper"}
+THROUGH = {"holes": ("a tree is written through no link",), "wall": "a tree is written through no link"}
+SPECIAL = {"holes": (NO_SPECIAL,), "wall": "archives hold no special files: refused by the daemon, made by no helper, which Landlock would not let (one hole)"}
+packed("tar-absolute", "an archive with an absolute name", lambda path: archive((path, REG, dict(X))), reached, known=("zip slip",), **LEADS_OUT)
+packed("tar-dots", "an archive with a name of dots", lambda path: archive(("../above", REG, dict(X))), reached, known=("zip slip",), **LEADS_OUT)
+packed("tar-inner-dots", "an archive whose dots come later", lambda path: archive(("a", DIR, {}), ("a/../../above", REG, dict(X))), reached, known=("zip slip",), **LEADS_OUT)
 packed("tar-link-through", "a link and a file through it", lambda path: archive(("l", SYM, {"linkname": os.path.dirname(path)}), ("l/marker", REG, dict(X))),
-       reached, known=("CVE-2026-41326", "CVE-2026-41397"))
-packed("tar-link-up", "a relative link up and a file through it", lambda path: archive(("l", SYM, {"linkname": ".."}), ("l/above", REG, dict(X))), reached)
+       reached, known=("CVE-2026-41326", "CVE-2026-41397"), **THROUGH)
+packed("tar-link-up", "a relative link up and a file through it", lambda path: archive(("l", SYM, {"linkname": ".."}), ("l/above", REG, dict(X))), reached, **THROUGH)
 packed("tar-link-chain", "a link through a link and a file through both", lambda path: archive(
-    ("a", SYM, {"linkname": "."}), ("a/b", SYM, {"linkname": ".."}), ("b/above", REG, dict(X))), reached)
-packed("tar-hard-link", "a hard link to a file of the host's, and a file over it", lambda path: archive(
-    ("h", LNK, {"linkname": path}), ("h", REG, dict(X))), lambda host, bait, place: bait.won(None) or ((place / "h").exists() and (
-        place / "h").stat().st_nlink > 1) or (place / "h").exists(), known=("archives: hard links",))
-packed("tar-device", "a device node", lambda path: archive(("d", CHR, {"devmajor": 1, "devminor": 5})), lambda host, bait, place: (
-    place / "d").is_char_device(), known=("CVE-2026-96812",))
+    ("a", SYM, {"linkname": "."}), ("a/b", SYM, {"linkname": ".."}), ("b/above", REG, dict(X))), reached, **THROUGH)
+packed("tar-hard-link", "a hard link to a file outside of where it is unpacked", lambda path: archive(("h", LNK, {"linkname": path})),
+       lambda place, outside: (place / "h").exists() and (place / "h").samefile(outside), (NO_HARD_LINKS,),
+       "archives hold no hard links: refused by the daemon, made by no helper (one hole)", known=("archives: hard links",))
+packed("tar-device", "device nodes: the host's random numbers, and the one that the kernel lets everybody make", lambda path: archive(
+    ("d", CHR, {"devmajor": 1, "devminor": 8}), ("w", CHR, {"devmajor": 0, "devminor": 0})),
+       lambda place, outside: any((place / name).is_char_device() for name in ("d", "w")), known=("CVE-2026-96812",), trap="/dev/shm/trap", **SPECIAL)  # an overlay takes no such node
 packed("tar-set-id", "a program that runs as its owner, root, whoever starts it", lambda path: archive(("s", REG, {**X, "mode": 0o6755}), ("d", DIR, {"mode": 0o6755})),
-       lambda host, bait, place: any((place / name).stat().st_mode & 0o6000 for name in ("s", "d")), known=("archives: set-id programs",))
-packed("tar-fifo", "a FIFO", lambda path: archive(("f", FIFO, {})), lambda host, bait, place: (place / "f").is_fifo())
+       lambda place, outside: any((place / name).stat().st_mode & 0o6000 for name in ("s", "d")), ("archives make no set-id programs",),
+       "archives make no set-id programs", known=("archives: set-id programs",))
+packed("tar-fifo", "a FIFO", lambda path: archive(("f", FIFO, {})), lambda place, outside: (place / "f").is_fifo(), **SPECIAL)
 
 
-@row("tar-sparse", "a file that claims to be a terabyte", R, "sparse entries are refused", by="A3 A7", known=("archives: sparse 1 TB",))
-def tar_sparse(host, lifted):
-    host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")
-    info = tarfile.TarInfo("s")
-    info.size = 4
-    info.pax_headers = {} if lifted else {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "s", "GNU.sparse.realsize": str(1 << 40)}
+def sparse(size):
+    """One file of a block, which says that it is a hole of `size` bytes, or just that."""
+    info, data = tarfile.TarInfo("s"), b"1\n%d\n0\n" % size if size else b"a block"
+    data = data.ljust(512, b"\0")
+    info.size = len(data)
+    info.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "s", "GNU.sparse.realsize": str(size)} if size else {}
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        tar.addfile(info, io.BytesIO(b"0\n\0\0"))
-    got = unpack(host, out.getvalue())
-    return Outcome(got.startswith("2"), got[:60])
+        tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
 
 
-@row("tar-long-name", "a name of 10,000 letters", R, "bounds of names", by="A3 A7", known=("archives: path of 4,096 bytes",))
-def tar_long_name(host, lifted):
-    host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")
-    got = unpack(host, archive(("n" * (100 if lifted else 10_000), REG, dict(X))))
-    return Outcome(got.startswith("2"), got[:60])
+def taken(name, attack, data, without, wall, hole, known):
+    """An archive that is refused as it is. `without`: one in the bounds, for the short form's control."""
+    @row(name, attack, R, wall, by="A3 A7", known=known, holes=(hole,), proof="succeeds within the bound")
+    def run(host, lifted):
+        host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")
+        got = unpack(host, without if lifted else data)
+        return Outcome(got.startswith("2"), got[:60])
 
 
-@row("tar-deep", "a file below 300 directories", R, "bound of depth", by="A3 A7", known=("archives: deep trees",))
-def tar_deep(host, lifted):
-    host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")
-    got = unpack(host, archive(("d/" * (200 if lifted else 300) + "f", REG, dict(X))))
-    return Outcome(got.startswith("2"), got[:60])
+ZEROS = archive(("zeros", REG, {"data": bytes(1 << 20)}))
+taken("tar-sparse", "a file that claims to be a terabyte", sparse(1 << 40), sparse(0), "archives hold no sparse files: refused by the daemon; a file is as long as what comes of it (one hole)",
+      NO_SPARSE, ("archives: sparse 1 TB",))
+taken("tar-long-name", "a name of 10,000 letters, in parts that any file system takes", archive((("n" * 199 + "/") * 50 + "f", REG, dict(X))), archive(("n" * 100, REG, dict(X))),
+      "bounds of names", "names in archives are bounded", ("archives: path of 4,096 bytes",))
+taken("tar-deep", "a file below 300 directories", archive(("d/" * 300 + "f", REG, dict(X))), archive(("d/" * 200 + "f", REG, dict(X))), "bound of depth",
+      "depth in archives is bounded", ("archives: deep trees",))
+taken("tar-compressed", "a kilobyte that says it is a megabyte", gzip.compress(ZEROS), ZEROS, COMPRESSED, COMPRESSED, ("archives: bombs",))
 
 
-@row("tar-compressed", "a kilobyte that says it is a megabyte", R, "nothing compressed is unpacked", by="A3 A7", known=("archives: bombs",))
-def tar_compressed(host, lifted):
-    host.box("main").sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")
-    data = archive(("zeros", REG, {"data": bytes(1 << 20)}))
-    got = unpack(host, data if lifted else gzip.compress(data))
-    return Outcome(got.startswith("2"), got[:60])
-
-
-@row("tar-bomb", "more than the disk holds", R, "disk limit", by="A3 A7", known=("archives: bombs",), short=False)
+@row("tar-bomb", "more than the disk holds", R, "disk limit", by="A3 A7", known=("archives: bombs",), short=False, proof="succeeds where the disk is larger", means=SETTING)
 def tar_bomb(host, lifted):
-    box = host.box("main" if lifted else "small")
+    box = host.box("roomy" if lifted else "small")
     box.sh("rm -rf /srv/trap; mkdir -p /srv/trap/to")
     status, text = ask(host, "PUT", f"/api/v1/sandboxes/{box.id}/files/tree?path=/srv/trap/to", with_key(host.daemon.key),
                        archive(("big", REG, {"data": os.urandom(1 << 20) * 160})))  # zeros would take no disk

@@ -1,9 +1,10 @@
-"""Cay's own process inside a sandbox, attacked by its root. The control is the same act against a process that entered as ours must not: with
-the guest's ids."""
+"""Cay's own process inside a sandbox, attacked by its root. The control is the same act against an init that has the guest's ids (holes_of_files.py); in the
+short form, and for signals, which the kernel keeps from an init whatever its ids are, against a process that entered as ours must not: with those."""
 import os
 
 import baits
 from frame import Bait, Outcome, row
+from holes_of_files import INIT
 from places import StandIn
 
 O = "our processes"
@@ -110,17 +111,20 @@ def its_blame(pid):
     return read(f"/proc/{pid}/oom_score_adj").strip() == "1000"
 
 
-def against_init(name, attack, act, **more):
+IDS = "init has ids that the guest cannot signal, trace or limit"
+
+
+def against_init(name, attack, act, holes=(INIT,), **more):
     """Against init, and in the control against a process with the guest's ids."""
-    @row(name, attack, O, "init has ids that the guest cannot signal, trace or limit", by="A1 A7", **more)
+    @row(name, attack, O, IDS, by="A1 A7", holes=holes, **more)
     def run(host, lifted):
         with Ours(host) as one:
             told = host.box("main").run(act, one.given(host, lifted))
         return Outcome(told.get("done") is True, str(told.get("refused", told.get("done"))))
 
 
-against_init("stop-init", "stop Cay's process inside", stop_it)
-against_init("kill-init", "kill it", end_it)
+against_init("stop-init", "stop Cay's process inside", stop_it, ())
+against_init("kill-init", "kill it", end_it, ())
 against_init("trace-init", "trace it", trace_it, known=("CVE-2026-41163",))
 against_init("memory-of-init", "read its memory", read_it_all)
 against_init("memory-of-init-by-call", "read its memory by process_vm_readv", its_memory_by_call)

@@ -32,7 +32,8 @@ for rows in sorted(HERE.glob("rows_*.py")):
 COMPILER = next(filter(shutil.which, ("clang-19", "clang", "gcc", "cc")), None)
 BOXES = {"main": {}, "other": {}, "open": {"policy": "open"}, "off": {"policy": "off"}, "tunnel": {"policy": "*.tunnel.gate.test"}, "brokered": {}, "spent": {"policy": "open"},
          "numbers": {"policy": "~[0-9a-fx.]+"},
-         "strict": {"profile": "strict"}, "nested": {"profile": "nested"}, "small": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 64 << 20}}}
+         "strict": {"profile": "strict"}, "nested": {"profile": "nested"}, "small": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 64 << 20}},
+         "roomy": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 512 << 20}}}
 
 
 class Place:
@@ -73,7 +74,7 @@ class Host(Place):
 
     def __init__(self, with_holes=False):
         super().__init__()
-        self.seeded, self.careless, self.leaky = frozenset(), None, None
+        self.seeded, self.careless, self.leaky, self.born = frozenset(), None, None, {}
         self.program_with_holes = holes.build(harness.BUILD) if with_holes else None
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-escape-", dir="/var/tmp"))
         self.directory.chmod(0o755)
@@ -94,11 +95,15 @@ class Host(Place):
 
     def holed(self, asked):
         """The same of a build without these checks (holes.py). There is one at a time."""
-        words = ";".join(sorted(asked))
+        words, inside = ";".join(sorted(asked - holes.ITS_OWN)), self.directory / "holes"
+        holes.ask_inside(inside, asked)
         if self.leaky is None:
-            daemon = new_daemon(*self.world.settings, env={"CAY_HOLES": words})
+            daemon = new_daemon(*self.world.settings, env={"CAY_HOLES": words, "CAY_HOLES_INSIDE": str(inside)})
             daemon.prefix, daemon.program = self.world.prefix, self.program_with_holes
             self.leaky = Place(daemon.start(), world=self.world)
+        born = frozenset(asked & holes.FROM_BIRTH)
+        self.leaky.boxes = self.born.setdefault(born, {})
+        self.leaky.prefix = "-".join(["escape", *(str(number) for number, name in enumerate(sorted(holes.FROM_BIRTH)) if name in born)])
         daemon = self.leaky.daemon
         if daemon.extra["CAY_HOLES"] != words:
             daemon.extra["CAY_HOLES"] = words
