@@ -39,7 +39,11 @@ std::optional<IpAddress> address_of(const addrinfo& info) {
 Resolved look_up(const std::string& name) {
   // Read again each time: the host's servers may change. No search list: a sandbox's name is a whole one.
   if (::res_init() == 0) {
-    _res.options &= ~static_cast<unsigned long>(RES_DNSRCH | RES_DEFNAMES);
+    // Never by TCP, for which the C library has no time limit: whoever owns a zone could keep each thread for as long as he likes. What is cut off at
+    // 1,200 bytes is taken as it came, some seventy addresses.
+    _res.options &= ~static_cast<unsigned long>(RES_DNSRCH | RES_DEFNAMES | RES_USEVC | RES_STAYOPEN);
+    _res.options |= RES_IGNTC | RES_USE_EDNS0;
+    _res.options |= RES_NORELOAD;  // or the second lookup of a thread goes by the file again, and by none of these
     _res.retrans = 2;
     _res.retry = 2;
   }

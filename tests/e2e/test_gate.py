@@ -1,4 +1,5 @@
 """The way out: what sandboxes reach and what they do not, by name, address and first bytes; what happens when daemon or gate die."""
+import contextlib
 import json
 import os
 import pathlib
@@ -6,6 +7,8 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
+import time
 
 import outside_world as world_of
 import pytest
@@ -212,6 +215,42 @@ def test_names_that_nobody_answers_hold_up_nobody_else(world, request):
             assert words == ["hello allowed.gate.test"] and max(seconds) < AT_ONCE
         finally:
             daemon.close(keep_log=request.session.testsfailed > 0)
+
+
+def cut_off(asked):
+    """A name server that says of each name that its answer did not fit: one address of it, and the rest by TCP, where it says nothing."""
+    with contextlib.suppress(OSError):
+        while (got := asked.recvfrom(512))[0]:
+            question, back = got
+            end = question.index(b"\0", 12) + 5
+            of_v4 = question[end - 4:end - 2] == b"\0\1"
+            record = b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton(V4) if of_v4 else b""
+            asked.sendto(question[:2] + b"\x83\x80\0\1" + (b"\0\1" if of_v4 else b"\0\0") + b"\0\0\0\0" + question[12:end] + record, back)
+
+
+def test_no_lookup_waits_for_a_server_that_takes_a_connection_and_says_nothing(world, request):
+    daemon = new_daemon(*world.settings)
+    daemon.prefix = world.with_etc("hosts", "resolv.conf")
+    with world.nameserver() as asked, socket.create_server((V4, 53)) as by_tcp:
+        threading.Thread(target=cut_off, args=(asked,), daemon=True).start()
+        # The control: the C library's own way, which nothing ends but whoever looks.
+        subprocess.run([*daemon.prefix, "timeout", "3", "getent", "ahosts", "control.gate.test"], capture_output=True, check=False)
+        by_tcp.settimeout(slow(5))
+        held = [by_tcp.accept()[0]]
+        daemon.start()
+        try:
+            asking = Box(daemon, "open")
+            begun = time.monotonic()
+            for number in range(40):  # more than there are threads for lookups: what holds of a thread's first one holds of the next
+                assert asking.sh(f"getent ahostsv4 n{number}.gate.test").text.split()[:1] == [V4], "what came is taken"
+            assert time.monotonic() - begun < slow(20)
+            by_tcp.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                held.append(by_tcp.accept()[0])
+        finally:
+            daemon.close(keep_log=request.session.testsfailed > 0)
+            for one in held:
+                one.close()
 
 
 def test_other_programs_that_ask(packages):
