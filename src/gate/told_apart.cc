@@ -35,12 +35,14 @@ bool is_gits(std::string_view line) {
 // Of a line that begins with a token. HTTP/0.9 names no version, and some servers read headers behind that all the same.
 bool is_a_request(std::string_view line) {
   if (line.find_first_not_of(kBlank) == std::string_view::npos) return true;  // some pass over it as over an empty line
-  constexpr std::string_view kHttpName = "http/";
-  if (!std::ranges::search(line, kHttpName, {}, lower).empty()) return true;
+  for (const std::string_view version : {"http/", "rtsp/", "ice/"}) {  // Node's takes them all for its own
+    if (!std::ranges::search(line, version, {}, lower).empty()) return true;
+  }
   const auto method = word_of(line), target = word_of(line);
-  if (method == "PROXY") return true;
-  const bool of_options = std::ranges::equal(method, std::string_view("options"), {}, lower) && target.starts_with('*');
-  return of_options || target.starts_with('/') || target.find("://") != std::string_view::npos;
+  // Of GET, CPython's takes any word for a target; of Redis' own words no server does.
+  if (method == "PROXY" || (method == "GET" && !target.empty())) return true;
+  const bool of_all = target.starts_with('*') && !std::ranges::equal(method, std::string_view("keys"), {}, lower);
+  return of_all || target.starts_with('/') || target.find("://") != std::string_view::npos;
 }
 
 }  // namespace

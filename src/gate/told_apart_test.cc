@@ -20,7 +20,7 @@ TEST(ToldApartTest, TlsShowsAServerName) {
 
 TEST(ToldApartTest, WhateverAServerCouldTakeForARequestIsOne) {
   for (const auto& request : {"GET / HTTP/1.1\r\n"s, "GET / HTTP/1.0\n"s, "get / http/1.1\r\n"s, "ODD-1 /\tHTTP/1.1\n"s, " \tGET  / HTTP/1.1 \r\n"s, "GET http://a.test/ HTTP/1.1\r\n"s,
-                              "CONNECT a.test:1 HTTP/1.1\r\n"s, "GET http://a.test/x\r\n"s, "GET /x\r\n"s, "get\t /x\n"s, "OPTIONS *\r\n"s, "GET rtsp://a RTSP/1.0\r\n"s,
+                              "CONNECT a.test:1 HTTP/1.1\r\n"s, "GET http://a.test/x\r\n"s, "GET /x\r\n"s, "get\t /x\n"s, "OPTIONS *\r\n"s, "ANNOUNCE * RTSP/1.0\r\n"s, "SETUP *\r\n"s, "SOURCE * ICE/1.0\r\n"s, "SOURCE x ice/1.0\n"s, "GET *\r\n"s, "GET x\r\n"s, "GET rtsp://a RTSP/1.0\r\n"s,
                               "PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n"s, "GET /\x80\x01 HTTP/1.1\r\n"s, "GET /\rHTTP/1.1\r\n"s, std::string(5'000, 'A') + " / HTTP/1.1\r\n",
                               "GET\r/\rHTTP/1.1\r\n"s, "GET\v/\fHTTP/1.1\n"s, "\x1cGET\x1d/\x1f HTTP/1.1\r\n"s, "GET\x85/\xa0HTTP/1.1\r\n"s, "GET /\0 HTTP/1.1\r\n"s, "GET /\0x\n"s, " \v\r\n"s,
                               "PRI * HTTP/2.0\r\n"s}) {
@@ -32,8 +32,8 @@ TEST(ToldApartTest, WhateverAServerCouldTakeForARequestIsOne) {
 }
 
 TEST(ToldApartTest, OtherProtocolsAreKeptWaitingForNothing) {
-  for (const auto& said : {"\0\0\0\x08\x04\xd2\x16\x2f"s, "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"s, "*1\r\n$4\r\nPING\r\n"s, "EHLO a.test\r\n"s, "GET a\r\n"s, "AMQP\0\0\x09\x01"s, "0032git-upload-pack /a.git\0"s,
-                           "{\"id\":"s, "INVITE sip:a@b SIP/2.0\r\n"s, "KEYS *\r\n"s, "GET a\0/\r\n"s, "GET\0 / HTTP/1.1\r\n"s, "\x30\x0c\x02"s, "\x80\x2e\x01"s, "PING\r\n"s, "a\xff"s}) {
+  for (const auto& said : {"\0\0\0\x08\x04\xd2\x16\x2f"s, "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"s, "*1\r\n$4\r\nPING\r\n"s, "EHLO a.test\r\n"s, "get a\r\n"s, "GET\r\n"s, "AMQP\0\0\x09\x01"s, "0032git-upload-pack /a.git\0"s,
+                           "{\"id\":"s, "INVITE sip:a@b SIP/2.0\r\n"s, "KEYS *\r\n"s, "SET a\0/\r\n"s, "GET\0 / HTTP/1.1\r\n"s, "\x30\x0c\x02"s, "\x80\x2e\x01"s, "PING\r\n"s, "a\xff"s}) {
     EXPECT_EQ(told_apart(said), Proof::kNone) << said;
   }
   EXPECT_EQ(told_apart("PING"), std::nullopt);

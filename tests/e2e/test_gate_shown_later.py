@@ -85,7 +85,8 @@ def test_a_host_is_judged_at_any_port(make, world):  # noqa: F811
             ("GET /late-%d HTTP/1.1\r\n\r\n", "names no host"), (asks(OTHER, line="get /late-%d http/1.1"), None),
             (f"GET http://{OTHER}/late-%d\r\n", None), (f"GET /late-%d\r\nHost: {OTHER}\r\n\r\n", None), ("GET /late-%d", None), ("PROXY TCP4 1.1.1.1 1.1.1.2 1 2\r\n" + asks(A, "/late-%d"), None),
             ("\r\n\r\n\0\r\nQUIT\n" + asks(A, "/late-%d"), None), (asks(OTHER, line="GET\r/late-%d\rHTTP/1.1"), None), (asks(OTHER, line="\x1cGET\x0b/late-%d\x0cHTTP/1.1"), None),
-            (asks(OTHER, line="GET /late-%d\0 HTTP/1.1"), "two ways"), (" \r\n" + asks(OTHER, "/late-%d"), None), ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n/late-%d ", None))):
+            (asks(OTHER, line="GET /late-%d\0 HTTP/1.1"), "two ways"), (" \r\n" + asks(OTHER, "/late-%d"), None), ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n/late-%d ", None),
+            (asks(OTHER, "/late-%d", line="ANNOUNCE * RTSP/1.0"), None), (asks(OTHER, line="GET late-%d"), None), (asks(OTHER, line="SOURCE * ICE/1.0") + "/late-%d ", None))):
         text = text.replace("%d", str(number))
         got = said(box, text)
         assert (got.startswith(DENIED) and words in got) if words else got == "reset", (text, got)

@@ -36,7 +36,7 @@ bool is_one_to_the_lenient(std::string_view bytes) {
   }
   const bool letters = !words.empty() && std::ranges::all_of(words.front(), [](char c) { return c >= 'A' && c <= 'Z'; });
   if (!letters || words.size() < 2) return false;
-  return (words.size() == 3 && words[2].starts_with("HTTP/")) || (words.size() == 2 && words[1].starts_with('/'));
+  return (words.size() == 3 && words[2].starts_with("HTTP/")) || (words.size() == 2 && (words[1].starts_with('/') || words[0] == "GET"));
 }
 
 }  // namespace
