@@ -86,7 +86,7 @@ CommandLine<PolicyArgs> policy_command_line() {
         sub.add_option("WORDS", args->words, "A sandbox (or a policy), then rules (or a host)");
         sub.add_option("--add", args->add, "Let this through, too; repeatable")->take_all()->allow_extra_args(false);
         sub.add_option("--remove", args->remove, "Take this rule away; repeatable")->take_all()->allow_extra_args(false);
-        sub.add_option("--file", args->file, "Take the rules from a file, one a line");
+        sub.add_option("--file", args->file, "Take the rules from a file, one a line ('-' for stdin)");
         sub.add_option("--as", args->as, "Of try: this policy, or rules, in place of what the sandbox has")->check(no_empty_policy);
       }};
 }

@@ -1,5 +1,9 @@
 // cay policy: which policies there are, what a sandbox has, what one would let through; and another one, at once.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -109,13 +113,27 @@ int get(Context& at, const std::string& sandbox) {
   return kOk;
 }
 
-std::string file_text(const std::string& path) {
+std::string stdin_text() {
+  std::string text;
+  char piece[4096];
+  ssize_t got = 0;
+  while (text.size() <= kMostFile && (got = ::read(STDIN_FILENO, piece, sizeof piece)) > 0) text.append(piece, static_cast<std::size_t>(got));
+  if (got < 0) throw ApiError(ErrorCode::kNotFound, "no_such_file", std::string("cannot read stdin: ") + std::strerror(errno));
+  return text;
+}
+
+std::string text_in_file(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
   if (!file) throw ApiError(ErrorCode::kNotFound, "no_such_file", "cannot read " + path);
-  if (text.str().size() > kMostFile) throw ApiError(ErrorCode::kInvalidArgument, "request_too_large", path + " is larger than 256 KiB");
   return text.str();
+}
+
+std::string file_text(const std::string& path) {
+  std::string text = path == "-" ? stdin_text() : text_in_file(path);
+  if (text.size() > kMostFile) throw ApiError(ErrorCode::kInvalidArgument, "request_too_large", (path == "-" ? "stdin" : path) + " is larger than 256 KiB");
+  return text;
 }
 
 // What it has, as rules: a policy that has a name is a rule of a list, too.

@@ -350,6 +350,15 @@ def test_trying_says_by_which_rule(make, policed):
     assert b"no policy" in policed.cli("policy", "set", box.name, "nonesuch").err
 
 
+def test_rules_are_read_from_stdin_too(make, policed):
+    box = make("allowed.gate.test")
+    got = policed.cli("policy", "set", box.name, "--file", "-", stdin=b"other.gate.test  # that one\n!*.corp.test\n")
+    assert got.code == 0 and got.text.split() == ["policy", "rules", "other.gate.test", "!*.corp.test"], got
+    assert policed.cli("policy", "set", box.name, "--file", "-", stdin=b"").code == 125
+    assert policed.cli("policy", "set", box.name, "--file", "-", stdin=b"#" * (257 << 10)).err == b"cay: stdin is larger than 256 KiB\n"
+    assert policed.cli("policy", "get", box.name).text == got.text
+
+
 def test_what_is_told_after_a_change_is_what_is_in_force(make):
     """The gate writes its own report once in a while: what it has answered is told before that."""
     box = make("allowed.gate.test")
