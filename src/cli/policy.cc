@@ -145,6 +145,25 @@ std::vector<std::string> present(Context& at, const std::string& sandbox) {
   return {policy == "open" ? "default allow" : "@" + policy};
 }
 
+// Of what was just added, a host or an address by itself that is refused all the same, whatever is added: by another rule, or because it is the operator's to open.
+void warn_of_no_effect(Context& at, const std::string& sandbox, const std::vector<std::string>& added) {
+  constexpr std::size_t kMostAsked = 8;  // each is a request
+  std::size_t asked = 0;
+  for (const std::string& rule : added) {
+    const auto target = one_host(rule);
+    if (!target || asked++ == kMostAsked) continue;
+    json::object question{{"sandbox", sandbox}, {"host", target->host}};
+    if (target->port) question["port"] = *target->port;
+    try {
+      const auto answer = parsed(at.client.request("POST", std::string(kRoute) + "/try", codec::write(question)));
+      if (text_of(answer, "verdict") != "refused" || text_of(answer, "in_the_way").empty()) continue;
+      print_error(printable(rule) + " has no effect: " + for_sandbox(printable(text_of(answer, "advice")), sandbox));
+    } catch (const ApiError&) {
+      return;  // the policy is set: what it does not do is told as far as somebody answers
+    }
+  }
+}
+
 int set(Context& at, const PolicyArgs& args) {
   const std::string& sandbox = args.words.front();
   std::vector<std::string> rules(args.words.begin() + 1, args.words.end());
@@ -170,6 +189,7 @@ int set(Context& at, const PolicyArgs& args) {
     return kOk;
   }
   warn_of_expressions(parsed(body));
+  if (args.file.empty()) warn_of_no_effect(at, sandbox, args.add.empty() ? std::vector<std::string>(args.words.begin() + 1, args.words.end()) : args.add);
   return get(at, sandbox);
 }
 

@@ -54,6 +54,19 @@ Target target_of(const std::string& text) {
   return out;
 }
 
+std::optional<Target> one_host(const std::string& rule) {
+  const bool is_several = rule.find_first_of("*~!@, \t\n") != std::string::npos || rule.ends_with("/");
+  // A name of one word without a port is a policy's; what has a slash behind its host is a network, or no rule.
+  const std::size_t scheme = rule.find("://");
+  const bool has_slash = rule.find('/', scheme == std::string::npos ? 0 : scheme + 3) != std::string::npos;
+  if (is_several || has_slash || rule.find_first_of(".:") == std::string::npos) return std::nullopt;
+  try {
+    return target_of(rule);
+  } catch (const ApiError&) {
+    return std::nullopt;  // more than one port
+  }
+}
+
 std::string Used::text() const {
   if (port == 0) return host.find('.') == std::string::npos ? host + ":*" : host;  // a name of one word would be a policy's
   return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);

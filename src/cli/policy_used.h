@@ -17,6 +17,9 @@ struct Target {
 };
 Target target_of(const std::string& text);
 
+// The one host, or address, that a rule lets through, at its only port if it says one; nullopt: it is of several, refuses, or is no host's.
+std::optional<Target> one_host(const std::string& rule);
+
 struct Used {
   std::string host;
   int port = 0;  // 0: its name alone was asked for

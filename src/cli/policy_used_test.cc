@@ -63,5 +63,17 @@ TEST(PolicyUsedTest, ATargetIsAHostAPortOrAUrl) {
   EXPECT_THROW(target_of("a.test:web"), ApiError);
 }
 
+TEST(PolicyUsedTest, ARuleThatIsOfOneHostAlone) {
+  EXPECT_EQ(one_host("a.test")->host, "a.test");
+  EXPECT_FALSE(one_host("a.test")->port);
+  EXPECT_EQ(one_host("10.2.0.1:1")->port, 1);
+  EXPECT_EQ(one_host("[fd00::1]:22")->host, "fd00::1");
+  EXPECT_EQ(one_host("db:5432")->host, "db");
+  EXPECT_EQ(one_host("http://a.test")->port, 80);
+  for (const char* rule : {"*.test", "~a.test", "!a.test", "@pip", "pip", "10.0.0.0/8", "a.test:8000-8100", "a.test:*", "default allow", "first-match", "a.test,b.test", "https://a.test/"}) {
+    EXPECT_FALSE(one_host(rule)) << rule;
+  }
+}
+
 }  // namespace
 }  // namespace cay::cli

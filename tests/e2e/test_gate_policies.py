@@ -350,6 +350,16 @@ def test_trying_says_by_which_rule(make, policed):
     assert b"no policy" in policed.cli("policy", "set", box.name, "nonesuch").err
 
 
+def test_a_rule_that_has_no_effect_is_set_and_said(make, policed):
+    box = make("allowed.gate.test", "!*.corp.test")
+    for rule, says in (("10.2.0.1:1", 'add "10.2.0.1" to network.networks'), ("127.0.0.1:80", "reached by no rule and no setting"), ("git.corp.test", "--remove '!*.corp.test'")):
+        got = policed.cli("policy", "set", box.name, "--add", rule)
+        assert got.code == 0 and got.err.decode().startswith(f"cay: {rule} has no effect: ") and says in got.err.decode(), got
+        assert rule in got.text
+    for rule in ("other.gate.test", f"{V4}:7003", "*.corp.test", "10.0.0.0/8"):
+        assert policed.cli("policy", "set", box.name, "--add", rule).err == b"", rule
+
+
 def test_rules_are_read_from_stdin_too(make, policed):
     box = make("allowed.gate.test")
     got = policed.cli("policy", "set", box.name, "--file", "-", stdin=b"other.gate.test  # that one\n!*.corp.test\n")
