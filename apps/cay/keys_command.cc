@@ -79,7 +79,12 @@ Result<std::optional<UnixMillis>> moment(const std::string& from_now) {
 Result<Ending> ending(const std::string& expires) {
   Ending out{.said = !expires.empty(), .at = {}};
   if (expires == "never") return out;
-  CAY_TRY(out.at, moment(expires));
+  auto at = moment(expires);
+  if (!at) {
+    at.error().message += ", or never";
+    return std::move(at).error();
+  }
+  out.at = *at;
   return out;
 }
 

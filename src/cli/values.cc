@@ -75,7 +75,7 @@ Result<double> parse_duration(std::string_view text) {
   const auto found = std::ranges::find(kUnits, rest, &Unit::name);
   constexpr double kMost = 3.2e9;  // a hundred years
   if (!value || found == kUnits.end() || *value * found->factor > kMost) {
-    return bad("'" + std::string(text) + "' is no time: write it like 90, 1.5s, 10m or 2h");
+    return bad("'" + std::string(text) + "' is no time: write it like 90, 1.5s, 10m, 2h or 30d");
   }
   return *value * found->factor;
 }

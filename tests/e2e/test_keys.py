@@ -177,7 +177,7 @@ def test_no_end_can_be_said(host, words):
     made = key(host, "rotate", name, "--expires", words)
     assert listed(host)[name][2] == "never" and ask(host, "GET", "/api/v1/sandboxes", made)[0] == 200
     wrong = cay_key(host, "create", "no-time", "--expires", "nevermore")
-    assert wrong.returncode == 125 and "nevermore" in wrong.stderr and "no-time" not in listed(host)
+    assert wrong.returncode == 125 and "30d, or never" in wrong.stderr and "nevermore" in wrong.stderr and "no-time" not in listed(host)
 
 
 def test_what_a_rotation_leaves_open_is_told(host):
