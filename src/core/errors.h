@@ -12,6 +12,10 @@ inline Error invalid(std::string reason, std::string message) {
 inline Error sandbox_not_found(const std::string& ref) {
   return {Code::kNotFound, "sandbox_not_found", "no sandbox '" + ref + "': list them to see the names", 0};
 }
+// To a key that is for one sandbox, and may not list others: of one that it is not for, and of one that there never was.
+inline Error not_the_only_one(const std::string& ref) {
+  return {Code::kNotFound, "sandbox_not_found", "no sandbox '" + ref + "' for this key, which is for one alone: that is another, or is gone (`cay key ls` tells whoever made the key which)", 0};
+}
 inline Error snapshot_not_found(const std::string& name) {
   return {Code::kNotFound, "snapshot_not_found", "no snapshot '" + name + "': list the snapshots to see the names", 0};
 }

@@ -15,8 +15,8 @@ Result<std::shared_ptr<Entry>> Registry::find(const Principal& who, const std::s
     CAY_TRY(auto row, store_.by_name(who.tenant, ref));
     if (row) entry = by_id(row->id);
   }
-  if (!entry || entry->row.tenant != who.tenant) return sandbox_not_found(ref);
-  if (who.only && entry->row.id != *who.only) return sandbox_not_found(ref);
+  const bool found = entry && entry->row.tenant == who.tenant && (!who.only || entry->row.id == *who.only);
+  if (!found) return who.only ? not_the_only_one(ref) : sandbox_not_found(ref);
   return entry;
 }
 

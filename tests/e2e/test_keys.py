@@ -61,11 +61,12 @@ def test_a_key_for_one_sandbox_sees_no_other(host, boxes, keys):
     assert host.cli("exec", "mine", "--", "echo", "in", env=env).text == "in\n"
     for other in ("other", boxes["other"]):
         got = host.cli("exec", other, "--", "echo", "in", env=env)
-        assert got.code == 125 and b"no sandbox" in got.err, got
+        assert got.code == 125 and b"no sandbox" in got.err and b"this key, which is for one alone" in got.err and b"list them" not in got.err, got
         assert ask(host, "GET", f"/api/v1/sandboxes/{other}", keys["use"])[0] == 404
         assert ask(host, "GET", f"/v2/sandboxes/boxes/{other}", keys["use"])[0] == 404
         assert ask(host, "POST", f"/api/v1/sandboxes/{other}/stop", keys["use"])[0] == 404
     assert ask(host, "GET", f"/api/v1/sandboxes/{boxes['other']}", keys["read"])[0] == 200  # the control
+    assert b"list them" in host.cli("exec", "nobodys", "--", "true", env={"CAY_API_KEY": keys["create"]}).err, "who may list them is told to"
     assert ask(host, "DELETE", "/api/v1/sandboxes/mine", keys["use"])[0] == 403
     got = host.cli("ls", env=env)
     assert got.code == 125 and b"scope" in got.err, got
