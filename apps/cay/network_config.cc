@@ -167,6 +167,7 @@ Result<NetworkConfig> settle_network(NetworkConfig config) {
     }
   }
   CAY_CHECK(set_upstream_proxy(config.proxy, config.upstream_proxy, config.no_proxy, [](const char* name) { return ::getenv(name); }));
+  if (constexpr std::string_view kSparse = "sparse+"; config.cargo.starts_with(kSparse)) config.cargo.erase(0, kSparse.size());  // as cargo writes it; it is always one
   for (const auto* mirror : {&config.pip, &config.npm, &config.apt, &config.cargo, &config.go}) {
     if (!mirror->empty() && !is_plain_url(*mirror)) {
       return bad("mirrors: '" + shown_url(*mirror) + "' must be http:// or https:// and hold no user, password or query: every sandbox reads it");

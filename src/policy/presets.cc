@@ -12,7 +12,7 @@ constexpr Preset kPresets[] = {
     {"alpine", "Alpine's archives", "dl-cdn.alpinelinux.org"},
     {"pip", "Python packages", "pypi.org:443, files.pythonhosted.org:443, pythonhosted.org:443, pypi.python.org:443"},
     {"npm", "JavaScript packages", "registry.npmjs.org:443, registry.yarnpkg.com:443, repo.yarnpkg.com:443"},
-    {"cargo", "Rust crates and toolchains", "crates.io:443, index.crates.io:443, static.crates.io:443, static.rust-lang.org:443"},
+    {"cargo", "Rust crates and toolchains, for cargo 1.70 and later: older ones read an index at github.com, which git has", "crates.io:443, index.crates.io:443, static.crates.io:443, static.rust-lang.org:443"},
     {"go", "Go modules", "proxy.golang.org:443, sum.golang.org:443"},
     {"ruby", "Ruby gems", "rubygems.org:443, index.rubygems.org:443"},
     {"java", "Maven's and Gradle's archives",

@@ -414,3 +414,8 @@ def test_mirrors_are_told_to_the_tools(own_daemon, tmp_path):
         for user in ("root", "user"):
             assert run("cat ~/.config/go/env", user=user) == "GOPROXY=https://mirror.test/go,direct\n", user
         assert "https://mirror.test/pip" in run("cat /etc/pip.conf") and "https://mirror.test/npm" in run("cat /usr/etc/npmrc")
+    config.write_text('[mirrors]\ncargo = "sparse+https://mirror.test/index"\n')  # as cargo itself writes it
+    daemon.restart()
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()["id"]
+        assert 'registry = "sparse+https://mirror.test/index/"' in run("cat /.cargo/config.toml")
