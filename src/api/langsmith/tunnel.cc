@@ -1,7 +1,11 @@
 #include "api/langsmith/tunnel.h"
 
 #include <boost/asio/this_coro.hpp>
+#include <cstdint>
+#include <set>
+#include <string>
 
+#include "api/common/subjects.h"
 #include "api/langsmith/errors.h"
 #include "api/langsmith/tunnel_session.h"
 #include "model/ids.h"
@@ -44,6 +48,11 @@ asio::awaitable<void> serve_tunnel(core::Cay& cay, ExchangePtr exchange) {
   if (!socket) co_return;
   auto executor = co_await asio::this_coro::executor;
   TunnelSession session(cay, who, hold->id.get(), *std::move(socket), executor);
+  session.on_port = [exchange, ports = std::set<std::uint16_t>(), subjects = Subjects("ports")](std::uint16_t port) mutable {
+    if (!ports.insert(port).second) return;
+    subjects.add(std::to_string(port));
+    exchange->note_subject(subjects.text());
+  };
   co_await session.run();
 }
 

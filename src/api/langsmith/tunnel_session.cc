@@ -225,6 +225,7 @@ Task<void> TunnelSession::converse(FlowPtr flow) {
     auto opened = co_await cay_.tunnels().open(who_, ref_, port);
     if (opened) {
       tunnel = *std::move(opened);
+      if (on_port) on_port(port);
     } else {
       status = opened.error().reason == "invalid_port" ? kPortNotAllowed : kDialFailed;
     }

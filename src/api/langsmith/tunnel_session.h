@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,6 +31,8 @@ class TunnelSession {
   TunnelSession(core::Cay& cay, Principal who, std::string ref, std::unique_ptr<http::WebSocket> socket,
                 asio::any_io_executor executor);
 
+  // Told of each connection that is made to a port.
+  std::function<void(std::uint16_t port)> on_port;
   // Until the client goes, or breaks the protocol.
   asio::awaitable<void> run();
 

@@ -73,6 +73,21 @@ TEST_F(LangsmithTunnelTest, BytesGoBothWaysAndEndsAreTold) {
   EXPECT_EQ(socket->closed_with, 1000);
 }
 
+// One path is for all of them, so the record of requests has them.
+TEST_F(LangsmithTunnelTest, ThePortsThatWereReachedAreOnRecord) {
+  runtime.only_box().echo_ports = {80, 5432};
+  auto running = open();
+  EXPECT_EQ(running.exchange->subject, "");
+  stream(1, 5432);
+  stream(3, 1, 2);
+  stream(5, 5432);
+  stream(7, 80);
+  EXPECT_EQ(running.exchange->subject, "ports 2: 5432, 80");
+  socket->client_close();
+  settle();
+  EXPECT_TRUE(running.done());
+}
+
 TEST_F(LangsmithTunnelTest, RefusalsHaveTheirStatus) {
   auto running = open();
   stream(1, 1, 2);

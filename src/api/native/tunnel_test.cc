@@ -17,6 +17,7 @@ class NativeTunnelTest : public NativeTest {
     auto running = begin(handle);
     settle();
     EXPECT_EQ(handle->status, 101);
+    EXPECT_EQ(handle->subject, "port 80") << "its query is not on record";
     socket = handle->socket;
     return running;
   }
