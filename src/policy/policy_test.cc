@@ -125,6 +125,8 @@ TEST_F(PolicyTest, PresetsAreWhatTheySay) {
       {"java", "repo1.maven.org"},    {"dotnet", "api.nuget.org"},       {"php", "packagist.org"},             {"git", "github.com"},
       {"models", "api.openai.com"},   {"models", "api.anthropic.com"},   {"models", "generativelanguage.googleapis.com"},
       {"models", "api.mistral.ai"},   {"tracing", "api.smith.langchain.com"}, {"tracing", "api.honeycomb.io"},
+      {"tracing", "apac.api.smith.langchain.com"}, {"tracing", "aws.api.smith.langchain.com"}, {"tracing", "jp.cloud.langfuse.com"},
+      {"tracing", "hipaa.cloud.langfuse.com"}, {"tracing", "logfire-us.pydantic.dev"}, {"tracing", "logfire-eu.pydantic.dev"},
   };
   for (const auto& [policy, host] : known) {
     EXPECT_TRUE(reached(policy, host)) << policy;

@@ -29,9 +29,10 @@ constexpr Preset kPresets[] = {
      "codestral.mistral.ai:443, api.cohere.com:443, api.deepseek.com:443, api.x.ai:443, api.groq.com:443, api.together.xyz:443, "
      "api.fireworks.ai:443, api.perplexity.ai:443, openrouter.ai:443, router.huggingface.co:443"},
     {"tracing", "where traces are sent: LangSmith, and OTLP's hosted collectors",
-     "api.smith.langchain.com:443, eu.api.smith.langchain.com:443, cloud.langfuse.com:443, us.cloud.langfuse.com:443, api.honeycomb.io:443, "
-     "api.eu1.honeycomb.io:443, otlp.nr-data.net:443, otlp.eu01.nr-data.net:443, otlp.arize.com:443, logfire-api.pydantic.dev:443, "
-     "api.braintrust.dev:443"},
+     "api.smith.langchain.com:443, eu.api.smith.langchain.com:443, apac.api.smith.langchain.com:443, aws.api.smith.langchain.com:443, "
+     "cloud.langfuse.com:443, us.cloud.langfuse.com:443, jp.cloud.langfuse.com:443, hipaa.cloud.langfuse.com:443, api.honeycomb.io:443, "
+     "api.eu1.honeycomb.io:443, otlp.nr-data.net:443, otlp.eu01.nr-data.net:443, otlp.arize.com:443, logfire-us.pydantic.dev:443, "
+     "logfire-eu.pydantic.dev:443, logfire-api.pydantic.dev:443, api.braintrust.dev:443"},
 };
 
 }  // namespace
