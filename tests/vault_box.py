@@ -16,9 +16,10 @@ from vault_world import VaultWorld
 SDKS = ("openai", "anthropic", "requests")  # from beside the tests
 
 
-def sdk_tree():
+def sdk_tree(*names):
     """The SDKs with all that they need, as one tar."""
-    todo, done, out = list(SDKS), set(), io.BytesIO()
+    asked = names or SDKS
+    todo, done, out = list(asked), set(), io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         while todo:
             name = todo.pop()
@@ -28,7 +29,7 @@ def sdk_tree():
             try:
                 found = importlib.metadata.distribution(name)
             except importlib.metadata.PackageNotFoundError:
-                if name in SDKS:
+                if name in asked:
                     pytest.skip(f"{name} is not installed beside the tests")
                 continue  # for another system, or another version of Python
             for wanted in found.requires or []:
@@ -101,8 +102,8 @@ class Box:
             return next((item for item in self.net() if all(item[key] == value for key, value in facts.items()) and when(item)), None)
         return wait_until(find, f"a line with {facts}")
 
-    def sdk(self):
-        done = self.daemon.cli("cp", "-", f"{self.name}:/tmp/sdk.tar", stdin=sdk_tree(), timeout=120)
+    def sdk(self, *names):
+        done = self.daemon.cli("cp", "-", f"{self.name}:/tmp/sdk.tar", stdin=sdk_tree(*names), timeout=120)
         assert done.code == 0, done
         done = self.sh("mkdir -p /opt/sdk && tar -xf /tmp/sdk.tar -C /opt/sdk && rm /tmp/sdk.tar", timeout=120)
         assert done.code == 0, done

@@ -81,7 +81,7 @@ class VaultWorld(World):
         context.load_cert_chain(self.directory / f"{name}.pem", self.directory / f"{name}-key.pem")
         return context
 
-    def serve_http(self, port, context):
+    def serve_http(self, port, context, address=ADDRESS, handler=None):
         world = self
 
         class Server(http.server.ThreadingHTTPServer):
@@ -95,8 +95,7 @@ class VaultWorld(World):
             def handle_error(self, request, client_address):
                 pass
 
-        handler = type("Handler", (Handler,), {"world": world})
-        server = Server((ADDRESS, port), handler)
+        server = Server((address, port), type("Handler", (handler or Handler,), {"world": world}))
         threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
         self.servers.append(server)
 
