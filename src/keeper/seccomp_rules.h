@@ -52,7 +52,7 @@ inline constexpr auto kGuestRules = [] {
       {"openat", 257, 56, kAllow},  // every program
       {"close", 3, 57, kAllow},  // every program
       {"lseek", 8, 62, kAllow},  // every program
-      {"openat2", 437, 437, kAllow},  // tar, systemd tools, Rust's cap-std
+      {"openat2", 437, 437, kAllow},  // tar from GNU 1.35 on, crun, Rust's cap-std
       {"close_range", 436, 436, kAllow},  // glibc posix_spawn, Python subprocess
       {"creat", 85, -1, kAllow},  // dpkg-deb; old static programs
       {"pread64", 17, 67, kAllow},  // every language's file layer
@@ -108,7 +108,7 @@ inline constexpr auto kGuestRules = [] {
       {"chmod", 90, -1, kAllow},  // tar, dpkg
       {"fchmod", 91, 52, kAllow},  // tar, dpkg
       {"fchmodat", 268, 53, kAllow},  // tar, dpkg
-      {"fchmodat2", 452, 452, kAllow},  // tar, dpkg
+      {"fchmodat2", 452, 452, kAllow},  // glibc from 2.39 on
       {"chown", 92, -1, kAllow},  // tar, dpkg
       {"fchown", 93, 55, kAllow},  // tar, dpkg
       {"lchown", 94, -1, kAllow},  // tar, dpkg
@@ -181,8 +181,8 @@ inline constexpr auto kGuestRules = [] {
       {"getsid", 124, 156, kAllow},  // shells, job control
       {"setsid", 112, 157, kAllow},  // shells, job control
       {"ptrace", 101, 117, kAllow},  // gdb, strace; the kernel's check keeps it to the caller's own processes
-      {"process_vm_readv", 310, 270, kAllow},  // gdb, py-spy, MPI; same check as ptrace
-      {"process_vm_writev", 311, 271, kAllow},  // gdb, py-spy, MPI; same check as ptrace
+      {"process_vm_readv", 310, 270, kAllow},  // strace, py-spy, MPI; same check as ptrace
+      {"process_vm_writev", 311, 271, kAllow},  // strace, MPI; same check as ptrace
       {"prctl", 157, 167, kPrctl},  // names, death signals, subreapers (a list of options; no PR_SET_SECCOMP with a filter)
       {"arch_prctl", 158, -1, kAllow},  // thread-local storage at program start (x86-64)
       {"set_tid_address", 218, 96, kAllow},  // glibc and musl threads
@@ -248,17 +248,17 @@ inline constexpr auto kGuestRules = [] {
       {"clock_gettime", 228, 113, kAllow},  // every program
       {"clock_getres", 229, 114, kAllow},  // every program
       {"gettimeofday", 96, 169, kAllow},  // every program
-      {"time", 201, -1, kAllow},  // every program
+      {"time", 201, -1, kAllow},  // Valgrind, whose programs have no vdso; old static programs
       {"getitimer", 36, 102, kAllow},  // timeout(1), profilers
       {"setitimer", 38, 103, kAllow},  // timeout(1), profilers
       {"timer_create", 222, 107, kAllow},  // timeout(1), profilers
       {"timer_settime", 223, 110, kAllow},  // timeout(1), profilers
       {"timer_gettime", 224, 108, kAllow},  // timeout(1), profilers
-      {"timer_getoverrun", 225, 109, kAllow},  // timeout(1), profilers
+      {"timer_getoverrun", 225, 109, kAllow},  // cyclictest
       {"timer_delete", 226, 111, kAllow},  // timeout(1), profilers
       {"timerfd_create", 283, 85, kAllow},  // event loops
       {"timerfd_settime", 286, 86, kAllow},  // event loops
-      {"timerfd_gettime", 287, 87, kAllow},  // event loops
+      {"timerfd_gettime", 287, 87, kAllow},  // Python from 3.13 on
       // ---- sockets ----
       {"socket", 41, 198, kSocket},  // UNIX, INET, INET6 and route netlink only, none of them raw
       {"socketpair", 53, 199, kSocketpair},  // UNIX only
@@ -295,9 +295,9 @@ inline constexpr auto kGuestRules = [] {
       {"shmdt", 67, 197, kAllow},  // PostgreSQL, X11
       {"shmctl", 31, 195, kAllow},  // PostgreSQL, X11
       {"semget", 64, 190, kAllow},  // PostgreSQL, X11
-      {"semop", 65, 193, kAllow},  // PostgreSQL, X11
+      {"semop", 65, 193, kAllow},  // the same of musl
       {"semctl", 66, 191, kAllow},  // PostgreSQL, X11
-      {"semtimedop", 220, 192, kAllow},  // PostgreSQL, X11
+      {"semtimedop", 220, 192, kAllow},  // glibc's semop(): fakeroot
       {"msgget", 68, 186, kAllow},  // fakeroot
       {"msgsnd", 69, 189, kAllow},  // fakeroot
       {"msgrcv", 70, 188, kAllow},  // fakeroot
