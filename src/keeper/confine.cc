@@ -57,7 +57,7 @@ struct Limit {
 };
 constexpr rlim_t kInherit = RLIM_INFINITY;
 constexpr Limit kLimits[] = {
-    {RLIMIT_CORE, 0, 0},                        // a core would go to the host's core_pattern
+    {RLIMIT_CORE, 1, 1},                        // a core would go to the host's core_pattern: at 0 to a program, too; the filter keeps it at 1
     {RLIMIT_NOFILE, 65536, 65536},              // soft as hard: servers and bundlers need thousands
     {RLIMIT_STACK, 8 << 20, kInherit},          // the usual default; an unlimited soft one changes mmap's layout
     {RLIMIT_MEMLOCK, 8 << 20, 8 << 20},         // Linux's default since 5.16

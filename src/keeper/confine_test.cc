@@ -413,7 +413,39 @@ TEST_F(ConfineTest, WhatTheParentHadDoesNotComeAlong) {
     getrlimit(RLIMIT_NOFILE, &files);
     dprintf(out, "%lu %lu %d", core.rlim_cur, core.rlim_max, files.rlim_cur == files.rlim_max && files.rlim_max <= 65536);
   }, spoil);
-  EXPECT_EQ(limits, "0 0 1");
+  EXPECT_EQ(limits, "1 1 1");
+}
+
+TEST_F(ConfineTest, TheCoreLimitStaysAtOneWhateverIsSet) {
+  const auto tried = [](int out) {
+    rlimit none{0, 0}, old{7, 7}, now{7, 7};
+    const int set = setrlimit(RLIMIT_CORE, &none);
+    const long by_call = syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, nullptr);
+    const long with_old = syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, &old);
+    const int err = errno;
+    // A pointer whose lower half is nothing.
+    void* const high = mmap(reinterpret_cast<void*>(std::uintptr_t{1} << 45), sizeof none, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    const long by_high = high == MAP_FAILED ? -1 : syscall(SYS_prlimit64, 0, RLIMIT_CORE, high, nullptr);
+    getrlimit(RLIMIT_CORE, &now);
+    rlimit files{};
+    const bool others = getrlimit(RLIMIT_NOFILE, &files) == 0 && setrlimit(RLIMIT_NOFILE, &files) == 0;
+    dprintf(out, "%d %ld %ld %d %ld %lu %lu %d", set, by_call, with_old, err == EPERM, by_high, now.rlim_cur, now.rlim_max, others);
+  };
+  EXPECT_EQ(inside({}, tried), "0 0 -1 1 0 1 1 1");
+  // The control: without the filter it is 0.
+  int out[2];
+  ASSERT_EQ(pipe(out), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    tried(out[1]);
+    _exit(0);
+  }
+  close(out[1]);
+  char told[128] = {};
+  EXPECT_GT(read(out[0], told, sizeof told - 1), 0);
+  close(out[0]);
+  waitpid(child, nullptr, 0);
+  EXPECT_NE(std::string(told).find(" 0 0 1"), std::string::npos) << told;
 }
 
 TEST_F(ConfineTest, UnderANicedKeeperCommandsAreNicedToo) {

@@ -46,6 +46,7 @@ constexpr std::uint32_t kCloneRefused = 0x7E020000  // CLONE_NEW*
 constexpr std::uint32_t kTiocsti = 0x5412, kTioclinux = 0x541C;  // type into a terminal that others read
 constexpr std::uint32_t kTiocsetd = 0x5423;                      // line disciplines: kernel modules are loaded for it
 constexpr std::uint32_t kMadvMergeable = 12;  // merged pages tell tenants of each other's memory, as PR_SET_MEMORY_MERGE
+constexpr std::uint32_t kRlimitCore = 4;  // confine.cc: at 1 the kernel hands no core to a program of the host's, at 0 it does (core(5))
 constexpr std::uint32_t kSolTcp = 6, kTcpUlp = 31;               // kernel TLS
 constexpr std::uint32_t kSolSocket = 1;
 // Programs in the kernel, in memory that no group's limit counts, and compiled within a room that is the whole host's (bpf_jit_limit).
@@ -140,6 +141,12 @@ class Compiler {
       ret_if_any({kSetModeFilter}, refuse(EINVAL));  // as from a kernel without filters: sshd, man, apt and Chromium go on
       ret(kAllowed);
     }
+    if (land(Action::kSetrlimit)) {
+      load_arg(0);
+      ret_if_any({kRlimitCore}, refuse(0));  // as if it had been done: sudo, sshd and gpg-agent set it to 0, and would complain
+      ret(kAllowed);
+    }
+    if (land(Action::kPrlimit)) prlimit_check();
     if (land(Action::kSetsockopt)) {
       load_arg(1);
       jump(BPF_JEQ, kSolTcp, 0, 4);
@@ -256,6 +263,22 @@ class Compiler {
     load_arg(argument);
     jump(BPF_JSET, bits, 0, 1);
     ret(refuse(err));
+    ret(kAllowed);
+  }
+
+  // As setrlimit, where there is a new limit; who wants the old one with it would read what nobody wrote.
+  constexpr void prlimit_check() {
+    constexpr std::uint32_t kHighHalf = 4;
+    load_arg(1);
+    jump(BPF_JEQ, kRlimitCore, 1, 0);
+    ret(kAllowed);
+    load_arg(2);
+    jump(BPF_JEQ, 0, 0, 2);
+    stmt(BPF_LD | BPF_W | BPF_ABS, off_arg(2) + kHighHalf);
+    jump(BPF_JEQ, 0, 4, 0);
+    load_arg(3);
+    ret_if_any({0}, refuse(0));
+    ret(refuse(EPERM));
     ret(kAllowed);
   }
 

@@ -24,7 +24,9 @@ enum class Action : std::uint8_t {
   kPersonalityAsk,
   kPrctl,
   kPrctlNested,  // kPrctl, and filters of system calls
+  kPrlimit,
   kSeccomp,
+  kSetrlimit,
   kSetsockopt,
   kShmget,
   kSocket,
@@ -237,8 +239,8 @@ inline constexpr auto kGuestRules = [] {
       {"getpriority", 140, 141, kAllow},  // nice
       {"setpriority", 141, 140, kAllow},  // nice
       {"getrlimit", 97, 163, kAllow},  // shells, time; limits cannot be raised without host privilege
-      {"setrlimit", 160, 164, kAllow},  // shells, time; limits cannot be raised without host privilege
-      {"prlimit64", 302, 261, kAllow},  // shells, time; limits cannot be raised without host privilege
+      {"setrlimit", 160, 164, kSetrlimit},  // shells, time; limits cannot be raised without host privilege
+      {"prlimit64", 302, 261, kPrlimit},  // shells, time; limits cannot be raised without host privilege
       {"getrusage", 98, 165, kAllow},  // shells, time; limits cannot be raised without host privilege
       {"times", 100, 153, kAllow},  // shells, time; limits cannot be raised without host privilege
       {"getcpu", 309, 168, kAllow},  // shells, time; limits cannot be raised without host privilege

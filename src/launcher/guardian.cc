@@ -134,7 +134,7 @@ void harden_process() {
     if (::fcntl(fd, F_GETFD) < 0) ::dup2(null, fd);
   }
   if (null > 2) ::close(null);
-  const rlimit no_core{0, 0};
+  const rlimit no_core{1, 1};  // keeper_process.cc
   ::setrlimit(RLIMIT_CORE, &no_core);
   os::raise_descriptor_limit();
 }

@@ -62,7 +62,7 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const rlimit no_core{0, 0};
+  const rlimit no_core{1, 1};  // at 0 one would go to a program of the host's (core(5))
   ::setrlimit(RLIMIT_CORE, &no_core);
 }
 

@@ -242,8 +242,13 @@ Feature slots(Host& host) {
 Feature core_pattern() {
   const std::string pattern = first_line("/proc/sys/kernel/core_pattern");
   const bool piped = pattern.starts_with('|');
-  return {"core dumps", true, piped ? "piped to " + pattern.substr(1, pattern.find(' ') - 1) : "pattern " + pattern,
-          piped ? "commands run with a core limit of 0" : "", ""};
+  // No limit keeps a core from a socket (Linux 6.16).
+  const bool to_a_socket = pattern.starts_with('@');
+  return {"core dumps", !to_a_socket, piped ? "piped to " + pattern.substr(1, pattern.find(' ') - 1) : "pattern " + pattern,
+          piped         ? "commands run with a core limit of 1, at which nothing is piped"
+          : to_a_socket ? "what crashes in a sandbox is handed to the host's handler of cores, with its memory"
+                        : "",
+          to_a_socket ? "sysctl kernel.core_pattern=core" : ""};
 }
 
 Feature swap(const Host& host) {

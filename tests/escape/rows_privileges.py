@@ -113,7 +113,7 @@ def real_time():
     return os.sched_getscheduler(0) == os.SCHED_FIFO
 
 
-def dump_core():
+def dump_core(nothing=False):
     os.makedirs("/var/tmp/core", exist_ok=True)
     os.chdir("/var/tmp/core")
     for name in os.listdir("."):
@@ -122,7 +122,7 @@ def dump_core():
     if pid == 0:
         import resource
         hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+        resource.setrlimit(resource.RLIMIT_CORE, (0 if nothing else hard, hard))
         signal.signal(signal.SIGSEGV, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGSEGV)
     _, status = os.waitpid(pid, 0)
@@ -145,6 +145,10 @@ inside("real-time", "run in real time", G, ["user", "caps", "cgroup"], real_time
 inside("core-dump", "have the host's kernel dump a core", G, ["limits"], dump_core, known=("CVE-2025-52881",),
        needs=lambda: "" if "unlimited" in next(line for line in pathlib.Path("/proc/self/limits").read_text().splitlines() if "core file" in line).split()[4:6]
        and not pathlib.Path("/proc/sys/kernel/core_pattern").read_text().startswith("|") else "the host dumps no cores into files")
+# At 0 a core goes to a program of the host's all the same, at 1 nowhere (core(5)).
+inside("core-to-a-program", "have a program of the host's take a core", G, ["filter"], dump_core, type("Nothing", (Bait,), {"__enter__": lambda self: self.arguments.update(nothing=True) or self}),
+       wall="a core limit of 1, which nobody sets anew",
+       needs=lambda: "" if pathlib.Path("/proc/sys/kernel/core_pattern").read_text().startswith("|") else "the host hands cores to no program")
 for place in ("/tmp", "/dev/shm", "/run"):
     inside(f"set-id-in{place.replace('/', '-')}", f"run a set-id program from {place}", G, [f"nosuid:{place}"], set_user_in_tmp,
            type("Place", (Bait,), {"place": place, "__enter__": lambda self: self.arguments.update(place=self.place) or self}))
