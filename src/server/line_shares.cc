@@ -88,7 +88,9 @@ LineShares::LeftOut LineShares::left_out(const AccessRecord& record) {
 
 bool has_changed(const AccessRecord& record) {
   const bool unanswered = record.part == AccessRecord::Part::kBegin && record.status == 0;  // its end will tell
-  return record.acts && !unanswered && !is_refused(record);
+  // A status of 400 to 499 does not say that nothing was done: a command that outlived its time was run, and of several writes the first ones were.
+  const bool never_begun = is_refused(record) && record.part != AccessRecord::Part::kEnd;
+  return record.acts && !unanswered && !never_begun;
 }
 
 std::string changes_file(const AccessRecord& record) {

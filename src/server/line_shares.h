@@ -60,7 +60,7 @@ class LineShares {
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::time_point::min();
 };
 
-// Whether it has changed something, or may have: what acts, and was not refused. Of what lasts, its beginning too.
+// Whether it has changed something, or may have: what acts, and was let in, whatever its answer. Of what lasts, its beginning too.
 bool has_changed(const AccessRecord& record);
 
 // Where that is written beside the record of all requests, below the data directory: each tenant has files of its own, or whoever may act

@@ -176,13 +176,14 @@ TEST_F(LineSharesTest, AnEndIsWrittenWhereItsBeginningWas) {
   EXPECT_TRUE(shares.take(end));
 }
 
-TEST_F(LineSharesTest, OnlyWhatWasNotRefusedHasChangedSomething) {
+TEST_F(LineSharesTest, WhatWasLetInToActMayHaveChangedSomethingWhateverItsAnswer) {
   EXPECT_TRUE(has_changed(change(204)));
   EXPECT_TRUE(has_changed(change(500)));
   EXPECT_TRUE(has_changed(change(0))) << "its client left";
   EXPECT_TRUE(has_changed(change(101, Part::kBegin)));
   EXPECT_FALSE(has_changed(change(0, Part::kBegin))) << "its end will tell";
-  EXPECT_FALSE(has_changed(change(404)));
+  EXPECT_TRUE(has_changed(change(408))) << "a command whose time is over was run";
+  EXPECT_FALSE(has_changed(change(400, Part::kWhole))) << "it never began";
   EXPECT_FALSE(has_changed(by_key("reader", "GET", 200)));
   EXPECT_FALSE(has_changed(by_link("l1", 200)));
 }
