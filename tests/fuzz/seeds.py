@@ -154,6 +154,9 @@ def policy_rules():
     yield b"open\nfirst-match\n!10.0.0.0/8\n[2001:db8::/32]:8000-8100\n192.0.2.7:*\n# what\ndeny evil.test"
     yield b"@packages, !@git, db:5432, example.com:*"
     yield b"a.b.example.com, pypi.org:443"
+    yield b"# nothing\n , ,\t\n"
+    yield ",".join(a + b for a in "abcdefghijk" for b in "abcdefghijklmnopqrstuvwxyz").encode()
+    yield b"\n".join(b"~[a-z0-9-]{1,63}\\.region%d\\.example\\.com" % one for one in range(8))
 
 
 def request_path():
@@ -271,17 +274,30 @@ def http_target():
 
 
 def json_():
-    create = {"name": "box", "snapshot": "default", "labels": {"a": "b"}, "memory_bytes": 1 << 28, "disk_bytes": 1 << 30,
-              "cpu_millicores": 500, "pids": 64, "idle_ttl_s": 60, "env": {"A": "1"}, "wait_for_ready": True, "timeout_s": 5}
-    command = {"id": ID, "command": "exit 7", "argv": ["sh", "-c", "true"], "env": {"A": "1"}, "cwd": "/", "user": "user",
-               "timeout_s": 1.5, "idle_timeout_s": -1, "wait": True, "stdin": "aGk=", "tty": {"rows": 24, "cols": 80}}
-    end = {"id": ID, "state": "oom_killed", "exit_code": 137, "signal": 9, "oom_kills": 1, "stdout": {"bytes": 4},
-           "created_at": "2026-01-02T03:04:05.678Z"}
-    error = {"error": {"code": "not_found", "reason": "no_such_sandbox", "message": "none", "remedy": "create it"}}
-    file = {"path": "/a", "size": 3, "mode": "0644", "type": "file", "mtime": "2026-01-02T03:04:05Z"}
-    yield from (json.dumps(value).encode() for value in (create, command, end, error, file, [1, None, -2.5e300, "\ud83d\ude00"]))
-    yield b'{"a":"\\ud800"}'
-    yield json.dumps({"memory_bytes": "1", "labels": {"a": 1}, "pids": 0, "argv": "x", "unknown": {}, "timeout_s": "soon"}).encode()
+    limits = {"cpu_millicores": 500, "memory_bytes": 1 << 28, "disk_bytes": 1 << 30, "pids": 64}
+    proxy = [{"secret": "key", "name": "api", "way": "headers", "hosts": ["*.api.test:443"], "methods": ["GET"], "paths": ["/v1/**"], "env": {"K": "v"}, "gone": False,
+              "headers": [{"name": "Authorization", "value": "Bearer {}", "basic_user": "u"}]}, {"hosts": ["*.fence.test:8443"]}]
+    create = {"name": "box", "snapshot": "default", "labels": {"a": "b"}, "limits": limits, "user": "user", "workdir": "/", "env": {"A": "1"}, "policy": "rules", "rules": ["a.test", "!b.test"],
+              "proxy": proxy, "idle_ttl_s": 60, "delete_after_stop_s": -1, "lifetime_s": 5.0, "commands_keep_awake": True, "record_programs": True, "profile": "strict", "wait": True, "timeout_s": 5}
+    command = {"id": "make-1", "argv": ["sh", "-c", "true"], "env": {"A": "1"}, "cwd": "/", "user": "user", "pty": {"rows": 24, "cols": 80}, "timeout_s": 1.5, "idle_timeout_s": -1, "ttl_s": 0.0001,
+               "output_limit_bytes": 4096, "kill_on_disconnect": True, "close_stdin": False, "end_tree": True, "ignore_mismatch": True, "wait": True, "stdin": "aGk=", "max_output_bytes": 10}
+    line = {"id": ID, "command": "exit 7", "shell": "/bin/bash", "wait": True}
+    sandbox = {"id": "sb_1", "state": "ready", "name": "box", "reason": "", "snapshot": "default", "snapshot_id": "sn_1", "labels": {"a": "b", "c": 1}, "limits": limits, "user": "u", "workdir": "/",
+               "env": {}, "policy": "rules", "rules": ["a.test", 1, "b.test"], "network": {"state": "on", "reason": "why"}, "idle_ttl_s": 60, "profile": "nested", "record_programs": True,
+               "created_at": "2026-01-02T03:04:05.678Z", "stopped_at": "2026-01-02T03:04:05Z"}
+    ended = {"id": ID, "state": "oom_killed", "argv": ["sh", 1], "exit_code": 137, "signal": 9, "oom_kills": 1, "stdout": {"bytes": 4, "end_offset": 4, "gap_begin": 1, "gap_end": 2}, "stderr": 1,
+             "timeout_s": 1e300, "cpu_usec": -1, "pty": True, "created_at": "2026-01-02T03:04:05.678Z"}
+    error = {"error": {"code": "internal", "reason": "bug", "message": "none", "error_id": "e1"}}
+    file = {"path": "/a", "path_base64": "L2E=", "size": 3, "mode": "0644", "kind": "file", "mtime": "2026-01-02T03:04:05Z"}
+    wrong = {"name": "", "snapshot": 1, "labels": [], "limits": {"pids": -1, "memory_bytes": 1 << 63, "disk_bytes": 1e18, "cpu_millicores": "1", "x": 0}, "env": {"": "1"}, "policy": "", "rules": [],
+             "proxy": [{"way": "x", "headers": [1]}, 1], "commands_keep_awake": 1, "profile": "", "wait": "x", "timeout_s": 5e3, "idle_ttl_s": 0.5, "unknown": {}}
+    yield from (json.dumps(value).encode() for value in (create, command, line, sandbox, ended, error, file, wrong, [1, None, -2.5e300, "\ud83d\ude00"]))
+    for one in ({"argv": ["a"]}, {"argv": ["a\0"], "command": 1, "id": "-", "stdin": "a", "close_stdin": True, "shell": "x"}, {"argv": ["a", 1], "stdin": "aGk=", "close_stdin": True, "timeout_s": []},
+                {"rules": ["a\nb"], "policy": "open"}, {"rules": "a", "proxy": {}, "limits": 1, "env": {"A": 1}}, {"limits": {"cpu_millicores": 1, "memory_bytes": 2, "disk_bytes": 3}},
+                {"rows": 24, "cols": 80, "signal": "SIGTERM"}, {"rows": 0, "signal": "NONE"}, {"signal": 15}, {"signal": "15"}, {"proxy": [{"hosts": [""] * 300, "env": {str(one): "" for one in range(100)}}]},
+                {"error": {"code": "not_found", "reason": "no_such_sandbox", "message": "none"}}):
+        yield json.dumps(one, separators=(",", ":")).encode()
+    yield from (b'{"a":"\\ud800"}', b"SIGTERM", b"15", b"65", b"0644", b"7777", b"17777", b"not_found", b"exited")
 
 
 def text():

@@ -1,8 +1,11 @@
 // The answer of a service inside a sandbox, head and body: however it is cut, the same answer or the same kind of
-// refusal; a body is as long as it was said to be, or breaks off.
+// refusal; a body is as long as it was said to be, or breaks off. And the request before it, whose body a client made: it goes out as one
+// request of just that body.
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,8 +23,17 @@ class Service final : public cay::ByteStream {
  public:
   explicit Service(cay::fuzz::Pieces bytes) : bytes_(bytes) {}
   cay::Task<cay::Bytes> read() override { co_return cay::Bytes(bytes_.next()); }
-  cay::Task<void> write(cay::Bytes) override { co_return cay::Result<void>(); }
-  cay::Task<void> shut_write() override { co_return cay::Result<void>(); }
+  cay::Task<void> write(cay::Bytes bytes) override {
+    got += bytes;
+    co_return cay::Result<void>();
+  }
+  cay::Task<void> shut_write() override {
+    shut = true;
+    co_return cay::Result<void>();
+  }
+
+  std::string got;
+  bool shut = false;
 
  private:
   cay::fuzz::Pieces bytes_;
@@ -33,16 +45,65 @@ struct Seen {
   std::string body;
 };
 
-boost::asio::awaitable<void> ask(cay::fuzz::Pieces bytes, unsigned form, Seen& seen) {
+// What is asked, and what of the request's body goes with its head.
+struct Form {
+  enum class Body { kNone, kClose, kCounted, kCountedLater, kTooLong, kChunked, kChunkedLater, kUpgrade };
+  bool head = false;
+  Body body = Body::kNone;
+  std::string_view said;
+
+  bool chunked() const { return body == Body::kChunked || body == Body::kChunkedLater; }
+  bool counted() const { return body == Body::kCounted || body == Body::kCountedLater || body == Body::kTooLong; }
+  bool later() const { return body == Body::kCountedLater || body == Body::kChunkedLater || body == Body::kTooLong; }
+};
+
+void expect_sent(const Form& form, const std::string& sent) {
+  namespace bhttp = boost::beast::http;
+  bhttp::request_parser<bhttp::string_body> parser;
+  parser.eager(true);
+  boost::system::error_code error;
+  const std::size_t used = parser.put(boost::asio::buffer(sent), error);
+  CAY_ASSERT(!error && used == sent.size());
+  CAY_ASSERT(parser.is_done() == (form.body != Form::Body::kTooLong || form.said.empty()));
+  const bool has_body = form.chunked() || form.counted();
+  const std::string& body = parser.get().body();
+  CAY_ASSERT(form.body == Form::Body::kTooLong ? body.empty() : body == (has_body ? form.said : std::string_view()));
+}
+
+boost::asio::awaitable<void> send(Upstream& upstream, Service& service, Form form) {
+  UpstreamRequest request;
+  request.method = form.head ? "HEAD" : "GET";
+  request.target = "/";
+  request.websocket = form.body == Form::Body::kUpgrade;
+  request.keep = form.body != Form::Body::kClose;
+  request.chunked = form.chunked();
+  if (form.counted()) request.length = form.said.size();
+  const bool at_once = form.body == Form::Body::kCounted || form.body == Form::Body::kChunked;
+  std::string with_head(at_once ? form.said : std::string_view());
+  auto asked = co_await upstream.send_head(std::move(request), std::move(with_head), at_once);
+  CAY_ASSERT(asked && !upstream.can_send_piped());
+  if (form.later()) {
+    const std::size_t half = form.said.size() / 2;
+    std::string pieces[] = {std::string(form.said.substr(0, half)), std::string(form.said.substr(half)), std::string()};
+    if (form.body == Form::Body::kTooLong) {
+      std::string more = std::string(form.said) + "x";
+      auto refused = co_await upstream.send(std::move(more));
+      CAY_ASSERT(!refused);
+    } else {
+      for (std::string& piece : pieces) {
+        if (piece.empty() && &piece != &pieces[2]) continue;  // that would be its end
+        auto went = co_await upstream.send(std::move(piece));
+        CAY_ASSERT(went);
+      }
+    }
+  }
+  expect_sent(form, service.got);
+}
+
+boost::asio::awaitable<void> ask(cay::fuzz::Pieces bytes, Form form, Seen& seen) {
   Service service(bytes);
   Upstream upstream(service);
-  UpstreamRequest request;
-  request.method = (form & 1) != 0 ? "HEAD" : "GET";
-  request.target = "/";
-  request.websocket = (form & 2) != 0;
-  request.keep = true;
-  auto asked = co_await upstream.send_head(std::move(request));
-  CAY_ASSERT(asked);
+  co_await send(upstream, service, form);
   auto head = co_await upstream.read_head();
   if (!head) co_return;
   seen.has_head = true;
@@ -55,6 +116,12 @@ boost::asio::awaitable<void> ask(cay::fuzz::Pieces bytes, unsigned form, Seen& s
       seen.body += *got;
     }
     seen.whole = true;
+    service.got.clear();
+    auto said = co_await stream->write(std::string(form.said));
+    auto ended = co_await stream->shut_write();
+    CAY_ASSERT(said && ended && service.got == form.said && service.shut);
+    auto* piped = dynamic_cast<cay::PipedStream*>(stream.get());
+    CAY_ASSERT(piped != nullptr && !piped->can_splice() && !piped->is_quiet() && !piped->has_gone());
     co_return;
   }
   for (bool at_once = false;; at_once = !at_once) {
@@ -68,11 +135,11 @@ boost::asio::awaitable<void> ask(cay::fuzz::Pieces bytes, unsigned form, Seen& s
   }
   seen.whole = true;
   CAY_ASSERT(!upstream.can_splice());
-  if (upstream.can_ask_again()) CAY_ASSERT(!upstream.is_unanswered());
+  if (upstream.can_ask_again()) CAY_ASSERT(!upstream.is_unanswered() && (form.body == Form::Body::kNone || (form.counted() && form.said.empty())));
   co_return;
 }
 
-Seen seen_of(cay::fuzz::Pieces bytes, unsigned form) {
+Seen seen_of(cay::fuzz::Pieces bytes, const Form& form) {
   static boost::asio::io_context loop(1);
   Seen seen;
   loop.restart();
@@ -87,16 +154,20 @@ Seen seen_of(cay::fuzz::Pieces bytes, unsigned form) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const unsigned form = data[0] & 3;
+  // The first byte: the method, an upgrade, and where the answer is cut; the last, which is also the answer's: what is sent of a body.
+  constexpr std::size_t kMostSaid = 40;
+  constexpr unsigned kKinds = 7;
+  Form form{.head = (data[0] & 1) != 0, .said = bytes.substr(0, kMostSaid)};
+  form.body = (data[0] & 2) != 0 ? Form::Body::kUpgrade : static_cast<Form::Body>(data[size - 1] % kKinds);
   const Seen all = seen_of(cay::fuzz::Pieces(bytes), form);
   if (all.has_head) {
     CAY_ASSERT(all.answer.status >= 200 || all.answer.status == 101);
-    CAY_ASSERT(all.answer.status != 101 || (form & 2) != 0);
+    CAY_ASSERT(all.answer.status != 101 || form.body == Form::Body::kUpgrade);
     for (const auto& [name, value] : all.answer.headers.items()) {
       CAY_ASSERT(value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos);
     }
     const bool bare =
-        (form & 1) != 0 || all.answer.status == 204 || all.answer.status == 304 || all.answer.status == 101;
+        form.head || all.answer.status == 204 || all.answer.status == 304 || all.answer.status == 101;
     if (all.whole && all.answer.length && !bare) CAY_ASSERT(all.body.size() == *all.answer.length);
   }
   const Seen cut = seen_of(cay::fuzz::Pieces(bytes, data[0]), form);

@@ -13,7 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Catalogue catalogue = *Catalogue::make({}, {"packages"});
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto rules = parse_rules(text);
+  if (says_nothing(text) && (!rules || !rules->text().empty())) std::abort();
   if (!rules) return 0;
+  if (!extent_of(*rules).check()) std::abort();
   const std::string spelled = rules->text();
   const auto again = parse_rules(spelled);
   if (!again || again->text() != spelled || again->rules.size() != rules->rules.size()) std::abort();
