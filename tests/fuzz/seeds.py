@@ -130,6 +130,7 @@ def websocket():
     yield ws_frame(2, b"x" * 300, mask=none) + ws_frame(8, b"\1", mask=none)
     yield b"\x82\xff" + struct.pack(">Q", 1 << 40) + none
     yield b"\x81\5hello" + ws_frame(0x43, b"", mask=none)
+    yield ws_frame(2, b"x" * 400, False, none) + ws_frame(0, b"y" * 400, mask=none)
 
 
 def socket_frames():
