@@ -26,10 +26,11 @@ std::string_view word_of(std::string_view& line) {
   return out;
 }
 
-// Git's own protocol: a NUL, and perhaps more, where a request would go on. As a method no server has it.
+// Git's own protocol: a NUL, and perhaps more, where a request would go on. Until that is there it may be a method: some servers take any.
 bool is_gits(std::string_view line) {
   constexpr std::size_t kDigits = 4;
-  return line.size() > kDigits && line.substr(0, kDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos && line.substr(kDigits).starts_with("git-");
+  return line.size() > kDigits && line.substr(0, kDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos && line.substr(kDigits).starts_with("git-") &&
+         line.find('\0') != std::string_view::npos;
 }
 
 // Of a line that begins with a token. HTTP/0.9 names no version, and some servers read headers behind that all the same.

@@ -23,7 +23,7 @@ TEST(ToldApartTest, WhateverAServerCouldTakeForARequestIsOne) {
                               "CONNECT a.test:1 HTTP/1.1\r\n"s, "GET http://a.test/x\r\n"s, "GET /x\r\n"s, "get\t /x\n"s, "OPTIONS *\r\n"s, "ANNOUNCE * RTSP/1.0\r\n"s, "SETUP *\r\n"s, "SOURCE * ICE/1.0\r\n"s, "SOURCE x ice/1.0\n"s, "GET *\r\n"s, "GET x\r\n"s, "GET rtsp://a RTSP/1.0\r\n"s,
                               "PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n"s, "GET /\x80\x01 HTTP/1.1\r\n"s, "GET /\rHTTP/1.1\r\n"s, std::string(5'000, 'A') + " / HTTP/1.1\r\n",
                               "GET\r/\rHTTP/1.1\r\n"s, "GET\v/\fHTTP/1.1\n"s, "\x1cGET\x1d/\x1f HTTP/1.1\r\n"s, "GET\x85/\xa0HTTP/1.1\r\n"s, "GET /\0 HTTP/1.1\r\n"s, "GET /\0x\n"s, " \v\r\n"s,
-                              "PRI * HTTP/2.0\r\n"s}) {
+                              "PRI * HTTP/2.0\r\n"s, "0032git-x / HTTP/1.1\r\n"s}) {
     EXPECT_EQ(told_apart(request), Proof::kHttp) << request.substr(0, 40);
     for (std::size_t size = 0; size + 1 < request.size(); ++size) EXPECT_EQ(told_apart(std::string_view(request).substr(0, size)), std::nullopt) << request.substr(0, size);
   }
