@@ -293,7 +293,7 @@ def json_():
     wrong = {"name": "", "snapshot": 1, "labels": [], "limits": {"pids": -1, "memory_bytes": 1 << 63, "disk_bytes": 1e18, "cpu_millicores": "1", "x": 0}, "env": {"": "1"}, "policy": "", "rules": [],
              "proxy": [{"way": "x", "headers": [1]}, 1], "commands_keep_awake": 1, "profile": "", "wait": "x", "timeout_s": 5e3, "idle_ttl_s": 0.5, "unknown": {}}
     yield from (json.dumps(value).encode() for value in (create, command, line, sandbox, ended, error, file, wrong, [1, None, -2.5e300, "\ud83d\ude00"]))
-    for one in ({"argv": ["a"]}, {"argv": ["a\0"], "command": 1, "id": "-", "stdin": "a", "close_stdin": True, "shell": "x"}, {"argv": ["a", 1], "stdin": "aGk=", "close_stdin": True, "timeout_s": []},
+    for one in ({"argv": ["a"]}, {"argv": []}, {"argv": ["a\0"], "command": 1, "id": "-", "stdin": "a", "close_stdin": True, "shell": "x"}, {"argv": ["a", 1], "stdin": "aGk=", "close_stdin": True, "timeout_s": []},
                 {"rules": ["a\nb"], "policy": "open"}, {"rules": "a", "proxy": {}, "limits": 1, "env": {"A": 1}}, {"limits": {"cpu_millicores": 1, "memory_bytes": 2, "disk_bytes": 3}},
                 {"rows": 24, "cols": 80, "signal": "SIGTERM"}, {"rows": 0, "signal": "NONE"}, {"signal": 15}, {"signal": "15"}, {"proxy": [{"hosts": [""] * 300, "env": {str(one): "" for one in range(100)}}]},
                 {"error": {"code": "not_found", "reason": "no_such_sandbox", "message": "none"}}):
