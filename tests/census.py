@@ -94,12 +94,16 @@ def _is_newer(proc, fd, data):
 
 
 def _held(launchers, data):
-    """Descriptors of the launcher: each may hold a namespace, a mount or a process that nobody else knows of."""
+    """Descriptors of the launcher: each may hold a namespace, a mount or a process that nobody else knows of. The one network namespace that it keeps for all
+    keepers, which an older one has not, is in no count."""
     total = 0
     for proc in launchers:
+        networks = 0
         for fd in os.listdir(proc / "fd") if (proc / "fd").exists() else []:
             with contextlib.suppress(OSError):
+                networks += os.readlink(proc / "fd" / fd).startswith("net:[")
                 total += not _is_newer(proc, fd, data)
+        total -= min(networks, 1)
     return total
 
 

@@ -176,7 +176,7 @@ def test_a_file_that_grows_ends_at_the_size_it_had(daemon, named, tmp_path):
     daemon.cli("exec", named, "--", "sh", "-c", "head -c 64M /dev/zero > /grows")
     growing = daemon.cli("exec", "-d", named, "--", "sh", "-c", "for i in $(seq 200); do head -c 1M /dev/zero >> /grows; done").text.strip()
     try:
-        assert daemon.cli("cp", f"{named}:/grows", tmp_path / "grown").code == 0
+        assert daemon.cli("cp", f"{named}:/grows", tmp_path / "grown", timeout=slow(180)).code == 0
         assert (tmp_path / "grown").stat().st_size >= 64 << 20
     finally:
         daemon.cli("kill", named, growing)
