@@ -34,6 +34,7 @@ VAULT = (
     (SLASHES, PATH, "(segment->read.empty() && !last)) return", f'(segment->read.empty() && !last && !cay_hole("{SLASHES}"))) return'),
     (DOTS, PATH, 'const bool here = segment->read == ".", up = segment->read == "..";', f'const bool here = segment->read == "." && !cay_hole("{DOTS}"), up = segment->read == ".." && !cay_hole("{DOTS}");'),
     # Past the broker.
+    (PAST, "gate/flow.cc", "    co_return fence && may_be_tls ?", f'    co_return fence && may_be_tls && !cay_hole("{PAST}") ?'),
     (PAST, "gate/door_policy.cc", "  if (house_.handover == nullptr) return false;\n", f'  if (house_.handover == nullptr || cay_hole("{PAST}")) return false;\n'),
     # What of an answer comes to a sandbox.
     (NOT_ASKED, RULES, "    if (reads_as(name, own)) return true;\n", f'    if (reads_as(name, own)) return !(equals_ignoring_case(name, "Range") && cay_hole("{NOT_ASKED}"));\n'),
