@@ -120,14 +120,15 @@ Result<api::ServiceNames> service_names(const Config& config) {
 using KeysSeen = std::pair<server::FileState, server::FileState>;
 KeysSeen keys_seen_in(const std::string& data) { return {server::state_of(data + "/keys"), server::state_of(data + "/api-key")}; }
 
+// Made if it is not there yet.
+Result<std::string> own_key(const DataDir& data) {
+  if (const char* given = std::getenv("CAY_API_KEY"); given != nullptr && *given != '\0') return std::string(given);
+  return server::ensure_key_file(data.path + "/api-key");
+}
+
 Result<server::KeyRing> keys_of(const DataDir& data, core::Store& store) {
   CAY_TRY(server::KeyRing ring, server::load_keys(data.path + "/keys"));
-  std::string first;
-  if (const char* given = std::getenv("CAY_API_KEY"); given != nullptr && *given != '\0') {
-    first = given;
-  } else {
-    CAY_TRY(first, server::ensure_key_file(data.path + "/api-key"));
-  }
+  CAY_TRY(const std::string first, own_key(data));
   server::KeyRecord own{.name = "default", .tenant = "default", .hash = server::hash_key(first), .scope = KeyScope::kAdmin};
   CAY_TRY(own.since, server::default_key_since(store, own.hash, system_clock().wall()));
   CAY_CHECK(ring.add(std::move(own)));
@@ -481,6 +482,7 @@ int serve(const Config& given) {
   if (!data) return fail("cay serve", data.error());
   auto store = store::open_store(data->path, {.keep_events = config.keep_events});
   if (!store) return fail("cay serve", store.error());
+  if (auto made = own_key(*data); !made) return fail("cay serve", made.error());
   const KeysSeen keys_seen = keys_seen_in(data->path);  // first: what changes from here on is seen
   auto keys = keys_of(*data, **store);
   if (!keys) return fail("cay serve", keys.error());
