@@ -155,34 +155,39 @@ def gates_of(daemon):
     return found
 
 
-def gate_figures(host, rounds, size):
-    servers, box = Servers(), places.Sandbox(host, "bench-gate", policy="open")
-    plain, through, shares, cpu, moved = [], [], [], 0.0, 0
+def in_turns(host, box, rounds, size, outside, one, many):
+    """Words of Python's: many connections `outside`; then inside one with `size` bytes, and `many`. Gives the gate's figures, and what outside and that one told, of each turn."""
+    plain, through, told, cpu = [], [], [], 0.0
     for turn in range(rounds + 1):
-        words = [ADDRESS, str(servers.bulk), str(servers.echo), str(size), "200"]
-        direct = json.loads(subprocess.run([sys.executable, "-c", CLIENT, *words], check=True, capture_output=True).stdout)
+        direct = json.loads(subprocess.run([sys.executable, *outside], check=True, capture_output=True).stdout)
         pids = gates_of(host.daemon)
         if not pids:
             sys.exit("bench: no gate of this daemon's is found")
         box.command(["true"])
-        only_bytes = [*words[:4], "0"]
         before = cpu_of(pids)
-        alone = box.command(["python3", "-c", CLIENT, *only_bytes])
+        alone = box.command(["python3", *one])
         took = cpu_of(pids) - before
-        connecting = box.command(["python3", "-c", CLIENT, *words[:3], "0", "200"])
+        connecting = box.command(["python3", *many])
         if alone["exit_code"] != 0 or connecting["exit_code"] != 0:
             sys.exit(f"bench: {alone} {connecting}")
         if turn == 0:
             continue
-        cpu, moved = cpu + took, moved + size
+        cpu += took
         plain += direct[0]
         through += json.loads(connecting["stdout"])[0]
-        shares.append(direct[1] / json.loads(alone["stdout"])[1])
+        told.append((direct, json.loads(alone["stdout"])))
+    moved = rounds * size
+    return {"bytes": moved, "gate_cpu_s": cpu, "gbit_per_core": moved * 8 / max(cpu, 0.01) / 1e9, "plain_p50_ms": statistics.median(plain) * 1e3,
+            "gate_p50_ms": statistics.median(through) * 1e3, "added_p50_ms": (statistics.median(through) - statistics.median(plain)) * 1e3,
+            "plain_p10_ms": tenth(plain) * 1e3, "gate_p10_ms": tenth(through) * 1e3, "connections": len(through)}, told
+
+
+def gate_figures(host, rounds, size):
+    servers, box = Servers(), places.Sandbox(host, "bench-gate", policy="open")
+    words = ["-c", CLIENT, ADDRESS, str(servers.bulk), str(servers.echo)]
+    found, told = in_turns(host, box, rounds, size, [*words, str(size), "200"], [*words, str(size), "0"], [*words, "0", "200"])
     box.close()
-    return {"bytes": moved, "gate_cpu_s": cpu, "gbit_per_core": moved * 8 / max(cpu, 0.01) / 1e9, "share": statistics.median(shares),
-            "plain_p50_ms": statistics.median(plain) * 1e3, "gate_p50_ms": statistics.median(through) * 1e3,
-            "added_p50_ms": (statistics.median(through) - statistics.median(plain)) * 1e3,
-            "plain_p10_ms": tenth(plain) * 1e3, "gate_p10_ms": tenth(through) * 1e3, "connections": len(through)}
+    return {**found, "share": statistics.median(direct[1] / alone[1] for direct, alone in told)}
 
 
 def asked_figures(host, rounds, size):
@@ -192,24 +197,8 @@ def asked_figures(host, rounds, size):
     found = {}
     for how, port in ports.items():
         size_of = size if how == "http" else size // 4  # TLS's own work is the client's and the server's
-        plain, through, cpu, moved = [], [], 0.0, 0
-        for turn in range(rounds + 1):
-            direct = json.loads(subprocess.run([sys.executable, "-c", ASKING, how, ADDRESS, NAME, str(port), "0", "200"], check=True, capture_output=True).stdout)
-            pids = gates_of(host.daemon)
-            before = cpu_of(pids)
-            alone = box.command(["python3", "-c", ASKING, how, NAME, NAME, str(port), str(size_of), "0"])
-            took = cpu_of(pids) - before
-            connecting = box.command(["python3", "-c", ASKING, how, ADDRESS, NAME, str(port), "0", "200"])
-            if alone["exit_code"] != 0 or connecting["exit_code"] != 0:
-                sys.exit(f"bench: {alone} {connecting}")
-            if turn == 0:
-                continue
-            cpu, moved = cpu + took, moved + size_of
-            plain += direct[0]
-            through += json.loads(connecting["stdout"])[0]
-        found[how] = {"bytes": moved, "gate_cpu_s": cpu, "gbit_per_core": moved * 8 / max(cpu, 0.01) / 1e9, "plain_p50_ms": statistics.median(plain) * 1e3,
-                      "gate_p50_ms": statistics.median(through) * 1e3, "added_p50_ms": (statistics.median(through) - statistics.median(plain)) * 1e3,
-                      "plain_p10_ms": tenth(plain) * 1e3, "gate_p10_ms": tenth(through) * 1e3, "connections": len(through)}
+        many = ["-c", ASKING, how, ADDRESS, NAME, str(port), "0", "200"]
+        found[how], _ = in_turns(host, box, rounds, size_of, many, ["-c", ASKING, how, NAME, NAME, str(port), str(size_of), "0"], many)
     # The control: the names are what counts.
     refused = box.command(["python3", "-c", ASKING, "http", ADDRESS, "other.cay.test", str(ports["http"]), "0", "1"])
     if refused["exit_code"] == 0 and "403" not in refused["stdout"]:
