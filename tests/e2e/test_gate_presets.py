@@ -19,8 +19,8 @@ import zipfile
 import outside_world as world_of
 import pytest
 import vault_world
-from harness import new_daemon
 from outside_world import standing
+from test_gate import gated  # noqa: F401 (a fixture)
 from test_gate_installs import host_setting
 from vault_box import box
 
@@ -189,15 +189,6 @@ def world(tmp_path_factory):
         pytest.skip("git is missing: one of the servers is its own")
     with standing(Hosts(tmp_path_factory.mktemp("hosts"), "sk-live-" + os.urandom(24).hex())) as made:
         yield made
-
-
-@pytest.fixture(scope="module")
-def gated(world, request):
-    daemon = new_daemon(*world.settings)
-    daemon.prefix = world.prefix
-    daemon.start()
-    yield daemon
-    daemon.close(keep_log=request.session.testsfailed > 0)
 
 
 @contextlib.contextmanager
