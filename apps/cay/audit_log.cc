@@ -35,6 +35,7 @@ codec::json::object part_of(const server::LineShares::Caller& caller) {
 codec::json::object counted(codec::json::object of, const server::LineShares::Count& count) {
   if (count.refused > 0) of["refused"] = count.refused;
   if (count.looks > 0) of["looks"] = count.looks;
+  if (count.acts > 0) of["acts"] = count.acts;
   return of;
 }
 
@@ -42,6 +43,7 @@ std::string left_out_line(UnixMillis at, const server::LineShares::LeftOut& left
   codec::json::object line{{"at", codec::rfc3339(at)}};
   if (left_out.all.refused > 0) line["refused_and_not_written"] = left_out.all.refused;
   if (left_out.all.looks > 0) line["looks_not_written"] = left_out.all.looks;
+  if (left_out.all.acts > 0) line["acts_not_written"] = left_out.all.acts;
   codec::json::array parts;
   for (const auto& part : left_out.parts) {
     codec::json::object of = part_of(part.caller);

@@ -125,7 +125,8 @@ Result<server::KeyRecord> record_of(const NewKey& wanted) {
   return record;
 }
 
-// A key that is made, or gone, is so: a line that cannot be written undoes nothing.
+// A line that cannot be written undoes nothing. What takes a key away is on record before it is done, as what a daemon does is: cut off between, it leaves a
+// line too many rather than a change that nobody knows of. A key that is made is shown after its line.
 void note(const std::string& dir, bool audit, const char* event, const std::string& name, codec::json::object what = {}) {
   if (!audit) return;
   what["event"] = event;
@@ -163,9 +164,12 @@ int rotate_own(const std::string& dir, bool audit, const std::string& grace, con
   }
   auto book = KeyBook::open(dir);
   if (!book) return say(book.error());
-  const auto key = server::replace_key_file(dir + "/api-key");
-  if (!key) return say(key.error());
   note(dir, audit, "key_rotated", kOwn, codec::json::object{{"tenant", "default"}, {"scope", text_of(KeyScope::kAdmin)}});
+  const auto key = server::replace_key_file(dir + "/api-key");
+  if (!key) {
+    note(dir, audit, "key_not_rotated", kOwn, codec::json::object{{"reason", key.error().message}});
+    return say(key.error());
+  }
   std::printf("%s\n", key->c_str());
   std::fprintf(stderr, "cay key: %s/api-key has it. A running daemon takes it at once, and refuses the old one and the links that it made; one that was given CAY_API_KEY goes on with that.\n", dir.c_str());
   return 0;
@@ -182,6 +186,7 @@ int rotate(const std::string& dir, bool audit, const std::string& name, const st
   std::optional<Error> refused;
   std::string of_the_old;
   codec::json::object rights;
+  bool noted = false;
   const auto changed = book->change(name, [&](server::KeyRecord& record) {
     const UnixMillis now = system_clock().wall();
     if (!record.lives(now) && !over->said) {
@@ -204,11 +209,13 @@ int rotate(const std::string& dir, bool audit, const std::string& name, const st
     of_the_old = opens ? "cay key: the old one opens until " + codec::rfc3339(*opens) + " and is refused from then on.\n"
                        : "cay key: the old one, and the links that it made, are refused from now on.\n";
     if (third) of_the_old += "cay key: the one before it, which was still let in, is refused from now on.\n";
+    note(dir, audit, "key_rotated", name, std::move(rights));
+    noted = true;
     return true;
   });
+  if (!changed && noted) note(dir, audit, "key_not_rotated", name, codec::json::object{{"reason", changed.error().message}});
   if (!changed) return say(changed.error());
   if (refused) return say(*refused);
-  note(dir, audit, "key_rotated", name, std::move(rights));
   return show_new(key, of_the_old);
 }
 
@@ -230,9 +237,14 @@ int list(const std::string& dir) {
 int remove(const std::string& dir, bool audit, const std::string& name) {
   auto book = KeyBook::open(dir);
   if (!book) return say(book.error());
-  const auto removed = book->change(name, [](server::KeyRecord&) { return false; });
+  bool noted = false;
+  const auto removed = book->change(name, [&](server::KeyRecord& record) {
+    note(dir, audit, "key_removed", name, rights_of(record));
+    noted = true;
+    return false;
+  });
+  if (!removed && noted) note(dir, audit, "key_not_removed", name, codec::json::object{{"reason", removed.error().message}});
   if (!removed) return say(removed.error());
-  note(dir, audit, "key_removed", name);
   return 0;
 }
 

@@ -26,7 +26,6 @@ constexpr const char* kTooOften = "too_many_requests";
 constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
 
 // By the method alone: whether a handler changes something in truth, only it knows.
-bool may_change(const http::RequestHead& head) { return head.method != "GET" && head.method != "HEAD" && head.method != "OPTIONS"; }
 
 // Whether more than looking is done by it.
 bool is_for_acting(Right right) {
@@ -61,12 +60,15 @@ std::string without_tokens(std::string target) {
   return target;
 }
 
+// The one to be made is the smallest that needs nothing else said; a key of one sandbox is for whoever has that sandbox's id.
 Error too_little(const Principal& who, Right right) {
-  const std::string scope(text_of(who.scope));
-  const char* enough = right == Right::kHost ? "admin" : right == Right::kWatchHost ? "monitor" : right == Right::kRead || right == Right::kReadOne ? "read" : "create";
+  const std::string enough = right == Right::kHost ? "admin" : right == Right::kWatchHost ? "monitor" : right == Right::kRead || right == Right::kReadOne ? "read" : "create";
+  const std::string_view or_use = right == Right::kReadOne || right == Right::kUseOne ? " (or use, of that sandbox)" : "";
+  const std::string& tenant = who.tenant.get();
+  const std::string of_tenant = right != Right::kHost && right != Right::kWatchHost && tenant != "default" ? " --tenant " + tenant : "";
   return Error{Code::kPermissionDenied, "scope_too_small",
-               "the key '" + who.key_name + "' has the scope " + scope + ", and this asks for " + enough +
-                   ": whoever runs the daemon makes such a key with `cay key create NAME --scope " + enough + "`",
+               "the key '" + who.key_name + "' has the scope " + std::string(text_of(who.scope)) + ", and this asks for " + enough + std::string(or_use) +
+                   ": whoever runs the daemon makes such a key with `cay key create NAME --scope " + enough + of_tenant + "`",
                0};
 }
 
@@ -116,7 +118,7 @@ class RoutedExchange final : public http::Exchange {
   bool lasts() const { return lasts_; }
   // From here on its handler may act for whoever was let in. What it does is done though the daemon be killed amid it.
   void let_act() {
-    if (may_change(head())) tell_begin();
+    if (may_change(head().method)) tell_begin();
   }
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
@@ -390,7 +392,7 @@ class Dispatcher {
     exchange->set_caller(std::move(principal), std::move(match.params));
     if (match.route->auth == http::Auth::kKey) {
       const bool here = match.route->pattern.starts_with('/');  // what no route takes goes on to somebody else, and changes nothing here
-      record.acts = here && is_for_acting(match.route->right) && (may_change(head) || head.upgrades());
+      record.acts = here && is_for_acting(match.route->right) && (may_change(head.method) || head.upgrades());
       exchange->let_act();
     }
     co_await run_handler(match.route->handler, exchange, lapsed);
@@ -458,6 +460,8 @@ class Dispatcher {
 };
 
 }  // namespace
+
+bool may_change(std::string_view method) { return method != "GET" && method != "HEAD" && method != "OPTIONS"; }
 
 http::Handler make_dispatcher(const http::Router& router, const KeyRing& keys, DispatchConfig config) {
   auto dispatcher = std::make_shared<Dispatcher>(router, keys, std::move(config));

@@ -39,6 +39,9 @@ struct AccessRecord {
   std::string ended;  // of what lasted, and of what had no answer: how
 };
 
+// Whether a request of this method may change something: what RFC 9110, 9.2.1, calls safe does not.
+bool may_change(std::string_view method);
+
 struct DispatchConfig {
   HostPolicy hosts;
   Outside outside;     // its host is among `hosts`

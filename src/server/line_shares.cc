@@ -11,7 +11,7 @@
 namespace cay::server {
 namespace {
 
-constexpr std::uint32_t kStrangersPerSecond = 20, kAllStrangersPerSecond = 200, kRefusedPerSecond = 20, kLooksPerSecond = 200;
+constexpr std::uint32_t kStrangersPerSecond = 20, kAllStrangersPerSecond = 200, kRefusedPerSecond = 20, kLooksPerSecond = 200, kByLinkPerSecond = 200;
 constexpr std::size_t kMostCallers = 4096, kMostLooking = 4 * kMostCallers;  // looking: by class of routes
 constexpr std::chrono::seconds kTellBeforeStrangers{1};
 // Each kind has its own places among those that are told, so that no number of networks or links hides a key.
@@ -22,6 +22,13 @@ constexpr std::size_t kMostMethod = 32, kMostTarget = 512, kMostOfRefused = 200,
 
 bool is_stranger(const AccessRecord& record) { return record.principal.empty() && record.link.empty(); }
 bool is_refused(const AccessRecord& record) { return record.status >= 400 && record.status < 500; }
+
+constexpr int kSwitched = 101;  // to a WebSocket
+// By a link, which comes to a service of its sandbox: calls that may change something there, and WebSockets.
+bool acts_by_link(const AccessRecord& record) {
+  const bool lasts = record.part == AccessRecord::Part::kBegin && record.status == kSwitched;
+  return !record.link.empty() && (lasts || may_change(record.method));
+}
 
 using Caller = LineShares::Caller;
 Caller caller_of(const AccessRecord& record) {
@@ -47,14 +54,16 @@ LineShares::LineShares(Clock& clock)
       strangers_(kStrangersPerSecond, 1, clock, kMostCallers),
       all_strangers_(kAllStrangersPerSecond, 1, clock, 1),
       refused_(kRefusedPerSecond, 1, clock, kMostCallers),
-      looks_(kLooksPerSecond, 2, clock, kMostLooking) {}
+      looks_(kLooksPerSecond, 2, clock, kMostLooking),
+      by_link_(kByLinkPerSecond, 2, clock, kMostCallers) {}
 
 bool LineShares::fits(const AccessRecord& record) {
   if (record.part == AccessRecord::Part::kEnd) return record.acts || record.begin_is_written;
   if (record.acts && !is_refused(record)) return true;
   const std::string name = name_of(record);
   if (is_stranger(record)) return strangers_.take(name) && all_strangers_.take("strangers");
-  return is_refused(record) ? refused_.take(name) : looks_.take(name + " " + std::string(route_class(record.route)));
+  if (is_refused(record)) return refused_.take(name);
+  return acts_by_link(record) ? by_link_.take(name) : looks_.take(name + " " + std::string(route_class(record.route)));
 }
 
 bool LineShares::take(const AccessRecord& record) {
@@ -64,7 +73,8 @@ bool LineShares::take(const AccessRecord& record) {
 }
 
 void LineShares::count(const AccessRecord& record) {
-  const auto add = [refused = is_stranger(record) || is_refused(record)](Count& to) { ++(refused ? to.refused : to.looks); };
+  const bool refused = is_stranger(record) || is_refused(record), acts = acts_by_link(record);
+  const auto add = [&](Count& to) { ++(refused ? to.refused : acts ? to.acts : to.looks); };
   add(all_);
   const std::pair key{caller_of(record), route_class(record.route)};
   auto at = parts_.find(key);

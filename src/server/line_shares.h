@@ -1,5 +1,6 @@
-// LineShares: which requests get a line in the record of requests, and how long a one. What may have changed something always does; of
-// the rest each key and each link has so many a second, looks for each class of routes, and strangers for each network that they come from,
+// LineShares: which requests get a line in the record of requests, and how long a one. What a key may have changed something by always does; of
+// the rest each key and each link has so many a second, looks for each class of routes, what may change something in a link's service apart from these,
+// and strangers for each network that they come from,
 // with a bound for all of these: whoever asks and asks pushes out nothing. What is left out is told by who asked for what.
 #pragma once
 #include <chrono>
@@ -33,8 +34,8 @@ class LineShares {
     auto operator<=>(const Caller&) const = default;
   };
   struct Count {
-    std::uint64_t refused = 0, looks = 0;
-    bool any() const { return refused + looks > 0; }
+    std::uint64_t refused = 0, looks = 0, acts = 0;  // acts: by links
+    bool any() const { return refused + looks + acts > 0; }
   };
   struct Part {
     Caller caller;
@@ -54,7 +55,7 @@ class LineShares {
   void count(const AccessRecord& record);
 
   Clock* clock_;
-  RateLimit strangers_, all_strangers_, refused_, looks_;
+  RateLimit strangers_, all_strangers_, refused_, looks_, by_link_;
   Count all_, others_;
   std::map<std::pair<Caller, std::string_view>, Count> parts_;
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::time_point::min();

@@ -91,6 +91,27 @@ TEST_F(LineSharesTest, LooksAtOneClassOfRoutesHideNoneAtAnother) {
   EXPECT_EQ(written(look_at("/api/v1/sandboxes/{ref}/files/list")), 0);
 }
 
+// Whoever has somebody's link hides nothing that he writes there behind his own looks.
+TEST_F(LineSharesTest, LooksByALinkHideNothingThatItMayHaveChanged) {
+  AccessRecord look = by_link("l1", 200), write = by_link("l1", 0), opened = by_link("l1", 101);
+  write.method = "POST";
+  write.part = opened.part = Part::kBegin;
+  EXPECT_EQ(written(look), 400);
+  EXPECT_TRUE(shares.take(write));
+  EXPECT_TRUE(shares.take(opened)) << "by a WebSocket whatever comes is said";
+  EXPECT_EQ(written(write), 398) << "bounded all the same";
+  EXPECT_TRUE(shares.take(by_key("reader", "GET", 200)));
+  const auto told = left_out();
+  EXPECT_EQ(told.all.acts, 5000u - 398);
+  EXPECT_EQ(told.all.looks, 4600u);
+  ASSERT_EQ(told.parts.size(), 1u);
+  EXPECT_EQ(told.parts[0].count.acts, told.all.acts);
+  write.part = Part::kEnd;
+  EXPECT_FALSE(shares.take(write));
+  write.begin_is_written = true;
+  EXPECT_TRUE(shares.take(write));
+}
+
 TEST_F(LineSharesTest, WhatIsLeftOutIsToldByWhoAskedForWhat) {
   using Kind = LineShares::Caller::Kind;
   written(look_at("/api/v1/sandboxes/{ref}/files"), 407);
