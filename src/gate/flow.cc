@@ -179,9 +179,9 @@ asio::awaitable<Door::Whose> Door::whose_is(Descriptor& guest, Endpoint meant, s
   auto reading = first_bytes_of(guest, policy::Proof::kTls, first);
   auto shown = co_await with_deadline(std::move(reading), kFirstBytesLimit, "the first bytes");
   if (!shown || shown->state != Shown::State::kName) {
-    // What names nobody, is too large or too slow to be judged, or has not begun, may be or become TLS for the fence's host, by whatever name of its address.
-    const bool may_be_tls = first.empty() || may_begin_tls(first.front());
-    co_return fence && may_be_tls ? Whose::kNobodys : Whose::kPolicys;
+    // Whatever shows no name may be for the fence's host, by whatever name of its address: what names nobody, is too large or too slow to be judged, or has
+    // not begun; what some server passes over before a ClientHello; HTTP in the clear at a port that takes both.
+    co_return fence ? Whose::kNobodys : Whose::kPolicys;
   }
   host = shown->host;
   const auto again = co_await look_at_rules_in_turn();

@@ -41,6 +41,7 @@ asio::awaitable<Door::Then> Door::by_what_it_shows(std::shared_ptr<Both> both, s
     if (as) break;
     const auto then = co_await say(both, first.substr(gone));
     if (then == Then::kBroken) co_return then;
+    keep_what_tells(first);
     gone = first.size();
     co_await give_way();
     const Heard heard = co_await hear(both->guest, first, kMostFirstBytes - first.size());

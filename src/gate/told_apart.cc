@@ -5,9 +5,14 @@
 namespace cay::gate {
 namespace {
 
-// Types of records: servers pass over a warning before the ClientHello, and some over a version of that record which there is not.
+// Types of records: servers pass over a warning before the ClientHello, and some take any version there (mbedTLS).
 constexpr char kFirstType = 20, kLastType = 24;
-constexpr char kMostMajor = 0x0f;
+// The ClientHello of SSL 2, which OpenSSL and GnuTLS still take for one of TLS (RFC 5246, E.2): a length whose top bit is set, and its type.
+constexpr std::size_t kOldHelloHead = 3;
+constexpr char kOldHello = 1;
+
+bool is_of_a_record(char first) { return first >= kFirstType && first <= kLastType; }
+bool may_begin_old_hello(char first) { return (static_cast<unsigned char>(first) & 0x80U) != 0; }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 // RFC 9110, 5.6.2.
@@ -17,13 +22,33 @@ bool is_of_a_token(char c) {
 }
 
 // What parts words for one server or another (RFC 9112, 3), CPython's, which reads Latin-1, among them.
-constexpr std::string_view kBlank = " \t\v\f\r\x1c\x1d\x1e\x1f\x85\xa0", kOddBlank = kBlank.substr(2);
+constexpr std::string_view kBlank = " \t\v\f\r\x1c\x1d\x1e\x1f\x85\xa0";
+
+// What Netty's server passes over before a request, ends of lines too (HttpObjectDecoder, skipControlCharacters); others pass over empty lines.
+bool is_passed_over(char c) { return static_cast<unsigned char>(c) <= ' ' || (static_cast<unsigned char>(c) >= 0x7f && static_cast<unsigned char>(c) <= 0xa0); }
+std::string_view behind_what_is_passed_over(std::string_view bytes) {
+  return bytes.substr(static_cast<std::size_t>(std::ranges::find_if_not(bytes, is_passed_over) - bytes.begin()));
+}
 
 std::string_view word_of(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
   const auto out = line.substr(0, line.find_first_of(kBlank));
   line.remove_prefix(out.size());
   return out;
+}
+
+// What is looked at of a line that is no request by its beginning: its first words, and its end, where a version may be about to begin.
+constexpr std::size_t kKeptHead = 128, kKeptTail = 8;
+constexpr char kOdd = '\xff';  // of no token, and of no text
+
+bool names_a_version(std::string_view line) {
+  constexpr std::string_view kVersion = "http/";
+  for (;;) {
+    const auto found = std::ranges::search(line, kVersion, {}, lower);
+    if (found.empty()) return false;
+    line = std::string_view(found.end(), line.end());
+    if (!line.empty() && line.front() >= '0' && line.front() <= '9') return true;
+  }
 }
 
 // Git's own protocol: a NUL, and perhaps more, where a request would go on. Until that is there it may be a method: some servers take any.
@@ -35,7 +60,6 @@ bool is_gits(std::string_view line) {
 
 // Of a line that begins with a token. HTTP/0.9 names no version, and some servers read headers behind that all the same.
 bool is_a_request(std::string_view line) {
-  if (line.find_first_not_of(kBlank) == std::string_view::npos) return true;  // some pass over it as over an empty line
   for (const std::string_view version : {"http/", "rtsp/", "ice/"}) {  // Node's takes them all for its own
     if (!std::ranges::search(line, version, {}, lower).empty()) return true;
   }
@@ -46,26 +70,53 @@ bool is_a_request(std::string_view line) {
   return of_all || target.starts_with('/') || target.find("://") != std::string_view::npos;
 }
 
-}  // namespace
-
-bool may_begin_tls(char first) { return first >= kFirstType && first <= kLastType; }
-
-std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
-  if (bytes.empty()) return ended ? std::optional(Proof::kNone) : std::nullopt;
-  if (may_begin_tls(bytes.front())) {
-    if (bytes.size() == 1) return ended ? std::optional(Proof::kNone) : std::nullopt;
-    return bytes[1] >= 0 && bytes[1] <= kMostMajor ? Proof::kTls : Proof::kNone;
-  }
-  const std::string_view line = bytes.substr(0, bytes.find('\n'));
+// Whether a line begins as no request should. Some servers take whatever stands before the first blank for a method (CPython's, Netty, gevent), so a line of
+// another protocol is not told from a request by that alone.
+bool begins_oddly(std::string_view line) {
   std::string_view rest = line;
   const auto method = word_of(rest);
-  if (!std::ranges::all_of(method, is_of_a_token)) return Proof::kNone;
+  if (!std::ranges::all_of(method, is_of_a_token) || is_gits(line)) return true;
   // Who parts words so has methods by name; LDAP's first bytes are a digit and a length.
-  const bool by_odd_blanks = rest.substr(0, 1).find_first_not_of(" \t") != std::string_view::npos || line.substr(0, 1).find_first_of(kOddBlank) != std::string_view::npos;
-  if (by_odd_blanks && !method.empty() && !is_a_letter(method.front())) return Proof::kNone;
-  if (is_gits(line)) return Proof::kNone;
-  if (line.size() < bytes.size() || ended) return is_a_request(line) ? Proof::kHttp : Proof::kNone;
+  return rest.substr(0, 1).find_first_not_of(" \t") != std::string_view::npos && !method.empty() && !is_a_letter(method.front());
+}
+
+// Of such a line. One that is text needs no version: so do HTTP/0.9's.
+bool is_an_odd_request(std::string_view line) {
+  if (names_a_version(line)) return true;
+  if (is_gits(line)) return false;
+  const auto method = word_of(line), target = word_of(line);
+  return std::ranges::all_of(method, [](char c) { return c > ' ' && c < 0x7f; }) && target.starts_with('/');
+}
+
+}  // namespace
+
+std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
+  const auto nothing = ended ? std::optional(Proof::kNone) : std::nullopt;
+  if (bytes.empty()) return nothing;
+  if (is_of_a_record(bytes.front())) return Proof::kTls;
+  if (may_begin_old_hello(bytes.front())) {
+    if (bytes.size() < kOldHelloHead) return nothing;
+    if (bytes[2] == kOldHello) return Proof::kTls;
+  }
+  const std::string_view lines = behind_what_is_passed_over(bytes), line = lines.substr(0, lines.find('\n'));
+  if (line.empty()) return nothing;
+  const bool whole = line.size() < lines.size() || ended;
+  if (begins_oddly(line)) {
+    if (whole) return is_an_odd_request(line) ? Proof::kHttp : Proof::kNone;
+    return names_a_version(line) ? std::optional(Proof::kHttp) : std::nullopt;
+  }
+  if (whole) return is_a_request(line) ? Proof::kHttp : Proof::kNone;
   return bytes.size() >= kMostFirstBytes ? std::optional(Proof::kHttp) : std::nullopt;
+}
+
+void keep_what_tells(std::string& bytes) {
+  const std::size_t passed_over = bytes.size() - behind_what_is_passed_over(bytes).size();
+  if (passed_over > kOldHelloHead) bytes.erase(kOldHelloHead, passed_over - kOldHelloHead);
+  const std::size_t begin = std::min(passed_over, kOldHelloHead);
+  const std::string_view line = std::string_view(bytes).substr(begin);
+  if (line.size() <= kKeptHead + kKeptTail || !begins_oddly(line)) return;
+  bytes.erase(begin + kKeptHead, line.size() - kKeptHead - kKeptTail);
+  if (!begins_oddly(std::string_view(bytes).substr(begin))) bytes[begin] = kOdd;
 }
 
 }  // namespace cay::gate

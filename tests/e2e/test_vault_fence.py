@@ -25,7 +25,9 @@ REFUSED = {
     "parameters behind dots": ("/v1/..;/admin", (AS_IS,), "ambiguous_path"),
     "overlong dots": ("/v1/%c0%ae%c0%ae/admin", (AS_IS,), "ambiguous_path"),
     "a method's override": ("/v1/x", ("-H", "X-HTTP-Method-Override: DELETE"), "method_overridden"),
+    "one as lighttpd and PHP read it": ("/v1/x", ("-H", "X.HTTP.Method~Override: DELETE"), "method_overridden"),
     "one in the query": ("/v1/x?_method=DELETE", (), "method_overridden"),
+    "a header's in the query": ("/v1/x?x-http-method-override=DELETE", (), "method_overridden"),
     "another path's header": ("/v1/x", ("-H", "X-Original-URL: /admin"), "method_overridden"),
 }
 
@@ -203,7 +205,15 @@ HIDES = r"""
 import json, re, socket, ssl, sys, time
 name, port, hows = "api.vault.test", int(sys.argv[1]), sys.argv[2:]
 address = socket.gethostbyname("other.vault.test")
+RAW = {"old": bytes.fromhex("803201030300090000002000002f00003c00009c") + bytes(range(32)), "http": f"PUT /open/x HTTP/1.1\r\nHost: {name}:{port}\r\nContent-Length: 0\r\n\r\n".encode()}
+def raw(said):
+    with socket.create_connection((address, port), timeout=60) as wire:
+        wire.sendall(said)
+        try: got = wire.recv(65536)
+        except OSError: got = b""
+        return int(got[9:12]) if got.startswith(b"HTTP/1.1 ") else "answered" if got else "reset"
 def tried(how):
+    if how in RAW: return raw(RAW[how])
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     if how == "large": tls.set_alpn_protocols(["http/1.1"] + [f"{i:04}" + "y" * 240 for i in range(70)])
@@ -243,10 +253,13 @@ def test_no_hello_that_cannot_be_judged_goes_past_a_fence(vaulted, policy, port)
     with box(vaulted, policy=policy) as one:
         large = 200 if policy == "open" else "reset"  # a policy by name does not let through what names nobody for certain, fence or not
         assert way("large", "plain", "nameless") == [large, 200, 200], "the control: no fence"
+        if policy == "open":
+            assert way("old") == ["answered"], "the control: its server tells what it thinks of that"
         one.rules({**FENCE, "hosts": [f"api.vault.test:{port}"]})
         assert way("warning") == ["reset"], "some servers pass over that"
         one.line(reason="fenced", port=port, verdict="refused")
         assert way("nameless") == ["reset"], "whatever name of its address it goes by"
+        assert way("old", "http") == ["reset"] * 2, "the ClientHello of SSL 2; and a server may take HTTP in the clear at the same port"
         assert way("plain", "large", *(["slow", "late"] if policy != "open" else [])) == [403, "reset"] + (["reset"] * 2 if policy != "open" else [])
         one.line(reason="fenced", port=port, verdict="refused")
 

@@ -20,10 +20,10 @@ VAULT = (
     # What a rule lets through.
     (METHODS, FENCE, "return rule.methods.empty() ||", f'return rule.methods.empty() || cay_hole("{METHODS}") ||'),
     (PATHS, FENCE, "return rule.paths.empty() ||", f'return rule.paths.empty() || cay_hole("{PATHS}") ||'),
-    (BY_HEADER, FENCE, 'of_methods && (any_header(headers, {"X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method"}) ||',
-     f'of_methods && ((any_header(headers, {{"X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method"}}) && !cay_hole("{BY_HEADER}")) ||'),
+    (BY_HEADER, FENCE, 'of_methods && (any_header(headers, kOverrides) ||',
+     f'of_methods && ((any_header(headers, kOverrides) && !cay_hole("{BY_HEADER}")) ||'),
     (BY_QUERY, FENCE, "|| query_overrides(query))) {", f'|| (query_overrides(query) && !cay_hole("{BY_QUERY}")))) {{'),
-    (OTHER_PATH, FENCE, 'if (any_header(headers, {"X-Original-URL", "X-Rewrite-URL"})) {', f'if (any_header(headers, {{"X-Original-URL", "X-Rewrite-URL"}}) && !cay_hole("{OTHER_PATH}")) {{'),
+    (OTHER_PATH, FENCE, 'if (any_header(headers, kOtherPaths)) {', f'if (any_header(headers, kOtherPaths) && !cay_hole("{OTHER_PATH}")) {{'),
     # How a path is read: with the hole as by who does not look, so that it seems to be one that the rule has.
     escaped(DOT, ".", REFUSED),
     escaped(SLASH, "/", REFUSED),
@@ -34,7 +34,7 @@ VAULT = (
     (SLASHES, PATH, "(segment->read.empty() && !last)) return", f'(segment->read.empty() && !last && !cay_hole("{SLASHES}"))) return'),
     (DOTS, PATH, 'const bool here = segment->read == ".", up = segment->read == "..";', f'const bool here = segment->read == "." && !cay_hole("{DOTS}"), up = segment->read == ".." && !cay_hole("{DOTS}");'),
     # Past the broker.
-    (PAST, "gate/flow.cc", "    co_return fence && may_be_tls ?", f'    co_return fence && may_be_tls && !cay_hole("{PAST}") ?'),
+    (PAST, "gate/flow.cc", "    co_return fence ?", f'    co_return fence && !cay_hole("{PAST}") ?'),
     (PAST, "gate/door_policy.cc", "  if (house_.handover == nullptr) return false;\n", f'  if (house_.handover == nullptr || cay_hole("{PAST}")) return false;\n'),
     # What of an answer comes to a sandbox.
     (NOT_ASKED, RULES, "    if (reads_as(name, own)) return true;\n", f'    if (reads_as(name, own)) return !(equals_ignoring_case(name, "Range") && cay_hole("{NOT_ASKED}"));\n'),
