@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <span>
 
 #include "gate/counted.h"
@@ -44,8 +45,9 @@ Resolved look_up(const std::string& name) {
     _res.options &= ~static_cast<unsigned long>(RES_DNSRCH | RES_DEFNAMES | RES_USEVC | RES_STAYOPEN);
     _res.options |= RES_IGNTC | RES_USE_EDNS0;
     _res.options |= RES_NORELOAD;  // or the second lookup of a thread goes by the file again, and by none of these
-    _res.retrans = 2;
-    _res.retry = 2;
+    // Four seconds whether the host has one server or two, three with three: a guest's own client gives up after five.
+    _res.retrans = _res.nscount > 1 ? 1 : 2;
+    _res.retry = _res.nscount > 2 ? 1 : 2;
   }
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -65,14 +67,14 @@ Resolved look_up(const std::string& name) {
 }
 
 asio::awaitable<Resolved> Resolver::resolve(std::string name, std::string asker) {
-  auto found = entries_.find(name);
+  const Of of(asker, name);
+  auto found = entries_.find(of);
   if (found == entries_.end() || found->second->good_until <= clock_->steady()) {
-    make_room();
-    found = entries_.insert_or_assign(name, std::make_shared<Entry>(loop_)).first;
+    make_room(asker);
+    found = entries_.insert_or_assign(of, std::make_shared<Entry>(loop_)).first;
   }
   const auto entry = found->second;
   const Counted counted(entry->waiting);
-  // One that waits for another's turn may be looked up at ours.
   if (!entry->begun) {
     askers_[asker].asked.emplace_back(name, entry);
     begin_some();
@@ -116,8 +118,8 @@ void Resolver::begin(Askers::iterator at) {
   last_ = at->first;
   auto [name, entry] = std::move(at->second.asked.front());
   at->second.asked.pop_front();
-  if (entry->begun || entry->waiting == 0) {  // looked up at another's turn; or whoever asked is gone
-    const auto kept = entries_.find(name);
+  if (entry->begun || entry->waiting == 0) {  // asked for twice; or whoever asked is gone
+    const auto kept = entries_.find(Of(at->first, name));
     if (!entry->begun && kept != entries_.end() && kept->second == entry) entries_.erase(kept);
     if (at->second.asked.empty() && at->second.running == 0 && at->second.pays_until <= clock_->steady()) askers_.erase(at);
     return;
@@ -128,7 +130,7 @@ void Resolver::begin(Askers::iterator at) {
   lookups_.spawn(look(std::move(name), std::move(entry), at->first));
 }
 
-// Belongs to nobody who asks: they may leave, and others wait for the same name.
+// Belongs to no connection that asks: it may leave, and others of its sandbox wait for the same name.
 asio::awaitable<void> Resolver::look(std::string name, std::shared_ptr<Entry> entry, std::string asker) {
   const auto begun = clock_->steady();
   try {
@@ -155,14 +157,18 @@ void Resolver::charge(const std::string& asker, Time begun) {
   std::erase_if(askers_, [now](const auto& item) { return item.second.asked.empty() && item.second.running == 0 && item.second.pays_until <= now; });
 }
 
-void Resolver::make_room() {
-  if (entries_.size() < kMost) return;
+void Resolver::make_room(const std::string& asker) {
   const auto now = clock_->steady();
-  std::erase_if(entries_, [now](const auto& item) { return item.second->good_until <= now; });
+  const auto is_old = [now](const auto& item) { return item.second->good_until <= now; };
   // All of them fresh: those that are done may go; they are looked up again.
-  if (entries_.size() >= kMost) {
-    std::erase_if(entries_, [](const auto& item) { return item.second->done.is_set(); });
+  const auto is_done = [](const auto& item) { return item.second->done.is_set(); };
+  const auto begin = entries_.lower_bound(Of(asker, ""));
+  const auto end = std::find_if(begin, entries_.end(), [&](const auto& item) { return item.first.first != asker; });
+  if (static_cast<std::size_t>(std::distance(begin, end)) >= kMostNames) {
+    for (auto at = begin; at != end;) at = is_done(*at) ? entries_.erase(at) : std::next(at);
   }
+  if (entries_.size() >= kMost) std::erase_if(entries_, is_old);
+  if (entries_.size() >= kMost) std::erase_if(entries_, is_done);
 }
 
 }  // namespace cay::gate

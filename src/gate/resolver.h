@@ -40,13 +40,14 @@ class Resolver {
   explicit Resolver(asio::any_io_executor loop, LookUp how = look_up, Clock& clock = system_clock())
       : loop_(loop), how_(std::move(how)), clock_(&clock), lookups_(std::move(loop)), pool_(kThreads) {}
 
-  // Those who ask for a name that is being looked up wait for the same answer. `asker` is a sandbox's id: whatever is asked for it, over whichever
-  // connections, is one's. A name that all need is nobody's: asker "".
+  // `asker` is a sandbox's id: whatever is asked for it, over whichever connections, is one's, and answers are kept for it alone: how soon a name is answered
+  // would tell of what others have asked. A name that all need is nobody's: asker "".
   asio::awaitable<Resolved> resolve(std::string name, std::string asker);
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::size_t kMost = 4096;
+  static constexpr std::size_t kMost = 4096, kMostNames = 256;  // that are kept: of all, and of one asker
+  using Of = std::pair<std::string, std::string>;                // asker, name
 
   struct Entry {
     explicit Entry(asio::any_io_executor loop) : done(std::move(loop)) {}
@@ -73,12 +74,12 @@ class Resolver {
   void begin(Askers::iterator at);
   asio::awaitable<void> look(std::string name, std::shared_ptr<Entry> entry, std::string asker);
   void charge(const std::string& asker, Time begun);
-  void make_room();
+  void make_room(const std::string& asker);
 
   asio::any_io_executor loop_;
   LookUp how_;
   Clock* clock_;
-  std::map<std::string, std::shared_ptr<Entry>> entries_;
+  std::map<Of, std::shared_ptr<Entry>> entries_;
   Askers askers_;  // those that wait, whose lookups run, or who pay
   std::string last_;  // whose turn it was
   unsigned running_ = 0;
