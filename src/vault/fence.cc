@@ -1,7 +1,10 @@
 #include "vault/fence.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
+#include "http/field_names.h"
 #include "http/target.h"
 #include "http/text.h"
 #include "model/path_pattern.h"
@@ -15,8 +18,17 @@ constexpr std::size_t kMostTold = 4;  // rules, and patterns of one
 
 Error denied(const char* reason, std::string message) { return {Code::kPermissionDenied, reason, std::move(message), 0}; }
 
-bool any_header(const http::Headers& headers, std::initializer_list<const char*> names) {
-  return std::ranges::any_of(headers.items(), [&](const auto& one) { return std::ranges::any_of(names, [&](const char* name) { return reads_as(one.first, name); }); });
+// Fields of a head that ask for another method; some APIs take them in the query, too.
+constexpr std::array kOverrides = {"X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method"};
+constexpr std::array kOtherPaths = {"X-Original-URL", "X-Rewrite-URL"};
+// As frameworks have it, and Salesforce's API.
+constexpr std::array kQueryOverrides = {"_method", "_HttpMethod"};
+
+bool reads_as_any(std::string_view name, std::span<const char* const> names) {
+  return std::ranges::any_of(names, [&](const char* one) { return reads_as(name, one); });
+}
+bool any_header(const http::Headers& headers, std::span<const char* const> names) {
+  return std::ranges::any_of(headers.items(), [&](const auto& one) { return reads_as_any(one.first, names); });
 }
 
 // What servers make of a field's name: of an escape that is none, itself; PHP ends it at a NUL or at what says that it is an array, and takes a
@@ -33,12 +45,14 @@ std::string field_name(std::string_view text) {
   return out;
 }
 
-// As frameworks have it: "_method=DELETE", also written "%5Fmethod", and in any case.
+// "_method=DELETE", also written "%5Fmethod", and in any case.
 bool query_overrides(std::string_view query) {
   for (std::size_t at = 0; at < query.size();) {
     const std::size_t end = std::min(query.find_first_of("&;", at), query.size());
     const std::string_view pair = query.substr(at, end - at);
-    if (http::equals_ignoring_case(http::trim(field_name(pair.substr(0, pair.find('=')))), "_method")) return true;
+    const std::string field = field_name(pair.substr(0, pair.find('=')));
+    const std::string_view name = http::trim(field);
+    if (reads_as_any(name, kQueryOverrides) || reads_as_any(name, kOverrides)) return true;
     at = end + 1;
   }
   return false;
@@ -54,10 +68,7 @@ std::string listed(const std::vector<T>& all, std::string_view between) {
 
 }  // namespace
 
-bool reads_as(std::string_view name, std::string_view other) {
-  const auto plain = [](char c) { return c == '_' ? '-' : http::to_lower(c); };
-  return std::ranges::equal(name, other, {}, plain, plain);
-}
+bool reads_as(std::string_view name, std::string_view other) { return std::ranges::equal(name, other, {}, http::as_programs_read, http::as_programs_read); }
 
 Result<Fence> Fence::of(HostRules rules, std::string method, std::string_view target, const http::Headers& headers) {
   Fence out;
@@ -68,11 +79,11 @@ Result<Fence> Fence::of(HostRules rules, std::string method, std::string_view ta
   const std::string_view query = target.substr(std::min(end + 1, target.size()));
   const bool of_methods = std::ranges::any_of(out.rules_, [](const wire::VaultRule* one) { return !one->methods.empty(); });
   const bool of_paths = std::ranges::any_of(out.rules_, [](const wire::VaultRule* one) { return !one->paths.empty(); });
-  if (of_methods && (any_header(headers, {"X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method"}) || query_overrides(query))) {
+  if (of_methods && (any_header(headers, kOverrides) || query_overrides(query))) {
     return denied("method_overridden", "the rules of this host name methods, so a request must not ask to be taken for one of another (X-HTTP-Method-Override, _method)");
   }
   if (!of_paths) return out;
-  if (any_header(headers, {"X-Original-URL", "X-Rewrite-URL"})) {
+  if (any_header(headers, kOtherPaths)) {
     return denied("method_overridden", "the rules of this host name paths, so a request must not ask to be taken for one of another (X-Original-URL, X-Rewrite-URL)");
   }
   auto path = read_path(target.substr(0, end));

@@ -45,12 +45,13 @@ TEST(FenceTest, WhichOfThemFails) {
 
 TEST(FenceTest, NoRequestIsTakenForOneOfAnotherMethod) {
   const auto one = rule({"POST"}, {});
-  for (const char* name : {"X-HTTP-Method-Override", "x-http-method-override", "X-Method-Override", "X-HTTP-Method", "X_HTTP_Method_Override"}) {
+  for (const char* name : {"X-HTTP-Method-Override", "x-http-method-override", "X-Method-Override", "X-HTTP-Method", "X_HTTP_Method_Override", "X.HTTP.Method.Override", "x~http!method"}) {
     EXPECT_EQ(asked(one, "POST", "/x", with(name)), "method_overridden") << name;
     EXPECT_EQ(asked(rule({}, {"/**"}), "POST", "/x", with(name)), "") << "where methods are not asked for";
   }
   for (const char* target : {"/x?_method=DELETE", "/x?a=b&_METHOD=DELETE", "/x?a;_method=PUT", "/x?%5fmethod=PUT", "/x?_%6dethod=PUT", "/x?_method[]=PUT", "/x?+_method=PUT", "/x?_method",
-                             "/x?_method%00=PUT", "/x?_method[%zz]=PUT", "/x?_method[%00]=PUT", "/x?_method%5b%=PUT", "/x?.method=PUT", "/x?%2emethod=PUT"}) {
+                             "/x?_method%00=PUT", "/x?_method[%zz]=PUT", "/x?_method[%00]=PUT", "/x?_method%5b%=PUT", "/x?.method=PUT", "/x?%2emethod=PUT",
+                             "/x?_HttpMethod=PATCH", "/x?x-http-method-override=DELETE", "/x?a=b&X-HTTP-Method=DELETE"}) {
     EXPECT_EQ(asked(one, "POST", target), "method_overridden") << target;
   }
   EXPECT_EQ(asked(one, "POST", "/x?my_method=DELETE&a=_method&%_method=PUT&_me%zzthod=PUT&%00_method=PUT"), "");
@@ -58,7 +59,7 @@ TEST(FenceTest, NoRequestIsTakenForOneOfAnotherMethod) {
 }
 
 TEST(FenceTest, NorForOneOfAnotherPath) {
-  for (const char* name : {"X-Original-URL", "x-rewrite-url", "X_Original_URL"}) {
+  for (const char* name : {"X-Original-URL", "x-rewrite-url", "X_Original_URL", "X~Original~URL"}) {
     EXPECT_EQ(asked(rule({}, {"/v1/**"}), "GET", "/v1/x", with(name, "/admin")), "method_overridden") << name;
     EXPECT_EQ(asked(rule({"GET"}, {}), "GET", "/v1/x", with(name, "/admin")), "") << "where paths are not asked for";
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "http/field_names.h"
 #include "http/text.h"
 
 namespace cay::api {
@@ -37,11 +38,10 @@ using Declared = std::set<std::string, std::less<>>;
 
 bool is_hop(std::string_view name, const Declared& declared) { return is_one_of(name, kHop) || declared.contains(http::to_lower(name)); }
 
-// As CGI and its heirs (WSGI, Rack, PHP) read a name: there "X_Real.IP" and "X-Real-IP" are one variable, and the client's would pass
-// for Cay's own word. What is not a letter or a digit is '-'.
+// As programs read a name, or the client's would pass for Cay's own word.
 std::string as_programs_read(std::string_view name) {
   std::string out(name);
-  std::replace_if(out.begin(), out.end(), [](char c) { return !((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')); }, '-');
+  std::ranges::transform(out, out.begin(), http::as_programs_read);
   return out;
 }
 
