@@ -1,6 +1,8 @@
 // POST …/batch: files up, a command, files down, in one round trip.
 #include "api/common/answer_size.h"
+#include "api/common/asked.h"
 #include "api/common/source.h"
+#include "api/common/subjects.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "api/native/run_command.h"
@@ -95,6 +97,17 @@ Error no_room() {
           "max_read_bytes", 0};
 }
 
+// "writes 2: /a, /b; reads 1: /c"
+std::string files_asked(const Batch& batch) {
+  constexpr std::size_t kMostPaths = 600;
+  Subjects writes("writes", kMostPaths), reads("reads", kMostPaths);
+  for (const Write& one : batch.writes) writes.add(path_asked(one.path));
+  for (const std::string& path : batch.reads) reads.add(path_asked(path));
+  std::string out = batch.writes.empty() ? "" : writes.text();
+  if (!batch.reads.empty()) out += (out.empty() ? "" : "; ") + reads.text();
+  return out;
+}
+
 // Never fails: a file that cannot be read is told in its place. `room` is what the answer still holds, in JSON, and `part` has the rest.
 asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref, std::string path, FileAs as,
                                  std::uint64_t most, std::uint64_t& room, AnswerPart part) {
@@ -155,6 +168,8 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
     auto room_now = check_room(*parsed->command, *part);  // before the writes, too
     if (!room_now) co_return std::move(room_now).error();
   }
+  const std::string files = files_asked(*parsed);
+  if (!files.empty()) exchange->note_subject(files);  // whoever leaves before the last has written these all the same
   array writes;
   for (std::size_t i = 0; i < parsed->writes.size(); ++i) {
     Write item = std::move(parsed->writes[i]);
@@ -165,7 +180,7 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
   object out{{"writes", std::move(writes)}};
   std::uint64_t room = kMostAnswer;
   if (parsed->command) {
-    auto got = co_await run_to_end(cay, exchange, ref, *std::move(parsed->command), part);
+    auto got = co_await run_to_end(cay, exchange, ref, *std::move(parsed->command), part, files.empty() ? "" : "; " + files);
     if (!got) co_return std::move(got).error();
     out["command"] = result_json(*got, ref);
     room -= bytes_size(got->out) + bytes_size(got->err);

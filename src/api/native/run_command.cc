@@ -43,7 +43,7 @@ Result<void> check_room(const codec::CommandRequest& request, const core::Answer
   return part.check(std::min(2 * request.max_output_bytes, kMostAnswer));
 }
 
-Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref, codec::CommandRequest request, AnswerPart part) {
+Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref, codec::CommandRequest request, AnswerPart part, std::string besides) {
   auto there_is = check_room(request, *part);
   if (!there_is) co_return std::move(there_is).error();
   const Principal who = exchange->principal();
@@ -54,7 +54,7 @@ Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref
   auto reader = co_await cay.commands().run(who, sandbox, std::move(request.spec));
   if (!reader) co_return std::move(reader).error();
   const Command command = (*reader)->command();
-  exchange->note_subject("command " + command.id.get());  // whoever leaves before its end has run it all the same
+  exchange->note_subject("command " + command.id.get() + besides);  // whoever leaves before its end has run it all the same
   // A repeat with a known id attaches: its stdin was the first request's to write.
   if (request.stdin_bytes && !command.known) {
     auto written = co_await write_all(cay, who, sandbox, command.id, *std::move(request.stdin_bytes));

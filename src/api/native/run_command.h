@@ -10,8 +10,8 @@ namespace cay::api::native {
 Result<void> check_room(const codec::CommandRequest& request, const core::AnswerRoom::Part& part);
 
 // For the caller of `exchange`: starts, which is on its record from then on, writes stdin, waits. The Collected's command holds the end, and `part` the
-// output as JSON. kExhausted (too_many_answers): nothing was begun.
-Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref, codec::CommandRequest request, AnswerPart part);
+// output as JSON. kExhausted (too_many_answers): nothing was begun. `besides`: what else the request does, for its record, behind the command.
+Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref, codec::CommandRequest request, AnswerPart part, std::string besides = {});
 
 // A CommandResult (openapi.json).
 codec::json::object result_json(const Collected& got, const std::string& sandbox);
