@@ -38,6 +38,7 @@
 #include "launcher_process.h"
 #include "launcher_watch.h"
 #include "os/process.h"
+#include "os/route.h"
 #include "os/service_manager.h"
 #include "runtime/native/native_runtime.h"
 #include "runtime/native/rules_file.h"
@@ -473,6 +474,10 @@ int serve(const Config& given) {
   for (const std::string& text : config.network.networks) {
     if (const auto one = Network::parse(text)) config.core.defaults.networks.push_back(*one);
   }
+  config.core.defaults.is_own_address = [](const IpAddress& address) {
+    const auto kind = os::route_kind(address);
+    return kind && *kind == os::RouteKind::kLocal;
+  };
   auto profiles = core::profiles_of(config.profiles, config.profile);
   if (!profiles) return fail("cay serve", Error{Code::kInvalidArgument, "bad_config", "host.profiles, defaults.profile: " + profiles.error().message, 0});
   config.core.defaults.profiles = *std::move(profiles);

@@ -329,7 +329,7 @@ int try_all(Context& at, const std::string& sandbox) {
   const bool open = lets_all_through(answer);
   std::vector<Used> used;
   if (open) used = used_of(answer, proxied_hosts(at, sandbox));
-  std::erase_if(used, [](const Used& one) { return !one.allowed; });
+  std::erase_if(used, [](const Used& one) { return !one.passes; });
   if (at.json) {
     json::array rules;
     for (const std::string& rule : needed) rules.emplace_back(rule);

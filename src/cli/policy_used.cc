@@ -81,6 +81,8 @@ std::vector<Used> used_of(const json::object& report, const std::vector<std::str
     const auto& line = item.get_object();
     Used one{.host = text_of(line, "host"), .port = number_of(line, "port"), .count = 0, .allowed = text_of(line, "verdict") == "allowed",
              .in_the_way = text_of(line, "in_the_way"), .advice = text_of(line, "advice")};
+    // What was let through once was used, whatever came of it when a policy changed; and so is what is let through by now.
+    one.passes = one.allowed || (text_of(line, "needs").empty() && one.in_the_way.empty());
     const auto count = static_cast<std::uint64_t>(number_of(line, "count"));
     const bool nothing_used = one.allowed && one.port == 0;  // a name that has no address
     // What a program calls a host must not become a rule for others.
@@ -92,6 +94,8 @@ std::vector<Used> used_of(const json::object& report, const std::vector<std::str
       out.push_back(std::move(one));
     } else {
       one.count = known->count + count;
+      one.passes = one.passes || known->allowed;
+      one.allowed = one.allowed || (known->allowed && text_of(line, "reason") == "policy_changed");
       *known = std::move(one);  // the latest is what holds
     }
   }

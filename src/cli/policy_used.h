@@ -25,6 +25,7 @@ struct Used {
   int port = 0;  // 0: its name alone was asked for
   std::uint64_t count = 0;
   bool allowed = false;
+  bool passes = false;  // allowed, then or by now
   std::string in_the_way, advice;  // of what no rule lets through
   std::string text() const;        // as a rule writes it
   bool operator==(const Used&) const = default;

@@ -33,6 +33,18 @@ TEST(PolicyUsedTest, EachHostAndPortOnce) {
   EXPECT_EQ(texts(used_of(report, {})).size(), 5U) << "the control";
 }
 
+TEST(PolicyUsedTest, WhatWasUsedIsSoWhateverAPolicyThenSaid) {
+  const auto used = used_of(report_of(R"({"policy":"open","items":[
+    {"host":"a.test","port":443,"verdict":"allowed","count":1},
+    {"host":"a.test","port":443,"verdict":"refused","reason":"policy_changed","count":1},
+    {"host":"b.test","port":443,"verdict":"refused","reason":"not_in_policy","advice":"by now its policy lets it through","count":1},
+    {"host":"c.test","port":443,"verdict":"refused","reason":"not_in_policy","needs":"c.test:443","count":1},
+    {"host":"10.0.0.1","port":443,"verdict":"refused","reason":"private_address","in_the_way":"special_address","count":1}]})"), {});
+  ASSERT_EQ(texts(used), (std::vector<std::string>{"a.test:443", "b.test:443", "c.test:443", "10.0.0.1:443"}));
+  EXPECT_TRUE(used[0].passes && used[0].allowed && used[1].passes);
+  EXPECT_FALSE(used[2].passes || used[3].passes);
+}
+
 TEST(PolicyUsedTest, WhetherAllIsLetThrough) {
   EXPECT_TRUE(lets_all_through(report_of(R"({"policy":"open","rules":[]})")));
   EXPECT_TRUE(lets_all_through(report_of(R"({"policy":"rules","rules":["default allow","!a.test"]})")));

@@ -104,8 +104,8 @@ std::string to_allow(const json::object& report, const std::vector<std::string>&
   return out;
 }
 
-std::string note_of_policy(const json::object& report, const std::vector<Line>& lines, const WhereItRan& where) {
-  std::string out = "its policy refused ";
+std::string note_of_policy(const json::object& report, const std::vector<Line>& lines, const WhereItRan& where, const char* when) {
+  std::string out = std::string(when) + " its policy refused ";
   const std::size_t named = std::min(lines.size(), kMostNamed);
   for (std::size_t i = 0; i < named; ++i) out += (i == 0 ? "" : ", ") + lines[i].text();
   if (lines.size() > named) out += " and " + std::to_string(lines.size() - named) + " more";
@@ -120,13 +120,13 @@ std::string note_of_policy(const json::object& report, const std::vector<Line>& 
 }
 
 // One alone, with its reason: there are as many as there are walls.
-std::string note_of_others(const std::vector<Line>& lines, const WhereItRan& where) {
+std::string note_of_others(const std::vector<Line>& lines, const WhereItRan& where, const char* when) {
   const Line& last = lines.back();
   sdk::NetworkDecision line;
   line.address = last.address;
   line.reason = last.reason;
   line.rule = last.rule;
-  std::string out = "its way out refused " + last.text() + ": " + printable(words_for(line));
+  std::string out = std::string(when) + " its way out refused " + last.text() + ": " + printable(words_for(line));
   if (lines.size() > 1) out += "; and " + std::to_string(lines.size() - 1) + " more";
   return where.removed ? out : out + " (cay net " + printable(where.name) + " tells more)";
 }
@@ -142,6 +142,19 @@ json::object report_soon(const sdk::Sandbox& box, const std::string& since) {
   return report_now(box);
 }
 
+// When the one before this began, if it ended with 0 and something was refused since. Of what a service of the sandbox does all the time nothing is told so.
+std::string since_the_one_before(const json::object& report, const sdk::Sandbox& box, const sdk::CommandInfo& command) {
+  if (lines_since(report, "").empty()) return "";  // the usual case, which asks for nothing
+  const sdk::CommandInfo* before = nullptr;
+  const auto all = box.commands();
+  for (const auto& one : all) {
+    if (one.id == command.id || one.started_at > command.started_at || one.ended_at.empty() || one.ended_at > command.started_at) continue;
+    if (before == nullptr || one.started_at > before->started_at) before = &one;
+  }
+  const bool untold = before != nullptr && before->exit_code == 0 && !lines_since(report, before->started_at).empty();
+  return untold ? before->started_at : "";
+}
+
 }  // namespace
 
 json::array refused_since(const json::object& report, const std::string& since) {
@@ -152,28 +165,31 @@ json::array refused_since(const json::object& report, const std::string& since) 
   return out;
 }
 
-std::string refusal_note(const json::object& report, const std::string& since, const WhereItRan& where) {
+std::string refusal_note(const json::object& report, const std::string& since, const WhereItRan& where, const char* when) {
   std::vector<Line> policys, others;
   for (Line& line : by_host(lines_since(report, since))) (line.is_policys() ? policys : others).push_back(std::move(line));
   std::string out;
-  if (!policys.empty()) out = note_of_policy(report, policys, where);
-  if (!others.empty()) out += (out.empty() ? "" : "\n") + note_of_others(others, where);
+  if (!policys.empty()) out = note_of_policy(report, policys, where, when);
+  if (!others.empty()) out += (out.empty() ? "" : "\n") + note_of_others(others, where, when);
   return out;
 }
 
-std::optional<json::object> report_of_refusals(const sdk::Sandbox& box, const std::string& since) {
+std::optional<Refusals> refusals_of(const sdk::Sandbox& box, const sdk::CommandInfo& command) {
   // On a thread that is left behind: a daemon that hangs must not keep the end of a command from whoever waits for it.
-  auto promise = std::make_shared<std::promise<std::optional<json::object>>>();
+  auto promise = std::make_shared<std::promise<std::optional<Refusals>>>();
   auto answer = promise->get_future();
-  std::thread([promise, box, since] {
-    std::optional<json::object> report;
+  std::thread([promise, box, command] {
+    std::optional<Refusals> out;
     try {
-      report = report_soon(box, since);
+      auto report = report_soon(box, command.started_at);
+      std::string before;
+      if (lines_since(report, command.started_at).empty()) before = since_the_one_before(report, box, command);
+      out = Refusals{std::move(report), std::move(before)};
     } catch (const std::exception&) {
       // An older daemon, a key that may not, a sandbox that is gone: the command's end is told without it.
-      report.reset();
+      out.reset();
     }
-    promise->set_value(std::move(report));
+    promise->set_value(std::move(out));
   }).detach();
   if (answer.wait_for(kPatience) != std::future_status::ready) return std::nullopt;
   return answer.get();

@@ -146,9 +146,10 @@ class Printer {
 };
 
 void show_refused(const sdk::CommandInfo& command, const sdk::Sandbox& box, const WhereItRan& where) {
-  const auto report = report_of_refusals(box, command.started_at);
-  if (!report) return;
-  std::istringstream note(refusal_note(*report, command.started_at, where));
+  const auto told = refusals_of(box, command);
+  if (!told) return;
+  const std::string& before = told->since_the_one_before;
+  std::istringstream note(before.empty() ? refusal_note(told->report, command.started_at, where) : refusal_note(told->report, before, where, "during the command before it"));
   for (std::string line; std::getline(note, line);) print_error(line);
 }
 
@@ -167,8 +168,8 @@ int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string
   if (options.json) {
     auto result = command.wait({}, kKeptForJson);
     result.sandbox = sandbox;
-    const auto report = result.ok() ? std::nullopt : report_of_refusals(box, result.command.started_at);
-    print(result_json(result, report ? std::optional(refused_since(*report, result.command.started_at)) : std::nullopt));
+    const auto told = result.ok() ? std::nullopt : refusals_of(box, result.command);
+    print(result_json(result, told ? std::optional(refused_since(told->report, result.command.started_at)) : std::nullopt));
     return result.command.shell_exit_code();
   }
   Printer printer(command, options);  // before the terminal is raw: what it says last needs an ordinary one

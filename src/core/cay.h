@@ -39,6 +39,7 @@ struct Defaults {
   std::string policy = "packages";  // as a client would ask for one
   std::shared_ptr<const policy::Catalogue> policies = std::make_shared<const policy::Catalogue>();  // that have names, and which are allowed
   std::vector<Network> networks{};  // special ranges that the operator opens
+  std::function<bool(const IpAddress&)> is_own_address{};  // whether it is one of this host; asked on any thread; empty: none is
   Profiles profiles{};
 };
 

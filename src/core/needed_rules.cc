@@ -52,14 +52,16 @@ bool is_never_opened(const IpAddress& address) {
   return std::ranges::any_of(kNever, [&](const char* text) { return Network::parse(text)->contains(address); });
 }
 
-Stands of_address(const NetworkDecision& line, const IpAddress& address) {
+Stands of_address(const NetworkDecision& line, const IpAddress& address, const Around& around) {
   const std::string text = address.text();
   const std::string kind(kind_of(address));
   if (is_cays_own(address)) return {"own_address", text + " is Cay's own inside every sandbox: what is there is reached without a rule, and nothing else can be"};
   if (is_never_opened(address)) return {"never_reached", text + " is " + kind + ", which is reached by no rule and no setting"};
   const std::string add = "add \"" + text + "\" to network.networks in the daemon's settings";
   if (is_metadata(address)) return {"metadata_address", add + ", which gives every sandbox what it tells of this machine: its credentials, often"};
-  std::string says = text + " is " + (kind.empty() ? "this host's own address" : kind) + ", which the operator alone opens: " + add;
+  const bool is_own = kind.empty() || around.is_own_address(address);
+  const char* const alone = is_opened(address, around.networks) ? " by itself, for a network opens other machines alone" : "";
+  std::string says = text + " is " + (is_own ? "this host's own address" : kind) + ", which the operator alone opens: " + add + alone;
   if (line.reason != "private_address") says += ", and then it takes a rule of the sandbox's, too";
   return {"special_address", std::move(says)};
 }
@@ -115,7 +117,9 @@ Stands before_rules(const NetworkDecision& line, const Around& around) {
   const bool was_special = line.reason == "private_address";
   auto address = IpAddress::parse(line.address);
   if (!address) address = IpAddress::parse(line.host);
-  if (address && (is_cays_own(*address) || is_special(*address) || was_special) && !is_opened(*address, around.networks)) return of_address(line, *address);
+  if (address && (is_cays_own(*address) || was_special || !around.reaches(*address)) && !(is_opened(*address, around.networks) && around.reaches(*address))) {
+    return of_address(line, *address, around);
+  }
   if (was_special && !address) return {"special_address", "its name led to no public address when it was tried: the operator alone opens others, in network.networks"};
   if (line.reason == "policy_not_allowed") {
     return {"operator", "forbidden by the operator, who allows the sandbox's policy no more: ask for it in network.policies, or choose another"};
@@ -141,7 +145,7 @@ Stands stands_in_the_way(const NetworkDecision& line, const policy::OneMore& pol
 // By the operator, since.
 bool is_opened_by_now(const NetworkDecision& line, const Around& around) {
   const auto address = IpAddress::parse(line.address.empty() ? line.host : line.address);
-  return address && is_opened(*address, around.networks);
+  return address && is_opened(*address, around.networks) && around.reaches(*address);
 }
 
 NetworkDecision with_reason(NetworkDecision line, const char* reason) {
@@ -174,6 +178,13 @@ void advise(NetworkDecision& line, const policy::OneMore& policy, const Around& 
 }
 
 }  // namespace
+
+bool Around::is_own_address(const IpAddress& address) const { return is_own && is_own(address); }
+
+bool Around::reaches(const IpAddress& address) const {
+  const bool alone = std::ranges::any_of(networks, [&](const Network& one) { return one.is_one_address() && one.contains(address); });
+  return alone || ((!is_special(address) || is_opened(address, networks)) && !is_own_address(address));
+}
 
 std::string rule_for(const NetworkDecision& line) {
   if (line.allowed) return "";

@@ -1,6 +1,7 @@
 // Which rules would have let through what was refused, as they can be given; and where none can, what stands in the way: of the lines of a sandbox's
 // report, for people and for `cay policy try`.
 #pragma once
+#include <functional>
 #include <span>
 #include <string>
 
@@ -16,6 +17,11 @@ struct Around {
   const policy::Catalogue& policies;
   std::span<const Network> networks{};  // special ranges that the operator opens
   std::span<const ProxiedHost> proxied{};
+  std::function<bool(const IpAddress&)> is_own{};  // an address of this host, which only its own line among `networks` opens; may be asked on any thread
+
+  bool is_own_address(const IpAddress& address) const;
+  // Whether the gate dials it, as far as its kind goes.
+  bool reaches(const IpAddress& address) const;
 };
 
 // The rule that says no more than what was refused, as policy/rule.h reads it; empty: there is none, or none is needed. A name is let through by name; where

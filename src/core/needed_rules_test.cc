@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace cay::core {
 namespace {
 
@@ -52,16 +54,21 @@ TEST(NeededRulesTest, AListThatWouldHaveDone) {
 class AdviceTest : public ::testing::Test {
  protected:
   NetworkDecision advised(NetworkDecision line, const policy::Choice& choice = {"rules", "had.test"}) {
-    advise(line, choice, {policies, networks, proxied});
+    advise(line, choice, around());
     EXPECT_TRUE(line.needs.empty() == !line.in_the_way.empty()) << "one of the two";
     EXPECT_EQ(line.in_the_way.empty(), line.advice.empty());
     return line;
   }
   std::string kind(NetworkDecision line, const policy::Choice& choice = {"rules", "had.test"}) { return advised(std::move(line), choice).in_the_way; }
 
+  Around around() const {
+    return {policies, networks, proxied, [this](const IpAddress& address) { return own.contains(address.text()); }};
+  }
+
   policy::Catalogue policies;
   std::vector<Network> networks;
   std::vector<ProxiedHost> proxied;
+  std::set<std::string> own;  // addresses of this host
 };
 
 TEST_F(AdviceTest, ARuleThatDoesItStandsForItself) {
@@ -111,6 +118,28 @@ TEST_F(AdviceTest, WhatTheOperatorOpenedSinceIsJudgedAnew) {
   tell_what_is_needed(report, {policies, networks, proxied});
   EXPECT_TRUE(report.needed.empty());
   EXPECT_TRUE(report.items[0].needs.empty() && report.items[0].in_the_way.empty()) << report.items[0].advice;
+}
+
+// As the gate has it: a network that the operator opens is that of other machines.
+TEST_F(AdviceTest, ThisHostsOwnAddressIsOpenedByItselfAlone) {
+  own = {"10.77.5.1", "9.9.9.9"};
+  networks = {*Network::parse("10.77.5.0/24")};
+  EXPECT_EQ(advised(refused("10.77.5.2", 80, "not_in_policy", "10.77.5.2")).needs, "10.77.5.2:80") << "the control";
+  for (const char* reason : {"private_address", "not_in_policy"}) {
+    const auto line = advised(refused("10.77.5.1", 80, reason, "10.77.5.1"));
+    EXPECT_EQ(line.in_the_way, "special_address");
+    EXPECT_NE(line.advice.find("10.77.5.1 is this host's own address, which the operator alone opens: add \"10.77.5.1\" to network.networks in the daemon's settings by itself"), std::string::npos) << line.advice;
+    EXPECT_EQ(kind(refused("own.test", 80, reason, "10.77.5.1")), "special_address");
+  }
+  EXPECT_EQ(kind(refused("9.9.9.9", 22, "not_in_policy", "9.9.9.9")), "special_address");
+  NetworkReport report;
+  report.policy = "open";
+  report.items = {refused("10.77.5.1", 80, "private_address", "10.77.5.1")};
+  tell_what_is_needed(report, around());
+  EXPECT_TRUE(report.needed.empty());
+  EXPECT_EQ(report.items[0].in_the_way, "special_address");
+  networks.push_back(*Network::parse("10.77.5.1"));
+  EXPECT_EQ(advised(refused("10.77.5.1", 80, "private_address", "10.77.5.1")).needs, "10.77.5.1:80");
 }
 
 TEST_F(AdviceTest, BesideAFenceRulesOfThePolicyCount) {

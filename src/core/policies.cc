@@ -39,9 +39,9 @@ Said by_rule(const policy::Verdict& verdict) {
   return {false, verdict.rule.empty() ? "not_in_policy" : "denied_by_rule", verdict.rule};
 }
 
-Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t port, std::span<const Network> networks) {
+Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t port, const Around& around) {
   if (const auto address = IpAddress::parse(host)) {
-    if (is_special(*address) && !is_opened(*address, networks)) return {false, "private_address", {}};
+    if (!around.reaches(*address)) return {false, "private_address", {}};
     const auto verdict = policy.decide({.names = {}, .shown = std::nullopt, .address = *address, .port = port});
     // What it shows in its first bytes decides then: an address alone shows nothing.
     if (verdict.says == policy::Verdict::Says::kShow) return {false, "names_no_host", {}};
@@ -81,7 +81,7 @@ Result<PolicyTrial> tried(const PolicyQuestion& question, const std::optional<po
     out.reason = "policy_not_allowed";
   } else {
     const auto policy = around.policies.policy_of(choice);
-    Said said = ask(*policy, host, question.port, around.networks);
+    Said said = ask(*policy, host, question.port, around);
     const ByProxy by = question.port == 0 ? by_lookup(around.proxied, host) : by_proxy(around.proxied, host, question.port, question.path);
     const bool is_off = choice.policy == "off" || (choice.policy == policy::kOwnRules && choice.rules.empty());
     if (by.opens && !is_off) said = {true, {}, {}};
@@ -136,8 +136,8 @@ Task<PolicyTrial> SandboxVerbs::try_policy(Principal who, PolicyQuestion questio
     proxied = proxied_by(entry->row);
     waits = entry->live != nullptr && entry->row.network.state != NetworkState::kOn;
   }
-  auto work = [question = std::move(question), choice = std::move(choice), proxied = std::move(proxied), policies = defaults_.policies, networks = defaults_.networks] {
-    return tried(question, choice, {*policies, networks, proxied});
+  auto work = [question = std::move(question), choice = std::move(choice), proxied = std::move(proxied), policies = defaults_.policies, networks = defaults_.networks, is_own = defaults_.is_own_address] {
+    return tried(question, choice, {*policies, networks, proxied, is_own});
   };
   auto trial = co_await rule_work_.run(who.tenant, std::move(work));
   if (trial && waits && trial->allowed) {

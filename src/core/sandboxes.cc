@@ -167,9 +167,9 @@ Task<NetworkReport> SandboxVerbs::network(Principal who, std::string ref) {
     report->policy = entry->row.policy;
     report->rules = entry->row.rules;
     report->network = entry->row.network;
-    auto work = [report = *std::move(report), policies = defaults_.policies, networks = defaults_.networks, proxied = proxied_by(entry->row)]() mutable {
+    auto work = [report = *std::move(report), policies = defaults_.policies, networks = defaults_.networks, is_own = defaults_.is_own_address, proxied = proxied_by(entry->row)]() mutable {
       report.policy_allowed = policies->check_allowed({report.policy, report.rules}).has_value();
-      tell_what_is_needed(report, {*policies, networks, proxied});
+      tell_what_is_needed(report, {*policies, networks, proxied, is_own});
       return std::move(report);
     };
     report = co_await rule_work_.run(who.tenant, std::move(work));
