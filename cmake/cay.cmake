@@ -39,7 +39,7 @@ endfunction()
 
 # cay_fuzz(NAME SRCS … DEPS … DECODES … [LENGTH n]): a libFuzzer target, fuzz_NAME, built only by the fuzz presets into
 # fuzzers/ there. The first of SRCS is the target itself, the others what it needs of its room. DECODES are the files whose lines
-# it is to reach (under src/, or the end of an include path); LENGTH the most bytes of an input. tests/fuzz/run runs them; the unit tests replay what it found (tests/fuzz).
+# it is to reach (under src/, or the end of an include path; FILE:FUNCTION: of that function alone); LENGTH the most bytes of an input. tests/fuzz/run runs them; the unit tests replay what it found (tests/fuzz).
 if(CAY_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
   # As shipped, where NDEBUG is set. Beast 1.81 asserts that a last chunk which came in two parts has five bytes in the second (basic_parser.ipp,

@@ -1,5 +1,4 @@
 """Runs the rows and prints the table. See `run`, which makes the namespaces that it runs in."""
-import argparse
 import collections
 import contextlib
 import fnmatch
@@ -20,6 +19,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import baits  # noqa: E402
 import frame  # noqa: E402
 import holes  # noqa: E402
+import options as options_of  # noqa: E402
 import places  # noqa: E402
 import world  # noqa: E402
 import harness  # noqa: E402
@@ -179,15 +179,7 @@ def table(host, results):
 
 
 def main():
-    asked = argparse.ArgumentParser(prog="tests/escape/run", description=__doc__)
-    asked.add_argument("rows", nargs="*", metavar="ROW", help="names or patterns, also of classes; absent: all")
-    asked.add_argument("--short", action="store_true", help="leave out what takes long")
-    asked.add_argument("--list", action="store_true")
-    asked.add_argument("--report", type=lambda path: pathlib.Path(path).absolute(), help="write the table there too")
-    asked.add_argument("--prove", action="store_true", help="then break the product in several ways and see that the suite turns red")
-    asked.add_argument("--holes", action=argparse.BooleanOptionalAction, help="compile the daemon with its checks taken out (holes.py), and try each attack on one that lacks "
-                       "what holds it (unless --short); else the control of such a row is a request that meets the check")
-    options = asked.parse_args()
+    options = options_of.parsed()
 
     def named(one, pattern):
         return fnmatch.fnmatch(one.name, pattern) or one.kind == pattern
@@ -203,6 +195,8 @@ def main():
     if not chosen:
         print("escape: --short leaves all of these out", file=sys.stderr)
         return 2
+    if left_out := [one.name for one in frame.ROWS.values() if options.short and options.rows and not one.short and any(named(one, pattern) for pattern in options.rows)]:
+        print(f"escape: --short leaves out {', '.join(left_out)}", file=sys.stderr)
     host, results, unproved, begun, on = Host(options.holes), [], [], time.monotonic(), machine()
     try:
         host.start()
@@ -229,7 +223,7 @@ def main():
         summary += ["", "not shown here, of rows that are several together: " + ", ".join(unshown)]
     print(*text, "", *summary, sep="\n")
     if options.report:
-        options.report.write_text("\n".join(["# The escape suite's last long run (`tests/long escape`)", "", f"{head().rstrip()}; {on}", "", *summary, "", *text]) + "\n")
+        options.report.write_text("\n".join(["# The escape suite's last long run (`tests/long escape`)" if not options.short and not options.rows else f"# The escape suite: {'its short form' if not options.rows else 'some of its rows'}", "", f"{head().rstrip()}; {on}", "", *summary, "", *text]) + "\n")
     print(*unproved, sep="\n")
     return exit_code(word for _, word, _ in results) or (1 if unproved else 0)
 
