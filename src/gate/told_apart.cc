@@ -41,13 +41,16 @@ std::string_view word_of(std::string_view& line) {
 constexpr std::size_t kKeptHead = 128, kKeptTail = 8;
 constexpr char kOdd = '\xff';  // of no token, and of no text
 
+// As a word of its own: a ClientHello behind another protocol's words (SOCKS) may have it within.
 bool names_a_version(std::string_view line) {
   constexpr std::string_view kVersion = "http/";
-  for (;;) {
-    const auto found = std::ranges::search(line, kVersion, {}, lower);
+  for (std::size_t from = 0;;) {
+    const auto found = std::ranges::search(line.substr(from), kVersion, {}, lower);
     if (found.empty()) return false;
-    line = std::string_view(found.end(), line.end());
-    if (!line.empty() && line.front() >= '0' && line.front() <= '9') return true;
+    const auto at = static_cast<std::size_t>(found.begin() - line.begin());
+    from = at + kVersion.size();
+    const bool is_word = at == 0 || kBlank.find(line[at - 1]) != std::string_view::npos;
+    if (is_word && from < line.size() && line[from] >= '0' && line[from] <= '9') return true;
   }
 }
 

@@ -64,7 +64,7 @@ TEST(ToldApartTest, AnOddMethodMakesNoOtherProtocol) {
 TEST(ToldApartTest, OtherProtocolsAreNoRequests) {
   for (const auto& said : {"\0\0\0\x08\x04\xd2\x16\x2f"s, "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"s, "*1\r\n$4\r\nPING\r\n"s, "EHLO a.test\r\n"s, "get a\r\n"s, "GET\r\n"s, "AMQP\0\0\x09\x01"s,
                            "0032git-upload-pack /srv/http/a.git\0host=a\0"s, "{\"id\": 1, \"url\": \"http://a/\"}"s, "INVITE sip:a@b SIP/2.0\r\n"s, "KEYS *\r\n"s, "SET a\0/\r\n"s, "\x30\x0c\x02"s, "\x80\x2e\x02"s,
-                           "PING\r\n"s, "a\xff"s}) {
+                           "PING\r\n"s, "a\xff"s, "\x05\x01\0\x03\x06 a.test\x01\xbb\x16\x03\x01\0\x0b\x02h2\x08http/1.1"s}) {
     EXPECT_EQ(told_apart(said + "\n"), Proof::kNone) << said;
     EXPECT_EQ(told_apart(said, true), Proof::kNone) << said;
   }
