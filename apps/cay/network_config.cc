@@ -157,7 +157,8 @@ Result<NetworkConfig> settle_network(NetworkConfig config) {
   if (config.networks.size() > kMostNetworks) return bad("network.networks: more than 64");
   for (const std::string& text : config.networks) {
     const auto network = Network::parse(text);
-    if (!network || network->prefix == 0) return bad("network.networks: '" + text + "' is no network, as 10.1.0.0/16");
+    if (!network) return bad("network.networks: '" + text + "' is no network, as 10.1.0.0/16");
+    if (network->prefix == 0) return bad("network.networks: '" + text + "' is everything: list the networks that sandboxes need, as 10.1.0.0/16");
     for (const auto& never : never_opened()) {
       const auto carried = carried_by(network->address);
       const bool leads_there = network->is_one_address() && std::ranges::any_of(carried, [&](const IpAddress& one) { return never.network.contains(one); });

@@ -423,6 +423,12 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   const auto [address, port] = listen_address(config);
   CAY_CHECK(http::check_can_listen(address, port));  // before a launcher is started that nobody would end
   CAY_TRY(const DaemonUser gate, gate_user_of(data.path));
+  // So is what the settings name and cannot be read.
+  const bool with_broker = role_is_ours(kBroker, data.path, user);
+  vault::Settings vault;
+  if (with_broker) {
+    CAY_TRY(vault, broker_settings(config.vault, config.network, data.path, user.uid, gate.uid));
+  }
   if (root) {
     CAY_CHECK(start_or_mend_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
   } else if (!launcher_answers(data.path)) {
@@ -434,10 +440,9 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   if (root) {
     CAY_TRY(watch.launcher, watch_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
   }
-  if (role_is_ours(kBroker, data.path, user)) {
+  if (with_broker) {
     CAY_TRY(const DaemonUser broker, broker_user_of(data.path));
-    CAY_TRY(vault::Settings settings, broker_settings(config.vault, config.network, data.path, user.uid, gate.uid));
-    CAY_TRY(watch.broker, watch_broker({std::move(settings), broker}));
+    CAY_TRY(watch.broker, watch_broker({std::move(vault), broker}));
   }
   if (role_is_ours(kGate, data.path, user)) {
     CAY_TRY(watch.gate, watch_gate({gate_settings(config.network, data.path), gate, user.gid}));

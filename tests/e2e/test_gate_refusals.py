@@ -123,7 +123,7 @@ print(json.dumps([say(*one) for one in (
 REFUSED = {"127.0.0.0/8": "loopback", "127.0.0.1": "loopback", "::1": "loopback", "::ffff:127.0.0.1": "loopback", "0.0.0.0/1": "loopback",
            "126.0.0.0/7": "loopback", "::fffe:0:0/95": "loopback", "::/1": "loopback", "0.0.0.0": "this host itself", "::": "this host itself",
            "192.0.0.0/24": "own address", "192.0.0.2": "own address", "fd63:6179:6761:7465::/64": "own address", "192.0.0.1": "name server", "64:ff9b::7f00:1": "loopback", "2002:7f00:1::1": "loopback",
-           "0.0.0.0/0": "is no network", "::ffff:0.0.0.0/96": "is no network", "10.0.0.1/8": "is no network"}
+           "0.0.0.0/0": "is everything", "::ffff:0.0.0.0/96": "is no network", "10.0.0.1/8": "is no network"}
 
 
 @pytest.mark.parametrize("network", REFUSED)

@@ -74,6 +74,14 @@ def test_a_daemon_whose_port_is_taken_starts_no_launcher(daemon, base):
     assert not launcher_runs(base / "state")
 
 
+@pytest.mark.parametrize("setting", ["ca_file", "passphrase_file"])
+def test_a_daemon_whose_settings_name_what_is_not_there_starts_no_launcher(base, setting):
+    (base / "cay.toml").write_text(f'[vault]\n{setting} = "{base}/nothing"\n')
+    done = subprocess.run([CAY, "serve", "--listen", "127.0.0.1:0", "--config", base / "cay.toml", "--data", base / "state"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 125 and f"{base}/nothing" in done.stderr, done
+    assert not launcher_runs(base / "state")
+
+
 @pytest.mark.parametrize("args", [["--frob"], ["--listen"], ["--data"], ["--config"]])
 def test_wrong_options_are_refused_with_the_usage(args):
     done = run(*args)
