@@ -114,7 +114,7 @@ Task<void> Upstream::send_head(UpstreamRequest request, Bytes body, bool whole) 
   wire_->websocket = request.websocket;
   wire_->chunked_out = request.chunked;
   wire_->left_out = request.length;
-  wire_->keep = request.keep && !request.has_body();
+  wire_->keep = request.keep && !request.has_body() && !request.websocket;
   CAY_CO_TRY(Bytes head, written_head(std::exchange(request, {}), wire_->keep));
   if (!body.empty()) {
     CAY_CO_TRY(const Bytes piece, framed(std::move(body)));

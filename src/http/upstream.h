@@ -17,7 +17,7 @@ struct UpstreamRequest {
   std::optional<std::uint64_t> length;  // of the body
   bool chunked = false;                 // a body of unknown length
   bool websocket = false;               // asks for an upgrade to it
-  bool keep = false;                    // the connection may be asked again: never where there is a body, which a server may leave unread and take for the next
+  bool keep = false;                    // the connection may be asked again: never where there is a body, which a server may leave unread and take for the next, nor where another protocol was asked for
 
   bool has_body() const { return chunked || length.value_or(0) > 0; }
 };

@@ -183,13 +183,13 @@ TEST_F(UpstreamTest, OfChunksToo) {
 
 TEST_F(UpstreamTest, AConnectionIsAskedAgainOnlyAfterAnAnswerThatToldItsEnd) {
   std::optional<std::uint64_t> length;
-  bool chunked = false;
+  bool chunked = false, websocket = false;
   const auto again = [&](const std::string& text, bool keep = true) {
     script->says = {text};
     script->heard.clear();
     Scripted service(script);
     Upstream fresh(service);
-    UpstreamRequest request{.method = "POST", .target = "/", .headers = {}, .length = length, .chunked = chunked, .keep = keep};
+    UpstreamRequest request{.method = "POST", .target = "/", .headers = {}, .length = length, .chunked = chunked, .websocket = websocket, .keep = keep};
     EXPECT_TRUE(cay::testing::run(loop, fresh.send_head(std::move(request))));
     EXPECT_TRUE(fresh.is_unanswered());
     EXPECT_TRUE(cay::testing::run(loop, fresh.read_head()));
@@ -216,6 +216,9 @@ TEST_F(UpstreamTest, AConnectionIsAskedAgainOnlyAfterAnAnswerThatToldItsEnd) {
   chunked = true;
   EXPECT_FALSE(again(fine));
   EXPECT_NE(script->heard.find(told), std::string::npos);
+  chunked = false;
+  websocket = true;
+  EXPECT_FALSE(again(fine)) << "whoever behind it takes it for another protocol's reads on otherwise";
 }
 
 TEST_F(UpstreamTest, HeadersAreBoundedInNumber) {
