@@ -101,7 +101,7 @@ HOLES = (
     ("no protocol but a WebSocket is asked for", "gate/requests.cc", "is_websocket = !out.asks_to_switch && is",
      'is_websocket = cay_hole("no protocol but a WebSocket is asked for") || (!out.asks_to_switch && is'),
     ("no protocol but a WebSocket is asked for", "gate/requests.cc", '(!out.asks_to_switch && is(value, "websocket");', '(!out.asks_to_switch && is(value, "websocket"));'),
-    ("a body ends its connection", "http/upstream.cc", "request.keep && !request.has_body();", 'request.keep && (cay_hole("a body ends its connection") || !request.has_body());'),
+    ("a body ends its connection", "http/upstream.cc", "request.keep && !request.has_body() &&", 'request.keep && (cay_hole("a body ends its connection") || !request.has_body()) &&'),
     ("bodies where servers read none", "vault/relay.cc", "if (!parser.is_done() && gate::takes_no_body(asked.method)) {",
      'if (!parser.is_done() && gate::takes_no_body(asked.method) && !cay_hole("bodies where servers read none")) {'),
     ("the second ClientHello is judged", "gate/way_out.cc", "if (named ? shown->host != host : shown->state != Shown::State::kNone || names_somebody) {",
