@@ -39,14 +39,15 @@ struct Line {
   }
 };
 
-std::vector<Line> lines_since(const json::object& report, const std::string& since) {
+std::vector<Line> lines_within(const json::object& report, const Window& window) {
   std::vector<Line> out;
   const auto* items = report.if_contains("items");
   if (items == nullptr || !items->is_array()) return out;
   for (const auto& item : items->get_array()) {
     if (!item.is_object()) continue;
     const auto& one = item.get_object();
-    if (text_of(one, "verdict") != "refused" || text_of(one, "last_at") < since) continue;
+    if (text_of(one, "verdict") != "refused" || text_of(one, "last_at") < window.since) continue;
+    if (!window.until.empty() && text_of(one, "last_at") > window.until) continue;
     const auto* port = one.if_contains("port");
     Line line{.host = text_of(one, "host"), .port = text_of(one, "port"), .reason = text_of(one, "reason"), .rule = text_of(one, "rule"),
               .needs = text_of(one, "needs"), .address = text_of(one, "address"), .port_number = port == nullptr ? json::value(0) : *port};
@@ -135,39 +136,41 @@ json::object report_now(const sdk::Sandbox& box) { return parsed(box.network().j
 
 json::object report_soon(const sdk::Sandbox& box, const std::string& since) {
   auto report = report_now(box);
-  if (!lines_since(report, since).empty()) return report;
+  if (!lines_within(report, {since}).empty()) return report;
   const auto* network = report.if_contains("network");
   if (network == nullptr || !network->is_object() || text_of(network->get_object(), "state") != "on") return report;  // nothing more will be told
   std::this_thread::sleep_for(kWritten);
   return report_now(box);
 }
 
-// When the one before this began, if it ended with 0 and something was refused since. Of what a service of the sandbox does all the time nothing is told so.
-std::string since_the_one_before(const json::object& report, const sdk::Sandbox& box, const sdk::CommandInfo& command) {
-  if (lines_since(report, "").empty()) return "";  // the usual case, which asks for nothing
+// Of the command before this one, if that ended with 0 and something was refused while it ran.
+std::optional<Window> the_one_before(const json::object& report, const sdk::Sandbox& box, const sdk::CommandInfo& command) {
+  if (lines_within(report, {}).empty()) return std::nullopt;  // the usual case, which asks for nothing
   const sdk::CommandInfo* before = nullptr;
   const auto all = box.commands();
   for (const auto& one : all) {
     if (one.id == command.id || one.started_at > command.started_at || one.ended_at.empty() || one.ended_at > command.started_at) continue;
     if (before == nullptr || one.started_at > before->started_at) before = &one;
   }
-  const bool untold = before != nullptr && before->exit_code == 0 && !lines_since(report, before->started_at).empty();
-  return untold ? before->started_at : "";
+  if (before == nullptr || before->exit_code != 0) return std::nullopt;
+  Window out{before->started_at, before->ended_at};
+  if (lines_within(report, out).empty()) return std::nullopt;
+  return out;
 }
 
 }  // namespace
 
 json::array refused_since(const json::object& report, const std::string& since) {
-  auto lines = lines_since(report, since);
+  auto lines = lines_within(report, {since});
   if (lines.size() > kMostListed) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kMostListed));
   json::array out;
   for (const Line& one : lines) out.emplace_back(json::object{{"host", one.host}, {"port", one.port_number}, {"reason", one.reason}, {"rule", one.rule}, {"needs", one.needs}});
   return out;
 }
 
-std::string refusal_note(const json::object& report, const std::string& since, const WhereItRan& where, const char* when) {
+std::string refusal_note(const json::object& report, const Window& window, const WhereItRan& where, const char* when) {
   std::vector<Line> policys, others;
-  for (Line& line : by_host(lines_since(report, since))) (line.is_policys() ? policys : others).push_back(std::move(line));
+  for (Line& line : by_host(lines_within(report, window))) (line.is_policys() ? policys : others).push_back(std::move(line));
   std::string out;
   if (!policys.empty()) out = note_of_policy(report, policys, where, when);
   if (!others.empty()) out += (out.empty() ? "" : "\n") + note_of_others(others, where, when);
@@ -182,8 +185,8 @@ std::optional<Refusals> refusals_of(const sdk::Sandbox& box, const sdk::CommandI
     std::optional<Refusals> out;
     try {
       auto report = report_soon(box, command.started_at);
-      std::string before;
-      if (lines_since(report, command.started_at).empty()) before = since_the_one_before(report, box, command);
+      std::optional<Window> before;
+      if (lines_within(report, {command.started_at}).empty()) before = the_one_before(report, box, command);
       out = Refusals{std::move(report), std::move(before)};
     } catch (const std::exception&) {
       // An older daemon, a key that may not, a sandbox that is gone: the command's end is told without it.

@@ -11,18 +11,21 @@ namespace cay::cli {
 // Each host and port once, the latest last, no more than 32: {"host", "port", "reason", "rule", "needs"}. `report` is of GET …/network; `since`: as that writes times.
 codec::json::array refused_since(const codec::json::object& report, const std::string& since);
 
+struct Window {
+  std::string since{}, until{};  // as that writes times; empty: whenever
+};
 struct WhereItRan {
   std::string name;      // as a person calls the sandbox
   bool removed = false;  // with its command: nothing can be added to its policy any more
 };
 // For people, three lines at most, without a line end; empty: nothing was refused. `when`: it was, as the sentence begins.
-std::string refusal_note(const codec::json::object& report, const std::string& since, const WhereItRan& where, const char* when = "meanwhile");
+std::string refusal_note(const codec::json::object& report, const Window& window, const WhereItRan& where, const char* when = "meanwhile");
 
 struct Refusals {
   codec::json::object report;  // once it tells of something refused while the command ran, or there was time for it to be written
-  // Where it tells of nothing, but of something since the command before it began, which ended with 0 so that nobody was told (apt-get update, whose hosts
+  // Where it tells of nothing, but of something while the command before it ran, which ended with 0 so that nobody was told (apt-get update, whose hosts
   // apt-get install then does not find): when that was.
-  std::string since_the_one_before;
+  std::optional<Window> before;
 };
 // nullopt: nobody could tell, and soon.
 std::optional<Refusals> refusals_of(const sdk::Sandbox& box, const sdk::CommandInfo& command);

@@ -22,24 +22,24 @@ json::object report(json::array items, const char* policy = "packages") {
 
 TEST(RefusedTest, OneNameWithWhatWouldAllowIt) {
   const auto told = report({line("pypi.org", 0, "not_in_policy", "pypi.org"), line("pypi.org", 443, "not_in_policy", "pypi.org:443")});
-  EXPECT_EQ(refusal_note(told, kBegan, {.name = "box"}), "meanwhile its policy refused pypi.org (cay net box tells more; to allow it: cay policy set box --add 'pypi.org')");
+  EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box"}), "meanwhile its policy refused pypi.org (cay net box tells more; to allow it: cay policy set box --add 'pypi.org')");
 }
 
 TEST(RefusedTest, NothingOfBeforeTheCommandAndNothingThatWasAllowed) {
   auto allowed = line("a.test", 443, "", "");
   allowed["verdict"] = "allowed";
   const auto told = report({line("old.test", 0, "not_in_policy", "old.test", kEarlier), allowed});
-  EXPECT_EQ(refusal_note(told, kBegan, {.name = "box"}), "");
+  EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box"}), "");
   EXPECT_TRUE(refused_since(told, kBegan).empty());
-  EXPECT_EQ(refusal_note(told, kEarlier, {.name = "box"}, "during the command before it").find("during the command before it its policy refused "), 0U);
-  EXPECT_EQ(refusal_note(told, kEarlier, {.name = "box"}).find("meanwhile its policy refused old.test ("), 0U) << "the control";
+  EXPECT_EQ(refusal_note(told, {kEarlier}, {.name = "box"}, "during the command before it").find("during the command before it its policy refused "), 0U);
+  EXPECT_EQ(refusal_note(told, {kEarlier}, {.name = "box"}).find("meanwhile its policy refused old.test ("), 0U) << "the control";
 }
 
 TEST(RefusedTest, ManyNamesAreAFewAndANumber) {
   json::array items;
   for (int i = 0; i < 50; ++i) items.emplace_back(line("n" + std::to_string(i) + ".test", 0, "not_in_policy", "n" + std::to_string(i) + ".test"));
   const auto told = report(items);
-  EXPECT_EQ(refusal_note(told, kBegan, {.name = "box"}),
+  EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box"}),
             "meanwhile its policy refused n0.test, n1.test, n2.test, n3.test and 46 more (cay net box tells more; "
             "to allow it: cay policy set box --add 'n0.test' --add 'n1.test' --add 'n2.test' --add 'n3.test')");
   const auto listed = refused_since(told, kBegan);
@@ -50,7 +50,7 @@ TEST(RefusedTest, ManyNamesAreAFewAndANumber) {
 TEST(RefusedTest, WhatIsNoMatterOfThePolicyIsALineOfItsOwn) {
   auto limit = line("*", 0, "too_many_connections", "");
   const auto told = report({line("10.0.0.7", 5432, "private_address", ""), limit, line("a.test", 0, "not_in_policy", "a.test")});
-  const std::string note = refusal_note(told, kBegan, {.name = "box"});
+  const std::string note = refusal_note(told, {kBegan}, {.name = "box"});
   EXPECT_EQ(std::ranges::count(note, '\n'), 1);
   EXPECT_NE(note.find("\nmeanwhile its way out refused what it asked for: "), std::string::npos) << note;
   EXPECT_NE(note.find("; and 1 more (cay net box tells more)"), std::string::npos) << note;
@@ -58,22 +58,22 @@ TEST(RefusedTest, WhatIsNoMatterOfThePolicyIsALineOfItsOwn) {
 
 TEST(RefusedTest, OfASandboxThatGoesThePolicyIsForTheNext) {
   auto told = report({line("a.test", 0, "not_in_policy", "a.test")});
-  EXPECT_EQ(refusal_note(told, kBegan, {.name = "box", .removed = true}), "meanwhile its policy refused a.test (to allow it: cay run --policy 'packages,a.test' …)");
+  EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box", .removed = true}), "meanwhile its policy refused a.test (to allow it: cay run --policy 'packages,a.test' …)");
   told["policy"] = "rules";
   told["rules"] = json::array{"@pip", "b.test"};
-  EXPECT_EQ(refusal_note(told, kBegan, {.name = "box", .removed = true}), "meanwhile its policy refused a.test (to allow it: cay run --policy '@pip,b.test,a.test' …)");
+  EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box", .removed = true}), "meanwhile its policy refused a.test (to allow it: cay run --policy '@pip,b.test,a.test' …)");
   told["rules"] = json::array{"first-match", "!a.test"};
-  EXPECT_EQ(refusal_note(told, kBegan, {.name = "box", .removed = true}), "meanwhile its policy refused a.test");
+  EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box", .removed = true}), "meanwhile its policy refused a.test");
 }
 
 TEST(RefusedTest, WhatAProgramCallsAHostPaintsNoTerminal) {
   const auto told = report({line("a\x1b[31m\n.test", 0, "not_in_policy", "")});
-  EXPECT_EQ(refusal_note(told, kBegan, {.name = "box"}), "meanwhile its policy refused a\\x1b[31m\\x0a.test (cay net box tells more)");
+  EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box"}), "meanwhile its policy refused a\\x1b[31m\\x0a.test (cay net box tells more)");
 }
 
 TEST(RefusedTest, AnAnswerOfAnotherShapeTellsNothing) {
   for (const auto& told : {json::object{}, json::object{{"items", 1}}, json::object{{"items", json::array{1, "x", json::object{}}}}}) {
-    EXPECT_EQ(refusal_note(told, kBegan, {.name = "box"}), "");
+    EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box"}), "");
     EXPECT_TRUE(refused_since(told, kBegan).empty());
   }
 }

@@ -148,8 +148,7 @@ class Printer {
 void show_refused(const sdk::CommandInfo& command, const sdk::Sandbox& box, const WhereItRan& where) {
   const auto told = refusals_of(box, command);
   if (!told) return;
-  const std::string& before = told->since_the_one_before;
-  std::istringstream note(before.empty() ? refusal_note(told->report, command.started_at, where) : refusal_note(told->report, before, where, "during the command before it"));
+  std::istringstream note(told->before ? refusal_note(told->report, *told->before, where, "during the command before it") : refusal_note(told->report, {command.started_at}, where));
   for (std::string line; std::getline(note, line);) print_error(line);
 }
 

@@ -45,9 +45,9 @@ Resolved look_up(const std::string& name) {
     _res.options &= ~static_cast<unsigned long>(RES_DNSRCH | RES_DEFNAMES | RES_USEVC | RES_STAYOPEN);
     _res.options |= RES_IGNTC | RES_USE_EDNS0;
     _res.options |= RES_NORELOAD;  // or the second lookup of a thread goes by the file again, and by none of these
-    // Four seconds whether the host has one server or two, three with three: a guest's own client gives up after five.
+    // Silent servers hold a thread for four seconds, three of them for six; so does one that answers to A alone, which is asked anew.
     _res.retrans = _res.nscount > 1 ? 1 : 2;
-    _res.retry = _res.nscount > 2 ? 1 : 2;
+    _res.retry = 2;
   }
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;

@@ -37,7 +37,11 @@ asio::awaitable<Door::Then> Door::by_what_it_shows(std::shared_ptr<Both> both, s
       first.erase(0, empty);
       began_empty = true;
     }
-    as = told_apart(first);
+    // No server answers to a part of a request's line: what is answered are words of another protocol, whatever follows them.
+    const bool answered = both->moved.received > 0;
+    const auto no_request = [&](std::string_view bytes) { return answered && is_no_request_yet(bytes); };
+    as = no_request(std::string_view(first).substr(0, gone)) ? std::optional(Proof::kNone) : told_apart(first);
+    if (!as && no_request(first)) as = Proof::kNone;
     if (as) break;
     const auto then = co_await say(both, first.substr(gone));
     if (then == Then::kBroken) co_return then;

@@ -1,18 +1,14 @@
 #include "gate/told_apart.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace cay::gate {
 namespace {
 
 // Types of records: servers pass over a warning before the ClientHello, and some take any version there (mbedTLS).
 constexpr char kFirstType = 20, kLastType = 24;
-// The ClientHello of SSL 2, which OpenSSL and GnuTLS still take for one of TLS (RFC 5246, E.2): a length whose top bit is set, and its type.
-constexpr std::size_t kOldHelloHead = 3;
-constexpr char kOldHello = 1;
-
 bool is_of_a_record(char first) { return first >= kFirstType && first <= kLastType; }
-bool may_begin_old_hello(char first) { return (static_cast<unsigned char>(first) & 0x80U) != 0; }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 // RFC 9110, 5.6.2.
@@ -29,6 +25,9 @@ bool is_passed_over(char c) { return static_cast<unsigned char>(c) <= ' ' || (st
 std::string_view behind_what_is_passed_over(std::string_view bytes) {
   return bytes.substr(static_cast<std::size_t>(std::ranges::find_if_not(bytes, is_passed_over) - bytes.begin()));
 }
+bool has_a_word(std::string_view passed_over) {
+  return std::ranges::any_of(passed_over, [](char c) { return c != '\n' && kBlank.find(c) == std::string_view::npos; });
+}
 
 std::string_view word_of(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
@@ -37,21 +36,36 @@ std::string_view word_of(std::string_view& line) {
   return out;
 }
 
-// What is looked at of a line that is no request by its beginning: its first words, and its end, where a version may be about to begin.
-constexpr std::size_t kKeptHead = 128, kKeptTail = 8;
+// What is looked at of a line that is no request by its beginning: its first words and its last, for CPython's has a version of 26 characters at most.
+constexpr std::size_t kKeptBefore = 3, kKeptHead = 128, kKeptTail = 40;
 constexpr char kOdd = '\xff';  // of no token, and of no text
+constexpr char kPassedOver = '\x01';
 
-// As a word of its own: a ClientHello behind another protocol's words (SOCKS) may have it within.
-bool names_a_version(std::string_view line) {
-  constexpr std::string_view kVersion = "http/";
-  for (std::size_t from = 0;;) {
-    const auto found = std::ranges::search(line.substr(from), kVersion, {}, lower);
-    if (found.empty()) return false;
-    const auto at = static_cast<std::size_t>(found.begin() - line.begin());
-    from = at + kVersion.size();
-    const bool is_word = at == 0 || kBlank.find(line[at - 1]) != std::string_view::npos;
-    if (is_word && from < line.size() && line[from] >= '0' && line[from] <= '9') return true;
-  }
+std::string_view without_blanks_behind(std::string_view line) { return line.substr(0, line.find_last_not_of(kBlank) + 1); }
+
+bool is_of_text(char c) { return c > ' ' && c < 0x7f; }
+
+// "HTTP/" and whatever somebody reads as numbers (gevent: "+1.1"), or for Netty anything with two numbers behind a slash; SIP's is another protocol's.
+bool is_a_version(std::string_view word) {
+  const auto begins = [word](std::string_view with) { return std::ranges::equal(word.substr(0, with.size()), with, {}, lower); };
+  if (begins("http/")) return word.substr(5).find_first_not_of("0123456789+-._") == std::string_view::npos;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const std::size_t slash = word.rfind('/');
+  if (slash == std::string_view::npos || slash == 0 || begins("sip/") || !std::ranges::all_of(word, is_of_text)) return false;
+  const std::string_view numbers = word.substr(slash + 1);
+  const std::size_t dot = numbers.find('.');
+  if (dot == std::string_view::npos || dot == 0 || dot + 1 == numbers.size()) return false;
+  return std::ranges::all_of(numbers.substr(0, dot), is_digit) && std::ranges::all_of(numbers.substr(dot + 1), is_digit);
+}
+
+// As its last word, behind two others; or one, where a word went before it that Netty passes over, and CPython's takes for a method.
+bool ends_with_a_version(std::string_view line, bool behind_a_word) {
+  line = without_blanks_behind(line);
+  std::string_view rest = line;
+  auto target = word_of(rest);
+  if (!behind_a_word) target = word_of(rest);
+  const std::string_view last = line.substr(line.find_last_of(kBlank) + 1);
+  return !target.empty() && last.data() > target.data() && is_a_version(last);
 }
 
 // Git's own protocol: a NUL, and perhaps more, where a request would go on. Until that is there it may be a method: some servers take any.
@@ -66,9 +80,11 @@ bool is_a_request(std::string_view line) {
   for (const std::string_view version : {"http/", "rtsp/", "ice/"}) {  // Node's takes them all for its own
     if (!std::ranges::search(line, version, {}, lower).empty()) return true;
   }
+  if (ends_with_a_version(line, false)) return true;
   const auto method = word_of(line), target = word_of(line);
-  // Of GET, CPython's takes any word for a target; of Redis' own words no server does.
-  if (method == "PROXY" || (method == "GET" && !target.empty())) return true;
+  // Of these CPython's and waitress take any word for a target; waitress of any word in capitals, but so speak SMTP, Redis and NNTP.
+  constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"};
+  if (method == "PROXY" || (!target.empty() && std::ranges::find(kMethods, method) != std::end(kMethods))) return true;
   const bool of_all = target.starts_with('*') && !std::ranges::equal(method, std::string_view("keys"), {}, lower);
   return of_all || target.starts_with('/') || target.find("://") != std::string_view::npos;
 }
@@ -84,11 +100,11 @@ bool begins_oddly(std::string_view line) {
 }
 
 // Of such a line. One that is text needs no version: so do HTTP/0.9's.
-bool is_an_odd_request(std::string_view line) {
-  if (names_a_version(line)) return true;
+bool is_an_odd_request(std::string_view line, bool behind_a_word) {
+  if (ends_with_a_version(line, behind_a_word)) return true;
   if (is_gits(line)) return false;
   const auto method = word_of(line), target = word_of(line);
-  return std::ranges::all_of(method, [](char c) { return c > ' ' && c < 0x7f; }) && target.starts_with('/');
+  return std::ranges::all_of(method, is_of_text) && target.starts_with('/');
 }
 
 }  // namespace
@@ -97,28 +113,33 @@ std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
   const auto nothing = ended ? std::optional(Proof::kNone) : std::nullopt;
   if (bytes.empty()) return nothing;
   if (is_of_a_record(bytes.front())) return Proof::kTls;
-  if (may_begin_old_hello(bytes.front())) {
-    if (bytes.size() < kOldHelloHead) return nothing;
-    if (bytes[2] == kOldHello) return Proof::kTls;
-  }
   const std::string_view lines = behind_what_is_passed_over(bytes), line = lines.substr(0, lines.find('\n'));
   if (line.empty()) return nothing;
   const bool whole = line.size() < lines.size() || ended;
   if (begins_oddly(line)) {
-    if (whole) return is_an_odd_request(line) ? Proof::kHttp : Proof::kNone;
-    return names_a_version(line) ? std::optional(Proof::kHttp) : std::nullopt;
+    if (!whole) return std::nullopt;
+    return is_an_odd_request(line, has_a_word(bytes.substr(0, bytes.size() - lines.size()))) ? Proof::kHttp : Proof::kNone;
   }
   if (whole) return is_a_request(line) ? Proof::kHttp : Proof::kNone;
   return bytes.size() >= kMostFirstBytes ? std::optional(Proof::kHttp) : std::nullopt;
 }
 
+bool is_no_request_yet(std::string_view bytes) { return begins_oddly(behind_what_is_passed_over(bytes)); }
+
 void keep_what_tells(std::string& bytes) {
   const std::size_t passed_over = bytes.size() - behind_what_is_passed_over(bytes).size();
-  if (passed_over > kOldHelloHead) bytes.erase(kOldHelloHead, passed_over - kOldHelloHead);
-  const std::size_t begin = std::min(passed_over, kOldHelloHead);
-  const std::string_view line = std::string_view(bytes).substr(begin);
-  if (line.size() <= kKeptHead + kKeptTail || !begins_oddly(line)) return;
-  bytes.erase(begin + kKeptHead, line.size() - kKeptHead - kKeptTail);
+  if (passed_over > kKeptBefore) {
+    const bool word = has_a_word(std::string_view(bytes).substr(0, passed_over));
+    bytes.erase(kKeptBefore, passed_over - kKeptBefore);
+    if (word) bytes[1] = kPassedOver;
+  }
+  const std::size_t begin = std::min(passed_over, kKeptBefore);
+  if (!begins_oddly(std::string_view(bytes).substr(begin))) return;
+  // Of blanks at its end one: the word before them may be its last.
+  const std::size_t end = begin + without_blanks_behind(std::string_view(bytes).substr(begin)).size();
+  if (end + 1 < bytes.size()) bytes.resize(end + 1);
+  if (bytes.size() <= begin + kKeptHead + kKeptTail) return;
+  bytes.erase(begin + kKeptHead, bytes.size() - begin - kKeptHead - kKeptTail);
   if (!begins_oddly(std::string_view(bytes).substr(begin))) bytes[begin] = kOdd;
 }
 

@@ -8,13 +8,16 @@
 
 namespace cay::gate {
 
-// As what they would show a name; kNone: they are of another protocol. nullopt: they may become either yet, unless the client has `ended`. Whatever a
-// server could take for a request of HTTP or for TLS is that here, whether read_first_bytes() likes it or not: a request in words that only some servers
-// part, or whose method is none, what a proxy says before one (PROXY), what HTTP/2 begins with in the clear, whose hosts nobody here reads; a ClientHello
-// in the form of SSL 2.
+// As what they would show a name; kNone: they are of another protocol. nullopt: they may become either yet, unless the client has `ended`. What servers
+// take for a request of HTTP or for TLS is that here, whether read_first_bytes() likes it or not: a request in words that only some servers part, or whose
+// method is none, what a proxy says before one (PROXY), what HTTP/2 begins with in the clear, whose hosts nobody here reads. The ClientHello of SSL 2 is not:
+// it names nobody. Nor is what one server alone takes and others' own words look like: decision 0015.
 std::optional<Proof> told_apart(std::string_view bytes, bool ended = false);
 
-// Of bytes that have gone on and are not told yet: where no reader of requests will take them, what telling needs, which is a hundred bytes and a few however long
+// Of bytes that are not told yet: whether only the end of their line can make a request of them. Where the server has answered by then, there was none.
+bool is_no_request_yet(std::string_view bytes);
+
+// Of bytes that have gone on and are not told yet: where no reader of requests will take them, what telling needs, which is less than 200 bytes however long
 // their line becomes.
 void keep_what_tells(std::string& bytes);
 

@@ -21,8 +21,8 @@ Error denied(const char* reason, std::string message) { return {Code::kPermissio
 // Fields of a head that ask for another method; some APIs take them in the query, too.
 constexpr std::array kOverrides = {"X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method"};
 constexpr std::array kOtherPaths = {"X-Original-URL", "X-Rewrite-URL"};
-// As frameworks have it, and Salesforce's API.
-constexpr std::array kQueryOverrides = {"_method", "_HttpMethod"};
+// As frameworks have it, Salesforce's API, Struts, and what Google's APIs take for headers.
+constexpr std::array kQueryOverrides = {"_method", "_HttpMethod", "_http_method", "__httpMethod", "$httpHeaders"};
 
 bool reads_as_any(std::string_view name, std::span<const char* const> names) {
   return std::ranges::any_of(names, [&](const char* one) { return reads_as(name, one); });

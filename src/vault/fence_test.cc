@@ -51,7 +51,7 @@ TEST(FenceTest, NoRequestIsTakenForOneOfAnotherMethod) {
   }
   for (const char* target : {"/x?_method=DELETE", "/x?a=b&_METHOD=DELETE", "/x?a;_method=PUT", "/x?%5fmethod=PUT", "/x?_%6dethod=PUT", "/x?_method[]=PUT", "/x?+_method=PUT", "/x?_method",
                              "/x?_method%00=PUT", "/x?_method[%zz]=PUT", "/x?_method[%00]=PUT", "/x?_method%5b%=PUT", "/x?.method=PUT", "/x?%2emethod=PUT",
-                             "/x?_HttpMethod=PATCH", "/x?x-http-method-override=DELETE", "/x?a=b&X-HTTP-Method=DELETE"}) {
+                             "/x?_HttpMethod=PATCH", "/x?_http_method=PUT", "/x?__httpMethod=PUT", "/x?$httpHeaders=X-HTTP-Method-Override:DELETE%0D%0A", "/x?%24httpHeaders=", "/x?$httpMethod=PUT", "/x?x-http-method-override=DELETE", "/x?a=b&X-HTTP-Method=DELETE"}) {
     EXPECT_EQ(asked(one, "POST", target), "method_overridden") << target;
   }
   EXPECT_EQ(asked(one, "POST", "/x?my_method=DELETE&a=_method&%_method=PUT&_me%zzthod=PUT&%00_method=PUT"), "");

@@ -69,8 +69,8 @@ def test_a_server_name_is_judged_at_any_port(make):
     assert run(make(f"{A}:7008", f"{OTHER}:7008"), TLS, [(7008, OTHER)]) == [HELLO]  # the controls
     assert run(make("open"), TLS, [(7008, OTHER)]) == [HELLO]
     assert run(make(f"{A}:7008", "198.18.7.0/24", "fdca:7e57::/32"), TLS, [(7008, OTHER)]) == [HELLO], "its address is enough"
-    # Servers read on behind the first three, some take any version; the last is a ClientHello of SSL 2.
-    for odd in ("\x15\x03\x01\x00\x02\x01\x5a", "\x16\x02\x01", "\x14\x03\x03\x00\x01\x01", "\x16\x50\x01", "\x80\x32\x01\x03\x03\0\x09\0\0\0\x20\0\0\x2f\0\0\x3c\0\0\x9c" + "\x07" * 32):
+    # Servers read on behind the first three, and some take any version.
+    for odd in ("\x15\x03\x01\x00\x02\x01\x5a", "\x16\x02\x01", "\x14\x03\x03\x00\x01\x01", "\x16\x50\x01"):
         assert said(box, odd, port=7008) == "reset"
     but = make("open", f"!{OTHER}")
     assert run(but, TLS, [(7008, OTHER), (7008, A)]) == ["reset", HELLO]
@@ -89,7 +89,7 @@ def test_a_host_is_judged_at_any_port(make, world):  # noqa: F811
             (asks(OTHER, line="GET /late-%d\0 HTTP/1.1"), "two ways"), (" \r\n" + asks(OTHER, "/late-%d"), None), ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n/late-%d ", None),
             (asks(OTHER, "/late-%d", line="ANNOUNCE * RTSP/1.0"), None), (asks(OTHER, line="GET late-%d"), None), (asks(OTHER, line="SOURCE * ICE/1.0") + "/late-%d ", None),
             (asks(OTHER, line="G@T /late-%d HTTP/1.1"), None), (asks(OTHER, line="GET\0 /late-%d HTTP/1.1"), None), (asks(OTHER, line="0032git-x\0 /late-%d HTTP/1.1"), None),
-            (asks(OTHER, line="1\x0b/late-%d\x0bHTTP/1.1"), None), (asks(OTHER, line="\x13\x7f /late-%d HTTP/1.1"), None), ("\x01\r\n\x02\n" + asks(OTHER, "/late-%d"), None), (asks(OTHER, line="{} /late-%d"), None))):
+            (asks(OTHER, line="1\x0b/late-%d\x0bHTTP/1.1"), None), (asks(OTHER, line="\x13\x7f /late-%d HTTP/1.1"), None), ("\x01\r\n\x02\n" + asks(OTHER, "/late-%d"), None), (asks(OTHER, line="POST late-%d "), None), (asks(OTHER, line="G@T /late-%d  HTTP/+1.1 "), None), (asks(OTHER, line="{} /late-%d"), None))):
         text = text.replace("%d", str(number))
         got = said(box, text)
         assert (got.startswith(DENIED) and words in got) if words else got == "reset", (text, got)
@@ -111,6 +111,11 @@ def test_any_other_protocol_waits_for_nothing(make):
     for pieces in ([("x", 1), ("y\r\n", 4)], [("PING", 4), (" ", 5), ("\r\n", 7)], [("0032git-upload-pack /a\0", 23)], [("\x13", 1), ("\x7f", 2)], [("\r\n", 2), ("\r\n", 4)],
                    [("A" * 9_000, 9_000), (" b\n", 9_003)], [("\0" * 9_000, 9_000)]):
         assert said(box, *pieces, port=7001) == "".join(text for text, _ in pieces) + "end", pieces
+    # What was answered is no request, whatever follows: of MySQL, MQTT, SOCKS, JSON.
+    for first in ("\x21\0\0\1login", "\x10\x1a\0\4MQTT\4", "{\"id\": 1}"):
+        pieces = [(first, len(first)), ("\x40\0\0\0\3INSERT 'GET / HTTP/1.1'", len(first) + 28), (" GET / HTTP/1.1\r\nHost: other.gate.test\r\n\r\n", 0)]
+        assert said(box, *pieces, port=7001) == "".join(text for text, _ in pieces) + "end", pieces
+    assert said(box, ("\5\1\0", 3), ("\5\1\0\3\x0fother.gate.test\0\x50", 25), ("GET / HTTP/1.1\r\nHost: other.gate.test\r\n\r\n", 0), port=7001).endswith("\r\n\r\nend"), "of SOCKS"
     assert said(box, ("", 7), ("x", 8), port=7009) == "ready\r\nxend", "a server that speaks first"
     assert said(box, port=7009) == "ready\r\nend"
 

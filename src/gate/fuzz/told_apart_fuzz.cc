@@ -42,7 +42,7 @@ bool is_one_to_the_lenient(std::string_view bytes) {
     if (!word.empty()) words.push_back(word);
     rest.remove_prefix(std::min(word.size() + 1, rest.size()));
   }
-  const auto is_a_version = [](std::string_view word) { return word.size() > 5 && word.starts_with("HTTP/") && word[5] >= '0' && word[5] <= '9'; };
+  const auto is_a_version = [](std::string_view word) { return word.size() > 5 && word.starts_with("HTTP/") && word.substr(5).find_first_not_of("0123456789.+_") == std::string_view::npos; };
   return (words.size() == 3 && is_a_version(words[2])) || (words.size() == 2 && words[0] == "GET");
 }
 
