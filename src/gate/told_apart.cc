@@ -25,8 +25,14 @@ bool is_passed_over(char c) { return static_cast<unsigned char>(c) <= ' ' || (st
 std::string_view behind_what_is_passed_over(std::string_view bytes) {
   return bytes.substr(static_cast<std::size_t>(std::ranges::find_if_not(bytes, is_passed_over) - bytes.begin()));
 }
-bool has_a_word(std::string_view passed_over) {
-  return std::ranges::any_of(passed_over, [](char c) { return c != '\n' && kBlank.find(c) == std::string_view::npos; });
+bool is_blank(char c) { return c == '\n' || kBlank.find(c) != std::string_view::npos; }
+// Of what is passed over, as CPython's parts it: 2 stands for more.
+std::size_t words_in(std::string_view passed_over) {
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < passed_over.size() && out < 2; ++i) {
+    if (!is_blank(passed_over[i]) && (i == 0 || is_blank(passed_over[i - 1]))) ++out;
+  }
+  return out;
 }
 
 std::string_view word_of(std::string_view& line) {
@@ -39,7 +45,6 @@ std::string_view word_of(std::string_view& line) {
 // What is looked at of a line that is no request by its beginning: its first words and its last, for CPython's has a version of 26 characters at most.
 constexpr std::size_t kKeptBefore = 3, kKeptHead = 128, kKeptTail = 40;
 constexpr char kOdd = '\xff';  // of no token, and of no text
-constexpr char kPassedOver = '\x01';
 
 std::string_view without_blanks_behind(std::string_view line) { return line.substr(0, line.find_last_not_of(kBlank) + 1); }
 
@@ -58,14 +63,15 @@ bool is_a_version(std::string_view word) {
   return std::ranges::all_of(numbers.substr(0, dot), is_digit) && std::ranges::all_of(numbers.substr(dot + 1), is_digit);
 }
 
-// As its last word, behind two others; or one, where a word went before it that Netty passes over, and CPython's takes for a method.
-bool ends_with_a_version(std::string_view line, bool behind_a_word) {
+// As its last word, behind two others. `before`: words that Netty passes over, and CPython's takes for a method and a target.
+bool ends_with_a_version(std::string_view line, std::size_t before) {
   line = without_blanks_behind(line);
-  std::string_view rest = line;
-  auto target = word_of(rest);
-  if (!behind_a_word) target = word_of(rest);
   const std::string_view last = line.substr(line.find_last_of(kBlank) + 1);
-  return !target.empty() && last.data() > target.data() && is_a_version(last);
+  std::string_view rest = line.substr(0, line.size() - last.size());
+  for (; before < 2; ++before) {
+    if (word_of(rest).empty()) return false;
+  }
+  return is_a_version(last);
 }
 
 // Git's own protocol: a NUL, and perhaps more, where a request would go on. Until that is there it may be a method: some servers take any.
@@ -80,7 +86,7 @@ bool is_a_request(std::string_view line) {
   for (const std::string_view version : {"http/", "rtsp/", "ice/"}) {  // Node's takes them all for its own
     if (!std::ranges::search(line, version, {}, lower).empty()) return true;
   }
-  if (ends_with_a_version(line, false)) return true;
+  if (ends_with_a_version(line, 0)) return true;
   const auto method = word_of(line), target = word_of(line);
   // Of these CPython's and waitress take any word for a target; waitress of any word in capitals, but so speak SMTP, Redis and NNTP.
   constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"};
@@ -100,8 +106,8 @@ bool begins_oddly(std::string_view line) {
 }
 
 // Of such a line. One that is text needs no version: so do HTTP/0.9's.
-bool is_an_odd_request(std::string_view line, bool behind_a_word) {
-  if (ends_with_a_version(line, behind_a_word)) return true;
+bool is_an_odd_request(std::string_view line, std::size_t words_before) {
+  if (ends_with_a_version(line, words_before)) return true;
   if (is_gits(line)) return false;
   const auto method = word_of(line), target = word_of(line);
   return std::ranges::all_of(method, is_of_text) && target.starts_with('/');
@@ -118,7 +124,7 @@ std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
   const bool whole = line.size() < lines.size() || ended;
   if (begins_oddly(line)) {
     if (!whole) return std::nullopt;
-    return is_an_odd_request(line, has_a_word(bytes.substr(0, bytes.size() - lines.size()))) ? Proof::kHttp : Proof::kNone;
+    return is_an_odd_request(line, words_in(bytes.substr(0, bytes.size() - lines.size()))) ? Proof::kHttp : Proof::kNone;
   }
   if (whole) return is_a_request(line) ? Proof::kHttp : Proof::kNone;
   return bytes.size() >= kMostFirstBytes ? std::optional(Proof::kHttp) : std::nullopt;
@@ -129,9 +135,10 @@ bool is_no_request_yet(std::string_view bytes) { return begins_oddly(behind_what
 void keep_what_tells(std::string& bytes) {
   const std::size_t passed_over = bytes.size() - behind_what_is_passed_over(bytes).size();
   if (passed_over > kKeptBefore) {
-    const bool word = has_a_word(std::string_view(bytes).substr(0, passed_over));
+    const std::size_t words = words_in(std::string_view(bytes).substr(0, passed_over));
+    const bool parted = is_blank(bytes[passed_over - 1]);
     bytes.erase(kKeptBefore, passed_over - kKeptBefore);
-    if (word) bytes[1] = kPassedOver;
+    if (words > 0) bytes.replace(0, kKeptBefore, words > 1 ? "\1 \1" : parted ? "\1\1 " : "\1\1\1");
   }
   const std::size_t begin = std::min(passed_over, kKeptBefore);
   if (!begins_oddly(std::string_view(bytes).substr(begin))) return;

@@ -32,7 +32,7 @@ TEST(ToldApartTest, WhateverAServerCouldTakeForARequestIsOne) {
 
 // CPython's server takes any word for a method.
 TEST(ToldApartTest, AnOddMethodMakesNoOtherProtocol) {
-  for (const auto& request : {"G@T / HTTP/1.1\r\n"s, "GET\0 / HTTP/1.1\r\n"s, "\xff\x01 x HTTP/1.0\n"s, "0032git-x\0 / HTTP/1.1\r\n"s, "1\v/\vHTTP/1.1\n"s, "\x13\x7f / http/1.1\n"s, "{} /x\n"s, "\0\0\0\0\0G@T /\x1cHTTP/1.1\n"s, "G@T x HTTP/+1.1\n"s, "\xffGET /x HTTP/1.1\n"s, "G@T http://e/ X/1.1\n"s, "@ x HTTP/1.1" + std::string(300, ' ') + "\r\n", std::string(9'000, '\x01') + "\n@ / HTTP/1.1\n",
+  for (const auto& request : {"G@T / HTTP/1.1\r\n"s, "GET\0 / HTTP/1.1\r\n"s, "\xff\x01 x HTTP/1.0\n"s, "0032git-x\0 / HTTP/1.1\r\n"s, "1\v/\vHTTP/1.1\n"s, "\x13\x7f / http/1.1\n"s, "{} /x\n"s, "\0\0\0\0\0G@T /\x1cHTTP/1.1\n"s, "G@T x HTTP/+1.1\n"s, "\x7f \x84\x1cHTTP/1.1\n"s, std::string(9, '\x01') + std::string(9, ' ') + "\x02 HTTP/1.1\n", std::string(9, '\x01') + " @ HTTP/1.1\n", "\xffGET /x HTTP/1.1\n"s, "G@T http://e/ X/1.1\n"s, "@ x HTTP/1.1" + std::string(300, ' ') + "\r\n", std::string(9'000, '\x01') + "\n@ / HTTP/1.1\n",
                               "\x80\x01\x02 / HTTP/1.1\n"s, std::string(70'000, '@') + " / HTTP/1.1\n"}) {
     EXPECT_EQ(told_apart(request), Proof::kHttp) << request.substr(0, 40);
     EXPECT_EQ(read_request_head(request).state, Shown::State::kOther) << "so it is refused";
