@@ -8,7 +8,7 @@ BUGS = (
     ("dns", "gate/dns_message.cc", "what follows a name is read before it is there", "if (!read_name(message, at, out) || at + 4 > message.size()) return", "if (!read_name(message, at, out)) return"),
     ("client_hello", "gate/first_bytes.cc", "a record's head is read before it is there", "if (rest.size() < kRecordHead) return out;", ""),
     ("first_request", "gate/first_bytes.cc", "of two Hosts the last counts", "    if (host) return {.state = State::kOther};\n", ""),
-    ("told_apart", "gate/told_apart.cc", "a line is told before it has ended", "const bool whole = line.size() < bytes.size() || ended;", "const bool whole = line.size() < bytes.size() || line.size() > 12;"),
+    ("told_apart", "gate/told_apart.cc", "a line is told before it has ended", "const bool whole = line.size() < lines.size() || ended;", "const bool whole = line.size() < lines.size() || line.size() > 12;"),
     ("requests", "gate/requests.cc", "a chunk's size is taken before its line has ended", "  if (end.size() < kLineEnd.size()) return {};\n  std::from_chars(", "  std::from_chars("),
     ("hellos", "gate/first_answer.cc", "a record's head is read before it is there", "    if (rest.size() < kRecordHead) return FirstAnswer::kMore;\n", ""),
     ("proxy_answer", "gate/proxy_answer.cc", "an interim answer is taken for the answer", "status_ >= 100 && status_ < 200", "status_ > 100 && status_ < 200"),
