@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "gate/both.h"
@@ -27,6 +28,7 @@ asio::awaitable<bool> answers_no(Descriptor& guest, std::string sentence, std::s
 asio::awaitable<Door::Then> Door::by_what_it_shows(std::shared_ptr<Both> both, std::string first) {
   std::size_t gone = 0;  // of it
   bool began_empty = false;
+  std::uint64_t received = 0;  // when the first of it was said
   std::optional<Proof> as;
   for (;;) {
     // Servers pass over empty lines before a request.
@@ -38,11 +40,10 @@ asio::awaitable<Door::Then> Door::by_what_it_shows(std::shared_ptr<Both> both, s
       began_empty = true;
     }
     // No server answers to a part of a request's line: what is answered are words of another protocol, whatever follows them.
-    const bool answered = both->moved.received > 0;
-    const auto no_request = [&](std::string_view bytes) { return answered && is_no_request_yet(bytes); };
-    as = no_request(std::string_view(first).substr(0, gone)) ? std::optional(Proof::kNone) : told_apart(first);
-    if (!as && no_request(first)) as = Proof::kNone;
+    const bool answered = gone > 0 && both->moved.received > received;
+    as = answered && is_no_request_yet(std::string_view(first).substr(0, gone)) ? std::optional(Proof::kNone) : told_apart(first);
     if (as) break;
+    if (gone == 0) received = both->moved.received;
     const auto then = co_await say(both, first.substr(gone));
     if (then == Then::kBroken) co_return then;
     keep_what_tells(first);

@@ -45,33 +45,41 @@ std::string_view word_of(std::string_view& line) {
 // What is looked at of a line that is no request by its beginning: its first words and its last, for CPython's has a version of 26 characters at most.
 constexpr std::size_t kKeptBefore = 3, kKeptHead = 128, kKeptTail = 40;
 constexpr char kOdd = '\xff';  // of no token, and of no text
+constexpr std::string_view kCut = "\xff";  // a word, in the place of those that were left out
 
 std::string_view without_blanks_behind(std::string_view line) { return line.substr(0, line.find_last_not_of(kBlank) + 1); }
 
 bool is_of_text(char c) { return c > ' ' && c < 0x7f; }
 
-// "HTTP/" and whatever somebody reads as numbers (gevent: "+1.1"), or for Netty anything with two numbers behind a slash; SIP's is another protocol's.
-bool is_a_version(std::string_view word) {
-  const auto begins = [word](std::string_view with) { return std::ranges::equal(word.substr(0, with.size()), with, {}, lower); };
-  if (begins("http/")) return word.substr(5).find_first_not_of("0123456789+-._") == std::string_view::npos;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool begins(std::string_view word, std::string_view with) { return std::ranges::equal(word.substr(0, with.size()), with, {}, lower); }
+constexpr std::string_view kHttp = "http/", kNumbers = "0123456789+-._";
+
+// "HTTP/" and whatever somebody reads as numbers (gevent: "+1.1").
+bool is_a_version(std::string_view word) { return begins(word, kHttp) && word.substr(kHttp.size()).find_first_not_of(kNumbers) == std::string_view::npos; }
+
+// For Netty anything with two numbers behind a slash.
+bool is_a_version_to_netty(std::string_view word) {
   const std::size_t slash = word.rfind('/');
-  if (slash == std::string_view::npos || slash == 0 || begins("sip/") || !std::ranges::all_of(word, is_of_text)) return false;
+  if (slash == std::string_view::npos || slash == 0 || begins(word, "sip/") || !std::ranges::all_of(word, is_of_text)) return false;
   const std::string_view numbers = word.substr(slash + 1);
   const std::size_t dot = numbers.find('.');
   if (dot == std::string_view::npos || dot == 0 || dot + 1 == numbers.size()) return false;
   return std::ranges::all_of(numbers.substr(0, dot), is_digit) && std::ranges::all_of(numbers.substr(dot + 1), is_digit);
 }
 
-// As its last word, behind two others. `before`: words that Netty passes over, and CPython's takes for a method and a target.
-bool ends_with_a_version(std::string_view line, std::size_t before) {
-  line = without_blanks_behind(line);
-  const std::string_view last = line.substr(line.find_last_of(kBlank) + 1);
-  std::string_view rest = line.substr(0, line.size() - last.size());
-  for (; before < 2; ++before) {
-    if (word_of(rest).empty()) return false;
+// As its last word, behind two others, or begun by its third (cheroot reads all behind the second as one). `before`: words that Netty passes over, and
+// CPython's takes for a method and a target. Netty's has three words, but of what was cut nobody knows how many there were.
+bool has_a_version(std::string_view line, std::size_t before) {
+  std::string_view last;
+  bool cut = false;
+  for (std::size_t number = before + 1;; ++number) {
+    const std::string_view word = word_of(line);
+    if (word.empty()) return number > 3 && (is_a_version(last) || ((number == 4 || cut) && is_a_version_to_netty(last)));
+    if (number == 3 && begins(word, kHttp) && word.size() > kHttp.size() && is_digit(word[kHttp.size()])) return true;
+    cut = cut || word == kCut;
+    last = word;
   }
-  return is_a_version(last);
 }
 
 // Git's own protocol: a NUL, and perhaps more, where a request would go on. Until that is there it may be a method: some servers take any.
@@ -86,8 +94,10 @@ bool is_a_request(std::string_view line) {
   for (const std::string_view version : {"http/", "rtsp/", "ice/"}) {  // Node's takes them all for its own
     if (!std::ranges::search(line, version, {}, lower).empty()) return true;
   }
-  if (ends_with_a_version(line, 0)) return true;
+  if (has_a_version(line, 0)) return true;
+  const std::string_view whole = line;
   const auto method = word_of(line), target = word_of(line);
+  if ((begins(target, "sip:") || begins(target, "sips:")) && without_blanks_behind(whole).ends_with(" SIP/2.0")) return false;
   // Of these CPython's and waitress take any word for a target; waitress of any word in capitals, but so speak SMTP, Redis and NNTP.
   constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"};
   if (method == "PROXY" || (!target.empty() && std::ranges::find(kMethods, method) != std::end(kMethods))) return true;
@@ -107,10 +117,18 @@ bool begins_oddly(std::string_view line) {
 
 // Of such a line. One that is text needs no version: so do HTTP/0.9's.
 bool is_an_odd_request(std::string_view line, std::size_t words_before) {
-  if (ends_with_a_version(line, words_before)) return true;
+  if (has_a_version(line, words_before)) return true;
   if (is_gits(line)) return false;
   const auto method = word_of(line), target = word_of(line);
   return std::ranges::all_of(method, is_of_text) && target.starts_with('/');
+}
+
+// A last word that may become a version yet, or can no more.
+std::string short_word(std::string_view word) {
+  if (word.size() <= kKeptTail) return std::string(word);
+  const std::string_view tail = word.substr(word.size() - kKeptTail + kHttp.size());
+  if (is_a_version(word)) return std::string(kHttp) + std::string(tail);
+  return std::string(std::ranges::all_of(word, is_of_text) ? "xxxxx" : "x\xff\xff\xffx") + std::string(tail);
 }
 
 }  // namespace
@@ -130,7 +148,10 @@ std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
   return bytes.size() >= kMostFirstBytes ? std::optional(Proof::kHttp) : std::nullopt;
 }
 
-bool is_no_request_yet(std::string_view bytes) { return begins_oddly(behind_what_is_passed_over(bytes)); }
+bool is_no_request_yet(std::string_view bytes) {
+  const std::string_view line = behind_what_is_passed_over(bytes);
+  return begins_oddly(line) || words_in(bytes.substr(0, bytes.size() - line.size())) > 0;
+}
 
 void keep_what_tells(std::string& bytes) {
   const std::size_t passed_over = bytes.size() - behind_what_is_passed_over(bytes).size();
@@ -146,7 +167,12 @@ void keep_what_tells(std::string& bytes) {
   const std::size_t end = begin + without_blanks_behind(std::string_view(bytes).substr(begin)).size();
   if (end + 1 < bytes.size()) bytes.resize(end + 1);
   if (bytes.size() <= begin + kKeptHead + kKeptTail) return;
-  bytes.erase(begin + kKeptHead, bytes.size() - begin - kKeptHead - kKeptTail);
+  const std::size_t last = std::max(bytes.find_last_of(kBlank, end - 1) + 1, begin);  // npos + 1 is 0
+  const std::string behind = bytes.substr(end);
+  std::string kept = bytes.substr(0, std::min(last, begin + kKeptHead));
+  if (last > begin + kKeptHead) (kept += ' ') += std::string(kCut) + ' ';
+  kept += last > begin ? short_word(std::string_view(bytes).substr(last, end - last)) : bytes.substr(begin, kKeptHead) + bytes.substr(end - kKeptTail, kKeptTail);
+  bytes = kept + behind;
   if (!begins_oddly(std::string_view(bytes).substr(begin))) bytes[begin] = kOdd;
 }
 
