@@ -46,5 +46,8 @@ def test_the_figures_have_those_names():
 
 def test_the_aims_of_the_walls():
     found = {"gate": {"gbit_per_core": 6.0, "share": 0.4, "added_p50_ms": 0.21}, "http": {"gbit_per_core": 4.9, "added_p50_ms": 0.1},
-             "tls": {"gbit_per_core": 5.1, "added_p50_ms": 0.3}, "filter": {"overhead_at_most": 0.049}}
-    assert [line.rsplit(": ", 1)[1] for line in walls.judged(found)] == ["reached", "not reached", "not reached", "not reached", "reached", "reached", "not reached", "reached"]
+             "tls": {"gbit_per_core": 5.1}, "hello": {"added_p50_ms": 0.3}, "filter": {"overhead_at_most": 0.049}}
+    said = [line.rsplit(": ", 1)[1] for line in walls.judged(found)]
+    assert said == ["reached", "not reached (the one above is enough)", "not reached", "not reached", "reached", "reached", "not reached", "reached"]
+    found["gate"]["gbit_per_core"] = 4.0
+    assert [line.rsplit(": ", 1)[1] for line in walls.judged(found)][:2] == ["not reached"] * 2
