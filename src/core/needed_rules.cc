@@ -117,9 +117,9 @@ Stands before_rules(const NetworkDecision& line, const Around& around) {
   const bool was_special = line.reason == "private_address";
   auto address = IpAddress::parse(line.address);
   if (!address) address = IpAddress::parse(line.host);
-  if (address && (is_cays_own(*address) || was_special || !around.reaches(*address)) && !(is_opened(*address, around.networks) && around.reaches(*address))) {
-    return of_address(line, *address, around);
-  }
+  const bool is_reached = address && around.reaches(*address);
+  const bool is_open = is_reached && is_opened(*address, around.networks);
+  if (address && !is_open && (is_cays_own(*address) || was_special || !is_reached)) return of_address(line, *address, around);
   if (was_special && !address) return {"special_address", "its name led to no public address when it was tried: the operator alone opens others, in network.networks"};
   if (line.reason == "policy_not_allowed") {
     return {"operator", "forbidden by the operator, who allows the sandbox's policy no more: ask for it in network.policies, or choose another"};

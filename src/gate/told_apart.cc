@@ -42,7 +42,7 @@ std::string_view word_of(std::string_view& line) {
   return out;
 }
 
-// What is looked at of a line that is no request by its beginning: its first words and its last, for CPython's has a version of 26 characters at most.
+// What is looked at of a line that is no request by its beginning: its first words and its last, of which the beginning and the end tell what it is.
 constexpr std::size_t kKeptBefore = 3, kKeptHead = 128, kKeptTail = 40;
 constexpr char kOdd = '\xff';  // of no token, and of no text
 constexpr std::string_view kCut = "\xff";  // a word, in the place of those that were left out
