@@ -183,6 +183,10 @@ bool is_opened(const IpAddress& address, std::span<const Network> networks) {
   });
 }
 
+bool is_opened_by_itself(const IpAddress& address, std::span<const Network> networks) {
+  return std::ranges::any_of(networks, [&](const Network& network) { return network.is_one_address() && network.contains(address); });
+}
+
 std::string_view kind_of(const IpAddress& address) {
   if (is_metadata(address)) return "a cloud's metadata service";
   for (const Kind& kind : kKinds) {

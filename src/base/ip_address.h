@@ -57,6 +57,8 @@ bool is_metadata(const IpAddress& address);
 // Whether one of `networks` opens the address. A metadata service is opened by its own address alone, in the form that is used: who opens a
 // range that it happens to lie in does not mean to give out the host's credentials. Where a special IPv4 address is carried, that must be open as well.
 bool is_opened(const IpAddress& address, std::span<const Network> networks);
+// Whether one of `networks` is this address and no other: so an operator opens what a range would not, this host's own addresses among them.
+bool is_opened_by_itself(const IpAddress& address, std::span<const Network> networks);
 // What an address is, for people: "a private address", "a link-local address", ... Of one that is not special: empty.
 std::string_view kind_of(const IpAddress& address);
 

@@ -94,6 +94,11 @@ TEST(SpecialNetworksTest, WhatIsCarriedMustBeOpenToo) {
   EXPECT_TRUE(is_opened(ip("2002:a00:1::1"), exactly));
   EXPECT_FALSE(is_opened(ip("169.254.169.254"), exactly));
   EXPECT_FALSE(is_opened(ip("2002:a00:1::2"), exactly));
+  EXPECT_TRUE(is_opened_by_itself(ip("64:ff9b::a9fe:a9fe"), exactly));
+  for (const char* text : {"64:ff9b::808:808", "2002:a00:1::2", "169.254.1.1"}) {
+    EXPECT_FALSE(is_opened_by_itself(ip(text), exactly)) << text;
+    EXPECT_FALSE(is_opened_by_itself(ip(text), forms)) << text;
+  }
 }
 
 TEST(SpecialNetworksTest, AllOfThemAreRead) {

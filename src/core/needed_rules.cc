@@ -182,8 +182,7 @@ void advise(NetworkDecision& line, const policy::OneMore& policy, const Around& 
 bool Around::is_own_address(const IpAddress& address) const { return is_own && is_own(address); }
 
 bool Around::reaches(const IpAddress& address) const {
-  const bool alone = std::ranges::any_of(networks, [&](const Network& one) { return one.is_one_address() && one.contains(address); });
-  return alone || ((!is_special(address) || is_opened(address, networks)) && !is_own_address(address));
+  return is_opened_by_itself(address, networks) || ((!is_special(address) || is_opened(address, networks)) && !is_own_address(address));
 }
 
 std::string rule_for(const NetworkDecision& line) {

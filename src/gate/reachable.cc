@@ -6,7 +6,7 @@ namespace cay::gate {
 
 Reachable::May Reachable::look_at(const IpAddress& address) const {
   if (is_closed(address)) return May::kNot;
-  if (listed_alone(address)) return May::kDial;
+  if (is_opened_by_itself(address, networks_)) return May::kDial;
   const auto kind = os::route_kind(address);
   if (!kind) return May::kUnknown;
   // A network that the operator opens is that of other machines, though this one has an address of it.

@@ -1,7 +1,6 @@
 // Reachable: which addresses may be dialled at all, whatever a policy says: special ranges (base/ip_address.h) only where the operator lists them, this
 // host's own addresses only where he lists that address itself. Decided by address, after resolution.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -25,10 +24,6 @@ class Reachable {
   May look_at(const IpAddress& address) const;
 
  private:
-  bool listed_alone(const IpAddress& address) const {
-    return std::ranges::any_of(networks_, [&](const Network& one) { return one.is_one_address() && one.contains(address); });
-  }
-
   std::vector<Network> networks_;
 };
 
