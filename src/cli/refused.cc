@@ -43,11 +43,12 @@ std::vector<Line> lines_within(const json::object& report, const Window& window)
   std::vector<Line> out;
   const auto* items = report.if_contains("items");
   if (items == nullptr || !items->is_array()) return out;
+  // What is refused time and again is one line, with the first time and the last.
+  const auto is_within = [&](const std::string& at) { return at >= window.since && (window.until.empty() || at <= window.until); };
   for (const auto& item : items->get_array()) {
     if (!item.is_object()) continue;
     const auto& one = item.get_object();
-    if (text_of(one, "verdict") != "refused" || text_of(one, "last_at") < window.since) continue;
-    if (!window.until.empty() && text_of(one, "last_at") > window.until) continue;
+    if (text_of(one, "verdict") != "refused" || (!is_within(text_of(one, "last_at")) && !is_within(text_of(one, "first_at")))) continue;
     const auto* port = one.if_contains("port");
     Line line{.host = text_of(one, "host"), .port = text_of(one, "port"), .reason = text_of(one, "reason"), .rule = text_of(one, "rule"),
               .needs = text_of(one, "needs"), .address = text_of(one, "address"), .port_number = port == nullptr ? json::value(0) : *port};

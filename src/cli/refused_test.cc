@@ -35,6 +35,16 @@ TEST(RefusedTest, NothingOfBeforeTheCommandAndNothingThatWasAllowed) {
   EXPECT_EQ(refusal_note(told, {kEarlier}, {.name = "box"}).find("meanwhile its policy refused old.test ("), 0U) << "the control";
 }
 
+TEST(RefusedTest, WhatIsRefusedTimeAndAgainIsToldOfTheFirstTimeToo) {
+  auto again = line("again.test", 0, "not_in_policy", "again.test", "2026-11-25T10:00:09.000Z");
+  again["first_at"] = kEarlier;
+  const auto told = report({again});
+  EXPECT_NE(refusal_note(told, {.since = kEarlier, .until = kBegan}, {.name = "box"}), "");
+  EXPECT_EQ(refusal_note(told, {.since = kBegan, .until = "2026-11-25T10:00:08.000Z"}, {.name = "box"}), "") << "neither time is of that window";
+  again["first_at"] = "2026-11-25T10:00:08.500Z";
+  EXPECT_EQ(refusal_note(report({again}), {.since = kEarlier, .until = kBegan}, {.name = "box"}), "") << "the control";
+}
+
 TEST(RefusedTest, ManyNamesAreAFewAndANumber) {
   json::array items;
   for (int i = 0; i < 50; ++i) items.emplace_back(line("n" + std::to_string(i) + ".test", 0, "not_in_policy", "n" + std::to_string(i) + ".test"));
