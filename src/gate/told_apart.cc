@@ -45,11 +45,9 @@ std::string_view word_of(std::string_view& line) {
 // What is looked at of a line that is no request by its beginning: its first words and its last, of which the beginning and the end tell what it is.
 constexpr std::size_t kKeptBefore = 3, kKeptHead = 128, kKeptTail = 40;
 constexpr char kOdd = '\xff';  // of no token, and of no text
-constexpr std::string_view kCut = "\xff";  // a word, in the place of those that were left out
+constexpr std::string_view kCutOut = " \xff ";  // in the place of words that were left out
 
 std::string_view without_blanks_behind(std::string_view line) { return line.substr(0, line.find_last_not_of(kBlank) + 1); }
-
-bool is_of_text(char c) { return c > ' ' && c < 0x7f; }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool begins(std::string_view word, std::string_view with) { return std::ranges::equal(word.substr(0, with.size()), with, {}, lower); }
@@ -58,26 +56,52 @@ constexpr std::string_view kHttp = "http/", kNumbers = "0123456789+-._";
 // "HTTP/" and whatever somebody reads as numbers (gevent: "+1.1").
 bool is_a_version(std::string_view word) { return begins(word, kHttp) && word.substr(kHttp.size()).find_first_not_of(kNumbers) == std::string_view::npos; }
 
+// Netty's blanks; around a version it takes controls off too (String.trim).
+constexpr std::string_view kNettysBlank = " \t\v\f\r";
+bool is_trimmed(char c) { return static_cast<unsigned char>(c) <= ' '; }
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_trimmed(text.back())) text.remove_suffix(1);
+  text.remove_prefix(static_cast<std::size_t>(std::ranges::find_if_not(text, is_trimmed) - text.begin()));
+  return text;
+}
+
 // For Netty anything with two numbers behind a slash.
 bool is_a_version_to_netty(std::string_view word) {
   const std::size_t slash = word.rfind('/');
-  if (slash == std::string_view::npos || slash == 0 || begins(word, "sip/") || !std::ranges::all_of(word, is_of_text)) return false;
+  if (slash == std::string_view::npos || slash == 0) return false;
   const std::string_view numbers = word.substr(slash + 1);
   const std::size_t dot = numbers.find('.');
   if (dot == std::string_view::npos || dot == 0 || dot + 1 == numbers.size()) return false;
   return std::ranges::all_of(numbers.substr(0, dot), is_digit) && std::ranges::all_of(numbers.substr(dot + 1), is_digit);
 }
 
-// As its last word, behind two others, or begun by its third (cheroot reads all behind the second as one). `before`: words that Netty passes over, and
-// CPython's takes for a method and a target. Netty's has three words, but of what was cut nobody knows how many there were.
+// A method, a target, and one word more. Of what was cut nobody knows how many words there were.
+bool is_one_to_netty(std::string_view line) {
+  const auto part = [&] {
+    line.remove_prefix(std::min(line.find_first_not_of(kNettysBlank), line.size()));
+    const auto out = line.substr(0, line.find_first_of(kNettysBlank));
+    line.remove_prefix(out.size());
+    return out;
+  };
+  const std::string_view whole = trimmed(line);
+  if (whole.find(kCutOut) != std::string_view::npos) return is_a_version_to_netty("x" + std::string(whole.substr(whole.find_last_of(kNettysBlank) + 1)));
+  part();
+  part();
+  const std::string_view version = trimmed(line);
+  return version.find_first_of(kNettysBlank) == std::string_view::npos && is_a_version_to_netty(version);
+}
+
+// As its last word, behind another (Tornado has targets without a character), or begun by its third (cheroot reads all behind the second as one, of methods
+// without small letters). `before`: words that Netty passes over, and CPython's takes for a method and a target.
 bool has_a_version(std::string_view line, std::size_t before) {
+  if (is_one_to_netty(line)) return true;
   std::string_view last;
-  bool cut = false;
+  bool is_cheroots = true;
   for (std::size_t number = before + 1;; ++number) {
     const std::string_view word = word_of(line);
-    if (word.empty()) return number > 3 && (is_a_version(last) || ((number == 4 || cut) && is_a_version_to_netty(last)));
-    if (number == 3 && begins(word, kHttp) && word.size() > kHttp.size() && is_digit(word[kHttp.size()])) return true;
-    cut = cut || word == kCut;
+    if (word.empty()) return number > 2 && is_a_version(last);
+    if (number == 1) is_cheroots = std::ranges::none_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
+    if (number == 3 && is_cheroots && begins(word, kHttp) && word.size() > kHttp.size() && is_digit(word[kHttp.size()])) return true;
     last = word;
   }
 }
@@ -89,15 +113,29 @@ bool is_gits(std::string_view line) {
          line.find('\0') != std::string_view::npos;
 }
 
+// SIP's own, and of methods that both have OPTIONS alone: Netty takes any of them, but so speaks SIP.
+bool is_sips(std::string_view method, std::string_view target, std::string_view line) {
+  constexpr std::string_view kMethods[] = {"INVITE", "ACK", "BYE", "CANCEL", "REGISTER", "OPTIONS", "SUBSCRIBE", "NOTIFY", "PUBLISH", "INFO", "REFER", "MESSAGE", "UPDATE", "PRACK"};
+  return std::ranges::find(kMethods, method) != std::end(kMethods) && (begins(target, "sip:") || begins(target, "sips:")) && without_blanks_behind(line).ends_with(" SIP/2.0");
+}
+
+// Whether a word begins with it, and a digit.
+bool has_word_with(std::string_view line, std::string_view with) {
+  for (auto word = word_of(line); !word.empty(); word = word_of(line)) {
+    if (begins(word, with) && word.size() > with.size() && is_digit(word[with.size()])) return true;
+  }
+  return false;
+}
+
 // Of a line that begins with a token. HTTP/0.9 names no version, and some servers read headers behind that all the same.
 bool is_a_request(std::string_view line) {
-  for (const std::string_view version : {"http/", "rtsp/", "ice/"}) {  // Node's takes them all for its own
-    if (!std::ranges::search(line, version, {}, lower).empty()) return true;
-  }
-  if (has_a_version(line, 0)) return true;
   const std::string_view whole = line;
   const auto method = word_of(line), target = word_of(line);
-  if ((begins(target, "sip:") || begins(target, "sips:")) && without_blanks_behind(whole).ends_with(" SIP/2.0")) return false;
+  if (is_sips(method, target, whole)) return false;
+  if (!std::ranges::search(whole, kHttp, {}, lower).empty() || has_a_version(whole, 0)) return true;
+  // Node's takes these for its own, and a tunnel without a version.
+  if (has_word_with(whole, "rtsp/") || has_word_with(whole, "ice/")) return true;
+  if (method == "CONNECT" && !target.empty() && !target.starts_with('{')) return true;  // NATS' has an object
   // Of these CPython's and waitress take any word for a target; waitress of any word in capitals, but so speak SMTP, Redis and NNTP.
   constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"};
   if (method == "PROXY" || (!target.empty() && std::ranges::find(kMethods, method) != std::end(kMethods))) return true;
@@ -115,20 +153,18 @@ bool begins_oddly(std::string_view line) {
   return rest.substr(0, 1).find_first_not_of(" \t") != std::string_view::npos && !method.empty() && !is_a_letter(method.front());
 }
 
-// Of such a line. One that is text needs no version: so do HTTP/0.9's.
-bool is_an_odd_request(std::string_view line, std::size_t words_before) {
-  if (has_a_version(line, words_before)) return true;
-  if (is_gits(line)) return false;
-  const auto method = word_of(line), target = word_of(line);
-  return std::ranges::all_of(method, is_of_text) && target.starts_with('/');
-}
-
 // A last word that may become a version yet, or can no more.
 std::string short_word(std::string_view word) {
   if (word.size() <= kKeptTail) return std::string(word);
   const std::string_view tail = word.substr(word.size() - kKeptTail + kHttp.size());
   if (is_a_version(word)) return std::string(kHttp) + std::string(tail);
-  return std::string(std::ranges::all_of(word, is_of_text) ? "xxxxx" : "x\xff\xff\xffx") + std::string(tail);
+  if (const std::size_t slash = word.rfind('/'); slash != std::string_view::npos) {
+    const std::string_view numbers = word.substr(slash + 1);
+    const std::size_t dot = numbers.find('.');
+    const bool are_numbers = std::ranges::all_of(numbers, [](char c) { return is_digit(c) || c == '.'; }) && numbers.find('.', dot == std::string_view::npos ? dot : dot + 1) == std::string_view::npos;
+    if (are_numbers) return "xxxxx/" + std::string(numbers.empty() || dot == 0 ? "" : "0") + (dot == std::string_view::npos ? "" : ".") + (dot != std::string_view::npos && dot + 1 < numbers.size() ? "0" : "");
+  }
+  return "xxxxx" + std::string(tail);
 }
 
 }  // namespace
@@ -142,7 +178,8 @@ std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
   const bool whole = line.size() < lines.size() || ended;
   if (begins_oddly(line)) {
     if (!whole) return std::nullopt;
-    return is_an_odd_request(line, words_in(bytes.substr(0, bytes.size() - lines.size()))) ? Proof::kHttp : Proof::kNone;
+    // Without a version it is none: HTTP/0.9 has methods by name, and JSON and logs have words that begin with a slash.
+    return has_a_version(line, words_in(bytes.substr(0, bytes.size() - lines.size()))) ? Proof::kHttp : Proof::kNone;
   }
   if (whole) return is_a_request(line) ? Proof::kHttp : Proof::kNone;
   return bytes.size() >= kMostFirstBytes ? std::optional(Proof::kHttp) : std::nullopt;
@@ -170,7 +207,7 @@ void keep_what_tells(std::string& bytes) {
   const std::size_t last = std::max(bytes.find_last_of(kBlank, end - 1) + 1, begin);  // npos + 1 is 0
   const std::string behind = bytes.substr(end);
   std::string kept = bytes.substr(0, std::min(last, begin + kKeptHead));
-  if (last > begin + kKeptHead) (kept += ' ') += std::string(kCut) + ' ';
+  if (last > begin + kKeptHead) kept += kCutOut;
   kept += last > begin ? short_word(std::string_view(bytes).substr(last, end - last)) : bytes.substr(begin, kKeptHead) + bytes.substr(end - kKeptTail, kKeptTail);
   bytes = kept + behind;
   if (!begins_oddly(std::string_view(bytes).substr(begin))) bytes[begin] = kOdd;

@@ -22,7 +22,8 @@ TEST(ToldApartTest, WhateverAServerCouldTakeForARequestIsOne) {
                               "CONNECT a.test:1 HTTP/1.1\r\n"s, "GET http://a.test/x\r\n"s, "GET /x\r\n"s, "get\t /x\n"s, "OPTIONS *\r\n"s, "ANNOUNCE * RTSP/1.0\r\n"s, "SETUP *\r\n"s, "SOURCE * ICE/1.0\r\n"s, "SOURCE x ice/1.0\n"s, "GET *\r\n"s, "GET x\r\n"s, "GET rtsp://a RTSP/1.0\r\n"s,
                               "PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n"s, "GET /\x80\x01 HTTP/1.1\r\n"s, "GET /\rHTTP/1.1\r\n"s, std::string(5'000, 'A') + " / HTTP/1.1\r\n",
                               "GET\r/\rHTTP/1.1\r\n"s, "GET\v/\fHTTP/1.1\n"s, "\x1cGET\x1d/\x1f HTTP/1.1\r\n"s, "GET\x85/\xa0HTTP/1.1\r\n"s, "GET /\0 HTTP/1.1\r\n"s, "GET /\0x\n"s, " \v\r\nGET / HTTP/1.1\r\n"s, "\x01\r\n\x02\nGET / HTTP/1.1\n"s, "\0GET /x HTTP/1.1\n"s,
-                              "PRI * HTTP/2.0\r\n"s, "0032git-x / HTTP/1.1\r\n"s, "POST x\r\n"s, "DELETE secret/1\n"s, "POST x FOO/1.1\r\n"s, "ODD x Foo/1.1\n"s}) {
+                              "PRI * HTTP/2.0\r\n"s, "0032git-x / HTTP/1.1\r\n"s, "POST x\r\n"s, "DELETE secret/1\n"s, "POST x FOO/1.1\r\n"s, "ODD x Foo/1.1\n"s,
+                              "CONNECT 198.18.9.1:7001\r\n"s, "GET sip:x SIP/2.0\r\n"s, "HEAD x SIP/2.0\r\n"s, "PROPFIND x F\xe9/1.1\r\n"s, "PROPFIND x F/1.1\x01\r\n"s, "HEAD x\xa0y F/1.1\r\n"s, "PROPFIND x\x1cy F/1.1\n"s, "PROPFIND x F\xff/1.1\n"s}) {
     EXPECT_EQ(told_apart(request), Proof::kHttp) << request.substr(0, 40);
     for (std::size_t size = 0; size + 1 < request.size(); ++size) EXPECT_EQ(told_apart(std::string_view(request).substr(0, size)), std::nullopt) << request.substr(0, size);
   }
@@ -32,7 +33,7 @@ TEST(ToldApartTest, WhateverAServerCouldTakeForARequestIsOne) {
 
 // CPython's server takes any word for a method.
 TEST(ToldApartTest, AnOddMethodMakesNoOtherProtocol) {
-  for (const auto& request : {"G@T / HTTP/1.1\r\n"s, "GET\0 / HTTP/1.1\r\n"s, "\xff\x01 x HTTP/1.0\n"s, "0032git-x\0 / HTTP/1.1\r\n"s, "1\v/\vHTTP/1.1\n"s, "\x13\x7f / http/1.1\n"s, "{} /x\n"s, "\0\0\0\0\0G@T /\x1cHTTP/1.1\n"s, "G@T x HTTP/+1.1\n"s, "G@T x HTTP/1. 1\r\n"s, "@ x HTTP/1x/1.1\n"s, std::string(128, '@') + " /" + std::string(40, 'a') + " HTTP/1.1\r\n",
+  for (const auto& request : {"G@T / HTTP/1.1\r\n"s, "GET\0 / HTTP/1.1\r\n"s, "\xff\x01 x HTTP/1.0\n"s, "0032git-x\0 / HTTP/1.1\r\n"s, "1\v/\vHTTP/1.1\n"s, "\x13\x7f / http/1.1\n"s, "\0\0\0\0\0G@T /\x1cHTTP/1.1\n"s, "G@T x HTTP/+1.1\n"s, "H@AD x \x01HTTP/1.1\r\n"s, "\x01H@AD x F/1.1\r\n"s, "G@T  HTTP/1.1\r\n"s, "@ x " + std::string(200, 'Y') + "/" + std::string(60, '0') + "1." + std::string(60, '1') + "\n", "@ " + std::string(200, 'x') + " F\xa0/1.1\n", "G@T x HTTP/1. 1\r\n"s, "@ x HTTP/1x/1.1\n"s, std::string(128, '@') + " /" + std::string(40, 'a') + " HTTP/1.1\r\n",
                               std::string(130, '@') + " x HTTP/" + std::string(60, '0') + "1.1\r\n", "@" + std::string(130, '\x01') + " x " + std::string(60, 'Y') + "/1.1\n", "\x7f \x84\x1cHTTP/1.1\n"s, std::string(9, '\x01') + std::string(9, ' ') + "\x02 HTTP/1.1\n", std::string(9, '\x01') + " @ HTTP/1.1\n", "\xffGET /x HTTP/1.1\n"s, "G@T http://e/ X/1.1\n"s, "@ x HTTP/1.1" + std::string(300, ' ') + "\r\n", std::string(9'000, '\x01') + "\n@ / HTTP/1.1\n",
                               "\x80\x01\x02 / HTTP/1.1\n"s, std::string(70'000, '@') + " / HTTP/1.1\n"}) {
     EXPECT_EQ(told_apart(request), Proof::kHttp) << request.substr(0, 40);
@@ -54,7 +55,9 @@ TEST(ToldApartTest, AnOddMethodMakesNoOtherProtocol) {
 TEST(ToldApartTest, OtherProtocolsAreNoRequests) {
   for (const auto& said : {"\0\0\0\x08\x04\xd2\x16\x2f"s, "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"s, "*1\r\n$4\r\nPING\r\n"s, "EHLO a.test\r\n"s, "get a\r\n"s, "GET\r\n"s, "AMQP\0\0\x09\x01"s,
                            "0032git-upload-pack /srv/http/a.git\0host=a\0"s, "{\"id\": 1, \"url\": \"http://a/\"}"s, "INVITE sip:a@b SIP/2.0\r\n"s, "OPTIONS sip:a@b.test SIP/2.0\r\n"s, "<30>Oct 11 22:14:15 host app: started PHP/8.2"s, "USER bot 0 * :bot/1.0"s, "KEYS *\r\n"s, "SET a\0/\r\n"s, "\x30\x0c\x02"s, "\x80\x2e\x01\x03\x03"s, "\x94\0\x01\xa4ping"s, "\x21\0\0\x03INSERT INTO t VALUES ('GET /index.html HTTP/1.1')"s,
-                           "PING\r\n"s, "a\xff"s, "\x05\x01\0\x03\x06 a.test\x01\xbb\x16\x03\x01\0\x0b\x02h2\x08http/1.1"s}) {
+                           "{\"time\":\"2026-01-01T00:00:00Z\",\"level\":\"INFO\",\"msg\":\"GET /users\",\"status\":200}"s, "{\"msg\":\"open /etc/x\"}"s, "{\"version\":\"1.1\",\"short_message\":\"GET / HTTP/1.1\"}\0"s,
+                           "<13>app: /usr/bin/x started"s, "2024-01-01T00:00:00Z /usr/bin/x started"s, "<ping />"s, "get device/42\r\n"s, "set service/x 0 0 1\r\n"s, "PASS alice/libera:pw\r\n"s, "INVITE sip:office/42@a SIP/2.0\r\n"s, "CONNECT {\"name\": \"service/orders\"}\r\n"s, "CONNECT\r\n"s,
+                           "level=info msg=\"GET /x HTTP/1.1\" took=2ms"s, "PING\r\n"s, "a\xff"s, "\x05\x01\0\x03\x06 a.test\x01\xbb\x16\x03\x01\0\x0b\x02h2\x08http/1.1"s}) {
     EXPECT_EQ(told_apart(said + "\n"), Proof::kNone) << said;
     EXPECT_EQ(told_apart(said, true), Proof::kNone) << said;
   }
