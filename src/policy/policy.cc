@@ -10,6 +10,7 @@ struct Policy::Match {
   Is is = Is::kNo;
   Proof proof = Proof::kNone;  // kMaybe
   std::string inner{};         // kYes, of a policy: its rule
+  bool by_address = false;     // kYes: a rule that is this address's alone
 };
 
 Policy::Policy(RuleSet rules, const Named& named) : rules_(std::move(rules)) {
@@ -36,10 +37,10 @@ Policy::Match Policy::match(const Entry& entry, const Meant& meant) const {
     if (!entry.named) return {};
     Verdict inner = entry.named->decide(meant);
     if (inner.says == Verdict::Says::kShow) return {Is::kMaybe, inner.proof};
-    return {inner.allowed() ? Is::kYes : Is::kNo, Proof::kNone, std::move(inner.rule)};
+    return {inner.allowed() ? Is::kYes : Is::kNo, Proof::kNone, std::move(inner.rule), inner.by_address};
   }
   if (!rule.has(meant.port)) return {};
-  if (rule.kind == Rule::Kind::kNetwork) return {rule.network.contains(meant.address) ? Is::kYes : Is::kNo};
+  if (rule.kind == Rule::Kind::kNetwork) return {rule.network.contains(meant.address) ? Is::kYes : Is::kNo, Proof::kNone, {}, rule.network.is_one_address()};
   const Proof proof = rule.proof_at(meant.port);
   if (proof == Proof::kNone) {
     const bool one = std::ranges::any_of(meant.names, [&](const std::string& name) { return rule.matches_name(name); });
@@ -61,7 +62,7 @@ Verdict Policy::decide(const Meant& meant, const Rule* more) const {
     Match found = match(entry, meant);
     if (found.is == Match::Is::kNo) return;
     if (found.is == Match::Is::kYes) {
-      out = {says(entry.rule->action), Proof::kNone, {}};
+      out = {says(entry.rule->action), Proof::kNone, {}, found.by_address};
       by = &entry;
       inner = std::move(found.inner);
       return;

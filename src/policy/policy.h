@@ -31,7 +31,8 @@ struct Verdict {
   };
   Says says = Says::kNo;
   Proof proof = Proof::kNone;
-  std::string rule{};  // that decided, as "!evil.test" or "@packages: @pip: pypi.org"; empty: none matched
+  std::string rule{};       // that decided, as "!evil.test" or "@packages: @pip: pypi.org"; empty: none matched
+  bool by_address = false;  // that rule is this address's alone
 
   bool allowed() const { return says == Says::kYes; }
 };

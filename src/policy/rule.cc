@@ -28,12 +28,6 @@ Error bad(std::string_view text, const std::string& why) {
   return Error{Code::kInvalidArgument, "invalid_policy", "'" + shown(text) + "' is no rule: " + why, 0};
 }
 
-// A name that inet_aton(3) would take for an address in one of its odder notations.
-bool looks_like_an_address(std::string_view name) {
-  const std::string_view last = name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1);
-  return std::ranges::all_of(last, is_digit) || last.starts_with("0x");
-}
-
 bool is_name(std::string_view name) {
   if (name.empty() || name.size() > kLongestName || looks_like_an_address(name)) return false;
   while (true) {
@@ -174,6 +168,11 @@ void settle_scheme(Rule& rule) {
 }
 
 }  // namespace
+
+bool looks_like_an_address(std::string_view name) {
+  const std::string_view last = name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1);
+  return std::ranges::all_of(last, is_digit) || last.starts_with("0x");
+}
 
 Proof usual_proof(std::uint16_t port) { return port == kHttpsPort ? Proof::kTls : port == kHttpPort ? Proof::kHttp : Proof::kNone; }
 

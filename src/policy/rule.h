@@ -47,6 +47,9 @@ inline constexpr std::uint16_t kHttpsPort = 443;
 // How names are shown at a port where no rule says it.
 Proof usual_proof(std::uint16_t port);
 
+// Whether it is an address to inet_aton(3), in one of its odder notations perhaps, and so no name. Lower case.
+bool looks_like_an_address(std::string_view name);
+
 struct Rule {
   enum class Kind : std::uint8_t { kName, kBelow, kRegex, kNetwork, kPolicy };
   Action action = Action::kAllow;
