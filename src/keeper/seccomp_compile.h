@@ -45,6 +45,9 @@ constexpr std::uint32_t kCloneRefused = 0x7E020000  // CLONE_NEW*
                                         | kCloneParent;
 constexpr std::uint32_t kTiocsti = 0x5412, kTioclinux = 0x541C;  // type into a terminal that others read
 constexpr std::uint32_t kTiocsetd = 0x5423;                      // line disciplines: kernel modules are loaded for it
+// Of bridges and VLANs: for these, too, and before anybody is asked for a capability (net/socket.c).
+constexpr std::uint32_t kSiocgifbr = 0x8940, kSiocsifbr = 0x8941, kSiocgifvlan = 0x8982, kSiocsifvlan = 0x8983;
+constexpr std::uint32_t kSiocbraddbr = 0x89A0, kSiocbrdelbr = 0x89A1, kSiocbraddif = 0x89A2, kSiocbrdelif = 0x89A3;
 constexpr std::uint32_t kMadvMergeable = 12;  // merged pages tell tenants of each other's memory, as PR_SET_MEMORY_MERGE
 constexpr std::uint32_t kRlimitCore = 4;  // confine.cc: at 1 the kernel hands no core to a program of the host's, at 0 it does (core(5))
 constexpr std::uint32_t kSolTcp = 6, kTcpUlp = 31;               // kernel TLS
@@ -106,7 +109,7 @@ class Compiler {
     if (land(Action::kMemfd)) refuse_bits(1, kMfdHugetlb, EINVAL);   // as from a kernel of before
     if (land(Action::kIoctl)) {
       load_arg(1);
-      ret_if_any({kTiocsti, kTioclinux, kTiocsetd}, refuse(EPERM));
+      ret_if_any({kTiocsti, kTioclinux, kTiocsetd, kSiocgifbr, kSiocsifbr, kSiocgifvlan, kSiocsifvlan, kSiocbraddbr, kSiocbrdelbr, kSiocbraddif, kSiocbrdelif}, refuse(EPERM));
       ret(kAllowed);
     }
     if (land(Action::kMadvise)) {

@@ -125,7 +125,7 @@ inline constexpr auto kGuestRules = [] {
       {"copy_file_range", 326, 285, kAllow},  // cp, web servers, Go's io.Copy
       {"splice", 275, 76, kAllow},  // cp, web servers, Go's io.Copy
       {"fadvise64", 221, 223, kAllow},  // coreutils, databases
-      {"ioctl", 16, 29, kIoctl},  // terminals (all but TIOCSTI, TIOCLINUX, TIOCSETD)
+      {"ioctl", 16, 29, kIoctl},  // terminals (all but TIOCSTI, TIOCLINUX, TIOCSETD), and no bridges or VLANs
       {"setxattr", 188, 5, kAllow},  // tar, cp -a, setcap, rsync
       {"lsetxattr", 189, 6, kAllow},  // tar, cp -a, setcap, rsync
       {"fsetxattr", 190, 7, kAllow},  // tar, cp -a, setcap, rsync

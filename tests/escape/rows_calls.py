@@ -208,6 +208,18 @@ def line_discipline():
     return True
 
 
+def ask_for_a_bridge():
+    """Answered by the bridge that the kernel has, or has loaded for it; of a kernel that may load none, that there is no such package."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for asked in (0x8940, 0x8982):  # SIOCGIFBR, BRCTL_GET_VERSION; SIOCGIFVLAN
+            try:
+                fcntl.ioctl(any_socket, asked, struct.pack("QQQQ", 0, 0, 0, 0))
+            except OSError as error:
+                if error.errno not in (errno.ENOPKG, errno.ENODEV, errno.EFAULT, errno.EINVAL):
+                    raise
+            return True
+
+
 def mount_facts():
     request = struct.pack("IIQQ", 24, 0, 0xffffffffffffffff, 0)
     return call(458, request, ctypes.byref(ctypes.create_string_buffer(4096)), 64, 0) > 0
@@ -286,6 +298,7 @@ if X86:
     counted("modify-ldt", "make a segment of its own", segments)
 counted("tiocsti", "type into its own terminal, which another may read", type_into_terminal, ("filter",) if LEGACY else ("filter", "user", "caps"))
 counted("line-discipline", "have the kernel load a line discipline", line_discipline)
+counted("bridges", "have the kernel load its bridge, by an ioctl of any socket", ask_for_a_bridge)
 counted("listmount", "list mounts", mount_facts)
 counted("security-modules", "list the host's security modules", security_modules)
 counted("memory-policy", "bind memory to the host's nodes", memory_policy)
@@ -307,4 +320,5 @@ together("own-namespaces", "make a user or network namespace by unshare, by clon
          F + " and count of namespaces (networks: and capability set)", ("unshare-users", "clone-users", "clone-network", "clone3"))
 if X86:
     together("32-bit-entry", "call the kernel by the 32-bit entry, and open a packet socket by its socketcall, whose arguments no filter sees", S, F, ("int-80", "socketcall"))
+together("modules", "have the kernel load a line discipline, its bridge and VLANs", S, F, ("line-discipline", "bridges"))
 together("host-names", "set the host's clock, rename the sandbox", S, F + ", capability set and user namespace", ("set-clock", "rename"))
