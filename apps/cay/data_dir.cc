@@ -159,7 +159,7 @@ Result<DataDir> open_data_dir(const std::string& wanted, const DaemonUser& user)
   if (::geteuid() == 0 && user.uid != 0 && !reachable(path, user)) {
     return Error{Code::kPermissionDenied, "data_dir_unreachable",
                  "the daemon runs as " + user.name + " and cannot reach " + path +
-                     " through its parents: use a path that others may pass (/var/lib/cay), or --run-as root",
+                     " through its parents: use a path that others may pass (/var/lib/cay), or --run-as a user who may",
                  0};
   }
   CAY_CHECK(make_dir(path + "/run", user, 0700, Inside::kYes));

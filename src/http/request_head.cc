@@ -1,5 +1,6 @@
 #include "http/request_head.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,8 +15,12 @@ namespace bhttp = boost::beast::http;
 
 constexpr int kMaxFields = 128;
 
-// Empty is for HTTP/1.0.
+// Empty is for HTTP/1.0. Brackets stand around an IPv6 address alone, and behind them a port (RFC 3986, 3.2.2).
 bool is_host(std::string_view text) {
+  const std::size_t end = text.starts_with('[') ? text.find(']') : 0;
+  if (end == std::string_view::npos || text.find_first_of("[]", end + 1) != std::string_view::npos) return false;
+  if (end == 0 ? text.starts_with(']') : text.size() > end + 1 && text[end + 1] != ':') return false;
+  if (end != 0 && text.substr(std::min(end + 2, text.size())).find_first_not_of("0123456789") != std::string_view::npos) return false;
   return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == std::string_view::npos;
 }
 

@@ -25,8 +25,6 @@ constexpr int kTooManyRequests = 429;
 constexpr const char* kTooOften = "too_many_requests";
 constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
 
-// By the method alone: whether a handler changes something in truth, only it knows.
-
 // Whether more than looking is done by it.
 bool is_for_acting(Right right) {
   switch (right) {
