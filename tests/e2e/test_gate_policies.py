@@ -137,6 +137,23 @@ def test_what_is_denied_is_refused_beside_everything_else(make):
     assert words_of(make("open"), OTHER, hidden, RAW) == [BYE, BYE, "ping"]  # the control
 
 
+def test_an_address_in_a_names_place_is_no_name_beside_refused_ones(make):
+    literals = [{**about, "host": V4, name: V4, **more} for about, name, more in ((WEB, "says", {}), (TLS, "sni", {"says": "other.gate.test"}))]
+    box = make("open", "!other.gate.test")
+    told = words_of(box, *literals)
+    assert "names no host" in told[0] and told[1] == "reset", told
+    assert box.line(host=V4, port=80)["reason"] == "names_no_host"
+    got = box.daemon.cli("policy", "try", box.name, f"http://{V4}/")
+    assert got.code == 1 and "shows no name" in got.text, got
+    came = words_of(make("open"), *literals)  # the control
+    assert came == [f"hello {V4}", BYE], came
+    # Who lists the address lets it through, and is told so.
+    listed = make(f"{V4}:80", "!other.gate.test")
+    assert words_of(listed, literals[0], {**WEB, "host": V4, "says": "other.gate.test"}) == [f"hello {V4}", NOT_OTHER]
+    assert listed.daemon.cli("policy", "try", listed.name, f"http://{V4}/").code == 0
+    assert words_of(make("0.0.0.0/0", "!other.gate.test"), literals[0]) == [told[0]], "a network names no address"
+
+
 def test_wildcards_expressions_networks_and_ports(make):
     assert words_of(make("*.gate.test"), WEB, OTHER_TLS, BULK) == [HELLO, BYE, "reset"]
     assert words_of(make("*.test:7001"), BULK, WEB) == ["ping", OTHER_PORT]
