@@ -59,7 +59,7 @@ bool is_a_version(std::string_view word) { return begins(word, kHttp) && word.su
 // Netty's blanks; around a version it takes controls off too (String.trim).
 constexpr std::string_view kNettysBlank = " \t\v\f\r";
 bool is_trimmed(char c) { return static_cast<unsigned char>(c) <= ' '; }
-std::string_view trimmed(std::string_view text) {
+std::string_view as_netty_trims(std::string_view text) {
   while (!text.empty() && is_trimmed(text.back())) text.remove_suffix(1);
   text.remove_prefix(static_cast<std::size_t>(std::ranges::find_if_not(text, is_trimmed) - text.begin()));
   return text;
@@ -83,11 +83,11 @@ bool is_one_to_netty(std::string_view line) {
     line.remove_prefix(out.size());
     return out;
   };
-  const std::string_view whole = trimmed(line);
+  const std::string_view whole = as_netty_trims(line);
   if (whole.find(kCutOut) != std::string_view::npos) return is_a_version_to_netty("x" + std::string(whole.substr(whole.find_last_of(kNettysBlank) + 1)));
   part();
   part();
-  const std::string_view version = trimmed(line);
+  const std::string_view version = as_netty_trims(line);
   return version.find_first_of(kNettysBlank) == std::string_view::npos && is_a_version_to_netty(version);
 }
 
