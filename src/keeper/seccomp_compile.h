@@ -50,7 +50,9 @@ constexpr std::uint32_t kSiocgifbr = 0x8940, kSiocsifbr = 0x8941, kSiocgifvlan =
 constexpr std::uint32_t kSiocbraddbr = 0x89A0, kSiocbrdelbr = 0x89A1, kSiocbraddif = 0x89A2, kSiocbrdelif = 0x89A3;
 constexpr std::uint32_t kMadvMergeable = 12;  // merged pages tell tenants of each other's memory, as PR_SET_MEMORY_MERGE
 constexpr std::uint32_t kRlimitCore = 4;  // confine.cc: at 1 the kernel hands no core to a program of the host's, at 0 it does (core(5))
-constexpr std::uint32_t kSolTcp = 6, kTcpUlp = 31;               // kernel TLS
+constexpr std::uint32_t kSolTcp = 6, kTcpUlp = 31;  // kernel TLS
+// TCP_AO_ADD_KEY to TCP_AO_GET_KEYS (Linux 6.7): a key names an algorithm, which the kernel loads.
+constexpr std::uint32_t kTcpAoAddKey = 38, kTcpAoDelKey = 39, kTcpAoInfo = 40, kTcpAoGetKeys = 41;
 constexpr std::uint32_t kSolSocket = 1;
 // Programs in the kernel, in memory that no group's limit counts, and compiled within a room that is the whole host's (bpf_jit_limit).
 constexpr std::uint32_t kSocketFilters[] = {
@@ -152,9 +154,9 @@ class Compiler {
     if (land(Action::kPrlimit)) prlimit_check();
     if (land(Action::kSetsockopt)) {
       load_arg(1);
-      jump(BPF_JEQ, kSolTcp, 0, 4);
+      jump(BPF_JEQ, kSolTcp, 0, 8);
       load_arg(2);
-      ret_if_any({kTcpUlp}, refuse(ENOPROTOOPT));
+      ret_if_any({kTcpUlp, kTcpAoAddKey, kTcpAoDelKey, kTcpAoInfo, kTcpAoGetKeys}, refuse(ENOPROTOOPT));
       ret(kAllowed);
       jump(BPF_JEQ, kSolSocket, 1, 0);
       ret(kAllowed);
@@ -305,11 +307,23 @@ class Compiler {
     load_arg(1);
     stmt(BPF_ALU | BPF_AND | BPF_K, kTypeMask);
     ret_if_any({SOCK_RAW}, refuse(EPERM));  // as without CAP_NET_RAW
-    jump(BPF_JEQ, SOCK_STREAM, 2, 0);
+    // Of each type and family what every kernel has: for any other, SCTP, DCCP, L2TP and SMC among them, it has root load a module (net-pf-2-proto-1-type-1).
+    constexpr std::uint32_t kIcmp = 1, kTcp = 6, kUdp = 17, kIcmp6 = 58;
+    jump(BPF_JEQ, SOCK_STREAM, 0, 5);
+    load_arg(2);
+    ret_if_any({0, kTcp}, kAllowed);
+    ret(refuse(EPROTONOSUPPORT));
     jump(BPF_JEQ, SOCK_DGRAM, 1, 0);
     ret(refuse(ESOCKTNOSUPPORT));
     load_arg(2);
-    ret_if_any({0, 1, 6, 17, 58}, kAllowed);  // any, ICMP, TCP, UDP, ICMPv6; not SCTP, DCCP, L2TP, MPTCP, SMC
+    ret_if_any({0, kUdp}, kAllowed);
+    jump(BPF_JEQ, kIcmp, 0, 4);
+    load_arg(0);
+    ret_if_any({AF_INET}, kAllowed);
+    ret(refuse(EPROTONOSUPPORT));
+    jump(BPF_JEQ, kIcmp6, 0, 3);
+    load_arg(0);
+    ret_if_any({AF_INET6}, kAllowed);
     ret(refuse(EPROTONOSUPPORT));
   }
 

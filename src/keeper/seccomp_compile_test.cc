@@ -161,6 +161,8 @@ TEST(SeccompCompileTest, ArgumentsAreChecked) {
     EXPECT_EQ(call(on, no("ioctl"), 0, 0x5412), errno_of(EPERM));
     EXPECT_EQ(call(on, no("ioctl"), 0, 0x5412 | kHigh), errno_of(EPERM));
     EXPECT_EQ(call(on, no("ioctl"), 0, 0x541c), errno_of(EPERM));
+    for (std::uint64_t of_modules : std::initializer_list<std::uint64_t>{0x8940, 0x8941, 0x8982, 0x8983, 0x89a0, 0x89a1, 0x89a2, 0x89a3}) EXPECT_EQ(call(on, no("ioctl"), 0, of_modules), errno_of(EPERM)) << of_modules;
+    EXPECT_EQ(call(on, no("ioctl"), 0, 0x8912), kAllow);  // SIOCGIFCONF
     EXPECT_EQ(call(on, no("madvise"), 0, 4096, 4), kAllow);  // DONTNEED
     EXPECT_EQ(call(on, no("madvise"), 0, 4096, 13), kAllow);
     EXPECT_EQ(call(on, no("madvise"), 0, 4096, 12), errno_of(EINVAL));  // MERGEABLE
@@ -171,7 +173,9 @@ TEST(SeccompCompileTest, ArgumentsAreChecked) {
     EXPECT_EQ(call(on, no("prctl"), 35), errno_of(EINVAL));  // PR_SET_MM
     EXPECT_EQ(call(on, no("prctl"), 67), errno_of(EINVAL));  // PR_SET_MEMORY_MERGE
     EXPECT_EQ(call(on, no("setsockopt"), 0, 6, 1), kAllow);
-    EXPECT_EQ(call(on, no("setsockopt"), 0, 6, 31), errno_of(ENOPROTOOPT));
+    for (std::uint64_t option : std::initializer_list<std::uint64_t>{31, 38, 39, 40, 41}) EXPECT_EQ(call(on, no("setsockopt"), 0, 6, option), errno_of(ENOPROTOOPT)) << option;
+    EXPECT_EQ(call(on, no("setsockopt"), 0, 6, 37), kAllow);
+    EXPECT_EQ(call(on, no("setsockopt"), 0, 1, 50), errno_of(ENOPROTOOPT));  // SO_ATTACH_BPF
     EXPECT_EQ(call(on, no("setsockopt"), 0, 1, 31), kAllow);
     EXPECT_EQ(call(on, no("socketpair"), AF_UNIX), kAllow);
     EXPECT_EQ(call(on, no("socketpair"), AF_TIPC), errno_of(EAFNOSUPPORT));
@@ -186,7 +190,11 @@ TEST(SeccompCompileTest, ArgumentsAreChecked) {
         EXPECT_EQ(call(on, socket, family, SOCK_STREAM | flags, 6), kAllow);
         EXPECT_EQ(call(on, socket, family, SOCK_DGRAM | flags, 17), kAllow);
         EXPECT_EQ(call(on, socket, family, SOCK_RAW | flags, 1), errno_of(EPERM));
-        EXPECT_EQ(call(on, socket, family, SOCK_DGRAM | flags, 1), kAllow);
+        EXPECT_EQ(call(on, socket, family, SOCK_DGRAM | flags, 0), kAllow);
+        EXPECT_EQ(call(on, socket, family, SOCK_DGRAM | flags, family == AF_INET ? 1 : 58), kAllow);  // ping
+        // The kernel has modules looked for that have it.
+        for (std::uint64_t other : std::initializer_list<std::uint64_t>{1, 2, 17, 58}) EXPECT_EQ(call(on, socket, family, SOCK_STREAM | flags, other), errno_of(EPROTONOSUPPORT)) << other;
+        for (std::uint64_t other : std::initializer_list<std::uint64_t>{2, 6, family == AF_INET ? 58u : 1u}) EXPECT_EQ(call(on, socket, family, SOCK_DGRAM | flags, other), errno_of(EPROTONOSUPPORT)) << other;
         EXPECT_EQ(call(on, socket, family, SOCK_STREAM | flags, 132), errno_of(EPROTONOSUPPORT));  // SCTP
         EXPECT_EQ(call(on, socket, family, SOCK_SEQPACKET | flags, 132), errno_of(ESOCKTNOSUPPORT));
         EXPECT_EQ(call(on, socket, family, SOCK_DGRAM | flags, 115), errno_of(EPROTONOSUPPORT));  // L2TP
