@@ -137,6 +137,7 @@ Result<DaemonUser> daemon_user(const std::string& wanted) {
   }
   const std::string name = wanted.empty() ? "cay" : wanted;
   if (const passwd* entry = ::getpwnam(name.c_str()); entry != nullptr) {
+    if (entry->pw_uid == 0) return Error{Code::kInvalidArgument, "run_as_root", "the daemon does not run as root, for the launcher alone has its rights: name another user with --run-as, or none", 0};
     return DaemonUser{entry->pw_uid, entry->pw_gid, name};
   }
   if (!wanted.empty()) return Error{Code::kInvalidArgument, "no_such_user", "there is no user '" + wanted + "'", 0};
@@ -159,7 +160,7 @@ Result<DataDir> open_data_dir(const std::string& wanted, const DaemonUser& user)
   if (::geteuid() == 0 && user.uid != 0 && !reachable(path, user)) {
     return Error{Code::kPermissionDenied, "data_dir_unreachable",
                  "the daemon runs as " + user.name + " and cannot reach " + path +
-                     " through its parents: use a path that others may pass (/var/lib/cay), or --run-as a user who may",
+                     " through its parents: use a path that others may pass (/var/lib/cay), or --run-as a user who can reach it",
                  0};
   }
   CAY_CHECK(make_dir(path + "/run", user, 0700, Inside::kYes));

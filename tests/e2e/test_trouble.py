@@ -3,11 +3,12 @@ import json
 import os
 import pathlib
 import socket
+import subprocess
 import tempfile
 
 import pytest
 
-from harness import needs_root, new_daemon
+from harness import CAY, needs_root, new_daemon, slow
 
 
 def error(answer):
@@ -177,3 +178,20 @@ def test_under_a_niced_launcher_commands_run_as_nicely():
         assert (got.code, got.text) == (0, "5\n"), got
     finally:
         daemon.close()
+
+
+@needs_root
+def test_the_daemon_never_has_roots_rights(tmp_path):
+    got = subprocess.run([CAY, "serve", "--run-as", "root", "--listen", "127.0.0.1:0", "--data", tmp_path / "data"], capture_output=True, text=True, timeout=slow(30))
+    assert got.returncode != 0 and "does not run as root" in got.stderr and not (tmp_path / "data").exists(), got
+    daemon = new_daemon()
+    daemon.start()
+    try:
+        status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
+        for held in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            assert f"{held}:\t{0:016x}\n" in status, status
+        assert "Uid:\t0\t" not in status, status
+    finally:
+        daemon.close()
+    # The control: who looks here has them.
+    assert f"CapEff:\t{0:016x}\n" not in pathlib.Path("/proc/self/status").read_text()
