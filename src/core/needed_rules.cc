@@ -25,8 +25,14 @@ policy::Verdict verdict_of(const NetworkDecision& line, const auto& decide, cons
   const auto address = IpAddress::parse(line.address);
   const std::string names[] = {line.host};
   policy::Meant meant{.names = names, .shown = line.host, .address = address.value_or(IpAddress()), .port = line.port};
-  if (by_host) meant = {.names = {}, .shown = std::nullopt, .address = *by_host, .port = line.port};
-  return decide(meant);
+  if (!by_host) return decide(meant);
+  meant = {.names = {}, .shown = std::nullopt, .address = *by_host, .port = line.port};
+  const policy::Verdict bare = decide(meant);
+  if (bare.says != policy::Verdict::Says::kShow || !by_host->is_v4()) return bare;
+  // Beside refused names a rule of its own lets it through, where it stands in a name's place (gate/door_policy.cc).
+  meant.shown = line.host;
+  const policy::Verdict shown = decide(meant);
+  return shown.by_address ? shown : bare;
 }
 
 bool is_let_through(const policy::Policy& policy, const NetworkDecision& line) {

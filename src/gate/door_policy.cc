@@ -61,7 +61,14 @@ Door::Standing Door::standing_of(policy::Choice choice) const {
 
 policy::Verdict Door::ask(const Facts& facts) const {
   if (!standing_.allowed) return {};
-  return standing_.rules->decide({.names = facts.names, .shown = facts.shown, .address = facts.to.address, .port = facts.to.port});
+  const auto decide = [&](const std::optional<std::string>& shown) {
+    return standing_.rules->decide({.names = facts.names, .shown = shown, .address = facts.to.address, .port = facts.to.port});
+  };
+  auto out = decide(facts.shown);
+  // Where a name must be shown, an address in its place is none: it would stand for any that is there, a refused one too. A rule of its own lets it through.
+  const bool is_no_name = out.allowed() && !out.by_address && facts.shown && policy::looks_like_an_address(*facts.shown);
+  if (is_no_name && decide({}).says == policy::Verdict::Says::kShow) return {};
+  return out;
 }
 
 bool Door::goes_by_names(const Endpoint& to) const {

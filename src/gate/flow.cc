@@ -264,10 +264,7 @@ asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proo
     const auto said = ask(out.facts);
     out.rule = said.rule;
     if (!said.allowed()) out.refuse(!standing_.allowed ? standing_.not_allowed : said.rule.empty() ? "not_in_policy" : "denied_by_rule");
-    // An address in a name's place is no name: it would stand for any that is there, a refused one too. A rule of its own lets it through.
-    const bool is_no_name = said.allowed() && policy::looks_like_an_address(out.host) && !said.by_address;
-    if (is_no_name) out.refuse(kNamesNoHost);
-    return said.allowed() && !is_no_name;
+    return said.allowed();
   };
   if (!judge()) co_return;
   look.end();

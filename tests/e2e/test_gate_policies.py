@@ -141,8 +141,9 @@ def test_an_address_in_a_names_place_is_no_name_beside_refused_ones(make):
     literals = [{**about, "host": V4, name: V4, **more} for about, name, more in ((WEB, "says", {}), (TLS, "sni", {"says": "other.gate.test"}))]
     box = make("open", "!other.gate.test")
     told = words_of(box, *literals)
-    assert "names no host" in told[0] and told[1] == "reset", told
-    assert box.line(host=V4, port=80)["reason"] == "names_no_host"
+    assert f"does not allow {V4}" in told[0] and told[1] == "reset", told
+    line = box.line(host=V4, port=80)
+    assert (line["reason"], line["needs"]) == ("not_in_policy", f"{V4}:80"), line
     got = box.daemon.cli("policy", "try", box.name, f"http://{V4}/")
     assert got.code == 1 and "shows no name" in got.text, got
     came = words_of(make("open"), *literals)  # the control

@@ -2,7 +2,7 @@
 import json
 
 from harness import wait_until
-from test_gate import pytestmark  # noqa: F401
+from test_gate import V4, pytestmark  # noqa: F401
 from test_gate_policies import HELLO, make, policed, set_policy, words_of, world  # noqa: F401 (fixtures)
 
 A, OTHER = "allowed.gate.test", "other.gate.test"
@@ -48,6 +48,10 @@ def test_each_request_of_a_connection_is_judged(make, world):  # noqa: F811
     assert (line["verdict"], line["reason"], line["needs"]) == ("refused", "not_in_policy", f"{OTHER}:7005")
     assert talk(box, asks(A) + asks(OTHER, "/refused-behind"))[0] == "hello " + A  # what was asked for before is answered
     assert not came(world, "/refused-behind")
+    # An address in a name's place is none beside refused names, in a later request neither.
+    but = make("open", f"http://{A}:7005", f"!{OTHER}", "!http://refused.gate.test:7005")
+    assert talk(but, asks(A), asks(V4, "/literal-second")) == ["hello " + A, ""] and not came(world, "/literal-second")
+    assert talk(make("open", f"http://{A}:7005"), asks(A), asks(V4, "/literal-allowed")) == ["hello " + A, "hello " + V4] and came(world, "/literal-allowed")
     for odd in (asks(A, "/odd", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "abc"), asks(A, "/odd", "Transfer-Encoding: gzip\r\n", "abc"), "/odd\r\n\r\n"):
         assert talk(box, asks(A), odd) == ["hello " + A, ""], odd
     assert not came(world, "/odd")
