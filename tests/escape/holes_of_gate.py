@@ -37,6 +37,8 @@ GATE = (
      'bool is_special(const IpAddress& address) {\n  if (cay_hole("special ranges are refused")) return false;\n'),
     ("this host's own addresses are refused", "gate/reachable.cc", "return *kind == os::RouteKind::kUnicast ||",
      'return cay_hole("this host\'s own addresses are refused") || *kind == os::RouteKind::kUnicast ||'),
+    ("an address in a name's place is no name", "gate/door_policy.cc", "  const bool is_no_name = out.allowed()",
+     '  const bool is_no_name = !cay_hole("an address in a name\'s place is no name") && out.allowed()'),
     ("what is open is judged again", "gate/door_policy.cc", "      if (said.allowed() && is_heard) continue;\n",
      '      if ((said.allowed() && is_heard) || cay_hole("what is open is judged again")) continue;\n'),
     # How strictly a request's head is read: with the hole it is read as a server does that takes it.

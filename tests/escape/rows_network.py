@@ -159,11 +159,11 @@ inside("off-udp", "send a datagram with the policy off", N, ["net"], datagram, a
 
 # ---- the policy `packages` ----
 
-def policed(name, attack, act, wall="policy: an allow-list by name", by="A1", sign="other.gate.test", besides=None, holes=(), known=(), short=True, **arguments):
+def policed(name, attack, act, wall="policy: an allow-list by name", by="A1", sign="other.gate.test", besides=None, holes=(), known=(), short=True, place="main", **arguments):
     """The control: the same policy and `besides`; or `holes`."""
     @row(name, attack, N, wall, by=by, known=known, short=short, holes=holes, **({"proof": f"succeeds with the rule {besides} besides", "means": SETTING} if besides else {}))
     def run(host, lifted):
-        box = host.box("main") if not lifted else host.widened(besides) if besides else host.box("open")
+        box = host.box(place) if not lifted else host.widened(besides) if besides else host.box("open")
         told = box.run(act, arguments)
         text = str(told.get("done", ""))
         return Outcome("reached " in text and sign in text, str(told.get("refused", text))[:60])
@@ -235,6 +235,8 @@ policed("no-sni", "name nobody in TLS", tls, host=H, sni=None, says=E, wall=A_NA
 policed("sni-of-a-literal", "an address, and another name in TLS", tls, host=V4, sni=E, says=E, wall=SNI_IS_JUDGED, holes=(SNI_IS_JUDGED,))
 policed("sni-of-a-subdomain", "an allowed name, and a subdomain of another in TLS", tls, host=H, sni="x." + E, says=E, wall=f"{SNI_IS_JUDGED}; {PINNED}",
         holes=(SNI_IS_JUDGED, PINNED))
+NO_NAME = "an address in a name's place is no name"
+policed("literal-for-a-name", "beside a refused name, go to its address and give that for a Host", fetch, wall=NO_NAME, holes=(NO_NAME,), place="but", sign=V4, host=V4, says=V4)
 ANY_PORT = "what names a host is judged at any port"
 policed("other-host-at-any-port", "connect to an allowed name at a port where any protocol is let through, and ask for another Host", fetch, host=H, port=8081, says=E, wall=ANY_PORT, holes=(ANY_PORT,))
 policed("other-sni-at-any-port", "the same, and name another in TLS", tls, host=H, port=8444, sni=E, says=E, wall=ANY_PORT, holes=(ANY_PORT,))
