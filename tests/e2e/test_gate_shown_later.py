@@ -110,7 +110,8 @@ def test_a_host_is_judged_at_any_port(make, world):  # noqa: F811
 def test_any_other_protocol_waits_for_nothing(make):
     box = make(f"{A}:7001", f"{A}:7009")
     for pieces in ([("x", 1), ("y\r\n", 4)], [("PING", 4), (" ", 5), ("\r\n", 7)], [("0032git-upload-pack /a\0", 23)], [("\x13", 1), ("\x7f", 2)], [("\r\n", 2), ("\r\n", 4)],
-                   [("A" * 9_000, 9_000), (" b\n", 9_003)], [("\0" * 9_000, 9_000)]):
+                   [("A" * 9_000, 9_000), (" b\n", 9_003)], [("\0" * 9_000, 9_000)],
+                   [('{"msg":"GET /users","status":200}\n', 34)], [("<13>app: /usr/bin/x started\n", 28)], [("get device/42\r\n", 15)]):
         assert said(box, *pieces, port=7001) == "".join(text for text, _ in pieces) + "end", pieces
     # What was answered is no request, whatever follows: of MySQL, MQTT, SOCKS, JSON.
     for first in ("\x21\0\0\1login", "\x10\x1a\0\4MQTT\4", "{\"id\": 1}"):
@@ -119,6 +120,10 @@ def test_any_other_protocol_waits_for_nothing(make):
     assert said(box, ("\5\1\0", 3), ("\5\1\0\3\x0fother.gate.test\0\x50", 25), ("GET / HTTP/1.1\r\nHost: other.gate.test\r\n\r\n", 0), port=7001).endswith("\r\n\r\nend"), "of SOCKS"
     assert said(box, ("", 7), ("x", 8), port=7009) == "ready\r\nxend", "a server that speaks first"
     assert said(box, port=7009) == "ready\r\nend"
+    # A first byte that is a type of TLS' records: of MySQL's login a length. The control: where the client speaks first.
+    login = "\x14\0\0\1a login of MySQL's"
+    assert said(box, ("", 7), (login, 7 + len(login)), port=7009) == f"ready\r\n{login}end"
+    assert said(box, login, port=7001) == "reset"
 
 
 def test_what_was_not_looked_at_ends_where_names_come_to_matter(make):
