@@ -68,6 +68,7 @@ class Maker {
 
   Result<RuleSet> done() {
     if (off_ && (!set_.rules.empty() || default_)) return bad("'off' stands alone: nothing is reached by it");
+    if (ordered_ && set_.rules.empty() && !default_ && !off_) return bad("an order alone lets nothing through: write rules behind it, or off");
     return std::move(set_);
   }
 

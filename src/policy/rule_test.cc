@@ -175,7 +175,8 @@ TEST(RuleSetTest, LinesCommasDefaultsAndOrder) {
 }
 
 TEST(RuleSetTest, BoundsAndContradictions) {
-  for (const char* text : {"off, a.test", "default deny, open", "first-match, deny-wins", "!open", "!off", "a.test, b c"}) EXPECT_FALSE(parse_rules(text)) << text;
+  for (const char* text : {"off, a.test", "default deny, open", "first-match, deny-wins", "!open", "!off", "a.test, b c", "first-match", "# a\ndeny-wins"}) EXPECT_FALSE(parse_rules(text)) << text;
+  EXPECT_TRUE(parse_rules("first-match, default deny") && parse_rules("deny-wins, off")) << "said in words";
   std::string many, regexes;
   for (int i = 0; i < 256; ++i) many += "h" + std::to_string(i) + ".test\n";
   EXPECT_TRUE(parse_rules(many));
