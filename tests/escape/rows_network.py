@@ -77,7 +77,7 @@ for name, address in METADATA_FORMS.items():
     special(f"metadata-{name}", f"connect to {address} with the policy open, and the ranges of such forms opened", "open", host=address)()
 by_notations("metadata-notations", "connect to it in the notations that the guest's C library takes: " + ", ".join((MAPPED, *NUMBERS)), "open",
              [(one, "x") for one in (MAPPED, *NUMBERS)])
-by_notations("metadata-notations-shown", "have the gate look such a notation up, as a Host that the policy's expression allows", "numbers", [(V4, one) for one in NUMBERS])
+by_notations("metadata-notations-shown", "have the gate look such a notation up, as a Host at an address that the policy lists, as it does what they stand for", "numbers", [(V4, one) for one in NUMBERS])
 
 
 @row("own-address", "connect to an address of this host with the policy open", N, OWN_ADDRESS, by="A1 A4", proof="succeeds without the network namespace", means=LEFT_OUT,
