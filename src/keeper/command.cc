@@ -12,6 +12,7 @@
 
 #include "keeper/command_state.h"
 #include "keeper/long_arguments.h"
+#include "keeper/stats.h"
 #include "keeper/terminal.h"
 #include "keeper/tracer.h"
 
@@ -345,11 +346,7 @@ void Command::on_exit(const Exit& exit) {
   record.ended_boot_ms = boottime_ms();
   record.cpu_usec = micros(exit.usage.ru_utime) + micros(exit.usage.ru_stime);
   record.max_rss_bytes = static_cast<std::uint64_t>(exit.usage.ru_maxrss) * 1024;
-  if (record.oom_kills > 0) {
-    const Context& context = shop_.context;
-    record.tmpfs_bytes = context.pure_v2 ? read_counter(context.cgroup_fd, "memory.stat", "shmem")
-                                         : read_counter(context.memory_fd, "memory.stat", "total_shmem");
-  }
+  if (record.oom_kills > 0) record.tmpfs_bytes = bytes_in_tmpfs(shop_.context);
   tape_->mark_ended(out_->is_open() || (err_ && err_->is_open()));
   stdin_->close();
   save_end();

@@ -28,11 +28,12 @@ struct Context {
   bool own_clocks = false;  // a time namespace is among the sandbox's. The keeper's own clocks are the host's
   int devpts_fd = -1;     // the sandbox's devpts root (openat "ptmx"); -1: the host's /dev/ptmx
   int root_fd = -1;       // the sandbox's root, O_PATH
+  std::vector<int> tmpfs_fds;  // its file systems in memory, O_PATH (keeper/stats.h)
 
   // Cgroup directories delegated to the keeper's uid; -1 where the controller is not used.
   // v2: `cgroup_fd` is the sandbox's "cmds" group: one child ("s0", "s1", …) for each command slot,
-  // with cgroup.procs, cgroup.kill, cgroup.events; on a pure v2 host also memory.events and
-  // memory.stat. v1 (hybrid): memory_fd is the sandbox's memory group for commands (slots as
+  // with cgroup.procs, cgroup.kill, cgroup.events; on a pure v2 host also memory.events.
+  // v1 (hybrid): memory_fd is the sandbox's memory group for commands (slots as
   // children, memory.oom_control); pids_fd, cpu_fd are flat (attach to cgroup.procs).
   int cgroup_fd = -1;
   int memory_fd = -1;

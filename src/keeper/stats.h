@@ -1,10 +1,21 @@
-// What the sandbox uses now, from its cgroups.
+// What the sandbox uses now, from its cgroups and its file systems.
 #pragma once
+#include <cstdint>
+#include <vector>
+
 #include "keeper/keeper.h"
 #include "keeper/slots.h"
 #include "wire/messages.h"
 
 namespace cay::keeper {
+
+// The file systems in memory that a sandbox begins with (/tmp, /dev/shm, /run), O_PATH. To be called before anything inside
+// runs: what is mounted there later may answer when it likes.
+std::vector<int> open_tmpfs(int root_fd);
+
+// What files in them hold now, in bytes, as the file systems count it (statfs(2)). The memory group's count (`shmem` in
+// memory.stat) may be two seconds late: what a child's change adds to its parent's can wait for the kernel's own round.
+std::uint64_t bytes_in_tmpfs(const Context& context);
 
 wire::StatsMsg read_stats(const Context& context, const Slots& slots, std::uint32_t running);
 

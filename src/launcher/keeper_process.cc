@@ -19,6 +19,7 @@
 
 #include "keeper/filter_room.h"
 #include "keeper/keeper.h"
+#include "keeper/stats.h"
 #include "os/caps.h"
 #include "os/file.h"
 #include "os/process.h"
@@ -151,9 +152,10 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   // Empty: init ended, and told the launcher why.
   if (message.fds.size() < 3) ::_exit(1);
   CAY_CHECK(wait_until_held(*init, message.fds[2].get()));
+  keeper::Context context;
+  context.tmpfs_fds = keeper::open_tmpfs(message.fds[0].get());
   CAY_CHECK(jail(host));
   ::close(host.empty.get());
-  keeper::Context context;
   context.sandbox_id = plan.id;
   context.instance = host.config.instance;
   context.boot_id = host.boot_id;

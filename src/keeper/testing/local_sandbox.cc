@@ -23,6 +23,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "keeper/stats.h"
+
 namespace cay::keeper::testing {
 namespace {
 
@@ -177,6 +179,8 @@ void LocalSandbox::enter(Context& context) {
   const std::string terminals = "/proc/" + std::to_string(init) + "/root/dev/pts";
   context.devpts_fd = ::open(terminals.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   must(context.devpts_fd >= 0, "open devpts");
+  const UniqueFd root(::open(("/proc/" + std::to_string(init) + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  context.tmpfs_fds = open_tmpfs(root.get());
   context.init_pidfd = pidfd;
   context.lifeline_fd = lifeline[1];
   context.cgroup_fd = unified.release();
