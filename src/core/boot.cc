@@ -71,7 +71,7 @@ Result<std::map<SandboxId, std::string>> Boots::open(const std::vector<Sandbox>&
   return begun_.open();
 }
 
-Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline) {
+Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline, const std::string& by) {
   if (jobs_.closing) return shutting_down();
   if (jobs_.draining) return host_draining();
   CAY_ASSERT(!entry->boot && !entry->stopping && !entry->removing());
@@ -80,7 +80,7 @@ Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKin
     Sandbox next = entry->row;
     next.state = SandboxState::kProvisioning;
     next.reason.clear();
-    CAY_CHECK(registry_->save(*entry, std::move(next)));
+    CAY_CHECK(registry_->save(*entry, std::move(next), by));
   }
   if (kind == BootKind::kFirst) { CAY_CHECK(begun_.begin(entry->row.id, "")); }
   auto boot = std::make_shared<Boot>(jobs_.loop(), kind, entry->row.limits);

@@ -57,7 +57,8 @@ class Boots {
 
   // The row is (or becomes) kProvisioning and a job boots it. The entry must have no boot, stop or
   // removal under way. kPermissionDenied (profile_not_allowed): of one that ran before, whose profile the operator allows no more.
-  Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline);
+  // `by`: the key that asked for it, for the event.
+  Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline, const std::string& by = {});
 
   // Creations (kFirst) that the last daemon had answered for and not made; each is to be begun again, or said to be over.
   Result<std::map<SandboxId, std::string>> open(const std::vector<Sandbox>& rows);

@@ -105,7 +105,7 @@ Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id, 
   CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
   const SandboxId sandbox = entry->row.id;
   if (!at_rest(*entry)) {
-    auto held = co_await wake_.live(entry, who.may_wake());
+    auto held = co_await wake_.live(entry, who);
     if (held) {
       auto live = held->live;
       auto reader = co_await live->attach(id, from);
@@ -145,7 +145,7 @@ Task<void> CommandVerbs::kill(Principal who, std::string ref, CommandId id, int 
     CAY_CO_TRY(const Command ended, co_await from_spools(entry->row.id, std::move(id)));
     co_return Result<void>();
   }
-  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(entry), who.may_wake()));
+  CAY_CO_TRY(const Held held, co_await wake_.live(std::move(entry), std::move(who)));
   auto done = co_await held.live->kill(std::move(id), signal, "client");
   co_return done;
 }
@@ -163,7 +163,7 @@ Task<Command> CommandVerbs::get(Principal who, std::string ref, CommandId id) {
   CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
   const SandboxId sandbox = entry->row.id;
   if (!at_rest(*entry)) {
-    auto held = co_await wake_.live(entry, who.may_wake());
+    auto held = co_await wake_.live(entry, who);
     if (held) {
       auto command = co_await held->live->command(id);
       if (command || command.error().code != Code::kNotFound) co_return command;
@@ -195,7 +195,7 @@ Task<std::vector<Command>> CommandVerbs::list(Principal who, std::string ref) {
 Task<std::vector<Command>> CommandVerbs::list_unsorted(Principal who, std::string ref) {
   CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
   if (!at_rest(*entry)) {
-    auto held = co_await wake_.live(entry, who.may_wake());
+    auto held = co_await wake_.live(entry, who);
     if (held) {
       auto commands = co_await held->live->commands();
       co_return commands;

@@ -57,6 +57,15 @@ TEST_F(EventsTest, WhoAskedIsNamed) {
     return out;
   };
   EXPECT_EQ(by_of("command.started"), Told{"one by alice"});
+  // Whoever looks at a file wakes it: there is no other line of that among the changes.
+  Principal reader = alice;
+  reader.key_name = "reader";
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "two")));
+  ASSERT_TRUE(run(core->files().stat(reader, "two", "/", {}, true)));
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "two")));
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "two")));
+  drain();
+  EXPECT_EQ(by_of("sandbox.starting"), (Told{"two by reader", "two by alice"}));
   ASSERT_TRUE(run(core->sandboxes().remove(alice, "one")));
   SandboxPatch patch;
   patch.policy = "off";

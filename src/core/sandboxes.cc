@@ -76,7 +76,7 @@ Task<Sandbox> SandboxVerbs::start(Principal who, std::string ref) {
   } else if (entry->row.state == SandboxState::kPaused) {
     CAY_CO_CHECK(co_await pauses_.resume(entry));
   } else if (entry->rests()) {
-    CAY_CO_CHECK(boots_.begin(entry, BootKind::kStart, deadline_in(timing_.boot_limit)));
+    CAY_CO_CHECK(boots_.begin(entry, BootKind::kStart, deadline_in(timing_.boot_limit), who.key_name));
   }
   co_return registry_->shown(*entry);
 }

@@ -7,11 +7,12 @@ namespace cay::core {
 
 Task<Held> Wake::live(Principal who, std::string ref) {
   CAY_CO_TRY(auto entry, registry_->find(who, ref));
-  auto held = co_await live(std::move(entry), who.may_wake());
+  auto held = co_await live(std::move(entry), std::move(who));
   co_return held;
 }
 
-Task<Held> Wake::live(std::shared_ptr<Entry> entry, bool may_wake) {
+Task<Held> Wake::live(std::shared_ptr<Entry> entry, Principal who) {
+  const bool may_wake = who.may_wake();
   Held held;
   held.entry = entry;
   if (may_wake) held.hold = Hold(registry_, entry);
@@ -40,7 +41,7 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry, bool may_wake) {
       if (entry->row.state != SandboxState::kStopped || tried) {
         co_return not_ready(entry->row.name, "it is " + std::string(to_string(entry->row.state)));
       }
-      CAY_CO_TRY(boot, boots_.begin(entry, BootKind::kWake, deadline_in(timing_.boot_limit)));
+      CAY_CO_TRY(boot, boots_.begin(entry, BootKind::kWake, deadline_in(timing_.boot_limit), who.key_name));
       tried = true;
     }
     auto done = co_await boot->done.wait_until(deadline);

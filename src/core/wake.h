@@ -27,7 +27,7 @@ class Wake {
   Task<Held> live(Principal who, std::string ref);
   // The same for an entry found already. Whoever may not wake it (Principal::may_wake) is told so by one that is stopped, and
   // does not keep awake one that runs.
-  Task<Held> live(std::shared_ptr<Entry> entry, bool may_wake);
+  Task<Held> live(std::shared_ptr<Entry> entry, Principal who);
 
   Registry& registry() { return *registry_; }
 
