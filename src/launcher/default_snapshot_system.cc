@@ -1,5 +1,6 @@
 // The rest of the generated system: /var, homes, mount points, and what makes installs work.
 #include <string>
+#include <string_view>
 
 #include "launcher/default_snapshot_etc.h"
 
@@ -97,13 +98,21 @@ Result<void> write_go(TreeWriter& tree, const std::string& proxy) {
   return {};
 }
 
+// pip passes over an index in the clear that it is not told to trust (pip.conf(5), trusted-host); who names one means it.
+std::string pip_trust(std::string_view index) {
+  constexpr std::string_view kClear = "http://";
+  if (!index.starts_with(kClear)) return "";
+  index.remove_prefix(kClear.size());
+  return "trusted-host = " + std::string(index.substr(0, index.find('/'))) + "\n";
+}
+
 // Where package managers get packages, for every user inside.
 Result<void> write_package_tools(TreeWriter& tree, const wire::PrepareDefault& with) {
   constexpr const char* kBundle = "/etc/ssl/certs/ca-certificates.crt";
   std::string pip = "[global]\ndisable-pip-version-check = true\n";
   // By itself it tries again after 10 and 60 s before it tells that a name is refused: here after 1, 3 and 9.
   std::string npm = "update-notifier=false\nfetch-retries=3\nfetch-retry-mintimeout=1000\nfetch-retry-factor=3\n";
-  if (!with.pip_index.empty()) pip += "index-url = " + with.pip_index + "\n";
+  if (!with.pip_index.empty()) pip += "index-url = " + with.pip_index + "\n" + pip_trust(with.pip_index);
   if (!with.npm_registry.empty()) npm += "registry=" + with.npm_registry + "\n";
   if (with.host_authorities) {
     pip += std::string("cert = ") + kBundle + "\n";

@@ -168,6 +168,7 @@ TEST_F(DefaultSnapshotTest, ToolsAreToldOfMirrors) {
   ASSERT_TRUE(made) << made.error().message;
   const fs::path root = layers_ / made->id / "root";
   EXPECT_NE(slurp(root / "etc/pip.conf").find("index-url = https://mirror.test/pip\n"), std::string::npos);
+  EXPECT_EQ(slurp(root / "etc/pip.conf").find("trusted-host"), std::string::npos);
   EXPECT_NE(slurp(root / "usr/etc/npmrc").find("registry=https://mirror.test/npm\n"), std::string::npos);
   EXPECT_EQ(slurp(root / ".cargo/config.toml"),
             "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+https://mirror.test/crates/\"\n");
@@ -178,6 +179,10 @@ TEST_F(DefaultSnapshotTest, ToolsAreToldOfMirrors) {
   const std::string sources = slurp(root / "etc/apt/sources.list.d/debian.sources");
   EXPECT_NE(sources.find("URIs: http://archive.corp.test/v2/debian\n"), std::string::npos) << sources;
   EXPECT_EQ(sources.find("mirror.test"), std::string::npos) << sources;
+  with.pip_index = "http://mirror.test:8080/pip/simple";
+  const auto clear = build_default_snapshot(layers_.string(), [](const std::string&) {}, {host_.string(), with});
+  ASSERT_TRUE(clear) << clear.error().message;
+  EXPECT_NE(slurp(layers_ / clear->id / "root/etc/pip.conf").find("index-url = http://mirror.test:8080/pip/simple\ntrusted-host = mirror.test:8080\n"), std::string::npos);
   // Settings that are turned back lead to the snapshot that was made with them.
   EXPECT_EQ(layers_ / build().id / "root", plain);
 }
