@@ -75,6 +75,18 @@ TEST_F(ProbeExposureTest, CryptoSocketsAreToldAndNotLoaded) {
   EXPECT_NE(told.remedy.find("rmmod af_alg"), std::string::npos);
 }
 
+TEST_F(ProbeExposureTest, WhatLooksForModulesIsTold) {
+  EXPECT_EQ(feature("module requests").found, "the kernel runs no program to look for modules");
+  put("proc/sys/kernel/modprobe", "/sbin/modprobe\n");
+  EXPECT_TRUE(feature("module requests").found.starts_with("the kernel runs /sbin/modprobe where")) << feature("module requests").found;
+  EXPECT_NE(feature("module requests").remedy.find("kernel.modprobe=''"), std::string::npos);
+  put("proc/sys/kernel/modules_disabled", "1\n");
+  EXPECT_EQ(feature("module requests").remedy, "");
+  put("proc/sys/kernel/modules_disabled", "0\n");
+  put("proc/sys/kernel/modprobe", "\n");
+  EXPECT_EQ(feature("module requests").remedy, "");
+}
+
 TEST_F(ProbeExposureTest, ASocketOfAContainerEngineThatTheDaemonReachesIsTold) {
   if (::geteuid() != 0) GTEST_SKIP() << "SKIPPED: needs root (it asks as other users)";
   EXPECT_EQ(feature("container engines").found, "no socket of one");

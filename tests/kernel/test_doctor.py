@@ -152,7 +152,7 @@ def test_swap_and_links(told, daemon):
 
 
 def test_what_is_missing_has_a_remedy_or_a_fallback(told):
-    assert {"network", "gate", "kernel defects", "processor", "idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "room for filters", "landlock", "user namespaces", "own clocks", "crypto sockets", "container engines", "data directory",
+    assert {"network", "gate", "kernel defects", "processor", "idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "room for filters", "landlock", "user namespaces", "own clocks", "crypto sockets", "module requests", "container engines", "data directory",
             "uid ranges"} <= set(told)
     for feature in told.values():
         assert feature["found"], feature
