@@ -52,6 +52,8 @@ std::vector<Line> lines_within(const json::object& report, const Window& window)
     const auto* port = one.if_contains("port");
     Line line{.host = text_of(one, "host"), .port = text_of(one, "port"), .reason = text_of(one, "reason"), .rule = text_of(one, "rule"),
               .needs = text_of(one, "needs"), .address = text_of(one, "address"), .port_number = port == nullptr ? json::value(0) : *port};
+    // Of a command that is over: what the policy lets through by now, which needs nothing and has nothing in its way, is mended.
+    if (!window.until.empty() && line.is_policys() && line.needs.empty() && text_of(one, "in_the_way").empty()) continue;
     // A line is of one reason: the latest is what holds.
     std::erase_if(out, [&](const Line& other) { return other.host == line.host && other.port == line.port; });
     out.push_back(std::move(line));

@@ -45,6 +45,18 @@ TEST(RefusedTest, WhatIsRefusedTimeAndAgainIsToldOfTheFirstTimeToo) {
   EXPECT_EQ(refusal_note(report({again}), {.since = kEarlier, .until = kBegan}, {.name = "box"}), "") << "the control";
 }
 
+TEST(RefusedTest, OfTheCommandBeforeNothingIsToldThatIsMended) {
+  const Window before{.since = kEarlier, .until = kBegan};
+  auto mended = line("a.test", 0, "not_in_policy", "", kEarlier);
+  mended["advice"] = "by now its policy lets it through";
+  EXPECT_EQ(refusal_note(report({mended}), before, {.name = "box"}), "");
+  EXPECT_NE(refusal_note(report({mended}), {kEarlier}, {.name = "box"}), "") << "of this one it is told: it failed by that";
+  auto denied = mended;
+  denied["in_the_way"] = "denied_by_rule";
+  EXPECT_NE(refusal_note(report({denied}), before, {.name = "box"}), "") << "the control";
+  EXPECT_NE(refusal_note(report({line("a.test", 0, "not_in_policy", "a.test", kEarlier)}), before, {.name = "box"}), "") << "the control";
+}
+
 TEST(RefusedTest, ManyNamesAreAFewAndANumber) {
   json::array items;
   for (int i = 0; i < 50; ++i) items.emplace_back(line("n" + std::to_string(i) + ".test", 0, "not_in_policy", "n" + std::to_string(i) + ".test"));

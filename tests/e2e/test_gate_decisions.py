@@ -181,6 +181,12 @@ def test_a_command_that_failed_is_told_what_was_refused_meanwhile(make):  # noqa
     assert later.code == 4 and later.err.startswith(b"cay: during the command before it its policy refused else.gate.test ("), "which ended with 0, so that nobody was told, as apt-get update does"
     later = box.daemon.cli("exec", *run, "exit 4")
     assert (later.code, later.err) == (4, b""), "what was refused before that is no matter of this command"
+    assert box.daemon.cli("exec", *run, "getent hosts mended.gate.test; true").code == 0
+    assert b"mended.gate.test" in box.daemon.cli("exec", *run, "exit 4").err, "the control"
+    assert box.daemon.cli("exec", *run, "getent hosts mended.gate.test; true").code == 0
+    assert box.daemon.cli("policy", "set", box.name, "--add", "mended.gate.test").code == 0
+    later = box.daemon.cli("exec", *run, "exit 4")
+    assert (later.code, later.err) == (4, b""), "its cause is mended"
     told = json.loads(box.daemon.cli("exec", "--json", *run, ASKS_FOR.format("third.gate.test")).text)
     assert told["network_refused"] == [{"host": "third.gate.test", "port": 0, "reason": "not_in_policy", "rule": "", "needs": "third.gate.test"}] and told["exit_code"] == 3
     assert json.loads(box.daemon.cli("exec", "--json", *run, "exit 4").text)["network_refused"] == []
