@@ -42,10 +42,10 @@ asio::awaitable<Door::Then> Door::by_what_it_shows(std::shared_ptr<Both> both, s
     // No server answers to a part of a request's line: what is answered are words of another protocol, whatever follows them.
     const bool answered = gone > 0 && both->moved.received > received;
     as = answered && is_no_request_yet(std::string_view(first).substr(0, gone)) ? std::optional(Proof::kNone) : told_apart(first);
-    // TLS begins with the client: behind a greeting such a first byte is a length (of a login of MySQL's).
-    if (as == Proof::kTls && gone == 0 && !began_empty && both->moved.received > 0) as = Proof::kNone;
-    if (as) break;
     if (gone == 0) received = both->moved.received;
+    // TLS begins with the client: behind a greeting such a first byte is a length (of a login of MySQL's).
+    if (as == Proof::kTls && !began_empty && received > 0) as = Proof::kNone;
+    if (as) break;
     const auto then = co_await say(both, first.substr(gone));
     if (then == Then::kBroken) co_return then;
     keep_what_tells(first);

@@ -6,9 +6,27 @@
 namespace cay::gate {
 namespace {
 
-// Types of records: servers pass over a warning before the ClientHello, and some take any version there (mbedTLS).
+// Types of records: servers pass over a warning before the ClientHello.
 constexpr char kFirstType = 20, kLastType = 24;
+constexpr std::size_t kRecordTold = 6;  // its head, and the first byte in it
 bool is_of_a_record(char first) { return first >= kFirstType && first <= kLastType; }
+
+// Of bytes that begin so. Of a version that there is not, which some take (mbedTLS), what is in it tells whether that first byte was a length: Minecraft's
+// client and Source's RCON begin with one.
+std::optional<bool> is_a_record(std::string_view bytes) {
+  constexpr char kMajor = 3, kChangeCipherSpec = 20, kAlert = 21, kHandshake = 22;
+  if (bytes.size() >= 2 && bytes[1] == kMajor) return true;
+  if (bytes.size() < kRecordTold) return std::nullopt;
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(bytes[i])); };
+  const unsigned size = byte(3) << 8 | byte(4);
+  if (size == 0) return true;
+  switch (bytes[0]) {
+    case kHandshake: return byte(5) == 1;  // a ClientHello
+    case kAlert: return size == 2 && (byte(5) == 1 || byte(5) == 2);
+    case kChangeCipherSpec: return size == 1 && byte(5) == 1;
+    default: return false;
+  }
+}
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 // RFC 9110, 5.6.2.
@@ -63,6 +81,11 @@ std::string_view as_netty_trims(std::string_view text) {
   while (!text.empty() && is_trimmed(text.back())) text.remove_suffix(1);
   text.remove_prefix(static_cast<std::size_t>(std::ranges::find_if_not(text, is_trimmed) - text.begin()));
   return text;
+}
+
+std::string_view without_what_is_trimmed_behind(std::string_view line) {
+  while (!line.empty() && (is_trimmed(line.back()) || kBlank.find(line.back()) != std::string_view::npos)) line.remove_suffix(1);
+  return line;
 }
 
 // For Netty anything with two numbers behind a slash.
@@ -172,7 +195,11 @@ std::string short_word(std::string_view word) {
 std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
   const auto nothing = ended ? std::optional(Proof::kNone) : std::nullopt;
   if (bytes.empty()) return nothing;
-  if (is_of_a_record(bytes.front())) return Proof::kTls;
+  if (is_of_a_record(bytes.front())) {
+    const auto is_one = is_a_record(bytes);
+    if (is_one.value_or(false)) return Proof::kTls;
+    if (!is_one && !ended) return std::nullopt;
+  }
   const std::string_view lines = behind_what_is_passed_over(bytes), line = lines.substr(0, lines.find('\n'));
   if (line.empty()) return nothing;
   const bool whole = line.size() < lines.size() || ended;
@@ -191,6 +218,7 @@ bool is_no_request_yet(std::string_view bytes) {
 }
 
 void keep_what_tells(std::string& bytes) {
+  if (!bytes.empty() && is_of_a_record(bytes.front()) && !is_a_record(bytes)) return;
   const std::size_t passed_over = bytes.size() - behind_what_is_passed_over(bytes).size();
   if (passed_over > kKeptBefore) {
     const std::size_t words = words_in(std::string_view(bytes).substr(0, passed_over));
@@ -200,9 +228,14 @@ void keep_what_tells(std::string& bytes) {
   }
   const std::size_t begin = std::min(passed_over, kKeptBefore);
   if (!begins_oddly(std::string_view(bytes).substr(begin))) return;
-  // Of blanks at its end one: the word before them may be its last.
-  const std::size_t end = begin + without_blanks_behind(std::string_view(bytes).substr(begin)).size();
-  if (end + 1 < bytes.size()) bytes.resize(end + 1);
+  // Of what some trim at its end one: the word before may be its last. A blank, if one is there, for that parts words.
+  const std::size_t end = begin + without_what_is_trimmed_behind(std::string_view(bytes).substr(begin)).size();
+  if (end + 1 < bytes.size()) {
+    const std::size_t everybodys = bytes.find_first_of(kNettysBlank, end);
+    const std::size_t blank = everybodys != std::string::npos ? everybodys : bytes.find_first_of(kBlank, end);
+    if (blank != std::string::npos) bytes[end] = bytes[blank];
+    bytes.resize(end + 1);
+  }
   if (bytes.size() <= begin + kKeptHead + kKeptTail) return;
   const std::size_t last = std::max(bytes.find_last_of(kBlank, end - 1) + 1, begin);  // npos + 1 is 0
   const std::string behind = bytes.substr(end);
