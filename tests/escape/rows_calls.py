@@ -1,4 +1,5 @@
 """System calls that the filter refuses, each seen to have its effect without the filter."""
+import functools
 import os
 import pathlib
 import socket
@@ -9,6 +10,8 @@ from together import together
 S = "system calls"
 TTY = pathlib.Path("/proc/sys/dev/tty/legacy_tiocsti")
 LEGACY = not TTY.exists() or TTY.read_text().strip() == "1"
+# What net/socket.c has modules loaded for before it asks for a capability; each a row, or one that is let through hides behind another.
+MODULE_IOCTLS = {"siocgifbr": 0x8940, "siocsifbr": 0x8941, "siocgifvlan": 0x8982, "siocsifvlan": 0x8983}
 X86 = os.uname().machine == "x86_64"
 
 
@@ -20,8 +23,8 @@ def has_family(number):
     return True
 
 
-def counted(name, attack, act, lift=("filter",), **more):
-    inside(name, attack, S, lift, act, Bait, **more)
+def counted(name, attack, act, lift=("filter",), bait=Bait, **more):
+    inside(name, attack, S, lift, act, bait, **more)
 
 
 def new_users():
@@ -208,16 +211,15 @@ def line_discipline():
     return True
 
 
-def ask_for_a_bridge():
-    """Answered by the bridge that the kernel has, or has loaded for it; of a kernel that may load none, that there is no such package."""
+def ask_for_a_module(asked):
+    """Answered by the module that the kernel has, or has loaded for it; of a kernel that may load none, that there is no such package."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        for asked in (0x8940, 0x8982):  # SIOCGIFBR, BRCTL_GET_VERSION; SIOCGIFVLAN
-            try:
-                fcntl.ioctl(any_socket, asked, struct.pack("QQQQ", 0, 0, 0, 0))
-            except OSError as error:
-                if error.errno not in (errno.ENOPKG, errno.ENODEV, errno.EFAULT, errno.EINVAL):
-                    raise
-            return True
+        try:
+            fcntl.ioctl(any_socket, asked, bytes(64))  # BRCTL_GET_VERSION; a VLAN of no interface
+        except OSError as error:
+            if error.errno not in (errno.ENOPKG, errno.ENODEV, errno.EFAULT, errno.EINVAL):
+                raise
+    return True
 
 
 def mount_facts():
@@ -298,7 +300,9 @@ if X86:
     counted("modify-ldt", "make a segment of its own", segments)
 counted("tiocsti", "type into its own terminal, which another may read", type_into_terminal, ("filter",) if LEGACY else ("filter", "user", "caps"))
 counted("line-discipline", "have the kernel load a line discipline", line_discipline)
-counted("bridges", "have the kernel load its bridge, by an ioctl of any socket", ask_for_a_bridge)
+for name, number in MODULE_IOCTLS.items():
+    counted(name, f"have the kernel load its {'bridge' if 'br' in name else 'VLANs'}, by the ioctl {name.upper()} of any socket", ask_for_a_module,
+            bait=functools.partial(Bait, asked=number))
 counted("listmount", "list mounts", mount_facts)
 counted("security-modules", "list the host's security modules", security_modules)
 counted("memory-policy", "bind memory to the host's nodes", memory_policy)
@@ -320,5 +324,5 @@ together("own-namespaces", "make a user or network namespace by unshare, by clon
          F + " and count of namespaces (networks: and capability set)", ("unshare-users", "clone-users", "clone-network", "clone3"))
 if X86:
     together("32-bit-entry", "call the kernel by the 32-bit entry, and open a packet socket by its socketcall, whose arguments no filter sees", S, F, ("int-80", "socketcall"))
-together("modules", "have the kernel load a line discipline, its bridge and VLANs", S, F, ("line-discipline", "bridges"))
+together("modules", "have the kernel load a line discipline, its bridge and VLANs", S, F, ("line-discipline", *MODULE_IOCTLS))
 together("host-names", "set the host's clock, rename the sandbox", S, F + ", capability set and user namespace", ("set-clock", "rename"))
