@@ -138,6 +138,12 @@ Result<DaemonUser> daemon_user(const std::string& wanted) {
   const std::string name = wanted.empty() ? "cay" : wanted;
   if (const passwd* entry = ::getpwnam(name.c_str()); entry != nullptr) {
     if (entry->pw_uid == 0) return Error{Code::kInvalidArgument, "run_as_root", "the daemon does not run as root, for the launcher alone has its rights: name another user with --run-as, or none", 0};
+    // What root's group may write (sockets of container engines, on many hosts) is as good as root.
+    if (entry->pw_gid == 0) {
+      return Error{Code::kInvalidArgument, "run_as_root",
+                   "the daemon does not run in root's group, which user '" + name + "' is in: give that user a group of its own (usermod -g GROUP " + name + "), or name another with --run-as",
+                   0};
+    }
     return DaemonUser{entry->pw_uid, entry->pw_gid, name};
   }
   if (!wanted.empty()) return Error{Code::kInvalidArgument, "no_such_user", "there is no user '" + wanted + "'", 0};

@@ -195,3 +195,30 @@ def test_the_daemon_never_has_roots_rights(tmp_path):
         daemon.close()
     # The control: who looks here has them.
     assert f"CapEff:\t{0:016x}\n" not in pathlib.Path("/proc/self/status").read_text()
+
+
+@needs_root
+def test_no_user_of_roots_id_or_group_is_the_daemons(tmp_path):
+    """Whatever their names are; and no group but its own goes with a user who is taken."""
+    users = {"toor": "x:0:65534", "op0": "x:12345:0", "op1": "x:12345:12345"}
+    for name, ids in users.items():
+        (tmp_path / "passwd").open("a").write(f"{name}:{ids}::/:/bin/sh\n")
+    (tmp_path / "group").write_text("root:x:0:op1\ndocker:x:999:op1\nop1:x:12345:\n")
+    script = "".join(f"mount --bind {tmp_path}/{name} /etc/{name} && " for name in ("passwd", "group")) + 'exec "$@"'
+    prefix = ["unshare", "-m", "sh", "-c", script, "sh"]
+    if subprocess.run([*prefix, "true"], check=False).returncode != 0:
+        pytest.skip("no files of a test's own can be mounted here")
+    for name, told in (("toor", "does not run as root"), ("op0", "does not run in root's group")):
+        got = subprocess.run([*prefix, CAY, "serve", "--run-as", name, "--listen", "127.0.0.1:0", "--data", tmp_path / "data"],
+                             capture_output=True, text=True, timeout=slow(30), check=False)
+        assert got.returncode != 0 and told in got.stderr and "--run-as" in got.stderr and not (tmp_path / "data").exists(), got
+    # The control: the same way to a user with an id and a group of its own.
+    daemon = new_daemon("--run-as", "op1")
+    daemon.prefix = prefix
+    daemon.start()
+    try:
+        status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
+        assert "Uid:\t12345\t12345\t" in status and "Gid:\t12345\t12345\t" in status, status
+        assert [line.split()[1:] for line in status.splitlines() if line.startswith("Groups:")] == [[]], status
+    finally:
+        daemon.close()
