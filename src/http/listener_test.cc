@@ -106,6 +106,17 @@ TEST(ListenerTest, TheHostOfAnAbsoluteTargetIsTheOneThatCounts) {
   }
 }
 
+TEST(ListenerTest, BracketsOfAHostStandAroundAnIpv6AddressAlone) {
+  TestServer server(echo);
+  const auto status = [&](const std::string& host) { return status_line(ask(server.port(), "GET / HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n")); };
+  for (const char* host : {"[::1]", "[::1]:8787", "[::1]:", "[2001:DB8::a]:1", "[::ffff:127.0.0.1]:1", "localhost:8787", "127.0.0.1"}) {
+    EXPECT_EQ(status(host), "HTTP/1.1 200 OK") << host;
+  }
+  for (const char* host : {"[localhost]:8787", "[127.0.0.1]", "[x.localhost]:1", "[]", "[::1", "[::1]x", "[::1]:x", "[::1]:1:1", "[::1]]", "[[::1]]", "[:]", "[1]", "[::1%25lo]", "[::g]", "x[::1]", "::1]"}) {
+    EXPECT_EQ(status(host), "HTTP/1.1 400 Bad Request") << host;
+  }
+}
+
 TEST(ListenerTest, WhatIsRefusedBeforeTheHandlerIsTold) {
   std::mutex mutex;
   std::vector<std::string> told;

@@ -1,10 +1,10 @@
 #include "http/request_head.h"
 
-#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/ip_address.h"
 #include "http/target.h"
 #include "http/text.h"
 
@@ -17,11 +17,15 @@ constexpr int kMaxFields = 128;
 
 // Empty is for HTTP/1.0. Brackets stand around an IPv6 address alone, and behind them a port (RFC 3986, 3.2.2).
 bool is_host(std::string_view text) {
-  const std::size_t end = text.starts_with('[') ? text.find(']') : 0;
-  if (end == std::string_view::npos || text.find_first_of("[]", end + 1) != std::string_view::npos) return false;
-  if (end == 0 ? text.starts_with(']') : text.size() > end + 1 && text[end + 1] != ':') return false;
-  if (end != 0 && text.substr(std::min(end + 2, text.size())).find_first_not_of("0123456789") != std::string_view::npos) return false;
-  return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == std::string_view::npos;
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) return false;
+    const std::string_view address = text.substr(1, end - 1);
+    if (address.find(':') == std::string_view::npos || !IpAddress::parse(address)) return false;
+    text.remove_prefix(end + 1);
+    return text.empty() || (text.starts_with(':') && text.find_first_not_of("0123456789", 1) == std::string_view::npos);
+  }
+  return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:") == std::string_view::npos;
 }
 
 BadRequest bad(int status, const char* reason, std::string message) {
