@@ -1,5 +1,6 @@
 #include "http/request_head.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -34,13 +35,27 @@ BadRequest bad(int status, const char* reason, std::string message) {
 
 }  // namespace
 
+// Two parsers that disagree about a body's length are how requests are smuggled.
+std::optional<BadRequest> bad_framing_of(const Headers& headers, unsigned version) {
+  const auto told = [&](std::string_view field) { return std::ranges::count_if(headers.items(), [&](const auto& one) { return equals_ignoring_case(one.first, field); }); };
+  const auto lengths = told("Content-Length"), codings = told("Transfer-Encoding");
+  const auto coding = headers.get("Transfer-Encoding");
+  const bool repeated = lengths > 1 || codings > 1 || (lengths > 0 && codings > 0);
+  if (repeated || (lengths > 0 && headers.get("Content-Length")->find(',') != std::string_view::npos)) {
+    return bad(400, "bad_framing", "the request tells its body's length in two ways");
+  }
+  if (coding && version < 11) return bad(400, "bad_framing", "HTTP/1.0 has no transfer codings");
+  if (coding && !equals_ignoring_case(*coding, "chunked")) return bad(501, "bad_framing", "chunked is the only transfer coding taken");
+  return std::nullopt;
+}
+
 std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer_body>& request, std::string peer, bool secured) {
   RequestHead head;
   if (secured) head.scheme = "https";
   head.method = std::string(request.method_string());
   head.target = std::string(request.target());
   head.peer = std::move(peer);
-  int hosts = 0, lengths = 0, codings = 0, fields = 0;
+  int hosts = 0, fields = 0;
   for (const auto& field : request) {
     if (++fields > kMaxFields) return bad(431, "head_too_large", "the request has more than 128 headers");
     // A repeated or folded framing field is how requests are smuggled past a proxy.
@@ -50,22 +65,13 @@ std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer
       return bad(400, "bad_header", "a header has a line break in its value");
     }
     hosts += equals_ignoring_case(name, "Host") ? 1 : 0;
-    lengths += equals_ignoring_case(name, "Content-Length") ? 1 : 0;
-    codings += equals_ignoring_case(name, "Transfer-Encoding") ? 1 : 0;
     head.headers.add(std::string(name), std::string(value));
   }
   head.host = std::string(head.headers.get("Host").value_or(""));
   if (hosts > 1 || (hosts == 0 && request.version() >= 11) || !is_host(head.host)) {
     return bad(400, "bad_host", "the request needs one Host header, with a host in it");
   }
-  // Two parsers that disagree about a body's length are how requests are smuggled.
-  const auto coding = head.headers.get("Transfer-Encoding");
-  const bool repeated = lengths > 1 || codings > 1 || (lengths > 0 && codings > 0);
-  if (repeated || (lengths > 0 && head.headers.get("Content-Length")->find(',') != std::string_view::npos)) {
-    return bad(400, "bad_framing", "the request tells its body's length in two ways");
-  }
-  if (coding && request.version() < 11) return bad(400, "bad_framing", "HTTP/1.0 has no transfer codings");
-  if (coding && !equals_ignoring_case(*coding, "chunked")) return bad(501, "bad_framing", "chunked is the only transfer coding taken");
+  if (auto framing = bad_framing_of(head.headers, request.version())) return *std::move(framing);
   const auto expect = head.headers.get("Expect");
   if (expect && !equals_ignoring_case(*expect, "100-continue")) return bad(417, "bad_expectation", "only 100-continue may be expected");
   const auto parts = split_target(head.target);
@@ -83,7 +89,7 @@ std::variant<RequestHead, BadRequest> head_of(const bhttp::request<bhttp::buffer
     head.target = std::string(parts->path) + (parts->query.empty() ? "" : "?") + std::string(parts->query);
   }
   // RFC 6455, section 4.1: a GET; and what follows its head is the new protocol's, not a body's.
-  const bool bare = head.method == "GET" && request.version() >= 11 && !coding && head.headers.get("Content-Length").value_or("0") == "0";
+  const bool bare = head.method == "GET" && request.version() >= 11 && !head.headers.get("Transfer-Encoding") && head.headers.get("Content-Length").value_or("0") == "0";
   const bool upgrade = bare && list_has(head.headers.get("Connection").value_or(""), "upgrade");
   const auto wanted = head.headers.get("Upgrade").value_or("");
   head.wants_websocket = upgrade && equals_ignoring_case(wanted, "websocket");

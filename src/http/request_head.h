@@ -4,6 +4,7 @@
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -19,6 +20,10 @@ struct BadRequest {
   int status;
   Error error;
 };
+
+// What is wrong with how a request tells its body's length (RFC 9112, 6.1 and 6.3); nullopt: nothing. `version`: 11 is HTTP/1.1. To Beast a coding that it
+// does not know is no body, and what follows the next request: whoever answers this ends the connection.
+std::optional<BadRequest> bad_framing_of(const Headers& headers, unsigned version);
 
 // `secured`: it came over TLS.
 std::variant<RequestHead, BadRequest> head_of(const boost::beast::http::request<boost::beast::http::buffer_body>& request, std::string peer,

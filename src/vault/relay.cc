@@ -18,6 +18,7 @@
 #include "gate/requests.h"
 #include "gate/sockets.h"
 #include "http/raw_stream.h"
+#include "http/request_head.h"
 #include "http/text.h"
 #include "http/upstream.h"
 #include "http/write_message.h"
@@ -196,6 +197,10 @@ class Relay {
     for (const auto& field : message) {
       if (asked.headers.items().size() >= kMostFields) return Error{Code::kInvalidArgument, "bad_request", "the request has more than 128 headers", 0};
       asked.headers.add(std::string(field.name_string()), std::string(field.value()));
+    }
+    if (auto framing = http::bad_framing_of(asked.headers, message.version())) {
+      keep_alive_ = false;  // where its body ends, nobody knows
+      return Error{Code::kInvalidArgument, "bad_request", framing->error.message, 0};
     }
     wants_websocket_ = http::list_has(asked.headers.get("Upgrade").value_or(""), "websocket") && message.method() == bhttp::verb::get;
     if (!parser.is_done() && gate::takes_no_body(asked.method)) {

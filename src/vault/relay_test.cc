@@ -201,6 +201,48 @@ TEST_F(RelayTest, ABodyWhereServersReadNoneIsRefusedBeforeAnyIsAsked) {
   }
 }
 
+TEST_F(RelayTest, WhereABodyEndsIsToldInOneWayThatIsKnownOrNobodyIsAsked) {
+  ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
+  const auto head = [](const std::string& version, const std::string& framing) {
+    return "POST /r/x HTTP/" + version + "\r\nHost: 192.0.0.3\r\nX-Api-Key: " + kToken + "\r\n" + framing + "\r\n\r\n";
+  };
+  const std::string second = "GET /r/second HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: " + std::string(kToken) + "\r\n\r\n";
+  for (const char* coding : {"xchunked", "gzip, chunked", "chunked, gzip", "chunked, chunked", "identity", "chunked\r\nTransfer-Encoding: gzip", "chunked;q=1"}) {
+    told.clear();
+    const UniqueFd guest = handed();
+    const std::string text = head("1.1", std::string("Transfer-Encoding: ") + coding) + second;
+    ASSERT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    turns([this] { return !told.empty(); });
+    some_turns();
+    EXPECT_EQ(told, std::vector<std::string>{"bad_request"}) << coding << ": and what follows is no request";
+    std::string got(4096, '\0');
+    got.resize(static_cast<std::size_t>(std::max<ssize_t>(::recv(guest.get(), got.data(), got.size(), 0), 0)));
+    EXPECT_TRUE(got.starts_with("HTTP/1.1 400 ")) << coding << got;
+    EXPECT_FALSE(server.accept_now()) << coding;
+    gates.pop_back();
+    scopes.back()->cancel();
+    turns([this] { return running() == 0; });
+  }
+  told.clear();
+  const UniqueFd old = handed();
+  const std::string text = head("1.0", "Transfer-Encoding: chunked");
+  ASSERT_EQ(::send(old.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  turns([this] { return !told.empty(); });
+  EXPECT_EQ(told.front(), "bad_request");
+  gates.pop_back();
+  scopes.back()->cancel();
+  turns([this] { return running() == 0; });
+  // The control: the one that is known.
+  const UniqueFd guest = handed();
+  const std::string fine = head("1.1", "Transfer-Encoding: Chunked") + "0\r\n\r\n";
+  ASSERT_EQ(::send(guest.get(), fine.data(), fine.size(), MSG_NOSIGNAL), static_cast<ssize_t>(fine.size()));
+  UniqueFd asked;
+  turns([&] {
+    if (!asked) asked = server.accept_now(SOCK_NONBLOCK);
+    return static_cast<bool>(asked);
+  });
+}
+
 TEST_F(RelayTest, WhatIsNoRequestOrHasTooManyHeadersIsRefusedAndNoted) {
   ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
   std::string many = std::string("GET /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: ") + kToken + "\r\n";

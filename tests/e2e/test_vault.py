@@ -297,6 +297,8 @@ H = b"Host: api.vault.test\r\n"
 print(ask(b"GET /a HTTP/1.1\r\n" + H + b"Connection: close\r\n\r\n"))
 print(ask(b"GET /b HTTP/1.1\r\n" + H + H + b"\r\n"))
 print(ask(b"POST /c HTTP/1.1\r\n" + H + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /d HTTP/1.1\r\n\r\n"))
+print(ask(b"POST /h HTTP/1.1\r\n" + H + b"Transfer-Encoding: xchunked\r\n\r\n" + b"GET /i HTTP/1.1\r\n" + H + b"\r\n"))
+print(ask(b"POST /j HTTP/1.1\r\n" + H + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"))
 print(ask(b"GET https://other.vault.test/e HTTP/1.1\r\n" + H + b"\r\n"))
 print(ask(b"CONNECT other.vault.test:443 HTTP/1.1\r\n" + H + b"\r\n"))
 print(ask(b"GET /f HTTP/1.1\r\n" + H + b"X: " + b"y" * 100_000 + b"\r\n\r\n"))
