@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/field_names.h"
 #include "model/path_pattern.h"
 
 namespace cay {
@@ -17,6 +18,7 @@ constexpr std::size_t kMostMethods = 16;
 constexpr std::size_t kMostMethod = 20;
 constexpr std::size_t kMostHeaders = 8;
 constexpr std::size_t kMostEnv = 32;
+constexpr std::string_view kWebSocket = "Sec-WebSocket-";
 
 // Where clients look for certificates to trust beside the system's store.
 constexpr const char* kBundleVariables[] = {"SSL_CERT_FILE",   "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT",
@@ -34,13 +36,8 @@ bool is_token(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos; });
 }
 
-// Framing, routing and the connection itself are not a rule's to change.
-bool is_reserved_header(std::string name) {
-  std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  static const std::set<std::string> kReserved = {"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive", "expect",
-                                                  "proxy-connection", "accept-encoding"};
-  return kReserved.contains(name) || name.starts_with("sec-websocket-");
-}
+// As servers read it: they take "Content_Length" for the length, too.
+bool is_reserved_header(std::string_view name) { return is_brokers_header(name) || reads_as(name.substr(0, kWebSocket.size()), kWebSocket); }
 
 bool is_header_text(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 0x7f; });
@@ -159,6 +156,14 @@ std::optional<ProxyWay> proxy_way_from(std::string_view text) {
 bool is_secret_name(std::string_view name) {
   return !name.empty() && name.size() <= kMostName && name.front() != '.' && name.front() != '-' &&
          std::ranges::all_of(name, [](char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+bool is_brokers_header(std::string_view name) {
+  for (const char* own : {"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length",
+                          "Expect", "Host", "Accept-Encoding", "Range", "If-Range", "Request-Range", "Sec-WebSocket-Extensions"}) {
+    if (reads_as(name, own)) return true;
+  }
+  return false;
 }
 
 bool is_proxy_method(std::string_view text) {

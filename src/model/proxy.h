@@ -91,6 +91,9 @@ inline constexpr const char* kBrokerV4 = "192.0.0.3";
 bool is_secret_name(std::string_view name);
 // An HTTP method as it is asked for: methods are told apart by case (RFC 9110, 9.1), and servers' are in upper case.
 bool is_proxy_method(std::string_view text);
+// Whether a header, by a name as servers read it, concerns the connection alone, or is the broker's to say: what a guest says in one is not passed on, and no rule sets
+// it. Answers must come as they are and whole (a server may ignore Range: RFC 9110, 14.2; Request-Range is its older name), or nobody could look for a secret in them.
+bool is_brokers_header(std::string_view name);
 // Whether it can be a part of a header: visible ASCII, and blanks within. kInvalidArgument (invalid_secret).
 Result<void> check_secret_value(std::string_view value);
 // Everything but that its secret exists. kInvalidArgument (invalid_proxy_rule).

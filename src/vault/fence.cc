@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "http/field_names.h"
+#include "base/field_names.h"
 #include "http/target.h"
 #include "http/text.h"
 #include "model/path_pattern.h"
@@ -67,8 +67,6 @@ std::string listed(const std::vector<T>& all, std::string_view between) {
 }
 
 }  // namespace
-
-bool reads_as(std::string_view name, std::string_view other) { return std::ranges::equal(name, other, {}, http::as_programs_read, http::as_programs_read); }
 
 Result<Fence> Fence::of(HostRules rules, std::string method, std::string_view target, const http::Headers& headers) {
   Fence out;

@@ -13,9 +13,6 @@ namespace cay::vault {
 // The rules that are for one host.
 using HostRules = std::vector<const wire::VaultRule*>;
 
-// Whether a program may take a header of the first name for one of the other: in other letters, and with '_' for '-', which gateways to programs make of it.
-bool reads_as(std::string_view name, std::string_view other);
-
 class Fence {
  public:
   // What a request wants. kPermissionDenied: ambiguous_path (a rule lists paths, and this one might be read as another), method_overridden (a rule lists methods,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/field_names.h"
 #include "codec/base64.h"
 #include "http/text.h"
 #include "vault/fence.h"
@@ -94,22 +95,12 @@ std::size_t size_of(const http::Headers& headers) {
   return out;
 }
 
-// What concerns the connection alone, or is ours to say. Answers must come as they are and whole (a server may ignore Range: RFC 9110, 14.2; Request-Range is its
-// older name), or nobody could look for a secret in them.
-bool is_own_header(std::string_view name) {
-  for (const char* own : {"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length",
-                          "Expect", "Host", "Accept-Encoding", "Range", "If-Range", "Request-Range", "Sec-WebSocket-Extensions"}) {
-    if (reads_as(name, own)) return true;
-  }
-  return false;
-}
-
 http::Headers passed_on(const Asked& asked, const ProxyHost& to) {
   http::Headers out;
   out.add("Host", to.text());
   const auto of_connection = http::connection_options(asked.headers);
   for (const auto& [name, value] : asked.headers.items()) {
-    if (!is_own_header(name) && !of_connection.contains(http::to_lower(name))) out.add(name, value);
+    if (!is_brokers_header(name) && !of_connection.contains(http::to_lower(name))) out.add(name, value);
   }
   out.add("Accept-Encoding", "identity");
   return out;

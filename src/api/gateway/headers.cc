@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "http/field_names.h"
+#include "base/field_names.h"
 #include "http/text.h"
 
 namespace cay::api {
@@ -41,7 +41,7 @@ bool is_hop(std::string_view name, const Declared& declared) { return is_one_of(
 // As programs read a name, or the client's would pass for Cay's own word.
 std::string as_programs_read(std::string_view name) {
   std::string out(name);
-  std::ranges::transform(out, out.begin(), http::as_programs_read);
+  std::ranges::transform(out, out.begin(), cay::as_programs_read);
   return out;
 }
 
