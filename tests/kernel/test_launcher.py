@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from harness import ROOT, needs_root
+from harness import ROOT, needs_root, new_daemon
 
 LIST = ROOT / "src/launcher/capabilities.h"
 UNIT = ROOT / "packaging/systemd/cay-launcher.service"
@@ -75,3 +75,30 @@ def test_who_starts_a_launcher_again_has_no_more(daemon):
     assert watchers, "the daemon of root's has watchers"
     for pid in watchers:
         held_to(pid, listed())
+
+
+def program_of(pid):
+    """Type in its header (3: DYN), and where its first piece lies."""
+    with open(f"/proc/{pid}/exe", "rb") as program:
+        header = program.read(18)
+    inode = os.stat(f"/proc/{pid}/exe").st_ino
+    first = next(line for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines() if line.split()[4] == str(inode))
+    assert header.startswith(b"\x7fELF"), header
+    return int.from_bytes(header[16:18], "little"), int(first.split("-")[0], 16)
+
+
+@needs_root
+@pytest.mark.skipif(pathlib.Path("/proc/sys/kernel/randomize_va_space").read_text().strip() == "0", reason="SKIPPED: this host draws no addresses")
+def test_the_launchers_addresses_are_drawn_at_each_start():
+    """And so its keepers', which are forked from it."""
+    seen = []
+    for _ in range(2):
+        daemon = new_daemon()
+        daemon.start()
+        try:
+            launcher, = processes("cay-launcher", f"cay-launcher\0--data\0{daemon.data}\0".encode())
+            seen.append(program_of(launcher))
+        finally:
+            daemon.close()
+    assert [kind for kind, _ in seen] == [3, 3], seen
+    assert seen[0][1] != seen[1][1], seen
