@@ -82,14 +82,15 @@ Feature crypto_sockets(const ExposedHost& host) {
 }
 
 // An execve of a file of no format that the kernel knows has it ask for the module `binfmt-…` (kernels of the last years do not
-// any more): no filter sees what a file begins with, and the CPU that modprobe takes is in nobody's group.
+// any more); RTM_GETTFILTER for a classifier that it does not know, which needs no capability, for `net-cls-…` (net/sched/cls_api.c,
+// tcf_proto_lookup_ops). No filter sees what a file begins with or a message holds, and the CPU that modprobe takes is in nobody's group.
 Feature module_requests(const ExposedHost& host) {
   Feature feature{"module requests", true, "the kernel runs no program to look for modules", "", ""};
   std::string program = text_of(host.root + "/proc/sys/kernel/modprobe");
   while (program.ends_with('\n')) program.pop_back();
   if (program.empty() || text_of(host.root + "/proc/sys/kernel/modules_disabled").starts_with('1')) return feature;
-  feature.found = "the kernel runs " + program + " where a module is looked for; a sandbox can have that done, on older kernels, "
-                  "by executing files of no known format";
+  feature.found = "the kernel runs " + program + " where a module is looked for; a sandbox can have that done in every profile, by asking "
+                  "route netlink for a classifier of no known name and, on older kernels, by executing files of no known format";
   feature.remedy = "where the host has loaded all that it needs: sysctl -w kernel.modprobe=''";
   return feature;
 }

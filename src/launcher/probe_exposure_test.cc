@@ -79,6 +79,9 @@ TEST_F(ProbeExposureTest, WhatLooksForModulesIsTold) {
   EXPECT_EQ(feature("module requests").found, "the kernel runs no program to look for modules");
   put("proc/sys/kernel/modprobe", "/sbin/modprobe\n");
   EXPECT_TRUE(feature("module requests").found.starts_with("the kernel runs /sbin/modprobe where")) << feature("module requests").found;
+  for (const char* way : {"route netlink", "files of no known format", "every profile"}) {
+    EXPECT_NE(feature("module requests").found.find(way), std::string::npos) << feature("module requests").found;
+  }
   EXPECT_NE(feature("module requests").remedy.find("kernel.modprobe=''"), std::string::npos);
   put("proc/sys/kernel/modules_disabled", "1\n");
   EXPECT_EQ(feature("module requests").remedy, "");
