@@ -75,6 +75,13 @@ Result<void> remove_tree(FileChannel& channel, int dir, const std::string& name,
   return {};
 }
 
+// The last part of a path with what the caller wrote behind it: "d/" is a directory or an error. "/" itself stays what it is.
+std::string name_with_slash(const std::string& path) {
+  const std::string base = base_of(path);
+  if (base.empty()) return path;
+  return path.ends_with('/') ? base + "/" : base;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> names_in(int dir, const std::string& shown) {
@@ -102,9 +109,7 @@ Result<std::vector<std::string>> names_in(int dir, const std::string& shown) {
 
 Result<void> stat_file(FileChannel& channel, const wire::FileOp& op) {
   struct stat info{};
-  if (::fstatat(AT_FDCWD, op.path.c_str(), &info, op.follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
-    return file_error(errno, shown_path(op, op.path));
-  }
+  CAY_CHECK(stat_path(AT_FDCWD, op.path.c_str(), op.follow, info, shown_path(op, op.path)));
   channel.send(wire::Type::kFileInfo, info_of(shown_path(op, op.path), info, AT_FDCWD, op.path.c_str()));
   channel.ok();
   return {};
@@ -112,8 +117,7 @@ Result<void> stat_file(FileChannel& channel, const wire::FileOp& op) {
 
 Result<void> list_directory(FileChannel& channel, const wire::FileOp& op) {
   const std::string shown = shown_path(op, op.path);
-  UniqueFd dir(::open(op.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
-  if (!dir) return file_error(errno, shown);
+  CAY_TRY(const UniqueFd dir, open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
   CAY_TRY(auto names, names_in(dir.get(), shown));
   const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
   for (const std::string& name : names) {
@@ -138,14 +142,13 @@ Result<void> remove_path(FileChannel& channel, const wire::FileOp& op) {
     return Error{Code::kInvalidArgument, "bad_path", shown + ": name what to remove by its own name", 0};
   }
   struct stat info{};
-  if (::lstat(op.path.c_str(), &info) != 0) return file_error(errno, shown);
+  CAY_TRY(const UniqueFd parent, open_path(AT_FDCWD, parent_of(op.path).c_str(), O_PATH | O_DIRECTORY, shown));
+  if (::fstatat(parent.get(), name_with_slash(op.path).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return file_error(errno, shown);
   if (!S_ISDIR(info.st_mode)) {
-    if (::unlink(op.path.c_str()) != 0) return file_error(errno, shown);
+    if (::unlinkat(parent.get(), name_with_slash(op.path).c_str(), 0) != 0) return file_error(errno, shown);
   } else if (!op.recursive) {
-    if (::rmdir(op.path.c_str()) != 0) return file_error(errno, shown);
+    if (::unlinkat(parent.get(), name_with_slash(op.path).c_str(), AT_REMOVEDIR) != 0) return file_error(errno, shown);
   } else {
-    UniqueFd parent(::open(parent_of(op.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!parent) return file_error(errno, shown);
     CAY_CHECK(remove_tree(channel, parent.get(), name, shown));
   }
   channel.ok();
@@ -153,9 +156,10 @@ Result<void> remove_path(FileChannel& channel, const wire::FileOp& op) {
 }
 
 Result<void> rename_path(FileChannel& channel, const wire::FileOp& op) {
-  if (::rename(op.path.c_str(), op.to.c_str()) != 0) {
-    return file_error(errno, shown_path(op, op.path) + " to " + shown_path(op, op.to));
-  }
+  const std::string shown = shown_path(op, op.path) + " to " + shown_path(op, op.to);
+  CAY_TRY(const UniqueFd from, open_path(AT_FDCWD, parent_of(op.path).c_str(), O_PATH | O_DIRECTORY, shown));
+  CAY_TRY(const UniqueFd to, open_path(AT_FDCWD, parent_of(op.to).c_str(), O_PATH | O_DIRECTORY, shown));
+  if (::renameat(from.get(), name_with_slash(op.path).c_str(), to.get(), name_with_slash(op.to).c_str()) != 0) return file_error(errno, shown);
   channel.ok();
   return {};
 }

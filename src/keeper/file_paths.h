@@ -17,6 +17,12 @@ std::string shown_path(const wire::FileOp& op, const std::string& path);
 // `target` is read from the link `name` under `dir` when `info` is a symlink's.
 wire::FileInfoMsg info_of(std::string path, const struct stat& info, int dir, const char* name);
 
+// open(2) of `path` below `dir` for file work: by no link of /proc that leads into a process rather than to a path (PID/fd, cwd, exe, root: the helper's own
+// descriptors are the keeper's), and nothing of the helper's own in /proc. permission_denied: what it was.
+Result<UniqueFd> open_path(int dir, const char* path, int flags, const std::string& shown);
+// stat(2) and lstat(2), for the same.
+Result<void> stat_path(int dir, const char* path, bool follow, struct stat& info, const std::string& shown);
+
 // Opens a regular file for reading; never waits (FIFOs, leases), never follows when `nofollow`.
 // The helper's own entries in /proc are refused: its memory is a copy of the keeper's.
 Result<UniqueFd> open_regular(int dir, const char* name, const std::string& shown, bool nofollow, struct stat& info);

@@ -59,8 +59,8 @@ struct Walk {
       path.push_back(name);
       visit(dir, name, info);
       if (S_ISDIR(info.st_mode) && path.size() < kMostDepth && !truncated && descend()) {
-        const UniqueFd sub(::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-        if (sub) run(sub.get(), visit, descend);
+        const auto sub = open_path(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, {});
+        if (sub) run(sub->get(), visit, descend);
       }
       path.pop_back();
     }
@@ -124,8 +124,7 @@ void search_file(int file, const std::string& text, Walk& walk, const std::strin
 
 Result<void> glob_files(FileChannel& channel, const wire::FileOp& op) {
   const std::string shown = shown_path(op, op.path);
-  const UniqueFd root(::open(op.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
-  if (!root) return file_error(errno, shown);
+  CAY_TRY(const UniqueFd root, open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
   const GlobPattern pattern(op.pattern);
   const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
   std::vector<wire::FileInfoMsg> matches;
@@ -153,15 +152,14 @@ Result<void> grep_files(FileChannel& channel, const wire::FileOp& op) {
     return Error{Code::kInvalidArgument, "bad_pattern", "the text to search for is empty", 0};
   }
   struct stat info{};
-  if (::stat(op.path.c_str(), &info) != 0) return file_error(errno, shown);
+  CAY_CHECK(stat_path(AT_FDCWD, op.path.c_str(), true, info, shown));
   Walk walk = walk_for(channel, op);
   std::uint32_t found = 0;
   if (!S_ISDIR(info.st_mode)) {
     CAY_TRY(auto file, open_regular(AT_FDCWD, op.path.c_str(), shown, false, info));
     search_file(file.get(), op.pattern, walk, shown, found);
   } else {
-    const UniqueFd root(::open(op.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
-    if (!root) return file_error(errno, shown);
+    CAY_TRY(const UniqueFd root, open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
     const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
     const bool by_path = op.file_glob.find('/') != std::string::npos;
     const GlobPattern paths(op.file_glob);

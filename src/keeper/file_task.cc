@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -63,7 +65,36 @@ bool is_own_program(const struct stat& info) {
   return ::stat("/proc/self/exe", &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino;
 }
 
+constexpr int kNoMagicLinks = RESOLVE_NO_MAGICLINKS;
+
+UniqueFd open_by(int dir, const char* path, int flags, int resolve) {
+  const open_how how{.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC), .mode = 0, .resolve = static_cast<std::uint64_t>(resolve)};
+  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, dir, path, &how, sizeof how)));
+}
+
 }  // namespace
+
+Result<UniqueFd> open_path(int dir, const char* path, int flags, const std::string& shown) {
+  UniqueFd file = open_by(dir, path, flags, kNoMagicLinks);
+  if (!file && errno == ELOOP) {
+    // Said of such a link, of too many links and of O_NOFOLLOW: only the first are followed without the flag.
+    const bool unfollowed = (flags & O_NOFOLLOW) != 0 && (flags & O_PATH) == 0;
+    const bool magic = !unfollowed && (open_by(dir, path, O_PATH | (flags & O_NOFOLLOW), 0) || errno != ELOOP);
+    if (!magic) return file_error(ELOOP, shown);
+    return Error{Code::kPermissionDenied, "permission_denied", shown + ": permission denied: a link of /proc leads there by a process's descriptors, not by a path; name the file by its own path", ELOOP};
+  }
+  if (!file) return file_error(errno, shown);
+  if (is_own_proc_entry(file.get())) {
+    return Error{Code::kPermissionDenied, "permission_denied", shown + ": permission denied: in /proc that is the file operation itself, no process of the sandbox's", EACCES};
+  }
+  return file;
+}
+
+Result<void> stat_path(int dir, const char* path, bool follow, struct stat& info, const std::string& shown) {
+  CAY_TRY(const UniqueFd found, open_path(dir, path, O_PATH | (follow ? 0 : O_NOFOLLOW), shown));
+  if (::fstat(found.get(), &info) != 0) return file_error(errno, shown);
+  return {};
+}
 
 int run_file_task(int fd, void* data) {
   const auto& op = *static_cast<wire::FileOp*>(data);
@@ -110,15 +141,15 @@ wire::FileInfoMsg info_of(std::string path, const struct stat& info, int dir, co
 Result<UniqueFd> open_regular(int dir, const char* name, const std::string& shown, bool nofollow, struct stat& info) {
   const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (nofollow ? O_NOFOLLOW : 0);
   // Looked at before it is opened: merely opening a device may do something.
-  if (::fstatat(dir, name, &info, nofollow ? AT_SYMLINK_NOFOLLOW : 0) != 0) return file_error(errno, shown);
+  CAY_CHECK(stat_path(dir, name, !nofollow, info, shown));
   if (S_ISDIR(info.st_mode)) return is_a_directory(shown);
   if (!S_ISREG(info.st_mode)) return not_a_regular_file(shown);
-  UniqueFd file(::openat(dir, name, flags));
-  if (!file) return file_error(errno, shown);
+  UniqueFd file;
+  CAY_TRY(file, open_path(dir, name, flags, shown));
   if (::fstat(file.get(), &info) != 0) return file_error(errno, shown);
   if (S_ISDIR(info.st_mode)) return is_a_directory(shown);
   if (!S_ISREG(info.st_mode)) return not_a_regular_file(shown);
-  if (is_own_program(info) || is_own_proc_entry(file.get())) return file_error(EACCES, shown);
+  if (is_own_program(info)) return file_error(EACCES, shown);
   return file;
 }
 
@@ -139,11 +170,12 @@ std::string base_of(const std::string& path) {
 
 Result<void> make_directories(const std::string& path, mode_t mode) {
   struct stat info{};
-  if (::stat(path.c_str(), &info) == 0) {
+  const auto found = stat_path(AT_FDCWD, path.c_str(), true, info, path);
+  if (found) {
     if (S_ISDIR(info.st_mode)) return {};
     return Error{Code::kAlreadyExists, "already_exists", path + ": exists and is not a directory", EEXIST};
   }
-  if (errno != ENOENT) return file_error(errno, path);
+  if (found.error().os_errno != ENOENT) return found.error();
   const std::string parent = parent_of(path);
   if (parent != path) {
     CAY_CHECK(make_directories(parent, 0755));

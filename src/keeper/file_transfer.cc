@@ -88,8 +88,7 @@ Result<void> write_file(FileChannel& channel, const wire::FileOp& op) {
   const bool existed = ::lstat(target.c_str(), &old) == 0;
   if (existed && S_ISDIR(old.st_mode)) return is_a_directory(shown);
   if (existed && !S_ISREG(old.st_mode)) return not_a_regular_file(shown);
-  UniqueFd dir(::open(parent_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!dir) return file_error(errno, shown);
+  CAY_TRY(const UniqueFd dir, open_path(AT_FDCWD, parent_of(target).c_str(), O_RDONLY | O_DIRECTORY, shown));
 
   CAY_TRY(auto pending, PendingFile::create(dir.get(), shown));
   channel.on_hangup = [&pending] { pending.discard(); };

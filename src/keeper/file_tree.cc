@@ -67,8 +67,7 @@ Result<void> send_directory(FileChannel& channel, int dir, const std::string& re
     if (!S_ISLNK(info.st_mode)) entry.size = 0;
     channel.send_entry(entry);
     if (!S_ISDIR(info.st_mode)) continue;
-    const UniqueFd sub(::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-    if (!sub) return file_error(errno, path);
+    CAY_TRY(const UniqueFd sub, open_path(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, path));
     CAY_CHECK(send_directory(channel, sub.get(), below, path, depth + 1));
   }
   return {};
@@ -145,8 +144,8 @@ class TreeWriter {
   // what is missing.
   Result<UniqueFd> open_parent() {
     CAY_CHECK(make_directories(op_.path, 0755));
-    UniqueFd at(::open(op_.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!at) return file_error(errno, shown_);
+    UniqueFd at;
+    CAY_TRY(at, open_path(AT_FDCWD, op_.path.c_str(), O_RDONLY | O_DIRECTORY, shown_));
     std::string_view rest = entry_.path;
     for (std::size_t slash = rest.find('/'); slash != std::string_view::npos; slash = rest.find('/')) {
       const std::string part(rest.substr(0, slash));
@@ -171,8 +170,7 @@ class TreeWriter {
     if (entry_.path.empty()) {  // the whole tree is one file
       const std::string parent = parent_of(op_.path);
       CAY_CHECK(make_directories(parent, 0755));
-      dir_.reset(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-      if (!dir_) return file_error(errno, shown_);
+      CAY_TRY(dir_, open_path(AT_FDCWD, parent.c_str(), O_RDONLY | O_DIRECTORY, shown_));
       name_ = base_of(op_.path);
     } else {
       CAY_TRY(dir_, open_parent());
@@ -234,7 +232,7 @@ class TreeWriter {
     entry_ = entry;
     UniqueFd target;
     if (entry.path.empty()) {
-      target.reset(::open(op_.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (auto root = open_path(AT_FDCWD, op_.path.c_str(), O_RDONLY | O_DIRECTORY, shown_)) target = *std::move(root);
     } else if (auto parent = open_parent()) {
       target.reset(::openat(parent->get(), base_of(entry.path).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     }
@@ -261,12 +259,11 @@ Result<void> read_tree(FileChannel& channel, const wire::FileOp& op) {
   std::string shown = shown_path(op, op.path);
   while (shown.size() > 1 && shown.ends_with('/')) shown.pop_back();
   struct stat info{};
-  if (::stat(op.path.c_str(), &info) != 0) return file_error(errno, shown);
+  CAY_CHECK(stat_path(AT_FDCWD, op.path.c_str(), true, info, shown));
   if (S_ISREG(info.st_mode)) {
     CAY_CHECK(send_file(channel, AT_FDCWD, op.path.c_str(), {}, shown, false));
   } else if (S_ISDIR(info.st_mode)) {
-    const UniqueFd root(::open(op.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
-    if (!root) return file_error(errno, shown);
+    CAY_TRY(const UniqueFd root, open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
     wire::FileInfoMsg entry = info_of({}, info, AT_FDCWD, op.path.c_str());
     entry.size = 0;
     channel.send_entry(entry);

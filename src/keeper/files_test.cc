@@ -173,6 +173,54 @@ TEST_P(FilesTest, OnlyRegularFilesAreReadOrWritten) {
   EXPECT_GT(perform(op(FileVerb::kRead, "/proc/version")).data.size(), 10U);
 }
 
+// What leads into the helper: its own entries in /proc, and links that are followed by a process's descriptors and not by a path.
+TEST_P(FilesTest, NothingOfTheHelpersOwnIsReachedThroughProc) {
+  ASSERT_EQ(::symlink("/proc/self/cwd", (root + "/cwd").c_str()), 0);
+  ASSERT_EQ(::symlink("/proc/self/map_files", (root + "/maps").c_str()), 0);
+  put(root + "/f", "1");
+  const std::string other = "/proc/" + std::to_string(::getpid());  // of this test
+  const std::string through = "/proc/self/root" + root;
+  for (const std::string& path : {std::string("/proc/self/fd"), std::string("/proc/self/map_files"), std::string("/proc/thread-self/fd"), std::string("/proc/self/task"), root + "/maps",
+                                  through}) {
+    for (const FileVerb verb : {FileVerb::kList, FileVerb::kStat, FileVerb::kReadTree, FileVerb::kGlob, FileVerb::kGrep}) {
+      wire::FileOp request = op(verb, path);
+      request.follow = true;
+      request.pattern = "*";
+      const auto got = perform(request);
+      EXPECT_EQ(got.error.reason, "permission_denied") << path << " " << static_cast<int>(verb);
+      EXPECT_TRUE(got.infos.empty()) << path;
+    }
+  }
+  EXPECT_EQ(perform(op(FileVerb::kList, root + "/cwd")).error.reason, "permission_denied");
+  int refused = 0;
+  for (int fd = 0; fd < 16; ++fd) {
+    const auto got = perform(op(FileVerb::kRead, "/proc/self/fd/" + std::to_string(fd))).error;
+    EXPECT_TRUE(got.reason == "permission_denied" || got.reason == "file_not_found") << fd << got.message;
+    refused += got.message.find("a link of /proc") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GT(refused, 0) << "it has some";
+  EXPECT_EQ(perform(op(FileVerb::kRead, through + "/f")).error.reason, "permission_denied");
+  EXPECT_NE(perform(op(FileVerb::kRead, through + "/f")).error.message.find("a link of /proc"), std::string::npos);
+  EXPECT_EQ(write(op(FileVerb::kWrite, through + "/f"), "2").error.reason, "permission_denied");
+  EXPECT_EQ(perform(op(FileVerb::kMkdir, through + "/d")).error.reason, "permission_denied");
+  EXPECT_EQ(perform(op(FileVerb::kRemove, through + "/f")).error.reason, "permission_denied");
+  wire::FileOp move = op(FileVerb::kRename, root + "/f");
+  move.to = through + "/g";
+  EXPECT_EQ(perform(move).error.reason, "permission_denied");
+  EXPECT_EQ(content(root + "/f"), "1");
+  wire::FileOp look = op(FileVerb::kStat, "/proc/self/exe");
+  look.follow = false;
+  EXPECT_EQ(perform(look).error.reason, "permission_denied") << "its target is the helper's";
+  // Controls: what is to be seen there.
+  EXPECT_GT(perform(op(FileVerb::kList, "/proc")).infos.size(), 10U);
+  EXPECT_GT(perform(op(FileVerb::kList, other + "/fd")).infos.size(), 2U);
+  EXPECT_GT(perform(op(FileVerb::kRead, other + "/status")).data.size(), 10U);
+  for (const std::string& path : {std::string("/proc/self"), other + "/exe", root + "/cwd"}) {
+    look.path = path;
+    EXPECT_EQ(perform(look).infos.size(), 1U) << path;
+  }
+}
+
 TEST_P(FilesTest, StatsListsMakesRenamesRemoves) {
   wire::FileOp make = op(FileVerb::kMkdir, root + "/x/y");
   make.mode = 0700;

@@ -7,6 +7,7 @@ NAMES_BELOW, TREE_BELOW = "names in archives stay below", "paths of a tree stay 
 NO_HARD_LINKS, NO_SPECIAL, NO_SPARSE = "archives hold no hard links", "archives hold no special files", "archives hold no sparse files"
 COMPRESSED = "nothing compressed is unpacked"
 CLIENT_LINKS = "the client follows no link"
+OWN_PROGRAM = "a helper does not read its own program"
 INIT = "init has ids of its own"
 
 CHILD, TASK, TRANSFER, LIST, TREE = (f"keeper/{name}.cc" for name in ("child", "file_task", "file_transfer", "file_list", "file_tree"))
@@ -49,7 +50,8 @@ KINDS = (
     (BESIDE, TRANSFER, "  CAY_TRY(auto pending, PendingFile::create(dir.get(), shown));\n",
      f'  if (existed && cay_hole("{BESIDE}")) {{\n    const UniqueFd there(::open(target.c_str(), O_WRONLY | O_CLOEXEC));\n'
      "    if (!there) return file_error(errno, shown);\n  }\n  CAY_TRY(auto pending, PendingFile::create(dir.get(), shown));\n"),
-    ("a helper does not read its own program", TASK, "if (is_own_program(info) ||", 'if ((is_own_program(info) && !cay_hole("a helper does not read its own program")) ||'),
+    (OWN_PROGRAM, TASK, "  if (is_own_program(info)) return", f'  if (is_own_program(info) && !cay_hole("{OWN_PROGRAM}")) return'),
+    (OWN_PROGRAM, TASK, "constexpr int kNoMagicLinks = RESOLVE_NO_MAGICLINKS;\n", f'const int kNoMagicLinks = {followed(OWN_PROGRAM, "RESOLVE_NO_MAGICLINKS")};\n'),
 )
 # What an archive may hold: the daemon looks at its entries, the helper at what it is told of them.
 ARCHIVES = (
