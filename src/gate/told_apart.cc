@@ -1,6 +1,7 @@
 #include "gate/told_apart.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 
 namespace cay::gate {
@@ -44,11 +45,11 @@ std::string_view behind_what_is_passed_over(std::string_view bytes) {
   return bytes.substr(static_cast<std::size_t>(std::ranges::find_if_not(bytes, is_passed_over) - bytes.begin()));
 }
 bool is_blank(char c) { return c == '\n' || kBlank.find(c) != std::string_view::npos; }
-// Of what is passed over, as CPython's parts it: 2 stands for more.
+// Of what is passed over, as CPython's parts it: 2 stands for more. What no blank has ended is of the word behind it.
 std::size_t words_in(std::string_view passed_over) {
   std::size_t out = 0;
-  for (std::size_t i = 0; i < passed_over.size() && out < 2; ++i) {
-    if (!is_blank(passed_over[i]) && (i == 0 || is_blank(passed_over[i - 1]))) ++out;
+  for (std::size_t i = 1; i < passed_over.size() && out < 2; ++i) {
+    if (is_blank(passed_over[i]) && !is_blank(passed_over[i - 1])) ++out;
   }
   return out;
 }
@@ -61,21 +62,21 @@ std::string_view word_of(std::string_view& line) {
 }
 
 // What is looked at of a line that is no request by its beginning: its first words and its last, of which the beginning and the end tell what it is.
-constexpr std::size_t kKeptBefore = 3, kKeptHead = 128, kKeptTail = 40;
+constexpr std::size_t kKeptBefore = 5, kKeptHead = 128, kKeptTail = 40;
 constexpr char kOdd = '\xff';  // of no token, and of no text
-constexpr std::string_view kCutOut = " \xff ";  // in the place of words that were left out
+constexpr std::string_view kCutOut = "\t\xff\t";  // in the place of words that were left out: without a space, at which cheroot parts
 
 std::string_view without_blanks_behind(std::string_view line) { return line.substr(0, line.find_last_not_of(kBlank) + 1); }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool begins(std::string_view word, std::string_view with) { return std::ranges::equal(word.substr(0, with.size()), with, {}, lower); }
-constexpr std::string_view kHttp = "http/", kNumbers = "0123456789+-._";
+bool begins(std::string_view word, std::string_view with) { return std::ranges::equal(word.substr(0, with.size()), with, {}, lower, lower); }
+constexpr std::string_view kHttp = "HTTP/", kNumbers = "0123456789+-._";
 
 // "HTTP/" and whatever somebody reads as numbers (gevent: "+1.1").
 bool is_a_version(std::string_view word) { return begins(word, kHttp) && word.substr(kHttp.size()).find_first_not_of(kNumbers) == std::string_view::npos; }
 
 // Netty's blanks; around a version it takes controls off too (String.trim).
-constexpr std::string_view kNettysBlank = " \t\v\f\r";
+constexpr std::string_view kNettysBlank = " \t\v\f\r", kOnlyCPythons = "\x85\xa0";
 bool is_trimmed(char c) { return static_cast<unsigned char>(c) <= ' '; }
 std::string_view as_netty_trims(std::string_view text) {
   while (!text.empty() && is_trimmed(text.back())) text.remove_suffix(1);
@@ -114,17 +115,49 @@ bool is_one_to_netty(std::string_view line) {
   return version.find_first_of(kNettysBlank) == std::string_view::npos && is_a_version_to_netty(version);
 }
 
-// As its last word, behind another (Tornado has targets without a character), or begun by its third (cheroot reads all behind the second as one, of methods
-// without small letters). `before`: words that Netty passes over, and CPython's takes for a method and a target.
-bool has_a_version(std::string_view line, std::size_t before) {
-  if (is_one_to_netty(line)) return true;
+// How far a line has come for cheroot, which strips it, parts it at its first two spaces, whatever other blanks there are, and has int() read both numbers of
+// the version, blanks and a sign before them: what stands behind the first number is not looked at here.
+constexpr std::string_view kStripped = " \t\n\v\f\r";
+struct ForCheroot {
+  enum class At : std::uint8_t { kMethod, kTarget, kVersion, kBehindIt, kNowhere } at;
+  bool has_sign = false;           // of kVersion: before its first number
+  std::string_view version{};  // of kVersion: what is there of "HTTP/"
+};
+
+// Of what Netty passes over before a line, and the line. Of methods without small letters.
+ForCheroot for_cheroot(std::string_view all) {
+  using At = ForCheroot::At;
+  all.remove_prefix(std::min(all.find_first_not_of(kStripped), all.size()));
+  const auto to_space = [&] {
+    const auto out = all.substr(0, all.find(' '));
+    all.remove_prefix(std::min(out.size() + 1, all.size()));
+    return out;
+  };
+  const char* const end = all.data() + all.size();
+  const auto method = to_space(), target = to_space();
+  if (std::ranges::any_of(method, [](char c) { return c >= 'a' && c <= 'z'; })) return {At::kNowhere};
+  if (method.data() + method.size() == end) return {At::kMethod};
+  if (target.empty() ? target.data() < end : is_passed_over(target.front())) return {At::kNowhere};
+  if (target.data() + target.size() == end) return {At::kTarget};
+  const auto version = all.substr(0, kHttp.size());
+  if (!begins(kHttp, version)) return {At::kNowhere};
+  const auto number = all.substr(version.size()), behind = number.substr(std::min(number.find_first_not_of(kStripped), number.size()));
+  const bool has_sign = behind.starts_with('+') || behind.starts_with('-');
+  const auto digits = behind.substr(has_sign ? 1 : 0);
+  if (digits.empty()) return {At::kVersion, has_sign, version};
+  return {is_digit(digits.front()) ? At::kBehindIt : At::kNowhere};
+}
+
+// As its last word, behind another (Tornado has targets without a character). What Netty passes over stands before it: CPython's takes words of that for a
+// method and a target.
+bool has_a_version(std::string_view all, std::size_t size_passed_over) {
+  const std::string_view passed_over = all.substr(0, size_passed_over);
+  std::string_view line = all.substr(size_passed_over);
+  if (is_one_to_netty(line) || for_cheroot(all).at == ForCheroot::At::kBehindIt) return true;
   std::string_view last;
-  bool is_cheroots = true;
-  for (std::size_t number = before + 1;; ++number) {
+  for (std::size_t number = words_in(passed_over) + 1;; ++number) {
     const std::string_view word = word_of(line);
     if (word.empty()) return number > 2 && is_a_version(last);
-    if (number == 1) is_cheroots = std::ranges::none_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
-    if (number == 3 && is_cheroots && begins(word, kHttp) && word.size() > kHttp.size() && is_digit(word[kHttp.size()])) return true;
     last = word;
   }
 }
@@ -155,7 +188,7 @@ bool is_a_request(std::string_view line) {
   const std::string_view whole = line;
   const auto method = word_of(line), target = word_of(line);
   if (is_sips(method, target, whole)) return false;
-  if (!std::ranges::search(whole, kHttp, {}, lower).empty() || has_a_version(whole, 0)) return true;
+  if (!std::ranges::search(whole, kHttp, {}, lower, lower).empty() || has_a_version(whole, 0)) return true;
   // Node's takes these for its own, and a tunnel without a version.
   if (has_word_with(whole, "rtsp/") || has_word_with(whole, "ice/")) return true;
   if (method == "CONNECT" && !target.empty() && !target.starts_with('{')) return true;  // NATS' has an object
@@ -176,7 +209,7 @@ bool begins_oddly(std::string_view line) {
   return rest.substr(0, 1).find_first_not_of(" \t") != std::string_view::npos && !method.empty() && !is_a_letter(method.front());
 }
 
-// A last word that may become a version yet, or can no more.
+// A last word that may become a version yet, or can no more. Without small letters, which cheroot's methods have none of.
 std::string short_word(std::string_view word) {
   if (word.size() <= kKeptTail) return std::string(word);
   const std::string_view tail = word.substr(word.size() - kKeptTail + kHttp.size());
@@ -185,9 +218,43 @@ std::string short_word(std::string_view word) {
     const std::string_view numbers = word.substr(slash + 1);
     const std::size_t dot = numbers.find('.');
     const bool are_numbers = std::ranges::all_of(numbers, [](char c) { return is_digit(c) || c == '.'; }) && numbers.find('.', dot == std::string_view::npos ? dot : dot + 1) == std::string_view::npos;
-    if (are_numbers) return "xxxxx/" + std::string(numbers.empty() || dot == 0 ? "" : "0") + (dot == std::string_view::npos ? "" : ".") + (dot != std::string_view::npos && dot + 1 < numbers.size() ? "0" : "");
+    if (are_numbers) return "XXXXX/" + std::string(numbers.empty() || dot == 0 ? "" : "0") + (dot == std::string_view::npos ? "" : ".") + (dot != std::string_view::npos && dot + 1 < numbers.size() ? "0" : "");
   }
-  return "xxxxx" + std::string(tail);
+  return "XXXXX" + std::string(tail);
+}
+
+// What some trim at the end of a line, where the word before may be the last. What parts words stays, a space rather than another blank, and so does a word of
+// controls, which to Netty may be a target.
+std::string trimmed_in_short(std::string_view trimmed) {
+  const auto one_of = [](std::string_view some, std::string_view rather) {
+    const std::size_t found = some.find_first_of(rather);
+    return found != std::string_view::npos ? some[found] : some.back();
+  };
+  const auto control_of = [&](std::string_view some) { return one_of(some, some.find_first_of(kOnlyCPythons) != std::string_view::npos ? kOnlyCPythons : kBlank); };
+  const std::size_t blank = std::min(trimmed.find_first_of(kNettysBlank), trimmed.size());
+  if (blank == trimmed.size()) return {control_of(trimmed)};
+  const std::size_t word = std::min(trimmed.find_first_not_of(kNettysBlank, blank), trimmed.size());
+  const std::size_t behind = std::min(trimmed.find_first_of(kNettysBlank, word), trimmed.size());
+  const std::size_t last = trimmed.find_last_of(kNettysBlank) + 1;
+  std::string out{one_of(trimmed.substr(blank, word - blank), " ")};
+  if (word < behind) out += control_of(trimmed.substr(word, behind - word));
+  if (behind < last) out += one_of(trimmed.substr(behind, last - behind), " ");
+  if (behind < last && last < trimmed.size()) out += control_of(trimmed.substr(last));
+  return out;
+}
+
+// What stands for the words of a line before its last, or for all of it where that is of a version already. cheroot is where it was.
+std::string in_short(const ForCheroot& cheroot, std::string_view last_word) {
+  using At = ForCheroot::At;
+  const std::string out = kOdd + std::string(kCutOut);
+  switch (cheroot.at) {
+    case At::kMethod: return out + short_word(last_word);
+    case At::kTarget: return out + " /\t" + short_word(last_word);
+    case At::kVersion: return out + " / " + std::string(cheroot.version) + (cheroot.has_sign ? "+" : "");
+    case At::kBehindIt: return out + " / HTTP/1 " + short_word(last_word);
+    case At::kNowhere: break;
+  }
+  return kOdd + ("x" + std::string(kCutOut)) + short_word(last_word);
 }
 
 }  // namespace
@@ -202,11 +269,12 @@ std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
   }
   const std::string_view lines = behind_what_is_passed_over(bytes), line = lines.substr(0, lines.find('\n'));
   if (line.empty()) return nothing;
+  const std::size_t passed_over = bytes.size() - lines.size();
   const bool whole = line.size() < lines.size() || ended;
   if (begins_oddly(line)) {
     if (!whole) return std::nullopt;
     // Without a version it is none: HTTP/0.9 has methods by name, and JSON and logs have words that begin with a slash.
-    return has_a_version(line, words_in(bytes.substr(0, bytes.size() - lines.size()))) ? Proof::kHttp : Proof::kNone;
+    return has_a_version(bytes.substr(0, passed_over + line.size()), passed_over) ? Proof::kHttp : Proof::kNone;
   }
   if (whole) return is_a_request(line) ? Proof::kHttp : Proof::kNone;
   return bytes.size() >= kMostFirstBytes ? std::optional(Proof::kHttp) : std::nullopt;
@@ -214,34 +282,34 @@ std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
 
 bool is_no_request_yet(std::string_view bytes) {
   const std::string_view line = behind_what_is_passed_over(bytes);
-  return begins_oddly(line) || words_in(bytes.substr(0, bytes.size() - line.size())) > 0;
+  return begins_oddly(line) || !std::ranges::all_of(bytes.substr(0, bytes.size() - line.size()), is_blank);
 }
 
 void keep_what_tells(std::string& bytes) {
   if (!bytes.empty() && is_of_a_record(bytes.front()) && !is_a_record(bytes)) return;
-  const std::size_t passed_over = bytes.size() - behind_what_is_passed_over(bytes).size();
-  if (passed_over > kKeptBefore) {
-    const std::size_t words = words_in(std::string_view(bytes).substr(0, passed_over));
-    const bool parted = is_blank(bytes[passed_over - 1]);
-    bytes.erase(kKeptBefore, passed_over - kKeptBefore);
-    if (words > 0) bytes.replace(0, kKeptBefore, words > 1 ? "\1 \1" : parted ? "\1\1 " : "\1\1\1");
+  std::size_t begin = bytes.size() - behind_what_is_passed_over(bytes).size();
+  if (begin > kKeptBefore) {
+    // Its words, its last character, which may be of the word behind it, and whether there is more of it than cheroot strips.
+    const auto passed_over = std::string_view(bytes).substr(0, begin);
+    const std::size_t words = words_in(passed_over);
+    const bool is_stripped = passed_over.find_first_not_of(kStripped) == std::string_view::npos;
+    bytes.replace(0, begin - 1, words > 1 ? "\1\t\1\t" : words > 0 ? "\1\1\1\t" : is_stripped ? "\t\t\t\t" : "\x1c\x1c\x1c\x1c");
+    begin = kKeptBefore;
   }
-  const std::size_t begin = std::min(passed_over, kKeptBefore);
   if (!begins_oddly(std::string_view(bytes).substr(begin))) return;
-  // Of what some trim at its end one: the word before may be its last. A blank, if one is there, for that parts words.
   const std::size_t end = begin + without_what_is_trimmed_behind(std::string_view(bytes).substr(begin)).size();
-  if (end + 1 < bytes.size()) {
-    const std::size_t everybodys = bytes.find_first_of(kNettysBlank, end);
-    const std::size_t blank = everybodys != std::string::npos ? everybodys : bytes.find_first_of(kBlank, end);
-    if (blank != std::string::npos) bytes[end] = bytes[blank];
-    bytes.resize(end + 1);
-  }
+  if (end + 1 < bytes.size()) bytes.replace(end, std::string::npos, trimmed_in_short(std::string_view(bytes).substr(end)));
   if (bytes.size() <= begin + kKeptHead + kKeptTail) return;
   const std::size_t last = std::max(bytes.find_last_of(kBlank, end - 1) + 1, begin);  // npos + 1 is 0
   const std::string behind = bytes.substr(end);
-  std::string kept = bytes.substr(0, std::min(last, begin + kKeptHead));
-  if (last > begin + kKeptHead) kept += kCutOut;
-  kept += last > begin ? short_word(std::string_view(bytes).substr(last, end - last)) : bytes.substr(begin, kKeptHead) + bytes.substr(end - kKeptTail, kKeptTail);
+  const auto whole = std::string_view(bytes).substr(0, end), last_word = whole.substr(last);
+  const auto cheroot = for_cheroot(whole);
+  if (last > begin + kKeptHead || cheroot.at == ForCheroot::At::kBehindIt) {
+    bytes = in_short(cheroot, last_word) + behind;
+    return;
+  }
+  std::string kept(whole.substr(0, last));
+  kept += last > begin ? short_word(last_word) : std::string(last_word.substr(0, kKeptHead)) + std::string(last_word.substr(last_word.size() - kKeptTail));
   bytes = kept + behind;
   if (!begins_oddly(std::string_view(bytes).substr(begin))) bytes[begin] = kOdd;
 }

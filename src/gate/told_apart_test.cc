@@ -43,7 +43,11 @@ TEST(ToldApartTest, WhateverAServerCouldTakeForARequestIsOne) {
 TEST(ToldApartTest, AnOddMethodMakesNoOtherProtocol) {
   for (const auto& request : {"G@T / HTTP/1.1\r\n"s, "GET\0 / HTTP/1.1\r\n"s, "\xff\x01 x HTTP/1.0\n"s, "0032git-x\0 / HTTP/1.1\r\n"s, "1\v/\vHTTP/1.1\n"s, "\x13\x7f / http/1.1\n"s, "\0\0\0\0\0G@T /\x1cHTTP/1.1\n"s, "G@T x HTTP/+1.1\n"s, "H@AD x \x01HTTP/1.1\r\n"s, "\x01H@AD x F/1.1\r\n"s, "G@T  HTTP/1.1\r\n"s, "@ x " + std::string(200, 'Y') + "/" + std::string(60, '0') + "1." + std::string(60, '1') + "\n", "@ " + std::string(200, 'x') + " F\xa0/1.1\n", "G@T x HTTP/1. 1\r\n"s, "@ x HTTP/1x/1.1\n"s, std::string(128, '@') + " /" + std::string(40, 'a') + " HTTP/1.1\r\n",
                               std::string(130, '@') + " x HTTP/" + std::string(60, '0') + "1.1\r\n", "@" + std::string(130, '\x01') + " x " + std::string(60, 'Y') + "/1.1\n", "\x7f \x84\x1cHTTP/1.1\n"s, std::string(9, '\x01') + std::string(9, ' ') + "\x02 HTTP/1.1\n", std::string(9, '\x01') + " @ HTTP/1.1\n", "\xffGET /x HTTP/1.1\n"s, "G@T http://e/ X/1.1\n"s, "@ x HTTP/1.1" + std::string(300, ' ') + "\r\n", "@ " + std::string(200, 'x') + " HTTP/1.1" + std::string(60, '\x01') + "\r\n", "@ x F/1.1" + std::string(300, '\x01') + "\n", "@ / x" + std::string(300, '\x01') + " HTTP/1.1\n", std::string(9'000, '\x01') + "\n@ / HTTP/1.1\n",
-                              "\x80\x01\x02 / HTTP/1.1\n"s, std::string(70'000, '@') + " / HTTP/1.1\n"}) {
+                              "\x80\x01\x02 / HTTP/1.1\n"s, std::string(70'000, '@') + " / HTTP/1.1\n",
+                              // As cheroot parts words, and int() reads numbers.
+                              "\x01G@T /x HTTP/1. 1\r\n"s, "\x01 /x HTTP/1. 1\r\n"s, std::string(9, '\x85') + " /x HTTP/1. 1\r\n", "G\x1cT /x HTTP/1. 1\r\n"s, "@\t /x HTTP/ +1 .\t-1\r\n"s, "G@T /" + std::string(300, 'a') + " HTTP/1. 1\r\n", std::string(300, '@') + " /x HTTP/1.1 .\t1\r\n",
+                              "@ /" + std::string(300, 'a') + " HTTP/" + std::string(300, ' ') + "+1" + std::string(300, '1') + ". 1\r\n", "@ / HTTP/" + std::string(300, '1') + ". 1\r\n", "@\tHTTP/" + std::string(200, '1') + " /x HTTP/1. 1\r\n",
+                              "@ \x01\x01 F/1.1\n"s, "@ " + std::string(300, '\x01') + " F/1.1\n"}) {
     EXPECT_EQ(told_apart(request), Proof::kHttp) << request.substr(0, 40);
     EXPECT_EQ(read_request_head(request).state, Shown::State::kOther) << "so it is refused";
     // As it comes, byte by byte.
@@ -80,7 +84,7 @@ TEST(ToldApartTest, OtherProtocolsAreNoRequests) {
                            "0032git-upload-pack /srv/http/a.git\0host=a\0"s, "{\"id\": 1, \"url\": \"http://a/\"}"s, "INVITE sip:a@b SIP/2.0\r\n"s, "OPTIONS sip:a@b.test SIP/2.0\r\n"s, "<30>Oct 11 22:14:15 host app: started PHP/8.2"s, "USER bot 0 * :bot/1.0"s, "KEYS *\r\n"s, "SET a\0/\r\n"s, "\x30\x0c\x02"s, "\x80\x2e\x01\x03\x03"s, "\x94\0\x01\xa4ping"s, "\x21\0\0\x03INSERT INTO t VALUES ('GET /index.html HTTP/1.1')"s,
                            "{\"time\":\"2026-01-01T00:00:00Z\",\"level\":\"INFO\",\"msg\":\"GET /users\",\"status\":200}"s, "{\"msg\":\"open /etc/x\"}"s, "{\"version\":\"1.1\",\"short_message\":\"GET / HTTP/1.1\"}\0"s,
                            "<13>app: /usr/bin/x started"s, "2024-01-01T00:00:00Z /usr/bin/x started"s, "<ping />"s, "get device/42\r\n"s, "set service/x 0 0 1\r\n"s, "PASS alice/libera:pw\r\n"s, "INVITE sip:office/42@a SIP/2.0\r\n"s, "CONNECT {\"name\": \"service/orders\"}\r\n"s, "CONNECT\r\n"s,
-                           "level=info msg=\"GET /x HTTP/1.1\" took=2ms"s, "PING\r\n"s, "a\xff"s, "\x05\x01\0\x03\x06 a.test\x01\xbb\x16\x03\x01\0\x0b\x02h2\x08http/1.1"s}) {
+                           "level=info msg=\"GET /x HTTP/1.1\" took=2ms"s, "PING\r\n"s, "a\xff"s, "g@t /x HTTP/1. 1"s, "G@T /x /y HTTP/1. 1"s, "G@T /x HTTP/ + 1"s, "\x05\x01\0\x03\x06 a.test\x01\xbb\x16\x03\x01\0\x0b\x02h2\x08http/1.1"s}) {
     EXPECT_EQ(told_apart(said + "\n"), Proof::kNone) << said;
     EXPECT_EQ(told_apart(said, true), Proof::kNone) << said;
   }
@@ -92,6 +96,9 @@ TEST(ToldApartTest, OtherProtocolsAreNoRequests) {
   EXPECT_EQ(told_apart(long_line), std::nullopt) << "however long";
   keep_what_tells(long_line);
   EXPECT_EQ(told_apart(long_line + "\n"), Proof::kNone);
+  std::string logged = "{\"GET /" + std::string(300, 'x') + "\" \"GET /x HTTP/1. ";
+  keep_what_tells(logged);
+  EXPECT_EQ(told_apart(logged + "1\n"), Proof::kNone) << "no version is its third word's: " << logged;
   std::string of_a_token(1'000, 'A'), as_it_was = of_a_token;
   keep_what_tells(of_a_token);
   EXPECT_EQ(of_a_token, as_it_was) << "it may be read yet";
