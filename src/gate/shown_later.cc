@@ -30,6 +30,7 @@ asio::awaitable<Door::Then> Door::by_what_it_shows(std::shared_ptr<Both> both, s
   bool began_empty = false;
   std::uint64_t received = 0;  // when the first of it was said
   std::optional<Proof> as;
+  Looked looked;
   for (;;) {
     // Servers pass over empty lines before a request.
     const std::size_t empty = std::min(first.find_first_not_of("\r\n"), first.size());
@@ -41,18 +42,18 @@ asio::awaitable<Door::Then> Door::by_what_it_shows(std::shared_ptr<Both> both, s
     }
     // No server answers to a part of a request's line: what is answered are words of another protocol, whatever follows them.
     const bool answered = gone > 0 && both->moved.received > received;
-    as = answered && is_no_request_yet(std::string_view(first).substr(0, gone)) ? std::optional(Proof::kNone) : told_apart(first);
+    as = answered && is_no_request_yet(std::string_view(first).substr(0, gone), &looked) ? std::optional(Proof::kNone) : told_apart(first, false, &looked);
     if (gone == 0) received = both->moved.received;
     // TLS begins with the client: behind a greeting such a first byte is a length (of a login of MySQL's).
     if (as == Proof::kTls && !began_empty && received > 0) as = Proof::kNone;
     if (as) break;
     const auto then = co_await say(both, first.substr(gone));
     if (then == Then::kBroken) co_return then;
-    keep_what_tells(first);
+    keep_what_tells(first, &looked);
     gone = first.size();
     co_await give_way();
     const Heard heard = co_await hear(both->guest, first, kMostFirstBytes - first.size());
-    if (heard == Heard::kEnd && told_apart(first, true) == Proof::kNone) co_return Then::kEnded;
+    if (heard == Heard::kEnd && told_apart(first, true, &looked) == Proof::kNone) co_return Then::kEnded;
     if (heard == Heard::kEnd) refuse_more(*both, both->moved.asked.back().host, "said_too_little");
     if (heard != Heard::kSome) co_return Then::kBroken;
   }

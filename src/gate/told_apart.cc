@@ -1,6 +1,7 @@
 #include "gate/told_apart.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <iterator>
 
@@ -29,22 +30,36 @@ std::optional<bool> is_a_record(std::string_view bytes) {
   }
 }
 
+// Looked up rather than searched for: a guest chooses how many there are to be looked at.
+using Chars = std::array<bool, 256>;
+constexpr Chars chars_of(std::string_view list) {
+  Chars out{};
+  for (const char c : list) out[static_cast<unsigned char>(c)] = true;
+  return out;
+}
+bool is_in(const Chars& chars, char c) { return chars[static_cast<unsigned char>(c)]; }
+
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 // RFC 9110, 5.6.2.
 bool is_a_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
 bool is_of_a_token(char c) {
-  return is_a_letter(c) || (c >= '0' && c <= '9') || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  static constexpr Chars kChars = chars_of("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+  return is_in(kChars, c);
 }
 
 // What parts words for one server or another (RFC 9112, 3), CPython's, which reads Latin-1, among them.
 constexpr std::string_view kBlank = " \t\v\f\r\x1c\x1d\x1e\x1f\x85\xa0";
+bool parts_words(char c) {
+  static constexpr Chars kChars = chars_of(kBlank);
+  return is_in(kChars, c);
+}
 
 // What Netty's server passes over before a request, ends of lines too (HttpObjectDecoder, skipControlCharacters); others pass over empty lines.
 bool is_passed_over(char c) { return static_cast<unsigned char>(c) <= ' ' || (static_cast<unsigned char>(c) >= 0x7f && static_cast<unsigned char>(c) <= 0xa0); }
 std::string_view behind_what_is_passed_over(std::string_view bytes) {
   return bytes.substr(static_cast<std::size_t>(std::ranges::find_if_not(bytes, is_passed_over) - bytes.begin()));
 }
-bool is_blank(char c) { return c == '\n' || kBlank.find(c) != std::string_view::npos; }
+bool is_blank(char c) { return c == '\n' || parts_words(c); }
 // Of what is passed over, as CPython's parts it: 2 stands for more. What no blank has ended is of the word behind it.
 std::size_t words_in(std::string_view passed_over) {
   std::size_t out = 0;
@@ -55,8 +70,8 @@ std::size_t words_in(std::string_view passed_over) {
 }
 
 std::string_view word_of(std::string_view& line) {
-  line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
-  const auto out = line.substr(0, line.find_first_of(kBlank));
+  line.remove_prefix(static_cast<std::size_t>(std::ranges::find_if_not(line, parts_words) - line.begin()));
+  const auto out = line.substr(0, static_cast<std::size_t>(std::ranges::find_if(line, parts_words) - line.begin()));
   line.remove_prefix(out.size());
   return out;
 }
@@ -85,7 +100,7 @@ std::string_view as_netty_trims(std::string_view text) {
 }
 
 std::string_view without_what_is_trimmed_behind(std::string_view line) {
-  while (!line.empty() && (is_trimmed(line.back()) || kBlank.find(line.back()) != std::string_view::npos)) line.remove_suffix(1);
+  while (!line.empty() && (is_trimmed(line.back()) || parts_words(line.back()))) line.remove_suffix(1);
   return line;
 }
 
@@ -201,12 +216,17 @@ bool is_a_request(std::string_view line) {
 
 // Whether a line begins as no request should. Some servers take whatever stands before the first blank for a method (CPython's, Netty, gevent), so a line of
 // another protocol is not told from a request by that alone.
-bool begins_oddly(std::string_view line) {
-  std::string_view rest = line;
-  const auto method = word_of(rest);
-  if (!std::ranges::all_of(method, is_of_a_token) || is_gits(line)) return true;
+bool begins_oddly(std::string_view line, Looked& looked) {
+  std::size_t& word = looked.word;
+  while (word < line.size() && is_of_a_token(line[word])) ++word;
+  const bool parted = word < line.size();
+  if ((parted && !parts_words(line[word])) || is_gits(line)) return true;
   // Who parts words so has methods by name; LDAP's first bytes are a digit and a length.
-  return rest.substr(0, 1).find_first_not_of(" \t") != std::string_view::npos && !method.empty() && !is_a_letter(method.front());
+  return parted && line[word] != ' ' && line[word] != '\t' && !is_a_letter(line.front());
+}
+bool begins_oddly(std::string_view line) {
+  Looked looked;
+  return begins_oddly(line, looked);
 }
 
 // A last word that may become a version yet, or can no more. Without small letters, which cheroot's methods have none of.
@@ -259,7 +279,8 @@ std::string in_short(const ForCheroot& cheroot, std::string_view last_word) {
 
 }  // namespace
 
-std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
+std::optional<Proof> told_apart(std::string_view bytes, bool ended, Looked* looked) {
+  Looked nothing_yet;
   const auto nothing = ended ? std::optional(Proof::kNone) : std::nullopt;
   if (bytes.empty()) return nothing;
   if (is_of_a_record(bytes.front())) {
@@ -271,7 +292,7 @@ std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
   if (line.empty()) return nothing;
   const std::size_t passed_over = bytes.size() - lines.size();
   const bool whole = line.size() < lines.size() || ended;
-  if (begins_oddly(line)) {
+  if (begins_oddly(line, looked != nullptr ? *looked : nothing_yet)) {
     if (!whole) return std::nullopt;
     // Without a version it is none: HTTP/0.9 has methods by name, and JSON and logs have words that begin with a slash.
     return has_a_version(bytes.substr(0, passed_over + line.size()), passed_over) ? Proof::kHttp : Proof::kNone;
@@ -280,12 +301,14 @@ std::optional<Proof> told_apart(std::string_view bytes, bool ended) {
   return bytes.size() >= kMostFirstBytes ? std::optional(Proof::kHttp) : std::nullopt;
 }
 
-bool is_no_request_yet(std::string_view bytes) {
+bool is_no_request_yet(std::string_view bytes, Looked* looked) {
+  Looked nothing_yet;
   const std::string_view line = behind_what_is_passed_over(bytes);
-  return begins_oddly(line) || !std::ranges::all_of(bytes.substr(0, bytes.size() - line.size()), is_blank);
+  return begins_oddly(line, looked != nullptr ? *looked : nothing_yet) || !std::ranges::all_of(bytes.substr(0, bytes.size() - line.size()), is_blank);
 }
 
-void keep_what_tells(std::string& bytes) {
+void keep_what_tells(std::string& bytes, Looked* looked) {
+  Looked nothing_yet;
   if (!bytes.empty() && is_of_a_record(bytes.front()) && !is_a_record(bytes)) return;
   std::size_t begin = bytes.size() - behind_what_is_passed_over(bytes).size();
   if (begin > kKeptBefore) {
@@ -296,7 +319,9 @@ void keep_what_tells(std::string& bytes) {
     bytes.replace(0, begin - 1, words > 1 ? "\1\t\1\t" : words > 0 ? "\1\1\1\t" : is_stripped ? "\t\t\t\t" : "\x1c\x1c\x1c\x1c");
     begin = kKeptBefore;
   }
-  if (!begins_oddly(std::string_view(bytes).substr(begin))) return;
+  if (looked == nullptr) looked = &nothing_yet;
+  if (!begins_oddly(std::string_view(bytes).substr(begin), *looked)) return;
+  *looked = {};  // it is not of a token, or will not be as it is
   const std::size_t end = begin + without_what_is_trimmed_behind(std::string_view(bytes).substr(begin)).size();
   if (end + 1 < bytes.size()) bytes.replace(end, std::string::npos, trimmed_in_short(std::string_view(bytes).substr(end)));
   if (bytes.size() <= begin + kKeptHead + kKeptTail) return;

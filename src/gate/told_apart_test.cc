@@ -104,5 +104,23 @@ TEST(ToldApartTest, OtherProtocolsAreNoRequests) {
   EXPECT_EQ(of_a_token, as_it_was) << "it may be read yet";
 }
 
+// A guest may send a line byte by byte, and what is looked at costs the gate's one thread.
+TEST(ToldApartTest, WhatWasLookedAtIsNotLookedAtAgain) {
+  Looked looked;
+  std::string said(1'000, 'A');
+  EXPECT_EQ(told_apart(said, false, &looked), std::nullopt);
+  EXPECT_EQ(looked.word, said.size());
+  said[5] = '@';
+  EXPECT_TRUE(is_no_request_yet(said));
+  EXPECT_FALSE(is_no_request_yet(said += 'B', &looked));
+  EXPECT_EQ(looked.word, said.size());
+  said[5] = 'A';
+  EXPECT_EQ(told_apart(said + " b\n", false, &looked), Proof::kNone);
+  EXPECT_TRUE(is_no_request_yet(said += '{', &looked)) << "but what is new is";
+  keep_what_tells(said, &looked);
+  EXPECT_EQ(looked.word, 0u) << "and all of what was made of it";
+  EXPECT_EQ(told_apart(said + " / HTTP/1.1\n", false, &looked), Proof::kHttp);
+}
+
 }  // namespace
 }  // namespace cay::gate

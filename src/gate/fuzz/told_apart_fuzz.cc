@@ -100,13 +100,16 @@ bool is_one_to_the_lenient(std::string_view bytes) {
 // As it comes, in as many pieces as there are cuts, and one more.
 std::optional<cay::gate::Proof> told_in_pieces(std::string_view bytes, const std::uint8_t* cuts, std::size_t count) {
   std::string kept;
+  cay::gate::Looked looked;
   for (std::size_t i = 0; i <= count; ++i) {
     const std::size_t size = i < count ? cuts[i] * bytes.size() / 256 : bytes.size();
     kept += bytes.substr(0, size);
     bytes.remove_prefix(size);
-    const auto told = cay::gate::told_apart(kept);
+    const auto told = cay::gate::told_apart(kept, false, &looked);
+    CAY_ASSERT(told == cay::gate::told_apart(kept));
     if (told) return told;
-    cay::gate::keep_what_tells(kept);
+    cay::gate::keep_what_tells(kept, &looked);
+    CAY_ASSERT(cay::gate::is_no_request_yet(kept, &looked) == cay::gate::is_no_request_yet(kept));
   }
   return std::nullopt;
 }
