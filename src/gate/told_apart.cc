@@ -210,6 +210,8 @@ bool is_a_request(std::string_view line) {
   // Of these CPython's and waitress take any word for a target; waitress of any word in capitals, but so speak SMTP, Redis and NNTP.
   constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"};
   if (method == "PROXY" || (!target.empty() && std::ranges::find(kMethods, method) != std::end(kMethods))) return true;
+  // Twisted's takes any three words for a request, and asks for no version; NNTP's HEAD has one behind it at most.
+  if (method == "HEAD" && !word_of(line).empty()) return true;
   const bool of_all = target.starts_with('*') && !std::ranges::equal(method, std::string_view("keys"), {}, lower);
   return of_all || target.starts_with('/') || target.find("://") != std::string_view::npos;
 }

@@ -30,7 +30,7 @@ TEST(ToldApartTest, WhateverAServerCouldTakeForARequestIsOne) {
                               "CONNECT a.test:1 HTTP/1.1\r\n"s, "GET http://a.test/x\r\n"s, "GET /x\r\n"s, "get\t /x\n"s, "OPTIONS *\r\n"s, "ANNOUNCE * RTSP/1.0\r\n"s, "SETUP *\r\n"s, "SOURCE * ICE/1.0\r\n"s, "SOURCE x ice/1.0\n"s, "GET *\r\n"s, "GET x\r\n"s, "GET rtsp://a RTSP/1.0\r\n"s,
                               "PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n"s, "GET /\x80\x01 HTTP/1.1\r\n"s, "GET /\rHTTP/1.1\r\n"s, std::string(5'000, 'A') + " / HTTP/1.1\r\n",
                               "GET\r/\rHTTP/1.1\r\n"s, "GET\v/\fHTTP/1.1\n"s, "\x1cGET\x1d/\x1f HTTP/1.1\r\n"s, "GET\x85/\xa0HTTP/1.1\r\n"s, "GET /\0 HTTP/1.1\r\n"s, "GET /\0x\n"s, " \v\r\nGET / HTTP/1.1\r\n"s, "\x01\r\n\x02\nGET / HTTP/1.1\n"s, "\0GET /x HTTP/1.1\n"s,
-                              "PRI * HTTP/2.0\r\n"s, "0032git-x / HTTP/1.1\r\n"s, "POST x\r\n"s, "DELETE secret/1\n"s, "POST x FOO/1.1\r\n"s, "ODD x Foo/1.1\n"s,
+                              "PRI * HTTP/2.0\r\n"s, "0032git-x / HTTP/1.1\r\n"s, "POST x\r\n"s, "DELETE secret/1\n"s, "HEAD x y\r\n"s, "HEAD\tx y z\n"s, "POST x FOO/1.1\r\n"s, "ODD x Foo/1.1\n"s,
                               "CONNECT 198.18.9.1:7001\r\n"s, "GET sip:x SIP/2.0\r\n"s, "HEAD x SIP/2.0\r\n"s, "PROPFIND x F\xe9/1.1\r\n"s, "PROPFIND x F/1.1\x01\r\n"s, "HEAD x\xa0y F/1.1\r\n"s, "PROPFIND x\x1cy F/1.1\n"s, "PROPFIND x F\xff/1.1\n"s}) {
     EXPECT_EQ(told_apart(request), Proof::kHttp) << request.substr(0, 40);
     for (std::size_t size = 0; size + 1 < request.size(); ++size) EXPECT_EQ(told_apart(std::string_view(request).substr(0, size)), std::nullopt) << request.substr(0, size);
@@ -84,7 +84,7 @@ TEST(ToldApartTest, OtherProtocolsAreNoRequests) {
                            "0032git-upload-pack /srv/http/a.git\0host=a\0"s, "{\"id\": 1, \"url\": \"http://a/\"}"s, "INVITE sip:a@b SIP/2.0\r\n"s, "OPTIONS sip:a@b.test SIP/2.0\r\n"s, "<30>Oct 11 22:14:15 host app: started PHP/8.2"s, "USER bot 0 * :bot/1.0"s, "KEYS *\r\n"s, "SET a\0/\r\n"s, "\x30\x0c\x02"s, "\x80\x2e\x01\x03\x03"s, "\x94\0\x01\xa4ping"s, "\x21\0\0\x03INSERT INTO t VALUES ('GET /index.html HTTP/1.1')"s,
                            "{\"time\":\"2026-01-01T00:00:00Z\",\"level\":\"INFO\",\"msg\":\"GET /users\",\"status\":200}"s, "{\"msg\":\"open /etc/x\"}"s, "{\"version\":\"1.1\",\"short_message\":\"GET / HTTP/1.1\"}\0"s,
                            "<13>app: /usr/bin/x started"s, "2024-01-01T00:00:00Z /usr/bin/x started"s, "<ping />"s, "get device/42\r\n"s, "set service/x 0 0 1\r\n"s, "PASS alice/libera:pw\r\n"s, "INVITE sip:office/42@a SIP/2.0\r\n"s, "CONNECT {\"name\": \"service/orders\"}\r\n"s, "CONNECT\r\n"s,
-                           "level=info msg=\"GET /x HTTP/1.1\" took=2ms"s, "PING\r\n"s, "a\xff"s, "g@t /x HTTP/1. 1"s, "G@T /x /y HTTP/1. 1"s, "G@T /x HTTP/ + 1"s, "\x05\x01\0\x03\x06 a.test\x01\xbb\x16\x03\x01\0\x0b\x02h2\x08http/1.1"s}) {
+                           "level=info msg=\"GET /x HTTP/1.1\" took=2ms"s, "PING\r\n"s, "HEAD\r\n"s, "HEAD 42 \r\n"s, "HEAD <a@b.test>\r\n"s, "a\xff"s, "g@t /x HTTP/1. 1"s, "G@T /x /y HTTP/1. 1"s, "G@T /x HTTP/ + 1"s, "\x05\x01\0\x03\x06 a.test\x01\xbb\x16\x03\x01\0\x0b\x02h2\x08http/1.1"s}) {
     EXPECT_EQ(told_apart(said + "\n"), Proof::kNone) << said;
     EXPECT_EQ(told_apart(said, true), Proof::kNone) << said;
   }

@@ -90,7 +90,8 @@ def test_a_host_is_judged_at_any_port(make, world):  # noqa: F811
             (asks(OTHER, "/late-%d", line="ANNOUNCE * RTSP/1.0"), None), (asks(OTHER, line="GET late-%d"), None), (asks(OTHER, line="SOURCE * ICE/1.0") + "/late-%d ", None),
             (asks(OTHER, line="G@T /late-%d HTTP/1.1"), None), (asks(OTHER, line="GET\0 /late-%d HTTP/1.1"), None), (asks(OTHER, line="0032git-x\0 /late-%d HTTP/1.1"), None),
             (asks(OTHER, line="1\x0b/late-%d\x0bHTTP/1.1"), None), (asks(OTHER, line="\x13\x7f /late-%d HTTP/1.1"), None), ("\x01\r\n\x02\n" + asks(OTHER, "/late-%d"), None), (asks(OTHER, line="POST late-%d "), None), (asks(OTHER, line="G@T /late-%d  HTTP/+1.1 "), None),
-            (f"CONNECT {OTHER}:80\r\n\r\n/late-%d ", None), (asks(OTHER, line="HEAD late-%d SIP/2.0"), None), (asks(OTHER, line="\x01H@AD /late-%d F/1.1"), None), (asks(OTHER, line="G@T /late-%d \x01HTTP/1.1"), None))):
+            (f"CONNECT {OTHER}:80\r\n\r\n/late-%d ", None), (asks(OTHER, line="HEAD late-%d SIP/2.0"), None), (asks(OTHER, line="\x01H@AD /late-%d F/1.1"), None), (asks(OTHER, line="G@T /late-%d \x01HTTP/1.1"), None),
+            (asks(OTHER, line="\x01G@T /late-%d HTTP/1. 1"), None), (asks(OTHER, line=f"G@T /{'a' * 300}/late-%d HTTP/1. 1"), None), (asks(OTHER, line="HEAD late-%d y"), None))):
         text = text.replace("%d", str(number))
         got = said(box, text)
         assert (got.startswith(DENIED) and words in got) if words else got == "reset", (text, got)
