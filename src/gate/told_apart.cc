@@ -311,7 +311,10 @@ bool is_no_request_yet(std::string_view bytes, Looked* looked) {
 
 void keep_what_tells(std::string& bytes, Looked* looked) {
   Looked nothing_yet;
-  if (!bytes.empty() && is_of_a_record(bytes.front()) && !is_a_record(bytes)) return;
+  if (!bytes.empty() && is_of_a_record(bytes.front())) {
+    if (!is_a_record(bytes)) return;
+    bytes.front() = '\1';  // it was no record, and is none with less behind it
+  }
   std::size_t begin = bytes.size() - behind_what_is_passed_over(bytes).size();
   if (begin > kKeptBefore) {
     // Its words, its last character, which may be of the word behind it, and whether there is more of it than cheroot strips.

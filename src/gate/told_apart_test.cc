@@ -76,6 +76,9 @@ TEST(ToldApartTest, AFirstByteMayBeALength) {
   std::string kept = "\x16\x02\x01"s + std::string(20, '\x05') + "!!\x01\0\x20\0";
   keep_what_tells(kept);
   EXPECT_NE(told_apart(kept), Proof::kTls) << kept;
+  kept = "\x14 %\x10\0\0\0"s;
+  keep_what_tells(kept);
+  EXPECT_EQ(told_apart(kept + "\0\0\0\r1 HTTP/1.0\r\n"s), Proof::kHttp) << kept;
 }
 
 // ... of which bytes as they come go on.
