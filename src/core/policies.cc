@@ -45,14 +45,14 @@ Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t po
     const auto verdict = policy.decide({.names = {}, .shown = std::nullopt, .address = *address, .port = port});
     // What it shows in its first bytes decides then: an address alone shows nothing.
     if (verdict.says != policy::Verdict::Says::kShow) return by_rule(verdict);
-    // A rule of its own lets it through by HTTP that has it for a Host (gate/flow.cc); the gate takes no IPv6 address for that.
+    // A rule of its own lets it through by TLS that names nobody, and by HTTP that has it for a Host (gate/flow.cc); the gate takes no IPv6 address for that.
     const auto shown = policy.decide({.names = {}, .shown = host, .address = *address, .port = port});
-    if (address->is_v4() && shown.allowed() && shown.by_address) return by_rule(shown);
+    if ((address->is_v4() || verdict.proof == policy::Proof::kTls) && shown.allowed() && shown.by_address) return by_rule(shown);
     return {false, "names_no_host", {}};
   }
   if (const auto found = policy.may_resolve(host); port == 0 || !found.allowed()) return by_rule(found);
   const std::string names[] = {host};
-  Said said = by_rule(policy.decide({.names = names, .shown = host, .address = {}, .port = port}));
+  Said said = by_rule(policy.decide({.names = names, .shown = host, .address = std::nullopt, .port = port}));
   if (said.reason == "not_in_policy") said.reason = "port_not_in_policy";
   return said;
 }

@@ -138,6 +138,11 @@ class Door {
       reason = why;
       refused = true;
     }
+    void allow(std::string by_rule) {
+      reason.clear();
+      refused = false;
+      rule = std::move(by_rule);
+    }
   };
   static Decisions::What what_of(const Verdict& verdict, std::uint16_t port);
   class Telling;

@@ -85,7 +85,8 @@ bool Door::is_past_a_fence(const Facts& facts, const std::string& shown) const {
   if (house_.handover == nullptr) return false;
   const auto is_one = [&](const std::string& name) { return house_.handover->fenced_off(id_, name, facts.to.port); };
   const std::string& named = facts.shown ? *facts.shown : shown;
-  if (!named.empty()) return is_one(named);
+  // An address for a name is what its server makes of it: one of the names that it is known by, perhaps.
+  if (!named.empty() && !policy::looks_like_an_address(named)) return is_one(named);
   return std::ranges::any_of(facts.names, is_one) || std::ranges::any_of(ruled_names_of(facts.to.address), is_one);
 }
 

@@ -257,8 +257,20 @@ asio::awaitable<bool> Door::shows_host(Descriptor& guest, Verdict& out, Proof pr
 
 asio::awaitable<void> Door::by_first_bytes(Descriptor& guest, Verdict& out, Proof proof, std::string& first) {
   const bool shows = co_await shows_host(guest, out, proof, first);
-  if (!shows) co_return;
+  if (!shows && !(proof == Proof::kTls && out.reason == kNamesNoHost)) co_return;
   auto look = co_await look_at_rules_in_turn();
+  if (!shows) {
+    // Of TLS that names nobody the address is the name, which a rule that is that address's alone lets through, as it does a Host.
+    Facts named = out.facts;
+    named.shown = named.to.address.text();
+    const auto said = ask(named);
+    if (!said.allowed() || !said.by_address) co_return;
+    out.allow(said.rule);
+    out.by = standing_.number;
+    out.facts = std::move(named);
+    look_at(out);
+    co_return;
+  }
   const auto judge = [&] {
     out.by = standing_.number;
     const auto said = ask(out.facts);
@@ -323,6 +335,7 @@ asio::awaitable<void> Door::connect(Descriptor guest, Verdict verdict, std::stri
       note(what_of(verdict, verdict.facts.to.port));
       co_return;
     }
+    if (verdict.proof == Proof::kNone) verdict.may_show = goes_by_names(verdict.facts.to);
   }
   if (left_.is_used_up()) {
     verdict.refuse(kBytesUsedUp);

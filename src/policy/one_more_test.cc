@@ -97,7 +97,7 @@ TEST_F(OneMoreTest, SaysWhatTheWholeWrittenAndReadAgainWould) {
           const std::string shown = any(kNames);
           if (!once_in(3)) meant.shown = shown;
           const Verdict one = more.decide(meant, rule), other = policy->decide(meant);
-          ASSERT_EQ(one.says, other.says) << name << " " << shown << " " << meant.address.text() << ":" << meant.port;
+          ASSERT_EQ(one.says, other.says) << name << " " << shown << " " << meant.address->text() << ":" << meant.port;
           ASSERT_EQ(one.proof, other.proof);
           let_through += one.allowed() ? 1 : 0;
         }

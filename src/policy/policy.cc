@@ -40,7 +40,7 @@ Policy::Match Policy::match(const Entry& entry, const Meant& meant) const {
     return {inner.allowed() ? Is::kYes : Is::kNo, Proof::kNone, std::move(inner.rule), inner.by_address};
   }
   if (!rule.has(meant.port)) return {};
-  if (rule.kind == Rule::Kind::kNetwork) return {rule.network.contains(meant.address) ? Is::kYes : Is::kNo, Proof::kNone, {}, rule.network.is_one_address()};
+  if (rule.kind == Rule::Kind::kNetwork) return {meant.address && rule.network.contains(*meant.address) ? Is::kYes : Is::kNo, Proof::kNone, {}, rule.network.is_one_address()};
   const Proof proof = rule.proof_at(meant.port);
   if (proof == Proof::kNone) {
     const bool one = std::ranges::any_of(meant.names, [&](const std::string& name) { return rule.matches_name(name); });
@@ -97,8 +97,8 @@ Verdict Policy::may_resolve(std::string_view name, const Rule* more) const {
       continue;
     }
     if (rule.kind == Rule::Kind::kNetwork) {
-      // Whoever refuses every address does not mean questions about names to go out.
-      if (rule.network.prefix == 0 && rule.has_every_port() && !allows) return {Says::kNo, Proof::kNone, rule.text()};
+      // Whoever refuses every address does not mean questions about names to go out. "No IPv6" is another thing: refuses_v6().
+      if (rule.network.prefix == 0 && rule.network.address.is_v4() && rule.has_every_port() && !allows) return {Says::kNo, Proof::kNone, rule.text()};
       continue;
     }
     if (!rule.matches_name(name)) continue;
@@ -107,6 +107,16 @@ Verdict Policy::may_resolve(std::string_view name, const Rule* more) const {
   }
   if (rules_.order != Order::kFirstMatch && by_one_more()) return {Says::kYes, Proof::kNone, more->text()};
   return {rules_.otherwise == Action::kAllow ? Says::kYes : Says::kNo, Proof::kNone, {}};
+}
+
+std::string Policy::refuses_v6() const {
+  for (const Entry& entry : entries_) {
+    const Rule& rule = *entry.rule;
+    const bool is_all = rule.kind == Rule::Kind::kNetwork && rule.network.prefix == 0 && !rule.network.address.is_v4() && rule.has_every_port();
+    if (is_all && rule.action == Action::kDeny) return rule.text();
+    if (rule.action == Action::kAllow) break;
+  }
+  return "";
 }
 
 }  // namespace cay::policy

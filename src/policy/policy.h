@@ -17,7 +17,7 @@ namespace cay::policy {
 struct Meant {
   std::span<const std::string> names{};   // that the sandbox was given this address for; lower case
   std::optional<std::string_view> shown;  // the name in its first bytes, once they were read
-  IpAddress address;
+  std::optional<IpAddress> address;  // nullopt: nobody knows, and no network matches
   std::uint16_t port = 0;
   // Its first bytes are read though no rule asks for that, and may show any name: a rule for one matches perhaps.
   bool may_show = false;
@@ -50,6 +50,9 @@ class Policy {
   Verdict decide(const Meant& meant, const Rule* more = nullptr) const;
   // Whether a name is resolved: not where no port of it could be reached. Networks say nothing about names, but for those of every address.
   Verdict may_resolve(std::string_view name, const Rule* more = nullptr) const;
+
+  // The rule that refuses every IPv6 address, before any that allows something; empty: there is none.
+  std::string refuses_v6() const;
 
   const RuleSet& rules() const { return rules_; }
   // Instructions of all expressions that may be looked at for one name.

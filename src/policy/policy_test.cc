@@ -100,6 +100,24 @@ TEST_F(PolicyTest, InOrderTheFirstThatMatchesDecides) {
   EXPECT_FALSE(wins->may_resolve("anything.test").allowed()) << "who refuses all addresses means no questions to go out";
 }
 
+TEST_F(PolicyTest, WhoRefusesIpv6RefusesNoName) {
+  for (const char* rules : {"open, !::/0", "*.test, !::/0", "first-match\n!::/0\n*.test"}) {
+    const auto policy = of(rules);
+    EXPECT_TRUE(policy->may_resolve("a.test").allowed()) << rules;
+    EXPECT_EQ(policy->refuses_v6(), "!::/0") << rules;
+    EXPECT_EQ(at(*policy, 443, {"a.test"}, "a.test", "2001:db8::1").says, Says::kNo) << rules;
+  }
+  for (const char* rules : {"open, ![::/0]:443", "open, !2000::/3", "first-match\na.test\n!::/0", "open, !0.0.0.0/0", "open"}) EXPECT_EQ(of(rules)->refuses_v6(), "") << rules;
+  EXPECT_FALSE(of("open, !::/0, !0.0.0.0/0")->may_resolve("a.test").allowed());
+}
+
+TEST_F(PolicyTest, AnAddressThatNobodyKnowsIsInNoNetwork) {
+  const std::string names[] = {"a.test"};
+  const Meant meant{.names = names, .shown = "a.test", .address = std::nullopt, .port = 443};
+  EXPECT_EQ(of("open, !::/0, !0.0.0.0/0")->decide(meant).says, Says::kYes);
+  EXPECT_EQ(of("::/0, 0.0.0.0/0, b.test")->decide(meant).says, Says::kNo);
+}
+
 TEST_F(PolicyTest, NamedPoliciesComposeAndSayWhichRuleItWas) {
   const auto policy = of("packages, !npm, api.example.com");
   EXPECT_EQ(at(*policy, 443, {}, "pypi.org").rule, "@packages: @pip: pypi.org:443");

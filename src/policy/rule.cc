@@ -170,6 +170,7 @@ void settle_scheme(Rule& rule) {
 }  // namespace
 
 bool looks_like_an_address(std::string_view name) {
+  if (name.find(':') != std::string_view::npos) return true;  // of IPv6
   const std::string_view last = name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1);
   return std::ranges::all_of(last, is_digit) || last.starts_with("0x");
 }

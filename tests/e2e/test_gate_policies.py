@@ -155,6 +155,31 @@ def test_an_address_in_a_names_place_is_no_name_beside_refused_ones(make):
     assert words_of(make("0.0.0.0/0", "!other.gate.test"), literals[0]) == [told[0]], "a network names no address"
 
 
+@pytest.mark.parametrize("order", [[], ["first-match"]], ids=["deny-wins", "first-match"])
+def test_tls_that_names_nobody_is_let_through_by_a_rule_for_its_address(make, order):
+    """No client shows an address as a server name: the rule that is asked for would be of no use else, beside refused names."""
+    for host in (V4, V6):
+        nameless = {"host": host, "port": 443, "kind": "tls", "says": "x.test"}
+        url = f"https://{host if host == V4 else f'[{host}]'}/"
+        box = make(*order, "!other.gate.test", "open")
+        assert words_of(box, nameless) == ["reset"]
+        got = box.daemon.cli("policy", "try", box.name, url)
+        assert got.code == 1 and "shows no name" in got.text, got
+        line = box.line(address=host, port=443)
+        assert line["reason"] == "names_no_host" and line["needs"].endswith(":443"), line
+        assert box.daemon.cli("policy", "set", box.name, "--add", line["needs"]).code == 0
+        # In order what is added stands before what refuses.
+        assert words_of(box, nameless, {**nameless, "sni": "other.gate.test"}) == ["hello x.test", "hello x.test" if order else "reset"]
+        assert box.daemon.cli("policy", "try", box.name, url).code == 0
+
+
+def test_who_refuses_ipv6_is_given_no_such_address(make):
+    box = make("open", "!::/0")
+    assert words_of(box, WEB, TLS, {"host": V6, "port": 80, "kind": "http"}) == [HELLO, HELLO, f"403 This sandbox's policy does not allow {V6}.\n"]
+    assert V6 not in box.sh("getent ahosts allowed.gate.test").text and V4 in box.sh("getent ahosts allowed.gate.test").text
+    assert V6 in make("open").sh("getent ahosts allowed.gate.test").text  # the control
+
+
 def test_wildcards_expressions_networks_and_ports(make):
     assert words_of(make("*.gate.test"), WEB, OTHER_TLS, BULK) == [HELLO, BYE, "reset"]
     assert words_of(make("*.test:7001"), BULK, WEB) == ["ping", OTHER_PORT]

@@ -1,9 +1,14 @@
 """Rules by name at ports where they ask for no proof: any protocol goes through, whoever speaks first; and a host that the first bytes name after all, as a
 server name or as Host, is judged like one at 443 or 80."""
+import contextlib
 import json
+import pathlib
+import socket
+import threading
 
 import pytest
 from harness import slow, wait_until
+from outside_world import V4, http
 from test_gate import pytestmark  # noqa: F401
 from test_gate_policies import hold, make, policed, set_policy, world  # noqa: F401 (fixtures)
 from test_gate_requests import came
@@ -138,6 +143,43 @@ def test_what_was_not_looked_at_ends_where_names_come_to_matter(make):
     set_policy(box, f"{A}:7001")
     wait_until(lambda: len(lines()) > 1, "an end", slow(10))
     assert lines() == ["open", f"reset {A}:7003"]
+
+
+def being_dialled(port):
+    """Connections that wait for an answer of this port."""
+    return sum(line.split()[2].endswith(f":{port:04X}") and line.split()[3] == "02" for line in pathlib.Path("/proc/thread-self/net/tcp").read_text().splitlines()[1:])
+
+
+@pytest.mark.parametrize("then, says", [(["open", f"!{OTHER}"], DENIED), (["open", "!else.gate.test"], "HTTP/1.1 200 OK")], ids=["refused", "control"])
+def test_a_policy_that_comes_during_a_dial_counts_for_what_is_shown(make, then, says):
+    """How long a dial takes is the guest's to choose, who knows a server whose backlog is full."""
+    box, port = make("open"), 7020
+    box.sh(f"getent hosts {A}")
+    with contextlib.ExitStack() as at_end:
+        listener = at_end.enter_context(socket.socket())
+        listener.bind((V4, port))
+        listener.listen(0)
+        for _ in range(3):
+            one = at_end.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex((V4, port))
+        full = wait_until(lambda: being_dialled(port), "the backlog is full")
+        command = box.daemon.cli("exec", "-d", box.name, "--", "python3", "-c", SAY.replace(A, V4), json.dumps([(port, [(asks(OTHER), 0)])])).text.strip()
+        wait_until(lambda: being_dialled(port) > full, "the gate dials")
+        set_policy(box, *then)
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=answer, args=[listener.accept()[0]], daemon=True).start()
+
+        def answer(stream):
+            with contextlib.suppress(OSError), stream:
+                http(stream)
+        threading.Thread(target=serve, daemon=True).start()
+        at_end.callback(listener.shutdown, socket.SHUT_RDWR)
+        got = box.daemon.cli("attach", box.name, command)
+        assert got.code == 0 and json.loads(got.text)[0].startswith(says), got
 
 
 TWO_NAMES = r"""
