@@ -135,6 +135,8 @@ class Handler(Answering):
         self.world.raw.append(str(self.headers).encode() + body)
         if path == "/socket" and (self.headers.get("Upgrade") or "").lower() == "websocket":
             return self.socket(how)
+        if path == "/open/recall":
+            return self.at_reflect_also(body, how)
         if path.startswith("/open/"):
             return self.reply(200, json.dumps({"how": how}).encode())
         if not how:

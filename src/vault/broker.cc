@@ -107,15 +107,17 @@ class Broker {
         config_(config),
         keys_(std::move(keys)),
         grants_(config.directory, keys_),
+        sent_(config.directory, keys_),
         reachable_(std::move(networks)),
         proxy_(config.settings.proxy),
         resolver_(loop.get_executor(), proxy_.look_up(gate::look_up)),
         tls_(std::move(tls)),
-        house_{loop.get_executor(), keys_, grants_, reachable_, resolver_, proxy_, *tls_, open_, watches_, memory_},
+        house_{loop.get_executor(), keys_, grants_, sent_, reachable_, resolver_, proxy_, *tls_, open_, watches_, memory_},
         children_(loop.get_executor()) {}
 
   void begin(Openings openings) {
     grants_.open();
+    sent_.open();
     grants_.on_change = [this](const wire::BrokerRoutes& routes) {
       tell_gates(routes);
       changed_.push_back(routes.sandbox_id);
@@ -211,6 +213,7 @@ class Broker {
       case wire::VaultVerb::kReseal: return reseal(ask.secret);
       case wire::VaultVerb::kEndRotation: {
         CAY_CHECK(grants_.reseal());
+        CAY_CHECK(sent_.reseal());
         return nothing(keys_.end_rotation());
       }
       case wire::VaultVerb::kHold: return std::string();
@@ -350,6 +353,7 @@ class Broker {
   const BrokerConfig& config_;
   Keyring keys_;
   Grants grants_;
+  SentSecrets sent_;
   gate::Reachable reachable_;
   gate::UpstreamProxy proxy_;
   gate::Resolver resolver_;

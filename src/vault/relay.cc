@@ -175,7 +175,8 @@ class Relay {
 
   // What was looked for before still is.
   Result<void> look_for_all_of(const wire::VaultGrant& grant) {
-    CAY_TRY(const auto secrets, secrets_of_host(grant, asked_host_, unsealing()));
+    CAY_TRY(auto secrets, secrets_of_host(grant, asked_host_, unsealing()));
+    for (Wiped& one : house_.sent.of_host(grant.tenant, asked_host_)) secrets.push_back(std::move(one));
     watch_ = house_.watches.of(watch_, secrets);
     return {};
   }
@@ -206,7 +207,12 @@ class Relay {
     if (!parser.is_done() && gate::takes_no_body(asked.method)) {
       return Error{Code::kInvalidArgument, "bad_request", "a request of that method has no body: many servers would take it for another request", 0};
     }
-    CAY_TRY(Rewritten out, rewrite(granted->grant, asked, unsealing()));
+    const Unseal to_send = [this](const wire::VaultSecret& secret) {
+      auto value = house_.grants.unseal(secret);
+      if (value) house_.sent.note(secret);
+      return value;
+    };
+    CAY_TRY(Rewritten out, rewrite(granted->grant, asked, to_send));
     continues_ = http::equals_ignoring_case(message[bhttp::field::expect], "100-continue");
     said_ = said_in(message);
     message.clear();

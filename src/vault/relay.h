@@ -17,6 +17,7 @@
 #include "vault/grants.h"
 #include "vault/open_relays.h"
 #include "vault/reflection.h"
+#include "vault/sent.h"
 #include "wire/vault.h"
 
 namespace cay::vault {
@@ -26,6 +27,7 @@ struct RelayHouse {
   asio::any_io_executor loop;
   Keyring& keys;
   Grants& grants;
+  SentSecrets& sent;
   gate::Reachable& reachable;
   gate::Resolver& resolver;
   const gate::UpstreamProxy& proxy;

@@ -50,7 +50,7 @@ class RelayTest : public testing::VaultFixture {
   }
   void look_up_by(gate::LookUp how) {
     resolver = std::make_unique<gate::Resolver>(loop.get_executor(), std::move(how));
-    house = std::make_unique<RelayHouse>(RelayHouse{loop.get_executor(), *keys, *grants, reachable, *resolver, proxy, *tls, open, watches, memory});
+    house = std::make_unique<RelayHouse>(RelayHouse{loop.get_executor(), *keys, *grants, sent, reachable, *resolver, proxy, *tls, open, watches, memory});
   }
   ~RelayTest() override {
     for (const auto& one : scopes) one->cancel();
@@ -129,6 +129,7 @@ class RelayTest : public testing::VaultFixture {
   std::unique_ptr<gate::Resolver> resolver;
   gate::UpstreamProxy proxy;
   std::unique_ptr<http::Tls> tls;
+  SentSecrets sent{directory.get(), *keys};
   std::unique_ptr<RelayHouse> house;
   std::vector<UniqueFd> gates;
   std::uint8_t hello_buffers = gate::told(gate::Buffers::kWide);

@@ -20,6 +20,13 @@ struct VaultSecret {
   template <class V> void fields(V& v) { v(1, tenant); v(2, name); v(3, version); v(4, hosts); v(5, sealed); }
 };
 
+// The broker's own: a secret that was sent to one of its hosts, and when last (Unix time, ms).
+struct VaultSent {
+  VaultSecret secret;
+  std::int64_t at = 0;
+  template <class V> void fields(V& v) { v(1, secret); v(2, at); }
+};
+
 struct VaultHeader {
   std::string name, value, basic_user;
   template <class V> void fields(V& v) { v(1, name); v(2, value); v(3, basic_user); }

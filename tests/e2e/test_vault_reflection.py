@@ -1,11 +1,13 @@
 """What a sandbox sees of a server that says secrets back: nothing of one, in whatever way it is written, of whichever rule it is, and in whatever parts it is
 asked for; and nothing of how far a guess was right."""
 import json
+import os
+import signal
 
 import outside_world as world_of
 import pytest
 from harness import wait_until
-from vault_box import HEADERS, box, set_secret, vaulted, world  # noqa: F401  (fixtures too)
+from vault_box import HEADERS, box, brokers, set_secret, vaulted, world  # noqa: F401  (fixtures too)
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
@@ -154,3 +156,35 @@ def test_every_secret_that_the_host_may_know_is_looked_for(vaulted, world):  # n
         mine.rules(HEADERS, {"secret": "also", "name": "also", "way": "base_url"})
         assert mine.curl("https://api.vault.test/reflect-also")[0] < 0
         assert mine.json("https://api.vault.test/x")["how"] == "Authorization"
+
+
+def test_what_a_server_was_sent_is_looked_for_whatever_became_of_it(vaulted, world):  # noqa: F811
+    """A secret that was changed is valid until it is revoked, and a server may remember it: so may one whose rule was exchanged, or taken for a fence."""
+    was = "once-sent-0123456789"
+    world.also = was
+    fence = {"name": "fence", "hosts": ["api.vault.test"], "paths": ["/**"]}
+    by_was = {**HEADERS, "name": "was", "secret": "was"}
+
+    def says(one):
+        return one.curl("https://api.vault.test/open/recall")[0]
+    set_secret(vaulted, "was", was, "api.vault.test")
+    with box(vaulted, HEADERS) as mine, box(vaulted, HEADERS) as other:
+        assert says(mine) == says(other) == 200, "the control: nobody was asked by it yet"
+        mine.rules(by_was)
+        mine.curl("https://api.vault.test/x")
+        assert says(other) < 0, "the host knows it now, whichever sandbox it was"
+        set_secret(vaulted, "was", "now-sent-0123456789", "api.vault.test")
+        assert says(mine) < 0 and says(other) < 0
+        mine.rules(HEADERS)
+        assert says(mine) < 0
+        mine.rules(fence)
+        assert says(mine) < 0
+        done = vaulted.cli("secret", "rm", "was")
+        assert done.code == 0 and says(other) < 0, done
+        for pid in brokers(vaulted):
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: other.curl("https://api.vault.test/x")[0] == 200, "the next broker")
+        assert says(other) < 0
+        other.line(reason="secret_reflected")
+        world.also = "never-sent-0123456789"
+        assert says(other) == 200, "the control"

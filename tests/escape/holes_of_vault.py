@@ -9,6 +9,8 @@ PAST = "nothing goes past a fence"
 NOT_ASKED, NOT_TAKEN = "parts are not asked for", "parts are not taken"
 EVERY, NO_GUESS, WHOLE = "every secret that the host may know is looked for", "what is held back does not depend on what it is", "a silence lets go of what is whole alone"
 
+FORMER = "what a host was sent is looked for, whatever became of it"
+
 
 def escaped(name, character, old):
     """An escape of that character is read, as if it were plain."""
@@ -44,6 +46,7 @@ VAULT = (
      f'    wire::VaultGrant sought = granted->grant;\n    if (cay_hole("{EVERY}")) std::erase_if(sought.rules, [&](const wire::VaultRule& rule) {{\n'
      "      const auto fence = Fence::of({&rule}, asked.method, asked.target, asked.headers);\n      return !fence || !fence->lets_through(rule);\n    });\n"
      "    CAY_CHECK(look_for_all_of(sought));\n"),
+    (FORMER, "vault/sent.cc", "  std::vector<const wire::VaultSent*> latest;\n", f'  if (cay_hole("{FORMER}")) return {{}};\n  std::vector<const wire::VaultSent*> latest;\n'),
     (NO_GUESS, "vault/reflection.cc", "void ReflectionWatch::look_for(std::string_view secret) {\n",
      f'void ReflectionWatch::look_for(std::string_view secret) {{\n  if (cay_hole("{NO_GUESS}")) cay_secrets().emplace_back(secret);\n'),
     (NO_GUESS, WATCHED, "  const std::size_t keep = std::min(piece.size(), watch_.reach() - 1);\n",

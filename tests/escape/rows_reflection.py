@@ -1,10 +1,11 @@
 """Secrets that a server says again, fetched through the broker in ways that do not show it a whole one. The control: a broker without
 exactly that check (holes_of_vault.py); in the short form the same of a secret that the broker does not keep for that sandbox, or of a relay that holds back only
 what may be one."""
+import contextlib
 import os
 
 from frame import Outcome, row
-from holes_of_vault import EVERY, NO_GUESS, NOT_ASKED, NOT_TAKEN, WHOLE
+from holes_of_vault import EVERY, FORMER, NO_GUESS, NOT_ASKED, NOT_TAKEN, WHOLE
 from rows_upgrades import HOST, N, RULE, brokered, give_rules, request, upgrade
 
 KNOWN = ("secrets at the proxy",)
@@ -82,6 +83,29 @@ def until_quiet(host, port, tls, more):
     return got.decode("latin-1")
 
 
+def set_secret(host, name, value):
+    done = host.daemon.cli("secret", "set", f"sockets-{name}", "--host", HOST, stdin=value.encode())
+    assert done.code == 0, done
+
+
+@contextlib.contextmanager
+def secrets_of_host(host, box, **values):
+    """A rule for each, which the box has not yet."""
+    for name, value in values.items():
+        set_secret(host, name, value)
+    try:
+        yield [{**RULE, "name": name, "secret": f"sockets-{name}"} for name in values]
+    finally:
+        give_rules(host, box.name, RULE)
+        for name in values:
+            host.daemon.cli("secret", "rm", f"sockets-{name}")
+
+
+def asked(box, path):
+    told = box.run(upgrade, {"host": HOST, "port": 443, "then": "", "waits": True, "tls": True, "first": request(path, HOST)})
+    return str(told.get("refused") or told.get("done", ""))
+
+
 @row("reflected-in-parts", "fetch a secret that a server says again in parts by Range", N, f"{NOT_ASKED}; {NOT_TAKEN}", by="A1", known=KNOWN,
      proof="succeeds with a secret that no broker keeps", holes=(NOT_ASKED, NOT_TAKEN))
 def in_parts(host, lifted):
@@ -97,19 +121,25 @@ def in_parts(host, lifted):
      known=KNOWN, proof="succeeds with a secret that is not this sandbox's")
 def of_another_rule(host, lifted):
     brokered(host)
-    daemon, box = host.daemon, host.box("brokered")
-    done = daemon.cli("secret", "set", "sockets-too", "--host", HOST, stdin=b"sk-" + os.urandom(12).hex().encode())
-    assert done.code == 0, done
-    other = {**RULE, "name": "too", "secret": "sockets-too", "paths": ["/recalls"]}
-    host.world.upgrades.heard.add(host.broker_secret.encode())
-    try:
-        give_rules(host, box.name, *([] if lifted else [{**RULE, "paths": ["/plain"]}]), other)
-        told = box.run(upgrade, {"host": HOST, "port": 443, "then": "", "waits": True, "tls": True, "first": request("/recalls", HOST)})
-    finally:
-        give_rules(host, box.name, RULE)
-        daemon.cli("secret", "rm", "sockets-too")
-    text = str(told.get("refused") or told.get("done", ""))
-    return Outcome(host.broker_secret in text, text.split("\r\n")[0][:60])
+    box, heard = host.box("brokered"), "sk-" + os.urandom(12).hex()  # which no broker sent
+    host.world.upgrades.heard.add(heard.encode())
+    with secrets_of_host(host, box, heard=heard, too="sk-" + os.urandom(12).hex()) as (by_heard, by_too):
+        give_rules(host, box.name, *([] if lifted else [{**by_heard, "paths": ["/plain"]}]), {**by_too, "paths": ["/recalls"]})
+        text = asked(box, f"/recalls?{heard[:9]}")
+    return Outcome(heard in text, text.split("\r\n")[0][:60])
+
+
+@row("reflected-after-a-change", "hear what a secret was from a server that heard it before it was changed", N, FORMER, by="A1", known=KNOWN, proof="succeeds with a secret that no broker sent")
+def after_a_change(host, lifted):
+    brokered(host)
+    box, former = host.box("brokered"), "sk-" + os.urandom(12).hex()
+    with secrets_of_host(host, box, former="sk-" + os.urandom(12).hex() if lifted else former) as (by_it,):
+        give_rules(host, box.name, by_it)
+        asked(box, "/plain")
+        host.world.upgrades.heard.add(former.encode())  # the second time, unless the protection is lifted
+        set_secret(host, "former", "sk-" + os.urandom(12).hex())
+        text = asked(box, f"/recalls?{former[:9]}")
+    return Outcome(former in text, text.split("\r\n")[0][:60])
 
 
 @row("reflected-by-guesses", "see by what comes late how far a guess at a secret is right, which a server says", N, NO_GUESS, by="A1",

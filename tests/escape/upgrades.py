@@ -47,7 +47,7 @@ class Servers:
             part = re.search(rb"(?i)\r\nrange: bytes=(\d+)-(\d+)", head)
             return whole(head[int(part[1]):int(part[2]) + 1], b"206 Partial Content") if part else whole(head)
         if path == b"/recalls":
-            return whole(b" ".join(sorted(self.heard - now)))  # of other requests
+            return whole(b" ".join(sorted(one for one in self.heard - now if one.startswith(query))))  # of other requests
         if path in (b"/says", b"/holds"):  # and then nothing; the second holds back what may begin a secret
             return whole(query if path == b"/says" else query[:begun_at(query, self.heard)], length=len(query) + 1)
         if path == b"/pauses":  # within what it was sent

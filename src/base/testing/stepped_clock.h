@@ -1,4 +1,4 @@
-// SteppedClock: a steady clock that stands until a test moves it.
+// SteppedClock: clocks that stand until a test moves them.
 #pragma once
 #include <chrono>
 #include <string>
@@ -10,7 +10,8 @@ namespace cay::testing {
 class SteppedClock final : public Clock {
  public:
   std::chrono::steady_clock::time_point now;
-  UnixMillis wall() const override { return 0; }
+  UnixMillis wall_now = 0;
+  UnixMillis wall() const override { return wall_now; }
   std::chrono::steady_clock::time_point steady() const override { return now; }
   Millis since_boot() const override { return {}; }
   std::string boot_id() const override { return "b"; }
