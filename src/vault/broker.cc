@@ -28,6 +28,7 @@
 #include "os/process.h"
 #include "os/unix_socket.h"
 #include "vault/confinement.h"
+#include "vault/reflection.h"
 #include "vault/relay.h"
 #include "vault/rules.h"
 #include "wire/vault_frame.h"
@@ -224,6 +225,9 @@ class Broker {
   Result<std::string> seal(const wire::VaultSecret& about, const std::string& box) {
     CAY_TRY(const Wiped value, keys_.open_box(about.name, box));
     CAY_CHECK(check_secret_value(value.view()));
+    if (!can_be_found(value.view())) {
+      return Error{Code::kInvalidArgument, "invalid_secret", "the secret's value is too short to be found in what servers answer: it needs 8 characters, without '=' and '\\' at its end, blanks behind a comma, and backslashes before signs", 0};
+    }
     return keys_.seal(about_secret(about), value.view());
   }
 

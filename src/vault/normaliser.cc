@@ -15,6 +15,9 @@ constexpr std::array<char, 256> becomes() {
 }
 constexpr std::array<char, 256> kBecomes = becomes();
 
+// What writers put a backslash before: of JSON, of strings of programs and shells, of expressions.
+bool may_be_escaped(char c) { return c >= ' ' && c < 0x7f && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z'); }
+
 }  // namespace
 
 void Normaliser::add(std::string_view text, std::string& out) {
@@ -38,7 +41,7 @@ void Normaliser::add(std::string_view text, std::string& out) {
     const bool line_break = c == '\r' || c == '\n';
     const bool written_break = escaped && (c == 'n' || c == 'r');
     const bool soft = line_break && (escaped || last_ == '=');
-    if ((soft || written_break || (escaped && c == '/')) && to > 0) --to;
+    if ((soft || written_break || (escaped && may_be_escaped(c))) && to > 0) --to;
     last_ = c;
     after_ = After::kText;
     if (line_break || written_break) {

@@ -14,7 +14,7 @@ class Normaliser {
   explicit Normaliser(After before = After::kText) : after_(before) {}
 
   // Adds to `out` what `text` is, which follows what was given before. Left out are line breaks (also JSON's \n and \r,
-  // and a soft one with its = or backslash), blanks behind a line break or a comma, the backslash of \/, and NULs,
+  // and a soft one with its = or backslash), blanks behind a line break or a comma, the backslash before a sign or a blank (\/, \", \-), and NULs,
   // which are the other halves of UTF-16. The last byte of `out` may turn out to be one of these, and is taken back.
   void add(std::string_view text, std::string& out);
 

@@ -46,6 +46,13 @@ ReflectionWatch::Sought::Sought(const Sought& other)
   for (const Wiped& one : other.needles) needles.emplace_back(std::string(one.view()));
 }
 
+bool can_be_found(std::string_view secret) {
+  const Wiped needle(normalised(secret.substr(0, kMostSought)));
+  std::string_view text = needle.view();
+  while (!text.empty() && (text.back() == '=' || text.back() == '\\')) text.remove_suffix(1);
+  return text.size() >= kWindow;
+}
+
 void ReflectionWatch::look_for(std::string_view secret) {
   if (!sought_) sought_ = std::make_shared<Sought>();
   if (sought_.use_count() > 1 || !sought_->of.empty()) sought_ = std::make_shared<Sought>(*sought_);

@@ -13,6 +13,9 @@
 
 namespace cay::vault {
 
+// Whether there is enough of it to be found in an answer, whatever stands around it: at least kLeastWritten bytes, without what layouts leave out.
+bool can_be_found(std::string_view secret);
+
 // A copy has the same tables, until it is to look for more.
 class ReflectionWatch {
  public:

@@ -158,9 +158,11 @@ void add_percent(Ways& ways) {
     std::string_view keeps;
     bool plus;  // for a blank
   };
-  // RFC 3986 (curl, PHP, Python's quote_plus), forms (WHATWG), encodeURIComponent, Python's quote, encodeURI.
-  constexpr Writer kWriters[] = {{"-_.~", false},      {"-_.~", true},   {"-_.*", true},
-                                 {"-_.!~*'()", false}, {"-_.~/", false}, {";,/?:@&=+$-_.!~*'()#", false}};
+  // RFC 3986 (curl, PHP, Python's quote_plus), forms (WHATWG), encodeURIComponent, Python's quote, encodeURI; Go's segments and paths, Angular's, axios'.
+  constexpr Writer kWriters[] = {{"-_.~", false},           {"-_.~", true},                      {"-_.*", true},
+                                 {"-_.!~*'()", false},      {"-_.~/", false},                    {";,/?:@&=+$-_.!~*'()#", false},
+                                 {"-_.~$&+=:@", false},     {"-_.~$&+=:@,/;", false},            {"-_.!~*'()@:$,;=?/", false},
+                                 {"-_.!~*'()@:$,;=?/+", false}, {"-_.!~*'():$,[]", true}, {"-_.!~*'():$,", true}};
   for (const std::string_view percent : {"%", "%25"}) {  // a URL within a URL is written twice
     ways.add_each([&](std::string& out, char c) {
       out += percent;
@@ -204,6 +206,16 @@ void add_json(Ways& ways) {
     ways.add_each([&](std::string& out, char c) {
       if (careful.find(c) != std::string_view::npos) return put_unicode(out, c);
       if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    });
+  }
+}
+
+// What stands in a string of SQL's or a field of CSV: a quote twice.
+void add_doubled(Ways& ways) {
+  for (const std::string_view quotes : {"'", "\"", "'\""}) {
+    ways.add_each([&](std::string& out, char c) {
+      if (quotes.find(c) != std::string_view::npos) out += c;
       out += c;
     });
   }
@@ -262,6 +274,7 @@ std::vector<Wiped> written(std::string_view secret) {
   add_numbers(ways);
   add_percent(ways);
   add_json(ways);
+  add_doubled(ways);
   add_html(ways);
   return std::move(ways).all();
 }

@@ -50,6 +50,17 @@ TEST(WrittenTest, AsTheUsualWritersDoIt) {
            R"(s\x2Fk\x20\x22a\x5Cb\x27\x3Cc\x3E\x26d\x3De\x2Bf\x60g\x7E\x2A\x28h\x29)",                                // OWASP's
            "s&#x2F;k&#x20;&quot;a&#x5C;b&#x27;&lt;c&gt;&amp;d&#x3D;e&#x2B;f&#x60;g&#x7E;&#x2A;&#x28;h&#x29;",      // Twig's html_attr
            "s&#x2f;k &quot;a&#x5c;b&#x27;&lt;c&gt;&amp;d&#x3d;e&#x2b;f&#x60;g&#x7e;&#x2a;&#x28;h&#x29;",           // OWASP's
+           "s%2Fk%20%22a%5Cb%27%3Cc%3E&d=e+f%60g~%2A%28h%29",                   // Go's PathEscape
+           "s/k%20%22a%5Cb%27%3Cc%3E&d=e+f%60g~%2A%28h%29",                     // Go's path of a URL
+           "s/k%20%22a%5Cb'%3Cc%3E%26d=e%2Bf%60g~*(h)",                         // Angular's
+           "s/k%20%22a%5Cb'%3Cc%3E%26d=e+f%60g~*(h)",                           // ... of before
+           "s%2Fk+%22a%5Cb'%3Cc%3E%26d%3De%2Bf%60g~*(h)",                       // axios'
+           R"(s/k \"a\\b\'<c>&d=e+f`g~*(h))",                                    // PHP's addslashes
+           R"(s/k "a\\b\'<c>&d=e+f`g~*(h))",                                     // Python's repr, Node's inspect
+           R"(s\/k "a\\b'\<c\>&d\=e\+f`g~\*\(h\))",                           // PHP's preg_quote
+           R"(s\/k\ \"a\\b\'\<c\>\&d\=e\+f\`g\~\*\(h\))",                    // Perl's quotemeta
+           "s/k \"a\\b''<c>&d=e+f`g~*(h)",                                     // SQL's
+           "s/k \"\"a\\b'<c>&d=e+f`g~*(h)",                                    // CSV's
            "s%252Fk%2520%2522a%255Cb%2527%253Cc%253E%2526d%253De%252Bf%2560g~%252A%2528h%2529",                   // RFC 3986, twice
        }) {
     const bool hexadecimal = std::string_view(text).starts_with("732");

@@ -122,7 +122,17 @@ struct Choice {
   bool breaks, capitals, wide;
 };
 
-constexpr unsigned kForms = 26, kPlain = 7;  // of the first letters alone are: they may stand in lines
+// As strings of programs have it, expressions, SQL.
+std::string escaped(std::string_view secret, std::string_view signs, char by) {
+  std::string out;
+  for (const char c : secret) {
+    if (signs.find(c) != std::string_view::npos) out += by == '\0' ? c : by;
+    out += c;
+  }
+  return out;
+}
+
+constexpr unsigned kForms = 31, kPlain = 7;  // of the first letters alone are: they may stand in lines
 
 std::string form_of(const Choice& choice, std::string_view secret) {
   const auto [form, before, behind, breaks, capitals, wide] = choice;
@@ -152,6 +162,11 @@ std::string form_of(const Choice& choice, std::string_view secret) {
     case 22: return each(secret, "%u", ",\r\n    ");
     case 23: return each(secret, "&#%u;");
     case 24: return each(secret, "&#x%02x;");
+    case 25: return percent(secret, "-_.~$&+=:@");
+    case 26: return percent(secret, "-_.~$&+=:@,/;");
+    case 27: return escaped(secret, "'\"\\", '\\');
+    case 28: return escaped(secret, " !\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", '\\');
+    case 29: return escaped(secret, "'", '\0');
     default: return html(secret);
   }
 }
