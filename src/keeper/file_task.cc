@@ -65,8 +65,6 @@ bool is_own_program(const struct stat& info) {
   return ::stat("/proc/self/exe", &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino;
 }
 
-constexpr int kNoMagicLinks = RESOLVE_NO_MAGICLINKS;
-
 UniqueFd open_by(int dir, const char* path, int flags, int resolve) {
   const open_how how{.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC), .mode = 0, .resolve = static_cast<std::uint64_t>(resolve)};
   return UniqueFd(static_cast<int>(::syscall(SYS_openat2, dir, path, &how, sizeof how)));
@@ -75,7 +73,7 @@ UniqueFd open_by(int dir, const char* path, int flags, int resolve) {
 }  // namespace
 
 Result<UniqueFd> open_path(int dir, const char* path, int flags, const std::string& shown) {
-  UniqueFd file = open_by(dir, path, flags, kNoMagicLinks);
+  UniqueFd file = open_by(dir, path, flags, RESOLVE_NO_MAGICLINKS);
   if (!file && errno == ELOOP) {
     // Said of such a link, of too many links and of O_NOFOLLOW: only the first are followed without the flag.
     const bool unfollowed = (flags & O_NOFOLLOW) != 0 && (flags & O_PATH) == 0;

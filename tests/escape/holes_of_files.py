@@ -51,7 +51,7 @@ KINDS = (
      f'  if (existed && cay_hole("{BESIDE}")) {{\n    const UniqueFd there(::open(target.c_str(), O_WRONLY | O_CLOEXEC));\n'
      "    if (!there) return file_error(errno, shown);\n  }\n  CAY_TRY(auto pending, PendingFile::create(dir.get(), shown));\n"),
     (OWN_PROGRAM, TASK, "  if (is_own_program(info)) return", f'  if (is_own_program(info) && !cay_hole("{OWN_PROGRAM}")) return'),
-    (OWN_PROGRAM, TASK, "constexpr int kNoMagicLinks = RESOLVE_NO_MAGICLINKS;\n", f'const int kNoMagicLinks = {followed(OWN_PROGRAM, "RESOLVE_NO_MAGICLINKS")};\n'),
+    (OWN_PROGRAM, TASK, "open_by(dir, path, flags, RESOLVE_NO_MAGICLINKS)", f'open_by(dir, path, flags, {followed(OWN_PROGRAM, "RESOLVE_NO_MAGICLINKS")})'),
 )
 # What an archive may hold: the daemon looks at its entries, the helper at what it is told of them.
 ARCHIVES = (

@@ -182,11 +182,11 @@ def test_the_program_of_a_file_operation_is_not_read_or_written(sandbox, tmp_pat
     (tmp_path / "in").write_text("new")
     sandbox.sh("ln -sf /proc/self/exe /exe; ln -sf /etc/hostname /plain; cp /bin/true /mine; ln -sf /mine /to-mine")
     before = sandbox.sh("ls -A /").text
-    for path, told in (("/proc/self/exe", b"permission denied"), ("/exe", b"no name in the sandbox")):
+    for path in ("/proc/self/exe", "/exe"):
         got = sandbox.get(path, tmp_path / "out")
         assert got.code != 0 and b"permission denied" in got.err and not (tmp_path / "out").exists(), got
         got = sandbox.daemon.cli("cp", tmp_path / "in", f"{sandbox.name}:{path}")
-        assert got.code != 0 and told in got.err, got
+        assert got.code != 0 and b"permission denied" in got.err, got
     assert sandbox.sh("ls -A /").text == before
     # Positive controls: links, and programs of the sandbox's own.
     assert sandbox.get("/plain", tmp_path / "plain").code == 0 and sandbox.get("/to-mine", tmp_path / "mine").code == 0
