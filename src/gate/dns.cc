@@ -139,7 +139,7 @@ asio::awaitable<std::string> Door::answer(std::string message, std::size_t room)
   if (out.addresses.empty() && !known) co_return fail(DnsCode::kServer, "gate_failed", found.addresses.front().text());
   if (out.addresses.empty()) co_return refuse("private_address", {}, found.addresses.empty() ? std::string() : found.addresses.front().text());
   // Nor is what no connection gets to: a client that finds one there, and is reset, may not try the next.
-  if (const std::string rule = standing_.rules->refuses_v6(); !rule.empty()) {
+  if (const std::string rule = of_rule ? "" : standing_.rules->refuses_v6(); !rule.empty()) {
     const std::string first = out.addresses.front().text();
     std::erase_if(out.addresses, [](const IpAddress& one) { return !one.is_v4(); });
     if (out.addresses.empty()) co_return refuse("denied_by_rule", rule, first);

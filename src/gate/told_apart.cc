@@ -24,7 +24,7 @@ std::optional<bool> is_a_record(std::string_view bytes) {
   if (size == 0) return true;
   switch (bytes[0]) {
     case kHandshake: return byte(5) == 1;  // a ClientHello
-    case kAlert: return size == 2 && (byte(5) == 1 || byte(5) == 2);
+    case kAlert: return size == 2;  // of any level, for some
     case kChangeCipherSpec: return size == 1 && byte(5) == 1;
     default: return false;
   }
@@ -234,15 +234,18 @@ bool begins_oddly(std::string_view line) {
 // A last word that may become a version yet, or can no more. Without small letters, which cheroot's methods have none of.
 std::string short_word(std::string_view word) {
   if (word.size() <= kKeptTail) return std::string(word);
-  const std::string_view tail = word.substr(word.size() - kKeptTail + kHttp.size());
-  if (is_a_version(word)) return std::string(kHttp) + std::string(tail);
+  // As Netty reads it; nullopt: it is none to it, whatever follows.
+  const auto in_short = [](std::string_view numbers) -> std::optional<std::string> {
+    const std::size_t dot = std::min(numbers.find('.'), numbers.size());
+    const bool are_numbers = std::ranges::all_of(numbers.substr(0, dot), is_digit) && (dot == numbers.size() || std::ranges::all_of(numbers.substr(dot + 1), is_digit));
+    if (!are_numbers) return std::nullopt;
+    return std::string(dot == 0 ? "" : "0") + (dot == numbers.size() ? "" : ".") + (dot + 1 < numbers.size() ? "0" : "");
+  };
+  if (is_a_version(word)) return std::string(kHttp) + in_short(word.substr(kHttp.size())).value_or("+0");
   if (const std::size_t slash = word.rfind('/'); slash != std::string_view::npos) {
-    const std::string_view numbers = word.substr(slash + 1);
-    const std::size_t dot = numbers.find('.');
-    const bool are_numbers = std::ranges::all_of(numbers, [](char c) { return is_digit(c) || c == '.'; }) && numbers.find('.', dot == std::string_view::npos ? dot : dot + 1) == std::string_view::npos;
-    if (are_numbers) return "XXXXX/" + std::string(numbers.empty() || dot == 0 ? "" : "0") + (dot == std::string_view::npos ? "" : ".") + (dot != std::string_view::npos && dot + 1 < numbers.size() ? "0" : "");
+    if (const auto numbers = in_short(word.substr(slash + 1))) return "XXXXX/" + *numbers;
   }
-  return "XXXXX" + std::string(tail);
+  return "XXXXX" + std::string(word.substr(word.size() - kKeptTail + kHttp.size()));
 }
 
 // What some trim at the end of a line, where the word before may be the last. What parts words stays, a space rather than another blank, and so does a word of

@@ -12,7 +12,7 @@ using namespace std::string_literals;
 TEST(ToldApartTest, TlsShowsAServerName) {
   EXPECT_EQ(told_apart("\x16"), std::nullopt);
   EXPECT_EQ(told_apart("\x16\x03"), Proof::kTls);
-  for (const auto& odd : {"\x15\x03\x01"s, "\x14\x03"s, "\x18\x03"s, "\x16\x02\x01\0\x05\x01"s, "\x16\x50\x01\x02\0\x01"s, "\x16\xff\xff\x7f\xff\x01"s, "\x15\x02\0\0\x02\x01"s, "\x15\0\0\0\x02\x02"s, "\x14\0\0\0\x01\x01"s, "\x16\0\0\0\0\x16"s}) {
+  for (const auto& odd : {"\x15\x03\x01"s, "\x14\x03"s, "\x18\x03"s, "\x16\x02\x01\0\x05\x01"s, "\x16\x50\x01\x02\0\x01"s, "\x16\xff\xff\x7f\xff\x01"s, "\x15\x02\0\0\x02\x01"s, "\x15\0\0\0\x02\x02"s, "\x15\x09\x09\0\x02\x05"s, "\x14\0\0\0\x01\x01"s, "\x16\0\0\0\0\x16"s}) {
     EXPECT_EQ(told_apart(odd), Proof::kTls) << "some server reads on behind it";
     std::string said;
     for (const char c : odd.substr(0, odd.size() - 1)) {
@@ -42,7 +42,7 @@ TEST(ToldApartTest, WhateverAServerCouldTakeForARequestIsOne) {
 // CPython's server takes any word for a method.
 TEST(ToldApartTest, AnOddMethodMakesNoOtherProtocol) {
   for (const auto& request : {"G@T / HTTP/1.1\r\n"s, "GET\0 / HTTP/1.1\r\n"s, "\xff\x01 x HTTP/1.0\n"s, "0032git-x\0 / HTTP/1.1\r\n"s, "1\v/\vHTTP/1.1\n"s, "\x13\x7f / http/1.1\n"s, "\0\0\0\0\0G@T /\x1cHTTP/1.1\n"s, "G@T x HTTP/+1.1\n"s, "H@AD x \x01HTTP/1.1\r\n"s, "\x01H@AD x F/1.1\r\n"s, "G@T  HTTP/1.1\r\n"s, "@ x " + std::string(200, 'Y') + "/" + std::string(60, '0') + "1." + std::string(60, '1') + "\n", "@ " + std::string(200, 'x') + " F\xa0/1.1\n", "G@T x HTTP/1. 1\r\n"s, "@ x HTTP/1x/1.1\n"s, std::string(128, '@') + " /" + std::string(40, 'a') + " HTTP/1.1\r\n",
-                              std::string(130, '@') + " x HTTP/" + std::string(60, '0') + "1.1\r\n", "@" + std::string(130, '\x01') + " x " + std::string(60, 'Y') + "/1.1\n", "\x7f \x84\x1cHTTP/1.1\n"s, std::string(9, '\x01') + std::string(9, ' ') + "\x02 HTTP/1.1\n", std::string(9, '\x01') + " @ HTTP/1.1\n", "\xffGET /x HTTP/1.1\n"s, "G@T http://e/ X/1.1\n"s, "@ x HTTP/1.1" + std::string(300, ' ') + "\r\n", "@ " + std::string(200, 'x') + " HTTP/1.1" + std::string(60, '\x01') + "\r\n", "@ x F/1.1" + std::string(300, '\x01') + "\n", "@ / x" + std::string(300, '\x01') + " HTTP/1.1\n", std::string(9'000, '\x01') + "\n@ / HTTP/1.1\n",
+                              std::string(130, '@') + " x HTTP/" + std::string(60, '0') + "1.1\r\n", "@" + std::string(130, '\x01') + " x " + std::string(60, 'Y') + "/1.1\n", "\x7f \x84\x1cHTTP/1.1\n"s, std::string(9, '\x01') + std::string(9, ' ') + "\x02 HTTP/1.1\n", std::string(9, '\x01') + " @ HTTP/1.1\n", "\xffGET /x HTTP/1.1\n"s, "G@T http://e/ X/1.1\n"s, "@ x HTTP/1.1" + std::string(300, ' ') + "\r\n", "@ " + std::string(200, 'x') + " HTTP/1.1" + std::string(60, '\x01') + "\r\n", "@ x F/1.1" + std::string(300, '\x01') + "\n", "@ / x" + std::string(300, '\x01') + " HTTP/1.1\n", "g{T / HTTP/1." + std::string(170, '0') + "1\x03\r\n", "g{T /" + std::string(170, 'a') + " HTTP/1." + std::string(40, '0') + "1\x03\r\n", std::string(9'000, '\x01') + "\n@ / HTTP/1.1\n",
                               "\x80\x01\x02 / HTTP/1.1\n"s, std::string(70'000, '@') + " / HTTP/1.1\n",
                               // As cheroot parts words, and int() reads numbers.
                               "\x01G@T /x HTTP/1. 1\r\n"s, "\x01 /x HTTP/1. 1\r\n"s, std::string(9, '\x85') + " /x HTTP/1. 1\r\n", "G\x1cT /x HTTP/1. 1\r\n"s, "@\t /x HTTP/ +1 .\t-1\r\n"s, "G@T /" + std::string(300, 'a') + " HTTP/1. 1\r\n", std::string(300, '@') + " /x HTTP/1.1 .\t1\r\n",

@@ -108,7 +108,7 @@ class Broker {
         config_(config),
         keys_(std::move(keys)),
         grants_(config.directory, keys_),
-        sent_(config.directory, keys_),
+        sent_(config.directory, keys_, watches_),
         reachable_(std::move(networks)),
         proxy_(config.settings.proxy),
         resolver_(loop.get_executor(), proxy_.look_up(gate::look_up)),
@@ -226,7 +226,7 @@ class Broker {
     CAY_TRY(const Wiped value, keys_.open_box(about.name, box));
     CAY_CHECK(check_secret_value(value.view()));
     if (!can_be_found(value.view())) {
-      return Error{Code::kInvalidArgument, "invalid_secret", "the secret's value is too short to be found in what servers answer: it needs 8 characters, without '=' and '\\' at its end, blanks behind a comma, and backslashes before signs", 0};
+      return Error{Code::kInvalidArgument, "invalid_secret", "the secret's value is too short to be found in what servers answer: 9 characters or more, besides '=' and '\\' at its end, backslashes before signs and blanks behind a comma, are enough", 0};
     }
     return keys_.seal(about_secret(about), value.view());
   }
@@ -357,13 +357,13 @@ class Broker {
   const BrokerConfig& config_;
   Keyring keys_;
   Grants grants_;
+  SharedWatches watches_;
   SentSecrets sent_;
   gate::Reachable reachable_;
   gate::UpstreamProxy proxy_;
   gate::Resolver resolver_;
   std::unique_ptr<http::Tls> tls_;
   OpenRelays open_;
-  SharedWatches watches_;
   const gate::SocketMemory memory_{0, 0, gate::KernelBuffers::of_host()};
   std::map<std::string, std::size_t> at_work_;  // connections, by sandbox
   std::vector<std::string> changed_;  // sandboxes whose grant the question that is answered has changed

@@ -37,7 +37,8 @@ void Normaliser::add(std::string_view text, std::string& out) {
     const char c = text[at];
     if (c == '\0') continue;
     const After before = after_;
-    const bool escaped = before == After::kBackslash;
+    const bool in_break = before == After::kBreak || before == After::kBackslashInBreak;
+    const bool escaped = before == After::kBackslash || before == After::kBackslashInBreak;
     const bool line_break = c == '\r' || c == '\n';
     const bool written_break = escaped && (c == 'n' || c == 'r');
     const bool soft = line_break && (escaped || last_ == '=');
@@ -46,13 +47,13 @@ void Normaliser::add(std::string_view text, std::string& out) {
     after_ = After::kText;
     if (line_break || written_break) {
       after_ = After::kBreak;
-    } else if (before == After::kBreak && (c == ' ' || c == '\t')) {
+    } else if (in_break && (c == ' ' || c == '\t')) {
       after_ = After::kBreak;
     } else {
       const char plain = kBecomes[static_cast<unsigned char>(c)];
       begin[to++] = plain == 0 ? c : plain;
       if (c == ',') after_ = After::kBreak;
-      if (c == '\\' && !escaped) after_ = After::kBackslash;
+      if (c == '\\') after_ = in_break ? After::kBackslashInBreak : After::kBackslash;  // a run of them is one: what was escaped twice
     }
   }
   out.resize(to);

@@ -9,12 +9,12 @@ namespace cay::vault {
 class Normaliser {
  public:
   // What stood before: nothing that matters, a backslash, or a line break or comma.
-  enum class After { kText, kBackslash, kBreak };
+  enum class After { kText, kBackslash, kBreak, kBackslashInBreak };
 
   explicit Normaliser(After before = After::kText) : after_(before) {}
 
   // Adds to `out` what `text` is, which follows what was given before. Left out are line breaks (also JSON's \n and \r,
-  // and a soft one with its = or backslash), blanks behind a line break or a comma, the backslash before a sign or a blank (\/, \", \-), and NULs,
+  // and a soft one with its = or backslash), blanks behind a line break or a comma, backslashes before a sign or a blank (\/, \", \\\-), and NULs,
   // which are the other halves of UTF-16. The last byte of `out` may turn out to be one of these, and is taken back.
   void add(std::string_view text, std::string& out);
 

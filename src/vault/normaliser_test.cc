@@ -14,8 +14,9 @@ TEST(NormaliserTest, WhatALayoutAddsIsLeftOut) {
   EXPECT_EQ(normalised("[\n  115,\n  107\n]"), "[115,107]");
   EXPECT_EQ(normalised("QU=\r\nJD\\\nRE"), "qujdre") << "soft breaks";
   EXPECT_EQ(normalised(std::string_view("s\0k\0\0\0", 6)), "sk");
-  EXPECT_EQ(normalised(R"(a\/b\\/c)"), R"(a/b\/c)");
-  EXPECT_EQ(normalised(R"(\\nvapi)"), R"(\nvapi)") << "a backslash that is written, and no break";
+  EXPECT_EQ(normalised(R"(a\/b\\/c)"), "a/b/c");
+  EXPECT_EQ(normalised(R"(QUJD\\nREVG)"), "qujdrevg") << "of JSON in JSON";
+  EXPECT_EQ(normalised(R"(sk\\\-live\\-1,\  2,\\\ 3)"), "sk-live-1,2,3") << "escaped twice, and behind a comma";
 }
 
 TEST(NormaliserTest, TheSameHoweverItIsCut) {
@@ -32,7 +33,7 @@ TEST(NormaliserTest, TheSameHoweverItIsCut) {
 
 TEST(NormaliserTest, WhatStandsBeforeATextMattersToItsFirstBytesAlone) {
   EXPECT_EQ(normalised("nvapi", After::kBackslash), "vapi");
-  EXPECT_EQ(normalised("\\n", After::kBackslash), "\\n");
+  EXPECT_EQ(normalised("\\n", After::kBackslash), "");
   EXPECT_EQ(normalised("-x", After::kBackslash), "-x");
   EXPECT_EQ(normalised(R"(it\'s\ \-a\\b\d)"), R"(it's -a\b\d)") << "before signs and blanks alone";
   EXPECT_EQ(normalised("  x y", After::kBreak), "x y");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 #include <string>
 #include <utility>
@@ -47,17 +48,31 @@ ReflectionWatch::Sought::Sought(const Sought& other)
 }
 
 bool can_be_found(std::string_view secret) {
-  const Wiped needle(normalised(secret.substr(0, kMostSought)));
-  std::string_view text = needle.view();
-  while (!text.empty() && (text.back() == '=' || text.back() == '\\')) text.remove_suffix(1);
-  return text.size() >= kWindow;
+  using After = Normaliser::After;
+  return std::ranges::all_of(std::initializer_list<After>{After::kText, After::kBackslash, After::kBreak}, [&](After before) {
+    const Wiped needle(normalised(secret.substr(0, kMostSought), before));
+    std::string_view text = needle.view();
+    while (!text.empty() && (text.back() == '=' || text.back() == '\\')) text.remove_suffix(1);
+    return text.size() >= kWindow;
+  });
 }
 
 void ReflectionWatch::look_for(std::string_view secret) {
   if (!sought_) sought_ = std::make_shared<Sought>();
   if (sought_.use_count() > 1 || !sought_->of.empty()) sought_ = std::make_shared<Sought>(*sought_);
-  for (const Wiped& way : written(secret)) sought_->add_normalised(way.view());
-  sought_->reach = std::max(sought_->reach, std::min(secret.size(), kMostSought) * kMostRoom);
+  sought_->add_secret(secret);
+  sought_->sort();
+}
+
+void ReflectionWatch::Sought::add_secret(std::string_view secret) {
+  for (const Wiped& way : written(secret)) add_normalised(way.view());
+  reach = std::max(reach, std::min(secret.size(), kMostSought) * kMostRoom);
+}
+
+void ReflectionWatch::Sought::sort() {
+  std::ranges::sort(needles, {}, &Wiped::view);
+  const auto twice = std::ranges::unique(needles, {}, &Wiped::view);
+  needles.erase(twice.begin(), twice.end());
 }
 
 // Whatever stands before it and behind it.
@@ -74,8 +89,6 @@ void ReflectionWatch::Sought::add_normalised(std::string_view way) {
 }
 
 void ReflectionWatch::Sought::add(Wiped needle) {
-  const auto at = std::ranges::lower_bound(needles, needle.view(), {}, &Wiped::view);
-  if (at != needles.end() && at->view() == needle.view()) return;
   const std::string_view text = needle.view();
   for (std::size_t i = 0; i + 1 < kWindow; ++i) {
     char& here = far.bytes()[pair_at(text.data() + i)];
@@ -84,7 +97,7 @@ void ReflectionWatch::Sought::add(Wiped needle) {
   const std::size_t hash = hash_at(text.data());
   beginnings.bytes()[hash / 8] = static_cast<char>(beginnings.bytes()[hash / 8] | 1 << hash % 8);
   longest = std::max(longest, text.size());
-  needles.insert(at, std::move(needle));
+  needles.push_back(std::move(needle));
 }
 
 bool ReflectionWatch::holds(std::string_view text) const {
@@ -126,8 +139,9 @@ ReflectionWatch SharedWatches::of(const ReflectionWatch& before, const std::vect
   ReflectionWatch out;
   if (const auto known = all_.find(all); known != all_.end()) out.sought_ = known->second.lock();
   if (out.sought_) return out;
-  out = before;
-  for (const Wiped& secret : secrets) out.look_for(secret.view());
+  out.sought_ = before.sought_ ? std::make_shared<ReflectionWatch::Sought>(*before.sought_) : std::make_shared<ReflectionWatch::Sought>();
+  for (const Wiped& secret : secrets) out.sought_->add_secret(secret.view());
+  out.sought_->sort();
   std::erase_if(all_, [](const auto& one) { return one.second.expired(); });
   all_[all] = out.sought_;
   out.sought_->of = std::move(all);

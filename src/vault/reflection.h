@@ -37,6 +37,8 @@ class ReflectionWatch {
     Sought();
     Sought(const Sought& other);
     Sought& operator=(const Sought&) = delete;
+    void add_secret(std::string_view secret);
+    void sort();  // once all are there
     void add_normalised(std::string_view way);
     void add(Wiped needle);
     bool begins_one(std::string_view text) const;

@@ -123,12 +123,12 @@ TEST_F(ReflectionWatchTest, OneOfEachSetOfSecretsHoweverManyLookForThem) {
 
 // Each that the vault takes is found in clear, whatever stands around it.
 TEST(ReflectionTest, WhatIsTooShortIsNotTaken) {
-  for (const char* small : {"pass, w1", "ab\\ncdef", "a\\/bcdef", "x, y, z, 1", "12345=\\n", "abcdefg=", "abcdef==", "abcdefg\\"}) EXPECT_FALSE(can_be_found(small)) << small;
-  for (const std::string fine : {"abcdefgh", "abcdefgh=", "pass, w0rd", "abcdefgh\\", "a\\/bcdefg", "12345678\\n", "nvapi-01", "'quoted'"}) {
+  for (const char* small : {"pass, w1", "ab\\ncdef", "a\\/bcdef", "x, y, z, 1", "12345=\\n", "abcdefg=", "abcdef==", "abcdefg\\", "nabcdefg", "r  abcdefg"}) EXPECT_FALSE(can_be_found(small)) << small;
+  for (const std::string fine : {"abcdefgh", "abcdefgh=", "pass, w0rd", "abcdefgh\\", "a\\/bcdefg", "12345678\\n", "xvapi-01", "nvapi-012", "'quoted'"}) {
     ASSERT_TRUE(can_be_found(fine)) << fine;
     ReflectionWatch watch;
     watch.look_for(fine);
-    for (const char* before : {"", "x", " ", "\n", "\"", ", "}) {
+    for (const char* before : {"", "x", " ", "\n", "\"", ", ", "\\", "\\\\"}) {
       for (const char* behind : {"", "x", " ", "\n", "\r\n", "\"", ","}) EXPECT_TRUE(watch.holds(before + fine + behind)) << before << fine << behind;
     }
   }

@@ -164,7 +164,7 @@ class Relay {
     auto passed = co_await pass(parser, *std::move(rewritten));
     right_.end();
     asked_host_.clear();
-    watch_ = ReflectionWatch();
+    last_watch_ = std::exchange(watch_, {});
     co_return passed;
   }
 
@@ -175,9 +175,8 @@ class Relay {
 
   // What was looked for before still is.
   Result<void> look_for_all_of(const wire::VaultGrant& grant) {
-    CAY_TRY(auto secrets, secrets_of_host(grant, asked_host_, unsealing()));
-    for (Wiped& one : house_.sent.of_host(grant.tenant, asked_host_)) secrets.push_back(std::move(one));
-    watch_ = house_.watches.of(watch_, secrets);
+    CAY_TRY(const auto secrets, secrets_of_host(grant, asked_host_, unsealing()));
+    watch_ = house_.watches.of(watch_.reach() > 0 ? watch_ : house_.sent.watch_of(grant.tenant, asked_host_), secrets);
     return {};
   }
 
@@ -572,6 +571,7 @@ class Relay {
   Right right_;
   std::string asked_host_;  // whom the request under way goes to; empty: none is
   ReflectionWatch watch_;   // for the secrets that it may know
+  ReflectionWatch last_watch_;  // the tables of many take milliseconds to make: they stay for the next request
   RelayNotes notes_;
   std::shared_ptr<Channel> guest_;
   http::beast::flat_buffer buffer_{kMostHead + kPiece};

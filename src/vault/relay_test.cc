@@ -129,7 +129,7 @@ class RelayTest : public testing::VaultFixture {
   std::unique_ptr<gate::Resolver> resolver;
   gate::UpstreamProxy proxy;
   std::unique_ptr<http::Tls> tls;
-  SentSecrets sent{directory.get(), *keys};
+  SentSecrets sent{directory.get(), *keys, watches};
   std::unique_ptr<RelayHouse> house;
   std::vector<UniqueFd> gates;
   std::uint8_t hello_buffers = gate::told(gate::Buffers::kWide);

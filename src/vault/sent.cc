@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <utility>
+#include <functional>
 
-#include "model/proxy.h"
 #include "model/secret.h"
 #include "os/file.h"
 #include "vault/rules.h"
@@ -16,20 +15,16 @@ namespace {
 
 constexpr std::string_view kSentSuffix = ".sent";
 constexpr UnixMillis kNotedEvery = 3'600'000;  // how exact its time is
+constexpr std::size_t kMostMade = 64;          // a rule's wildcard has as many hosts as a guest likes
 
-std::string file_of(const wire::VaultSecret& secret) {
-  wire::VaultSecret named;
-  named.tenant = secret.tenant;
-  named.name = secret.name;
-  named.version = secret.version;
-  return to_hex(hash_secret(wire::encode(named))) + std::string(kSentSuffix);
-}
+std::string file_of(const wire::VaultSecret& secret) { return to_hex(hash_secret(secret.sealed)) + std::string(kSentSuffix); }
 
-bool was_sent_to(const wire::VaultSecret& secret, std::string_view host) {
-  return std::ranges::any_of(secret.hosts, [&](const std::string& text) {
-    const auto pattern = parse_proxy_host(text);
-    return pattern && pattern->matches(host, pattern->port);
-  });
+std::vector<ProxyHost> hosts_in(const wire::VaultSecret& secret) {
+  std::vector<ProxyHost> out;
+  for (const std::string& text : secret.hosts) {
+    if (auto host = parse_proxy_host(text)) out.push_back(*std::move(host));
+  }
+  return out;
 }
 
 }  // namespace
@@ -42,71 +37,110 @@ void SentSecrets::open() {
     const auto bytes = os::read_file(directory_, name, wire::kMostVaultFrame);
     auto sent = bytes ? wire::decode<wire::VaultSent>(*bytes) : std::nullopt;
     if (!sent || file_of(sent->secret) != name || !keys_.unseal(about_secret(sent->secret), sent->secret.sealed)) {
-      std::fprintf(stderr, "cay broker: %s cannot be opened: what was sent by it is not looked for in answers\n", name.c_str());
+      std::fprintf(stderr, "cay broker: %s cannot be opened, and is removed: what was sent by it is not looked for in answers\n", name.c_str());
+      ::unlinkat(directory_, name.c_str(), 0);
       continue;
     }
-    const Key key{sent->secret.tenant, sent->secret.name, sent->secret.version};
-    all_[key] = *std::move(sent);
+    all_[{sent->secret.tenant, sent->secret.name}].push_back({*sent, hosts_in(sent->secret)});
   }
+  forget_old();
 }
 
-Result<void> SentSecrets::keep(const wire::VaultSent& sent) const { return write_durably(directory_, file_of(sent.secret), wire::encode(sent)); }
+void SentSecrets::keep(const Known& known) const {
+  const auto kept = write_durably(directory_, file_of(known.sent.secret), wire::encode(known.sent));
+  if (kept) return;
+  std::fprintf(stderr, "cay broker: that secret '%s' was sent is not written down (%s): it is looked for in answers until this broker ends\n", known.sent.secret.name.c_str(), kept.error().message.c_str());
+}
 
-std::map<SentSecrets::Key, wire::VaultSent>::iterator SentSecrets::forget(std::map<Key, wire::VaultSent>::iterator one) {
-  ::unlinkat(directory_, file_of(one->second.secret).c_str(), 0);  // where that fails, the next start finds it, and it goes by its age
-  return all_.erase(one);
+// Where that fails the next start finds it, and it goes by its age.
+void SentSecrets::remove(const Known& known) const { ::unlinkat(directory_, file_of(known.sent.secret).c_str(), 0); }
+
+// By its value, where it is sealed otherwise by now: one of the daemon's rows, and ours, are sealed anew each for itself.
+SentSecrets::Known* SentSecrets::find(const wire::VaultSecret& secret) {
+  Values& values = all_[{secret.tenant, secret.name}];
+  const auto same = std::ranges::find_if(values, [&](const Known& one) { return one.sent.secret.sealed == secret.sealed; });
+  if (same != values.end()) return &*same;
+  const auto value = keys_.unseal(about_secret(secret), secret.sealed);
+  for (Known& one : values) {
+    const auto other = keys_.unseal(about_secret(one.sent.secret), one.sent.secret.sealed);
+    if (!value || !other || value->view() != other->view() || one.sent.secret.hosts != secret.hosts) continue;
+    const Known was = one;
+    one.sent.secret = secret;
+    keep(one);
+    remove(was);
+    return &one;
+  }
+  return nullptr;
 }
 
 void SentSecrets::note(const wire::VaultSecret& secret) {
   const UnixMillis now = clock_.wall();
-  auto& known = all_[{secret.tenant, secret.name, secret.version}];
-  const bool same = known.secret.sealed == secret.sealed;
-  if (same && now >= known.at && now - known.at < kNotedEvery) return;
-  known.secret = secret;
-  known.at = now;
-  if (auto kept = keep(known); !kept) {
-    std::fprintf(stderr, "cay broker: that secret '%s' was sent is not written down (%s): it is looked for in answers until this broker ends\n", secret.name.c_str(), kept.error().message.c_str());
+  if (now < looked_at_ || now - looked_at_ >= kNotedEvery) forget_old();
+  Known* known = find(secret);
+  if (known != nullptr && now >= known->sent.at && now - known->sent.at < kNotedEvery) return;
+  made_.clear();
+  Values& values = all_[{secret.tenant, secret.name}];
+  if (known == nullptr) known = &values.emplace_back(Known{{secret, now}, hosts_in(secret)});
+  known->sent.at = now;
+  keep(*known);
+  std::ranges::stable_sort(values, std::greater(), [](const Known& one) { return one.sent.at; });
+  while (values.size() > kMostSentValues) {
+    remove(values.back());
+    values.pop_back();
   }
-  forget_older(secret);
 }
 
-void SentSecrets::forget_older(const wire::VaultSecret& than) {
-  const UnixMillis now = clock_.wall();
-  for (auto one = all_.begin(); one != all_.end();) one = now - one->second.at > kSentKept ? forget(one) : std::next(one);
-  const auto first = all_.lower_bound({than.tenant, than.name, 0}), end = all_.upper_bound({than.tenant, than.name, UINT64_MAX});
-  auto over = std::distance(first, end) - static_cast<std::ptrdiff_t>(kMostSentVersions);
-  for (auto one = first; over > 0; --over) one = forget(one);
+void SentSecrets::forget_old() {
+  looked_at_ = clock_.wall();
+  for (auto one = all_.begin(); one != all_.end();) {
+    std::erase_if(one->second, [&](const Known& known) {
+      const bool old = looked_at_ - known.sent.at > kSentKept;
+      if (old) remove(known);
+      return old;
+    });
+    one = one->second.empty() ? all_.erase(one) : std::next(one);
+  }
+  made_.clear();
 }
 
-std::vector<Wiped> SentSecrets::of_host(const std::string& tenant, std::string_view host) const {
-  const UnixMillis now = clock_.wall();
-  std::vector<const wire::VaultSent*> latest;
-  for (auto one = all_.lower_bound({tenant, "", 0}); one != all_.end() && one->second.secret.tenant == tenant; ++one) {
-    if (now - one->second.at <= kSentKept && was_sent_to(one->second.secret, host)) latest.push_back(&one->second);
+ReflectionWatch SentSecrets::watch_of(const std::string& tenant, const std::string& host) {
+  if (const auto known = made_.find({tenant, host}); known != made_.end()) return known->second;
+  std::vector<const Known*> latest;
+  for (auto one = all_.lower_bound({tenant, ""}); one != all_.end() && one->first.first == tenant; ++one) {
+    for (const Known& known : one->second) {
+      if (std::ranges::any_of(known.hosts, [&](const ProxyHost& of) { return of.matches(host, of.port); })) latest.push_back(&known);
+    }
   }
   if (latest.size() > kMostSentOfHost) {
-    std::ranges::nth_element(latest, latest.begin() + kMostSentOfHost, [](const auto* one, const auto* other) { return one->at > other->at; });
+    std::ranges::nth_element(latest, latest.begin() + kMostSentOfHost, std::greater(), [](const Known* one) { return one->sent.at; });
     latest.resize(kMostSentOfHost);
   }
-  std::vector<Wiped> out;
-  for (const wire::VaultSent* one : latest) {
-    if (auto value = keys_.unseal(about_secret(one->secret), one->secret.sealed)) out.push_back(*std::move(value));
+  std::vector<Wiped> values;
+  for (const Known* one : latest) {
+    if (auto value = keys_.unseal(about_secret(one->sent.secret), one->sent.secret.sealed)) values.push_back(*std::move(value));
   }
-  return out;
+  if (made_.size() >= kMostMade) made_.clear();
+  return made_[{tenant, host}] = watches_.of({}, values);
 }
 
 Result<void> SentSecrets::reseal() {
-  for (auto one = all_.begin(); one != all_.end();) {
-    wire::VaultSecret& secret = one->second.secret;
-    const auto value = keys_.unseal(about_secret(secret), secret.sealed);
-    if (!value) {
-      one = forget(one);
-      continue;
+  for (auto& [name, values] : all_) {
+    for (auto one = values.begin(); one != values.end();) {
+      const Known was = *one;
+      wire::VaultSecret& secret = one->sent.secret;
+      const auto value = keys_.unseal(about_secret(secret), secret.sealed);
+      if (!value) {
+        remove(was);
+        one = values.erase(one);
+        continue;
+      }
+      CAY_TRY(secret.sealed, keys_.seal(about_secret(secret), value->view()));
+      CAY_CHECK(write_durably(directory_, file_of(secret), wire::encode(one->sent)));
+      remove(was);
+      ++one;
     }
-    CAY_TRY(secret.sealed, keys_.seal(about_secret(secret), value->view()));
-    CAY_CHECK(keep(one->second));
-    ++one;
   }
+  made_.clear();
   return {};
 }
 
