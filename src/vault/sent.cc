@@ -83,10 +83,10 @@ void SentSecrets::note(const wire::VaultSecret& secret) {
   if (known == nullptr) known = &values.emplace_back(Known{{secret, now}, hosts_in(secret)});
   known->sent.at = now;
   keep(*known);
-  std::ranges::stable_sort(values, std::greater(), [](const Known& one) { return one.sent.at; });
   while (values.size() > kMostSentValues) {
-    remove(values.back());
-    values.pop_back();
+    const auto oldest = std::ranges::min_element(values, {}, [&](const Known& one) { return std::pair(one.sent.secret.sealed == secret.sealed, one.sent.at); });
+    remove(*oldest);
+    values.erase(oldest);
   }
 }
 
