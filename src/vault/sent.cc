@@ -29,6 +29,8 @@ std::vector<ProxyHost> hosts_in(const wire::VaultSecret& secret) {
 
 }  // namespace
 
+Result<Wiped> SentSecrets::value_of(const wire::VaultSecret& secret) const { return keys_.unseal(about_secret(secret), secret.sealed); }
+
 void SentSecrets::open() {
   const auto names = os::list_dir(directory_);
   if (!names) return;  // said by Grants::open()
@@ -36,7 +38,7 @@ void SentSecrets::open() {
     if (!name.ends_with(kSentSuffix)) continue;
     const auto bytes = os::read_file(directory_, name, wire::kMostVaultFrame);
     auto sent = bytes ? wire::decode<wire::VaultSent>(*bytes) : std::nullopt;
-    if (!sent || file_of(sent->secret) != name || !keys_.unseal(about_secret(sent->secret), sent->secret.sealed)) {
+    if (!sent || file_of(sent->secret) != name || !value_of(sent->secret)) {
       std::fprintf(stderr, "cay broker: %s cannot be opened, and is removed: what was sent by it is not looked for in answers\n", name.c_str());
       ::unlinkat(directory_, name.c_str(), 0);
       continue;
@@ -60,9 +62,9 @@ SentSecrets::Known* SentSecrets::find(const wire::VaultSecret& secret) {
   Values& values = all_[{secret.tenant, secret.name}];
   const auto same = std::ranges::find_if(values, [&](const Known& one) { return one.sent.secret.sealed == secret.sealed; });
   if (same != values.end()) return &*same;
-  const auto value = keys_.unseal(about_secret(secret), secret.sealed);
+  const auto value = value_of(secret);
   for (Known& one : values) {
-    const auto other = keys_.unseal(about_secret(one.sent.secret), one.sent.secret.sealed);
+    const auto other = value_of(one.sent.secret);
     if (!value || !other || value->view() != other->view() || one.sent.secret.hosts != secret.hosts) continue;
     const Known was = one;
     one.sent.secret = secret;
@@ -93,14 +95,14 @@ void SentSecrets::note(const wire::VaultSecret& secret) {
 void SentSecrets::forget_old() {
   looked_at_ = clock_.wall();
   for (auto one = all_.begin(); one != all_.end();) {
-    std::erase_if(one->second, [&](const Known& known) {
+    const auto gone = std::erase_if(one->second, [&](const Known& known) {
       const bool old = looked_at_ - known.sent.at > kSentKept;
       if (old) remove(known);
       return old;
     });
+    if (gone > 0) made_.clear();
     one = one->second.empty() ? all_.erase(one) : std::next(one);
   }
-  made_.clear();
 }
 
 ReflectionWatch SentSecrets::watch_of(const std::string& tenant, const std::string& host) {
@@ -117,7 +119,7 @@ ReflectionWatch SentSecrets::watch_of(const std::string& tenant, const std::stri
   }
   std::vector<Wiped> values;
   for (const Known* one : latest) {
-    if (auto value = keys_.unseal(about_secret(one->sent.secret), one->sent.secret.sealed)) values.push_back(*std::move(value));
+    if (auto value = value_of(one->sent.secret)) values.push_back(*std::move(value));
   }
   if (made_.size() >= kMostMade) made_.clear();
   return made_[{tenant, host}] = watches_.of({}, values);
@@ -128,7 +130,7 @@ Result<void> SentSecrets::reseal() {
     for (auto one = values.begin(); one != values.end();) {
       const Known was = *one;
       wire::VaultSecret& secret = one->sent.secret;
-      const auto value = keys_.unseal(about_secret(secret), secret.sealed);
+      const auto value = value_of(secret);
       if (!value) {
         remove(was);
         one = values.erase(one);

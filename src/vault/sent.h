@@ -44,6 +44,7 @@ class SentSecrets {
   using Name = std::pair<std::string, std::string>;  // tenant, name: what is removed and set again begins at the first version again
   using Values = std::vector<Known>;
 
+  Result<Wiped> value_of(const wire::VaultSecret& secret) const;
   Known* find(const wire::VaultSecret& secret);
   void keep(const Known& known) const;
   void remove(const Known& known) const;
