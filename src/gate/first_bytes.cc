@@ -9,6 +9,8 @@ namespace {
 using State = Shown::State;
 
 constexpr std::size_t kMostHost = 253;
+constexpr std::size_t kMostMethod = 16;
+constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr std::size_t kRecordHead = 5;
 constexpr std::size_t kMostRecord = (1 << 14) + 256;
 constexpr int kChangeCipherSpec = 20;
@@ -30,6 +32,8 @@ Shown named(std::string_view host) {
   std::ranges::transform(out, out.begin(), lower);
   return {.state = State::kName, .host = std::move(out)};
 }
+
+Shown no_end_in(std::string_view bytes) { return {.state = bytes.size() >= kMostFirstBytes ? State::kOther : State::kMore}; }
 
 // Takes numbers and parts from the front; sticks at the first that is not there.
 class Cursor {
@@ -108,7 +112,7 @@ Shown server_name_in(std::string_view extension) {
 Shown read_client_hello(std::string_view bytes) {
   const auto hello = hello_of(bytes);
   if (!hello) return {.state = State::kOther};
-  if (hello->size == 0) return {.state = bytes.size() >= kMostFirstBytes ? State::kOther : State::kMore};
+  if (hello->size == 0) return no_end_in(bytes);
   Cursor at(hello->message);
   at.take(2 + 32);  // version, random
   at.part(1);       // session
@@ -150,16 +154,18 @@ Shown read_next_hello(std::string_view bytes) {
   return out;
 }
 
-Shown read_request_head(std::string_view bytes) {
-  const std::size_t end = bytes.find("\r\n\r\n");
+Shown read_request_head(std::string_view bytes, std::size_t looked) {
+  // Behind a method nothing but the head's end tells more.
+  const std::size_t end = bytes.find(kHeadEnd, looked > kMostMethod ? looked - (kHeadEnd.size() - 1) : 0);
+  if (looked > kMostMethod && end == std::string_view::npos) return no_end_in(bytes);
   // Something that cannot become a request is told at once: it may be a protocol in which the server speaks first.
   const std::string_view first = bytes.substr(0, bytes.find("\r\n"));
   const std::size_t blank = first.find(' ');
   const std::string_view method = first.substr(0, blank);
   if (method.empty() && !bytes.empty()) return {.state = State::kOther};
-  if (method.size() > 16 || !std::ranges::all_of(method, [](char c) { return c >= 'A' && c <= 'Z'; })) return {.state = State::kOther};
+  if (method.size() > kMostMethod || !std::ranges::all_of(method, [](char c) { return c >= 'A' && c <= 'Z'; })) return {.state = State::kOther};
   if (blank == std::string_view::npos && first.size() < bytes.size()) return {.state = State::kOther};  // a whole line
-  if (end == std::string_view::npos) return {.state = bytes.size() >= kMostFirstBytes ? State::kOther : State::kMore};
+  if (end == std::string_view::npos) return no_end_in(bytes);
   const std::string_view head = bytes.substr(0, end);
   const std::string_view line = head.substr(0, head.find("\r\n"));
   if (blank == std::string_view::npos || !(line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0"))) return {.state = State::kOther};
@@ -199,10 +205,10 @@ Shown read_request_head(std::string_view bytes) {
   return out;
 }
 
-Shown read_first_bytes(Proof proof, std::string_view bytes) {
+Shown read_first_bytes(Proof proof, std::string_view bytes, std::size_t looked) {
   switch (proof) {
     case Proof::kNone: return {.state = State::kNone};
-    case Proof::kHttp: return read_request_head(bytes);
+    case Proof::kHttp: return read_request_head(bytes, looked);
     case Proof::kTls: return read_client_hello(bytes);
   }
   return {.state = State::kOther};

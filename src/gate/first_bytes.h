@@ -28,7 +28,8 @@ struct Shown {
 Shown read_client_hello(std::string_view bytes);
 // The one that answers a HelloRetryRequest, with what may stand before it: change_cipher_spec, and early data that its server passes over.
 Shown read_next_hello(std::string_view bytes);
-Shown read_request_head(std::string_view bytes);
-Shown read_first_bytes(Proof proof, std::string_view bytes);
+// `looked`: so many of the bytes were read before, and more was wanted. With it a head that comes byte by byte is not read anew with each.
+Shown read_request_head(std::string_view bytes, std::size_t looked = 0);
+Shown read_first_bytes(Proof proof, std::string_view bytes, std::size_t looked = 0);
 
 }  // namespace cay::gate

@@ -108,6 +108,21 @@ TEST(RequestHeadTest, RefusesWhatServersReadDifferently) {
   }
 }
 
+TEST(RequestHeadTest, IsReadTheSameInPieces) {
+  for (const std::string text : {"GET / HTTP/1.1\r\nHost: a.test\r\nX: y\r\n\r\nbehind", "GETGETGETGETGETG / HTTP/1.1\r\nHost: a.test\r\n\r\n", "GET /\r\r\r\n\r\n\r\n",
+                                 "GETGETGETGETGETGE / HTTP/1.1\r\n\r\n", "G\r\n\r\n", "GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: a.test\r\n\r"}) {
+    const Shown whole = read_request_head(text);
+    for (std::size_t step = 1; step < 6; ++step) {
+      Shown last;
+      for (std::size_t looked = 0, size = 0; last.state == State::kMore && size < text.size(); looked = size) {
+        size = std::min(size + step, text.size());
+        last = read_request_head(std::string_view(text).substr(0, size), looked);
+      }
+      EXPECT_TRUE(last.state == whole.state && last.host == whole.host && last.size == whole.size) << text << " by " << step;
+    }
+  }
+}
+
 TEST(RequestHeadTest, EndlessHeadsEnd) {
   const std::string endless = "GET / HTTP/1.1\r\nX: " + std::string(kMostFirstBytes, 'x');
   EXPECT_EQ(read_request_head(endless).state, State::kOther);

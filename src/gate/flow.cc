@@ -29,8 +29,9 @@ constexpr std::uint16_t kTlsPort = 443;
 constexpr const char* kOurFailure = "gate_failed";
 
 Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
-  for (;;) {
-    Shown shown = read_first_bytes(proof, first);
+  for (std::size_t looked = 0;;) {
+    Shown shown = read_first_bytes(proof, first, looked);
+    looked = first.size();
     if (shown.state != Shown::State::kMore) co_return shown;
     const Heard heard = co_await hear(guest, first, kMostFirstBytes - first.size());
     if (heard != Heard::kSome) co_return Error{Code::kCancelled, "guest_gone", "the client left before it said whom it wants", 0};
@@ -38,8 +39,9 @@ Task<Shown> first_bytes_of(Descriptor& guest, Proof proof, std::string& first) {
 }
 
 Task<Asks> request_of(Descriptor& guest, std::string first) {
-  for (;;) {
-    const Asks asks = what_it_asks(first);
+  for (std::size_t looked = 0;;) {
+    const Asks asks = what_it_asks(first, looked);
+    looked = first.size();
     if (asks != Asks::kMore) co_return asks;
     const Heard heard = co_await hear(guest, first);
     if (heard != Heard::kSome) co_return Asks::kNothing;

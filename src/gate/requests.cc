@@ -129,7 +129,7 @@ Requests::Part Requests::one() {
 std::string Requests::take_rest() {
   std::string out(waiting());
   added_.clear();
-  given_ = 0;
+  given_ = looked_ = 0;
   return out;
 }
 
@@ -147,8 +147,12 @@ Requests::Part Requests::give(std::size_t size) {
 Requests::Part Requests::head() {
   if (waiting().empty()) return {};
   // No more than this is ever looked at, however much of it came at once.
-  const Shown shown = read_request_head(waiting().substr(0, kMostFirstBytes));
-  if (shown.state == Shown::State::kMore) return {};
+  const std::string_view here = waiting().substr(0, kMostFirstBytes);
+  const Shown shown = read_request_head(here, std::exchange(looked_, 0));
+  if (shown.state == Shown::State::kMore) {
+    looked_ = here.size();
+    return {};
+  }
   if (shown.state != Shown::State::kName) return refuse(shown.state == Shown::State::kNone);
   const auto framing = framing_of(waiting().substr(0, shown.size));
   if (!framing) return refuse();

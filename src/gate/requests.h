@@ -66,7 +66,8 @@ class Requests {
   Part line_end(At then);
 
   std::string added_;
-  std::size_t given_ = 0;  // of it
+  std::size_t given_ = 0;   // of it
+  std::size_t looked_ = 0;  // of what waits, where that is a head's beginning
   At at_ = At::kHead;
   std::uint64_t left_ = 0;  // of the body, or of its chunk
 };

@@ -6,8 +6,8 @@
 
 namespace cay::gate {
 
-Asks what_it_asks(std::string_view first_bytes) {
-  const Shown shown = read_request_head(first_bytes);
+Asks what_it_asks(std::string_view first_bytes, std::size_t looked) {
+  const Shown shown = read_request_head(first_bytes, looked);
   if (shown.state == Shown::State::kMore) return Asks::kMore;
   const std::string_view line = first_bytes.substr(0, first_bytes.find("\r\n"));
   const std::string_view method = line.substr(0, line.find(' '));

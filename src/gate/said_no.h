@@ -15,7 +15,8 @@ enum class Asks : std::uint8_t {
   kHeadOnly,  // an answer without its body (HEAD)
   kNothing,   // it is no HTTP/1 request: another protocol would not understand one
 };
-Asks what_it_asks(std::string_view first_bytes);
+// `looked`: as read_request_head() has it.
+Asks what_it_asks(std::string_view first_bytes, std::size_t looked = 0);
 
 // One sentence and a line's end. `host`: a host name, or empty.
 std::string why_refused(std::string_view reason, std::string_view host, const Endpoint& to);

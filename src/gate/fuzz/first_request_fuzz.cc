@@ -44,7 +44,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (all.state == State::kName) expect_same_host(bytes, all.host);
   CAY_ASSERT(read_first_bytes(Proof::kNone, bytes).state == State::kNone);
   if (size == 0) return 0;
-  const Shown part = read_first_bytes(Proof::kHttp, bytes.substr(0, data[size - 1] * size / 256));
+  const std::size_t early = data[size - 1] * size / 256;
+  const Shown part = read_first_bytes(Proof::kHttp, bytes.substr(0, early));
+  if (part.state == State::kMore) {
+    const Shown again = read_first_bytes(Proof::kHttp, bytes, early);
+    CAY_ASSERT(again.state == all.state && again.host == all.host && again.size == all.size);
+  }
   if (part.state == State::kName || part.state == State::kNone) CAY_ASSERT(all.state == part.state && all.host == part.host);
   if (part.state == State::kOther) CAY_ASSERT(all.state != State::kName);
   return 0;
