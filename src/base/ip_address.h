@@ -41,6 +41,7 @@ struct Network {
   bool overlaps(const Network& other) const;
   bool is_one_address() const { return prefix == (address.is_v4() ? 32U : 128U); }
   std::string text() const;
+  bool operator==(const Network&) const = default;
 };
 
 // Private, shared, link-local, loopback, multicast, documentation, tunnelled and metadata ranges: what is

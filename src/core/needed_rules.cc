@@ -24,15 +24,8 @@ policy::Verdict verdict_of(const NetworkDecision& line, const auto& decide, cons
   if (line.port == 0) return by_host ? policy::Verdict() : may_resolve(line.host);
   const auto address = IpAddress::parse(line.address);
   const std::string names[] = {line.host};
-  policy::Meant meant{.names = names, .shown = line.host, .address = address, .port = line.port};
-  if (!by_host) return decide(meant);
-  meant = {.names = {}, .shown = std::nullopt, .address = *by_host, .port = line.port};
-  const policy::Verdict bare = decide(meant);
-  if (bare.says != policy::Verdict::Says::kShow || !(by_host->is_v4() || bare.proof == policy::Proof::kTls)) return bare;
-  // Beside refused names a rule of its own lets it through, where it stands in a name's place or nobody is named (gate/flow.cc).
-  meant.shown = line.host;
-  const policy::Verdict shown = decide(meant);
-  return shown.by_address ? shown : bare;
+  const policy::Meant meant{.names = names, .shown = line.host, .address = address, .port = line.port};
+  return by_host ? policy::verdict_of_address(*by_host, line.port, decide) : decide(meant);
 }
 
 bool is_let_through(const policy::Policy& policy, const NetworkDecision& line) {

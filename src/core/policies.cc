@@ -42,12 +42,9 @@ Said by_rule(const policy::Verdict& verdict) {
 Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t port, const Around& around) {
   if (const auto address = IpAddress::parse(host)) {
     if (!around.reaches(*address)) return {false, "private_address", {}};
-    const auto verdict = policy.decide({.names = {}, .shown = std::nullopt, .address = *address, .port = port});
+    const auto verdict = policy::verdict_of_address(*address, port, [&](const policy::Meant& meant) { return policy.decide(meant); });
     // What it shows in its first bytes decides then: an address alone shows nothing.
     if (verdict.says != policy::Verdict::Says::kShow) return by_rule(verdict);
-    // A rule of its own lets it through by TLS that names nobody, and by HTTP that has it for a Host (gate/flow.cc); the gate takes no IPv6 address for that.
-    const auto shown = policy.decide({.names = {}, .shown = host, .address = *address, .port = port});
-    if ((address->is_v4() || verdict.proof == policy::Proof::kTls) && shown.allowed() && shown.by_address) return by_rule(shown);
     return {false, "names_no_host", {}};
   }
   if (const auto found = policy.may_resolve(host); port == 0 || !found.allowed()) return by_rule(found);
@@ -55,6 +52,21 @@ Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t po
   Said said = by_rule(policy.decide({.names = names, .shown = host, .address = std::nullopt, .port = port}));
   if (said.reason == "not_in_policy") said.reason = "port_not_in_policy";
   return said;
+}
+
+// What a name leads to is not asked here, and the rules for networks decide by that: where it would be otherwise with one of theirs.
+std::string otherwise_by_address(const policy::Policy& policy, const std::string& host, std::uint16_t port, bool allowed) {
+  constexpr std::size_t kMostAsked = 50, kMostTold = 3;
+  const std::string names[] = {host};
+  std::string out;
+  std::size_t told = 0;
+  for (const Network& network : policy.networks(kMostAsked)) {
+    if (policy.decide({.names = names, .shown = host, .address = network.address, .port = port}).allowed() == allowed) continue;
+    if (++told <= kMostTold) out += (out.empty() ? "" : ", ") + network.text();
+  }
+  if (told > kMostTold) out += " and others";
+  if (out.empty()) return out;
+  return (allowed ? "refused where it leads to an address in " : "let through where it leads to an address in ") + out;
 }
 
 // A fence is about what is connected to: the name is the policy's.
@@ -93,6 +105,10 @@ Result<PolicyTrial> tried(const PolicyQuestion& question, const std::optional<po
       said.reason = by.reason;
       out.proxy_rule = by.rules;
       out.note = by.note;
+    }
+    if (one_name && question.port != 0 && !by.opens && (said.allowed || said.reason == "port_not_in_policy")) {
+      const std::string by_address = otherwise_by_address(*policy, host, question.port, said.allowed);
+      if (!by_address.empty()) out.note += (out.note.empty() ? "" : "; ") + by_address;
     }
     out.allowed = said.allowed;
     out.reason = std::move(said.reason);

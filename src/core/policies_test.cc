@@ -134,6 +134,11 @@ TEST_F(PoliciesTest, ATrialSaysByWhichRule) {
   EXPECT_EQ(tried("pip", "deb.debian.org", 0)->needs, "deb.debian.org") << "nobody knows at which port it would have been asked";
   EXPECT_EQ(tried("pip", "deb.debian.org")->needs, "deb.debian.org:443") << "the control";
   EXPECT_EQ(tried("open", "8.8.8.8", 0).error().reason, "invalid_field");
+  EXPECT_EQ(tried("a.test, !203.0.113.0/24", "a.test")->note, "refused where it leads to an address in 203.0.113.0/24");
+  EXPECT_EQ(tried("a.test, 198.51.100.0/24:22", "a.test", 22)->note, "let through where it leads to an address in 198.51.100.0/24");
+  EXPECT_EQ(tried("a.test, !203.0.113.0/28, !203.0.113.16/28, !203.0.113.32/28, !203.0.113.48/28", "a.test")->note, "refused where it leads to an address in 203.0.113.0/28, 203.0.113.16/28, 203.0.113.32/28 and others");
+  EXPECT_EQ(tried("a.test, 198.51.100.0/24:22", "a.test")->note, "") << "it is let through by name";
+  EXPECT_EQ(tried("a.test, !203.0.113.0/24", "b.test")->note, "") << "its name is not looked up";
   ASSERT_TRUE(create("box"));
   ASSERT_TRUE(set("a.test"));
   const auto by_box = run(core->sandboxes().try_policy(alice, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443}));

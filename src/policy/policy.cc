@@ -109,6 +109,18 @@ Verdict Policy::may_resolve(std::string_view name, const Rule* more) const {
   return {rules_.otherwise == Action::kAllow ? Says::kYes : Says::kNo, Proof::kNone, {}};
 }
 
+std::vector<Network> Policy::networks(std::size_t most) const {
+  std::vector<Network> out;
+  const auto add = [&](const Network& one) {
+    if (out.size() < most && std::ranges::find(out, one) == out.end()) out.push_back(one);
+  };
+  for (const Entry& entry : entries_) {
+    if (entry.rule->kind == Rule::Kind::kNetwork) add(entry.rule->network);
+    if (entry.named) std::ranges::for_each(entry.named->networks(most), add);
+  }
+  return out;
+}
+
 std::string Policy::refuses_v6() const {
   for (const Entry& entry : entries_) {
     const Rule& rule = *entry.rule;

@@ -51,6 +51,9 @@ class Policy {
   // Whether a name is resolved: not where no port of it could be reached. Networks say nothing about names, but for those of every address.
   Verdict may_resolve(std::string_view name, const Rule* more = nullptr) const;
 
+  // The networks of its rules and of those of the policies that it names, each once, `most` at most.
+  std::vector<Network> networks(std::size_t most) const;
+
   // The rule that refuses every IPv6 address, before any that allows something; empty: there is none.
   std::string refuses_v6() const;
 
@@ -71,5 +74,16 @@ class Policy {
   std::vector<Entry> entries_;  // in the order in which they count
   std::size_t programs_ = 0;
 };
+
+// Of an address that no name is known for, `decide` as Policy's. Beside refused names a rule that is this address's alone lets it through by TLS that names
+// nobody, and by HTTP that has it for a Host (gate/flow.cc); no IPv6 address is taken for a Host.
+template <typename Decide>
+Verdict verdict_of_address(const IpAddress& address, std::uint16_t port, const Decide& decide) {
+  Verdict bare = decide({.names = {}, .shown = std::nullopt, .address = address, .port = port});
+  if (bare.says != Verdict::Says::kShow || !(address.is_v4() || bare.proof == Proof::kTls)) return bare;
+  const std::string text = address.text();
+  Verdict shown = decide({.names = {}, .shown = text, .address = address, .port = port});
+  return shown.by_address ? shown : bare;
+}
 
 }  // namespace cay::policy
