@@ -39,3 +39,16 @@ def test_sockets_of_the_kernels_ciphers_are_held_where_there_are_some():
 def test_no_core_goes_to_a_program_of_the_hosts(cores_for_a_program):
     result, told = judged("core-to-a-program")["core-to-a-program"]
     assert result == "HELD", told
+
+
+def test_a_kernel_with_modules_is_asked_for_none():
+    """The control of each ioctl takes the filter away; here what it asks for is loaded then."""
+    # Of kernels that are built with them these are no modules.
+    there = {name for name in ("bridge", "8021q") if any(pathlib.Path("/lib/modules", os.uname().release).rglob(f"{name}.ko*"))}
+    assert there, "Debian's kernel has both as modules"
+    loaded = {line.split()[0] for line in pathlib.Path("/proc/modules").read_text().splitlines()}
+    assert not there & loaded, "somebody loaded them before"
+    result, told = judged("modules")["modules"]
+    assert result == "HELD", told
+    loaded = {line.split()[0] for line in pathlib.Path("/proc/modules").read_text().splitlines()}
+    assert there <= loaded, "the control asked for nothing"
