@@ -40,7 +40,7 @@ void Normaliser::add(std::string_view text, std::string& out) {
     const bool in_break = before == After::kBreak || before == After::kBackslashInBreak;
     const bool escaped = before == After::kBackslash || before == After::kBackslashInBreak;
     const bool line_break = c == '\r' || c == '\n';
-    const bool written_break = escaped && (c == 'n' || c == 'r');
+    const bool written_break = escaped && (c == 'n' || c == 'r' || c == 'N' || c == 'R');
     const bool soft = line_break && (escaped || last_ == '=');
     if ((soft || written_break || (escaped && may_be_escaped(c))) && to > 0) --to;
     last_ = c;

@@ -13,7 +13,7 @@ class Normaliser {
 
   explicit Normaliser(After before = After::kText) : after_(before) {}
 
-  // Adds to `out` what `text` is, which follows what was given before. Left out are line breaks (also JSON's \n and \r,
+  // Adds to `out` what `text` is, which follows what was given before. Left out are line breaks (also JSON's \n and \r, in capitals too,
   // and a soft one with its = or backslash), blanks behind a line break or a comma, backslashes before a sign or a blank (\/, \", \\\-), and NULs,
   // which are the other halves of UTF-16. The last byte of `out` may turn out to be one of these, and is taken back.
   void add(std::string_view text, std::string& out);

@@ -52,7 +52,7 @@ TEST_F(ReflectionWatchTest, WhateverStandsBeforeItAndBehindIt) {
       for (const char* behind : {"", "x", "\n", "n", "\\n", ", x", "\r\n"})
         EXPECT_TRUE(own.holds(before + secret + behind)) << before << secret << behind;
     }
-    EXPECT_FALSE(own.holds("\\" + secret.substr(0, secret.size() - 2))) << secret << ": the control";
+    EXPECT_FALSE(own.holds("\\" + secret.substr(0, secret.size() - 3))) << secret << ": the control";
   }
 }
 
@@ -119,6 +119,36 @@ TEST_F(ReflectionWatchTest, OneOfEachSetOfSecretsHoweverManyLookForThem) {
     EXPECT_EQ(shared.count(), 2U);
   }
   EXPECT_EQ(shared.count(), 0U) << "nobody's secrets are kept";
+}
+
+TEST(ReflectionTest, ALayoutMayBreakWhereItTakesTheSignBefore) {
+  ReflectionWatch watch;
+  const std::string secret = "user=joe;pass=s3cret\\0123";
+  watch.look_for(secret);
+  for (std::size_t at = 1; at < secret.size(); ++at) {
+    EXPECT_TRUE(watch.holds("x " + secret.substr(0, at) + "\r\n" + secret.substr(at) + "\r\n")) << at;
+    EXPECT_TRUE(watch.holds("x " + secret.substr(0, at) + "=\n" + secret.substr(at))) << at;
+  }
+  EXPECT_FALSE(watch.holds("x user joe;pass=s3cret\\0123"));
+}
+
+TEST(ReflectionTest, ItIsFoundInCapitals) {
+  ReflectionWatch watch;
+  watch.look_for("pa\\nword-\\r-0123456789");
+  EXPECT_TRUE(watch.holds("PA\\NWORD-\\R-0123456789") && watch.holds("Pa\\nWord-\\r-0123456789"));
+}
+
+TEST(ReflectionTest, OfFormerValuesLessIsHeldBack) {
+  SharedWatches shared;
+  std::vector<Wiped> longer, own;
+  longer.emplace_back(std::string(500, 'l') + "-0123456789");
+  own.emplace_back(std::string(100, 'o') + "-0123456789");
+  const ReflectionWatch former = shared.of_former(longer);
+  EXPECT_EQ(former.reach(), kMostHeldOfFormer);
+  EXPECT_TRUE(former.holds(longer[0].view()));
+  EXPECT_EQ(shared.of(former, own).reach(), own[0].view().size() * kMostRoom);
+  EXPECT_EQ(shared.of(former, longer).reach(), longer[0].view().size() * kMostRoom) << "who has it himself";
+  EXPECT_EQ(former.reach(), kMostHeldOfFormer) << "what is shared is left as it is";
 }
 
 // Each that the vault takes is found in clear, whatever stands around it.

@@ -176,7 +176,7 @@ class Relay {
   // What was looked for before still is.
   Result<void> look_for_all_of(const wire::VaultGrant& grant) {
     CAY_TRY(const auto secrets, secrets_of_host(grant, asked_host_, unsealing()));
-    watch_ = house_.watches.of(watch_.reach() > 0 ? watch_ : house_.sent.watch_of(grant.tenant, asked_host_), secrets);
+    watch_ = house_.watches.of(watch_.reach() > 0 ? watch_ : house_.sent.watch_of(grant.tenant, asked_host_, secrets.size()), secrets);
     return {};
   }
 
@@ -206,12 +206,8 @@ class Relay {
     if (!parser.is_done() && gate::takes_no_body(asked.method)) {
       return Error{Code::kInvalidArgument, "bad_request", "a request of that method has no body: many servers would take it for another request", 0};
     }
-    const Unseal to_send = [this](const wire::VaultSecret& secret) {
-      auto value = house_.grants.unseal(secret);
-      if (value) house_.sent.note(secret);
-      return value;
-    };
-    CAY_TRY(Rewritten out, rewrite(granted->grant, asked, to_send));
+    CAY_TRY(Rewritten out, rewrite(granted->grant, asked, unsealing()));
+    for (const wire::VaultSecret& secret : out.sent) house_.sent.note(secret);
     continues_ = http::equals_ignoring_case(message[bhttp::field::expect], "100-continue");
     said_ = said_in(message);
     message.clear();

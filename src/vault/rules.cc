@@ -224,6 +224,7 @@ Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& a
   out.headers = without(passed_on(asked, *to), [&](std::string_view name, std::string_view value) { return carries(value, rule->token) || (own_key && reads_as_usual(name)); });
   CAY_TRY(const Wiped secret, opened(*rule, unseal));
   CAY_CHECK(set_headers(*rule, secret.view(), out.headers));
+  out.sent.push_back(rule->secret);
   CAY_CHECK(check_size(asked, out));
   return out;
 }
@@ -312,9 +313,11 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
     }
     if (sets) {
       CAY_CHECK(set_headers(rule, secret->view(), out.headers));
+      out.sent.push_back(rule.secret);
       headers_set = true;
     } else {
-      CAY_CHECK(swap_placeholder(rule, secret->view(), out.headers));
+      CAY_TRY(const bool swapped, swap_placeholder(rule, secret->view(), out.headers));
+      if (swapped) out.sent.push_back(rule.secret);
     }
   }
   if (!any) return fence.refusal(asked.host);

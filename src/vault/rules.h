@@ -30,6 +30,7 @@ struct Rewritten {
   ProxyHost to;
   std::string target;
   http::Headers headers;  // Host among them; without what only concerns a connection, or asks for a part of the answer
+  std::vector<wire::VaultSecret> sent;  // the secrets that are in them
 };
 
 // Of a request's line and headers, with what was put in: as much as one that comes may have.

@@ -128,6 +128,10 @@ TEST_F(RulesTest, TheStandInOfAnotherRuleGoesBesideTheKey) {
     ASSERT_TRUE(got);
     EXPECT_EQ(header(got, "Authorization"), "Bearer sk-live-0123456789");
     EXPECT_EQ(header(got, "X-Api-Key"), kSecret);
+    EXPECT_EQ(got->sent.size(), 2U);
+    const auto without = rewrite(grant, asked("api.test"), [](const wire::VaultSecret&) -> Result<Wiped> { return Wiped(kSecret); });
+    ASSERT_TRUE(without);
+    EXPECT_EQ(without->sent.size(), 1U) << "whose stand-in nobody wrote is not sent";
   }
 }
 

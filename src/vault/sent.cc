@@ -13,11 +13,12 @@
 namespace cay::vault {
 namespace {
 
-constexpr std::string_view kSentSuffix = ".sent";
 constexpr UnixMillis kNotedEvery = 3'600'000;  // how exact its time is
 constexpr std::size_t kMostMade = 64;          // a rule's wildcard has as many hosts as a guest likes
+constexpr UnixMillis kLookedAtEvery = 60'000;  // which are the latest
+constexpr std::size_t kOwnAtOnce = 8;          // so that not every number of own ones has a watch of its own
 
-std::string file_of(const wire::VaultSecret& secret) { return to_hex(hash_secret(secret.sealed)) + std::string(kSentSuffix); }
+std::string file_of(const wire::VaultSecret& secret) { return to_hex(hash_secret(secret.sealed)) + std::string(wire::kVaultSentSuffix); }
 
 std::vector<ProxyHost> hosts_in(const wire::VaultSecret& secret) {
   std::vector<ProxyHost> out;
@@ -29,13 +30,18 @@ std::vector<ProxyHost> hosts_in(const wire::VaultSecret& secret) {
 
 }  // namespace
 
+bool SentSecrets::Known::is_for(const std::string& host) const {
+  return std::ranges::any_of(hosts, [&](const ProxyHost& of) { return of.matches(host, of.port); });
+}
+
 Result<Wiped> SentSecrets::value_of(const wire::VaultSecret& secret) const { return keys_.unseal(about_secret(secret), secret.sealed); }
 
 void SentSecrets::open() {
   const auto names = os::list_dir(directory_);
   if (!names) return;  // said by Grants::open()
   for (const std::string& name : *names) {
-    if (!name.ends_with(kSentSuffix)) continue;
+    if (name.ends_with(std::string(wire::kVaultSentSuffix) + ".new")) ::unlinkat(directory_, name.c_str(), 0);  // of a write that was ended
+    if (!name.ends_with(wire::kVaultSentSuffix)) continue;
     const auto bytes = os::read_file(directory_, name, wire::kMostVaultFrame);
     auto sent = bytes ? wire::decode<wire::VaultSent>(*bytes) : std::nullopt;
     if (!sent || file_of(sent->secret) != name || !value_of(sent->secret)) {
@@ -43,15 +49,34 @@ void SentSecrets::open() {
       ::unlinkat(directory_, name.c_str(), 0);
       continue;
     }
-    all_[{sent->secret.tenant, sent->secret.name}].push_back({*sent, hosts_in(sent->secret)});
+    all_[{sent->secret.tenant, sent->secret.name}].push_back({*sent, hosts_in(sent->secret), sent->at});
   }
+  join_same();
   forget_old();
 }
 
-void SentSecrets::keep(const Known& known) const {
+// Two files of one value are what is left where find() was ended.
+void SentSecrets::join_same() {
+  for (auto& [name, values] : all_) {
+    std::ranges::sort(values, std::greater(), [](const Known& one) { return one.sent.at; });
+    std::vector<std::pair<Wiped, std::vector<std::string>>> seen;
+    std::erase_if(values, [&](const Known& known) {
+      auto value = value_of(known.sent.secret);
+      if (!value) return false;
+      const bool twice = std::ranges::any_of(seen, [&](const auto& one) { return one.first.view() == value->view() && one.second == known.sent.secret.hosts; });
+      if (twice) remove(known);
+      if (!twice) seen.emplace_back(*std::move(value), known.sent.secret.hosts);
+      return twice;
+    });
+  }
+}
+
+bool SentSecrets::keep(Known& known) const {
+  known.written = known.sent.at;  // where that fails, the next time as well: not at each request
   const auto kept = write_durably(directory_, file_of(known.sent.secret), wire::encode(known.sent));
-  if (kept) return;
+  if (kept) return true;
   std::fprintf(stderr, "cay broker: that secret '%s' was sent is not written down (%s): it is looked for in answers until this broker ends\n", known.sent.secret.name.c_str(), kept.error().message.c_str());
+  return false;
 }
 
 // Where that fails the next start finds it, and it goes by its age.
@@ -68,8 +93,7 @@ SentSecrets::Known* SentSecrets::find(const wire::VaultSecret& secret) {
     if (!value || !other || value->view() != other->view() || one.sent.secret.hosts != secret.hosts) continue;
     const Known was = one;
     one.sent.secret = secret;
-    keep(one);
-    remove(was);
+    if (keep(one)) remove(was);
     return &one;
   }
   return nullptr;
@@ -79,16 +103,25 @@ void SentSecrets::note(const wire::VaultSecret& secret) {
   const UnixMillis now = clock_.wall();
   if (now < looked_at_ || now - looked_at_ >= kNotedEvery) forget_old();
   Known* known = find(secret);
-  if (known != nullptr && now >= known->sent.at && now - known->sent.at < kNotedEvery) return;
-  made_.clear();
   Values& values = all_[{secret.tenant, secret.name}];
-  if (known == nullptr) known = &values.emplace_back(Known{{secret, now}, hosts_in(secret)});
+  const bool is_new = known == nullptr;
+  if (is_new) known = &values.emplace_back(Known{{secret, now}, hosts_in(secret)});
+  outdate(*known, is_new, now);
   known->sent.at = now;
+  if (!is_new && now >= known->written && now - known->written < kNotedEvery) return;
   keep(*known);
   while (values.size() > kMostSentValues) {
     const auto oldest = std::ranges::min_element(values, {}, [&](const Known& one) { return std::pair(one.sent.secret.sealed == secret.sealed, one.sent.at); });
     remove(*oldest);
     values.erase(oldest);
+  }
+}
+
+// Before its time is another. One that was not among the latest is from now on: soon, where there are so many.
+void SentSecrets::outdate(const Known& known, bool is_new, UnixMillis now) {
+  for (auto& [of, made] : made_) {
+    const bool comes_in = made.is_crowded && known.sent.at < made.oldest && (now < made.at || now - made.at >= kLookedAtEvery);
+    if ((is_new || comes_in) && std::get<0>(of) == known.sent.secret.tenant && known.is_for(std::get<1>(of))) made.is_current = false;
   }
 }
 
@@ -105,24 +138,37 @@ void SentSecrets::forget_old() {
   }
 }
 
-ReflectionWatch SentSecrets::watch_of(const std::string& tenant, const std::string& host) {
-  if (const auto known = made_.find({tenant, host}); known != made_.end()) return known->second;
+ReflectionWatch SentSecrets::watch_of(const std::string& tenant, const std::string& host, std::size_t own) {
+  const std::size_t most = kMostSentOfHost + (own + kOwnAtOnce - 1) / kOwnAtOnce * kOwnAtOnce;
+  const std::tuple name(tenant, host, most);
+  const auto found = made_.find(name);
+  if (found != made_.end() && found->second.is_current) {
+    found->second.used = ++asked_;
+    return found->second.watch;
+  }
   std::vector<const Known*> latest;
   for (auto one = all_.lower_bound({tenant, ""}); one != all_.end() && one->first.first == tenant; ++one) {
     for (const Known& known : one->second) {
-      if (std::ranges::any_of(known.hosts, [&](const ProxyHost& of) { return of.matches(host, of.port); })) latest.push_back(&known);
+      if (known.is_for(host)) latest.push_back(&known);
     }
   }
-  if (latest.size() > kMostSentOfHost) {
-    std::ranges::nth_element(latest, latest.begin() + kMostSentOfHost, std::greater(), [](const Known* one) { return one->sent.at; });
-    latest.resize(kMostSentOfHost);
+  const bool is_crowded = latest.size() > most;
+  if (is_crowded) {
+    std::ranges::nth_element(latest, latest.begin() + static_cast<std::ptrdiff_t>(most), std::greater(), [](const Known* one) { return one->sent.at; });
+    latest.resize(most);
   }
+  Made fresh{.is_crowded = is_crowded, .at = clock_.wall(), .used = ++asked_};
+  fresh.oldest = fresh.at;
   std::vector<Wiped> values;
   for (const Known* one : latest) {
+    fresh.oldest = std::min(fresh.oldest, one->sent.at);
     if (auto value = value_of(one->sent.secret)) values.push_back(*std::move(value));
   }
-  if (made_.size() >= kMostMade) made_.clear();
-  return made_[{tenant, host}] = watches_.of({}, values);
+  if (found == made_.end() && made_.size() >= kMostMade) {
+    made_.erase(std::ranges::min_element(made_, {}, [](const auto& one) { return one.second.used; }));
+  }
+  fresh.watch = watches_.of_former(values);
+  return (made_[name] = std::move(fresh)).watch;
 }
 
 Result<void> SentSecrets::reseal() {

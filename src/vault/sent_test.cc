@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/testing/stepped_clock.h"
+#include "model/secret.h"
 #include "vault/testing/vault_fixture.h"
 
 namespace cay::vault {
@@ -22,7 +23,7 @@ class SentSecretsTest : public testing::VaultFixture {
     return out;
   }
   bool knows(const std::string& value, const std::string& host = "api.test", const std::string& tenant = "t") {
-    return sent->watch_of(tenant, host).holds("before " + value + " behind");
+    return sent->watch_of(tenant, host, 0).holds("before " + value + " behind");
   }
   void reopen() {
     sent = std::make_unique<SentSecrets>(directory.get(), *keys, watches, clock);
@@ -127,10 +128,71 @@ TEST_F(SentSecretsTest, AHostHasABound) {
   EXPECT_TRUE(!knows("value-of-1005") && knows("value-of-1006") && knows("value-of-1037")) << "the latest";
 }
 
+TEST_F(SentSecretsTest, WhatWhoAsksMaySendTakesNoOthersPlace) {
+  for (std::size_t i = 0; i < kMostSentOfHost + 6; ++i) {
+    sent->note(secret(1, "value-of-" + std::to_string(1000 + i), "s" + std::to_string(i)));
+    clock.wall_now += 1000;
+  }
+  EXPECT_TRUE(sent->watch_of("t", "api.test", 6).holds("value-of-1000"));
+  EXPECT_FALSE(sent->watch_of("t", "api.test", 0).holds("value-of-1000")) << "the control";
+}
+
+// What is used all the while keeps its place, though its file's time is an hour's.
+TEST_F(SentSecretsTest, TheLatestAreByWhenTheyWereSent) {
+  const auto used = secret(1, "in-use-0123456789", "used");
+  sent->note(used);
+  for (std::size_t i = 0; i < kMostSentOfHost; ++i) {
+    clock.wall_now += 60'000;
+    sent->note(secret(1, "value-of-" + std::to_string(1000 + i), "s" + std::to_string(i)));
+    sent->note(used);
+  }
+  EXPECT_TRUE(knows("in-use-0123456789") && !knows("value-of-1000") && knows("value-of-1001"));
+  // One that was pushed out comes in again, soon.
+  clock.wall_now += 60'000;
+  sent->note(secret(1, "value-of-1000", "s0"));
+  EXPECT_TRUE(knows("value-of-1000") && !knows("value-of-1001"));
+}
+
+TEST_F(SentSecretsTest, AnotherHostsSecretMakesNothingAnew) {
+  sent->note(secret(1, "value-0123456789"));
+  const auto made = sent->watch_of("t", "api.test", 1);
+  sent->note(secret(1, "other-0123456789", "other", "else.test"));
+  wire::VaultSecret theirs{"u", "key", 1, {"api.test"}, ""};
+  theirs.sealed = *keys->seal(about_secret(theirs), "theirs-0123456789");
+  sent->note(theirs);
+  EXPECT_TRUE(sent->watch_of("t", "api.test", 1).has_tables_of(made));
+  EXPECT_TRUE(knows("theirs-0123456789", "api.test", "u"));
+}
+
+TEST_F(SentSecretsTest, WhatCannotBeWrittenTakesNothingAway) {
+  auto one = secret(1, "value-0123456789");
+  sent->note(one);
+  one.sealed = *keys->seal(about_secret(one), "value-0123456789");
+  std::filesystem::create_directory(temp.path() + "/" + to_hex(hash_secret(one.sealed)) + ".sent.new");  // where it would be written
+  sent->note(one);
+  EXPECT_EQ(files(), 1U);
+  reopen();
+  EXPECT_TRUE(knows("value-0123456789"));
+}
+
+TEST_F(SentSecretsTest, WhatAKillLeftIsJoined) {
+  for (int i = 0; i < 6; ++i) {
+    auto again = secret(1, "value-0123456789");  // sealed anew, and the one before not removed yet
+    sent = std::make_unique<SentSecrets>(directory.get(), *keys, watches, clock);
+    sent->note(again);
+  }
+  std::ofstream(temp.path() + "/" + std::string(64, 'a') + ".sent.new") << "half";
+  ASSERT_EQ(files(), 6U);
+  reopen();
+  EXPECT_EQ(files(), 1U);
+  EXPECT_FALSE(std::filesystem::exists(temp.path() + "/" + std::string(64, 'a') + ".sent.new"));
+  EXPECT_TRUE(knows("value-0123456789"));
+}
+
 TEST_F(SentSecretsTest, WhoAsksAgainHasTheSameTables) {
   sent->note(secret(1, "value-0123456789"));
-  const auto made = sent->watch_of("t", "api.test");
-  EXPECT_TRUE(sent->watch_of("t", "api.test").has_tables_of(made));
+  const auto made = sent->watch_of("t", "api.test", 1);
+  EXPECT_TRUE(sent->watch_of("t", "api.test", 1).has_tables_of(made));
   std::vector<Wiped> granted;
   granted.emplace_back(std::string("value-0123456789"));
   EXPECT_TRUE(watches.of(made, granted).has_tables_of(made)) << "a grant whose secrets are known has nothing made";

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "wire/tlv.h"
@@ -26,6 +27,12 @@ struct VaultSent {
   std::int64_t at = 0;
   template <class V> void fields(V& v) { v(1, secret); v(2, at); }
 };
+
+// The file of one in DATA/vault: a digest of what is sealed, in hexadecimal digits, and this.
+inline constexpr std::string_view kVaultSentSuffix = ".sent";
+inline bool is_vault_sent_file(std::string_view name) {
+  return name.size() == 64 + kVaultSentSuffix.size() && name.ends_with(kVaultSentSuffix) && name.find_first_not_of("0123456789abcdef") == 64;
+}
 
 struct VaultHeader {
   std::string name, value, basic_user;

@@ -105,7 +105,8 @@ def test_a_backup_and_the_key_bring_the_secrets_back_and_a_backup_alone_does_not
         set_secret(daemon, "api", world.secret, HOST)
         made = Box(daemon, HEADERS)
         assert made.json(f"https://{HOST}/x")["how"] == "Authorization"
-        assert daemon.cli("stop", made.name).code == 0
+        sent = sorted(one.name for one in (daemon.data / "vault").glob("*.sent"))
+        assert len(sent) == 1 and daemon.cli("stop", made.name).code == 0
         shutil.copy(daemon.data / "vault/key", key)
         done = subprocess.run([CAY, "backup", "--data", daemon.data, "--without-snapshots", backup], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0 and "vault/key" in done.stdout + done.stderr, done
@@ -116,6 +117,8 @@ def test_a_backup_and_the_key_bring_the_secrets_back_and_a_backup_alone_does_not
     for copy, opens in ((with_key, True), (without_key, False)):
         with daemon_with(world, copy):
             assert vault_of(copy)["ok"] == opens
+            if opens:
+                assert sorted(one.name for one in (copy.data / "vault").glob("*.sent")) == sent, "what servers were sent is still looked for"
             assert [one["name"] for one in json.loads(copy.cli("secret", "ls", "--json").text)] == ["api"]
             made.daemon = copy
             started = copy.cli("start", made.name)

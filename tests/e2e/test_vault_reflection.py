@@ -188,3 +188,20 @@ def test_what_a_server_was_sent_is_looked_for_whatever_became_of_it(vaulted, wor
         other.line(reason="secret_reflected")
         world.also = "never-sent-0123456789"
         assert says(other) == 200, "the control"
+
+
+def test_what_was_never_sent_takes_no_place_of_what_was(vaulted, world):  # noqa: F811
+    """Rules whose stand-ins nobody writes send nothing, however many they are."""
+    world.also = "once-sent-0123456789"
+    set_secret(vaulted, "was", world.also, "api.vault.test")
+    kept = lambda: len(list((vaulted.data / "vault").glob("*.sent")))  # noqa: E731
+    with box(vaulted, {**HEADERS, "secret": "was"}) as mine:
+        assert mine.curl("https://api.vault.test/x")[0] == 200 and kept() == 1
+        for number in range(40):
+            set_secret(vaulted, f"p{number}", f"never-sent-{number}-0123456789", "api.vault.test")
+        mine.rules(HEADERS, *({"name": f"p{number}", "secret": f"p{number}", "way": "placeholder"} for number in range(40)))
+        assert mine.curl("https://api.vault.test/x")[0] == 200 and kept() == 2, "by the rule of headers alone"
+        assert mine.curl("https://api.vault.test/open/recall")[0] < 0
+        mine.line(reason="secret_reflected")
+        world.also = "never-was-0123456789"
+        assert mine.curl("https://api.vault.test/open/recall")[0] == 200, "the control"

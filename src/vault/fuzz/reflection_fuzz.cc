@@ -38,11 +38,16 @@ ReflectionWatch watch_for(std::string_view secret) {
 struct Sought {
   explicit Sought(std::string_view of) : secret(of), watch(watch_for(of)) {
     using After = Normaliser::After;
-    for (const cay::Wiped& way : written(of)) {
+    std::vector<std::string> ways;
+    for (const cay::Wiped& way : written(of)) ways.emplace_back(way.view());
+    for (std::size_t i = 0; i + 1 < of.size(); ++i) {
+      if (of[i] == '=' || of[i] == '\\') ways.push_back(std::string(of.substr(0, i + 1)) + "\n" + std::string(of.substr(i + 1)));
+    }
+    for (const std::string& way : ways) {
       for (const After before : {After::kText, After::kBackslash, After::kBreak}) {
-        std::string one = normalised(way.view(), before);
+        std::string one = normalised(way, before);
         if (one.size() < kLeastWritten) continue;
-        if (one.size() > kLeastWritten && (one.back() == '=' || one.back() == '\\')) one.pop_back();
+        while (one.size() > kLeastWritten && (one.back() == '=' || one.back() == '\\')) one.pop_back();
         needles.push_back(std::move(one));
       }
     }
