@@ -10,24 +10,29 @@ namespace {
 
 // Types of records: servers pass over a warning before the ClientHello.
 constexpr char kFirstType = 20, kLastType = 24;
-constexpr std::size_t kRecordTold = 6;  // its head, and the first byte in it
+constexpr std::size_t kRecordHead = 5;
 bool is_of_a_record(char first) { return first >= kFirstType && first <= kLastType; }
 
-// Of bytes that begin so. Of a version that there is not, which some take (mbedTLS), what is in it tells whether that first byte was a length: Minecraft's
-// client and Source's RCON begin with one.
+// Of bytes that begin so. Of a version that there is not, which some take (mbedTLS, wolfSSL), what is in it and behind it tells whether that first byte was a
+// length: Minecraft's client and Source's RCON begin with one.
 std::optional<bool> is_a_record(std::string_view bytes) {
-  constexpr char kMajor = 3, kChangeCipherSpec = 20, kAlert = 21, kHandshake = 22;
+  using namespace std::string_view_literals;
+  constexpr char kMajor = 3, kChangeCipherSpec = 20, kAlert = 21, kHandshake = 22, kClientHello = 1;
+  constexpr unsigned kMessageHead = 4;
+  constexpr auto kTooShort = "\0\0\x22"sv;  // for a ClientHello, which has a version and random bytes
   if (bytes.size() >= 2 && bytes[1] == kMajor) return true;
-  if (bytes.size() < kRecordTold) return std::nullopt;
+  if (bytes.size() <= kRecordHead) return std::nullopt;
   const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(bytes[i])); };
   const unsigned size = byte(3) << 8 | byte(4);
-  if (size == 0) return true;
-  switch (bytes[0]) {
-    case kHandshake: return byte(5) == 1;  // a ClientHello
-    case kAlert: return size == 2;  // of any level, for some
-    case kChangeCipherSpec: return size == 1 && byte(5) == 1;
-    default: return false;
-  }
+  const char first = bytes[kRecordHead];
+  const bool is_a_hello = bytes[0] == kHandshake && first == kClientHello, is_a_change = bytes[0] == kChangeCipherSpec && size == 1 && first == 1;
+  const bool is_an_alert = bytes[0] == kAlert && size == 2;  // of any level, for some
+  if (size > 0 && !is_a_hello && !is_a_change && !is_an_alert) return false;
+  // None of these is all that a client has to say: another record follows, or the ClientHello has a size.
+  if (size < kMessageHead) return bytes.size() > kRecordHead + size ? std::optional(is_of_a_record(bytes[kRecordHead + size])) : std::nullopt;
+  const auto length = bytes.substr(kRecordHead + 1, kTooShort.size());
+  if (length > kTooShort) return true;
+  return length.size() == kTooShort.size() ? std::optional(false) : std::nullopt;
 }
 
 // Looked up rather than searched for: a guest chooses how many there are to be looked at.
@@ -308,6 +313,7 @@ std::optional<Proof> told_apart(std::string_view bytes, bool ended, Looked* look
 
 bool is_no_request_yet(std::string_view bytes, Looked* looked) {
   Looked nothing_yet;
+  if (bytes.size() >= kRecordHead && is_of_a_record(bytes.front()) && !is_a_record(bytes)) return false;  // a whole one may be passed over
   const std::string_view line = behind_what_is_passed_over(bytes);
   return begins_oddly(line, looked != nullptr ? *looked : nothing_yet) || !std::ranges::all_of(bytes.substr(0, bytes.size() - line.size()), is_blank);
 }

@@ -21,7 +21,8 @@ struct Looked {
 // it names nobody. Nor is what one server alone takes and others' own words look like: decision 0015.
 std::optional<Proof> told_apart(std::string_view bytes, bool ended = false, Looked* looked = nullptr);
 
-// Of bytes that are not told yet: whether only the end of their line can make a request of them. Where the server has answered by then, there was none.
+// Of bytes that are not told yet: whether only the end of their line can make a request of them, and they are no record of TLS that a server passes over.
+// Where the server has answered by then, there was no request.
 bool is_no_request_yet(std::string_view bytes, Looked* looked = nullptr);
 
 // Of bytes that have gone on and are not told yet: where no reader of requests will take them, what telling needs, which is less than 200 bytes however long

@@ -12,7 +12,8 @@ using namespace std::string_literals;
 TEST(ToldApartTest, TlsShowsAServerName) {
   EXPECT_EQ(told_apart("\x16"), std::nullopt);
   EXPECT_EQ(told_apart("\x16\x03"), Proof::kTls);
-  for (const auto& odd : {"\x15\x03\x01"s, "\x14\x03"s, "\x18\x03"s, "\x16\x02\x01\0\x05\x01"s, "\x16\x50\x01\x02\0\x01"s, "\x16\xff\xff\x7f\xff\x01"s, "\x15\x02\0\0\x02\x01"s, "\x15\0\0\0\x02\x02"s, "\x15\x09\x09\0\x02\x05"s, "\x14\0\0\0\x01\x01"s, "\x16\0\0\0\0\x16"s}) {
+  for (const auto& odd : {"\x15\x03\x01"s, "\x14\x03"s, "\x18\x03"s, "\x16\x02\x01\0\x05\x01\0\x01"s, "\x16\x50\x01\x02\0\x01\0\0\x29"s, "\x16\xff\xff\x7f\xff\x01\x01"s,
+                          "\x15\x02\0\0\x02\x01\x5a\x16"s, "\x15\0\0\0\x02\x02\0\x15"s, "\x15\x09\x09\0\x02\x05\0\x16"s, "\x14\0\0\0\x01\x01\x16"s, "\x16\0\0\0\0\x16"s, "\x18\0\0\0\0\x14"s, "\x16\0\0\0\x01\x01\x16"s, "\x16\0\0\0\x03\x01\0\0\x16"s}) {
     EXPECT_EQ(told_apart(odd), Proof::kTls) << "some server reads on behind it";
     std::string said;
     for (const char c : odd.substr(0, odd.size() - 1)) {
@@ -20,7 +21,9 @@ TEST(ToldApartTest, TlsShowsAServerName) {
       keep_what_tells(said);
     }
     EXPECT_EQ(said, odd.substr(0, said.size())) << "nothing of it is left out";
+    EXPECT_TRUE(odd.size() < 6 || !is_no_request_yet(std::string_view(odd).substr(0, odd.size() - 1))) << "though something answers";
   }
+  EXPECT_EQ(told_apart("\x16\0\0\x01\0\x01\0\0\x22\n"s), Proof::kNone) << "no ClientHello is as short";
   EXPECT_EQ(told_apart("\x13\x03\n"), std::nullopt);
   EXPECT_EQ(told_apart("\x13\x03\n", true), Proof::kNone);
 }
@@ -79,6 +82,19 @@ TEST(ToldApartTest, AFirstByteMayBeALength) {
   kept = "\x14 %\x10\0\0\0"s;
   keep_what_tells(kept);
   EXPECT_EQ(told_apart(kept + "\0\0\0\r1 HTTP/1.0\r\n"s), Proof::kHttp) << kept;
+}
+
+// Its packets begin with a size, an id and a type, little-endian. Ids count up, or are fixed.
+TEST(ToldApartTest, SourcesRconIsNoTlsWhateverItsId) {
+  for (unsigned id = 0; id < 1'024; ++id) {
+    for (char password = 8; password <= 16; ++password) {
+      const std::string head = {static_cast<char>(password + 10), 0, 0, 0, static_cast<char>(id & 0xff), static_cast<char>(id >> 8), 0, 0, 3, 0, 0, 0};
+      const std::string said = head + std::string(static_cast<std::size_t>(password), 'p') + "\0\0"s;
+      ASSERT_EQ(told_apart(said, true), Proof::kNone) << id << " " << +password;
+      ASSERT_EQ(told_apart(said), std::nullopt) << id << " " << +password;
+      ASSERT_TRUE(is_no_request_yet(said));
+    }
+  }
 }
 
 // ... of which bytes as they come go on.

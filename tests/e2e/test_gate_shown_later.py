@@ -75,7 +75,7 @@ def test_a_server_name_is_judged_at_any_port(make):
     assert run(make("open"), TLS, [(7008, OTHER)]) == [HELLO]
     assert run(make(f"{A}:7008", "198.18.7.0/24", "fdca:7e57::/32"), TLS, [(7008, OTHER)]) == [HELLO], "its address is enough"
     # Servers read on behind the first three, and some take any version.
-    for odd in ("\x15\x03\x01\x00\x02\x01\x5a", "\x16\x02\x01\x00\x05\x01", "\x14\x03\x03\x00\x01\x01", "\x16\x50\x01\x00\x05\x01", "\x15\x02\x00\x00\x02\x01\x5a"):
+    for odd in ("\x15\x03\x01\x00\x02\x01\x5a", "\x16\x02\x01\x00\x05\x01\x00\x01", "\x14\x03\x03\x00\x01\x01", "\x16\x50\x01\x00\x05\x01\x00\x01", "\x15\x02\x00\x00\x02\x01\x5a\x16"):
         assert said(box, odd, port=7008) == said(box, *odd, port=7008) == "reset"
     but = make("open", f"!{OTHER}")
     assert run(but, TLS, [(7008, OTHER), (7008, A)]) == ["reset", HELLO]
@@ -127,7 +127,7 @@ def test_any_other_protocol_waits_for_nothing(make):
     assert said(box, ("", 7), ("x", 8), port=7009) == "ready\r\nxend", "a server that speaks first"
     assert said(box, port=7009) == "ready\r\nend"
     # A first byte that is a type of TLS' records: a length of Minecraft's, of Source's RCON, of MySQL's login, which is behind a greeting. The control: a record, where the client speaks first.
-    for first in ("\x15\0\xfd\x05\x0emc.example.com\x63\xdd\x02", "\x14\0\0\0\1\0\0\0\3\0\0\0password12\0\0"):
+    for first in ("\x15\0\xfd\x05\x0emc.example.com\x63\xdd\x02", *(f"{chr(10 + len(word))}\0\0\0{chr(at)}\0\0\0\3\0\0\0{word}\0\0" for at, word in ((1, "password12"), (0, "password12"), (2, "password123")))):
         assert said(box, (first, len(first)), port=7001) == said(box, *first, port=7001) == first + "end"
     login = "\x14\3\0\1a login of MySQL's"
     assert said(box, ("", 7), (login, 7 + len(login)), port=7009) == said(box, ("", 7), *login, port=7009) == f"ready\r\n{login}end"
