@@ -335,22 +335,24 @@ void keep_what_tells(std::string& bytes, Looked* looked) {
   }
   if (looked == nullptr) looked = &nothing_yet;
   if (!begins_oddly(std::string_view(bytes).substr(begin), *looked)) return;
-  *looked = {};  // it is not of a token, or will not be as it is
+  if (bytes.size() <= begin + kKeptHead + kKeptTail) return;
+  *looked = {};
   const std::size_t end = begin + without_what_is_trimmed_behind(std::string_view(bytes).substr(begin)).size();
   if (end + 1 < bytes.size()) bytes.replace(end, std::string::npos, trimmed_in_short(std::string_view(bytes).substr(end)));
-  if (bytes.size() <= begin + kKeptHead + kKeptTail) return;
-  const std::size_t last = std::max(bytes.find_last_of(kBlank, end - 1) + 1, begin);  // npos + 1 is 0
-  const std::string behind = bytes.substr(end);
-  const auto whole = std::string_view(bytes).substr(0, end), last_word = whole.substr(last);
-  const auto cheroot = for_cheroot(whole);
-  if (last > begin + kKeptHead || cheroot.at == ForCheroot::At::kBehindIt) {
-    bytes = in_short(cheroot, last_word) + behind;
-    return;
+  if (bytes.size() > begin + kKeptHead + kKeptTail) {
+    const std::size_t last = std::max(bytes.find_last_of(kBlank, end - 1) + 1, begin);  // npos + 1 is 0
+    const std::string behind = bytes.substr(end);
+    const auto whole = std::string_view(bytes).substr(0, end), last_word = whole.substr(last);
+    const auto cheroot = for_cheroot(whole);
+    if (last > begin + kKeptHead || cheroot.at == ForCheroot::At::kBehindIt) {
+      bytes = in_short(cheroot, last_word) + behind;
+      return;
+    }
+    std::string kept(whole.substr(0, last));
+    kept += last > begin ? short_word(last_word) : std::string(last_word.substr(0, kKeptHead)) + std::string(last_word.substr(last_word.size() - kKeptTail));
+    bytes = kept + behind;
   }
-  std::string kept(whole.substr(0, last));
-  kept += last > begin ? short_word(last_word) : std::string(last_word.substr(0, kKeptHead)) + std::string(last_word.substr(last_word.size() - kKeptTail));
-  bytes = kept + behind;
-  if (!begins_oddly(std::string_view(bytes).substr(begin))) bytes[begin] = kOdd;
+  if (!begins_oddly(std::string_view(bytes).substr(begin))) bytes.insert(begin, 1, kOdd);
 }
 
 }  // namespace cay::gate

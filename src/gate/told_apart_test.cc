@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
 
 namespace cay::gate {
 namespace {
@@ -94,6 +97,35 @@ TEST(ToldApartTest, SourcesRconIsNoTlsWhateverItsId) {
       ASSERT_EQ(told_apart(said), std::nullopt) << id << " " << +password;
       ASSERT_TRUE(is_no_request_yet(said));
     }
+  }
+}
+
+// Of lines that are kept whole it is told exactly; how many words there were in a longer one nobody knows.
+TEST(ToldApartTest, WhereALineIsCutTellsNothing) {
+  const std::string parts[] = {"F", "g", "/", "x/1.1", "HTTP/1.1", "CONNECT", " ", "\t", "\r", "\v", "\0"s, "\1", "\x16", "\x1c", "\x85", "\xa0", "\xff"};
+  constexpr std::size_t kParts = std::size(parts);
+  const auto pieces_of = [](std::string_view line, std::size_t first, std::size_t second) {
+    std::string said;
+    for (const auto piece : {line.substr(0, first), line.substr(first, second - first), line.substr(second)}) {
+      if (const auto told = told_apart(said += piece)) return told;
+      keep_what_tells(said);
+    }
+    return std::optional<Proof>();
+  };
+  for (std::size_t which = 0; which < kParts * kParts * kParts * kParts; ++which) {
+    const std::string a = parts[which % kParts], b = parts[which / kParts % kParts], c = parts[which / kParts / kParts % kParts], d = parts[which / kParts / kParts / kParts];
+    for (const auto& line : {a + b + c + d + "\n", "F" + a + b + "x" + c + d + "/1.1\n"}) {
+      const auto told = told_apart(line);
+      const std::size_t first = 1 + which % (line.size() - 1), second = std::max(first, 1 + which / kParts % (line.size() - 1));
+      ASSERT_EQ(pieces_of(line, first, second), told) << testing::PrintToString(line) << " " << first << " " << second;
+    }
+  }
+  // Lengths in front, and what no line ends.
+  for (const auto& [head, behind] : {std::pair("RECV\0\0\0\x0c"s, "/etc/passwd\n"s), std::pair("F\0\0\0\x20"s, std::string(20'000, 'x')), std::pair("CONNECT\0 "s, std::string(17'000, '\1')),
+                                     std::pair("l\0\x0b\0\0\0\0\0\0\0\0\0"s, std::string(17'000, 'x')), std::pair("RECV" + std::string(300, '\0') + "\x0c", "/etc/passwd\n"s)}) {
+    const auto told = told_apart(head + behind);
+    EXPECT_NE(told, Proof::kHttp);
+    EXPECT_EQ(pieces_of(head + behind, head.size(), head.size() + 1), told) << head;
   }
 }
 
