@@ -150,13 +150,24 @@ TEST_F(AdviceTest, BesideAFenceRulesOfThePolicyCount) {
 
 TEST_F(AdviceTest, AHostOfAProxyRuleIsReachedByThatAlone) {
   proxied = {{"openai", *parse_proxy_host("api.openai.test")}, {"corp", *parse_proxy_host("*.corp.test:8443")}};
-  for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{443}, std::uint16_t{22}}) {
-    EXPECT_EQ(kind(refused("api.openai.test", port, "not_in_policy")), "proxy_rule");
-    EXPECT_EQ(kind(refused("git.corp.test", port, "not_in_policy")), "proxy_rule");
-  }
-  EXPECT_NE(advised(refused("api.openai.test", 22, "not_in_policy")).advice.find("'openai'"), std::string::npos);
+  for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{443}}) EXPECT_EQ(kind(refused("api.openai.test", port, "not_in_policy")), "proxy_rule");
+  for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{8443}}) EXPECT_EQ(kind(refused("git.corp.test", port, "not_in_policy")), "proxy_rule");
+  EXPECT_NE(advised(refused("api.openai.test", 443, "not_in_policy")).advice.find("'openai'"), std::string::npos);
   for (const char* reason : {"path_not_in_rule", "host_mismatch", "token_unknown", "secret_reflected"}) EXPECT_EQ(kind(refused("a.test", 443, reason)), "proxy_rule") << reason;
   EXPECT_EQ(advised(refused("other.openai.test", 443, "not_in_policy")).needs, "other.openai.test:443") << "the control";
+}
+
+TEST_F(AdviceTest, AtAnotherPortThanAProxyRulesThePolicysRulesCount) {
+  proxied = {{"mine", *parse_proxy_host("good.test")}, {"mine", *parse_proxy_host("good.test:8443")}};
+  for (const std::uint16_t port : {std::uint16_t{80}, std::uint16_t{8080}}) {
+    EXPECT_EQ(advised(refused("good.test", port, "not_in_policy")).needs, "good.test:" + std::to_string(port));
+  }
+  NetworkReport report;
+  report.policy = "packages";
+  report.items = {refused("good.test", 80, "not_in_policy"), refused("good.test", 8080, "not_in_policy"), refused("good.test", 8443, "not_in_policy")};
+  tell_what_is_needed(report, around());
+  EXPECT_EQ(report.needed, (std::vector<std::string>{"good.test:80", "good.test:8080"}));
+  EXPECT_EQ(report.items[2].in_the_way, "proxy_rule") << "the control";
 }
 
 TEST_F(AdviceTest, WhatTheBrokerRefusedIsAdvisedByItsReasonAndNotByTheRuleThatReachesTheHost) {

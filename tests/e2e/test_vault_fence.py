@@ -133,6 +133,9 @@ def test_a_dry_run_goes_by_rules_and_fences(vaulted, world):  # noqa: F811
         assert not tried(one, "http://api.vault.test/open/x", "plain HTTP never") and one.curl("http://api.vault.test/open/x")[0] == 403
     with box(vaulted, FENCE) as one:  # policy `packages`
         assert not tried(one, "api.vault.test", "no rule matches", "--add 'api.vault.test:443'")
+    with box(vaulted, HEADERS) as one:
+        assert tried(one, "https://api.vault.test/x") and one.curl("https://api.vault.test/x")[0] == 200
+        assert not tried(one, "http://api.vault.test/x", "no rule matches", "--add 'api.vault.test:80'") and one.curl("http://api.vault.test/x")[0] == 403
 
 
 SHOWS_NO_NAME = r"""
