@@ -10,8 +10,8 @@ namespace cay::cli {
 void rule_options(CLI::App& sub, RuleArgs& to) {
   sub.add_option("--use", to.uses, "SECRET, SECRET=WAY (base_url, headers, placeholder) or SECRET=API (" + known_apis() + "; what it is named after, if nothing is said): use it without seeing it; repeatable")->take_all()->allow_extra_args(false);
   sub.add_option("--fence", to.fences, "HOST, without a secret: of what the policy lets through to it only --method and --path; repeatable")->take_all()->allow_extra_args(false);
-  sub.add_option("--method", to.methods, "Of --use and --fence: these methods alone, as GET,POST")->delimiter(',')->take_all()->allow_extra_args(false);
-  sub.add_option("--path", to.paths, "Of --use and --fence: these paths alone, as '/v1/**'; repeatable")->take_all()->allow_extra_args(false);
+  sub.add_option("--method", to.methods, "Of each --use and --fence of the line: these methods alone, as GET,POST; rules that differ: --proxy")->delimiter(',')->take_all()->allow_extra_args(false);
+  sub.add_option("--path", to.paths, "Of each --use and --fence of the line: these paths alone, as '/v1/**'; repeatable")->take_all()->allow_extra_args(false);
   sub.add_option("--proxy", to.rules, "A rule as JSON (docs/api.md), a list of them, or a file with one ('-' for stdin); repeatable")->take_all()->allow_extra_args(false);
 }
 

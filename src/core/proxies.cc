@@ -122,6 +122,9 @@ asio::awaitable<void> Proxies::tell_every_broker() {
 }
 
 Result<std::vector<ProxyRule>> Proxies::checked(const TenantId& tenant, std::vector<ProxyRule> rules, const std::vector<ProxyRule>& before) {
+  for (ProxyRule& rule : rules) {
+    for (auto* list : {&rule.hosts, &rule.methods, &rule.paths}) *list = each_once(std::move(*list));
+  }
   CAY_CHECK(check_proxy_rules(rules));
   if (!rules.empty() && vault_ == nullptr) return unsupported();
   for (ProxyRule& rule : rules) {

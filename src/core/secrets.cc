@@ -17,7 +17,7 @@ Result<std::vector<std::string>> checked_hosts(const std::vector<std::string>& h
     if (!host) return invalid("invalid_secret", "'" + text.substr(0, 253) + "' is no host such as api.example.com, *.example.com or host:8443");
     out.push_back(host->text());
   }
-  return out;
+  return each_once(std::move(out));
 }
 
 Error secret_not_found(const std::string& name) {

@@ -42,6 +42,9 @@ TEST_F(SecretsTest, ASecretIsKeptSealedReplacedAndRemoved) {
   ASSERT_TRUE(made);
   EXPECT_EQ(made->version, 2U);
   EXPECT_EQ(made->hosts, std::vector<std::string>{"api.openai.com"});
+  made = set("openai", {{"b.test", "a.test:443", "B.test", "a.test"}});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->hosts, (std::vector<std::string>{"b.test", "a.test"})) << "each once, in the order given";
   EXPECT_EQ(store.secret_rows.size(), 1U);
   EXPECT_EQ(set("new", std::nullopt).error().reason, "invalid_secret") << "a secret without a host could go anywhere";
   EXPECT_EQ(set("new", {{}}).error().reason, "invalid_secret");
@@ -77,6 +80,20 @@ TEST_F(SecretsTest, RulesGoNoFurtherThanTheirSecret) {
   ProxyRule open_end = rule("openai");
   open_end.hosts = {"*.wild.test"};
   EXPECT_EQ(use("box", {open_end}).error().reason, "invalid_proxy_rule") << "a base URL is one host's";
+}
+
+TEST_F(SecretsTest, WhatARuleSaysTwiceIsKeptOnce) {
+  ASSERT_TRUE(set("openai", {{"api.test"}}));
+  ASSERT_TRUE(create("box"));
+  ProxyRule twice = rule("openai");
+  twice.hosts = {"api.test", "api.test"};
+  twice.methods = {"POST", "GET", "POST"};
+  twice.paths = {"/v1/**", "/a", "/v1/**"};
+  const auto made = use("box", {twice});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->proxy.at(0).hosts, std::vector<std::string>{"api.test"});
+  EXPECT_EQ(made->proxy.at(0).methods, (std::vector<std::string>{"POST", "GET"}));
+  EXPECT_EQ(made->proxy.at(0).paths, (std::vector<std::string>{"/v1/**", "/a"}));
 }
 
 TEST_F(SecretsTest, ASandboxIsGrantedWhatItMayAndNoMoreWhenItIsGone) {

@@ -153,6 +153,12 @@ std::optional<ProxyWay> proxy_way_from(std::string_view text) {
   return std::nullopt;
 }
 
+std::vector<std::string> each_once(std::vector<std::string> list) {
+  std::set<std::string> seen;
+  std::erase_if(list, [&](const std::string& one) { return !seen.insert(one).second; });
+  return list;
+}
+
 bool is_secret_name(std::string_view name) {
   return !name.empty() && name.size() <= kMostName && name.front() != '.' && name.front() != '-' &&
          std::ranges::all_of(name, [](char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-'; });

@@ -88,6 +88,8 @@ inline constexpr const char* kSecretWord = "${SECRET}";
 // Where way base_url is served inside: an address that is nobody's, from the same block as the sandbox's own.
 inline constexpr const char* kBrokerV4 = "192.0.0.3";
 
+// Of what is said twice the first.
+std::vector<std::string> each_once(std::vector<std::string> list);
 bool is_secret_name(std::string_view name);
 // An HTTP method as it is asked for: methods are told apart by case (RFC 9110, 9.1), and servers' are in upper case.
 bool is_proxy_method(std::string_view text);
