@@ -292,11 +292,16 @@ int try_as(Context& at, const std::string& sandbox, const std::string& policy) {
   json::array items, needed;
   std::vector<Row> rows;
   std::string command = "cay policy set " + printable(sandbox);
+  const auto ask = [&](json::object question) {
+    question["policy"] = policy;
+    return parsed(at.client.request("POST", std::string(kRoute) + "/try", codec::write(question)));
+  };
+  const auto used = used_of(report, proxied_hosts(at, sandbox));
+  if (used.empty()) ask({{"host", "example.com"}});  // or nobody would look whether there is such a policy
   const bool is_off = policy == "off";  // it stands alone, and rules beside it are all that is let through
   if (!is_off) command += " " + shell_quoted(printable(policy));
-  for (const Used& one : used_of(report, proxied_hosts(at, sandbox))) {
-    auto question = json::object{{"policy", policy}, {"host", one.host}, {"port", one.port}};
-    auto answer = parsed(at.client.request("POST", std::string(kRoute) + "/try", codec::write(question)));
+  for (const Used& one : used) {
+    auto answer = ask({{"host", one.host}, {"port", one.port}});
     // An address that the operator has not opened is found by whoever looks the name up: a dry run does not.
     if (one.in_the_way.ends_with("_address")) answer = {{"verdict", "refused"}, {"in_the_way", one.in_the_way}, {"advice", one.advice}};
     const std::string verdict = text_of(answer, "verdict"), needs = verdict == "allowed" ? "" : text_of(answer, "needs"), advice = text_of(answer, "advice");
@@ -312,7 +317,8 @@ int try_as(Context& at, const std::string& sandbox, const std::string& policy) {
     return kOk;
   }
   if (rows.empty()) {
-    print(text_of(report, "policy") == "off" ? "nothing is recorded under off: " + how_to_learn(sandbox) : "it used nothing that a policy decides\n");
+    const char* const nothing = used_of(report, {}).empty() ? "it used nothing that a policy decides\n" : "it used nothing but hosts of its proxy rules, which need no policy\n";
+    print(text_of(report, "policy") == "off" ? "nothing is recorded under off: " + how_to_learn(sandbox) : nothing);
     return kOk;
   }
   print(table({"HOST", "COUNT", "BY " + printable(policy), "WHY"}, rows));
@@ -360,7 +366,8 @@ int try_all(Context& at, const std::string& sandbox) {
   }
   if (!open) return kOk;
   if (used.empty()) {
-    print("its policy lets all through, and it used nothing so far\n");
+    const bool proxied = std::ranges::any_of(used_of(answer, {}), &Used::passes);
+    print(std::string("its policy lets all through, and it used nothing so far") + (proxied ? " but hosts of its proxy rules, which need no policy\n" : "\n"));
     return kOk;
   }
   print("\nIts policy lets all through, and it used " + std::to_string(used.size()) + (used.size() == 1 ? " host: the rule for it:\n" : " hosts: the rules for them:\n"));

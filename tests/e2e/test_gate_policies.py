@@ -367,6 +367,11 @@ def test_what_was_used_is_listed_as_rules(make):
     assert words_of(only_asked, OTHER, OTHER_TLS) == [BYE, BYE]
     off = make("off")
     assert "nothing is recorded under off: run it once with open" in off.daemon.cli("policy", "try", off.name).text
+    for unused in (off, make("open")):
+        for words, why in (("nopol", b"no policy 'nopol'"), ("~[", b"~[")):
+            got = unused.daemon.cli("policy", "try", unused.name, "--as", words)
+            assert got.code == 125 and why in got.err, got
+        assert unused.daemon.cli("policy", "try", unused.name, "--as", "pip").code == 0
 
 
 def test_trying_says_by_which_rule(make, policed):

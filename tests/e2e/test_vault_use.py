@@ -19,6 +19,18 @@ def test_one_command_runs_a_program_with_a_secret(vaulted, world):  # noqa: F811
     assert json.loads(got.text)["how"] == "X-Api-Key", got
     got = vaulted.cli("run", "--rm", "--use", "api", "--method", "GET", "--path", "/v1/**", "--", *ASK)
     assert json.loads(got.text)["error"]["code"] == "path_not_in_rule", got
+    with box(vaulted) as one:
+        kept = json.loads(vaulted.cli("proxy", one.id, "--use", "api", "--method", "GET,POST", "--path", "/a", "--method", "GET", "--path", "/a", "--json").text)
+        assert [(rule["methods"], rule["paths"]) for rule in kept] == [(["GET", "POST"], ["/a"])], kept
+
+
+def test_what_went_by_proxy_rules_needs_no_policy(vaulted):  # noqa: F811
+    for policy, told in (("pip", []), ("open", ["it used nothing so far but hosts of its proxy rules"])):
+        with box(vaulted, HEADERS, policy=policy) as one:
+            assert one.curl("https://api.vault.test/x")[0] == 200
+            one.line(host="api.vault.test", port=443)
+            assert "it used nothing but hosts of its proxy rules" in vaulted.cli("policy", "try", one.id, "--as", "pip").text
+            assert all(words in vaulted.cli("policy", "try", one.id).text for words in told)
 
 
 def test_where_a_rule_cannot_be_had_nothing_is_made(vaulted):  # noqa: F811
