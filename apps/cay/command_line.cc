@@ -9,7 +9,9 @@ std::optional<int> parse_words(CLI::App& app, int argc, char** argv, int wrong) 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : wrong;
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+    std::fprintf(stderr, "cay: %s\nSee `%s --help`.\n", error.what(), app.get_name().c_str());
+    return wrong;
   }
   return std::nullopt;
 }

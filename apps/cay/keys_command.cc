@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -48,6 +49,7 @@ class KeyBook {
   Result<void> change(const std::string& name, Change change) {
     auto records = ring_.records();
     const auto found = std::ranges::find(records, name, &server::KeyRecord::name);
+    if (found == records.end() && name == kOwn) return Error{Code::kInvalidArgument, "own_key", "the key named 'default' is the data directory's own, and stays: `cay key rotate default` writes another one in its place", 0};
     if (found == records.end()) return Error{Code::kNotFound, "no_such_key", "there is no key named '" + name + "': `cay key list` names them", 0};
     if (!change(*found)) records.erase(found);
     return server::save_keys(path_, records);
@@ -223,7 +225,9 @@ int list(const std::string& dir) {
   auto ring = server::load_keys(dir + "/keys");
   if (!ring) return say(ring.error());
   const UnixMillis now = system_clock().wall();
-  if (!ring->records().empty()) std::printf("%-24s %-16s %-8s %-25s %-25s %s\n", "NAME", "TENANT", "SCOPE", "EXPIRES", "OLD ONE UNTIL", "SANDBOX");
+  const bool has_own = ::access((dir + "/api-key").c_str(), F_OK) == 0;  // none of the ring's
+  if (has_own || !ring->records().empty()) std::printf("%-24s %-16s %-8s %-25s %-25s %s\n", "NAME", "TENANT", "SCOPE", "EXPIRES", "OLD ONE UNTIL", "SANDBOX");
+  if (has_own) std::printf("%-24s %-16s %-8s %-25s %-25s %s\n", kOwn, "default", "admin", "never", "-", "-");
   for (const auto& record : ring->records()) {
     const std::string over = !record.expires ? "never" : record.lives(now) ? codec::rfc3339(*record.expires) : "over";
     const auto opens = old_until(record, now);

@@ -151,6 +151,9 @@ def test_the_data_directorys_own_key_is_rotated(own_daemon):
     refused = cay_key(daemon, "rotate", "default", "--grace", "1d")
     assert refused.returncode != 0 and "--scope admin" in refused.stderr and ask(daemon, "GET", "/api/v1/version", old)[0] == 200
     owner = (daemon.data / "api-key").stat()
+    assert listed(daemon)["default"] == ["default", "admin", "never", "-", "-"]
+    kept = cay_key(daemon, "remove", "default")
+    assert kept.returncode == 125 and "`cay key rotate default`" in kept.stderr and ask(daemon, "GET", "/api/v1/version", old)[0] == 200
     made = key(daemon, "rotate", "default")
     assert ask(daemon, "GET", "/api/v1/version", old) == (401, "unknown_key")
     assert ask(daemon, "GET", "/api/v1/drain", made)[0] == 200, "it is the host's, as the old one was"
@@ -216,6 +219,9 @@ def test_other_words_for_the_same(host):
     outputs = {cay_key(host, *words, command=command).stdout for command, words in (("key", ["list"]), ("key", ["ls"]), ("keys", ["list"]), ("keys", []))}
     assert len(outputs) == 1 and "worded" in outputs.pop()
     assert cay_key(host).returncode != 0  # only `keys` means the list
+    for words in (["create"], ["nonesuch"], ["rotate", "worded", "--nonesuch"]):
+        wrong = cay_key(host, *words)
+        assert wrong.returncode == 125 and wrong.stderr.startswith("cay: ") and wrong.stderr.endswith("\nSee `cay key --help`.\n") and wrong.stderr.count("\n") == 2, wrong
     told = cay_key(host, "--help").stdout
     assert "--expires never" in told and "cay keys" in told and "revoke" in told
 
