@@ -27,7 +27,7 @@ std::string why_refused(std::string_view reason, std::string_view host, const En
   }
   if (reason == "fenced") return "A proxy rule of this sandbox is a fence for " + what + ": it is reached by HTTPS alone.\n";
   if (reason == "names_no_host") return "This sandbox's policy does not allow a request that names no host.\n";
-  if (reason == "not_http") return "This sandbox's policy does not allow a request that can be read in two ways, or that names an IPv6 address.\n";
+  if (reason == "not_http") return "This sandbox's policy does not allow a request that is made to a proxy (ask the host itself), that names an IPv6 address (ask by a name), or that can be read in two ways (one Host, one length, no body of a GET).\n";
   if (reason == "port_not_in_policy") return "This sandbox's policy does not allow " + what + " at port " + std::to_string(to.port) + ".\n";
   if (reason == "too_many_new_names") return "This sandbox asks for too many new names: " + what + " may be asked for later.\n";
   if (reason == "bytes_used_up") return "This sandbox has moved all the bytes that the operator gives it.\n";
