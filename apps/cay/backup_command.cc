@@ -23,6 +23,7 @@
 #include "store/backup.h"
 #include "store/schema.h"
 #include "tar_file.h"
+#include "wire/vault.h"
 
 namespace cay::app {
 namespace {
@@ -218,7 +219,8 @@ class Backup {
     if (!vault) return vault.error();
     CAY_TRY(const auto names, os::list_dir(vault->get()));
     for (const std::string& name : names) {
-      if (wire::is_vault_sent_file(name)) CAY_CHECK(add_file(options_.data + "/vault/" + name, ("vault/" + name).c_str()));
+      if (!wire::is_vault_sent_file(name)) continue;
+      CAY_CHECK(add_file(options_.data + "/vault/" + name, ("vault/" + name).c_str()));
     }
     return {};
   }

@@ -32,6 +32,7 @@
 #include "snapshot_layers.h"
 #include "store/backup.h"
 #include "tar_file.h"
+#include "wire/vault.h"
 
 namespace cay::app {
 namespace {
