@@ -47,8 +47,8 @@ VAULT = (
      "      const auto fence = Fence::of({&rule}, asked.method, asked.target, asked.headers);\n      return !fence || !fence->lets_through(rule);\n    });\n"
      "    CAY_CHECK(look_for_all_of(sought));\n"),
     (FORMER, "vault/sent.cc", "  std::vector<const Known*> latest;\n", f'  if (cay_hole("{FORMER}")) return {{}};\n  std::vector<const Known*> latest;\n'),
-    (NO_GUESS, "vault/reflection.cc", "void ReflectionWatch::Sought::add_secret(std::string_view secret) {\n",
-     f'void ReflectionWatch::Sought::add_secret(std::string_view secret) {{\n  if (cay_hole("{NO_GUESS}")) cay_secrets().emplace_back(secret);\n'),
+    (NO_GUESS, "vault/reflection.cc", "ReflectionWatch::Needles::Needles(std::string_view secret) {\n",
+     f'ReflectionWatch::Needles::Needles(std::string_view secret) {{\n  if (cay_hole("{NO_GUESS}")) cay_secrets().emplace_back(secret);\n'),
     (NO_GUESS, WATCHED, "  const std::size_t keep = std::min(piece.size(), watch_.reach() - 1);\n",
      "  std::size_t keep = std::min(piece.size(), watch_.reach() - 1);\n"
      f'  if (cay_hole("{NO_GUESS}")) {{\n    const auto may_begin = [](std::string_view end) {{ return std::ranges::any_of(cay_secrets(), [&](const std::string& one) {{ return one.starts_with(end); }}); }};\n'
