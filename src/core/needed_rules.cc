@@ -108,8 +108,8 @@ Stands of_denial(const std::string& rule) {
 Stands before_rules(const NetworkDecision& line, const Around& around) {
   if (const std::string_view says = of_broker(line.reason); !says.empty()) return {"proxy_rule", std::string(says)};
   for (const ProxiedHost& one : around.proxied) {
-    // Beside a fence the policy's rules count; and so they do at other ports than the rule's, but not for what a name leads to.
-    if (one.kind == ProxiedHost::Kind::kFence || !one.host.matches(line.host, line.port == 0 ? one.host.port : line.port)) continue;
+    // Beside a fence and for the own name of a base URL's host the policy's rules count; and so they do at other ports than the rule's, but not for what a name leads to.
+    if (one.kind != ProxiedHost::Kind::kSecret || !one.host.matches(line.host, line.port == 0 ? one.host.port : line.port)) continue;
     return {"proxy_rule", "the proxy rule '" + one.rule + "' reaches it, at " + one.host.text() + ", with its secret: no rule goes beside it (cay proxy SANDBOX)"};
   }
   if (line.reason == "fenced") return {"proxy_rule", "a fence is for it, and lets nobody past: by TLS that names the host, to its port (cay proxy SANDBOX)"};

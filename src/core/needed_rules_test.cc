@@ -168,6 +168,8 @@ TEST_F(AdviceTest, AtAnotherPortThanAProxyRulesThePolicysRulesCount) {
   tell_what_is_needed(report, around());
   EXPECT_EQ(report.needed, (std::vector<std::string>{"good.test:80", "good.test:8080"}));
   EXPECT_EQ(report.items[2].in_the_way, "proxy_rule") << "the control";
+  for (auto& one : proxied) one.kind = ProxiedHost::Kind::kBaseUrl;
+  EXPECT_EQ(advised(refused("good.test", 8443, "not_in_policy")).needs, "good.test:8443") << "its own name is the policy's";
 }
 
 TEST_F(AdviceTest, WhatTheBrokerRefusedIsAdvisedByItsReasonAndNotByTheRuleThatReachesTheHost) {

@@ -69,6 +69,7 @@ class Maker {
   Result<RuleSet> done() {
     if (off_ && (!set_.rules.empty() || default_)) return bad("'off' stands alone: nothing is reached by it");
     if (ordered_ && set_.rules.empty() && !default_ && !off_) return bad("an order alone lets nothing through: write rules behind it, or off");
+    if (set_.rules.empty() && set_.otherwise == Action::kDeny) set_.order = RuleSet().order;  // of nothing: else it would be written as an order alone
     return std::move(set_);
   }
 

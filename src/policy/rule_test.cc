@@ -170,6 +170,7 @@ TEST(RuleSetTest, LinesCommasDefaultsAndOrder) {
   EXPECT_EQ(parse_rules("allow a.test\ndeny b.test:25, a.test")->text(), "a.test\n!b.test:25");
   EXPECT_TRUE(parse_rules("off")->lets_nothing_through());
   EXPECT_TRUE(parse_rules("")->lets_nothing_through());
+  for (const char* nothing : {"first-match, off", "default deny\nfirst-match"}) EXPECT_EQ(parse_rules(nothing)->text(), "") << "an order of nothing";
   EXPECT_EQ(parse_rules("open")->text(), "default allow");
   EXPECT_EQ(parse_rules(std::vector<std::string>{"~a{1,3}", "b.test"})->rules.size(), 2U);
 }
