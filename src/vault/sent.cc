@@ -106,7 +106,7 @@ void SentSecrets::note(const wire::VaultSecret& secret) {
   Values& values = all_[{secret.tenant, secret.name}];
   const bool is_new = known == nullptr;
   if (is_new) known = &values.emplace_back(Known{{secret, now}, hosts_in(secret)});
-  outdate(*known, is_new, now);
+  outdate(*known, is_new);
   known->sent.at = now;
   if (!is_new && now >= known->written && now - known->written < kNotedEvery) return;
   keep(*known);
@@ -117,11 +117,12 @@ void SentSecrets::note(const wire::VaultSecret& secret) {
   }
 }
 
-// Before its time is another. One that was not among the latest is from now on: soon, where there are so many.
-void SentSecrets::outdate(const Known& known, bool is_new, UnixMillis now) {
+// Before its time is another. One that was not among the latest is from now on.
+void SentSecrets::outdate(const Known& known, bool is_new) {
   for (auto& [of, made] : made_) {
-    const bool comes_in = made.is_crowded && known.sent.at < made.oldest && (now < made.at || now - made.at >= kLookedAtEvery);
-    if ((is_new || comes_in) && std::get<0>(of) == known.sent.secret.tenant && known.is_for(std::get<1>(of))) made.is_current = false;
+    const bool comes_in = made.is_crowded && known.sent.at < made.oldest;
+    if ((!is_new && !comes_in) || std::get<0>(of) != known.sent.secret.tenant || !known.is_for(std::get<1>(of))) continue;
+    (is_new ? made.is_current : made.is_of_latest) = false;
   }
 }
 
@@ -142,7 +143,9 @@ ReflectionWatch SentSecrets::watch_of(const std::string& tenant, const std::stri
   const std::size_t most = kMostSentOfHost + (own + kOwnAtOnce - 1) / kOwnAtOnce * kOwnAtOnce;
   const std::tuple name(tenant, host, most);
   const auto found = made_.find(name);
-  if (found != made_.end() && found->second.is_current) {
+  const UnixMillis now = clock_.wall();
+  const auto is_good = [&](const Made& made) { return made.is_current && (made.is_of_latest || (now >= made.at && now - made.at < kLookedAtEvery)); };
+  if (found != made_.end() && is_good(found->second)) {
     found->second.used = ++asked_;
     return found->second.watch;
   }
@@ -157,7 +160,7 @@ ReflectionWatch SentSecrets::watch_of(const std::string& tenant, const std::stri
     std::ranges::nth_element(latest, latest.begin() + static_cast<std::ptrdiff_t>(most), std::greater(), [](const Known* one) { return one->sent.at; });
     latest.resize(most);
   }
-  Made fresh{.is_crowded = is_crowded, .at = clock_.wall(), .used = ++asked_};
+  Made fresh{.is_crowded = is_crowded, .at = now, .used = ++asked_};
   fresh.oldest = fresh.at;
   std::vector<Wiped> values;
   for (const Known* one : latest) {

@@ -50,6 +50,7 @@ class SentSecrets {
     ReflectionWatch watch{};
     bool is_crowded = false;  // there are more than it looks for
     bool is_current = true;   // else it is kept for its needles, of which the next has most
+    bool is_of_latest = true;  // else it is made anew soon: where there are so many, each use may bring another in
     UnixMillis at = 0, oldest = 0;  // made, and sent of those that it looks for
     std::uint64_t used = 0;
   };
@@ -62,7 +63,7 @@ class SentSecrets {
   void remove(const Known& known) const;
   void join_same();
   void forget_old();
-  void outdate(const Known& known, bool is_new, UnixMillis now);
+  void outdate(const Known& known, bool is_new);
 
   int directory_;
   Keyring& keys_;

@@ -151,6 +151,12 @@ TEST_F(SentSecretsTest, TheLatestAreByWhenTheyWereSent) {
   clock.wall_now += 60'000;
   sent->note(secret(1, "value-of-1000", "s0"));
   EXPECT_TRUE(knows("value-of-1000") && !knows("value-of-1001"));
+  // Soon is within a minute, though it was used no more since.
+  clock.wall_now += 1000;
+  sent->note(secret(1, "value-of-1001", "s1"));
+  EXPECT_FALSE(knows("value-of-1001"));
+  clock.wall_now += 60'000;
+  EXPECT_TRUE(knows("value-of-1001"));
 }
 
 TEST_F(SentSecretsTest, AnotherHostsSecretMakesNothingAnew) {
