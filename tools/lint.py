@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the include arrows between the rooms of src/, the shapes of co_await that travel, and the catalogue of errors.
+"""Checks the include arrows between the rooms of src/, the shapes of co_await, the catalogue of
+errors, and the plain words of what a change adds (tools/plain_words.py).
 
     tools/lint.py            check the tree; exit 1 and name each place on trouble
     tools/lint.py --self     check that the checks can fail (run by the tests)
@@ -7,6 +8,8 @@
 import pathlib
 import re
 import sys
+
+import plain_words
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -44,7 +47,10 @@ AWAIT_SHAPES = [
     (re.compile(r"\b(?:if|while|switch|for)\s*\([^;]*\bco_await\b"), "co_await in a condition"),
     (re.compile(r"\?[^:;]*\bco_await\b"), "co_await in a conditional expression"),
     (re.compile(r"\bco_await\b.*\bco_await\b"), "two co_awaits in one statement"),
-    (re.compile(r"\bco_await\s+[\w:.>()-]*\(\s*\[[^\]]*\]"), "co_await of a call that takes a lambda literal"),
+    (
+        re.compile(r"\bco_await\s+[\w:.>()-]*\(\s*\[[^\]]*\]"),
+        "co_await of a call that takes a lambda literal",
+    ),
 ]
 # A typed error's reason, where it is made. Each stands in docs/errors.md, with cause and remedy.
 REASONS = [
@@ -72,7 +78,9 @@ def check_file(name, text):
             target = found.group(1)
             if target not in allowed:
                 yield number, f"{room} may not include {target}/ (see CONTRIBUTING.md)"
-            elif target == "core" and room in PORTS_ONLY and not found.group(2).startswith("ports/"):
+            elif (
+                target == "core" and room in PORTS_ONLY and not found.group(2).startswith("ports/")
+            ):
                 yield number, f"{room} may include only core/ports/"
         code = strip_comment(line)
         for shape, why in AWAIT_SHAPES:
@@ -153,21 +161,36 @@ def check_tree():
 
 def self_check():
     cases = {
-        'src/core/x.cc': '#include "http/router.h"',
-        'src/store/x.cc': '#include "core/cay.h"',
-        'src/api/x.cc': 'if (co_await ready()) return;',
-        'src/api/y.cc': 'auto v = c ? co_await a() : b;',
-        'src/http/x.cc': 'asio::co_spawn(ex, f(), asio::detached);',
-        'src/http/y.cc': 'co_await each([items] { go(); });',
+        "src/core/x.cc": '#include "http/router.h"',
+        "src/store/x.cc": '#include "core/cay.h"',
+        "src/api/x.cc": "if (co_await ready()) return;",
+        "src/api/y.cc": "auto v = c ? co_await a() : b;",
+        "src/http/x.cc": "asio::co_spawn(ex, f(), asio::detached);",
+        "src/http/y.cc": "co_await each([items] { go(); });",
     }
     missed = [name for name, text in cases.items() if not list(check_file(name, text))]
-    clean = list(check_file('src/api/z.cc', '#include "core/cay.h"\nauto ok = co_await ready();  // if (co_await x())'))
-    made = reasons_of('return Error{Code::kLost, "one_of", 0}; bad(400, "two_of", x); {Code::kX, key ? "three_of" : "four_of", y}')
+    clean = list(
+        check_file(
+            "src/api/z.cc",
+            '#include "core/cay.h"\nauto ok = co_await ready();  // if (co_await x())',
+        )
+    )
+    made = reasons_of(
+        'return Error{Code::kLost, "one_of", 0}; bad(400, "two_of", x);'
+        ' {Code::kX, key ? "three_of" : "four_of", y}'
+    )
     if made != {"one_of", "two_of", "three_of", "four_of"}:
         missed.append(f"reasons: {made}")
-    told = catalogue("## Quotas (code exhausted)\n| `a_b` | x | y |\n## Others\n| `c_d`, `e_f` | lost, internal | x | y |\n")
+    told = catalogue(
+        "## Quotas (code exhausted)\n| `a_b` | x | y |\n"
+        "## Others\n| `c_d`, `e_f` | lost, internal | x | y |\n"
+    )
     coded = set(coded_reasons_of('{Code::kNotFound, "c_d", "x", 0}'))
-    if told != {"a_b": " exhausted", "c_d": " lost, internal", "e_f": " lost, internal"} or coded != {("not_found", "c_d")}:
+    if told != {
+        "a_b": " exhausted",
+        "c_d": " lost, internal",
+        "e_f": " lost, internal",
+    } or coded != {("not_found", "c_d")}:
         missed.append(f"codes: {told} {coded}")
     if missed or clean:
         print(f"lint: self-check failed: missed {missed}, false alarms {clean}")
@@ -176,8 +199,9 @@ def self_check():
 
 
 if __name__ == "__main__":
+    self_complaints = self_check() + plain_words.self_check()
     if "--self" in sys.argv:
-        sys.exit(self_check())
-    complaints = self_check() + check_tree() + check_reasons()
+        sys.exit(self_complaints)
+    complaints = self_complaints + check_tree() + check_reasons() + plain_words.check_change()
     print(f"lint: {complaints} complaints")
     sys.exit(1 if complaints else 0)
