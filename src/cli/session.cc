@@ -23,22 +23,35 @@ namespace {
 constexpr std::size_t kInputPiece = 64 * 1024;
 constexpr std::size_t kKeptForJson = 1 << 20;
 
-// Reads our stdin and writes the command's, on a thread that nobody joins: a read of a terminal
-// cannot be taken back, and it owns all it uses.
-void pass_input(sdk::Command command) {
+// Ends the command's input. A terminal has no half-close: its end of file is a character, Ctrl-D,
+// which ends one read. So several are typed, for a command that reads again. `attach` types none:
+// the command runs on without it.
+void end_input(sdk::Command& command, const SessionOptions& options) {
+  constexpr std::size_t kReads = 16;
+  constexpr char kEndOfFile = 4;
+  if (!options.terminal) {
+    command.close_stdin();
+  } else if (options.owner) {
+    command.write_stdin(std::string(kReads, kEndOfFile));
+  }
+}
+
+// Reads our stdin, if it is passed on, and writes the command's. It runs on a thread that nobody
+// joins: a read of a terminal cannot be taken back, and the thread owns all it uses.
+void pass_input(sdk::Command command, const SessionOptions& options) {
   std::vector<char> piece(kInputPiece);
   try {
-    while (true) {
+    while (options.interactive) {
       const auto got = ::read(STDIN_FILENO, piece.data(), piece.size());
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) break;
       command.write_stdin({piece.data(), static_cast<std::size_t>(got)});
     }
-    command.close_stdin();
+    end_input(command, options);
   } catch (const ApiError& error) {
     // A command that has ended or closed its stdin: as with a pipe, what is left is of no use. After any other failure
     // it must not take the part that it got for the whole.
-    if (error.reason() != "stdin_closed") {
+    if (options.interactive && error.reason() != "stdin_closed") {
       print_error("input was lost: " + std::string(error.what()) + "; the command was killed");
       try {
         command.kill();
@@ -163,7 +176,11 @@ int show_end(const sdk::CommandInfo& command, const sdk::Sandbox& box, const Whe
 
 int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string& sandbox, const SessionOptions& options, Signals& signals) {
   const SignalScope scope(signals, SignalPolicy(command, options));
-  if (options.interactive) std::thread(pass_input, command).detach();
+  // An input that is not passed on is at its end. Without a terminal the command starts with that.
+  const bool ends_input = options.terminal && options.owner;
+  if (options.interactive || ends_input) {
+    std::thread(pass_input, command, options).detach();
+  }
   if (options.json) {
     auto result = command.wait({}, kKeptForJson);
     result.sandbox = sandbox;
@@ -173,7 +190,8 @@ int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string
   }
   Printer printer(command, options);  // before the terminal is raw: what it says last needs an ordinary one
   std::optional<RawTerminal> raw;
-  if (options.terminal) raw.emplace();
+  // Ctrl-C in a terminal that is not raw is a signal to us, which is passed on.
+  if (options.terminal && options.interactive) raw.emplace();
   while (true) {
     auto event = command.next();
     if (auto* end = std::get_if<sdk::End>(&event)) {

@@ -10,7 +10,7 @@ namespace cay::cli {
 
 struct SessionOptions {
   bool interactive = false;  // pass stdin on
-  bool terminal = false;     // raw mode, if stdin is a terminal
+  bool terminal = false;     // the command has one: ours is raw while stdin is passed on
   bool json = false;         // gather, and print one JSON document
   bool owner = true;         // false (attach): Ctrl-C leaves, and the command runs on
   std::string left_behind;   // said when the third Ctrl-C leaves: what stays then

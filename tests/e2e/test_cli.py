@@ -304,6 +304,48 @@ def test_a_real_terminal_with_resize_and_signals(daemon, named):
     assert terminal.wait() == 6
 
 
+def test_a_terminal_without_input_is_left_by_signals(daemon, named):
+    """`-t` without `-i`: this terminal is not raw, so Ctrl-C is a signal. The command gets it."""
+    import termios
+
+    def on_interrupt(act):
+        return f"trap '{act}' INT; echo re''ady; while :; do sleep 0.05; done"
+    for words in (["exec", "-t", named], ["run", "-t", "--rm"]):
+        line = on_interrupt("echo inter\"\"rupted; exit 9")
+        terminal = Terminal(daemon, *words, "--", "sh", "-c", line)
+        terminal.expect(b"ready")
+        assert termios.tcgetattr(terminal.fd)[3] & termios.ISIG, "a raw terminal makes no signals"
+        terminal.send(b"\x03")
+        terminal.expect(b"interrupted")
+        assert terminal.wait() == 9, "the command's own end"
+    terminal = Terminal(daemon, "exec", "-t", named, "--", "sh", "-c", "echo up; exec sleep 1000")
+    terminal.expect(b"up")
+    terminal.send(b"\x03")
+    assert terminal.wait() == 130
+    line = on_interrupt("echo he\"\"ard")
+    terminal = Terminal(daemon, "exec", "-t", named, "--", "sh", "-c", line)
+    terminal.expect(b"ready")
+    terminal.send(b"\x03")
+    terminal.expect(b"heard")
+    terminal.send(b"\x03")
+    assert terminal.wait() == 137, "the second kills the command with all that it started"
+
+
+def test_a_terminal_whose_input_is_not_passed_on_is_at_its_end(daemon, named):
+    """As docker: what is not passed on is closed, and stdin is a terminal all the same."""
+    reads = "cat; cat; read line; test -t 0 && test -t 1 && echo over"
+    for words in (["exec", "-t", named], ["run", "-t", "--rm"], ["exec", "-it", named]):
+        got = daemon.cli(*words, "--", "sh", "-c", reads, timeout=slow(20))
+        assert (got.code, got.out) == (0, b"over\r\n"), (words, got)
+    terminal = Terminal(daemon, "exec", "-t", named, "--", "sh", "-c", reads)
+    terminal.expect(b"over")
+    assert terminal.wait() == 0
+    words = ["exec", "-it", named, "--", "sh", "-c", "cat; echo over"]
+    got = daemon.cli(*words, stdin=b"passed on\n", timeout=slow(20))
+    assert got.code == 0 and got.out.endswith(b"over\r\n"), got
+    assert b"passed on" in got.out, "positive control"
+
+
 def test_help_has_examples_and_typos_are_explained(daemon):
     for command in ("run", "create", "ls", "exec", "cp", "logs", "attach", "kill", "stop", "start", "rm", "doctor", "serve"):
         got = daemon.cli(command, "--help")
