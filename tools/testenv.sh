@@ -3,24 +3,49 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stamp=build/testenv/.stamp
-want=$(cat tests/requirements.txt tests/compat/langsmith/versions.txt | sha256sum)
+versions=tests/compat/langsmith/versions.txt
+deepagents=1.14.1
+want=$(cat tests/requirements*.txt $versions "$0" | sha256sum)
 [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && exit 0
-/usr/bin/python3 -m venv build/testenv
-build/testenv/bin/python -m pip install -q --disable-pip-version-check -r tests/requirements.txt
-# Two Python environments: with and without the WebSocket package (the client then falls back to HTTP).
-/usr/bin/python3 -m venv build/testenv-nows
-build/testenv-nows/bin/python -m pip install -q --disable-pip-version-check -r tests/requirements-nows.txt
-build/testenv-nows/bin/python -m pip uninstall -q -y websockets
+
+# virtual NAME REQUIREMENTS: a virtual environment build/NAME.
+virtual() {
+  /usr/bin/python3 -m venv "build/$1"
+  "build/$1/bin/python" -m pip install -q --disable-pip-version-check -r "$2"
+}
+# tree NAME PACKAGE...: a folder build/node/NAME with these packages.
+tree() {
+  local dir=build/node/$1
+  shift
+  mkdir -p "$dir"
+  [ -f "$dir/package.json" ] || echo '{"private":true,"type":"module"}' >"$dir/package.json"
+  npm install --prefix "$dir" --no-audit --no-fund --silent "$@" >/dev/null
+}
+# langsmith VERSION: two folders. Without its optional package ws the client uses HTTP alone.
+langsmith() {
+  tree "$1-without" --legacy-peer-deps "langsmith@$1"
+  cp -al "build/node/$1-without" "build/node/$1-with"
+  tree "$1-with" --legacy-peer-deps ws@8
+}
+# The oldest Python client still falls back to HTTP where the package websockets is missing.
+without_websockets() {
+  virtual testenv-nows tests/requirements-nows.txt
+  build/testenv-nows/bin/python -m pip uninstall -q -y websockets
+}
+
+rm -rf build/node
+virtual testenv tests/requirements.txt &
+jobs=($!)
+without_websockets &
+jobs+=($!)
 while read -r version; do
-  [ -z "$version" ] && continue
-  for ws in with without; do
-    dir=build/node/$version-$ws
-    mkdir -p "$dir"
-    [ -f "$dir/package.json" ] || echo '{"private":true,"type":"module"}' >"$dir/package.json"
-    packages="langsmith@$version"
-    [ $ws = with ] && packages="$packages ws@8"
-    # shellcheck disable=SC2086
-    npm install --prefix "$dir" --no-audit --no-fund --silent --legacy-peer-deps $packages >/dev/null
-  done
-done <tests/compat/langsmith/versions.txt
+  langsmith "$version" &
+  jobs+=($!)
+done <$versions
+# deepagents brings the version of langsmith that it works with.
+tree deepagents "deepagents@$deepagents" &
+jobs+=($!)
+for job in "${jobs[@]}"; do
+  wait "$job"
+done
 echo "$want" >"$stamp"

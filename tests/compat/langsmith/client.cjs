@@ -11,7 +11,7 @@ globalThis.crypto ??= webcrypto; // Node 18, Debian 12's, lacks it
 const [dir, version, transport, proxyUrl] = process.argv.slice(2);
 const load = createRequire(`${dir}/index.js`);
 const api = load(version === "0.5.22" ? "langsmith/experimental/sandbox" : "langsmith/sandbox");
-const newest = version === "0.10.5";
+const newest = version !== "0.5.22";
 
 if (process.argv[6] === "reconnect") {
   // Another process takes the command up by its id.
@@ -117,6 +117,19 @@ const wsChecks = {
     handle.sendInput("World\n");
     assert.equal((await handle.result).stdout, "Name:Hello World\n");
   },
+  async "a command that reads input ends, and later input is a typed error"() {
+    // The newest client closes the input of a command unless told otherwise, the oldest leaves it open.
+    const handle = await this.box.run("cat; echo ended", { wait: false });
+    if (!newest) handle.kill();
+    const got = await handle.result;
+    assert.deepEqual([got.stdout, got.exit_code], newest ? ["ended\n", 0] : ["", 137]);
+    if (newest) assert.throws(() => handle.sendInput("x"), { name: "LangSmithSandboxOperationError", message: /stdin is closed/ });
+  },
+  async "output of many bytes a character"() {
+    const got = await this.box.run("for i in $(seq 1000); do printf '\u2615%.0s' $(seq 100); done");
+    assert.equal(Buffer.byteLength(got.stdout), 300_000);
+    assert.ok(!got.stdout.includes("\ufffd"));
+  },
   async "kill"() {
     const handle = await this.box.run("echo started; exec sleep 98762", { wait: false });
     for await (const chunk of handle) if (chunk.data.includes("started")) handle.kill();
@@ -160,6 +173,8 @@ const wsChecks = {
     assert.deepEqual(found.matches.map((m) => m.path).sort(), ["/tmp/w/a.py", "/tmp/w/sub/b.py"]);
     const hits = await this.box.grep("needle", "/tmp/w");
     assert.deepEqual(hits.matches.map((m) => [m.path, m.line]), [["/tmp/w/a.py", 1]]);
+    const listed = await this.box.ls("/tmp/w");
+    assert.deepEqual(listed.matches.map((m) => [m.path, m.is_dir]).sort(), [["/tmp/w/a.py", false], ["/tmp/w/sub", true]]);
   },
 };
 

@@ -11,7 +11,7 @@ import pytest
 
 from census import launchers_of
 from cutting_proxy import CuttingProxy, random_cuts
-from harness import needs_root
+from harness import needs_root, slow
 
 
 def test_create_list_get_update_delete(client):
@@ -114,7 +114,14 @@ def test_handle_and_stdin(sandbox):
 
 
 def test_stdin_is_closed_unless_asked(sandbox):
+    from langsmith.sandbox import SandboxOperationError
     assert sandbox.run("cat; echo end", timeout=10).stdout == "end\n"
+    begun = time.monotonic()
+    handle = sandbox.run("cat", wait=False)
+    assert (handle.result.stdout, handle.result.exit_code) == ("", 0)
+    assert time.monotonic() - begun < slow(10)  # without the end of its input it would run for 60 s
+    with pytest.raises(SandboxOperationError, match="stdin is closed"):
+        handle.send_input("too late")
 
 
 def test_close_input(sandbox):

@@ -13,7 +13,8 @@ import pytest
 from harness import slow
 
 HERE = pathlib.Path(__file__).resolve().parent
-NODE = HERE.parents[2] / "build" / "node" / "0.10.5-with"
+VERSION = (HERE / "versions.txt").read_text().split()[-1]
+NODE = HERE.parents[2] / "build" / "node" / f"{VERSION}-with"
 WEB = (HERE.parents[1] / "inside_web.py").read_text()
 PORT = 8080
 

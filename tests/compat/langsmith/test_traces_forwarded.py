@@ -130,7 +130,8 @@ def traced(daemon, language, with_key=None):
     if language == "python":
         argv, where = [sys.executable, "-c", PYTHON], HERE
     else:
-        where = HERE.parent.parent.parent / "build" / "node" / "0.10.5-with"
+        version = (HERE / "versions.txt").read_text().split()[-1]
+        where = HERE.parent.parent.parent / "build" / "node" / f"{version}-with"
         if not where.exists():
             pytest.skip("tools/testenv.sh has not installed the npm clients")
         argv = ["node", "-e", JAVASCRIPT]
