@@ -8,10 +8,14 @@ libsqlite3-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libarch
 CAY_APT_TEST="zstd libgtest-dev libseccomp-dev libclang-rt-19-dev llvm-19 clang-format-19 python3-venv python3-pip git procps iproute2 nodejs npm gdb-minimal \
 fakeroot libglib2.0-bin liburcu8 rt-tests strace"
 CAY_APT_LONG="qemu-system-x86 mmdebstrap e2fsprogs"
-# Unpacked by tests/long databases, never installed.
-CAY_APT_DATABASES="postgresql-15 postgresql-client-15 libpq5 redis-server redis-tools libjemalloc2 liblzf1 libldap-2.5-0 \
-libsasl2-2 libxslt1.1 libxml2 libicu72 libgssapi-krb5-2 libkrb5-3 libk5crypto3 libkrb5support0 libkeyutils1 libcom-err2 \
-liblz4-1 libatomic1 libreadline8 libpam0g libaudit1 libcap-ng0"
+# Unpacked by tests/long databases, never installed: for test_databases.py and test_gate_servers.py.
+CAY_APT_DATABASES="postgresql-15 postgresql-client-15 libpq5 redis-server redis-tools \
+libjemalloc2 liblzf1 libldap-2.5-0 libsasl2-2 libxslt1.1 libxml2 libicu72 libgssapi-krb5-2 \
+libkrb5-3 libk5crypto3 libkrb5support0 libkeyutils1 libcom-err2 liblz4-1 libatomic1 libreadline8 \
+libpam0g libaudit1 libcap-ng0 mariadb-server-core mariadb-client-core libmariadb3 libaio1 \
+liburing2 libnuma1 memcached libmemcached-tools libmemcached11 libhashkit2 libevent-2.1-7 msmtp \
+libgsasl18 libgssglue1 libsecret-1-0 libntlm0 libidn12 python3-aiosmtpd python3-public \
+python3-attr openssh-server openssh-client libwrap0 libnsl2 libtirpc3 libedit2 libbsd0"
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"

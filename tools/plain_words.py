@@ -159,7 +159,11 @@ def is_checked(name):
 
 def git(*arguments):
     return subprocess.run(
-        ["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False
+        ["git", "-C", ROOT, *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     ).stdout
 
 

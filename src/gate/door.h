@@ -178,8 +178,8 @@ class Door {
   // Gives `reason` back.
   const char* refuse_more(const Both& both, const std::string& host, const char* reason, const std::string& rule = {});
 
-  // shown_later.cc
-  asio::awaitable<Then> by_what_it_shows(std::shared_ptr<Both> both, std::string first);
+  // late_inspection.cc
+  asio::awaitable<Then> inspect_late(std::shared_ptr<Both> both, std::string bytes);
 
   // door_policy.cc
   policy::Choice chosen();

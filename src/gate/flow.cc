@@ -13,7 +13,6 @@
 #include "gate/handover.h"
 #include "gate/requests.h"
 #include "gate/said_no.h"
-#include "gate/told_apart.h"
 #include "wire/guest_network.h"
 
 namespace cay::gate {

@@ -90,7 +90,7 @@ asio::awaitable<void> Door::way_out(std::shared_ptr<Both> both, Said first, Buff
   auto then = Then::kBroken;
   try {
     if (may_show) {
-      then = co_await by_what_it_shows(both, std::move(first.bytes));
+      then = co_await inspect_late(both, std::move(first.bytes));
     } else if (first.proof == Proof::kHttp) {
       then = co_await request_by_request(both, std::move(first.bytes));
     } else if (first.proof == Proof::kTls) {

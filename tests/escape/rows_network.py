@@ -241,7 +241,6 @@ ANY_PORT = "what names a host is judged at any port"
 policed("other-host-at-any-port", "connect to an allowed name at a port where any protocol is let through, and ask for another Host", fetch, host=H, port=8081, says=E, wall=ANY_PORT, holes=(ANY_PORT,))
 policed("other-sni-at-any-port", "the same, and name another in TLS", tls, host=H, port=8444, sni=E, says=E, wall=ANY_PORT, holes=(ANY_PORT,))
 policed("absolute-target-at-any-port", "the same, and ask for a URL of another", say, host=H, port=8081, text=f"GET http://{E}/ HTTP/1.1\r\nHost: {H}\r\n\r\n", wall=ANY_PORT, holes=(ANY_PORT,))
-policed("odd-method-at-any-port", "the same, by a method that is none", say, host=H, port=8081, text=f"G@T / HTTP/1.1\r\nHost: {E}\r\n\r\n", wall=ANY_PORT, holes=(ANY_PORT,))
 policed("other-port", "an allowed name at a port that is not", fetch, besides=f"{H}:8080", host=H, port=8080, says=H, sign=H, wall=PORTS)
 policed("ssh-port", "the same at port 22", fetch, besides=f"{H}:22", host=H, port=22, says=H, sign=H, wall=PORTS)
 policed("dns-over-tls", "DNS over TLS at port 853", fetch, besides=f"{H}:853", host=H, port=853, says=H, sign=H, wall=PORTS)

@@ -48,11 +48,20 @@ def first_request():
     yield b"GET http://other/ HTTP/1.1\r\nHost: example.com\r\n folded\r\nX\r\n\r\n"
 
 
-def told_apart():
+def detect_protocol():
     """The last three bytes: where they are cut."""
-    for said in (*first_request(), next(client_hello()), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"SSH-2.0-x\r\n", b"*1\r\n$4\r\nPING\r\n", b"0032git-upload-pack /a.git\0host=a\0",
-                 b"\r\n\r\nget\t/ http/1.1\n", b"EHLO a\r\n", b"G@T / HTTP/1.1\r\n", b"\x13\x7f /\x1cHTTP/1.1\n", b"\x01\r\n\x02\nGET / HTTP/1.1\r\n", b"GET\0 x HTTP/1.0\n", b"\x80\x2e\x01\x03\x03", b"{} /x\n", b"POST x FOO/1.1\n", b"G@T x HTTP/+1.1  \r\n", b"\x01G@T /x HTTP/1. 1\r\n", b"G@T /" + b"a" * 300 + b" HTTP/ +1 .\t1\r\n",
-                 b"RECV\0\0\0\x0c/etc/passwd\n", b"\x15\0\0\0\2\0\0\0\3\0\0\0password123\0\0", b"\x15\2\0\0\2\1\x5a\x16\2\0", b"\x16\0\0\0\1\1\x16\0\0"):
+    for said in (
+        *first_request(),
+        next(client_hello()),
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"SSH-2.0-x y\r\n",
+        b"*1\r\n$4\r\nPING\r\n",
+        b"0032git-upload-pack /a.git\0host=a\0",
+        b"\r\n\r\nget / HTTP/1.1\n",
+        b"get\t/ http/1.1\n",
+        b"EHLO a\r\n",
+        b"\x16\x02\x01\0\5\1\0",
+    ):
         yield said + b"\x80\x80\x80"
         yield said + b"\xf6\xff\x80"
 
@@ -379,7 +388,41 @@ def decision_log():
 
 
 # What every target begins with; what once broke one, and what was kept of what it found, lies beside it in corpus/.
-ALL = {make.__name__.rstrip("_"): make for make in (
-    dns, client_hello, first_request, told_apart, requests, hellos, proxy_answer, http_target, http_request, http_answer, websocket, socket_frames, service_head, yamux, tar, unpack, multipart,
-    json_, text, wire_frames, wire_messages, vault_frames, spool_layout, spool_record, program_record, decision_log, guest_user, guest_names, policy_rules, request_path, seams, reflection,
-    guest_head)}
+ALL = {
+    make.__name__.rstrip("_"): make
+    for make in (
+        dns,
+        client_hello,
+        first_request,
+        detect_protocol,
+        requests,
+        hellos,
+        proxy_answer,
+        http_target,
+        http_request,
+        http_answer,
+        websocket,
+        socket_frames,
+        service_head,
+        yamux,
+        tar,
+        unpack,
+        multipart,
+        json_,
+        text,
+        wire_frames,
+        wire_messages,
+        vault_frames,
+        spool_layout,
+        spool_record,
+        program_record,
+        decision_log,
+        guest_user,
+        guest_names,
+        policy_rules,
+        request_path,
+        seams,
+        reflection,
+        guest_head,
+    )
+}
