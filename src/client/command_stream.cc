@@ -5,6 +5,7 @@
 #include "client/api.h"
 #include "client/json_read.h"
 #include "client/retry.h"
+#include "client/socket_end.h"
 #include "model/ids.h"
 
 namespace cay::client {
@@ -68,10 +69,11 @@ Task<void> CommandStream::connect_once() {
     first["type"] = "start";
   }
   std::string text = codec::write(first);
-  CAY_CO_CHECK(co_await socket_->send_text(std::move(text)));
+  auto sent = co_await socket_->send_text(std::move(text));
+  static_cast<void>(sent);  // if it was not taken, the next message has the reason
   const auto message = co_await socket_->read();
   if (message.kind == http::WsMessage::Kind::kClosed) {
-    co_return Error{Code::kUnavailable, "connection_lost", "the daemon closed the connection before the command began", 0};
+    co_return error_of_end(message).while_doing("the command has not begun");
   }
   auto parsed = codec::parse_object(message.data);
   if (!parsed) co_return protocol_error(parsed.error().message);
@@ -109,11 +111,12 @@ Task<sdk::Event> CommandStream::next() {
     auto message = co_await socket_->read();
     if (message.kind == http::WsMessage::Kind::kClosed) {
       socket_.reset();
+      last_end_ = error_of_end(message).message;
       auto again = co_await retry.pause();  // bounds sockets that open and break without an event
       if (!again) {
         co_return Error{Code::kUnavailable, "connection_lost",
-                        "the connection to the daemon broke, and was not had again in time; the command may still "
-                        "run: `cay attach " + ref_ + " " + id_ + "`", 0};
+                        last_end_ + "; no other was had in time, and the command may still run: "
+                        "`cay attach " + ref_ + " " + id_ + "`", 0};
       }
       continue;
     }
@@ -125,6 +128,7 @@ Task<sdk::Event> CommandStream::next() {
 }
 
 Result<bool> CommandStream::take(http::WsMessage message, sdk::Event& out) {
+  if (message.kind == http::WsMessage::Kind::kTooLong) return protocol_error(message.data);
   if (message.kind == http::WsMessage::Kind::kBinary) return take_output(std::move(message.data), out);
   return take_text(message.data, out);
 }

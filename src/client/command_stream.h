@@ -56,6 +56,7 @@ class CommandStream {
   json::object spec_;          // of start(); empty for attach()
   bool confirmed_ = false;     // `started` came once: from then on reconnects attach
   bool ended_ = false;
+  std::string last_end_;       // how the last connection ended, in words
   sdk::Offsets offsets_;
   sdk::CommandInfo started_;
   std::unique_ptr<http::WebSocket> socket_;

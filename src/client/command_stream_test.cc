@@ -102,6 +102,32 @@ TEST_F(CommandStreamTest, ARefusalIsToldAtOnce) {
   }
 }
 
+TEST_F(CommandStreamTest, ACloseBeforeItBeganIsToldInWords) {
+  log->sockets.emplace_back(std::vector{closed_frame(1009)});
+  try {
+    (void)box().run({"prog"});
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(error.reason(), "body_too_large");
+    const std::string told = error.what();
+    EXPECT_NE(told.find("upload what is longer as a file"), std::string::npos) << told;
+  }
+}
+
+TEST_F(CommandStreamTest, TheLastEndIsToldWhenNoOtherConnectionIsHad) {
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), closed_frame(1011)});
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), closed_frame(1013)});
+  try {
+    (void)box(0).run({"prog"});
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    const std::string told = error.what();
+    EXPECT_NE(told.find("WebSocket close 1011"), std::string::npos) << told;
+  }
+}
+
 TEST_F(CommandStreamTest, GivesUpWhenTheDaemonStaysAway) {
   log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "abc"), closed_frame(1001)});
   try {

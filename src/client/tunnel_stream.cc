@@ -6,6 +6,7 @@
 
 #include "async/event.h"
 #include "client/json_read.h"
+#include "client/socket_end.h"
 
 namespace cay::client {
 namespace {
@@ -60,12 +61,12 @@ Task<std::unique_ptr<TunnelStream>> TunnelStream::open(Connection& connection, s
 asio::awaitable<void> TunnelStream::receive(std::shared_ptr<State> state) {
   for (;;) {
     const auto message = co_await state->socket->read();
-    if (message.kind == http::WsMessage::Kind::kClosed) break;
+    if (message.kind == http::WsMessage::Kind::kClosed) {
+      if (!state->broken && !(state->ended && state->shut)) state->broken = error_of_end(message);
+      break;
+    }
     state->take(message);
     state->changed.notify();
-  }
-  if (!state->broken && !(state->ended && state->shut)) {
-    state->broken = Error{Code::kUnavailable, "connection_lost", "the connection to the daemon broke", 0};
   }
   state->closed = true;
   state->changed.notify();

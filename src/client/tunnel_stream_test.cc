@@ -53,6 +53,16 @@ TEST_F(TunnelStreamTest, ReadsToTheEnd) {
   EXPECT_EQ(*run(stream->read()), "");
 }
 
+TEST_F(TunnelStreamTest, TheEndIsToldInWords) {
+  open({bytes_frame("ab"), closed_frame(1008)});
+  EXPECT_EQ(*run(stream->read()), "ab");
+  const auto ended = run(stream->read());
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().reason, "connection_ended");
+  const std::string& told = ended.error().message;
+  EXPECT_NE(told.find("look at the API key"), std::string::npos) << told;
+}
+
 TEST_F(TunnelStreamTest, WhatCameBeforeABreakIsGiven) {
   open({bytes_frame("last words"),
         text_frame(R"({"type":"error","error":{"code":"cancelled","reason":"connection_reset","message":"broke"}})"),

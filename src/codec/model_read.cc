@@ -8,6 +8,7 @@
 #include "codec/base64.h"
 #include "codec/proxy_json.h"
 #include "codec/time.h"
+#include "model/command_limits.h"
 
 namespace cay::codec {
 namespace {
@@ -208,17 +209,15 @@ std::optional<PtySize> read_pty_size(Fields& fields) {
 }
 
 void read_command_spec(Fields& fields, CommandSpec& spec, bool* close_stdin_given) {
-  constexpr std::size_t kMaxArgs = 32'768;
   std::string id;
   if (fields.read("id", id)) {
     if (!is_valid_command_id(id)) fields.complain("id", "must be 1-128 of [A-Za-z0-9._-], not starting with '.' or '-'");
     spec.id = CommandId(id);
   }
-  const bool has_argv = fields.read("argv", spec.argv, kMaxArgs);
+  const bool has_argv = fields.read("argv", spec.argv, kMaxArguments);
   std::string line;
   std::string shell = "/bin/sh";
-  constexpr std::size_t kMaxLine = 16 << 20;  // the core says what a program can be given
-  const bool has_line = fields.read("command", line, kMaxLine);
+  const bool has_line = fields.read("command", line, kMaxCommandRequest);
   const bool has_shell = fields.read("shell", shell);
   if (fields.ok() && has_argv == has_line) fields.complain("argv", "give exactly one of argv and command");
   if (has_argv && spec.argv.empty()) fields.complain("argv", "must name a program");

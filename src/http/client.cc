@@ -209,7 +209,7 @@ class BeastClient final : public Client {
     CAY_CO_TRY(ConnectionPtr connection, co_await connect());
     connection->transport().expires_never();
     BeastSocket stream(TolerantTransport(std::move(connection->channel)));
-    prepare(stream, max_message);
+    prepare(stream);
     const Headers all = merged(headers);
     stream.set_option(beast::websocket::stream_base::decorator([&all](beast::websocket::request_type& request) {
       for (const auto& [name, value] : all.items()) request.set(name, value);
@@ -218,7 +218,9 @@ class BeastClient final : public Client {
     const ErrorCode error = co_await open_websocket(stream, refusal, origin_.authority, origin_.prefix + target);
     ClientUpgrade out;
     if (!error) {
-      out.socket = std::make_unique<Socket>(std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kClient), nullptr);
+      auto core = std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kClient,
+                                               max_message);
+      out.socket = std::make_unique<Socket>(std::move(core), nullptr);
       co_return out;
     }
     if (error != beast::websocket::error::upgrade_declined) co_return broken(error, "open the WebSocket");

@@ -13,21 +13,26 @@
 namespace cay::http {
 
 struct WsMessage {
-  enum class Kind { kText, kBinary, kClosed } kind = Kind::kClosed;
-  std::string data;     // kText: valid UTF-8; kClosed: the reason
+  enum class Kind { kText, kBinary, kTooLong, kClosed } kind = Kind::kClosed;
+  // kText: valid UTF-8; kTooLong: a sentence that names the limit; kClosed: the reason.
+  std::string data;
   int close_code = 0;   // kClosed: 1005 none, 1006 the connection broke
 };
 
 // One WebSocket, server or client side. Reads: one caller at a time. Sends may overlap from any
 // coroutine of the loop: they are queued in order, and a send completes when its bytes were handed
 // to the kernel (so awaiting it is back-pressure). Pings are answered by itself.
+// A message is read as kTooLong as soon as more than the limit has come. Its reader then sends an
+// answer and closes with kTooLongCode. The rest of the message is passed over.
 class WebSocket {
  public:
+  static constexpr int kTooLongCode = 1009;
   virtual ~WebSocket() = default;
   virtual asio::awaitable<WsMessage> read() = 0;  // kClosed for ever after the end
   virtual Task<void> send_text(std::string text) = 0;
   virtual Task<void> send_binary(Bytes data) = 0;
-  virtual asio::awaitable<void> close(int code, std::string reason) = 0;  // idempotent; bounded to 5 s
+  // Idempotent. Bounded to 5 s; to 30 s more while the peer still sends a message that is too long.
+  virtual asio::awaitable<void> close(int code, std::string reason) = 0;
   // What it is closed with if the daemon ends: 1001 until this is called (RFC 6455, 7.4.1).
   virtual void at_daemons_end(int code) = 0;
 };
@@ -51,7 +56,8 @@ class Exchange {
   // after the head was sent breaks the connection (the client must see the truth). HEAD: no body.
   virtual asio::awaitable<void> respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
                                                std::unique_ptr<ByteSource> bytes) = 0;
-  // To a WebSocket. Messages above `max_message` close it with 1009. Declines permessage-deflate.
+  // To a WebSocket, which reads a message above `max_message` as kTooLong. Declines
+  // permessage-deflate.
   virtual Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) = 0;
   // To a WebSocket whose handshake somebody else answered, or to a tunnel, with these headers: 101, and from there on
   // only bytes both ways. Of a request that upgrades(). What is dropped before both directions have ended is a reset.

@@ -446,10 +446,11 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   keep_alive_ = false;
   BeastSocket stream(TolerantTransport(std::move(*channel_)));
   channel_ = nullptr;
-  prepare(stream, max_message);
+  prepare(stream);
   const ErrorCode error = co_await accept_websocket(stream, request);
   if (error) co_return Error{Code::kInvalidArgument, "bad_upgrade", "the WebSocket handshake failed: " + error.message(), 0};
-  auto core = std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kServer, config_.socket_idle);
+  auto core = std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kServer,
+                                           max_message, config_.socket_idle);
   socket_ = core;
   auto on_close = on_socket_(core);
   // The listener's end began while we shook hands: it knew nothing of this socket.

@@ -1,7 +1,7 @@
 #include "http/socket.h"
 
-#include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
+#include <algorithm>
 #include <utility>
 
 #include "async/deadline.h"
@@ -15,6 +15,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kHandshakeLimit = 30s;
 constexpr Millis kCloseLimit = 5s;
+constexpr Millis kPassOverLimit = 30s;
+constexpr std::size_t kFirstStep = 1536;  // Beast gives no more together with a frame's head
+constexpr std::size_t kReadStep = 64 * 1024;
 constexpr int kNoCode = 1005;
 constexpr int kAbnormal = 1006;
 
@@ -47,15 +50,20 @@ std::string close_frame(int code, std::string_view reason) {
 
 }  // namespace
 
-void prepare(BeastSocket& stream, std::size_t max_message) {
+void prepare(BeastSocket& stream) {
   beast::get_lowest_layer(stream).expires_never();  // the WebSocket has time-outs of its own
   stream.set_option(websocket::stream_base::timeout{kHandshakeLimit, SocketCore::kIdle, true});
-  stream.read_message_max(max_message);
+  stream.read_message_max(0);
   stream.auto_fragment(false);
 }
 
-SocketCore::SocketCore(BeastSocket stream, Side side, Millis idle)
-    : stream_(std::move(stream)), side_(side), idle_(idle), writing_(stream_.get_executor()), changed_(stream_.get_executor()) {}
+SocketCore::SocketCore(BeastSocket stream, Side side, std::size_t max_message, Millis idle)
+    : stream_(std::move(stream)),
+      side_(side),
+      max_message_(max_message),
+      idle_(idle),
+      writing_(stream_.get_executor()),
+      changed_(stream_.get_executor()) {}
 
 // Beast sets its timer anew at each read; one that fires meanwhile does nothing.
 void SocketCore::judge_silence(bool reading) {
@@ -65,25 +73,64 @@ void SocketCore::judge_silence(bool reading) {
 
 asio::awaitable<WsMessage> SocketCore::read() {
   WsMessage message;
-  while (!closed_) {
-    beast::flat_buffer buffer;
-    ErrorCode error;
-    judge_silence(true);
-    co_await stream_.async_read(buffer, to(error));
-    if (!error && !closed_) {
-      judge_silence(false);
-      if (parting_ && !heard_) continue;
-      heard_ = true;
-      message.kind = stream_.got_text() ? WsMessage::Kind::kText : WsMessage::Kind::kBinary;
-      message.data = beast::buffers_to_string(buffer.data());
-      co_return message;
+  bool more = true;
+  while (more) {
+    more = co_await read_more(message.data);
+    if (!more) break;
+    const bool whole = stream_.is_message_done();
+    if (too_long_ || (parting_ && !heard_)) {  // nobody is given these
+      message.data.clear();
+      too_long_ = too_long_ && !whole;
+      continue;
     }
-    note_end(error);
+    too_long_ = message.data.size() > max_message_;
+    if (!whole && !too_long_) continue;
+    heard_ = true;
+    if (message.data.capacity() > 2 * message.data.size()) message.data.shrink_to_fit();
+    message.kind = stream_.got_text() ? WsMessage::Kind::kText : WsMessage::Kind::kBinary;
+    if (too_long_) {
+      message.kind = WsMessage::Kind::kTooLong;
+      message.data = "the message is longer than " + std::to_string(max_message_) + " bytes";
+      too_long_ = !whole;
+    }
+    co_return message;
   }
   message.kind = WsMessage::Kind::kClosed;
   message.close_code = close_code_;
   message.data = close_reason_;
   co_return message;
+}
+
+asio::awaitable<bool> SocketCore::read_more(std::string& data) {
+  if (closed_) co_return false;
+  const std::size_t had = data.size();
+  // The hint is what is left of the frame, by its head. A head alone gets no more memory than what
+  // has come already.
+  const std::size_t most = std::max(kReadStep, had);
+  data.resize(had + std::min(stream_.read_size_hint(kFirstStep), most));
+  ErrorCode error;
+  judge_silence(true);
+  const auto room = asio::buffer(data.data() + had, data.size() - had);
+  const std::size_t got = co_await stream_.async_read_some(room, to(error));
+  data.resize(had + got);
+  if (error || closed_) {
+    note_end(error);
+    co_return false;
+  }
+  judge_silence(false);
+  co_return true;
+}
+
+Task<void> SocketCore::pass_over() {
+  std::string unwanted(kReadStep, '\0');
+  while (!closed_ && !stream_.is_message_done()) {
+    ErrorCode error;
+    const std::size_t got = co_await stream_.async_read_some(asio::buffer(unwanted), to(error));
+    static_cast<void>(got);
+    if (error) note_end(error);
+  }
+  too_long_ = false;
+  co_return Result<void>();
 }
 
 void SocketCore::note_end(const ErrorCode& error) {
@@ -94,9 +141,6 @@ void SocketCore::note_end(const ErrorCode& error) {
     const auto& reason = stream_.reason();
     close_code_ = reason.code == websocket::close_code::none ? kNoCode : static_cast<int>(reason.code);
     close_reason_.assign(reason.reason.data(), reason.reason.size());
-  } else if (error == websocket::error::message_too_big) {
-    by_us_ = true;
-    close_code_ = static_cast<int>(websocket::close_code::too_big);
   } else {
     close_code_ = kAbnormal;
   }
@@ -147,6 +191,13 @@ Task<void> SocketCore::send_piped(std::string head, KernelPipe payload) {
 }
 
 asio::awaitable<void> SocketCore::close(int code, std::string reason) {
+  if (too_long_ && !closed_) {
+    // A connection that ends with bytes unread ends by a reset, which could take our words away.
+    auto passing = pass_over();
+    auto passed = co_await with_deadline<void>(std::move(passing), kPassOverLimit,
+                                               "the rest of the message");
+    static_cast<void>(passed);  // the close is sent all the same
+  }
   auto turn = co_await writing_.lock();
   if (parting_ || (closed_ && close_code_ != kAbnormal)) co_return;
   by_us_ = !closed_;

@@ -23,7 +23,7 @@ class SocketCore {
   static constexpr Millis kIdle{60'000};
   enum class Side { kServer, kClient };
   // A peer that sends nothing for `idle` while it is read has gone; it is pinged at half of it.
-  explicit SocketCore(BeastSocket stream, Side side, Millis idle = kIdle);
+  SocketCore(BeastSocket stream, Side side, std::size_t max_message, Millis idle = kIdle);
 
   asio::awaitable<WsMessage> read();
   asio::awaitable<std::optional<std::size_t>> read_some(std::span<char> into);
@@ -45,18 +45,24 @@ class SocketCore {
 
  private:
   Task<void> part();
+  // Reads more of a message into `data`. False: the socket has ended.
+  asio::awaitable<bool> read_more(std::string& data);
+  // Reads the rest of a message that is too long, and drops it.
+  Task<void> pass_over();
   // Only while we read can a peer be silent: else what it says, and its pongs, wait unread.
   void judge_silence(bool reading);
   void note_end(const ErrorCode& error);
 
   BeastSocket stream_;
   const Side side_;
+  const std::size_t max_message_;
   const Millis idle_;
   Mutex writing_;
   bool closed_ = false;  // a close frame was sent or seen, or the connection broke
   bool parting_ = false;  // the daemon's end was said
   bool by_us_ = false;    // the close was ours
   bool heard_ = false;    // a message was given to who reads
+  bool too_long_ = false;  // the message that is being read
   bool left_ = false;
   Event changed_;         // closed_ or left_
   int end_code_ = 1001;
@@ -98,8 +104,9 @@ class Socket final : public WebSocket, public PipedSocket {
   std::function<void()> on_close_;
 };
 
-// Limits and time-outs of ours on a fresh stream: pings keep it alive, a dead peer is noticed in 60 s.
-void prepare(BeastSocket& stream, std::size_t max_message);
+// Time-outs of ours on a fresh stream: pings keep it alive, a dead peer is noticed in 60 s.
+// SocketCore limits messages itself, for Beast would close without a word.
+void prepare(BeastSocket& stream);
 // The handshakes (RFC 6455, 4): Beast's, compiled once.
 asio::awaitable<ErrorCode> accept_websocket(BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request);
 asio::awaitable<ErrorCode> open_websocket(BeastSocket& stream, beast::websocket::response_type& answer, std::string host, std::string target);

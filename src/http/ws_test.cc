@@ -65,6 +65,12 @@ struct EchoSocket {
         end.set_value(message);
         co_return;
       }
+      if (message.kind == WsMessage::Kind::kTooLong) {
+        auto sent = co_await (*socket)->send_text("refused: " + message.data);
+        static_cast<void>(sent);
+        co_await (*socket)->close(WebSocket::kTooLongCode, message.data);
+        continue;
+      }
       got.push_back(message.data);
       if (message.kind == WsMessage::Kind::kText) {
         auto sent = co_await (*socket)->send_text(message.data);
@@ -214,17 +220,53 @@ TEST(WsTest, AKillIsReadWhileWritingFails) {
   EXPECT_EQ(future.get(), "kill");
 }
 
-TEST_F(WsFixture, TooLongMessagesAreClosedWith1009) {
+TEST_F(WsFixture, TooLongMessagesAreAnsweredInWordsAndClosedWith1009) {
+  const std::string why = "the message is longer than 1048576 bytes";
+  const auto want = encode_frame(WsRole::kServer, WsOpcode::kText, "refused: " + why) +
+                    encode_frame(WsRole::kServer, WsOpcode::kClose, close_payload(1009, why));
+  const auto much = [](std::size_t more) { return std::string((1 << 20) + more, 'x'); };
+  // A byte too much, much too much, and in fragments.
+  for (const auto& bytes :
+       {frame(WsOpcode::kBinary, much(1)), frame(WsOpcode::kText, much(19 << 20)),
+        fragment(WsOpcode::kText, much(0)) + frame(WsOpcode::kContinuation, "y")}) {
+    echo.end = {};
+    TestServer server(handler);
+    RawClient client(server.port());
+    client.send(kUpgrade);
+    client.read_until("\r\n\r\n");
+    EXPECT_TRUE(client.send(bytes)) << "it is read all the same: a reset would take the answer";
+    EXPECT_EQ(client.read_exactly(want.size()), want);
+    client.send(frame(WsOpcode::kClose, close_payload(1009, "")));
+    EXPECT_EQ(client.read_to_end(), "");
+    EXPECT_FALSE(client.was_reset());
+    client.close();
+    EXPECT_EQ(end().close_code, 1009);
+    EXPECT_TRUE(echo.got.empty());
+  }
+}
+
+TEST_F(WsFixture, TheRefusalComesWhileTheMessageIsStillSent) {
   TestServer server(handler);
   RawClient client(server.port());
   client.send(kUpgrade);
   client.read_until("\r\n\r\n");
-  client.send(frame(WsOpcode::kBinary, std::string((1 << 20) + 1, 'x')));
-  const auto reply = client.read_to_end();
-  ASSERT_GE(reply.size(), 4u);
-  EXPECT_EQ(reply.substr(2, 2), "\x03\xf1");
-  EXPECT_FALSE(client.was_reset());
-  EXPECT_EQ(end().close_code, 1009);
+  const auto bytes = frame(WsOpcode::kBinary, std::string(4 << 20, 'x'));
+  client.send(std::string_view(bytes).substr(0, 2 << 20));
+  const auto told = client.read_until("1048576 bytes").substr(2);
+  EXPECT_EQ(told, "refused: the message is longer than 1048576 bytes");
+  client.send(std::string_view(bytes).substr(2 << 20));
+  EXPECT_EQ(client.read_until("bytes").substr(0, 4), "\x88\x2a\x03\xf1");
+}
+
+TEST_F(WsFixture, TheLongestMessageIsTaken) {
+  TestServer server(handler);
+  RawClient client(server.port());
+  client.send(kUpgrade);
+  client.read_until("\r\n\r\n");
+  const std::string longest(1 << 20, 'x');
+  client.send(fragment(WsOpcode::kText, longest.substr(1)) + frame(WsOpcode::kContinuation, "x"));
+  EXPECT_EQ(client.read_exactly(10), std::string("\x81\x7f\0\0\0\0\0\x10\0\0", 10));
+  EXPECT_EQ(client.read_exactly(longest.size()), longest);
 }
 
 TEST_F(WsFixture, BrokenFramesAreClosedWith1002Or1007) {

@@ -39,6 +39,10 @@ asio::awaitable<void> CommandSession::run() {
     co_return;
   }
   if (first->kind == http::WsMessage::Kind::kClosed) co_return;
+  if (first->kind == http::WsMessage::Kind::kTooLong) {
+    co_await refuse_long(std::move(first->data));
+    co_return;
+  }
   auto reader = co_await open(*std::move(first));
   if (!reader) {
     co_await end_with(std::move(reader).error());
@@ -80,6 +84,14 @@ asio::awaitable<void> CommandSession::end_with(Error error) {
   auto told = co_await failed(std::move(error));
   static_cast<void>(told);
   co_await socket_->close(kNormal, "");
+}
+
+asio::awaitable<void> CommandSession::refuse_long(std::string why) {
+  Error error{Code::kInvalidArgument, "body_too_large",
+              why + ": upload what is longer as a file, and name the file", 0};
+  auto told = co_await failed(std::move(error));
+  static_cast<void>(told);
+  co_await socket_->close(http::WebSocket::kTooLongCode, std::move(why));
 }
 
 // Ends the session by closing the socket: control then reads kClosed.
@@ -126,6 +138,10 @@ asio::awaitable<void> CommandSession::control() {
   for (;;) {
     auto got = co_await socket_->read();
     if (got.kind == http::WsMessage::Kind::kClosed) break;
+    if (got.kind == http::WsMessage::Kind::kTooLong) {
+      co_await refuse_long(std::move(got.data));
+      break;
+    }
     auto obeyed = co_await message(std::move(got));
     if (!obeyed) {
       auto told = co_await failed(std::move(obeyed).error());

@@ -65,6 +65,9 @@ class CommandSession {
   asio::awaitable<void> feeder();
   asio::awaitable<void> control();
   asio::awaitable<void> end_with(Error error);
+  // Answers a message that is too long: an error first, for LangSmith's clients repeat after a bare
+  // close.
+  asio::awaitable<void> refuse_long(std::string why);
 
   asio::any_io_executor executor_;
   core::Reader reader_;

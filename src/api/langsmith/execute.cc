@@ -11,13 +11,11 @@
 #include "api/langsmith/errors.h"
 #include "api/langsmith/frames.h"
 #include "api/langsmith/text_output.h"
+#include "model/command_limits.h"
 
 namespace cay::api::langsmith {
 namespace {
 
-// Of a client's frame or body: the longest command (model/command.h), with room for its escapes in JSON.
-constexpr std::size_t kMaxMessage = 8 << 20;
-constexpr std::size_t kMaxBody = kMaxMessage;
 constexpr std::uint64_t kUsualOutput = 2 << 20;  // of a command whose output nobody knows yet
 constexpr int kNormal = 1000;
 constexpr int kGoingAway = 1001;
@@ -136,7 +134,7 @@ class ExecuteSession final : public CommandSession {
     fields.read("type", type);
     if (type == "input") {
       std::string data;
-      fields.read("data", data, kMaxMessage);
+      fields.read("data", data, kMaxCommandRequest);
       co_await feed(std::move(data));
     } else if (type == "close_stdin") {
       if (pty_) co_return Result<void>();  // a terminal has no half-close
@@ -226,7 +224,7 @@ asio::awaitable<void> serve_ws(core::Cay& cay, std::shared_ptr<Shared> shared, E
     co_await exchange->respond(std::move(response));
     co_return;
   }
-  auto socket = co_await exchange->upgrade(kMaxMessage);
+  auto socket = co_await exchange->upgrade(kMaxCommandRequest);
   if (!socket) co_return;
   auto executor = co_await asio::this_coro::executor;
   ExecuteSession session(cay, who, box->id, *std::move(socket), executor, *shared);
@@ -285,7 +283,7 @@ http::Handler execute_ws(core::Cay& cay, OffsetIndex& offsets, std::shared_ptr<I
 }
 
 Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
-  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxCommandRequest));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kHttp));
   const auto part = cay.answers().begin(exchange->principal().tenant);

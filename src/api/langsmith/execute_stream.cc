@@ -11,13 +11,13 @@
 #include "async/deadline.h"
 #include "async/scope.h"
 #include "codec/base64.h"
+#include "model/command_limits.h"
 
 namespace cay::api::langsmith {
 namespace {
 
 namespace json = codec::json;
 
-constexpr std::size_t kMaxBody = 8 << 20;
 // Of both streams in one response, before the client must acknowledge: what these clients know from their vendor.
 constexpr std::uint64_t kUnacknowledged = 1 << 20;
 // Of raw bytes in one event: what a connection that breaks often still gets across whole.
@@ -179,7 +179,7 @@ Task<void> stream(core::Cay& cay, core::Reader reader, core::OutputOffsets from,
 }  // namespace
 
 Task<void> start_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exchange) {
-  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxCommandRequest));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kStream));
   CAY_CO_TRY(const Sandbox box, co_await cay.sandboxes().get(exchange->principal(), exchange->params().at("name")));
@@ -192,7 +192,7 @@ Task<void> start_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exc
 }
 
 Task<void> resume_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exchange) {
-  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxCommandRequest));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   codec::Fields fields(in);
   std::string id;

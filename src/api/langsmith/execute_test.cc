@@ -1,5 +1,6 @@
 #include "api/langsmith/langsmith_test.h"
 #include "core/answer_room.h"
+#include "model/command_limits.h"
 
 namespace cay::api::langsmith {
 namespace {
@@ -82,6 +83,23 @@ TEST_F(ExecuteTest, ADaemonThatEndsCostsNobodyARun) {
   socket->client_close();
   settle();
   EXPECT_TRUE(running.done() && again.done());
+}
+
+TEST_F(ExecuteTest, AMessageThatIsTooLongIsAnErrorThatNamesTheLimit) {
+  auto handle = exchange("GET", base + "/execute/ws");
+  handle->request.wants_websocket = true;
+  auto running = begin(handle);
+  settle();
+  socket = handle->socket;
+  EXPECT_EQ(handle->max_message, kMaxCommandRequest);
+  socket->client_too_long("the message is longer than 16777216 bytes");
+  settle();
+  ASSERT_EQ(socket->sent.size(), 1u) << "a frame: its clients ask again after a close alone";
+  EXPECT_EQ(frame(0).at("type").as_string(), "error");
+  EXPECT_EQ(frame(0).at("error_type").as_string(), "CommandError");
+  EXPECT_NE(frame(0).at("error").as_string().find("16777216 bytes"), std::string::npos);
+  EXPECT_EQ(socket->closed_with, 1009);
+  EXPECT_TRUE(running.done());
 }
 
 TEST_F(ExecuteTest, AnOldClientSendsNoId) {

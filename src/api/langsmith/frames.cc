@@ -2,6 +2,7 @@
 
 #include "api/common/answer.h"
 #include "api/langsmith/boxes_json.h"
+#include "model/command_limits.h"
 
 namespace cay::api::langsmith {
 namespace {
@@ -83,7 +84,7 @@ Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
   spec.mark = mark_of(transport);
   spec.ignore_mismatch = true;  // a repeat's parameters are ignored: protocol reference, section 4.5
   std::string command, shell = "/bin/bash", text;
-  const bool has_command = fields.read("command", command, 16 << 20);  // the core says what a program can be given
+  const bool has_command = fields.read("command", command, kMaxCommandRequest);
   fields.read("shell", shell);
   bool pty = false;
   if (!posted) {

@@ -75,6 +75,10 @@ asio::awaitable<bool> TunnelSession::feed_some() {
   if (piped_ == nullptr) {
     auto message = co_await socket_->read();
     if (message.kind == http::WsMessage::Kind::kClosed) co_return false;
+    if (message.kind == http::WsMessage::Kind::kTooLong) {
+      co_await socket_->close(http::WebSocket::kTooLongCode, std::move(message.data));
+      co_return false;
+    }
     buffer_ = std::move(message.data);
     yamux_.feed(buffer_);
     co_return true;

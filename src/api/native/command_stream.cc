@@ -4,6 +4,7 @@
 #include "api/native/request.h"
 #include "codec/model_json.h"
 #include "codec/model_read.h"
+#include "model/command_limits.h"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -12,7 +13,6 @@ namespace {
 
 using codec::json::object;
 
-constexpr std::size_t kMaxMessage = (1 << 20) + 16;
 constexpr std::size_t kHeader = 10;  // u8 stream | u8 flags | u64 offset, little-endian
 constexpr unsigned char kAfterEnd = 1;
 
@@ -168,7 +168,7 @@ Task<void> command_stream(core::Cay& cay, std::shared_ptr<InputRoom> room, Excha
   const std::string ref = param(*exchange, "ref");
   auto known = co_await cay.sandboxes().get(who, ref);  // an unknown one is an ordinary 404
   if (!known) co_return std::move(known).error();
-  auto socket = co_await exchange->upgrade(kMaxMessage);
+  auto socket = co_await exchange->upgrade(kMaxCommandRequest);
   if (!socket) co_return std::move(socket).error();
   auto executor = co_await asio::this_coro::executor;
   NativeSession session(cay, who, known->id, *std::move(socket), std::move(room), executor);

@@ -1,4 +1,5 @@
 #include "api/native/native_test.h"
+#include "model/command_limits.h"
 
 namespace cay::api {
 namespace {
@@ -114,6 +115,28 @@ TEST_F(StreamTest, BadFirstFrames) {
     EXPECT_TRUE(running.done());
   }
   EXPECT_TRUE(commands().started.empty());
+}
+
+TEST_F(StreamTest, AMessageThatIsTooLongIsAnErrorThatNamesTheLimit) {
+  for (const bool first : {true, false}) {
+    auto handle = exchange("GET", box + "/commands/ws");
+    handle->request.wants_websocket = true;
+    auto running = begin(handle);
+    socket = handle->socket;
+    EXPECT_EQ(handle->max_message, kMaxCommandRequest);
+    if (!first) socket->client_text(R"({"type":"start","id":"c1","argv":["x"]})");
+    settle();
+    socket->client_too_long("the message is longer than 16777216 bytes");
+    settle();
+    ASSERT_EQ(socket->sent.size(), first ? 1u : 2u);
+    const auto error = text(first ? 0 : 1).at("error").as_object();
+    EXPECT_EQ(error.at("reason").as_string(), "body_too_large");
+    EXPECT_NE(error.at("message").as_string().find("16777216 bytes"), std::string::npos);
+    EXPECT_EQ(socket->closed_with, 1009);
+    EXPECT_TRUE(running.done());
+  }
+  const auto state = commands().table.at(c1).state.end.state;
+  EXPECT_EQ(state, CommandState::kRunning) << "what it ran already goes on";
 }
 
 TEST_F(StreamTest, GapsAndLossAreTold) {

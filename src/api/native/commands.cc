@@ -4,6 +4,7 @@
 #include "api/native/request.h"
 #include "api/native/run_command.h"
 #include "codec/model_json.h"
+#include "model/command_limits.h"
 
 namespace cay::api::native {
 
@@ -65,7 +66,7 @@ class OutputSource : public ByteSource {
 }  // namespace
 
 Task<http::Response> start_command(core::Cay& cay, ExchangePtr exchange) {
-  auto body = co_await body_object(exchange, kCommandBodyLimit);
+  auto body = co_await body_object(exchange, kMaxCommandRequest);
   if (!body) co_return std::move(body).error();
   auto request = request_of(*body);
   if (!request) co_return std::move(request).error();

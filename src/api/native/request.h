@@ -10,7 +10,6 @@
 namespace cay::api::native {
 
 inline constexpr std::size_t kBodyLimit = 1 << 20;
-inline constexpr std::size_t kCommandBodyLimit = 16 << 20;
 inline constexpr std::size_t kBatchBodyLimit = 64 << 20;
 
 // The path parameter; routes.cc guarantees that it is there.

@@ -68,6 +68,9 @@ class TunnelSession {
   }
 
   Result<void> take(http::WsMessage message) {
+    if (message.kind == http::WsMessage::Kind::kTooLong) {
+      return invalid("tunnel_overrun", message.data + ": send less at once");
+    }
     if (message.kind == http::WsMessage::Kind::kBinary) {
       if (client_eof_ || message.data.size() > window_) {
         return invalid("tunnel_overrun", "more bytes than the credit allows, or bytes after eof");

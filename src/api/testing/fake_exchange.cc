@@ -45,6 +45,10 @@ void FakeWebSocket::client_binary(Bytes bytes) {
   incoming_.push_back({http::WsMessage::Kind::kBinary, std::move(bytes), 0});
   changed_.notify();
 }
+void FakeWebSocket::client_too_long(std::string why) {
+  incoming_.push_back({http::WsMessage::Kind::kTooLong, std::move(why), 0});
+  changed_.notify();
+}
 void FakeWebSocket::client_close(int code) {
   incoming_.push_back({http::WsMessage::Kind::kClosed, "", code});
   client_gone_ = true;
@@ -125,7 +129,8 @@ asio::awaitable<void> FakeExchange::respond_stream(int code, http::Headers head,
   }
 }
 
-Task<std::unique_ptr<http::WebSocket>> FakeExchange::upgrade(std::size_t) {
+Task<std::unique_ptr<http::WebSocket>> FakeExchange::upgrade(std::size_t most) {
+  max_message = most;
   ++answers;
   status = 101;
   co_return std::unique_ptr<http::WebSocket>(std::make_unique<Owned>(socket));

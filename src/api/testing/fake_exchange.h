@@ -19,6 +19,8 @@ class FakeWebSocket : public http::WebSocket {
   void client_text(std::string text);
   void client_binary(Bytes bytes);
   void client_close(int code = 1005);
+  // A message over the limit, whose sentence is `why`.
+  void client_too_long(std::string why);
 
   struct Sent {
     bool binary = false;
@@ -61,6 +63,7 @@ class FakeExchange : public http::Exchange {
   std::optional<std::uint64_t> length;     // of a streamed answer
   std::optional<std::string> broken_off;
   std::string subject;
+  std::size_t max_message = 0;             // of the upgrade
   std::optional<Error> broken;             // the streamed body failed: the connection broke
   std::shared_ptr<FakeWebSocket> socket;   // the upgraded one, and the test's handle on it
 

@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   {
     Transport transport(boost::asio::generic::stream_protocol::socket(loop, boost::asio::generic::stream_protocol(AF_UNIX, 0), ends[0]));
     BeastSocket stream{TolerantTransport(Channel(std::move(transport)))};
-    prepare(stream, kMost);
+    prepare(stream);
     ErrorCode error;
     boost::asio::co_spawn(loop, accept_websocket(stream, opening()), [&error](const std::exception_ptr& failure, ErrorCode failed) {
       CAY_ASSERT(failure == nullptr);
@@ -64,7 +64,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     loop.restart();
     while (loop.poll() > 0) {}
     CAY_ASSERT(!error);
-    boost::asio::co_spawn(loop, read_all(std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kServer)),
+    auto core = std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kServer, kMost);
+    boost::asio::co_spawn(loop, read_all(std::move(core)),
                           [](const std::exception_ptr& failure) { CAY_ASSERT(failure == nullptr); });
     loop.restart();
     loop.run();

@@ -32,6 +32,17 @@ def test_create_list_get_update_delete(client):
         client.get_sandbox(box.id)
 
 
+def test_a_command_over_a_limit_is_answered_at_once_by_a_sentence(sandbox):
+    """Not after its retries, by "no close frame received"."""
+    from langsmith.sandbox import SandboxOperationError
+    for size, words in ((9_000_000, "2000000"), (40_000_000, "16777216 bytes")):
+        began = time.monotonic()
+        with pytest.raises(SandboxOperationError, match=words):
+            sandbox.run("#" + "x" * size)
+        assert time.monotonic() - began < slow(8)
+    assert sandbox.run("echo on").stdout == "on\n"
+
+
 def test_access_control_is_held_or_refused(client, daemon):
     """What is accepted is enforced (tests/e2e/test_gate_policies.py); what is not understood is refused."""
     def reaches(box):

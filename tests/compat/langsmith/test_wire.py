@@ -338,6 +338,35 @@ def test_a_command_of_nearly_two_megabytes_runs(daemon, ls, wired):
     assert answer.status_code == 200 and answer.json()["stdout"] == f"{101 * 18_000}\n", answer.text[:300]
 
 
+def test_a_message_over_the_limit_is_refused_by_name(daemon, ls, wired):
+    """As the POST is: an error frame, for these clients ask again after a close alone."""
+    line = "#" + "x" * (16 << 20)
+    with open_ws(daemon, wired) as ws:
+        execute(ws, line)
+        got = frames(ws)
+        assert [f["type"] for f in got] == ["error"] and got[0]["error_type"] == "CommandError"
+        assert "16777216 bytes" in got[0]["error"] and "file" in got[0]["error"]
+    answer = ls.post(f"{wired['dataplane_url']}/execute", json={"command": line, "timeout": 30})
+    assert detail(answer) == (413, "CommandError")
+    assert "16777216 bytes" in answer.json()["detail"]["message"]
+
+
+@pytest.mark.parametrize("route", ["ws", "post", "stream"])
+def test_each_route_takes_the_longest_command_however_it_is_escaped(daemon, ls, wired, route):
+    line = "#" + "\x01" * 1_900_000 + "\necho done"
+    if route == "ws":
+        with open_ws(daemon, wired) as ws:
+            execute(ws, line)
+            assert text(frames(ws)) == "done\n"
+        return
+    if route == "post":
+        answer = ls.post(f"{wired['dataplane_url']}/execute", json={"command": line, "timeout": 30})
+        assert answer.status_code == 200 and answer.json()["stdout"] == "done\n", answer.text[:300]
+        return
+    answer = ls.post(f"{wired['dataplane_url']}/execute/stream/start", json={"command": line})
+    assert answer.status_code == 200, answer.text[:300]
+
+
 def test_a_longer_command_is_refused_by_name(daemon, ls, wired):
     line = "#" + "x" * 2_000_000
     with open_ws(daemon, wired) as ws:
