@@ -52,7 +52,7 @@ set(CAY_UNITY_ALONE
   src/vault/relay.cc
   src/vault/relay_test.cc
   src/vault/rules_test.cc
-  src/vault/watched_test.cc
+  src/vault/response_scanner_test.cc
 )
 
 # cay_unity(TARGET): leaves those of its files that stand above out of its unity files; called in its folder.

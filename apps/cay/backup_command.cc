@@ -23,7 +23,6 @@
 #include "store/backup.h"
 #include "store/schema.h"
 #include "tar_file.h"
-#include "wire/vault.h"
 
 namespace cay::app {
 namespace {
@@ -105,7 +104,6 @@ class Backup {
     for (const char* name : {"keys", "tls/cert.pem", "tls/key.pem", "vault/keyring"}) {
       CAY_CHECK(add_file(options_.data + "/" + name, name));
     }
-    CAY_CHECK(add_sent_secrets());
     if (options_.with_api_key) {  // in clear, and it administers the host: of all others only hashes are kept
       CAY_CHECK(add_file(options_.data + "/api-key", "api-key"));
     }
@@ -210,19 +208,6 @@ class Backup {
     if (!bytes) return std::move(bytes).error();
     if (bytes->size() >= kMaxFile) return Error{Code::kUnsupported, "file_too_large", path + " is larger than 64 MiB", 0};
     return tar_->add_bytes(name, *bytes);
-  }
-
-  // What servers were sent, sealed as the rest. One that goes meanwhile is not wanted any more.
-  Result<void> add_sent_secrets() {
-    const auto vault = os::open_dir(data_.get(), "vault");
-    if (!vault && vault.error().os_errno == ENOENT) return {};
-    if (!vault) return vault.error();
-    CAY_TRY(const auto names, os::list_dir(vault->get()));
-    for (const std::string& name : names) {
-      if (!wire::is_vault_sent_file(name)) continue;
-      CAY_CHECK(add_file(options_.data + "/vault/" + name, ("vault/" + name).c_str()));
-    }
-    return {};
   }
 
   Result<void> add_database(const std::string& copy) {

@@ -324,7 +324,8 @@ class Restore {
       secrets_ = true;
       return {};
     }
-    if (name.starts_with("vault/") && wire::is_vault_sent_file(name.substr(6))) return put_in_vault(name.substr(6), bytes);
+    // Backups of earlier releases have files that nothing reads any more.
+    if (name.starts_with("vault/") && wire::is_former_vault_file(name.substr(6))) return {};
     if (name == "keys" || name == "api-key") return os::replace_file(data_.get(), name, bytes, 0600);
     if (name == "cay.toml") {
       settings_ = true;

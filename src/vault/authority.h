@@ -1,5 +1,5 @@
-// Authority: a certificate authority of one sandbox, which that sandbox alone trusts. Its key never leaves the broker; it signs names
-// that the sandbox's rules have, for a day.
+// Authority: a certificate authority of one sandbox, which that sandbox alone trusts. Its key never
+// leaves the broker; it signs names that the sandbox's rules have, for a day.
 #pragma once
 #include <openssl/ssl.h>
 
@@ -25,7 +25,8 @@ class Authority {
   Result<Wiped> key() const;        // PEM
   // Whether it will be good for as long as a sandbox may well run.
   bool is_fresh() const;
-  // What ends TLS for `host`: HTTP/1.1 alone is offered. Kept, and made anew when it is half a day old.
+  // What ends TLS for `host`: HTTP/1.1 alone is offered. Kept, and made anew when it is half a day
+  // old.
   Result<SSL_CTX*> context_for(const std::string& host);
 
  private:
@@ -41,7 +42,8 @@ class Authority {
     UnixMillis made_at = 0;
   };
   static Key new_key();
-  static Result<Certificate> certificate_for(const std::string& name, EVP_PKEY* key, X509* issuer, EVP_PKEY* issuers_key, bool is_authority);
+  static Result<Certificate> certificate_for(const std::string& name, EVP_PKEY* key, X509* issuer,
+                                             EVP_PKEY* issuers_key, bool is_authority);
 
   Certificate certificate_;
   Key key_;

@@ -68,7 +68,8 @@ TEST(AuthorityTest, ItGoesOnAfterARestart) {
 TEST(AuthorityTest, NamesThatAreManyMakeRoom) {
   auto one = Authority::make("s");
   ASSERT_TRUE(one);
-  for (std::size_t i = 0; i < Authority::kMostNames + 3; ++i) ASSERT_TRUE(one->context_for("h" + std::to_string(i) + ".test"));
+  for (std::size_t i = 0; i < Authority::kMostNames + 3; ++i)
+    ASSERT_TRUE(one->context_for("h" + std::to_string(i) + ".test"));
 }
 
 }  // namespace

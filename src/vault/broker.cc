@@ -28,7 +28,6 @@
 #include "os/process.h"
 #include "os/unix_socket.h"
 #include "vault/confinement.h"
-#include "vault/reflection.h"
 #include "vault/relay.h"
 #include "vault/rules.h"
 #include "wire/vault_frame.h"
@@ -45,7 +44,8 @@ constexpr Millis kFirstGrace{15'000};
 constexpr Millis kHelloLimit{5'000};
 constexpr Millis kOutOfDescriptors{20};
 constexpr std::size_t kMostAtWork = 256;  // connections of one sandbox
-constexpr Millis kGateLimit{1'000};  // of our life, for a gate to come back: it looks for us several times a second
+constexpr Millis kGateLimit{
+    1'000};  // of our life, for a gate to come back: it looks for us several times a second
 
 struct Openings {
   UniqueFd daemon, gate;
@@ -54,8 +54,10 @@ struct Openings {
 
 // For everybody to read, whatever the mask: `cay doctor` does.
 Result<UniqueFd> open_for_telling(int directory, const char* name) {
-  UniqueFd fd(::openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!fd || ::fchmod(fd.get(), 0644) != 0) return Error::from_errno(errno, "open what the broker tells of itself");
+  UniqueFd fd(
+      ::openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd || ::fchmod(fd.get(), 0644) != 0)
+    return Error::from_errno(errno, "open what the broker tells of itself");
   return fd;
 }
 
@@ -66,17 +68,31 @@ void tell_refusal(int directory, const std::string& why) {
   if (telling) (void)!::write(telling->get(), line.data(), line.size());
 }
 
+// Earlier releases kept the values that servers were sent. Nothing reads these files any more.
+void remove_former_files(int directory) {
+  const auto names = os::list_dir(directory);
+  if (!names) return;  // Grants::open() reports it
+  for (const std::string& name : *names) {
+    const bool unfinished = name.ends_with(".sent.new");
+    if (unfinished || wire::is_former_vault_file(name)) ::unlinkat(directory, name.c_str(), 0);
+  }
+}
+
 Result<UniqueFd> listen_for_others(int directory, const char* name) {
   CAY_TRY(UniqueFd fd, os::listen_unix(directory, name, ::geteuid(), ::getegid()));
   // Who may speak is decided by who connects (SO_PEERCRED), not by the file.
-  if (::fchmodat(directory, name, 0666, 0) != 0) return Error::from_errno(errno, "open the broker's socket");
+  if (::fchmodat(directory, name, 0666, 0) != 0)
+    return Error::from_errno(errno, "open the broker's socket");
   return fd;
 }
 
 // A connection of a sandbox, for as long as it is here.
 class AtWork {
  public:
-  AtWork(std::map<std::string, std::size_t>& all, const std::string& sandbox_id) : all_(all), mine_(all.try_emplace(sandbox_id).first) { ++mine_->second; }
+  AtWork(std::map<std::string, std::size_t>& all, const std::string& sandbox_id)
+      : all_(all), mine_(all.try_emplace(sandbox_id).first) {
+    ++mine_->second;
+  }
   AtWork(const AtWork&) = delete;
   AtWork& operator=(const AtWork&) = delete;
   ~AtWork() {
@@ -103,28 +119,31 @@ std::uint8_t number_of(Code code) { return static_cast<std::uint8_t>(code); }
 
 class Broker {
  public:
-  Broker(asio::io_context& loop, const BrokerConfig& config, Keyring keys, std::vector<Network> networks, std::unique_ptr<http::Tls> tls)
+  Broker(asio::io_context& loop, const BrokerConfig& config, Keyring keys,
+         std::vector<Network> networks, std::unique_ptr<http::Tls> tls)
       : loop_(loop),
         config_(config),
         keys_(std::move(keys)),
         grants_(config.directory, keys_),
-        sent_(config.directory, keys_, watches_),
         reachable_(std::move(networks)),
         proxy_(config.settings.proxy),
         resolver_(loop.get_executor(), proxy_.look_up(gate::look_up)),
         tls_(std::move(tls)),
-        house_{loop.get_executor(), keys_, grants_, sent_, reachable_, resolver_, proxy_, *tls_, open_, watches_, memory_},
+        house_{loop.get_executor(), keys_,  grants_, reachable_, resolver_, proxy_, *tls_, open_,
+               encodings_,          memory_},
         children_(loop.get_executor()) {}
 
   void begin(Openings openings) {
     grants_.open();
-    sent_.open();
+    remove_former_files(config_.directory);
     grants_.on_change = [this](const wire::BrokerRoutes& routes) {
       tell_gates(routes);
       changed_.push_back(routes.sandbox_id);
     };
-    children_.spawn(accept(std::move(openings.daemon), static_cast<uid_t>(config_.settings.daemon_uid), &Broker::serve_daemon));
-    children_.spawn(accept(std::move(openings.gate), static_cast<uid_t>(config_.settings.gate_uid), &Broker::serve_gate));
+    children_.spawn(accept(std::move(openings.daemon),
+                           static_cast<uid_t>(config_.settings.daemon_uid), &Broker::serve_daemon));
+    children_.spawn(accept(std::move(openings.gate), static_cast<uid_t>(config_.settings.gate_uid),
+                           &Broker::serve_gate));
     if (config_.life == Life::kWhileNeeded) children_.spawn(end_when_idle());
   }
 
@@ -168,7 +187,7 @@ class Broker {
       auto ask = wire::decode<wire::VaultAsk>(*bytes);
       wipe(*bytes);
       if (!ask) co_return;
-      grants_.heard(ask->turn);
+      grants_.received(ask->turn);
       ask->grant.turn = ask->turn;
       // Else who was told that a rule counts would find a gate that has never heard of it.
       if (ask->verb == wire::VaultVerb::kGrant && listening_.empty()) {
@@ -185,7 +204,8 @@ class Broker {
         const OpenRelays::Now now = [this, &id = changed[i]] { return grants_.of(id); };
         co_await open_.judge(changed[i], now);
       }
-      if (const auto has = grants && done ? grants_.of(granted) : nullptr) answer.unusable = has->unusable;
+      if (const auto has = grants && done ? grants_.of(granted) : nullptr)
+        answer.unusable = has->unusable;
       if (done) {
         answer.bytes = *std::move(done);
       } else {
@@ -209,25 +229,23 @@ class Broker {
       case wire::VaultVerb::kGrant: return grants_.grant(std::move(ask.grant));
       case wire::VaultVerb::kRevoke: return nothing(grants_.revoke(ask.names, ask.turn));
       case wire::VaultVerb::kKeepOnly: return nothing(grants_.keep_only(ask.names, ask.turn));
-      case wire::VaultVerb::kWithdraw: return nothing(grants_.withdraw(ask.secret.tenant, ask.secret.name, ask.secret.version));
+      case wire::VaultVerb::kWithdraw:
+        return nothing(grants_.withdraw(ask.secret.tenant, ask.secret.name, ask.secret.version));
       case wire::VaultVerb::kBeginRotation: return nothing(keys_.begin_rotation());
       case wire::VaultVerb::kReseal: return reseal(ask.secret);
       case wire::VaultVerb::kEndRotation: {
         CAY_CHECK(grants_.reseal());
-        CAY_CHECK(sent_.reseal());
         return nothing(keys_.end_rotation());
       }
       case wire::VaultVerb::kHold: return std::string();
     }
-    return Error{Code::kUnsupported, "unknown_verb", "this broker does not know that verb: it is of another release", 0};
+    return Error{Code::kUnsupported, "unknown_verb",
+                 "this broker does not know that verb: it is of another release", 0};
   }
 
   Result<std::string> seal(const wire::VaultSecret& about, const std::string& box) {
     CAY_TRY(const Wiped value, keys_.open_box(about.name, box));
     CAY_CHECK(check_secret_value(value.view()));
-    if (!can_be_found(value.view())) {
-      return Error{Code::kInvalidArgument, "invalid_secret", "the secret's value is too short to be found in what servers answer: 9 characters or more, besides '=' and '\\' at its end, backslashes before signs and blanks behind a comma, are enough", 0};
-    }
     return keys_.seal(about_secret(about), value.view());
   }
 
@@ -261,7 +279,8 @@ class Broker {
     Scope serving(loop_.get_executor());
     const AtWork at_work(at_work_, hello->sandbox_id);
     if (at_work.count() > kMostAtWork) co_return tell(too_many(*hello));
-    serving.spawn(relay(house_, *std::move(hello), std::move(guest), tell, [&serving] { serving.cancel(); }));
+    serving.spawn(
+        relay(house_, *std::move(hello), std::move(guest), tell, [&serving] { serving.cancel(); }));
     auto all = serving.join();
     // A gate that is gone, or lets the connection go, ends it.
     Scope watching(loop_.get_executor());
@@ -357,8 +376,7 @@ class Broker {
   const BrokerConfig& config_;
   Keyring keys_;
   Grants grants_;
-  SharedWatches watches_;
-  SentSecrets sent_;
+  EncodingCache encodings_;
   gate::Reachable reachable_;
   gate::UpstreamProxy proxy_;
   gate::Resolver resolver_;
@@ -366,7 +384,8 @@ class Broker {
   OpenRelays open_;
   const gate::SocketMemory memory_{0, 0, gate::KernelBuffers::of_host()};
   std::map<std::string, std::size_t> at_work_;  // connections, by sandbox
-  std::vector<std::string> changed_;  // sandboxes whose grant the question that is answered has changed
+  std::vector<std::string>
+      changed_;  // sandboxes whose grant the question that is answered has changed
   RelayHouse house_;
   std::set<std::shared_ptr<Listening>> listening_;
   Event gate_listens_{loop_.get_executor()};
@@ -380,7 +399,9 @@ Result<std::unique_ptr<http::Tls>> trust(const std::string& authorities) {
   if (authorities.empty()) return tls;
   boost::system::error_code error;
   tls->context().add_certificate_authority(asio::buffer(authorities), error);
-  if (error) return Error{Code::kInvalidArgument, "bad_config", "vault.authorities: no certificates (PEM): " + error.message(), 0};
+  if (error)
+    return Error{Code::kInvalidArgument, "bad_config",
+                 "vault.authorities: no certificates (PEM): " + error.message(), 0};
   return tls;
 }
 
@@ -406,7 +427,8 @@ int run_broker(BrokerConfig config) {
   auto tls = trust(config.settings.authorities);
   if (!tls) return complain(tls.error());
   Openings openings;
-  for (const auto& [name, fd] : {std::pair{kDaemonSocket, &openings.daemon}, std::pair{kGateSocket, &openings.gate}}) {
+  for (const auto& [name, fd] :
+       {std::pair{kDaemonSocket, &openings.daemon}, std::pair{kGateSocket, &openings.gate}}) {
     auto made = listen_for_others(config.directory, name);
     if (!made) return complain(made.error());
     *fd = *std::move(made);
@@ -417,7 +439,8 @@ int run_broker(BrokerConfig config) {
   const auto confined = confine(config.directory);
   if (!confined) return complain(confined.error());
   const std::string told = std::to_string(*confined) + "\n";
-  (void)!::write(openings.confinement.get(), told.data(), told.size());  // untold, `cay doctor` says less
+  (void)!::write(openings.confinement.get(), told.data(),
+                 told.size());  // untold, `cay doctor` says less
   asio::io_context loop(1);
   Broker broker(loop, config, *std::move(keys), *std::move(networks), *std::move(tls));
   broker.begin(std::move(openings));

@@ -1,5 +1,6 @@
-// Broker: the process that alone holds the key to secrets. It takes them closed, keeps what sandboxes may use, and is handed the
-// connections whose requests need one. Nothing that it is asked gives a value back.
+// Broker: the process that alone holds the key to secrets. It takes them closed, keeps what
+// sandboxes may use, and is handed the connections whose requests need one. Nothing that it is
+// asked gives a value back.
 #pragma once
 #include "vault/settings.h"
 
@@ -16,7 +17,8 @@ struct BrokerConfig {
   Life life = Life::kAlways;
 };
 
-// Why it does not serve, in a line for whoever meets no broker: os::told_line. While it serves there is none.
+// Why it does not serve, in a line for whoever meets no broker: os::told_line. While it serves
+// there is none.
 inline constexpr const char* kRefusalFile = "refused";
 inline constexpr const char* kDaemonSocket = "daemon.sock";
 inline constexpr const char* kGateSocket = "gate.sock";

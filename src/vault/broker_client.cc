@@ -23,14 +23,22 @@ constexpr Millis kRetry{50};
 constexpr int kRetries = 60;  // a broker that died is back within a moment
 
 Error unavailable(const std::string& why) {
-  return {Code::kUnavailable, "vault_unavailable", "the broker, which keeps secrets, does not answer (" + why + "): it is started again by itself; if that lasts, see DATA/broker.log and `cay doctor`", 0};
+  return {
+      Code::kUnavailable, "vault_unavailable",
+      "the broker, which keeps secrets, does not answer (" + why +
+          "): it is started again by itself; if that lasts, see DATA/broker.log and `cay doctor`",
+      0};
 }
 
 // Nobody serves, and the broker said why.
 std::optional<Error> locked(const std::string& socket) {
   const std::string why = os::told_line(socket.substr(0, socket.rfind('/') + 1) + kRefusalFile);
   if (why.empty() || os::connect_unix(socket, SOCK_NONBLOCK)) return std::nullopt;
-  return Error{Code::kUnavailable, "vault_locked", why + "; then start the broker anew (systemctl restart cay-broker; without units: cay broker --stop, and cay serve again)", 0};
+  return Error{Code::kUnavailable, "vault_locked",
+               why +
+                   "; then start the broker anew (systemctl restart cay-broker; without units: cay "
+                   "broker --stop, and cay serve again)",
+               0};
 }
 
 wire::VaultSecret secret_of(const SecretInfo& info, std::string sealed) {
@@ -46,7 +54,8 @@ wire::VaultRule rule_of(const ProxyRule& rule, const StoredSecret& secret) {
   out.methods = rule.methods;
   out.gone = rule.gone;
   out.paths = rule.paths;
-  for (const ProxyHeader& header : rule.headers) out.headers.push_back({header.name, header.value, header.basic_user});
+  for (const ProxyHeader& header : rule.headers)
+    out.headers.push_back({header.name, header.value, header.basic_user});
   out.secret = secret_of(secret.info, secret.sealed);
   return out;
 }
@@ -80,7 +89,9 @@ Task<wire::VaultAnswer> BrokerClient::answer_to(wire::VaultAsk question) {
   for (int i = 0; i < kRetries; ++i) {
     auto asking = ask_once(bytes);
     answer = co_await with_deadline(std::move(asking), kAnswerLimit, "the broker's answer");
-    if (answer || (answer.error().reason != "vault_unavailable" && answer.error().reason != "peer_gone")) break;
+    if (answer ||
+        (answer.error().reason != "vault_unavailable" && answer.error().reason != "peer_gone"))
+      break;
     co_await sleep_for(kRetry);
   }
   if (!answer) co_return locked(path_).value_or(unavailable(answer.error().message));
@@ -88,7 +99,8 @@ Task<wire::VaultAnswer> BrokerClient::answer_to(wire::VaultAsk question) {
   if (!read) co_return unavailable("its answer cannot be read");
   if (read->code != 0) {
     const bool known = read->code <= static_cast<std::uint8_t>(Code::kInternal);
-    co_return Error{known ? static_cast<Code>(read->code) : Code::kInternal, std::move(read->reason), std::move(read->message), 0};
+    co_return Error{known ? static_cast<Code>(read->code) : Code::kInternal,
+                    std::move(read->reason), std::move(read->message), 0};
   }
   co_return *std::move(read);
 }
@@ -98,7 +110,8 @@ Task<std::string> BrokerClient::ask(wire::VaultAsk question) {
   co_return std::move(answer.bytes);
 }
 
-// It has it written, and the broker tells it too: one that does not answer keeps nobody waiting for the broker.
+// It has it written, and the broker tells it too: one that does not answer keeps nobody waiting for
+// the broker.
 asio::awaitable<void> BrokerClient::tell_gate(std::string sandbox_id) {
   if (!tell_gate_) co_return;
   const std::uint64_t time = ++times_;
@@ -221,7 +234,8 @@ Task<void> BrokerClient::attend(std::function<Task<void>()> tell) {
   CAY_CO_CHECK(co_await gate::send_frame(broker, wire::encode(question)));
   gate::FrameReader reader;
   auto reading = reader.next(broker);
-  const auto answer = co_await with_deadline(std::move(reading), kAnswerLimit, "the broker's answer");
+  const auto answer =
+      co_await with_deadline(std::move(reading), kAnswerLimit, "the broker's answer");
   if (!answer) co_return unavailable(answer.error().message);
   CAY_CO_CHECK(co_await tell());
   for (bool there = true; there;) {

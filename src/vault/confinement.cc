@@ -10,16 +10,20 @@ namespace {
 constexpr auto kOwnCalls = std::to_array<os::AllowedCall>({
     {SYS_fsync},  // keys are to be on the disk before what they seal
 #if __has_feature(address_sanitizer)
-    {SYS_pipe2},  // UBSan asks through a pipe whether an object's memory can be read, and takes a refusal for a broken object
+    {SYS_pipe2},  // UBSan asks through a pipe whether an object's memory can be read, and takes a
+                  // refusal for a broken object
 #ifdef SYS_pipe
     {SYS_pipe},
 #endif
 #endif
 });
-constinit const auto kFilter = os::compile_allow_list(gate::with_outward_calls(kOwnCalls), SECCOMP_RET_ERRNO | ENOSYS);
+constinit const auto kFilter =
+    os::compile_allow_list(gate::with_outward_calls(kOwnCalls), SECCOMP_RET_ERRNO | ENOSYS);
 
 }  // namespace
 
-Result<int> confine(int vault_directory) { return gate::confine_outward(kFilter.span(), vault_directory); }
+Result<int> confine(int vault_directory) {
+  return gate::confine_outward(kFilter.span(), vault_directory);
+}
 
 }  // namespace cay::vault

@@ -16,10 +16,14 @@ namespace {
 
 constexpr std::string_view kSuffix = ".grant";
 
-std::string about_authority(const std::string& sandbox_id) { return "cay authority 1\n" + sandbox_id; }
+std::string about_authority(const std::string& sandbox_id) {
+  return "cay authority 1\n" + sandbox_id;
+}
 
 bool ends_tls(const wire::VaultGrant& grant) {
-  return std::ranges::any_of(grant.rules, [](const wire::VaultRule& rule) { return static_cast<ProxyWay>(rule.way) != ProxyWay::kBaseUrl; });
+  return std::ranges::any_of(grant.rules, [](const wire::VaultRule& rule) {
+    return static_cast<ProxyWay>(rule.way) != ProxyWay::kBaseUrl;
+  });
 }
 
 }  // namespace
@@ -27,7 +31,10 @@ bool ends_tls(const wire::VaultGrant& grant) {
 void Grants::open() {
   const auto names = os::list_dir(directory_);
   if (!names) {
-    std::fprintf(stderr, "cay broker: what sandboxes may use cannot be read (%s): it is nobody's until a daemon tells it anew\n", names.error().message.c_str());
+    std::fprintf(stderr,
+                 "cay broker: what sandboxes may use cannot be read (%s): it is nobody's until a "
+                 "daemon tells it anew\n",
+                 names.error().message.c_str());
     return;
   }
   for (const std::string& name : *names) {
@@ -35,17 +42,22 @@ void Grants::open() {
     auto made = load(name);
     if (!made) {
       closed_.insert(name.substr(0, name.size() - kSuffix.size()));
-      std::fprintf(stderr, "cay broker: %s cannot be opened (%s): the hosts of that sandbox's rules are refused until a daemon tells them anew\n", name.c_str(), made.error().message.c_str());
+      std::fprintf(stderr,
+                   "cay broker: %s cannot be opened (%s): the hosts of that sandbox's rules are "
+                   "refused until a daemon tells them anew\n",
+                   name.c_str(), made.error().message.c_str());
       continue;
     }
     const std::string id = (*made)->grant.sandbox_id;
-    turns_.granted(id, (*made)->grant.turn);
+    versions_.granted(id, (*made)->grant.turn);
     all_[id] = *std::move(made);
   }
 }
 
 Result<std::shared_ptr<Granted>> Grants::load(const std::string& name) const {
-  const auto broken = [](const char* why) { return Error{Code::kInternal, "grant_broken", why, 0}; };
+  const auto broken = [](const char* why) {
+    return Error{Code::kInternal, "grant_broken", why, 0};
+  };
   CAY_TRY(const std::string bytes, os::read_file(directory_, name, wire::kMostVaultFrame));
   auto grant = wire::decode<wire::VaultGrant>(bytes);
   if (!grant) return broken("it is cut short, or another file");
@@ -53,7 +65,8 @@ Result<std::shared_ptr<Granted>> Grants::load(const std::string& name) const {
   auto made = std::make_shared<Granted>();
   made->grant = *std::move(grant);
   if (!ends_tls(made->grant)) return made;
-  CAY_TRY(const Wiped key, keys_.unseal(about_authority(made->grant.sandbox_id), made->grant.authority_key));
+  CAY_TRY(const Wiped key,
+          keys_.unseal(about_authority(made->grant.sandbox_id), made->grant.authority_key));
   CAY_TRY(Authority authority, Authority::load(made->grant.authority_cert, key));
   made->authority = std::make_unique<Authority>(std::move(authority));
   return made;
@@ -64,19 +77,25 @@ Result<void> Grants::keep(const wire::VaultGrant& grant) const {
 }
 
 Result<std::string> Grants::grant(wire::VaultGrant grant) {
-  if (!gate::is_sandbox_id(grant.sandbox_id)) return Error{Code::kInvalidArgument, "bad_request", "a grant names its sandbox by id", 0};
+  if (!gate::is_sandbox_id(grant.sandbox_id))
+    return Error{Code::kInvalidArgument, "bad_request", "a grant names its sandbox by id", 0};
   const std::string id = grant.sandbox_id;
   const auto old = all_.find(id);
-  if (turns_.overtaken(id, grant.turn)) return old == all_.end() ? std::string() : old->second->grant.authority_cert;
+  if (versions_.is_outdated(id, grant.turn))
+    return old == all_.end() ? std::string() : old->second->grant.authority_cert;
   auto made = std::make_shared<Granted>();
   for (const wire::VaultRule& rule : grant.rules) {
-    if (rule.secret.tenant != grant.tenant) return Error{Code::kInvalidArgument, "bad_request", "a secret of another tenant", 0};
+    if (rule.secret.tenant != grant.tenant)
+      return Error{Code::kInvalidArgument, "bad_request", "a secret of another tenant", 0};
     if (is_fence(rule) || rule.gone) continue;
     const auto least = least_.find({rule.secret.tenant, rule.secret.name});
     if (least != least_.end() && rule.secret.version < least->second) {
-      return Error{Code::kConflict, "secret_withdrawn", "secret '" + rule.secret.name + "' was changed or removed meanwhile: try again", 0};
+      return Error{Code::kConflict, "secret_withdrawn",
+                   "secret '" + rule.secret.name + "' was changed or removed meanwhile: try again",
+                   0};
     }
-    // Its hosts stay the broker's, which refuses what needs it; the other rules have nothing to do with it.
+    // Its hosts stay the broker's, which refuses what needs it; the other rules have nothing to do
+    // with it.
     if (!unseal(rule.secret)) made->unusable.push_back(rule.name);
   }
   if (ends_tls(grant)) {
@@ -100,7 +119,7 @@ Result<std::string> Grants::grant(wire::VaultGrant grant) {
   // What it had may be more: it counts no longer, and a broker that starts anew is not to find it.
   if (!kept) static_cast<void>(forget(id));
   closed_.erase(id);
-  turns_.granted(id, grant.turn);
+  versions_.granted(id, grant.turn);
   made->grant = std::move(grant);
   const std::string certificate = made->grant.authority_cert;
   all_[id] = made;
@@ -110,13 +129,15 @@ Result<std::string> Grants::grant(wire::VaultGrant grant) {
 }
 
 Result<void> Grants::forget(const std::string& sandbox_id) const {
-  if (::unlinkat(directory_, (sandbox_id + std::string(kSuffix)).c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (::unlinkat(directory_, (sandbox_id + std::string(kSuffix)).c_str(), 0) == 0 ||
+      errno == ENOENT)
+    return {};
   return Error::from_errno(errno, "remove the grant of sandbox " + sandbox_id);
 }
 
 Result<void> Grants::revoke_one(const std::string& sandbox_id, const wire::VaultTurn& turn) {
-  if (!gate::is_sandbox_id(sandbox_id) || turns_.overtaken(sandbox_id, turn)) return {};
-  turns_.revoked(sandbox_id, turn);
+  if (!gate::is_sandbox_id(sandbox_id) || versions_.is_outdated(sandbox_id, turn)) return {};
+  versions_.revoked(sandbox_id, turn);
   closed_.erase(sandbox_id);
   auto forgotten = forget(sandbox_id);
   if (all_.erase(sandbox_id) == 0 || !on_change) return forgotten;
@@ -126,7 +147,8 @@ Result<void> Grants::revoke_one(const std::string& sandbox_id, const wire::Vault
   return forgotten;
 }
 
-Result<void> Grants::revoke(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn) {
+Result<void> Grants::revoke(const std::vector<std::string>& sandbox_ids,
+                            const wire::VaultTurn& turn) {
   Result<void> all;
   for (const std::string& id : sandbox_ids) {
     auto done = revoke_one(id, turn);
@@ -135,28 +157,33 @@ Result<void> Grants::revoke(const std::vector<std::string>& sandbox_ids, const w
   return all;
 }
 
-Result<void> Grants::keep_only(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn) {
+Result<void> Grants::keep_only(const std::vector<std::string>& sandbox_ids,
+                               const wire::VaultTurn& turn) {
   // Of the same daemon a grant of what was withdrawn may still be on its way.
-  if (turn.daemon.empty() || std::exchange(last_daemon_, turn.daemon) != turn.daemon) least_.clear();
+  if (turn.daemon.empty() || std::exchange(last_daemon_, turn.daemon) != turn.daemon)
+    least_.clear();
   std::set<std::string> gone = closed_;
   for (const auto& [id, one] : all_) gone.insert(id);
   for (const std::string& id : sandbox_ids) gone.erase(id);
   return revoke({gone.begin(), gone.end()}, turn);
 }
 
-Result<void> Grants::withdraw(const std::string& tenant, const std::string& name, std::uint64_t least) {
+Result<void> Grants::withdraw(const std::string& tenant, const std::string& name,
+                              std::uint64_t least) {
   least_[{tenant, name}] = least;
   Result<void> all;
   for (const auto& [id, one] : all_) {
     bool had_it = false;
     for (wire::VaultRule& rule : one->grant.rules) {
-      if (rule.secret.tenant != tenant || rule.secret.name != name || is_withdrawn(rule.secret)) continue;
+      if (rule.secret.tenant != tenant || rule.secret.name != name || is_withdrawn(rule.secret))
+        continue;
       rule.secret.sealed.clear();
       had_it = true;
     }
     if (!had_it) continue;
     if (on_change) on_change(routes_of(one->grant));
-    // A grant that cannot be written is none at all after this broker, for it must not be the old one.
+    // A grant that cannot be written is none at all after this broker, for it must not be the old
+    // one.
     if (keep(one->grant)) continue;
     auto forgotten = forget(id);
     if (!forgotten) all = std::move(forgotten);
@@ -182,7 +209,10 @@ std::shared_ptr<const Granted> Grants::of(const std::string& sandbox_id) const {
 Result<Wiped> Grants::unseal(const wire::VaultSecret& secret) const {
   auto value = keys_.unseal(about_secret(secret), secret.sealed);
   if (value) return value;
-  return Error{Code::kPermissionDenied, "secret_unusable", "the vault cannot open the secret '" + secret.name + "': give its value again (cay secret set " + secret.name + ")", 0};
+  return Error{Code::kPermissionDenied, "secret_unusable",
+               "the vault cannot open the secret '" + secret.name +
+                   "': give its value again (cay secret set " + secret.name + ")",
+               0};
 }
 
 std::vector<wire::BrokerRoutes> Grants::routes() const {

@@ -1,5 +1,5 @@
-// Grants: which sandbox may use which secrets, in memory and in DATA/vault, and the authority of each. They outlive the daemon's
-// death and the broker's own.
+// Grants: which sandbox may use which secrets, in memory and in DATA/vault, and the authority of
+// each. They outlive the daemon's death and the broker's own.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,8 +12,8 @@
 
 #include "base/result.h"
 #include "vault/authority.h"
+#include "vault/grant_versions.h"
 #include "vault/keyring.h"
-#include "vault/turns.h"
 #include "wire/vault.h"
 
 namespace cay::vault {
@@ -21,27 +21,33 @@ namespace cay::vault {
 struct Granted {
   wire::VaultGrant grant;
   std::unique_ptr<Authority> authority;  // null: TLS is not ended for it
-  std::vector<std::string> unusable;     // names of rules whose secrets cannot be opened: what needs them is refused
+  std::vector<std::string>
+      unusable;  // names of rules whose secrets cannot be opened: what needs them is refused
 };
 
 class Grants {
  public:
   Grants(int directory, Keyring& keys) : directory_(directory), keys_(keys) {}
 
-  // Reads what is kept. What cannot be opened is left out, and told in the log: its sandbox's hosts are refused, which the gate knows of without us, until the
-  // daemon grants it anew.
+  // Reads what is kept. What cannot be opened is left out, and told in the log: its sandbox's hosts
+  // are refused, which the gate knows of without us, until the daemon grants it anew.
   void open();
   // A question of this turn has come: before anything that it asks is done, or waited for.
-  void heard(const wire::VaultTurn& turn) { turns_.heard(turn); }
-  // Replaces the sandbox's. An authority that it has, and that is fresh, stays. Where it fails the sandbox has what it had. What a newer word has overtaken
-  // changes nothing here, nor in the next two, and the answer is what counts.
+  void received(const wire::VaultTurn& turn) { versions_.received(turn); }
+  // Replaces the sandbox's. An authority that it has, and that is fresh, stays. Where it fails the
+  // sandbox has what it had. What a newer word has overtaken changes nothing here, nor in the next
+  // two, and the answer is what counts.
   Result<std::string> grant(wire::VaultGrant grant);
   // It counts even where it fails: then it would not for a broker that starts anew.
-  Result<void> revoke(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn = {});
-  // A daemon says so when it begins, and when we do. What another daemon withdrew is no matter any more.
-  Result<void> keep_only(const std::vector<std::string>& sandbox_ids, const wire::VaultTurn& turn = {});
-  // No sandbox has any version of it any more, which counts even where this fails (as above); its rules stay, and refuse (rules.h). A grant of a version before
-  // `least` that is still on its way fails: kConflict (secret_withdrawn).
+  Result<void> revoke(const std::vector<std::string>& sandbox_ids,
+                      const wire::VaultTurn& turn = {});
+  // A daemon says so when it begins, and when we do. What another daemon withdrew is no matter any
+  // more.
+  Result<void> keep_only(const std::vector<std::string>& sandbox_ids,
+                         const wire::VaultTurn& turn = {});
+  // No sandbox has any version of it any more, which counts even where this fails (as above); its
+  // rules stay, and refuse (rules.h). A grant of a version before `least` that is still on its way
+  // fails: kConflict (secret_withdrawn).
   Result<void> withdraw(const std::string& tenant, const std::string& name, std::uint64_t least);
   // All anew: the authorities' keys were sealed by an older data key.
   Result<void> reseal();
@@ -62,9 +68,9 @@ class Grants {
   Keyring& keys_;
   std::map<std::string, std::shared_ptr<Granted>> all_;
   std::set<std::string> closed_;  // ids of those that are kept and could not be opened
-  Turns turns_;
+  GrantVersions versions_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> least_;  // by tenant and name
-  std::string last_daemon_;                                             // whose withdrawals these are
+  std::string last_daemon_;  // whose withdrawals these are
 };
 
 }  // namespace cay::vault

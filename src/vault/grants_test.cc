@@ -25,12 +25,14 @@ TEST_F(GrantsTest, WhatIsGrantedOutlivesTheBrokerWithItsAuthority) {
   const auto made = grants->grant(grant(kId, ProxyWay::kHeaders));
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_NE(made->find("BEGIN CERTIFICATE"), std::string::npos);
-  EXPECT_TRUE(grants->grant(grant(kOther, ProxyWay::kBaseUrl))->empty()) << "no TLS is ended for it";
+  EXPECT_TRUE(grants->grant(grant(kOther, ProxyWay::kBaseUrl))->empty())
+      << "no TLS is ended for it";
   reopen();
   ASSERT_TRUE(grants->of(kId));
   EXPECT_EQ(grants->of(kId)->authority->certificate(), *made);
   EXPECT_TRUE(grants->of(kOther));
-  EXPECT_EQ(*grants->grant(grant(kId, ProxyWay::kPlaceholder)), *made) << "other rules, the same authority";
+  EXPECT_EQ(*grants->grant(grant(kId, ProxyWay::kPlaceholder)), *made)
+      << "other rules, the same authority";
   EXPECT_TRUE(grants->keep_only({kId}));
   EXPECT_FALSE(grants->of(kOther));
   EXPECT_TRUE(grants->revoke({kId}));
@@ -58,7 +60,8 @@ TEST_F(GrantsTest, ASecretThatWasMadeWiderIsNotTaken) {
   EXPECT_FALSE(grants->grant(theirs)) << "of another tenant";
   theirs.rules[0].secret.tenant = "u";
   ASSERT_TRUE(grants->grant(theirs));
-  EXPECT_EQ(grants->of(kId)->unusable, std::vector<std::string>{"r"}) << "a secret is not made theirs by its row";
+  EXPECT_EQ(grants->of(kId)->unusable, std::vector<std::string>{"r"})
+      << "a secret is not made theirs by its row";
   auto outside = grant("../keyring", ProxyWay::kHeaders);
   EXPECT_FALSE(grants->grant(outside)) << "no path is made of anything but an id";
   EXPECT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders))) << "the control";
@@ -86,12 +89,14 @@ TEST_F(GrantsTest, ARowThatCannotBeOpenedEndsItsOwnRuleAlone) {
     one.target = "/";
     one.headers.add("Host", host);
     if (!key.empty()) one.headers.add("X-Api-Key", key);
-    return rewrite(now->grant, one, [this](const wire::VaultSecret& secret) { return grants->unseal(secret); });
+    return rewrite(now->grant, one,
+                   [this](const wire::VaultSecret& secret) { return grants->unseal(secret); });
   };
   const auto fine = asked("api.test", "");
   ASSERT_TRUE(fine) << fine.error().message;
   EXPECT_EQ(fine->headers.get("Authorization"), std::string("Bearer ") + testing::kSecret);
-  for (const auto& [host, key] : {std::pair{"torn.test", ""}, std::pair{"api.test", "cay-token-BBBB"}}) {
+  for (const auto& [host, key] :
+       {std::pair{"torn.test", ""}, std::pair{"api.test", "cay-token-BBBB"}}) {
     const auto refused = asked(host, key);
     ASSERT_FALSE(refused) << host;
     EXPECT_EQ(refused.error().reason, "secret_unusable");
@@ -130,8 +135,8 @@ TEST_F(GrantsTest, ALateWordUndoesNoNewerOne) {
   EXPECT_EQ(*grants->grant(with(at(6), "old.test")), "");
   EXPECT_FALSE(grants->of(kId)) << "what is gone stays gone";
   // A daemon that was started anew, and the one before it.
-  grants->heard(at(8));
-  grants->heard({"e", 1});
+  grants->received(at(8));
+  grants->received({"e", 1});
   ASSERT_TRUE(grants->grant(with({"e", 1}, "newest.test")));
   ASSERT_TRUE(grants->grant(with(at(99), "old.test")));
   EXPECT_EQ(host(), "newest.test");
@@ -152,22 +157,33 @@ TEST_F(GrantsTest, ARotationKeepsAuthorities) {
 }
 
 TEST_F(GrantsTest, ASecretThatIsWithdrawnIsNobodysUntilItIsGivenAnew) {
-  const Unseal unseal = [this](const wire::VaultSecret& secret) { return keys->unseal(about_secret(secret), secret.sealed); };
-  const auto has = [&](const char* id) { return grants->of(id) && secrets_of_host(grants->of(id)->grant, "api.test", unseal)->size() == 1; };
+  const Unseal unseal = [this](const wire::VaultSecret& secret) {
+    return keys->unseal(about_secret(secret), secret.sealed);
+  };
+  const auto has = [&](const char* id) {
+    return grants->of(id) &&
+           secrets_of_host(grants->of(id)->grant, "api.test", unseal)->size() == 1;
+  };
   auto second = grant(kId, ProxyWay::kHeaders);
   second.rules[0].secret.version = 2;
-  second.rules[0].secret.sealed = *keys->seal(about_secret(second.rules[0].secret), "sk-live-of-today");
+  second.rules[0].secret.sealed =
+      *keys->seal(about_secret(second.rules[0].secret), "sk-live-of-today");
   ASSERT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders)));
   ASSERT_TRUE(grants->grant(grant(kOther, ProxyWay::kBaseUrl)));
   std::vector<std::string> told;
-  grants->on_change = [&](const wire::BrokerRoutes& routes) { told.push_back(routes.sandbox_id + (routes.hosts.empty() ? "" : " " + routes.hosts[0])); };
+  grants->on_change = [&](const wire::BrokerRoutes& routes) {
+    told.push_back(routes.sandbox_id + (routes.hosts.empty() ? "" : " " + routes.hosts[0]));
+  };
   ASSERT_TRUE(grants->withdraw("t", "other", 9));
   ASSERT_TRUE(grants->withdraw("u", "key", 9));
-  EXPECT_TRUE(told.empty() && has(kId) && has(kOther)) << "the control: another secret, another tenant";
+  EXPECT_TRUE(told.empty() && has(kId) && has(kOther))
+      << "the control: another secret, another tenant";
   ASSERT_TRUE(grants->withdraw("t", "key", 2));
-  EXPECT_EQ(told, (std::vector<std::string>{std::string(kId) + " api.test", kOther})) << "its host still does not go past the broker";
+  EXPECT_EQ(told, (std::vector<std::string>{std::string(kId) + " api.test", kOther}))
+      << "its host still does not go past the broker";
   EXPECT_FALSE(has(kId) || has(kOther));
-  EXPECT_EQ(grants->grant(grant(kId, ProxyWay::kHeaders)).error().reason, "secret_withdrawn") << "a grant of the old value that was on its way";
+  EXPECT_EQ(grants->grant(grant(kId, ProxyWay::kHeaders)).error().reason, "secret_withdrawn")
+      << "a grant of the old value that was on its way";
   EXPECT_FALSE(has(kId));
   const auto broker_anew = [&] {
     reopen();
@@ -180,14 +196,17 @@ TEST_F(GrantsTest, ASecretThatIsWithdrawnIsNobodysUntilItIsGivenAnew) {
 
 TEST_F(GrantsTest, AWithdrawalThatCannotBeWrittenCountsAndLeavesNothingOnTheDisk) {
   ASSERT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders)));
-  const Unseal unseal = [this](const wire::VaultSecret& secret) { return keys->unseal(about_secret(secret), secret.sealed); };
+  const Unseal unseal = [this](const wire::VaultSecret& secret) {
+    return keys->unseal(about_secret(secret), secret.sealed);
+  };
   Asked ask;
   ask.host = "api.test";
   ask.target = "/";
   ask.headers.add("Host", "api.test");
   ASSERT_TRUE(rewrite(grants->of(kId)->grant, ask, unseal));
   const std::filesystem::path file = temp.path() + "/" + kId + ".grant";
-  std::filesystem::create_directory(file.string() + ".new");  // so that no other file comes to be there, for root neither
+  std::filesystem::create_directory(
+      file.string() + ".new");  // so that no other file comes to be there, for root neither
   std::filesystem::create_directory(temp.path() + "/" + kOther + ".grant.new");
   EXPECT_FALSE(grants->grant(grant(kOther, ProxyWay::kBaseUrl))) << "the control";
   EXPECT_FALSE(grants->of(kOther)) << "what it never had, it does not get";
@@ -206,16 +225,20 @@ TEST_F(GrantsTest, WhatIsTakenAwayCountsThoughItCannotBeWritten) {
   EXPECT_FALSE(grants->grant(gone)) << "it is to be told again";
   EXPECT_TRUE(grants->of(kId)->grant.rules.at(0).gone);
   reopen();
-  EXPECT_FALSE(grants->of(kId)) << "nor is it found by a broker that starts anew: the daemon tells it";
+  EXPECT_FALSE(grants->of(kId))
+      << "nor is it found by a broker that starts anew: the daemon tells it";
 }
 
 TEST_F(GrantsTest, TheGateIsToldOfEveryChange) {
   std::vector<std::string> told;
-  grants->on_change = [&](const wire::BrokerRoutes& routes) { told.push_back(routes.sandbox_id + (routes.hosts.empty() ? " none" : " " + routes.hosts[0])); };
+  grants->on_change = [&](const wire::BrokerRoutes& routes) {
+    told.push_back(routes.sandbox_id + (routes.hosts.empty() ? " none" : " " + routes.hosts[0]));
+  };
   ASSERT_TRUE(grants->grant(grant(kId, ProxyWay::kHeaders)));
   EXPECT_TRUE(grants->revoke({kId}));
   EXPECT_TRUE(grants->revoke({kId}));
-  EXPECT_EQ(told, (std::vector<std::string>{std::string(kId) + " api.test", std::string(kId) + " none"}));
+  EXPECT_EQ(told,
+            (std::vector<std::string>{std::string(kId) + " api.test", std::string(kId) + " none"}));
 }
 
 TEST_F(GrantsTest, OneThatCannotBeOpenedIsNobodysUntilItIsGivenAnew) {

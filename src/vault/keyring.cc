@@ -34,29 +34,52 @@ constexpr std::size_t kKeyIdBytes = 8;
 constexpr std::uint64_t kScryptN = 1 << 16, kScryptR = 8, kScryptP = 2;
 constexpr std::uint64_t kScryptMemory = std::uint64_t{256} << 20;
 
-// One way to open the ring. There are two while the master key changes: whichever of them is there opens it.
+// One way to open the ring. There are two while the master key changes: whichever of them is there
+// opens it.
 struct Wrap {
   bool passphrase = false;
   std::string salt, sealed;
   std::uint64_t n = 0, r = 0, p = 0;
-  template <class V> void fields(V& v) { v(1, passphrase); v(2, salt); v(3, sealed); v(4, n); v(5, r); v(6, p); }
+  template <class V>
+  void fields(V& v) {
+    v(1, passphrase);
+    v(2, salt);
+    v(3, sealed);
+    v(4, n);
+    v(5, r);
+    v(6, p);
+  }
 };
 struct RingFile {
   std::vector<Wrap> wraps;
-  template <class V> void fields(V& v) { v(1, wraps); }
+  template <class V>
+  void fields(V& v) {
+    v(1, wraps);
+  }
 };
 struct DataKey {
   std::uint64_t id = 0;
   std::string key;
-  template <class V> void fields(V& v) { v(1, id); v(2, key); }
+  template <class V>
+  void fields(V& v) {
+    v(1, id);
+    v(2, key);
+  }
 };
 struct Ring {
   std::vector<DataKey> keys;
   std::string box;
-  template <class V> void fields(V& v) { v(1, keys); v(2, box); }
+  template <class V>
+  void fields(V& v) {
+    v(1, keys);
+    v(2, box);
+  }
 };
 
-Error locked(const std::string& why) { return {Code::kUnavailable, "vault_locked", "the vault's keys (DATA/vault/keyring) cannot be opened: " + why, 0}; }
+Error locked(const std::string& why) {
+  return {Code::kUnavailable, "vault_locked",
+          "the vault's keys (DATA/vault/keyring) cannot be opened: " + why, 0};
+}
 
 Result<Wiped> scrypt(const Wiped& passphrase, const Wrap& wrap) {
   Wiped out(std::string(kKeyBytes, '\0'));
@@ -69,19 +92,25 @@ Result<Wiped> scrypt(const Wiped& passphrase, const Wrap& wrap) {
   };
   const std::unique_ptr<EVP_KDF, Free> kdf(EVP_KDF_fetch(nullptr, "SCRYPT", nullptr));
   const std::unique_ptr<EVP_KDF_CTX, Free> derive(kdf ? EVP_KDF_CTX_new(kdf.get()) : nullptr);
-  const std::array<OSSL_PARAM, 7> params = {OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_PASSWORD, phrase.bytes().data(), phrase.bytes().size()),
-                                            OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, salt.data(), salt.size()),
-                                            OSSL_PARAM_construct_uint64(OSSL_KDF_PARAM_SCRYPT_N, &n),
-                                            OSSL_PARAM_construct_uint64(OSSL_KDF_PARAM_SCRYPT_R, &r),
-                                            OSSL_PARAM_construct_uint64(OSSL_KDF_PARAM_SCRYPT_P, &p),
-                                            OSSL_PARAM_construct_uint64(OSSL_KDF_PARAM_SCRYPT_MAXMEM, &memory), OSSL_PARAM_construct_end()};
-  if (!derive || EVP_KDF_derive(derive.get(), reinterpret_cast<unsigned char*>(out.bytes().data()), kKeyBytes, params.data()) != 1) {
+  const std::array<OSSL_PARAM, 7> params = {
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_PASSWORD, phrase.bytes().data(),
+                                        phrase.bytes().size()),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, salt.data(), salt.size()),
+      OSSL_PARAM_construct_uint64(OSSL_KDF_PARAM_SCRYPT_N, &n),
+      OSSL_PARAM_construct_uint64(OSSL_KDF_PARAM_SCRYPT_R, &r),
+      OSSL_PARAM_construct_uint64(OSSL_KDF_PARAM_SCRYPT_P, &p),
+      OSSL_PARAM_construct_uint64(OSSL_KDF_PARAM_SCRYPT_MAXMEM, &memory),
+      OSSL_PARAM_construct_end()};
+  if (!derive || EVP_KDF_derive(derive.get(), reinterpret_cast<unsigned char*>(out.bytes().data()),
+                                kKeyBytes, params.data()) != 1) {
     return Error{Code::kInternal, "crypto_failed", "the cryptography library failed: scrypt", 0};
   }
   return out;
 }
 
-std::string wrap_purpose(const Wrap& wrap) { return std::string(kRingPurpose) + (wrap.passphrase ? " passphrase" : " file"); }
+std::string wrap_purpose(const Wrap& wrap) {
+  return std::string(kRingPurpose) + (wrap.passphrase ? " passphrase" : " file");
+}
 
 // A ring that was opened; nothing: this wrap is not for that key.
 std::optional<Wiped> opened(const Wrap& wrap, const Wiped& key, const Wiped& passphrase) {
@@ -112,7 +141,8 @@ std::uint64_t id_of(std::string_view sealed) {
 Result<bool> anything_sealed(int directory) {
   if (::faccessat(directory, kSealedFile, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return true;
   CAY_TRY(const std::vector<std::string> names, os::list_dir(directory));
-  return std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(kGrantSuffix); });
+  return std::ranges::any_of(names,
+                             [](const std::string& name) { return name.ends_with(kGrantSuffix); });
 }
 
 }  // namespace
@@ -121,14 +151,18 @@ Result<void> write_durably(int directory, const std::string& name, std::string_v
   const std::string fresh = name + ".new";
   ::unlinkat(directory, fresh.c_str(), 0);
   {
-    const UniqueFd fd(::openat(directory, fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd || ::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) || ::fsync(fd.get()) != 0) {
+    const UniqueFd fd(::openat(directory, fresh.c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd ||
+        ::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
+        ::fsync(fd.get()) != 0) {
       const int err = errno == 0 ? EIO : errno;
       ::unlinkat(directory, fresh.c_str(), 0);
       return Error::from_errno(err, "write DATA/vault/" + name);
     }
   }
-  if (::renameat(directory, fresh.c_str(), directory, name.c_str()) != 0) return Error::from_errno(errno, "write DATA/vault/" + name);
+  if (::renameat(directory, fresh.c_str(), directory, name.c_str()) != 0)
+    return Error::from_errno(errno, "write DATA/vault/" + name);
   if (::fsync(directory) != 0) return Error::from_errno(errno, "write DATA/vault");
   return {};
 }
@@ -146,8 +180,10 @@ Result<Keyring> Keyring::open(int directory, Master master) {
   }
   CAY_TRY(const bool sealed, anything_sealed(directory));
   if (sealed) {
-    return locked("the file is gone, and secrets or grants that it alone opens are here: put it back (a backup has it); to begin anew without them remove "
-                  "DATA/vault/sealed and DATA/vault/*.grant, and then set each secret again");
+    return locked(
+        "the file is gone, and secrets or grants that it alone opens are here: put it back (a "
+        "backup has it); to begin anew without them remove "
+        "DATA/vault/sealed and DATA/vault/*.grant, and then set each secret again");
   }
   CAY_CHECK(ring.make());
   return ring;
@@ -160,19 +196,24 @@ Result<void> Keyring::load(const std::string& file) {
   for (const bool current : {true, false}) {
     for (const Wrap& wrap : read->wraps) {
       if (done) break;
-      // What is given now counts first; then what was before: the file, and the previous passphrase.
+      // What is given now counts first; then what was before: the file, and the previous
+      // passphrase.
       const bool wants_passphrase = !master_.passphrase.view().empty();
       const Wiped none;
       const bool file_counts = current != wants_passphrase;
-      auto plain = opened(wrap, file_counts ? key_ : none, current ? master_.passphrase : master_.previous);
+      auto plain =
+          opened(wrap, file_counts ? key_ : none, current ? master_.passphrase : master_.previous);
       if (!plain) continue;
       done = take(plain->view());
       by_current = current;
     }
   }
   if (!done) {
-    return locked(master_.passphrase.view().empty() ? "DATA/vault/key is missing or is another one's, and no passphrase is set: put that file back, or set vault.passphrase_file"
-                                                    : "by neither vault.passphrase_file nor vault.previous_passphrase_file: set the right one there");
+    return locked(master_.passphrase.view().empty()
+                      ? "DATA/vault/key is missing or is another one's, and no passphrase is set: "
+                        "put that file back, or set vault.passphrase_file"
+                      : "by neither vault.passphrase_file nor vault.previous_passphrase_file: set "
+                        "the right one there");
   }
   if (by_current && read->wraps.size() == 1) return {};
   return keep(false);
@@ -216,7 +257,12 @@ Result<std::string> Keyring::sealed_by_file(std::string_view key) const {
 }
 
 Result<std::string> Keyring::sealed_by_passphrase() const {
-  Wrap wrap{.passphrase = true, .salt = random_bytes(kSaltBytes), .sealed = {}, .n = kScryptN, .r = kScryptR, .p = kScryptP};
+  Wrap wrap{.passphrase = true,
+            .salt = random_bytes(kSaltBytes),
+            .sealed = {},
+            .n = kScryptN,
+            .r = kScryptR,
+            .p = kScryptP};
   CAY_TRY(const Wiped key, scrypt(master_.passphrase, wrap));
   const Wiped ring = plain();
   CAY_TRY(wrap.sealed, encrypt(key.view(), wrap_purpose(wrap), ring.view()));
@@ -235,7 +281,8 @@ Result<void> Keyring::keep(bool new_master) {
     CAY_CHECK(write({by_passphrase}));
     if (key_.view().empty()) return {};
     key_.wipe();
-    if (::unlinkat(directory_, kKeyFile, 0) != 0 && errno != ENOENT) return Error::from_errno(errno, "remove DATA/vault/key");
+    if (::unlinkat(directory_, kKeyFile, 0) != 0 && errno != ENOENT)
+      return Error::from_errno(errno, "remove DATA/vault/key");
     return {};
   }
   if (key_.view().empty()) {  // a passphrase was, and none is any more
@@ -257,7 +304,9 @@ Result<void> Keyring::keep(bool new_master) {
 }
 
 Result<std::string> Keyring::seal(std::string_view about, std::string_view plain) const {
-  if (::faccessat(directory_, kSealedFile, F_OK, AT_SYMLINK_NOFOLLOW) != 0) { CAY_CHECK(write_durably(directory_, kSealedFile, "")); }
+  if (::faccessat(directory_, kSealedFile, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+    CAY_CHECK(write_durably(directory_, kSealedFile, ""));
+  }
   const auto& [id, key] = *data_keys_.rbegin();
   std::string out;
   put_id(out, id);
@@ -266,13 +315,18 @@ Result<std::string> Keyring::seal(std::string_view about, std::string_view plain
 }
 
 Result<Wiped> Keyring::unseal(std::string_view about, std::string_view sealed) const {
-  if (sealed.size() < kKeyIdBytes) return Error{Code::kInvalidArgument, "bad_envelope", "the sealed bytes are too few", 0};
+  if (sealed.size() < kKeyIdBytes)
+    return Error{Code::kInvalidArgument, "bad_envelope", "the sealed bytes are too few", 0};
   const auto key = data_keys_.find(id_of(sealed));
-  if (key == data_keys_.end()) return Error{Code::kInvalidArgument, "bad_envelope", "the key that sealed it is not in this vault", 0};
+  if (key == data_keys_.end())
+    return Error{Code::kInvalidArgument, "bad_envelope",
+                 "the key that sealed it is not in this vault", 0};
   return decrypt(key->second.view(), about, sealed.substr(kKeyIdBytes));
 }
 
-Result<Wiped> Keyring::open_box(std::string_view about, std::string_view box) const { return cay::open_box(box_key_.view(), about, box); }
+Result<Wiped> Keyring::open_box(std::string_view about, std::string_view box) const {
+  return cay::open_box(box_key_.view(), about, box);
+}
 
 Result<void> Keyring::begin_rotation() {
   const std::uint64_t id = data_keys_.rbegin()->first + 1;

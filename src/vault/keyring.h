@@ -1,5 +1,6 @@
-// Keyring: the broker's keys. Data keys seal secrets; a box key takes what clients closed; both lie in DATA/vault/keyring, sealed by a
-// master key: a file (DATA/vault/key, made at the first start) or a passphrase (scrypt).
+// Keyring: the broker's keys. Data keys seal secrets; a box key takes what clients closed; both lie
+// in DATA/vault/keyring, sealed by a master key: a file (DATA/vault/key, made at the first start)
+// or a passphrase (scrypt).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -20,8 +21,9 @@ struct Master {
 
 class Keyring {
  public:
-  // Opens what is in `directory` (DATA/vault), or makes it where nothing was sealed yet. Where it opens by the previous passphrase, or by the file though a
-  // passphrase is given, it is sealed anew by what is given, and the file is removed. kPermissionDenied (vault_locked): by none.
+  // Opens what is in `directory` (DATA/vault), or makes it where nothing was sealed yet. Where it
+  // opens by the previous passphrase, or by the file though a passphrase is given, it is sealed
+  // anew by what is given, and the file is removed. kPermissionDenied (vault_locked): by none.
   static Result<Keyring> open(int directory, Master master);
 
   const std::string& public_key() const { return public_key_; }
@@ -30,7 +32,8 @@ class Keyring {
   Result<Wiped> unseal(std::string_view about, std::string_view sealed) const;
   Result<Wiped> open_box(std::string_view about, std::string_view box) const;
 
-  // A data key, a box key and (of a file) a master key that are new; what the older data keys sealed still opens.
+  // A data key, a box key and (of a file) a master key that are new; what the older data keys
+  // sealed still opens.
   Result<void> begin_rotation();
   // The older data keys are forgotten.
   Result<void> end_rotation();
@@ -48,8 +51,8 @@ class Keyring {
 
   int directory_;
   Master master_;
-  Wiped key_;                                  // of the file
-  std::map<std::uint64_t, Wiped> data_keys_;   // the last is the one that seals
+  Wiped key_;                                 // of the file
+  std::map<std::uint64_t, Wiped> data_keys_;  // the last is the one that seals
   Wiped box_key_;
   std::string public_key_;
 };

@@ -83,14 +83,15 @@ TEST_F(KeyringTest, AKillBetweenAnyTwoStepsOfARotationLosesNothing) {
   const std::string old_key = bytes_of("key");
   ASSERT_TRUE(ring->begin_rotation());
   const std::string new_ring = bytes_of("keyring");
-  // As if it had been killed when the ring was written for both keys, and the file was still the old one: the ring of the next
-  // rotation's first step, with the file put back.
+  // As if it had been killed when the ring was written for both keys, and the file was still the
+  // old one: the ring of the next rotation's first step, with the file put back.
   const std::string before_key = bytes_of("key");
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   ASSERT_TRUE(ring->begin_rotation());
   std::ofstream(path + "/key", std::ios::binary) << before_key;
   const auto reopened = open();
-  // The last step has been done, so the file that was put back opens nothing: what was between them is seen below.
+  // The last step has been done, so the file that was put back opens nothing: what was between them
+  // is seen below.
   EXPECT_FALSE(reopened);
   std::ofstream(path + "/keyring", std::ios::binary) << new_ring;
   ring = open();

@@ -22,13 +22,16 @@ using In = Entered<OpenRelays::Place>;
 class OpenRelaysTest : public ::testing::Test {
  protected:
   OpenRelays::One one(const std::string& sandbox, const std::string& name, bool stays) {
-    return {sandbox, [stays](const Granted* now) { return stays && now != nullptr; }, [this, name] { cut += name; }};
+    return {sandbox, [stays](const Granted* now) { return stays && now != nullptr; },
+            [this, name] { cut += name; }};
   }
   void judge(const std::string& sandbox, std::shared_ptr<const Granted> now) {
     const OpenRelays::Now which = [now] { return now; };
     cay::testing::run<void>(loop, all.judge(sandbox, which));
   }
-  std::unique_ptr<In> entering(const OpenRelays::One& who) { return std::unique_ptr<In>(new In(all.enter(who))); }
+  std::unique_ptr<In> entering(const OpenRelays::One& who) {
+    return std::unique_ptr<In>(new In(all.enter(who)));
+  }
   asio::io_context loop;
   OpenRelays all;
   const std::shared_ptr<const Granted> granted = std::make_shared<Granted>();
@@ -88,7 +91,8 @@ TEST_F(OpenRelaysTest, ASandboxWithManyTakesNoneOfTheTimeOfOthers) {
   open("f");
   const OpenRelays::Now none = [] { return nullptr; };
   for (const char* sandbox : {"m", "f"}) {
-    asio::co_spawn(loop, all.judge(sandbox, none), [](std::exception_ptr failure) { EXPECT_FALSE(failure); });
+    asio::co_spawn(loop, all.judge(sandbox, none),
+                   [](std::exception_ptr failure) { EXPECT_FALSE(failure); });
   }
   loop.run();
   EXPECT_EQ(std::ranges::count(order, 'm'), static_cast<std::ptrdiff_t>(kMany));
@@ -105,7 +109,8 @@ TEST_F(OpenRelaysTest, AChangeThatComesMeanwhileCountsForTheRest) {
     in.push_back(entering(ones.back()));
   }
   const OpenRelays::Now which = [&] { return now; };
-  asio::co_spawn(loop, all.judge("s", which), [](std::exception_ptr failure) { EXPECT_FALSE(failure); });
+  asio::co_spawn(loop, all.judge("s", which),
+                 [](std::exception_ptr failure) { EXPECT_FALSE(failure); });
   while (cut.empty() && loop.run_one() > 0) {
   }
   now = granted;

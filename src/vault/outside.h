@@ -10,7 +10,8 @@
 
 namespace cay::vault {
 
-// Whether something has come that was not read yet, as far as it can be told without a wait; an end is nothing.
+// Whether something has come that was not read yet, as far as it can be told without a wait; an end
+// is nothing.
 bool has_more(http::Channel& channel);
 
 struct Outside {
@@ -24,9 +25,12 @@ struct Outside {
   void reset() { http::RawStream::reset(*channel); }
 };
 
-// `asker`: the sandbox for which names are looked up (gate/resolver.h). `address` becomes that which was tried last, also where none could be reached: kUnavailable (lookup_failed,
-// name_not_found, unreachable, no_answer, tls_failed, proxy_…), kPermissionDenied (private_address). `buffers`: of the socket, which the gate has counted.
-Task<std::unique_ptr<Outside>> reach(RelayHouse& house, ProxyHost host, std::string asker, std::string& address, gate::BufferSizes buffers);
+// `asker`: the sandbox for which names are looked up (gate/resolver.h). `address` becomes that
+// which was tried last, also where none could be reached: kUnavailable (lookup_failed,
+// name_not_found, unreachable, no_answer, tls_failed, proxy_…), kPermissionDenied
+// (private_address). `buffers`: of the socket, which the gate has counted.
+Task<std::unique_ptr<Outside>> reach(RelayHouse& house, ProxyHost host, std::string asker,
+                                     std::string& address, gate::BufferSizes buffers);
 
 // A connection's socket as what http speaks over.
 http::Transport transport_of(const asio::any_io_executor& loop, UniqueFd fd);

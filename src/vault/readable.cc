@@ -13,7 +13,9 @@ constexpr int kPartialContent = 206;
 
 Error packed(const std::string& how) {
   return {Code::kUnavailable, "answer_unreadable",
-          "the server packed its answer (" + how + ") although it was asked not to: a secret could be in it", 0};
+          "the server packed its answer (" + how +
+              ") although it was asked not to: a secret could be in it",
+          0};
 }
 
 bool is_of_parts(const std::string& type) {
@@ -25,17 +27,20 @@ bool is_of_parts(const std::string& type) {
 Result<void> check_readable(const http::UpstreamAnswer& answer, bool has_body) {
   bool part = answer.status == kPartialContent;
   for (const auto& [name, value] : answer.headers.items()) {
-    if (has_body && equals_ignoring_case(name, "Content-Encoding") && !equals_ignoring_case(value, "identity"))
+    if (has_body && equals_ignoring_case(name, "Content-Encoding") &&
+        !equals_ignoring_case(value, "identity"))
       return packed(value);
     // Of a WebSocket's, only those that pack are in use; none was offered.
-    if (equals_ignoring_case(name, "Sec-WebSocket-Extensions") && !http::trim(value).empty()) return packed(value);
+    if (equals_ignoring_case(name, "Sec-WebSocket-Extensions") && !http::trim(value).empty())
+      return packed(value);
     part = part || equals_ignoring_case(name, "Content-Range") ||
            (equals_ignoring_case(name, "Content-Type") && is_of_parts(value));
   }
   if (!part) return {};
-  return Error{
-      Code::kUnavailable, "answer_partial",
-      "the server answered with a part although it was asked for the whole: a secret could be fetched in pieces", 0};
+  return Error{Code::kUnavailable, "answer_partial",
+               "the server answered with a part although it was asked for the whole: a secret "
+               "could be fetched in pieces",
+               0};
 }
 
 }  // namespace cay::vault

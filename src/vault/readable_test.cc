@@ -29,7 +29,8 @@ TEST(ReadableTest, NothingPacked) {
   EXPECT_EQ(refused(200, "Content-Encoding", "identity"), "");
   EXPECT_EQ(refused(200, "Content-encoding", "gzip"), "answer_unreadable");
   EXPECT_EQ(refused(200, "Content-Encoding", "gzip", false), "") << "there is nothing to read";
-  EXPECT_EQ(refused(101, "Sec-WebSocket-Extensions", "permessage-deflate", false), "answer_unreadable");
+  EXPECT_EQ(refused(101, "Sec-WebSocket-Extensions", "permessage-deflate", false),
+            "answer_unreadable");
   EXPECT_EQ(refused(101, "Sec-WebSocket-Protocol", "chat", false), "");
 }
 

@@ -22,15 +22,13 @@
 #include "http/text.h"
 #include "http/upstream.h"
 #include "http/write_message.h"
-#include "vault/let_through.h"
+#include "vault/connection_authorization.h"
 #include "vault/outside.h"
+#include "vault/pass_response.h"
 #include "vault/readable.h"
-#include "vault/reflection.h"
 #include "vault/relay_notes.h"
-#include "vault/right.h"
+#include "vault/response_scanner.h"
 #include "vault/rules.h"
-#include "vault/seams.h"
-#include "vault/watched.h"
 
 namespace cay::vault {
 namespace {
@@ -41,9 +39,9 @@ using http::ErrorCode;
 using http::to;
 
 constexpr Millis kHandshakeLimit{10'000};
-constexpr Millis kIdleLimit{120'000};      // between two requests
+constexpr Millis kIdleLimit{120'000};  // between two requests
 constexpr Millis kCloseLimit{2'000};
-constexpr Millis kBodyLimit{20};         // how long a head waits for the first of its body
+constexpr Millis kBodyLimit{20};  // how long a head waits for the first of its body
 constexpr std::uint32_t kMostHead = 64 * 1024;
 constexpr std::size_t kMostFields = 128;  // as of requests to the daemon
 constexpr std::size_t kPiece = 64 * 1024;
@@ -58,17 +56,27 @@ constexpr int kSwitching = 101;
 
 Error lost() { return {Code::kCancelled, "guest_gone", "the client left", 0}; }
 
-Error no_answer() { return {Code::kUnavailable, "no_answer", "nothing of the request or its answer moved for too long", 0}; }
-
-Error rules_unknown() {
-  return {Code::kUnavailable, "rules_unknown", "the broker has no rules of this sandbox: they were taken away, or what it kept of them cannot be opened and the daemon has not told them anew", 0};
+Error no_answer() {
+  return {Code::kUnavailable, "no_answer",
+          "nothing of the request or its answer moved for too long", 0};
 }
 
-bool is_bodyless(int status) { return status == 204 || status == 304 || (status >= 100 && status < 200); }
+Error rules_unknown() {
+  return {Code::kUnavailable, "rules_unknown",
+          "the broker has no rules of this sandbox: they were taken away, or what it kept of them "
+          "cannot be opened and the daemon has not told them anew",
+          0};
+}
+
+bool is_bodyless(int status) {
+  return status == 204 || status == 304 || (status >= 100 && status < 200);
+}
 
 // What concerns the connection to the server alone.
 bool is_of_connection(std::string_view name) {
-  for (const char* own : {"Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Content-Length", "Trailer", "Upgrade", "Alt-Svc", "Proxy-Authenticate"}) {
+  for (const char* own :
+       {"Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Content-Length",
+        "Trailer", "Upgrade", "Alt-Svc", "Proxy-Authenticate"}) {
     if (http::equals_ignoring_case(name, own)) return true;
   }
   return false;
@@ -84,12 +92,20 @@ std::size_t said_in(const Head& head) {
 
 class Relay {
  public:
-  Relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell, std::function<void()> cancel)
-      : house_(house), hello_(std::move(hello)), guest_fd_(std::move(guest)), cancel_(std::move(cancel)), right_(hello_.host, hello_.port), notes_(std::move(tell), hello_.host, hello_.port) {}
+  Relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell,
+        std::function<void()> cancel)
+      : house_(house),
+        hello_(std::move(hello)),
+        guest_fd_(std::move(guest)),
+        cancel_(std::move(cancel)),
+        authorization_(hello_.host, hello_.port),
+        notes_(std::move(tell), hello_.host, hello_.port) {}
 
   asio::awaitable<void> run() {
-    const OpenRelays::One one{hello_.sandbox_id, [this](const Granted* now) { return may_stay(now); }, [this] { cut(); }};
-    const auto entered = house_.open.enter(one);  // before the grant is looked at: no change falls between
+    const OpenRelays::One one{
+        hello_.sandbox_id, [this](const Granted* now) { return may_stay(now); }, [this] { cut(); }};
+    const auto entered =
+        house_.open.enter(one);  // before the grant is looked at: no change falls between
     auto opened = co_await open_guest();
     if (!opened) {
       notes_.refuse(opened.error());
@@ -117,7 +133,8 @@ class Relay {
     const auto granted = house_.grants.of(hello_.sandbox_id);
     if (!granted) co_return rules_unknown();
     if (!granted->authority || !intercepts(granted->grant, hello_.host, hello_.port)) {
-      co_return Error{Code::kPermissionDenied, "no_such_rule", "no rule is for this host any more", 0};
+      co_return Error{Code::kPermissionDenied, "no_such_rule", "no rule is for this host any more",
+                      0};
     }
     CAY_CO_TRY(SSL_CTX* const made, granted->authority->context_for(hello_.host));
     SSL_CTX_up_ref(made);
@@ -130,10 +147,13 @@ class Relay {
 
   Task<void> shake_hands() {
     ErrorCode error;
-    co_await guest_->secured()->async_handshake(asio::ssl::stream_base::server, asio::buffer(hello_.first), to(error));
+    co_await guest_->secured()->async_handshake(asio::ssl::stream_base::server,
+                                                asio::buffer(hello_.first), to(error));
     if (!error) co_return Result<void>();
-    // The client's own word, where it said one: "unknown ca" is one that does not trust the sandbox's authority.
-    co_return Error{Code::kUnavailable, "authority_not_trusted", "no TLS with the client: " + error.message(), 0};
+    // The client's own word, where it said one: "unknown ca" is one that does not trust the
+    // sandbox's authority.
+    co_return Error{Code::kUnavailable, "authority_not_trusted",
+                    "no TLS with the client: " + error.message(), 0};
   }
 
   // False: the connection is over. An error: it is to be reset.
@@ -146,10 +166,14 @@ class Relay {
     guest_->next_layer().expires_after(kIdleLimit);
     co_await bhttp::async_read_header(*guest_, buffer_, *parser, to(error));
     guest_->next_layer().expires_never();
-    if (error == bhttp::error::end_of_stream || error == asio::ssl::error::stream_truncated || error == http::beast::error::timeout) co_return false;
-    if (error && error.category() != bhttp::make_error_code(bhttp::error::bad_method).category()) co_return lost();
+    if (error == bhttp::error::end_of_stream || error == asio::ssl::error::stream_truncated ||
+        error == http::beast::error::timeout)
+      co_return false;
+    if (error && error.category() != bhttp::make_error_code(bhttp::error::bad_method).category())
+      co_return lost();
     if (error) {
-      const Error why{Code::kInvalidArgument, "bad_request", "the request is not proper HTTP/1.1: " + error.message(), 0};
+      const Error why{Code::kInvalidArgument, "bad_request",
+                      "the request is not proper HTTP/1.1: " + error.message(), 0};
       auto told = co_await answer_error(why, false, true);
       co_return told;
     }
@@ -162,21 +186,21 @@ class Relay {
       co_return told;
     }
     auto passed = co_await pass(parser, *std::move(rewritten));
-    right_.end();
+    authorization_.end();
     asked_host_.clear();
-    last_watch_ = std::exchange(watch_, {});
+    secrets_ = {};
     co_return passed;
   }
 
   bool may_stay(const Granted* now) {
-    if (!right_.stands(now == nullptr ? nullptr : &now->grant, unsealing())) return false;
+    if (!authorization_.is_valid(now == nullptr ? nullptr : &now->grant, unsealing())) return false;
     return asked_host_.empty() || look_for_all_of(now->grant).has_value();
   }
 
   // What was looked for before still is.
   Result<void> look_for_all_of(const wire::VaultGrant& grant) {
     CAY_TRY(const auto secrets, secrets_of_host(grant, asked_host_, unsealing()));
-    watch_ = house_.watches.of(watch_.reach() > 0 ? watch_ : house_.sent.watch_of(grant.tenant, asked_host_, secrets.size()), secrets);
+    secrets_ = house_.encodings.matcher(secrets_, secrets);
     return {};
   }
 
@@ -192,28 +216,34 @@ class Relay {
     asked.target = std::string(message.target());
     if (hello_.host.empty()) {
       const Meant meant = meant_by(granted->grant, asked.target);
-      notes_.asked_of(meant.rule, meant.to ? meant.to->host : "", meant.to ? meant.to->port : hello_.port);
+      notes_.asked_of(meant.rule, meant.to ? meant.to->host : "",
+                      meant.to ? meant.to->port : hello_.port);
     }
     for (const auto& field : message) {
-      if (asked.headers.items().size() >= kMostFields) return Error{Code::kInvalidArgument, "bad_request", "the request has more than 128 headers", 0};
+      if (asked.headers.items().size() >= kMostFields)
+        return Error{Code::kInvalidArgument, "bad_request", "the request has more than 128 headers",
+                     0};
       asked.headers.add(std::string(field.name_string()), std::string(field.value()));
     }
     if (auto framing = http::bad_framing_of(asked.headers, message.version())) {
       keep_alive_ = false;  // where its body ends, nobody knows
       return Error{Code::kInvalidArgument, "bad_request", framing->error.message, 0};
     }
-    wants_websocket_ = http::list_has(asked.headers.get("Upgrade").value_or(""), "websocket") && message.method() == bhttp::verb::get;
+    wants_websocket_ = http::list_has(asked.headers.get("Upgrade").value_or(""), "websocket") &&
+                       message.method() == bhttp::verb::get;
     if (!parser.is_done() && gate::takes_no_body(asked.method)) {
-      return Error{Code::kInvalidArgument, "bad_request", "a request of that method has no body: many servers would take it for another request", 0};
+      return Error{
+          Code::kInvalidArgument, "bad_request",
+          "a request of that method has no body: many servers would take it for another request",
+          0};
     }
     CAY_TRY(Rewritten out, rewrite(granted->grant, asked, unsealing()));
-    for (const wire::VaultSecret& secret : out.sent) house_.sent.note(secret);
     continues_ = http::equals_ignoring_case(message[bhttp::field::expect], "100-continue");
     said_ = said_in(message);
     message.clear();
     asked_host_ = out.to.host;
     CAY_CHECK(look_for_all_of(granted->grant));
-    right_.begin(std::move(asked), out);
+    authorization_.begin(std::move(asked), out);
     return out;
   }
 
@@ -221,10 +251,12 @@ class Relay {
     return [this](const wire::VaultSecret& secret) { return house_.grants.unseal(secret); };
   }
 
-  // Both sides see a reset before this returns: the guest's socket is not ours alone to close (gate/handed_over.h).
+  // Both sides see a reset before this returns: the guest's socket is not ours alone to close
+  // (gate/handed_over.h).
   void cut() {
     notes_.flush();  // what moved until now
-    notes_.refuse(Error{Code::kPermissionDenied, "rule_changed", "its proxy rule or secret was changed", 0});
+    notes_.refuse(
+        Error{Code::kPermissionDenied, "rule_changed", "its proxy rule or secret was changed", 0});
     notes_.stop();
     if (guest_) gate::cut(guest_->next_layer().socket().native_handle());
     if (outside_) outside_->reset();
@@ -232,9 +264,11 @@ class Relay {
     cancel();  // whatever is waited for; may be our end
   }
 
-  // A request, or an answer, of which nothing moves ends: it would hold its place for as long as the other side likes.
+  // A request, or an answer, of which nothing moves ends: it would hold its place for as long as
+  // the other side likes.
   asio::awaitable<void> end_when_still() {
-    for (std::uint64_t moved = moves_ - 1; moved != moves_ || !still_matters_ || !outside_;) {  // to reach a server has limits of its own
+    for (std::uint64_t moved = moves_ - 1; moved != moves_ || !still_matters_ ||
+                                           !outside_;) {  // to reach a server has limits of its own
       moved = moves_;
       co_await sleep_for(house_.most_still);
     }
@@ -259,7 +293,8 @@ class Relay {
     const bool again = outside_ && outside_->host == request.to && outside_->is_quiet();
     if (!again) {
       outside_.reset();
-      auto reached = co_await reach(house_, request.to, hello_.sandbox_id, notes_.address(), house_.memory.outside(gate::buffers_told(hello_.buffers)));
+      auto reached = co_await reach(house_, request.to, hello_.sandbox_id, notes_.address(),
+                                    house_.memory.outside(gate::buffers_told(hello_.buffers)));
       if (!reached) {
         auto told = co_await answer_error(reached.error(), parser->is_done(), true);
         co_return told;
@@ -287,7 +322,8 @@ class Relay {
     }
     if (!sent && again) {  // it had been closed meanwhile: nothing of this request was answered
       outside_.reset();
-      const Error closed{Code::kUnavailable, "connection_lost", "the server ended its connection: try again", 0};
+      const Error closed{Code::kUnavailable, "connection_lost",
+                         "the server ended its connection: try again", 0};
       auto told = co_await answer_error(closed, parser->is_done(), true);
       co_return told;
     }
@@ -298,7 +334,8 @@ class Relay {
     if (!body_over_) body.spawn(send_body(parser, upstream));
     auto answering = answer(upstream);
     auto answered = co_await body.until(std::move(answering));
-    // Of the guest's connection: a server that did not want all of a body has not kept the guest from saying it.
+    // Of the guest's connection: a server that did not want all of a body has not kept the guest
+    // from saying it.
     body_over_ = parser->is_done();
     if (!answered && answered.error().reason == "secret_reflected") {
       notes_.refuse(answered.error());
@@ -313,7 +350,7 @@ class Relay {
       co_return told;
     }
     if (!upstream.can_ask_again()) outside_.reset();  // as after every request with a body
-    co_return *answered && keep_alive_ && body_over_;
+    co_return *answered&& keep_alive_&& body_over_;
   }
 
   asio::awaitable<void> send_body(std::shared_ptr<Parser> parser, http::Upstream& upstream) {
@@ -346,7 +383,8 @@ class Relay {
     static_cast<void>(ended);
   }
 
-  // The first of the body goes with the head where the guest sends it right away (http::Upstream::send_head).
+  // The first of the body goes with the head where the guest sends it right away
+  // (http::Upstream::send_head).
   asio::awaitable<Bytes> said_already(Parser& parser) {
     if (parser.is_done()) co_return Bytes();  // what follows is the next request's
     come_ = take_early();
@@ -397,7 +435,9 @@ class Relay {
     return out;
   }
   // The next request's.
-  void give_back(std::string_view bytes) { buffer_.commit(asio::buffer_copy(buffer_.prepare(bytes.size()), asio::buffer(bytes))); }
+  void give_back(std::string_view bytes) {
+    buffer_.commit(asio::buffer_copy(buffer_.prepare(bytes.size()), asio::buffer(bytes)));
+  }
 
   // A body that breaks off must not wait for an answer.
   void give_up_guest() {
@@ -413,7 +453,9 @@ class Relay {
     message.result(static_cast<unsigned>(got.status));
     const bool bodyless = head_only_ || is_bodyless(got.status);
     for (const auto& [name, value] : got.headers.items()) {
-      if (watch_.holds(name) || watch_.holds(value) || watch_.holds(in_one_piece(value))) co_return reflected();
+      if (secrets_.finds_in(name) || secrets_.finds_in(value) ||
+          secrets_.finds_in(in_one_piece(value)))
+        co_return reflected();
     }
     CAY_CO_CHECK(check_readable(got, !bodyless));
     for (const auto& [name, value] : got.headers.items()) {
@@ -421,7 +463,7 @@ class Relay {
       notes_.received(name.size() + value.size());
     }
     if (got.status == kSwitching) {
-      auto relayed = co_await switch_over(upstream, std::move(message), seams_of(got));
+      auto relayed = co_await switch_over(upstream, std::move(message), boundaries_of(got));
       co_return relayed;
     }
     const bool self_told = got.length.has_value() || !bodyless;
@@ -455,8 +497,8 @@ class Relay {
       notes_.flush_in_time();
       co_return Result<void>();
     };
-    Watched watched(watch_, seams_of(got));
-    CAY_CO_CHECK(co_await let_through(house_.loop, watched, next, take));
+    ResponseScanner scanner(secrets_, boundaries_of(got));
+    CAY_CO_CHECK(co_await vault::pass(house_.loop, scanner, next, take));
     message.body().data = nullptr;
     message.body().size = 0;
     message.body().more = false;
@@ -465,8 +507,10 @@ class Relay {
     co_return true;
   }
 
-  // A WebSocket: bytes both ways. Packed messages were not agreed to, so a secret in an answer is seen.
-  Task<bool> switch_over(http::Upstream& upstream, bhttp::response<bhttp::buffer_body> message, Seams::Kind seams) {
+  // A WebSocket: bytes both ways. Packed messages were not agreed to, so a secret in an answer is
+  // seen.
+  Task<bool> switch_over(http::Upstream& upstream, bhttp::response<bhttp::buffer_body> message,
+                         MessageBoundaries::Kind boundaries) {
     message.set(bhttp::field::connection, "Upgrade");
     message.set(bhttp::field::upgrade, "websocket");
     message.body().more = false;
@@ -480,14 +524,15 @@ class Relay {
     still_matters_ = false;
     Scope out(house_.loop);
     out.spawn(to_server(client, server));
-    auto back = to_client(server, client, seams);
+    auto back = to_client(server, client, boundaries);
     auto done = co_await out.until(std::move(back));
     if (!done) co_return std::move(done).error();
     keep_alive_ = false;
     co_return false;
   }
 
-  asio::awaitable<void> to_server(std::shared_ptr<ByteStream> client, std::shared_ptr<ByteStream> server) {
+  asio::awaitable<void> to_server(std::shared_ptr<ByteStream> client,
+                                  std::shared_ptr<ByteStream> server) {
     for (;;) {
       auto piece = co_await client->read();
       if (!piece) co_return give_up_guest();
@@ -501,7 +546,8 @@ class Relay {
     static_cast<void>(ended);
   }
 
-  Task<void> to_client(std::shared_ptr<ByteStream> server, std::shared_ptr<ByteStream> client, Seams::Kind seams) {
+  Task<void> to_client(std::shared_ptr<ByteStream> server, std::shared_ptr<ByteStream> client,
+                       MessageBoundaries::Kind boundaries) {
     const auto next = [&server] { return server->read(); };
     const auto take = [this, &client](Bytes piece) -> Task<void> {
       notes_.received(piece.size());
@@ -509,18 +555,26 @@ class Relay {
       notes_.flush_in_time();
       co_return Result<void>();
     };
-    Watched watched(watch_, seams);
-    CAY_CO_CHECK(co_await let_through(house_.loop, watched, next, take));
+    ResponseScanner scanner(secrets_, boundaries);
+    CAY_CO_CHECK(co_await vault::pass(house_.loop, scanner, next, take));
     auto ended = co_await client->shut_write();
     co_return ended;
   }
 
-  // Told to the program inside, in the shape that the usual clients show. False: the connection ends with it.
+  // Told to the program inside, in the shape that the usual clients show. False: the connection
+  // ends with it.
   Task<bool> answer_error(Error why, bool body_over, bool note) {
     if (note) notes_.refuse(why);
-    const bool ours = why.code == Code::kUnavailable || why.code == Code::kDeadlineExceeded || why.code == Code::kInternal;
-    const int status = why.reason == "token_unknown" ? 401 : why.code == Code::kInvalidArgument ? 400 : why.code == Code::kPermissionDenied ? 403 : ours ? 502 : 500;
-    const codec::json::object inner{{"type", "cay_vault"}, {"code", why.reason}, {"message", codec::sanitised_utf8(why.message)}};
+    const bool ours = why.code == Code::kUnavailable || why.code == Code::kDeadlineExceeded ||
+                      why.code == Code::kInternal;
+    const int status = why.reason == "token_unknown"         ? 401
+                       : why.code == Code::kInvalidArgument  ? 400
+                       : why.code == Code::kPermissionDenied ? 403
+                       : ours                                ? 502
+                                                             : 500;
+    const codec::json::object inner{{"type", "cay_vault"},
+                                    {"code", why.reason},
+                                    {"message", codec::sanitised_utf8(why.message)}};
     bhttp::response<bhttp::string_body> message(static_cast<bhttp::status>(status), 11);
     // Some clients show nothing but this.
     if (status == 401) message.reason("Not the token that this sandbox's proxy rule wants");
@@ -534,7 +588,7 @@ class Relay {
     ErrorCode error;
     co_await http::write_message(*guest_, message, error);
     if (error) co_return lost();
-    co_return keep_alive_ && body_over;
+    co_return keep_alive_&& body_over;
   }
 
   // Both sides have said all: a reset would be a lie.
@@ -564,27 +618,29 @@ class Relay {
   wire::BrokerHello hello_;
   UniqueFd guest_fd_;
   std::function<void()> cancel_;
-  Right right_;
+  ConnectionAuthorization authorization_;
   std::string asked_host_;  // whom the request under way goes to; empty: none is
-  ReflectionWatch watch_;   // for the secrets that it may know
-  ReflectionWatch last_watch_;  // the tables of many take milliseconds to make: they stay for the next request
+  SecretMatcher secrets_;   // that the server may know
   RelayNotes notes_;
   std::shared_ptr<Channel> guest_;
   http::beast::flat_buffer buffer_{kMostHead + kPiece};
-  Bytes come_;                  // of the body under way, read and not parsed yet
+  Bytes come_;  // of the body under way, read and not parsed yet
   std::unique_ptr<Outside> outside_;
-  bool keep_alive_ = true, head_only_ = false, head_sent_ = false, wants_websocket_ = false, body_over_ = true;
-  bool continues_ = false;      // a body waits for our word
-  std::size_t said_ = 0;        // in the head of the request under way
-  std::uint64_t moves_ = 0;     // of the request under way and its answer
-  bool still_matters_ = true;   // of a WebSocket it does not
+  bool keep_alive_ = true, head_only_ = false, head_sent_ = false, wants_websocket_ = false,
+       body_over_ = true;
+  bool continues_ = false;     // a body waits for our word
+  std::size_t said_ = 0;       // in the head of the request under way
+  std::uint64_t moves_ = 0;    // of the request under way and its answer
+  bool still_matters_ = true;  // of a WebSocket it does not
   bool stood_still_ = false;
 };
 
 }  // namespace
 
-asio::awaitable<void> relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell, std::function<void()> cancel) {
-  const auto one = std::make_shared<Relay>(house, std::move(hello), std::move(guest), std::move(tell), std::move(cancel));
+asio::awaitable<void> relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell,
+                            std::function<void()> cancel) {
+  const auto one = std::make_shared<Relay>(house, std::move(hello), std::move(guest),
+                                           std::move(tell), std::move(cancel));
   co_await one->run();
 }
 

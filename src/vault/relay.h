@@ -1,5 +1,6 @@
-// Relay: one connection of a sandbox that was handed over: its requests go on, with what the rules add, to a server whose certificate was
-// checked; the answers come back, unless a secret is in them. Both sides are hostile: the guest, and whoever answers.
+// Relay: one connection of a sandbox that was handed over: its requests go on, with what the rules
+// add, to a server whose certificate was checked; the answers come back, unless a secret is in
+// them. Both sides are hostile: the guest, and whoever answers.
 #pragma once
 #include <boost/asio/ssl/context.hpp>
 #include <functional>
@@ -16,8 +17,7 @@
 #include "http/tls.h"
 #include "vault/grants.h"
 #include "vault/open_relays.h"
-#include "vault/reflection.h"
-#include "vault/sent.h"
+#include "vault/secret_matcher.h"
 #include "wire/vault.h"
 
 namespace cay::vault {
@@ -27,22 +27,24 @@ struct RelayHouse {
   asio::any_io_executor loop;
   Keyring& keys;
   Grants& grants;
-  SentSecrets& sent;
   gate::Reachable& reachable;
   gate::Resolver& resolver;
   const gate::UpstreamProxy& proxy;
   http::Tls& tls;
   OpenRelays& open;
-  SharedWatches& watches;
+  EncodingCache& encodings;
   const gate::SocketMemory& memory;
-  Millis most_still{600'000};  // a request or an answer of which nothing moves ends after that, and before twice of it
+  Millis most_still{600'000};  // a request or an answer of which nothing moves ends after that, and
+                               // before twice of it
 };
 
 // What becomes of it, for `cay net`.
 using Tell = std::function<void(const wire::BrokerWord& word)>;
 
-// Until the connection is over. `guest` is reset on close until an end was proper. `cancel` cancels this very coroutine: a grant that does not allow
-// any more what is under way cuts it, and tells so (rule_changed).
-asio::awaitable<void> relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell, std::function<void()> cancel);
+// Until the connection is over. `guest` is reset on close until an end was proper. `cancel` cancels
+// this very coroutine: a grant that does not allow any more what is under way cuts it, and tells so
+// (rule_changed).
+asio::awaitable<void> relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell,
+                            std::function<void()> cancel);
 
 }  // namespace cay::vault

@@ -10,7 +10,10 @@ constexpr std::uint64_t kTellEach = 256 << 10;  // bytes: they may be bounded
 
 }  // namespace
 
-RelayNotes::RelayNotes(Tell tell, const std::string& host, std::uint16_t port) : tell_(std::move(tell)) { of(host, port); }
+RelayNotes::RelayNotes(Tell tell, const std::string& host, std::uint16_t port)
+    : tell_(std::move(tell)) {
+  of(host, port);
+}
 
 void RelayNotes::of(const std::string& host, std::uint16_t port) {
   word_.host = host;
@@ -40,7 +43,8 @@ void RelayNotes::refuse(const Error& why) {
   word_.refused = why.code == Code::kPermissionDenied || why.code == Code::kInvalidArgument;
   news_ = true;
   word_.rule = std::exchange(rule_, {});
-  // Of a request that went nowhere the address would be that of the one before it on this connection.
+  // Of a request that went nowhere the address would be that of the one before it on this
+  // connection.
   auto before = word_.rule.empty() ? word_.address : std::exchange(word_.address, {});
   flush();
   word_.address = std::move(before);
@@ -58,7 +62,9 @@ void RelayNotes::flush() {
 }
 
 void RelayNotes::flush_in_time() {
-  if (word_.sent + word_.received >= kTellEach || std::chrono::steady_clock::now() - told_at_ >= kTellEvery) flush();
+  if (word_.sent + word_.received >= kTellEach ||
+      std::chrono::steady_clock::now() - told_at_ >= kTellEvery)
+    flush();
 }
 
 }  // namespace cay::vault

@@ -1,4 +1,5 @@
-// RelayNotes: what becomes of one relay, for `cay net`: what matters at once, bytes once a second or when there are many.
+// RelayNotes: what becomes of one relay, for `cay net`: what matters at once, bytes once a second
+// or when there are many.
 #pragma once
 #include <chrono>
 #include <string>
@@ -14,7 +15,8 @@ class RelayNotes {
   // What follows is of this server.
   void of(const std::string& host, std::uint16_t port);
   std::string& address() { return word_.address; }
-  // What follows was asked of this rule, and goes nowhere yet; port and host are the rule's, or those of the connection.
+  // What follows was asked of this rule, and goes nowhere yet; port and host are the rule's, or
+  // those of the connection.
   void asked_of(const std::string& rule, const std::string& host, std::uint16_t port);
 
   void sent(std::size_t bytes) { word_.sent += bytes; }

@@ -1,4 +1,5 @@
-// Relays while the grant of their sandbox changes, over real sockets. The server never answers: what is asked of it is under way.
+// Relays while the grant of their sandbox changes, over real sockets. The server never answers:
+// what is asked of it is under way.
 #include "vault/relay.h"
 
 #include <fcntl.h>
@@ -41,16 +42,22 @@ class RelayTest : public testing::VaultFixture {
   RelayTest() {
     grants->on_change = [this](const wire::BrokerRoutes& routes) {
       asio::io_context judging;
-      cay::testing::run<void>(judging, open.judge(routes.sandbox_id, [this, id = routes.sandbox_id] { return grants->of(id); }));
+      cay::testing::run<void>(
+          judging,
+          open.judge(routes.sandbox_id, [this, id = routes.sandbox_id] { return grants->of(id); }));
     };
     auto made = http::Tls::create("");
     EXPECT_TRUE(made);
     tls = *std::move(made);
-    look_up_by([](const std::string&) { return gate::Resolved{gate::Resolved::Outcome::kFound, {*IpAddress::parse("127.0.0.1")}}; });
+    look_up_by([](const std::string&) {
+      return gate::Resolved{gate::Resolved::Outcome::kFound, {*IpAddress::parse("127.0.0.1")}};
+    });
   }
   void look_up_by(gate::LookUp how) {
     resolver = std::make_unique<gate::Resolver>(loop.get_executor(), std::move(how));
-    house = std::make_unique<RelayHouse>(RelayHouse{loop.get_executor(), *keys, *grants, sent, reachable, *resolver, proxy, *tls, open, watches, memory});
+    house =
+        std::make_unique<RelayHouse>(RelayHouse{loop.get_executor(), *keys, *grants, reachable,
+                                                *resolver, proxy, *tls, open, encodings, memory});
   }
   ~RelayTest() override {
     for (const auto& one : scopes) one->cancel();
@@ -75,7 +82,8 @@ class RelayTest : public testing::VaultFixture {
     loop.run_for(std::chrono::milliseconds(50));
   }
 
-  wire::VaultGrant rules(ProxyWay way, const std::string& value = kSecret, const std::string& id = kId) const {
+  wire::VaultGrant rules(ProxyWay way, const std::string& value = kSecret,
+                         const std::string& id = kId) const {
     wire::VaultGrant out = grant(id, way, "api.test:" + std::to_string(server.port()), value);
     out.rules[0].token = kToken;
     return out;
@@ -90,17 +98,22 @@ class RelayTest : public testing::VaultFixture {
     hello.sandbox_id = id;
     hello.port = 80;
     hello.buffers = hello_buffers;
-    const Tell tell = [this](const wire::BrokerWord& word) { told.push_back(word.reason), last_word = word; };
+    const Tell tell = [this](const wire::BrokerWord& word) {
+      told.push_back(word.reason), last_word = word;
+    };
     Scope& scope = *scopes.emplace_back(std::make_unique<Scope>(loop.get_executor()));
-    scope.spawn(relay(*house, std::move(hello), std::move(tcp.ours), tell, [&scope] { scope.cancel(); }));
+    scope.spawn(
+        relay(*house, std::move(hello), std::move(tcp.ours), tell, [&scope] { scope.cancel(); }));
     some_turns();
     EXPECT_EQ(running(), gates.size());
     return std::move(tcp.theirs);
   }
   // Until the server has heard of it.
   UniqueFd ask(const UniqueFd& guest) {
-    const std::string text = std::string("GET /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: ") + kToken + "\r\n\r\n";
-    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    const std::string text =
+        std::string("GET /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: ") + kToken + "\r\n\r\n";
+    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
     UniqueFd asked;
     turns([&] {
       if (!asked) asked = server.accept_now(SOCK_NONBLOCK);
@@ -123,13 +136,12 @@ class RelayTest : public testing::VaultFixture {
   http::testing::Authority authority{"outside"};
   const cay::testing::Listener server;
   OpenRelays open;
-  SharedWatches watches;
+  EncodingCache encodings;
   const gate::SocketMemory memory{0, 0, gate::KernelBuffers::of_host()};
   gate::Reachable reachable{{*Network::parse("127.0.0.1")}};
   std::unique_ptr<gate::Resolver> resolver;
   gate::UpstreamProxy proxy;
   std::unique_ptr<http::Tls> tls;
-  SentSecrets sent{directory.get(), *keys, watches};
   std::unique_ptr<RelayHouse> house;
   std::vector<UniqueFd> gates;
   std::uint8_t hello_buffers = gate::told(gate::Buffers::kWide);
@@ -185,10 +197,14 @@ TEST_F(RelayTest, ABodyWhereServersReadNoneIsRefusedBeforeAnyIsAsked) {
   ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
   std::size_t refused = 0;  // until now
   for (const char* method : {"GET", "HEAD", "TRACE"}) {
-    for (const char* body : {"Content-Length: 3\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"}) {
+    for (const char* body : {"Content-Length: 3\r\n\r\nabc",
+                             "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"}) {
       const UniqueFd guest = handed();
-      const std::string text = std::string(method) + " /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: " + kToken + "\r\n" + body;
-      ASSERT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+      const std::string text = std::string(method) +
+                               " /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: " + kToken +
+                               "\r\n" + body;
+      ASSERT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(text.size()));
       turns([this] { return running() == 0; });
       ASSERT_GT(told.size(), refused) << method;
       EXPECT_EQ(told[refused], "bad_request") << method;
@@ -205,19 +221,25 @@ TEST_F(RelayTest, ABodyWhereServersReadNoneIsRefusedBeforeAnyIsAsked) {
 TEST_F(RelayTest, WhereABodyEndsIsToldInOneWayThatIsKnownOrNobodyIsAsked) {
   ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
   const auto head = [](const std::string& version, const std::string& framing) {
-    return "POST /r/x HTTP/" + version + "\r\nHost: 192.0.0.3\r\nX-Api-Key: " + kToken + "\r\n" + framing + "\r\n\r\n";
+    return "POST /r/x HTTP/" + version + "\r\nHost: 192.0.0.3\r\nX-Api-Key: " + kToken + "\r\n" +
+           framing + "\r\n\r\n";
   };
-  const std::string second = "GET /r/second HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: " + std::string(kToken) + "\r\n\r\n";
-  for (const char* coding : {"xchunked", "gzip, chunked", "chunked, gzip", "chunked, chunked", "identity", "chunked\r\nTransfer-Encoding: gzip", "chunked;q=1"}) {
+  const std::string second =
+      "GET /r/second HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: " + std::string(kToken) + "\r\n\r\n";
+  for (const char* coding : {"xchunked", "gzip, chunked", "chunked, gzip", "chunked, chunked",
+                             "identity", "chunked\r\nTransfer-Encoding: gzip", "chunked;q=1"}) {
     told.clear();
     const UniqueFd guest = handed();
     const std::string text = head("1.1", std::string("Transfer-Encoding: ") + coding) + second;
-    ASSERT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    ASSERT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
     turns([this] { return !told.empty(); });
     some_turns();
-    EXPECT_EQ(told, std::vector<std::string>{"bad_request"}) << coding << ": and what follows is no request";
+    EXPECT_EQ(told, std::vector<std::string>{"bad_request"})
+        << coding << ": and what follows is no request";
     std::string got(4096, '\0');
-    got.resize(static_cast<std::size_t>(std::max<ssize_t>(::recv(guest.get(), got.data(), got.size(), 0), 0)));
+    got.resize(static_cast<std::size_t>(
+        std::max<ssize_t>(::recv(guest.get(), got.data(), got.size(), 0), 0)));
     EXPECT_TRUE(got.starts_with("HTTP/1.1 400 ")) << coding << got;
     EXPECT_FALSE(server.accept_now()) << coding;
     gates.pop_back();
@@ -227,7 +249,8 @@ TEST_F(RelayTest, WhereABodyEndsIsToldInOneWayThatIsKnownOrNobodyIsAsked) {
   told.clear();
   const UniqueFd old = handed();
   const std::string text = head("1.0", "Transfer-Encoding: chunked");
-  ASSERT_EQ(::send(old.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  ASSERT_EQ(::send(old.get(), text.data(), text.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(text.size()));
   turns([this] { return !told.empty(); });
   EXPECT_EQ(told.front(), "bad_request");
   gates.pop_back();
@@ -236,7 +259,8 @@ TEST_F(RelayTest, WhereABodyEndsIsToldInOneWayThatIsKnownOrNobodyIsAsked) {
   // The control: the one that is known.
   const UniqueFd guest = handed();
   const std::string fine = head("1.1", "Transfer-Encoding: Chunked") + "0\r\n\r\n";
-  ASSERT_EQ(::send(guest.get(), fine.data(), fine.size(), MSG_NOSIGNAL), static_cast<ssize_t>(fine.size()));
+  ASSERT_EQ(::send(guest.get(), fine.data(), fine.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(fine.size()));
   UniqueFd asked;
   turns([&] {
     if (!asked) asked = server.accept_now(SOCK_NONBLOCK);
@@ -246,12 +270,15 @@ TEST_F(RelayTest, WhereABodyEndsIsToldInOneWayThatIsKnownOrNobodyIsAsked) {
 
 TEST_F(RelayTest, WhatIsNoRequestOrHasTooManyHeadersIsRefusedAndNoted) {
   ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
-  std::string many = std::string("GET /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: ") + kToken + "\r\n";
+  std::string many =
+      std::string("GET /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: ") + kToken + "\r\n";
   for (int i = 0; i < 126; ++i) many += "A:\r\n";
-  for (const std::string& text : {many + "A:\r\n\r\n", std::string("garbage\r\n\r\n"), std::string("PRI * HTTP/2.0\r\n\r\n")}) {
+  for (const std::string& text : {many + "A:\r\n\r\n", std::string("garbage\r\n\r\n"),
+                                  std::string("PRI * HTTP/2.0\r\n\r\n")}) {
     told.clear();
     const UniqueFd guest = handed();
-    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
     turns([this] { return !told.empty(); });
     EXPECT_EQ(told.front(), "bad_request") << text.substr(0, 20);
     gates.pop_back();
@@ -259,7 +286,8 @@ TEST_F(RelayTest, WhatIsNoRequestOrHasTooManyHeadersIsRefusedAndNoted) {
   EXPECT_FALSE(server.accept_now());
   const UniqueFd guest = handed();
   const std::string fine = many + "\r\n";
-  EXPECT_EQ(::send(guest.get(), fine.data(), fine.size(), MSG_NOSIGNAL), static_cast<ssize_t>(fine.size()));
+  EXPECT_EQ(::send(guest.get(), fine.data(), fine.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(fine.size()));
   UniqueFd asked;
   turns([&] {
     if (!asked) asked = server.accept_now(SOCK_NONBLOCK);
@@ -277,15 +305,18 @@ TEST_F(RelayTest, ARequestOfWhichNothingMovesEndsAndIsToldSo) {
   ASSERT_TRUE(grants->grant(rules(ProxyWay::kBaseUrl)));
   const UniqueFd guest = handed();
   UniqueFd asked = ask(guest);
-  http::Channel server(transport_of(loop.get_executor(), std::move(asked)), context);  // it never says a word
+  http::Channel server(transport_of(loop.get_executor(), std::move(asked)),
+                       context);  // it never says a word
   Scope serving(loop.get_executor());
   bool shaken = false;
   serving.spawn(shake(server, shaken));
   turns([&] { return shaken; });
   turns([this] { return told.size() == 2; });
-  EXPECT_EQ(told, (std::vector<std::string>{"", "no_answer"})) << "it was asked, and did not answer";
+  EXPECT_EQ(told, (std::vector<std::string>{"", "no_answer"}))
+      << "it was asked, and did not answer";
   std::string got(4096, '\0');
-  got.resize(static_cast<std::size_t>(std::max<ssize_t>(::recv(guest.get(), got.data(), got.size(), 0), 0)));
+  got.resize(static_cast<std::size_t>(
+      std::max<ssize_t>(::recv(guest.get(), got.data(), got.size(), 0), 0)));
   EXPECT_TRUE(got.starts_with("HTTP/1.1 502 ")) << got;
   EXPECT_NE(got.find("X-Cay-Error: no_answer"), std::string::npos) << got;
   serving.cancel();
@@ -297,19 +328,23 @@ TEST_F(RelayTest, ARefusedRequestOfABaseUrlIsToldWithItsRuleAndItsHost) {
   const UniqueFd guest = handed();
   const auto refused = [&](const std::string& text) {
     told.clear();
-    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
     turns([this] { return !told.empty(); });
     std::string got(4096, '\0');
-    got.resize(static_cast<std::size_t>(std::max<ssize_t>(::recv(guest.get(), got.data(), got.size(), 0), 0)));
+    got.resize(static_cast<std::size_t>(
+        std::max<ssize_t>(::recv(guest.get(), got.data(), got.size(), 0), 0)));
     return got.substr(0, got.find("\r\n"));
   };
-  EXPECT_EQ(refused("GET /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: wrong\r\n\r\n"), "HTTP/1.1 401 Not the token that this sandbox's proxy rule wants");
+  EXPECT_EQ(refused("GET /r/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: wrong\r\n\r\n"),
+            "HTTP/1.1 401 Not the token that this sandbox's proxy rule wants");
   EXPECT_EQ(last_word.reason, "token_unknown");
   EXPECT_EQ(last_word.rule, "r");
   EXPECT_EQ(last_word.host, "api.test");
   EXPECT_EQ(last_word.port, server.port());
   EXPECT_EQ(last_word.address, "");
-  EXPECT_EQ(refused("GET /nosuch;/x HTTP/1.1\r\nHost: 192.0.0.3\r\n\r\n"), "HTTP/1.1 403 Not allowed by this sandbox's proxy rules");
+  EXPECT_EQ(refused("GET /nosuch;/x HTTP/1.1\r\nHost: 192.0.0.3\r\n\r\n"),
+            "HTTP/1.1 403 Not allowed by this sandbox's proxy rules");
   EXPECT_EQ(last_word.reason, "no_such_rule");
   EXPECT_EQ(last_word.rule, "nosuch?");
   EXPECT_EQ(last_word.host, "");
@@ -329,7 +364,9 @@ TEST_F(RelayTest, TheServersSocketHasTheBuffersThatTheGateCounted) {
     for (int fd = 3; fd < 1024; ++fd) {  // the broker's end of it, in this process
       sockaddr_in own{};
       size = sizeof own;
-      if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) != 0 || own.sin_family != AF_INET || own.sin_port != name.sin_port) continue;
+      if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
+          own.sin_family != AF_INET || own.sin_port != name.sin_port)
+        continue;
       int out = 0;
       size = sizeof out;
       EXPECT_EQ(::getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &out, &size), 0);
@@ -355,7 +392,8 @@ TEST_F(RelayTest, ConnectionsOfOneSandboxShareWhatItMayLookUpAtOnce) {
     wire::VaultGrant out = grant(id, ProxyWay::kBaseUrl);
     out.rules.clear();
     for (unsigned i = 0; i < gate::Resolver::kMostOfOne + 2; ++i) {
-      wire::VaultRule rule = grant(id, ProxyWay::kBaseUrl, id + "-" + std::to_string(i) + ".test").rules[0];
+      wire::VaultRule rule =
+          grant(id, ProxyWay::kBaseUrl, id + "-" + std::to_string(i) + ".test").rules[0];
       rule.name = "r" + std::to_string(i);
       rule.token = kToken;
       out.rules.push_back(std::move(rule));
@@ -365,8 +403,10 @@ TEST_F(RelayTest, ConnectionsOfOneSandboxShareWhatItMayLookUpAtOnce) {
   std::vector<UniqueFd> guests;
   const auto ask_for = [&](unsigned number, const std::string& id) {
     const UniqueFd& guest = guests.emplace_back(handed(id));
-    const std::string text = "GET /r" + std::to_string(number) + "/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: " + kToken + "\r\n\r\n";
-    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    const std::string text = "GET /r" + std::to_string(number) +
+                             "/x HTTP/1.1\r\nHost: 192.0.0.3\r\nX-Api-Key: " + kToken + "\r\n\r\n";
+    EXPECT_EQ(::send(guest.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
   };
   for (const char* id : {kId, kOther}) ASSERT_TRUE(grants->grant(rules_of(id)));
   for (unsigned i = 0; i < gate::Resolver::kMostOfOne + 2; ++i) ask_for(i, kId);
@@ -385,7 +425,7 @@ TEST_F(RelayTest, ConnectionsOfOneSandboxShareWhatTheyLookFor) {
   for (int i = 0; i < 3; ++i) {
     guests.push_back(handed());
     servers.push_back(ask(guests.back()));
-    EXPECT_EQ(watches.count(), 1U);
+    EXPECT_EQ(encodings.size(), 1U);
   }
   EXPECT_TRUE(grants->revoke({kId}));
   turns([this] { return running() == 0; });

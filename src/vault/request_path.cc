@@ -18,7 +18,8 @@ bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
 
 // RFC 3986, 2.3: encoded or not, these are the same.
 bool is_unreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
 }
 
 // Nothing: not to be read in one way.
@@ -28,16 +29,20 @@ std::optional<RequestPath> read_segment(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
       const auto byte = static_cast<unsigned char>(text[i]);
-      if (byte <= ' ' || byte >= 0x7f || text[i] == '\\' || text[i] == '#' || text[i] == '?') return std::nullopt;
+      if (byte <= ' ' || byte >= 0x7f || text[i] == '\\' || text[i] == '#' || text[i] == '?')
+        return std::nullopt;
       out.read += text[i];
       out.sent += text[i];
       continue;
     }
-    const int high = i + 2 < text.size() ? digit_of(text[i + 1]) : -1, low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
+    const int high = i + 2 < text.size() ? digit_of(text[i + 1]) : -1,
+              low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
     if (high < 0 || low < 0) return std::nullopt;
     const char c = static_cast<char>(high * 16 + low);
     // Who decodes twice, or before it splits, reads another path.
-    if (is_control(static_cast<unsigned char>(c)) || std::string_view("/\\.%?#").find(c) != std::string_view::npos) return std::nullopt;
+    if (is_control(static_cast<unsigned char>(c)) ||
+        std::string_view("/\\.%?#").find(c) != std::string_view::npos)
+      return std::nullopt;
     out.read += c;
     if (is_unreserved(c)) {
       out.sent += c;
@@ -50,7 +55,8 @@ std::optional<RequestPath> read_segment(std::string_view text) {
   return out;
 }
 
-// Some servers cut parameters off, and blanks and dots at an end, before they look for dot segments.
+// Some servers cut parameters off, and blanks and dots at an end, before they look for dot
+// segments.
 bool is_hidden_dots(std::string_view segment) {
   if (segment.empty() || segment == "." || segment == "..") return false;
   const std::string_view bare = segment.substr(0, std::min(segment.find(';'), segment.size()));
@@ -66,7 +72,8 @@ std::optional<RequestPath> read_path(std::string_view path) {
     const std::size_t end = std::min(path.find('/', at), path.size());
     auto segment = read_segment(path.substr(at, end - at));
     const bool last = end == path.size();
-    if (!segment || is_hidden_dots(segment->read) || (segment->read.empty() && !last)) return std::nullopt;
+    if (!segment || is_hidden_dots(segment->read) || (segment->read.empty() && !last))
+      return std::nullopt;
     const bool here = segment->read == ".", up = segment->read == "..";
     if (up && segments.empty()) return std::nullopt;
     if (up) segments.pop_back();

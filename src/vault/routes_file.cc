@@ -16,7 +16,8 @@ namespace {
 constexpr mode_t kMode = 0644;  // the directory lets in nobody but the gate's group
 
 Error not_in_force(const std::string& why) {
-  return {Code::kUnavailable, "policy_not_in_force", "the gate cannot be told of the proxy rules: " + why, 0};
+  return {Code::kUnavailable, "policy_not_in_force",
+          "the gate cannot be told of the proxy rules: " + why, 0};
 }
 
 }  // namespace

@@ -8,7 +8,8 @@
 
 namespace cay::vault {
 
-// Replaces the sandbox's; without hosts, fences and base_url: removes it. Whether that changed anything. kUnavailable (policy_not_in_force): nothing was changed.
+// Replaces the sandbox's; without hosts, fences and base_url: removes it. Whether that changed
+// anything. kUnavailable (policy_not_in_force): nothing was changed.
 Result<bool> write_routes(const std::string& data, const wire::BrokerRoutes& routes);
 // The ids of sandboxes that have one.
 std::vector<std::string> routes_written(const std::string& data);

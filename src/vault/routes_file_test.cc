@@ -41,7 +41,8 @@ TEST_F(RoutesFileTest, ItIsWrittenWholeAndRemovedWhereThereIsNoRule) {
   routes.sandbox_id = "one";
   EXPECT_FALSE(*write_routes(data, routes)) << "there is nothing to remove";
   routes.fences = {"a.test"};
-  EXPECT_EQ(write_routes(data, routes).error().reason, "policy_not_in_force") << "no gate has begun";
+  EXPECT_EQ(write_routes(data, routes).error().reason, "policy_not_in_force")
+      << "no gate has begun";
   std::filesystem::create_directory(data + "/rules");
   ASSERT_TRUE(*write_routes(data, routes));
   EXPECT_FALSE(*write_routes(data, routes)) << "it is the same";
@@ -69,7 +70,8 @@ TEST_F(RoutesFileTest, TheGateIsToKnowOfRulesWhereNoBrokerAnswers) {
   stale.sandbox_id = "stale";
   stale.base_url = true;
   ASSERT_TRUE(write_routes(data, stale));
-  auto kept = client.keep_only({fence("one", "a.test")});  // written when it returns, before anybody is asked
+  auto kept = client.keep_only(
+      {fence("one", "a.test")});  // written when it returns, before anybody is asked
   EXPECT_EQ(routes_written(data), std::vector<std::string>{"one"});
   EXPECT_EQ(cay::testing::run(loop, std::move(kept)).error().reason, "vault_unavailable");
   EXPECT_EQ(told, (std::vector<std::string>{"one", "stale"}));
@@ -77,7 +79,8 @@ TEST_F(RoutesFileTest, TheGateIsToKnowOfRulesWhereNoBrokerAnswers) {
   auto newer = client.grant(fence("one", "c.test"));
   EXPECT_EQ(cay::testing::run(loop, std::move(newer)).error().reason, "vault_unavailable");
   EXPECT_EQ(cay::testing::run(loop, std::move(former)).error().reason, "vault_unavailable");
-  EXPECT_EQ(read("one")->routes.fences, std::vector<std::string>{"c.test"}) << "whichever comes later to its broker";
+  EXPECT_EQ(read("one")->routes.fences, std::vector<std::string>{"c.test"})
+      << "whichever comes later to its broker";
   auto revoked = client.revoke(SandboxId("one"));
   EXPECT_EQ(cay::testing::run(loop, std::move(revoked)).error().reason, "vault_unavailable");
   EXPECT_TRUE(routes_written(data).empty());

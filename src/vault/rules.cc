@@ -7,7 +7,7 @@
 #include "base/field_names.h"
 #include "codec/base64.h"
 #include "http/text.h"
-#include "vault/fence.h"
+#include "vault/request_filter.h"
 
 namespace cay::vault {
 namespace {
@@ -18,16 +18,25 @@ constexpr std::string_view kBasic = "Basic ";
 // Where clients write a key: of way placeholder, unless the rule names others.
 constexpr const char* kUsualHeaders[] = {"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"};
 
-Error denied(const char* reason, const std::string& message) { return {Code::kPermissionDenied, reason, message, 0}; }
-Error bad(const std::string& message) { return {Code::kInvalidArgument, "bad_request", message, 0}; }
+Error denied(const char* reason, const std::string& message) {
+  return {Code::kPermissionDenied, reason, message, 0};
+}
+Error bad(const std::string& message) {
+  return {Code::kInvalidArgument, "bad_request", message, 0};
+}
 
 ProxyWay way_of(const wire::VaultRule& rule) { return static_cast<ProxyWay>(rule.way); }
 
 Error secret_gone(const wire::VaultRule& rule) {
-  return denied("secret_gone", "the secret of proxy rule '" + rule.name + "' was removed, so nothing is sent by it: set the secret again, or take the rule away");
+  return denied(
+      "secret_gone",
+      "the secret of proxy rule '" + rule.name +
+          "' was removed, so nothing is sent by it: set the secret again, or take the rule away");
 }
 
-const std::vector<std::string>& hosts_of(const wire::VaultRule& rule) { return rule.hosts.empty() ? rule.secret.hosts : rule.hosts; }
+const std::vector<std::string>& hosts_of(const wire::VaultRule& rule) {
+  return rule.hosts.empty() ? rule.secret.hosts : rule.hosts;
+}
 
 bool any_matches(const std::vector<std::string>& hosts, std::string_view host, std::uint16_t port) {
   return std::ranges::any_of(hosts, [&](const std::string& text) {
@@ -38,12 +47,14 @@ bool any_matches(const std::vector<std::string>& hosts, std::string_view host, s
 
 // The secret's own hosts were sealed in with it, and count whatever the rule says.
 bool reaches(const wire::VaultRule& rule, std::string_view host, std::uint16_t port) {
-  return any_matches(hosts_of(rule), host, port) && (is_fence(rule) || rule.gone || any_matches(rule.secret.hosts, host, port));
+  return any_matches(hosts_of(rule), host, port) &&
+         (is_fence(rule) || rule.gone || any_matches(rule.secret.hosts, host, port));
 }
 
 Result<Wiped> opened(const wire::VaultRule& rule, const Unseal& unseal) {
   if (!is_withdrawn(rule.secret)) return unseal(rule.secret);
-  return denied("secret_withdrawn", "the secret of rule '" + rule.name + "' was removed, or is being changed");
+  return denied("secret_withdrawn",
+                "the secret of rule '" + rule.name + "' was removed, or is being changed");
 }
 
 bool same(std::string_view one, std::string_view other) {
@@ -51,7 +62,8 @@ bool same(std::string_view one, std::string_view other) {
 }
 
 std::optional<std::string> basic_of(std::string_view value) {
-  if (value.size() < kBasic.size() || !equals_ignoring_case(value.substr(0, kBasic.size()), kBasic)) return std::nullopt;
+  if (value.size() < kBasic.size() || !equals_ignoring_case(value.substr(0, kBasic.size()), kBasic))
+    return std::nullopt;
   return codec::from_base64(value.substr(kBasic.size()));
 }
 
@@ -67,10 +79,13 @@ bool carries(std::string_view value, std::string_view token) {
          (colon < basic->size() && same(std::string_view(*basic).substr(colon + 1), token));
 }
 
-// How long it would be: to be asked before replaced(), as a guest may write its stand-in as often as there is room.
+// How long it would be: to be asked before replaced(), as a guest may write its stand-in as often
+// as there is room.
 std::size_t size_replaced(std::string_view text, std::string_view word, std::string_view by) {
   std::size_t out = text.size();
-  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) out += by.size() - word.size();
+  for (std::size_t at = text.find(word); at != std::string_view::npos;
+       at = text.find(word, at + word.size()))
+    out += by.size() - word.size();
   return out;
 }
 
@@ -78,7 +93,8 @@ std::string replaced(std::string_view text, std::string_view word, std::string_v
   std::string out;
   out.reserve(size_replaced(text, word, by));
   std::size_t begin = 0;
-  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, begin)) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos;
+       at = text.find(word, begin)) {
     out.append(text, begin, at - begin).append(by);
     begin = at + word.size();
   }
@@ -87,11 +103,14 @@ std::string replaced(std::string_view text, std::string_view word, std::string_v
 
 constexpr std::size_t kAroundHeader = 4;  // ": ", and the line's end
 
-Error too_long() { return bad("with its secrets the request's head is longer than 64 KiB: write the stand-in once"); }
+Error too_long() {
+  return bad("with its secrets the request's head is longer than 64 KiB: write the stand-in once");
+}
 
 std::size_t size_of(const http::Headers& headers) {
   std::size_t out = 0;
-  for (const auto& [name, value] : headers.items()) out += name.size() + value.size() + kAroundHeader;
+  for (const auto& [name, value] : headers.items())
+    out += name.size() + value.size() + kAroundHeader;
   return out;
 }
 
@@ -100,13 +119,16 @@ http::Headers passed_on(const Asked& asked, const ProxyHost& to) {
   out.add("Host", to.text());
   const auto of_connection = http::connection_options(asked.headers);
   for (const auto& [name, value] : asked.headers.items()) {
-    if (!is_brokers_header(name) && !of_connection.contains(http::to_lower(name))) out.add(name, value);
+    if (!is_brokers_header(name) && !of_connection.contains(http::to_lower(name)))
+      out.add(name, value);
   }
   out.add("Accept-Encoding", "identity");
   return out;
 }
 
-http::Headers without(const http::Headers& from, const std::function<bool(std::string_view name, std::string_view value)>& goes) {
+http::Headers without(
+    const http::Headers& from,
+    const std::function<bool(std::string_view name, std::string_view value)>& goes) {
   http::Headers out;
   for (const auto& [name, value] : from.items()) {
     if (!goes(name, value)) out.add(name, value);
@@ -115,7 +137,8 @@ http::Headers without(const http::Headers& from, const std::function<bool(std::s
 }
 
 bool is_usual(std::string_view name) {
-  return std::ranges::any_of(kUsualHeaders, [&](const char* one) { return equals_ignoring_case(name, one); });
+  return std::ranges::any_of(kUsualHeaders,
+                             [&](const char* one) { return equals_ignoring_case(name, one); });
 }
 
 std::vector<wire::VaultHeader> headers_of(const wire::VaultRule& rule) {
@@ -123,9 +146,11 @@ std::vector<wire::VaultHeader> headers_of(const wire::VaultRule& rule) {
   return {{"Authorization", std::string("Bearer ") + kSecretWord, ""}};
 }
 
-Result<void> set_headers(const wire::VaultRule& rule, std::string_view secret, http::Headers& headers) {
+Result<void> set_headers(const wire::VaultRule& rule, std::string_view secret,
+                         http::Headers& headers) {
   for (const wire::VaultHeader& one : headers_of(rule)) {
-    headers = without(headers, [&](std::string_view name, std::string_view) { return reads_as(name, one.name); });
+    headers = without(
+        headers, [&](std::string_view name, std::string_view) { return reads_as(name, one.name); });
     if (one.basic_user.empty()) {
       if (size_replaced(one.value, kSecretWord, secret) > kMostRewritten) return too_long();
       headers.add(one.name, replaced(one.value, kSecretWord, secret));
@@ -138,17 +163,25 @@ Result<void> set_headers(const wire::VaultRule& rule, std::string_view secret, h
   return {};
 }
 
-// In the named headers, and inside Basic; elsewhere the stand-in stays what it is. Whether it stood anywhere.
-Result<bool> swap_placeholder(const wire::VaultRule& rule, std::string_view secret, http::Headers& headers) {
+// In the named headers, and inside Basic; elsewhere the stand-in stays what it is. Whether it stood
+// anywhere.
+Result<bool> swap_placeholder(const wire::VaultRule& rule, std::string_view secret,
+                              http::Headers& headers) {
   bool swapped = false;
   http::Headers out;
-  std::size_t left = kMostRewritten;  // for all of them: nothing is written that there is no room for
+  std::size_t left =
+      kMostRewritten;  // for all of them: nothing is written that there is no room for
   for (const auto& [name, value] : headers.items()) {
-    const bool named = rule.headers.empty() ? is_usual(name)
-                                            : std::ranges::any_of(rule.headers, [&](const auto& one) { return equals_ignoring_case(name, one.name); });
+    const bool named = rule.headers.empty()
+                           ? is_usual(name)
+                           : std::ranges::any_of(rule.headers, [&](const auto& one) {
+                               return equals_ignoring_case(name, one.name);
+                             });
     const auto basic = named ? basic_of(value) : std::nullopt;
     const bool in_basic = basic && basic->find(rule.token) != std::string::npos;
-    const std::size_t size = in_basic ? size_replaced(*basic, rule.token, secret) / 3 * 4 : named ? size_replaced(value, rule.token, secret) : value.size();
+    const std::size_t size = in_basic ? size_replaced(*basic, rule.token, secret) / 3 * 4
+                             : named  ? size_replaced(value, rule.token, secret)
+                                      : value.size();
     if (size > left) return too_long();
     left -= size;
     if (in_basic) {
@@ -168,31 +201,43 @@ bool reads_as_usual(std::string_view name) {
 }
 
 bool sets_usual(const wire::VaultRule& rule) {
-  return std::ranges::any_of(headers_of(rule), [](const wire::VaultHeader& one) { return is_usual(one.name); });
+  return std::ranges::any_of(headers_of(rule),
+                             [](const wire::VaultHeader& one) { return is_usual(one.name); });
 }
 
 // As it goes out; what frames it comes besides.
 Result<void> check_size(const Asked& asked, const Rewritten& out) {
-  if (asked.method.size() + out.target.size() + size_of(out.headers) > kMostRewritten) return too_long();
+  if (asked.method.size() + out.target.size() + size_of(out.headers) > kMostRewritten)
+    return too_long();
   return {};
 }
 
-// Where a rule says by which key a host is asked, the client's own in another of the usual headers does not go beside it: which of them counts would be the
-// server's to choose. The stand-in of another rule stays, which is a key that was allowed.
-http::Headers without_other_keys(const http::Headers& from, const HostRules& rules, const Fence& fence) {
-  const auto sets = std::ranges::find_if(rules, [&](const wire::VaultRule* rule) { return way_of(*rule) == ProxyWay::kHeaders && !is_fence(*rule) && fence.lets_through(*rule); });
+// Where a rule says by which key a host is asked, the client's own in another of the usual headers
+// does not go beside it: which of them counts would be the server's to choose. The stand-in of
+// another rule stays, which is a key that was allowed.
+http::Headers without_other_keys(const http::Headers& from, const HostRules& rules,
+                                 const RequestFilter& filter) {
+  const auto sets = std::ranges::find_if(rules, [&](const wire::VaultRule* rule) {
+    return way_of(*rule) == ProxyWay::kHeaders && !is_fence(*rule) && filter.allows(*rule);
+  });
   if (sets == rules.end()) return from;
   if (!sets_usual(**sets)) return from;
   return without(from, [&](std::string_view name, std::string_view value) {
-    return reads_as_usual(name) && std::ranges::none_of(rules, [&](const wire::VaultRule* rule) { return way_of(*rule) == ProxyWay::kPlaceholder && carries(value, rule->token); });
+    return reads_as_usual(name) && std::ranges::none_of(rules, [&](const wire::VaultRule* rule) {
+             return way_of(*rule) == ProxyWay::kPlaceholder && carries(value, rule->token);
+           });
   });
 }
 
 // Where the name of a target's rule ends: "/NAME/v1/models".
-std::size_t end_of_name(std::string_view target) { return std::min(target.find_first_of("/?", 1), target.size()); }
+std::size_t end_of_name(std::string_view target) {
+  return std::min(target.find_first_of("/?", 1), target.size());
+}
 
 auto rule_named(const wire::VaultGrant& grant, std::string_view name) {
-  return std::ranges::find_if(grant.rules, [&](const wire::VaultRule& one) { return way_of(one) == ProxyWay::kBaseUrl && one.name == name; });
+  return std::ranges::find_if(grant.rules, [&](const wire::VaultRule& one) {
+    return way_of(one) == ProxyWay::kBaseUrl && one.name == name;
+  });
 }
 
 // nullopt: it has no exact one.
@@ -201,30 +246,44 @@ std::optional<ProxyHost> base_of(const wire::VaultRule& rule) {
   return to && !to->wildcard() ? to : std::nullopt;
 }
 
-Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal) {
+Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& asked,
+                                   const Unseal& unseal) {
   const std::size_t end = end_of_name(asked.target);
   const std::string name = asked.target.substr(1, end - 1);
   const auto rule = rule_named(grant, name);
-  if (rule == grant.rules.end()) return denied("no_such_rule", "this sandbox has no rule '" + name.substr(0, 63) + "' of way base_url");
+  if (rule == grant.rules.end())
+    return denied("no_such_rule",
+                  "this sandbox has no rule '" + name.substr(0, 63) + "' of way base_url");
   const auto& items = asked.headers.items();
-  const bool known = std::ranges::any_of(items, [&](const auto& one) { return carries(one.second, rule->token); });
-  if (!known) return denied("token_unknown", "rule '" + name + "' wants the token that this sandbox was given for it, as key or Bearer");
+  const bool known =
+      std::ranges::any_of(items, [&](const auto& one) { return carries(one.second, rule->token); });
+  if (!known)
+    return denied(
+        "token_unknown",
+        "rule '" + name + "' wants the token that this sandbox was given for it, as key or Bearer");
   if (rule->gone) return secret_gone(*rule);
   const auto to = base_of(*rule);
-  if (!to) return denied("no_such_rule", "rule '" + name + "' has no host to send to: its first host must be an exact one");
-  if (!reaches(*rule, to->host, to->port)) return denied("host_not_allowed", "the secret of rule '" + name + "' may not be sent to " + to->text());
+  if (!to)
+    return denied(
+        "no_such_rule",
+        "rule '" + name + "' has no host to send to: its first host must be an exact one");
+  if (!reaches(*rule, to->host, to->port))
+    return denied("host_not_allowed",
+                  "the secret of rule '" + name + "' may not be sent to " + to->text());
   Rewritten out;
   out.to = *to;
   out.target = asked.target.substr(end);
   if (!out.target.starts_with('/')) out.target.insert(0, "/");
-  CAY_TRY(const Fence fence, Fence::of({&*rule}, asked.method, out.target, asked.headers));
-  if (!fence.lets_through(*rule)) return fence.refusal("rule '" + name + "'");
-  out.target = fence.target();
+  CAY_TRY(const RequestFilter filter,
+          RequestFilter::create({&*rule}, asked.method, out.target, asked.headers));
+  if (!filter.allows(*rule)) return filter.refusal("rule '" + name + "'");
+  out.target = filter.target();
   const bool own_key = sets_usual(*rule);  // then no other of the client's: as without_other_keys
-  out.headers = without(passed_on(asked, *to), [&](std::string_view name, std::string_view value) { return carries(value, rule->token) || (own_key && reads_as_usual(name)); });
+  out.headers = without(passed_on(asked, *to), [&](std::string_view name, std::string_view value) {
+    return carries(value, rule->token) || (own_key && reads_as_usual(name));
+  });
   CAY_TRY(const Wiped secret, opened(*rule, unseal));
   CAY_CHECK(set_headers(*rule, secret.view(), out.headers));
-  out.sent.push_back(rule->secret);
   CAY_CHECK(check_size(asked, out));
   return out;
 }
@@ -235,8 +294,10 @@ Meant meant_by(const wire::VaultGrant& grant, std::string_view target) {
   if (!target.starts_with('/')) return {};
   constexpr std::size_t kMostName = 63;
   const std::string_view name = target.substr(1, end_of_name(target) - 1);
-  if (const auto rule = rule_named(grant, name); rule != grant.rules.end()) return {rule->name, base_of(*rule)};
-  std::string shown(name.substr(0, kMostName));  // of the guest's own bytes, which are read by people
+  if (const auto rule = rule_named(grant, name); rule != grant.rules.end())
+    return {rule->name, base_of(*rule)};
+  std::string shown(
+      name.substr(0, kMostName));  // of the guest's own bytes, which are read by people
   for (char& c : shown) {
     if (!is_secret_name(std::string("a") + c)) c = '?';
   }
@@ -254,7 +315,9 @@ std::string about_secret(const wire::VaultSecret& secret) {
 bool is_fence(const wire::VaultRule& rule) { return rule.secret.name.empty(); }
 
 bool intercepts(const wire::VaultGrant& grant, std::string_view host, std::uint16_t port) {
-  return std::ranges::any_of(grant.rules, [&](const wire::VaultRule& rule) { return way_of(rule) != ProxyWay::kBaseUrl && reaches(rule, host, port); });
+  return std::ranges::any_of(grant.rules, [&](const wire::VaultRule& rule) {
+    return way_of(rule) != ProxyWay::kBaseUrl && reaches(rule, host, port);
+  });
 }
 
 wire::BrokerRoutes routes_of(const wire::VaultGrant& grant) {
@@ -280,8 +343,10 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
     if (!equals_ignoring_case(name, "Host")) continue;
     ++hosts;
     const auto named = parse_proxy_host(value);
-    if (!named || named->host != asked.host || (value.find(':') != std::string::npos && named->port != asked.port)) {
-      return denied("host_mismatch", "the connection is for " + asked.host + ", and its request names another host");
+    if (!named || named->host != asked.host ||
+        (value.find(':') != std::string::npos && named->port != asked.port)) {
+      return denied("host_mismatch",
+                    "the connection is for " + asked.host + ", and its request names another host");
     }
   }
   if (hosts != 1) return bad("a request names its host once");
@@ -290,16 +355,18 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
   out.headers = passed_on(asked, out.to);
   HostRules rules;
   for (const wire::VaultRule& rule : grant.rules) {
-    if (way_of(rule) != ProxyWay::kBaseUrl && reaches(rule, asked.host, asked.port)) rules.push_back(&rule);
+    if (way_of(rule) != ProxyWay::kBaseUrl && reaches(rule, asked.host, asked.port))
+      rules.push_back(&rule);
   }
   if (rules.empty()) return denied("no_such_rule", "no rule of this sandbox is for " + asked.host);
-  CAY_TRY(const Fence fence, Fence::of(rules, asked.method, asked.target, asked.headers));
-  out.target = fence.target();
-  out.headers = without_other_keys(out.headers, rules, fence);
+  CAY_TRY(const RequestFilter filter,
+          RequestFilter::create(rules, asked.method, asked.target, asked.headers));
+  out.target = filter.target();
+  out.headers = without_other_keys(out.headers, rules, filter);
   bool any = false, headers_set = false;
   for (const wire::VaultRule* const one : rules) {
     const wire::VaultRule& rule = *one;
-    if (!fence.lets_through(rule)) continue;
+    if (!filter.allows(rule)) continue;
     if (rule.gone) return secret_gone(rule);
     any = true;
     const bool sets = way_of(rule) == ProxyWay::kHeaders;
@@ -313,19 +380,18 @@ Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, con
     }
     if (sets) {
       CAY_CHECK(set_headers(rule, secret->view(), out.headers));
-      out.sent.push_back(rule.secret);
       headers_set = true;
     } else {
-      CAY_TRY(const bool swapped, swap_placeholder(rule, secret->view(), out.headers));
-      if (swapped) out.sent.push_back(rule.secret);
+      CAY_CHECK(swap_placeholder(rule, secret->view(), out.headers));
     }
   }
-  if (!any) return fence.refusal(asked.host);
+  if (!any) return filter.refusal(asked.host);
   CAY_CHECK(check_size(asked, out));
   return out;
 }
 
-Result<std::vector<Wiped>> secrets_of_host(const wire::VaultGrant& grant, std::string_view host, const Unseal& unseal) {
+Result<std::vector<Wiped>> secrets_of_host(const wire::VaultGrant& grant, std::string_view host,
+                                           const Unseal& unseal) {
   std::vector<Wiped> out;
   for (const wire::VaultRule& rule : grant.rules) {
     const bool known = std::ranges::any_of(rule.secret.hosts, [&](const std::string& text) {

@@ -1,4 +1,5 @@
-// Settings: what the operator told the broker. Handed over as bytes (wire/tlv.h) in memory alone: there may be a passphrase in them.
+// Settings: what the operator told the broker. Handed over as bytes (wire/tlv.h) in memory alone:
+// there may be a passphrase in them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,14 +10,21 @@
 namespace cay::vault {
 
 struct Settings {
-  std::string data;                   // the data directory, absolute
+  std::string data;                            // the data directory, absolute
   std::uint64_t daemon_uid = 0, gate_uid = 0;  // who may speak with it, each by a socket of its own
   std::vector<std::string> networks;  // special ranges that may be reached (network.networks)
   std::string authorities;            // PEM: trusted beside the system's
   std::string passphrase, previous_passphrase;
   gate::ProxySettings proxy;  // that connections to servers go by
-  template <class V> void fields(V& v) {
-    v(1, data); v(2, daemon_uid); v(3, gate_uid); v(4, networks); v(5, authorities); v(6, passphrase); v(7, previous_passphrase);
+  template <class V>
+  void fields(V& v) {
+    v(1, data);
+    v(2, daemon_uid);
+    v(3, gate_uid);
+    v(4, networks);
+    v(5, authorities);
+    v(6, passphrase);
+    v(7, previous_passphrase);
     v(8, proxy);
   }
 };

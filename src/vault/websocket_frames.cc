@@ -37,7 +37,9 @@ void WebsocketFrames::read(std::string_view piece, std::string& text, std::strin
 }
 
 void WebsocketFrames::read_head() {
-  const auto byte = [this](std::size_t at) { return static_cast<unsigned>(static_cast<unsigned char>(head_[at])); };
+  const auto byte = [this](std::size_t at) {
+    return static_cast<unsigned>(static_cast<unsigned char>(head_[at]));
+  };
   const unsigned opcode = byte(0) & kOpcode;
   is_control_ = opcode >= kControls;
   is_last_ = (byte(0) & kFinal) != 0;
@@ -52,7 +54,8 @@ void WebsocketFrames::read_head() {
   left_ = more == 0 ? length : 0;
   for (std::size_t at = 0; at < more; ++at) left_ = left_ << 8 | byte(2 + at);
   // In no more bytes than it needs.
-  broken_ = (more == 2 && left_ < kTwoBytes) || (more == 8 && (left_ <= 0xffff || left_ >> 63 != 0));
+  broken_ =
+      (more == 2 && left_ < kTwoBytes) || (more == 8 && (left_ <= 0xffff || left_ >> 63 != 0));
   in_frame_ = !broken_;
 }
 

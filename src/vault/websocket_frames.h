@@ -8,8 +8,9 @@ namespace cay::vault {
 
 class WebsocketFrames {
  public:
-  // Adds to `text` what messages say, one behind the other, to `asides` what control frames do: these may stand between
-  // two frames of a message. Behind bytes that are no frame of a server's everything is text.
+  // Adds to `text` what messages say, one behind the other, to `asides` what control frames do:
+  // these may stand between two frames of a message. Behind bytes that are no frame of a server's
+  // everything is text.
   void read(std::string_view piece, std::string& text, std::string& asides);
   // How many bytes came up to the end of the last frame that no message goes on behind.
   std::uint64_t last_end() const { return last_end_; }

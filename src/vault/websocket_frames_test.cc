@@ -35,23 +35,28 @@ std::string frame(unsigned first, const std::string& text) {
   return out + text;
 }
 
-constexpr unsigned kText = 0x81, kBegin = 0x01, kMore = 0x00, kLast = 0x80, kPing = 0x89, kClose = 0x88;
+constexpr unsigned kText = 0x81, kBegin = 0x01, kMore = 0x00, kLast = 0x80, kPing = 0x89,
+                   kClose = 0x88;
 
 TEST(WebsocketFramesTest, AMessageEndsWithItsLastFrame) {
   const std::string one = frame(kText, "one"), two = frame(0x82, std::string(300, 'x')),
                     three = frame(kText, std::string(70'000, 'y'));
   EXPECT_EQ(heard(one + two + three),
-            (Heard{"one" + std::string(300, 'x') + std::string(70'000, 'y'), "", (one + two + three).size()}));
-  EXPECT_EQ(heard(one + two.substr(0, two.size() - 1)), (Heard{"one" + std::string(299, 'x'), "", one.size()}))
+            (Heard{"one" + std::string(300, 'x') + std::string(70'000, 'y'), "",
+                   (one + two + three).size()}));
+  EXPECT_EQ(heard(one + two.substr(0, two.size() - 1)),
+            (Heard{"one" + std::string(299, 'x'), "", one.size()}))
       << "one that is not whole";
   EXPECT_EQ(heard(frame(kText, "") + one.substr(0, 2)), (Heard{"", "", 2}));
 }
 
 TEST(WebsocketFramesTest, WhatIsSaidInSeveralFramesIsOneText) {
   const std::string begin = frame(kText, "a") + frame(kBegin, "sk-live");
-  EXPECT_EQ(heard(begin + frame(kPing, "alive?") + frame(kMore, "-0123")), (Heard{"ask-live-0123", "alive?", 3}))
+  EXPECT_EQ(heard(begin + frame(kPing, "alive?") + frame(kMore, "-0123")),
+            (Heard{"ask-live-0123", "alive?", 3}))
       << "no message ended";
-  const std::string all = begin + frame(kPing, "alive?") + frame(kMore, "-0123") + frame(kLast, "4567");
+  const std::string all =
+      begin + frame(kPing, "alive?") + frame(kMore, "-0123") + frame(kLast, "4567");
   EXPECT_EQ(heard(all), (Heard{"ask-live-01234567", "alive?", all.size()}));
   EXPECT_EQ(heard(all + frame(kClose, "\x03\xe8why")),
             (Heard{"ask-live-01234567", "alive?\x03\xe8why", all.size() + 7}));

@@ -21,17 +21,12 @@ struct VaultSecret {
   template <class V> void fields(V& v) { v(1, tenant); v(2, name); v(3, version); v(4, hosts); v(5, sealed); }
 };
 
-// The broker's own: a secret that was sent to one of its hosts, and when last (Unix time, ms).
-struct VaultSent {
-  VaultSecret secret;
-  std::int64_t at = 0;
-  template <class V> void fields(V& v) { v(1, secret); v(2, at); }
-};
-
-// The file of one in DATA/vault: a digest of what is sealed, in hexadecimal digits, and this.
-inline constexpr std::string_view kVaultSentSuffix = ".sent";
-inline bool is_vault_sent_file(std::string_view name) {
-  return name.size() == 64 + kVaultSentSuffix.size() && name.ends_with(kVaultSentSuffix) && name.find_first_not_of("0123456789abcdef") == 64;
+// Whether earlier releases wrote this file in DATA/vault: 64 hexadecimal digits and ".sent".
+// The broker removes it, and a restore leaves it out.
+inline bool is_former_vault_file(std::string_view name) {
+  constexpr std::string_view kSuffix = ".sent";
+  return name.size() == 64 + kSuffix.size() && name.ends_with(kSuffix) &&
+         name.find_first_not_of("0123456789abcdef") == 64;
 }
 
 struct VaultHeader {

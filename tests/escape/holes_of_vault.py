@@ -1,15 +1,37 @@
 """What the broker checks, each taken out alone: of a request past its rule's methods and paths how each spelling is read, of an answer what it lets go. See holes.py."""
 
-FENCE, PATH, RULES, WATCHED, LET = "vault/fence.cc", "vault/request_path.cc", "vault/rules.cc", "vault/watched.cc", "vault/let_through.cc"
+FENCE, PATH, RULES, SCANNER, PASS = (
+    "vault/request_filter.cc",
+    "vault/request_path.cc",
+    "vault/rules.cc",
+    "vault/response_scanner.cc",
+    "vault/pass_response.cc",
+)
 METHODS, PATHS = "the rule's methods count", "the rule's paths count"
-BY_HEADER, BY_QUERY, OTHER_PATH = "no header asks for another method", "no query asks for another method", "no header names another path"
-DOTS, SLASHES, HIDDEN, BYTES = "dot segments are resolved", "no empty segments", "no dots behind parameters", "a path is UTF-8"
-DOT, SLASH, PERCENT, BACK = "no escaped dots", "no escaped slashes", "no escaped percent signs", "no backslashes"
+BY_HEADER, BY_QUERY, OTHER_PATH = (
+    "no header asks for another method",
+    "no query asks for another method",
+    "no header names another path",
+)
+DOTS, SLASHES, HIDDEN, BYTES = (
+    "dot segments are resolved",
+    "no empty segments",
+    "no dots behind parameters",
+    "a path is UTF-8",
+)
+DOT, SLASH, PERCENT, BACK = (
+    "no escaped dots",
+    "no escaped slashes",
+    "no escaped percent signs",
+    "no backslashes",
+)
 PAST = "nothing goes past a fence"
 NOT_ASKED, NOT_TAKEN = "parts are not asked for", "parts are not taken"
-EVERY, NO_GUESS, WHOLE = "every secret that the host may know is looked for", "what is held back does not depend on what it is", "a silence lets go of what is whole alone"
-
-FORMER = "what a host was sent is looked for, whatever became of it"
+EVERY, NO_GUESS, WHOLE = (
+    "every secret that the host may know is looked for",
+    "what is held back does not depend on what it is",
+    "a silence lets go of what is whole alone",
+)
 
 
 def escaped(name, character, old):
@@ -20,39 +42,129 @@ def escaped(name, character, old):
 REFUSED = 'std::string_view("/\\\\.%?#").find(c) != std::string_view::npos'
 VAULT = (
     # What a rule lets through.
-    (METHODS, FENCE, "return rule.methods.empty() ||", f'return rule.methods.empty() || cay_hole("{METHODS}") ||'),
-    (PATHS, FENCE, "return rule.paths.empty() ||", f'return rule.paths.empty() || cay_hole("{PATHS}") ||'),
-    (BY_HEADER, FENCE, 'of_methods && (any_header(headers, kOverrides) ||',
-     f'of_methods && ((any_header(headers, kOverrides) && !cay_hole("{BY_HEADER}")) ||'),
-    (BY_QUERY, FENCE, "|| query_overrides(query))) {", f'|| (query_overrides(query) && !cay_hole("{BY_QUERY}")))) {{'),
-    (OTHER_PATH, FENCE, 'if (any_header(headers, kOtherPaths)) {', f'if (any_header(headers, kOtherPaths) && !cay_hole("{OTHER_PATH}")) {{'),
+    (
+        METHODS,
+        FENCE,
+        "return rule.methods.empty() ||",
+        f'return rule.methods.empty() || cay_hole("{METHODS}") ||',
+    ),
+    (
+        PATHS,
+        FENCE,
+        "return rule.paths.empty() ||",
+        f'return rule.paths.empty() || cay_hole("{PATHS}") ||',
+    ),
+    (
+        BY_HEADER,
+        FENCE,
+        "of_methods && (any_header(headers, kOverrides) ||",
+        f'of_methods && ((any_header(headers, kOverrides) && !cay_hole("{BY_HEADER}")) ||',
+    ),
+    (
+        BY_QUERY,
+        FENCE,
+        "|| query_overrides(query))) {",
+        f'|| (query_overrides(query) && !cay_hole("{BY_QUERY}")))) {{',
+    ),
+    (
+        OTHER_PATH,
+        FENCE,
+        "if (any_header(headers, kOtherPaths)) {",
+        f'if (any_header(headers, kOtherPaths) && !cay_hole("{OTHER_PATH}")) {{',
+    ),
     # How a path is read: with the hole as by who does not look, so that it seems to be one that the rule has.
     escaped(DOT, ".", REFUSED),
     escaped(SLASH, "/", REFUSED),
     escaped(PERCENT, "%", REFUSED),
     (BACK, PATH, "text[i] == '\\\\' ||", f"(text[i] == '\\\\' && !cay_hole(\"{BACK}\")) ||"),
-    (BYTES, PATH, "if (!codec::is_utf8(out.read)) return", f'if (!codec::is_utf8(out.read) && !cay_hole("{BYTES}")) return'),
-    (HIDDEN, PATH, "is_hidden_dots(segment->read) ||", f'(is_hidden_dots(segment->read) && !cay_hole("{HIDDEN}")) ||'),
-    (SLASHES, PATH, "(segment->read.empty() && !last)) return", f'(segment->read.empty() && !last && !cay_hole("{SLASHES}"))) return'),
-    (DOTS, PATH, 'const bool here = segment->read == ".", up = segment->read == "..";', f'const bool here = segment->read == "." && !cay_hole("{DOTS}"), up = segment->read == ".." && !cay_hole("{DOTS}");'),
+    (
+        BYTES,
+        PATH,
+        "if (!codec::is_utf8(out.read)) return",
+        f'if (!codec::is_utf8(out.read) && !cay_hole("{BYTES}")) return',
+    ),
+    (
+        HIDDEN,
+        PATH,
+        "is_hidden_dots(segment->read) ||",
+        f'(is_hidden_dots(segment->read) && !cay_hole("{HIDDEN}")) ||',
+    ),
+    (
+        SLASHES,
+        PATH,
+        "(segment->read.empty() && !last))\n",
+        f'(segment->read.empty() && !last && !cay_hole("{SLASHES}")))\n',
+    ),
+    (
+        DOTS,
+        PATH,
+        'const bool here = segment->read == ".", up = segment->read == "..";',
+        f'const bool here = segment->read == "." && !cay_hole("{DOTS}"), up = segment->read == ".." && !cay_hole("{DOTS}");',
+    ),
     # Past the broker.
-    (PAST, "gate/flow.cc", "    co_return fence ?", f'    co_return fence && !cay_hole("{PAST}") ?'),
-    (PAST, "gate/door_policy.cc", "  if (house_.handover == nullptr) return false;\n", f'  if (house_.handover == nullptr || cay_hole("{PAST}")) return false;\n'),
+    (
+        PAST,
+        "gate/flow.cc",
+        "    co_return fence ?",
+        f'    co_return fence && !cay_hole("{PAST}") ?',
+    ),
+    (
+        PAST,
+        "gate/door_policy.cc",
+        "  if (house_.handover == nullptr) return false;\n",
+        f'  if (house_.handover == nullptr || cay_hole("{PAST}")) return false;\n',
+    ),
     # What of an answer comes to a sandbox.
-    (NOT_ASKED, "model/proxy.cc", "    if (reads_as(name, own)) return true;\n", f'    if (reads_as(name, own)) return !(std::string_view(own) == "Range" && cay_hole("{NOT_ASKED}"));\n'),
-    (NOT_TAKEN, "vault/readable.cc", "  if (!part) return {};\n", f'  if (!part || cay_hole("{NOT_TAKEN}")) return {{}};\n'),
-    (EVERY, "vault/relay.cc", '#include "vault/let_through.h"\n', '#include "vault/fence.h"\n#include "vault/let_through.h"\n'),
-    (EVERY, "vault/relay.cc", "    CAY_CHECK(look_for_all_of(granted->grant));\n",
-     f'    wire::VaultGrant sought = granted->grant;\n    if (cay_hole("{EVERY}")) std::erase_if(sought.rules, [&](const wire::VaultRule& rule) {{\n'
-     "      const auto fence = Fence::of({&rule}, asked.method, asked.target, asked.headers);\n      return !fence || !fence->lets_through(rule);\n    });\n"
-     "    CAY_CHECK(look_for_all_of(sought));\n"),
-    (FORMER, "vault/sent.cc", "  std::vector<const Known*> latest;\n", f'  if (cay_hole("{FORMER}")) return {{}};\n  std::vector<const Known*> latest;\n'),
-    (NO_GUESS, "vault/reflection.cc", "ReflectionWatch::Needles::Needles(std::string_view secret) {\n",
-     f'ReflectionWatch::Needles::Needles(std::string_view secret) {{\n  if (cay_hole("{NO_GUESS}")) cay_secrets().emplace_back(secret);\n'),
-    (NO_GUESS, WATCHED, "  const std::size_t keep = std::min(piece.size(), watch_.reach() - 1);\n",
-     "  std::size_t keep = std::min(piece.size(), watch_.reach() - 1);\n"
-     f'  if (cay_hole("{NO_GUESS}")) {{\n    const auto may_begin = [](std::string_view end) {{ return std::ranges::any_of(cay_secrets(), [&](const std::string& one) {{ return one.starts_with(end); }}); }};\n'
-     "    while (keep > 0 && !may_begin(std::string_view(piece).substr(piece.size() - keep))) --keep;\n  }\n"),
-    (WHOLE, LET, "    if (watched.holds_a_seam()) {\n", f'    const bool all = cay_hole("{WHOLE}");\n    if (watched.holds_a_seam() || (all && watched.holds_back())) {{\n'),
-    (WHOLE, LET, "co_await take(watched.release_to_seam())", "co_await take(all ? watched.release() : watched.release_to_seam())"),
+    (
+        NOT_ASKED,
+        "model/proxy.cc",
+        "    if (reads_as(name, own)) return true;\n",
+        f'    if (reads_as(name, own)) return !(std::string_view(own) == "Range" && cay_hole("{NOT_ASKED}"));\n',
+    ),
+    (
+        NOT_TAKEN,
+        "vault/readable.cc",
+        "  if (!part) return {};\n",
+        f'  if (!part || cay_hole("{NOT_TAKEN}")) return {{}};\n',
+    ),
+    (
+        EVERY,
+        "vault/relay.cc",
+        '#include "vault/pass_response.h"\n',
+        '#include "vault/pass_response.h"\n#include "vault/request_filter.h"\n',
+    ),
+    (
+        EVERY,
+        "vault/relay.cc",
+        "    CAY_CHECK(look_for_all_of(granted->grant));\n",
+        f'    wire::VaultGrant sought = granted->grant;\n    if (cay_hole("{EVERY}")) std::erase_if(sought.rules, [&](const wire::VaultRule& rule) {{\n'
+        "      const auto filter = RequestFilter::create({&rule}, asked.method, asked.target, asked.headers);\n      return !filter || !filter->allows(rule);\n    });\n"
+        "    CAY_CHECK(look_for_all_of(sought));\n",
+    ),
+    (
+        NO_GUESS,
+        "vault/secret_encodings.cc",
+        "  secret = secret.substr(0, kMostSought);\n",
+        f'  secret = secret.substr(0, kMostSought);\n  if (cay_hole("{NO_GUESS}")) cay_secrets().emplace_back(secret);\n',
+    ),
+    (
+        NO_GUESS,
+        SCANNER,
+        "  const std::size_t keep = std::min(piece.size(), secrets_.longest() - 1);\n",
+        "  std::size_t keep = std::min(piece.size(), secrets_.longest() - 1);\n"
+        f'  if (cay_hole("{NO_GUESS}")) {{\n    const auto may_begin = [](std::string_view end) {{ return std::ranges::any_of(cay_secrets(), [&](const std::string& one) {{ return one.starts_with(end); }}); }};\n'
+        "    while (keep > 0 && !may_begin(std::string_view(piece).substr(piece.size() - keep))) --keep;\n  }\n",
+    ),
+    (
+        WHOLE,
+        PASS,
+        "    if (scanner.holds_boundary()) {\n",
+        f'    const bool all = cay_hole("{WHOLE}");\n    if (scanner.holds_boundary() || (all && scanner.holds_back())) {{\n',
+    ),
+    (
+        WHOLE,
+        PASS,
+        "co_await take(scanner.release_to_boundary())",
+        "co_await take(all ? scanner.release() : scanner.release_to_boundary())",
+    ),
 )

@@ -117,12 +117,12 @@ def test_the_build_with_holes_knows_the_sources():
 def test_files_that_are_compiled_together_are_found(tmp_path):
     unity = tmp_path / "Unity" / "unity_0_cxx.cxx"
     unity.parent.mkdir()
-    source = {name: str(holes.ROOT / "src/vault" / name) for name in ("fence.cc", "rules.cc", "relay.cc")}
-    unity.write_text(f'/* generated */\n\n#include "{source["fence.cc"]}"\n\n#include "{source["rules.cc"]}"\n')
-    units = holes.units_of([str(unity), source["relay.cc"], source["rules.cc"] + "_test.cc"], ["vault/fence.cc", "vault/relay.cc"])
-    assert units == {str(unity): {source["fence.cc"]: "vault/fence.cc"}, source["relay.cc"]: {source["relay.cc"]: "vault/relay.cc"}}
-    with pytest.raises(SystemExit, match="vault/fence.cc"):
-        holes.units_of([source["relay.cc"]], ["vault/fence.cc"])
+    source = {name: str(holes.ROOT / "src/vault" / name) for name in ("request_filter.cc", "rules.cc", "relay.cc")}
+    unity.write_text(f'/* generated */\n\n#include "{source["request_filter.cc"]}"\n\n#include "{source["rules.cc"]}"\n')
+    units = holes.units_of([str(unity), source["relay.cc"], source["rules.cc"] + "_test.cc"], ["vault/request_filter.cc", "vault/relay.cc"])
+    assert units == {str(unity): {source["request_filter.cc"]: "vault/request_filter.cc"}, source["relay.cc"]: {source["relay.cc"]: "vault/relay.cc"}}
+    with pytest.raises(SystemExit, match="vault/request_filter.cc"):
+        holes.units_of([source["relay.cc"]], ["vault/request_filter.cc"])
 
 
 def test_what_is_not_held_ends_with_an_error():

@@ -46,9 +46,9 @@ BUGS = (
     ("guest_user", "keeper/guest_user.cc", "one field too many is cut out", "if (count < kFields) fields[count++]", "if (count <= kFields) fields[count++]"),
     ("guest_names", "keeper/text.cc", "a character's rest is read where there is none", "return i < in.size() && (at(i) & 0xc0) == 0x80;", "return (at(i) & 0xc0) == 0x80;"),
     ("request_path", "vault/request_path.cc", "an escape of a slash is taken", 'std::string_view("/\\\\.%?#").find(c)', 'std::string_view("\\\\.%?#").find(c)'),
-    ("seams", "vault/seams.cc", "a break that a piece cuts in two is two", "    after_return_ = c == '\\r';\n", "    after_return_ = c == '\\r' && at + 1 < piece.size();\n"),
-    ("reflection", "vault/watched.cc", "of what came no more is looked through again than a secret is long as it is", "std::min(all.view().size(), watch_.longest());",
-     "std::min(all.view().size(), watch_.reach() / 12);"),
+    ("message_boundaries", "vault/message_boundaries.cc", "a break that a piece cuts in two is two", "    after_return_ = c == '\\r';\n", "    after_return_ = c == '\\r' && at + 1 < piece.size();\n"),
+    ("response_scanner", "vault/response_scanner.cc", "only as many earlier bytes are scanned again as the secret itself has",
+     "std::min(all.view().size(), secrets_.longest() - 1);", "std::min(all.view().size(), secrets_.longest() / 6);"),
     ("guest_head", "vault/rules.cc", "what the client says is of the connection is passed on in other letters", "&& !of_connection.contains(http::to_lower(name))", "&& !of_connection.contains(name)"),
     ("policy_rules", "policy/cover.cc", "a name is taken to be within any rule of the operator's", "if (inner.kind == Kind::kName) return outer.matches_name(inner.word);", "if (inner.kind == Kind::kName) return true;"),
 )

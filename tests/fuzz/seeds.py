@@ -182,8 +182,8 @@ def server_frame(first, said):
     return bytes([first]) + (bytes([size]) if size < 126 else b"\x7e" + struct.pack(">H", size)) + said
 
 
-def seams():
-    """The first byte: how the bytes are cut; the second: the seams (0: by the head before an empty line), its status, whether a body follows."""
+def message_boundaries():
+    """First byte: how the bytes are cut. Second: kind of boundaries (0: read from the head, which an empty line ends), status, body."""
     events = b": alive\n\ndata: one\n\ndata: two\r\n\r\nid: 7\r\rdata: thr"
     for head in (b"Content-Type: text/event-stream", b"content-type: Application/JSONL; charset=utf-8\nContent-Encoding: identity", b"Content-Encoding: gzip", b"Content-Range: bytes 0-4/100",
                  b"Content-Type: multipart/byteranges; boundary=x", b"Content-Type: text/event-stream\nContent-Type: text/plain", b"Upgrade: h2c, websocket",
@@ -198,11 +198,11 @@ def seams():
         yield b"\x10\3" + more
 
 
-def reflection():
-    """The secret, its seams and layout; its form; where it stands; how the answer is cut; its surroundings or frames. Then what else is said."""
+def response_scanner():
+    """The secret, boundaries and layout; the encoding; its place; how the response is cut; what surrounds it, or its frames. Then the rest."""
     said = b'{"error":"no such key","you sent":"Bearer ","at":[1, 2,\r\n  3],"b64":"c2stbGl2ZS0wMTIz","path":"\\/a%2Fb\\n"}\n\n' + b"data: " + b"x" * 200 + b"\n\nsk-live-0123456789abcde!"
-    for form in range(26):
-        for first in (0, 1, 2, 0x91, 0xa4, 0xf0, 0x1c, 0xe9, 0x8d):
+    for form in range(12):
+        for first in (0, 1, 2, 0x12, 0x31, 0x91, 0xa4, 0xb0, 0x1c, 0xa9, 0x8d):
             yield bytes([first, form, 40 + 3 * form, 60 + 3 * form, (form * 37 + first) & 255]) + said
     yield b"\x8c\x80\0\x80\0" + server_frame(0x01, b"sk-live-0123") + server_frame(0x8a, b"any") + server_frame(0x80, b"456789abcdef") + server_frame(0x81, b"more")
     yield bytes(5) + b"sk-live-0123456789abcdef"
@@ -421,8 +421,8 @@ ALL = {
         guest_names,
         policy_rules,
         request_path,
-        seams,
-        reflection,
+        message_boundaries,
+        response_scanner,
         guest_head,
     )
 }

@@ -1,5 +1,7 @@
-// The head of a guest's request, as the rules rewrite it: the same in whatever letters its names are; a secret stands where a rule puts it and nowhere else,
-// whatever it is; a stand-in becomes one in the named headers and in Basic alone; nothing of the connection's own goes on; nothing passes a fence.
+// The head of a guest's request, as the rules rewrite it: the same in whatever letters its names
+// are; a secret stands where a rule puts it and nowhere else, whatever it is; a stand-in becomes
+// one in the named headers and in Basic alone; nothing of the connection's own goes on; nothing
+// passes a fence.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -71,9 +73,20 @@ std::vector<VaultGrant> make_grants() {
   elsewhere.name = "elsewhere";
   elsewhere.hosts = {"other.test"};
   std::vector<VaultGrant> out;
-  for (std::vector<VaultRule> rules : std::initializer_list<std::vector<VaultRule>>{
-           {headers}, {stand_in}, {own, named}, {stand_in, headers, named}, {base, nowhere, elsewhere}, {fenced_base, headers}, {fenced}, {fence({"GET", "POST"}, {"/v1/**"}), fenced},
-           {gone, stand_in}, {withdrawn, stand_in}, {unusable, headers}, {fence({"POST"}, {}), headers}, {fence({}, {"/v1/**"}), named}}) {
+  for (std::vector<VaultRule> rules :
+       std::initializer_list<std::vector<VaultRule>>{{headers},
+                                                     {stand_in},
+                                                     {own, named},
+                                                     {stand_in, headers, named},
+                                                     {base, nowhere, elsewhere},
+                                                     {fenced_base, headers},
+                                                     {fenced},
+                                                     {fence({"GET", "POST"}, {"/v1/**"}), fenced},
+                                                     {gone, stand_in},
+                                                     {withdrawn, stand_in},
+                                                     {unusable, headers},
+                                                     {fence({"POST"}, {}), headers},
+                                                     {fence({}, {"/v1/**"}), named}}) {
     VaultGrant one;
     one.sandbox_id = "s";
     one.rules = std::move(rules);
@@ -82,9 +95,11 @@ std::vector<VaultGrant> make_grants() {
   return out;
 }
 
-Result<vault::Rewritten> rewritten(const VaultGrant& grant, const Asked& asked, const char* secret) {
+Result<vault::Rewritten> rewritten(const VaultGrant& grant, const Asked& asked,
+                                   const char* secret) {
   return vault::rewrite(grant, asked, [secret](const wire::VaultSecret& of) -> Result<Wiped> {
-    if (of.name == "unusable") return Error{Code::kUnavailable, "secret_unusable", "it cannot be opened", 0};
+    if (of.name == "unusable")
+      return Error{Code::kUnavailable, "secret_unusable", "it cannot be opened", 0};
     return Wiped(secret);
   });
 }
@@ -106,14 +121,17 @@ http::Headers headers_of(std::string_view lines, unsigned other) {
       const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
       if (letter && (other >> letters++ % 8 & 1) != 0) c = static_cast<char>(c ^ 0x20);
     }
-    out.add(std::move(name), std::string(http::trim(std::string_view(line).substr(std::min(colon + 1, line.size())))));
+    out.add(
+        std::move(name),
+        std::string(http::trim(std::string_view(line).substr(std::min(colon + 1, line.size())))));
   }
   return out;
 }
 
 template <class Names = std::initializer_list<std::string_view>>
 bool is_one_of(std::string_view name, const Names& names) {
-  return std::ranges::any_of(names, [&](std::string_view one) { return http::equals_ignoring_case(one, name); });
+  return std::ranges::any_of(
+      names, [&](std::string_view one) { return http::equals_ignoring_case(one, name); });
 }
 
 // '_' is read as '-' by gateways to programs.
@@ -126,14 +144,19 @@ bool is_spelled(std::string_view name, std::initializer_list<std::string_view> n
 ProxyWay way_of(const VaultRule& rule) { return static_cast<ProxyWay>(rule.way); }
 
 bool is_named(const VaultRule& rule, std::string_view name) {
-  if (!rule.headers.empty()) return std::ranges::any_of(rule.headers, [&](const auto& one) { return http::equals_ignoring_case(one.name, name); });
-  if (way_of(rule) != ProxyWay::kPlaceholder) return http::equals_ignoring_case(name, "Authorization");
+  if (!rule.headers.empty())
+    return std::ranges::any_of(
+        rule.headers, [&](const auto& one) { return http::equals_ignoring_case(one.name, name); });
+  if (way_of(rule) != ProxyWay::kPlaceholder)
+    return http::equals_ignoring_case(name, "Authorization");
   return is_one_of(name, kUsual);
 }
 
 std::string with_secret(std::string_view text, std::string_view word, std::string_view secret) {
   std::string out;
-  for (std::size_t at; (at = text.find(word)) != std::string_view::npos; text.remove_prefix(at + word.size())) out.append(text.substr(0, at)).append(secret);
+  for (std::size_t at; (at = text.find(word)) != std::string_view::npos;
+       text.remove_prefix(at + word.size()))
+    out.append(text.substr(0, at)).append(secret);
   return out.append(text);
 }
 
@@ -145,16 +168,20 @@ std::string basic(std::string_view value) {
 
 std::string swapped(std::string_view value, const VaultRule& rule, std::string_view secret) {
   const std::string pair = basic(value);
-  if (pair.find(rule.token) != std::string::npos) return "Basic " + codec::base64(with_secret(pair, rule.token, secret));
+  if (pair.find(rule.token) != std::string::npos)
+    return "Basic " + codec::base64(with_secret(pair, rule.token, secret));
   return with_secret(value, rule.token, secret);
 }
 
 bool has(const http::Headers& headers, std::string_view name, std::string_view value) {
-  return std::ranges::any_of(headers.items(), [&](const auto& one) { return http::equals_ignoring_case(one.first, name) && one.second == value; });
+  return std::ranges::any_of(headers.items(), [&](const auto& one) {
+    return http::equals_ignoring_case(one.first, name) && one.second == value;
+  });
 }
 
 // Whether a rule of the grant's may have made this value of that header's, by the secret.
-bool is_of_a_rule(const VaultGrant& grant, const Asked& asked, std::string_view name, std::string_view value, std::string_view secret) {
+bool is_of_a_rule(const VaultGrant& grant, const Asked& asked, std::string_view name,
+                  std::string_view value, std::string_view secret) {
   std::vector<std::string> could;
   for (const auto& [key, said] : asked.headers.items()) {
     if (http::equals_ignoring_case(key, name)) could.push_back(said);
@@ -167,7 +194,9 @@ bool is_of_a_rule(const VaultGrant& grant, const Asked& asked, std::string_view 
       could.push_back("Bearer " + std::string(secret));
     } else {
       for (const auto& one : rule.headers) {
-        could.push_back(one.basic_user.empty() ? with_secret(one.value, "${SECRET}", secret) : "Basic " + codec::base64(one.basic_user + ":" + std::string(secret)));
+        could.push_back(one.basic_user.empty()
+                            ? with_secret(one.value, "${SECRET}", secret)
+                            : "Basic " + codec::base64(one.basic_user + ":" + std::string(secret)));
       }
     }
   }
@@ -177,13 +206,22 @@ bool is_of_a_rule(const VaultGrant& grant, const Asked& asked, std::string_view 
 // Whether the rule has a say in this request.
 bool is_for(const VaultRule& rule, const Asked& asked) {
   const bool base_url = way_of(rule) == ProxyWay::kBaseUrl;
-  if (base_url || asked.host.empty()) return base_url && asked.host.empty() && asked.target.substr(1, asked.target.find_first_of("/?", 1) - 1) == rule.name;
-  return std::ranges::any_of(rule.hosts.empty() ? rule.secret.hosts : rule.hosts, [&](const auto& one) { return parse_proxy_host(one)->matches(asked.host, asked.port); });
+  if (base_url || asked.host.empty())
+    return base_url && asked.host.empty() &&
+           asked.target.substr(1, asked.target.find_first_of("/?", 1) - 1) == rule.name;
+  return std::ranges::any_of(
+      rule.hosts.empty() ? rule.secret.hosts : rule.hosts,
+      [&](const auto& one) { return parse_proxy_host(one)->matches(asked.host, asked.port); });
 }
 
-// A header that goes on as the guest wrote it: it holds no stand-in that counts there, and is no key of the guest's beside that of the rule.
-void expect_no_key(const VaultGrant& grant, const VaultRule& rule, std::string_view name, std::string_view value) {
-  const auto holds = [value](const VaultRule& one) { return value.find(one.token) != std::string_view::npos || basic(value).find(one.token) != std::string::npos; };
+// A header that goes on as the guest wrote it: it holds no stand-in that counts there, and is no
+// key of the guest's beside that of the rule.
+void expect_no_key(const VaultGrant& grant, const VaultRule& rule, std::string_view name,
+                   std::string_view value) {
+  const auto holds = [value](const VaultRule& one) {
+    return value.find(one.token) != std::string_view::npos ||
+           basic(value).find(one.token) != std::string::npos;
+  };
   if (way_of(rule) == ProxyWay::kPlaceholder) {
     CAY_ASSERT(!is_named(rule, name) || !holds(rule));
     return;
@@ -191,11 +229,14 @@ void expect_no_key(const VaultGrant& grant, const VaultRule& rule, std::string_v
   std::string plain(name);
   std::ranges::replace(plain, '_', '-');
   CAY_ASSERT(!is_named(rule, plain));
-  const bool another = std::ranges::any_of(grant.rules, [&](const VaultRule& one) { return way_of(one) == ProxyWay::kPlaceholder && holds(one); });
+  const bool another = std::ranges::any_of(grant.rules, [&](const VaultRule& one) {
+    return way_of(one) == ProxyWay::kPlaceholder && holds(one);
+  });
   CAY_ASSERT(another || !is_one_of(plain, kUsual));  // each rule of these grants sets one of them
 }
 
-void expect_headers(const VaultGrant& grant, const Asked& asked, const vault::Rewritten& by_a, const vault::Rewritten& by_b) {
+void expect_headers(const VaultGrant& grant, const Asked& asked, const vault::Rewritten& by_a,
+                    const vault::Rewritten& by_b) {
   const auto& items = by_a.headers.items();
   const auto& others = by_b.headers.items();
   CAY_ASSERT(by_a.to == by_b.to && by_a.target == by_b.target && items.size() == others.size());
@@ -204,14 +245,17 @@ void expect_headers(const VaultGrant& grant, const Asked& asked, const vault::Re
     if (!http::equals_ignoring_case(name, "connection")) continue;
     for (const std::string_view one : http::split_list(value)) of_connection.emplace_back(one);
   }
-  const bool fenced = std::ranges::any_of(grant.rules, [](const VaultRule& one) { return !one.methods.empty() || !one.paths.empty(); });
+  const bool fenced = std::ranges::any_of(
+      grant.rules, [](const VaultRule& one) { return !one.methods.empty() || !one.paths.empty(); });
   std::size_t hosts = 0, encodings = 0;
   bool used = false;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const auto& [name, value] = items[i];
     CAY_ASSERT(name == others[i].first);
-    CAY_ASSERT(!is_spelled(name, {"connection", "keep-alive", "proxy-connection", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade", "content-length", "expect", "range",
-                                 "if-range", "request-range", "sec-websocket-extensions"}));
+    CAY_ASSERT(!is_spelled(
+        name, {"connection", "keep-alive", "proxy-connection", "proxy-authorization", "te",
+               "trailer", "transfer-encoding", "upgrade", "content-length", "expect", "range",
+               "if-range", "request-range", "sec-websocket-extensions"}));
     if (http::equals_ignoring_case(name, "host")) {
       CAY_ASSERT(value == by_a.to.text() && others[i].second == value);
       ++hosts;
@@ -219,11 +263,14 @@ void expect_headers(const VaultGrant& grant, const Asked& asked, const vault::Re
       CAY_ASSERT(value == "identity" && others[i].second == value);
       ++encodings;
     } else if (value != others[i].second) {  // the secret is in it
-      CAY_ASSERT(is_of_a_rule(grant, asked, name, value, kSecretA) && is_of_a_rule(grant, asked, name, others[i].second, kSecretB));
+      CAY_ASSERT(is_of_a_rule(grant, asked, name, value, kSecretA) &&
+                 is_of_a_rule(grant, asked, name, others[i].second, kSecretB));
       used = true;
     } else {
       CAY_ASSERT(has(asked.headers, name, value));
-      CAY_ASSERT(std::ranges::none_of(of_connection, [&](const std::string& one) { return http::equals_ignoring_case(one, name); }));
+      CAY_ASSERT(std::ranges::none_of(of_connection, [&](const std::string& one) {
+        return http::equals_ignoring_case(one, name);
+      }));
       for (const VaultRule& rule : grant.rules) {
         if (!fenced && is_for(rule, asked)) expect_no_key(grant, rule, name, value);
       }
@@ -231,23 +278,30 @@ void expect_headers(const VaultGrant& grant, const Asked& asked, const vault::Re
   }
   CAY_ASSERT(hosts == 1 && encodings == 1);
   if (!used) return;
-  // What was sent there is looked for in what comes from there.
-  const auto known = vault::secrets_of_host(grant, by_a.to.host, [](const wire::VaultSecret& of) -> Result<Wiped> {
-    if (of.name == "unusable") return Error{Code::kUnavailable, "secret_unusable", "it cannot be opened", 0};
-    return Wiped(kSecretA);
-  });
+  // The scanner looks for the secrets that the server may know.
+  const auto known =
+      vault::secrets_of_host(grant, by_a.to.host, [](const wire::VaultSecret& of) -> Result<Wiped> {
+        if (of.name == "unusable")
+          return Error{Code::kUnavailable, "secret_unusable", "it cannot be opened", 0};
+        return Wiped(kSecretA);
+      });
   CAY_ASSERT(known && !known->empty() && known->front().view() == kSecretA);
 }
 
 bool lets_through(const VaultRule& rule, const Asked& asked, std::string_view target) {
-  const bool method = rule.methods.empty() || std::ranges::any_of(rule.methods, [&](const auto& one) { return one == asked.method || (one == "GET" && asked.method == "HEAD"); });
+  const bool method =
+      rule.methods.empty() || std::ranges::any_of(rule.methods, [&](const auto& one) {
+        return one == asked.method || (one == "GET" && asked.method == "HEAD");
+      });
   if (rule.paths.empty() || !method) return method;
   const auto path = vault::read_path(target.substr(0, target.find('?')));
-  return path && std::ranges::any_of(rule.paths, [&](const auto& one) { return path_matches(one, path->read); });
+  return path && std::ranges::any_of(
+                     rule.paths, [&](const auto& one) { return path_matches(one, path->read); });
 }
 
 bool has_spelled(const Asked& asked, std::initializer_list<std::string_view> names) {
-  return std::ranges::any_of(asked.headers.items(), [&](const auto& one) { return is_spelled(one.first, names); });
+  return std::ranges::any_of(asked.headers.items(),
+                             [&](const auto& one) { return is_spelled(one.first, names); });
 }
 
 int digit_of(char c) {
@@ -255,7 +309,8 @@ int digit_of(char c) {
   return at == std::string_view::npos ? -1 : static_cast<int>(at);
 }
 
-// Whether a field of the query is one of those by which frameworks take a request for one of another method.
+// Whether a field of the query is one of those by which frameworks take a request for one of
+// another method.
 bool query_overrides(std::string_view query) {
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find_first_of("&;"));
@@ -263,8 +318,10 @@ bool query_overrides(std::string_view query) {
     const std::string_view name = pair.substr(0, pair.find('='));
     std::string read;
     for (std::size_t i = 0; i < name.size(); ++i) {
-      const bool escape = name[i] == '%' && i + 2 < name.size() && digit_of(name[i + 1]) >= 0 && digit_of(name[i + 2]) >= 0;
-      const char c = escape ? static_cast<char>(digit_of(name[i + 1]) * 16 + digit_of(name[i + 2])) : name[i];
+      const bool escape = name[i] == '%' && i + 2 < name.size() && digit_of(name[i + 1]) >= 0 &&
+                          digit_of(name[i + 2]) >= 0;
+      const char c =
+          escape ? static_cast<char>(digit_of(name[i + 1]) * 16 + digit_of(name[i + 2])) : name[i];
       if (c == '\0' || c == '[') break;
       read += !escape && c == '+' ? ' ' : c == '.' ? '_' : c;
       if (escape) i += 2;
@@ -284,21 +341,28 @@ void expect_fence(const VaultGrant& grant, const Asked& asked, const vault::Rewr
   }
   CAY_ASSERT(through);
   if (of_methods) {
-    CAY_ASSERT(!has_spelled(asked, {"x-http-method-override", "x-method-override", "x-http-method"}));
-    CAY_ASSERT(out.target.find('?') == std::string::npos || !query_overrides(out.target.substr(out.target.find('?') + 1)));
+    CAY_ASSERT(
+        !has_spelled(asked, {"x-http-method-override", "x-method-override", "x-http-method"}));
+    CAY_ASSERT(out.target.find('?') == std::string::npos ||
+               !query_overrides(out.target.substr(out.target.find('?') + 1)));
   }
   if (of_paths) CAY_ASSERT(!has_spelled(asked, {"x-original-url", "x-rewrite-url"}));
 }
 
 }  // namespace
 
-// The first byte: which rules a sandbox has; the second: whom it asks; the third: which letters of names are others. Then "METHOD TARGET", and lines "Name: value".
+// The first byte: which rules a sandbox has; the second: whom it asks; the third: which letters of
+// names are others. Then "METHOD TARGET", and lines "Name: value".
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kChoices = 3;
   if (size < kChoices) return 0;
   static const std::vector<VaultGrant> kGrants = make_grants();
   const VaultGrant& grant = kGrants[data[0] % kGrants.size()];
-  static const ProxyHost kAsked[] = {{"api.test", 443}, {"", 443}, {"a.wild.test", 443}, {"ports.test", 8443}, {"other.test", 443}};
+  static const ProxyHost kAsked[] = {{"api.test", 443},
+                                     {"", 443},
+                                     {"a.wild.test", 443},
+                                     {"ports.test", 8443},
+                                     {"other.test", 443}};
   const ProxyHost& host = kAsked[data[1] % std::size(kAsked)];
   std::string_view text(reinterpret_cast<const char*>(data) + kChoices, size - kChoices);
   Asked asked;
@@ -314,10 +378,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto again = rewritten(grant, other, kSecretA);
   CAY_ASSERT(by_a.has_value() == by_b.has_value() && by_a.has_value() == again.has_value());
   if (!by_a) {
-    CAY_ASSERT(by_a.error().reason == by_b.error().reason && by_a.error().message == by_b.error().message && by_a.error().message == again.error().message);
+    CAY_ASSERT(by_a.error().reason == by_b.error().reason &&
+               by_a.error().message == by_b.error().message &&
+               by_a.error().message == again.error().message);
     return 0;
   }
-  CAY_ASSERT(by_a->target == again->target && by_a->to == again->to && by_a->headers.items().size() == again->headers.items().size());
+  CAY_ASSERT(by_a->target == again->target && by_a->to == again->to &&
+             by_a->headers.items().size() == again->headers.items().size());
   for (std::size_t i = 0; i < by_a->headers.items().size(); ++i) {
     const auto &one = by_a->headers.items()[i], &same = again->headers.items()[i];
     CAY_ASSERT(http::equals_ignoring_case(one.first, same.first) && one.second == same.second);

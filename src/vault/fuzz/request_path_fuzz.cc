@@ -1,4 +1,5 @@
-// The path of a request from a sandbox, held against patterns: what is taken is read in one way, by us and by whoever decodes once more.
+// The path of a request from a sandbox, held against patterns: what is taken is read in one way, by
+// us and by whoever decodes once more.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,7 +11,9 @@
 
 namespace {
 
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 // As the plainest server would: every escape, once.
 std::string decoded(std::string_view text) {
@@ -32,16 +35,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace cay;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::size_t cut = text.find('\n');
-  const std::string_view path = text.substr(0, cut), pattern = cut == std::string_view::npos ? std::string_view() : text.substr(cut + 1);
+  const std::string_view path = text.substr(0, cut), pattern = cut == std::string_view::npos
+                                                                   ? std::string_view()
+                                                                   : text.substr(cut + 1);
   const auto got = vault::read_path(path);
   if (!got) return 0;
-  if (!got->read.starts_with('/') || has(got->read, "//") || has(got->read, "\\") || has(got->read + "/", "/../") || has(got->read + "/", "/./")) std::abort();
+  if (!got->read.starts_with('/') || has(got->read, "//") || has(got->read, "\\") ||
+      has(got->read + "/", "/../") || has(got->read + "/", "/./"))
+    std::abort();
   if (has(got->read, std::string_view("\0", 1)) || has(got->read, "%")) std::abort();
   if (decoded(got->sent) != got->read) std::abort();
   const auto again = vault::read_path(got->sent);
   if (!again || again->read != got->read || again->sent != got->sent) std::abort();
   if (!path_matches("**", got->read) || !path_matches("/**", got->read)) std::abort();
-  if (got->read.size() <= kMostPathPattern && !has(got->read, "*") && !path_matches(got->read, got->read)) std::abort();
+  if (got->read.size() <= kMostPathPattern && !has(got->read, "*") &&
+      !path_matches(got->read, got->read))
+    std::abort();
   static_cast<void>(is_path_pattern(pattern));
   static_cast<void>(path_matches(pattern, got->read));
   return 0;

@@ -29,7 +29,8 @@ class VaultFixture : public ::testing::Test {
   }
 
   // Of one rule: a secret of tenant t with this value, for `host`.
-  wire::VaultGrant grant(const std::string& id, ProxyWay way, const std::string& host = "api.test", const std::string& value = kSecret) const {
+  wire::VaultGrant grant(const std::string& id, ProxyWay way, const std::string& host = "api.test",
+                         const std::string& value = kSecret) const {
     wire::VaultGrant out;
     out.sandbox_id = id;
     out.tenant = "t";

@@ -1,5 +1,7 @@
-// A server's answer: what its head makes of it, and where what it says may be let go. However its bytes are cut the same seams are told, those that
-// a plainer reading of all of it finds; of what it says nothing is lost; what is packed or a part is refused, in whatever letters it says so.
+// A server's response: its head, and where its messages end.
+//
+// However the bytes are cut, the same boundaries are found, and they are those of a plainer parser.
+// No content is lost. A packed or partial response is refused, in upper and lower case.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,13 +12,13 @@
 #include "http/text.h"
 #include "http/upstream.h"
 #include "tests/fuzz/pieces.h"
+#include "vault/message_boundaries.h"
 #include "vault/readable.h"
-#include "vault/seams.h"
 
 namespace {
 
 using namespace cay;
-using Kind = vault::Seams::Kind;
+using Kind = vault::MessageBoundaries::Kind;
 
 struct Heard {
   std::string text, asides;
@@ -30,10 +32,13 @@ Heard messages_of(std::string_view bytes) {
   bool in_message = false;
   for (std::size_t at = 0; at < bytes.size();) {
     const std::string_view left = bytes.substr(at);
-    const auto byte = [left](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(left[i])}; };
+    const auto byte = [left](std::size_t i) {
+      return std::uint64_t{static_cast<unsigned char>(left[i])};
+    };
     const std::uint64_t opcode = byte(0) & 15;
     const bool control = opcode >= 8, final = byte(0) >= 128;
-    bool wrong = (byte(0) & 0x70) != 0 || (control ? opcode > 10 || !final : opcode > 2 || (opcode == 0) != in_message);
+    bool wrong = (byte(0) & 0x70) != 0 ||
+                 (control ? opcode > 10 || !final : opcode > 2 || (opcode == 0) != in_message);
     std::size_t head = 2;
     std::uint64_t size = 0;
     if (!wrong && left.size() >= head) {
@@ -72,16 +77,17 @@ Heard heard(Kind kind, std::string_view bytes) {
   }
 }
 
-void expect_seams(Kind kind, std::string_view bytes, std::uint8_t where) {
+void expect_boundaries(Kind kind, std::string_view bytes, std::uint8_t where) {
   fuzz::Pieces pieces(bytes, where);
-  vault::Seams seams(kind);
+  vault::MessageBoundaries boundaries(kind);
   Heard got;
   std::size_t came = 0;
   for (auto piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
-    seams.read(piece, got.text, got.asides);
+    boundaries.read(piece, got.text, got.asides);
     came += piece.size();
-    CAY_ASSERT(seams.came() == came && seams.last() <= came && seams.last() >= got.last);
-    got.last = static_cast<std::size_t>(seams.last());
+    CAY_ASSERT(boundaries.received() == came && boundaries.last() <= came &&
+               boundaries.last() >= got.last);
+    got.last = static_cast<std::size_t>(boundaries.last());
     CAY_ASSERT(got == heard(kind, bytes.substr(0, came)));
   }
   CAY_ASSERT(came == bytes.size());
@@ -101,7 +107,9 @@ http::UpstreamAnswer answer_of(int status, std::string_view head, bool in_other_
     head.remove_prefix(std::min(line.size() + 1, head.size()));
     std::string name(line.substr(0, line.find(':')));
     if (in_other_case) std::ranges::transform(name, name.begin(), other_case);
-    out.headers.add(std::move(name), std::string(http::trim(line.substr(std::min(line.find(':'), line.size() - 1) + 1))));
+    out.headers.add(
+        std::move(name),
+        std::string(http::trim(line.substr(std::min(line.find(':'), line.size() - 1) + 1))));
   }
   return out;
 }
@@ -111,30 +119,36 @@ std::string wrong_with(const http::UpstreamAnswer& answer, bool has_body) {
   bool packed = false, part = answer.status == 206;
   for (const auto& [name, value] : answer.headers.items()) {
     const std::string key = http::to_lower(name), text = http::to_lower(value);
-    packed = packed || (has_body && key == "content-encoding" && text != "identity") || (key == "sec-websocket-extensions" && !text.empty());
-    part = part || key == "content-range" || (key == "content-type" && text.find("multipart/byteranges") == 0);
+    packed = packed || (has_body && key == "content-encoding" && text != "identity") ||
+             (key == "sec-websocket-extensions" && !text.empty());
+    part = part || key == "content-range" ||
+           (key == "content-type" && text.find("multipart/byteranges") == 0);
   }
   return packed ? "answer_unreadable" : part ? "answer_partial" : "";
 }
 
 Kind kind_of_head(int status, std::string_view head, bool has_body) {
   const auto answer = answer_of(status, head, false), other = answer_of(status, head, true);
-  const auto fine = vault::check_readable(answer, has_body), again = vault::check_readable(other, has_body);
+  const auto fine = vault::check_readable(answer, has_body),
+             again = vault::check_readable(other, has_body);
   CAY_ASSERT((fine ? "" : fine.error().reason) == wrong_with(answer, has_body));
   CAY_ASSERT((fine ? "" : fine.error().reason) == (again ? "" : again.error().reason));
-  const Kind kind = vault::seams_of(answer);
-  CAY_ASSERT(kind == vault::seams_of(other));
-  CAY_ASSERT((kind == Kind::kMessages) <= (status == 101) && (kind == Kind::kEvents || kind == Kind::kLines) <= (status != 101));
-  // Of two types a server may mean either: then it has no seams.
+  const Kind kind = vault::boundaries_of(answer);
+  CAY_ASSERT(kind == vault::boundaries_of(other));
+  CAY_ASSERT((kind == Kind::kMessages) <= (status == 101) &&
+             (kind == Kind::kEvents || kind == Kind::kLines) <= (status != 101));
+  // With two types it is unclear which one counts, so there are no boundaries.
   auto two = answer;
   two.headers.add("Content-Type", "text/event-stream");
-  if (two.headers.get("Content-Type") != "text/event-stream" && status != 101) CAY_ASSERT(vault::seams_of(two) == Kind::kNone);
+  if (two.headers.get("Content-Type") != "text/event-stream" && status != 101)
+    CAY_ASSERT(vault::boundaries_of(two) == Kind::kNone);
   return kind;
 }
 
 }  // namespace
 
-// The first byte: how the bytes are cut; the second: which seams (0: as the head says, which stands before an empty line), its status, whether a body follows.
+// The first byte chooses how the bytes are cut. The second chooses the kind of boundaries, the
+// status, and whether a body follows. Kind 0 is read from the head, which an empty line ends.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
@@ -146,6 +160,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     kind = kind_of_head(kStatus[data[1] >> 2 & 3], bytes.substr(0, end), (data[1] & 16) != 0);
     bytes.remove_prefix(std::min(end + 2, bytes.size()));
   }
-  expect_seams(kind, bytes, data[0]);
+  expect_boundaries(kind, bytes, data[0]);
   return 0;
 }

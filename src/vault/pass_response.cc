@@ -1,4 +1,4 @@
-#include "vault/let_through.h"
+#include "vault/pass_response.h"
 
 #include <utility>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Pieces = Channel<Result<Bytes>>;
 
-// Reads in a coroutine of its own: a read that was broken off because nothing came in time would break TLS.
+// Reads in a coroutine of its own: to cancel a read after a pause would break TLS.
 asio::awaitable<void> read_all(std::function<Task<Bytes>()>& next, Pieces& pieces) {
   for (;;) {
     auto piece = co_await next();
@@ -20,26 +20,28 @@ asio::awaitable<void> read_all(std::function<Task<Bytes>()>& next, Pieces& piece
   }
 }
 
-Task<void> pass_all(Watched& watched, Pieces& pieces, std::function<Task<void>(Bytes)>& take) {
+Task<void> pass_all(ResponseScanner& scanner, Pieces& pieces,
+                    std::function<Task<void>(Bytes)>& take) {
   for (;;) {
-    if (watched.holds_a_seam()) {
-      auto came = co_await pieces.ready_until(deadline_in(kSilence));
+    if (scanner.holds_boundary()) {
+      auto came = co_await pieces.ready_until(deadline_in(kPause));
       if (!came) {
-        CAY_CO_CHECK(co_await take(watched.release_to_seam()));
+        CAY_CO_CHECK(co_await take(scanner.release_to_boundary()));
       }
     }
     auto next = co_await pieces.pop();
-    if (!next) co_return Error{Code::kInternal, "internal", "a stream that ended without its end", 0};
+    if (!next)
+      co_return Error{Code::kInternal, "internal", "a stream that ended without its end", 0};
     CAY_CO_TRY(Bytes piece, *std::move(next));
     if (piece.empty()) break;
-    auto fine = watched.pass(std::move(piece));
+    auto fine = scanner.pass(std::move(piece));
     if (!fine) co_return reflected();
     if (!fine->empty()) {
       CAY_CO_CHECK(co_await take(*std::move(fine)));
     }
   }
-  if (watched.holds_back()) {
-    CAY_CO_CHECK(co_await take(watched.release()));
+  if (scanner.holds_back()) {
+    CAY_CO_CHECK(co_await take(scanner.release()));
   }
   co_return Result<void>();
 }
@@ -47,15 +49,16 @@ Task<void> pass_all(Watched& watched, Pieces& pieces, std::function<Task<void>(B
 }  // namespace
 
 Error reflected() {
-  return {Code::kPermissionDenied, "secret_reflected", "the server's answer held the secret itself: it was cut", 0};
+  return {Code::kPermissionDenied, "secret_reflected",
+          "the server's answer held the secret itself: it was cut", 0};
 }
 
-Task<void> let_through(asio::any_io_executor loop, Watched& watched, std::function<Task<Bytes>()> next,
-                       std::function<Task<void>(Bytes)> take) {
+Task<void> pass(asio::any_io_executor loop, ResponseScanner& scanner,
+                std::function<Task<Bytes>()> next, std::function<Task<void>(Bytes)> take) {
   Pieces pieces(loop, 1);
   Scope reading(loop);
   reading.spawn(read_all(next, pieces));
-  auto passing = pass_all(watched, pieces, take);
+  auto passing = pass_all(scanner, pieces, take);
   auto passed = co_await reading.until(std::move(passing));
   co_return passed;
 }

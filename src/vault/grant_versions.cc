@@ -1,23 +1,24 @@
-#include "vault/turns.h"
+#include "vault/grant_versions.h"
 
 #include <utility>
 
 namespace cay::vault {
 
-void Turns::heard(const wire::VaultTurn& turn) {
+void GrantVersions::received(const wire::VaultTurn& turn) {
   if (turn.daemon.empty() || turn.daemon == daemon_ || former_.contains(turn.daemon)) return;
   if (!daemon_.empty()) former_.insert(std::exchange(daemon_, {}));
   daemon_ = turn.daemon;
 }
 
-bool Turns::overtaken(const std::string& sandbox_id, const wire::VaultTurn& turn) const {
+bool GrantVersions::is_outdated(const std::string& sandbox_id, const wire::VaultTurn& turn) const {
   if (turn.daemon.empty()) return false;
   if (former_.contains(turn.daemon)) return true;
   const auto last = last_.find(sandbox_id);
-  return last != last_.end() && last->second.turn.daemon == turn.daemon && turn.number < last->second.turn.number;
+  return last != last_.end() && last->second.turn.daemon == turn.daemon &&
+         turn.number < last->second.turn.number;
 }
 
-void Turns::revoked(const std::string& sandbox_id, const wire::VaultTurn& turn) {
+void GrantVersions::revoked(const std::string& sandbox_id, const wire::VaultTurn& turn) {
   last_[sandbox_id] = {turn, true};
   revoked_.push_back(sandbox_id);
   if (revoked_.size() <= kMostRevoked) return;

@@ -1,4 +1,4 @@
-#include "vault/let_through.h"
+#include "vault/pass_response.h"
 
 #include <gtest/gtest.h>
 
@@ -17,9 +17,9 @@ namespace {
 constexpr const char* kSecret = "sk-live-0123456789abcdef";
 
 // A server that says what it is told to, and a sandbox that keeps what it gets.
-class LetThroughTest : public ::testing::Test {
+class PassResponseTest : public ::testing::Test {
  protected:
-  LetThroughTest() { watch.look_for(kSecret); }
+  PassResponseTest() { secrets.add(kSecret); }
 
   asio::awaitable<void> all() {
     const auto next = [this]() -> Task<Bytes> {
@@ -31,7 +31,7 @@ class LetThroughTest : public ::testing::Test {
       got.push_back(std::move(piece));
       co_return Result<void>();
     };
-    auto passing = let_through(loop.get_executor(), *watched, next, take);
+    auto passing = pass(loop.get_executor(), *scanner, next, take);
     auto passed = co_await std::move(passing);
     ended = passed ? "whole" : passed.error().reason;
   }
@@ -46,9 +46,9 @@ class LetThroughTest : public ::testing::Test {
     EXPECT_TRUE(until());
   }
   // In the same loop, begun later: what a silence does has been done.
-  void wait_for_a_silence() {
+  void wait_for_a_pause() {
     settle([&] { return said.size() == 0; });
-    asio::steady_timer silence(loop, kSilence + kSilence);
+    asio::steady_timer silence(loop, kPause + kPause);
     bool over = false;
     silence.async_wait([&](const boost::system::error_code&) { over = true; });
     settle([&] { return over; });
@@ -60,15 +60,15 @@ class LetThroughTest : public ::testing::Test {
   }
 
   asio::io_context loop;
-  ReflectionWatch watch;
-  std::optional<Watched> watched{std::in_place, watch, Seams::Kind::kEvents};
+  SecretMatcher secrets;
+  std::optional<ResponseScanner> scanner{std::in_place, secrets, MessageBoundaries::Kind::kEvents};
   Channel<Bytes> said{loop.get_executor(), 100};
   std::vector<Bytes> got;
   std::optional<std::string> ended;
   Scope scope{loop.get_executor()};
 };
 
-TEST_F(LetThroughTest, AnEventGoesOnAfterASilenceAndTheEndComesAtOnce) {
+TEST_F(PassResponseTest, AnEventGoesOnAfterASilenceAndTheEndComesAtOnce) {
   begin();
   EXPECT_TRUE(said.try_push("data: one\n\n"));
   settle([&] { return text() == "data: one\n\n"; });
@@ -81,30 +81,30 @@ TEST_F(LetThroughTest, AnEventGoesOnAfterASilenceAndTheEndComesAtOnce) {
   EXPECT_EQ(text(), "data: one\n\ndata: two\n\ndata: [DONE]\n\n");
 }
 
-TEST_F(LetThroughTest, ASilenceWithinASecretLetsNothingOfItGo) {
+TEST_F(PassResponseTest, ASilenceWithinASecretLetsNothingOfItGo) {
   begin();
   EXPECT_TRUE(said.try_push("data: one\n\ndata: you sent sk-live-0123"));
   settle([&] { return text() == "data: one\n\n"; });  // a silence has passed
   EXPECT_TRUE(said.try_push("4567"));
-  wait_for_a_silence();
+  wait_for_a_pause();
   EXPECT_TRUE(said.try_push("89abcdef!"));
   settle([&] { return ended == "secret_reflected"; });
   EXPECT_EQ(text(), "data: one\n\n");
 }
 
-TEST_F(LetThroughTest, WhereNothingSaysWhatIsWholeASilenceLetsNothingGo) {
-  watched.emplace(watch);
+TEST_F(PassResponseTest, WhereNothingSaysWhatIsWholeASilenceLetsNothingGo) {
+  scanner.emplace(secrets);
   begin();
   EXPECT_TRUE(said.try_push("data: one\n\n"));
-  wait_for_a_silence();
+  wait_for_a_pause();
   EXPECT_EQ(text(), "");
   EXPECT_TRUE(said.try_push(""));
   settle([&] { return ended == "whole"; });
   EXPECT_EQ(text(), "data: one\n\n") << "its end does";
 }
 
-TEST_F(LetThroughTest, WhatBreaksOffDropsWhatWasHeldBack) {
-  EXPECT_TRUE(said.try_push(std::string(watch.reach() + 9, 'x')));
+TEST_F(PassResponseTest, WhatBreaksOffDropsWhatWasHeldBack) {
+  EXPECT_TRUE(said.try_push(std::string(secrets.longest() + 9, 'x')));
   said.close();
   begin();
   settle([&] { return ended == "connection_lost"; });

@@ -1,4 +1,4 @@
-#include "vault/seams.h"
+#include "vault/message_boundaries.h"
 
 #include <gtest/gtest.h>
 
@@ -7,25 +7,25 @@
 namespace cay::vault {
 namespace {
 
-using Kind = Seams::Kind;
+using Kind = MessageBoundaries::Kind;
 
-// The last seam, however the text is cut.
+// The last boundary, however the text is cut.
 std::size_t last_of(Kind kind, const std::string& text) {
   std::optional<std::uint64_t> last;
   for (std::size_t size = 1; size <= text.size(); ++size) {
-    Seams seams(kind);
+    MessageBoundaries boundaries(kind);
     std::string said, asides;
     for (std::size_t at = 0; at < text.size(); at += size)
-      seams.read(std::string_view(text).substr(at, size), said, asides);
-    EXPECT_EQ(seams.came(), text.size());
-    EXPECT_EQ(last.value_or(seams.last()), seams.last()) << size;
-    last = seams.last();
+      boundaries.read(std::string_view(text).substr(at, size), said, asides);
+    EXPECT_EQ(boundaries.received(), text.size());
+    EXPECT_EQ(last.value_or(boundaries.last()), boundaries.last()) << size;
+    last = boundaries.last();
     if (kind != Kind::kMessages) EXPECT_EQ(said, text);
   }
   return static_cast<std::size_t>(last.value_or(0));
 }
 
-TEST(SeamsTest, AnEventEndsWithABlankLine) {
+TEST(MessageBoundariesTest, AnEventEndsWithABlankLine) {
   const std::string one = "data: one", two = "data: two";
   for (const std::string& end : {"\n\n", "\r\n\r\n", "\r\r", "\n\r\n", "\r\n\n"}) {
     EXPECT_EQ(last_of(Kind::kEvents, one + end), one.size() + end.size()) << end;
@@ -38,13 +38,13 @@ TEST(SeamsTest, AnEventEndsWithABlankLine) {
   EXPECT_EQ(last_of(Kind::kEvents, R"(data: {"a":"\n\n"})"), 0U) << "written, and no break";
 }
 
-TEST(SeamsTest, ALineEndsWithItsBreak) {
+TEST(MessageBoundariesTest, ALineEndsWithItsBreak) {
   EXPECT_EQ(last_of(Kind::kLines, "{\"a\":1}\n{\"b\":"), 8U);
   EXPECT_EQ(last_of(Kind::kLines, "\x1e{\"a\":1}\n\x1e"), 9U);
   EXPECT_EQ(last_of(Kind::kLines, "{\"a\":1}"), 0U);
 }
 
-TEST(SeamsTest, NothingElseHasAny) {
+TEST(MessageBoundariesTest, NothingElseHasAny) {
   EXPECT_EQ(last_of(Kind::kNone, "one\n\ntwo\r\n\r\nthree"), 0U);
   EXPECT_EQ(last_of(Kind::kMessages, "one\n\ntwo\n\n"), 0U) << "no frame";
   EXPECT_EQ(last_of(Kind::kMessages, std::string("\x81\x02hi\x81\x03", 6)), 4U);
@@ -54,19 +54,21 @@ Kind kind_of(int status, std::initializer_list<std::pair<const char*, const char
   http::UpstreamAnswer answer;
   answer.status = status;
   for (const auto& [name, value] : headers) answer.headers.add(name, value);
-  return seams_of(answer);
+  return boundaries_of(answer);
 }
 
-TEST(SeamsTest, AnAnswersHeadSaysWhichThereAre) {
+TEST(MessageBoundariesTest, AnAnswersHeadSaysWhichThereAre) {
   EXPECT_EQ(kind_of(200, {{"Content-Type", "text/event-stream"}}), Kind::kEvents);
   EXPECT_EQ(kind_of(200, {{"content-type", " Text/Event-Stream ; charset=utf-8"}}), Kind::kEvents);
-  for (const char* type :
-       {"application/x-ndjson", "application/jsonl", "application/json-seq", "application/stream+json; charset=utf-8"})
+  for (const char* type : {"application/x-ndjson", "application/jsonl", "application/json-seq",
+                           "application/stream+json; charset=utf-8"})
     EXPECT_EQ(kind_of(200, {{"Content-Type", type}}), Kind::kLines) << type;
-  for (const char* type : {"application/json", "text/plain", "application/octet-stream", "x text/event-stream", ""})
+  for (const char* type :
+       {"application/json", "text/plain", "application/octet-stream", "x text/event-stream", ""})
     EXPECT_EQ(kind_of(200, {{"Content-Type", type}}), Kind::kNone) << type;
   EXPECT_EQ(kind_of(200, {}), Kind::kNone);
-  EXPECT_EQ(kind_of(200, {{"Content-Type", "text/event-stream"}, {"Content-Type", "text/plain"}}), Kind::kNone);
+  EXPECT_EQ(kind_of(200, {{"Content-Type", "text/event-stream"}, {"Content-Type", "text/plain"}}),
+            Kind::kNone);
   EXPECT_EQ(kind_of(101, {{"Upgrade", "WebSocket"}}), Kind::kMessages);
   EXPECT_EQ(kind_of(101, {{"Upgrade", "h2c"}}), Kind::kNone);
   EXPECT_EQ(kind_of(101, {{"Content-Type", "text/event-stream"}}), Kind::kNone);

@@ -1,4 +1,4 @@
-#include "vault/right.h"
+#include "vault/connection_authorization.h"
 
 #include <openssl/evp.h>
 
@@ -9,13 +9,16 @@
 namespace cay::vault {
 namespace {
 
-// SHA-256 of all that goes out but the body: a secret is in it, which must not lie in memory for as long as a WebSocket lives. Empty: out of memory.
+// Returns the SHA-256 of a request without its body, or nothing if memory ran out. The request
+// itself contains a secret, which must not lie in memory for as long as a WebSocket lives.
 std::string digest_of(const Rewritten& request) {
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> sum(::EVP_MD_CTX_new(), ::EVP_MD_CTX_free);
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> sum(::EVP_MD_CTX_new(),
+                                                                    ::EVP_MD_CTX_free);
   bool fine = sum && ::EVP_DigestInit_ex(sum.get(), ::EVP_sha256(), nullptr) == 1;
   const auto add = [&](std::string_view part) {
     const std::uint64_t size = part.size();
-    fine = fine && ::EVP_DigestUpdate(sum.get(), &size, sizeof size) == 1 && ::EVP_DigestUpdate(sum.get(), part.data(), part.size()) == 1;
+    fine = fine && ::EVP_DigestUpdate(sum.get(), &size, sizeof size) == 1 &&
+           ::EVP_DigestUpdate(sum.get(), part.data(), part.size()) == 1;
   };
   add(request.to.text());
   add(request.target);
@@ -25,24 +28,25 @@ std::string digest_of(const Rewritten& request) {
   }
   std::string out(static_cast<std::size_t>(EVP_MAX_MD_SIZE), '\0');
   unsigned size = 0;
-  fine = fine && ::EVP_DigestFinal_ex(sum.get(), reinterpret_cast<unsigned char*>(out.data()), &size) == 1;
+  fine = fine &&
+         ::EVP_DigestFinal_ex(sum.get(), reinterpret_cast<unsigned char*>(out.data()), &size) == 1;
   out.resize(fine ? size : 0);
   return out;
 }
 
 }  // namespace
 
-void Right::begin(Asked asked, const Rewritten& by) {
+void ConnectionAuthorization::begin(Asked asked, const Rewritten& by) {
   asked_ = std::move(asked);
   digest_ = digest_of(by);
 }
 
-void Right::end() {
+void ConnectionAuthorization::end() {
   asked_.reset();
   digest_.clear();
 }
 
-bool Right::stands(const wire::VaultGrant* now, const Unseal& unseal) const {
+bool ConnectionAuthorization::is_valid(const wire::VaultGrant* now, const Unseal& unseal) const {
   if (now == nullptr) return false;
   const bool is_brokers = host_.empty() ? routes_of(*now).base_url : intercepts(*now, host_, port_);
   if (!is_brokers || !asked_) return is_brokers;
