@@ -22,37 +22,10 @@ Result<server::LineFile> opened(const std::string& data_dir, const std::string& 
   return file;
 }
 
-codec::json::object part_of(const server::LineShares::Caller& caller) {
-  using Kind = server::LineShares::Caller::Kind;
-  switch (caller.kind) {
-    case Kind::kKey: return {{"key", caller.name}, {"tenant", caller.tenant}};
-    case Kind::kLink: return {{"link", caller.name}};
-    case Kind::kNetwork: return {{"network", codec::sanitised_utf8(caller.name)}};
-  }
-  return {};
-}
-
-codec::json::object counted(codec::json::object of, const server::LineShares::Count& count) {
-  if (count.refused > 0) of["refused"] = count.refused;
-  if (count.looks > 0) of["looks"] = count.looks;
-  if (count.acts > 0) of["acts"] = count.acts;
-  return of;
-}
-
-std::string left_out_line(UnixMillis at, const server::LineShares::LeftOut& left_out) {
-  codec::json::object line{{"at", codec::rfc3339(at)}};
-  if (left_out.all.refused > 0) line["refused_and_not_written"] = left_out.all.refused;
-  if (left_out.all.looks > 0) line["looks_not_written"] = left_out.all.looks;
-  if (left_out.all.acts > 0) line["acts_not_written"] = left_out.all.acts;
-  codec::json::array parts;
-  for (const auto& part : left_out.parts) {
-    codec::json::object of = part_of(part.caller);
-    of["routes"] = part.routes;
-    parts.push_back(counted(std::move(of), part.count));
-  }
-  if (left_out.others.any()) parts.push_back(counted({{"others", true}}, left_out.others));
-  line["not_written"] = std::move(parts);
-  return codec::write(line);
+std::string omitted_line(UnixMillis at, std::uint64_t count) {
+  const std::string text = std::to_string(count) + (count == 1 ? " request" : " requests");
+  return codec::write(codec::json::object{
+      {"at", codec::rfc3339(at)}, {"event", "omitted"}, {"omitted", count}, {"message", text + " omitted"}});
 }
 
 }  // namespace
@@ -95,8 +68,9 @@ AuditLog::AuditLog(std::string data_dir, server::LineFile all, server::LineFile 
 }
 
 bool AuditLog::note(server::AccessRecord record) {
-  if (!shares_.take(record)) return false;
-  if (const auto left_out = shares_.left_out(record); left_out.all.any()) write(all_, left_out_line(record.begin, left_out));
+  if (!budget_.take(record)) return false;
+  const std::uint64_t omitted = budget_.take_omitted();
+  if (omitted > 0) write(all_, omitted_line(record.begin, omitted));
   server::shorten(record);
   const std::string line = audit_line(record);
   write(all_, line);

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "base/result.h"
+#include "server/audit_budget.h"
 #include "server/dispatch.h"
 #include "server/line_file.h"
-#include "server/line_shares.h"
 
 namespace cay::app {
 
@@ -22,7 +22,7 @@ class AuditLog {
   // The files are made with mode 0600; past 64 MiB each becomes NAME.1.log, and so on to NAME.8.log; those of a tenant past 16 MiB.
   static Result<std::unique_ptr<AuditLog>> open(const std::string& data_dir);
 
-  // Whether it got a line; what did not is counted, and told before the next (LineShares).
+  // Returns whether the request got a line. The next line is preceded by the number of omitted ones.
   bool note(server::AccessRecord record);
 
  private:
@@ -40,7 +40,7 @@ class AuditLog {
   const std::string data_dir_;
   Lines all_;
   std::map<std::string, Lines> changes_;  // by name
-  server::LineShares shares_;
+  server::AuditBudget budget_;
 };
 
 // The line without its end.
