@@ -25,7 +25,8 @@ namespace {
 namespace bhttp = beast::http;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::size_t kBuffer = 64 * 1024;  // Beast reads no more at once
+constexpr std::size_t kPiece = 256 * 1024;
 constexpr std::size_t kRefusalLimit = 64 * 1024;
 constexpr Millis kTunnelLimit{60'000};  // a stopped sandbox is started first
 
@@ -77,7 +78,8 @@ Result<Origin> origin_of(const std::string& url) {
 }
 
 struct Connection {
-  explicit Connection(Channel open) : channel(std::move(open)) {}
+  // Beast reads as much as the buffer has room for: 512 bytes, if nobody reserved more.
+  explicit Connection(Channel open) : channel(std::move(open)) { buffer.reserve(kBuffer); }
   Transport& transport() { return channel.next_layer(); }
 
   Channel channel;
@@ -126,11 +128,18 @@ using Parser = bhttp::response_parser<bhttp::buffer_body>;
 class AnswerBody final : public ByteSource {
  public:
   AnswerBody(ConnectionPtr connection, std::unique_ptr<Parser> parser, std::shared_ptr<IdlePool> pool)
-      : connection_(std::move(connection)), parser_(std::move(parser)), pool_(std::move(pool)) {}
+      : connection_(std::move(connection)), parser_(std::move(parser)), pool_(std::move(pool)) {
+    const auto length = parser_->content_length();
+    if (length && !parser_->chunked()) left_ = parser_->is_done() ? 0 : *length;
+  }
 
   Task<Bytes> next() override {
     if (!connection_) co_return ended_ ? Result<Bytes>(Bytes()) : Result<Bytes>(lost_);
-    std::string piece(kPiece, '\0');
+    if (left_) {
+      auto known = co_await next_of_known_length();
+      co_return known;
+    }
+    std::string piece(kBuffer, '\0');
     while (!parser_->is_done()) {
       auto& body = parser_->get().body();
       body.data = piece.data();
@@ -143,11 +152,7 @@ class AnswerBody final : public ByteSource {
         piece.resize(got);
         co_return piece;
       }
-      if (error) {
-        lost_ = broken(error, "the answer broke off");
-        connection_.reset();
-        co_return lost_;
-      }
+      if (error) co_return lose(error);
     }
     finish();
     co_return Bytes();
@@ -164,9 +169,37 @@ class AnswerBody final : public ByteSource {
   }
 
  private:
+  // A body of known length needs no parser: it goes from the socket into the piece.
+  Task<Bytes> next_of_known_length() {
+    if (*left_ == 0) {
+      finish();
+      co_return Bytes();
+    }
+    Bytes piece(static_cast<std::size_t>(std::min<std::uint64_t>(*left_, kPiece)), '\0');
+    std::size_t got = 0;
+    if (auto& early = connection_->buffer; early.size() > 0) {  // it came with the head
+      got = asio::buffer_copy(asio::buffer(piece), early.data());
+      early.consume(got);
+    } else {
+      ErrorCode error;
+      got = co_await connection_->channel.async_read_some(asio::buffer(piece), to(error));
+      if (error) co_return lose(error);
+    }
+    *left_ -= got;
+    piece.resize(got);
+    co_return piece;
+  }
+
+  Error lose(const ErrorCode& error) {
+    lost_ = broken(error, "the answer broke off");
+    connection_.reset();
+    return lost_;
+  }
+
   ConnectionPtr connection_;
   std::unique_ptr<Parser> parser_;
   std::shared_ptr<IdlePool> pool_;
+  std::optional<std::uint64_t> left_;  // of a body of known length
   bool ended_ = false;
   Error lost_;
 };
