@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "client/api.h"
+#include "client/read_ahead.h"
 #include "client/sync_state.h"
 #include "client/tar_pack.h"
 #include "client/tar_unpack.h"
@@ -31,25 +32,7 @@ class Produced : public ByteSource {
   std::exception_ptr& thrown_;
 };
 
-// Reads a stream from the caller's thread, and lets it go on the client's.
-class Pulled {
- public:
-  Pulled(ClientState& client, std::unique_ptr<ByteSource> source) : client_(client), source_(std::move(source)) {}
-  ~Pulled() {
-    auto drop = [](std::unique_ptr<ByteSource> gone) -> Task<void> {
-      gone.reset();
-      co_return Result<void>();
-    };
-    (void)client_.loop.wait(drop(std::move(source_)));
-  }
-  Result<std::string> next() { return client_.loop.wait(source_->next()); }
-
- private:
-  ClientState& client_;
-  std::unique_ptr<ByteSource> source_;
-};
-
-void drain(Pulled& from, const ByteSink& sink) {
+void drain(api::ReadAhead& from, const ByteSink& sink) {
   while (true) {
     auto piece = api::value_or_raise(from.next());
     if (piece.empty()) return;
@@ -60,7 +43,8 @@ void drain(Pulled& from, const ByteSink& sink) {
 }  // namespace
 
 void Sandbox::read_file(const std::string& path, const ByteSink& sink, const std::string& user) const {
-  Pulled from(*client_, client_->wait(api::read_file(client_->connection, at(), path, user)));
+  auto source = client_->wait(api::read_file(client_->connection, at(), path, user));
+  api::ReadAhead from(client_->loop, std::move(source));
   drain(from, sink);
 }
 
@@ -108,7 +92,8 @@ std::vector<GrepMatch> Sandbox::grep(const std::string& root, const std::string&
 }
 
 void Sandbox::read_tree(const std::string& path, const ByteSink& sink, const std::string& user) const {
-  Pulled from(*client_, client_->wait(api::read_tree(client_->connection, at(), path, user)));
+  auto source = client_->wait(api::read_tree(client_->connection, at(), path, user));
+  api::ReadAhead from(client_->loop, std::move(source));
   drain(from, sink);
 }
 
@@ -132,7 +117,8 @@ CopyReport Sandbox::copy_in(const std::string& local, const std::string& path, c
 }
 
 CopyReport Sandbox::copy_out(const std::string& path, const std::string& local, const CopyOptions& options) const {
-  Pulled from(*client_, client_->wait(api::read_tree(client_->connection, at(), path, options.user)));
+  auto source = client_->wait(api::read_tree(client_->connection, at(), path, options.user));
+  api::ReadAhead from(client_->loop, std::move(source));
   api::UnpackOptions unpack;
   unpack.links = options.keep_links ? api::Links::kAll : api::Links::kInsideOnly;
   unpack.max_bytes = options.max_bytes;
