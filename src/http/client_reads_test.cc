@@ -17,7 +17,7 @@ constexpr std::size_t kPiece = 64 * 1024;
 constexpr std::size_t kPieces = 256;
 constexpr std::size_t kBytes = kPiece * kPieces;
 
-class Zeros final : public ByteSource {
+class ZeroPieces final : public ByteSource {
  public:
   Task<Bytes> next() override { co_return Bytes(given_++ < kPieces ? kPiece : 0, '\0'); }
 
@@ -29,7 +29,7 @@ asio::awaitable<void> give(SharedExchange exchange) {
   const auto& way = exchange->head().segments.back();
   if (way != "messages") {
     const auto length = way == "known" ? std::optional<std::uint64_t>(kBytes) : std::nullopt;
-    auto zeros = std::make_unique<Zeros>();
+    auto zeros = std::make_unique<ZeroPieces>();
     co_await exchange->respond_stream(200, {}, length, std::move(zeros));
     co_return;
   }
