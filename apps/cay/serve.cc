@@ -263,12 +263,12 @@ class Daemon {
       webhooks_.push_back(std::move(made));
     }
 
-    CAY_CO_TRY(auto outside, server::Outside::create(config_.public_url, config_.trusted_proxies, config_.service_domain));
+    CAY_CO_TRY(auto public_url, server::PublicUrl::create(config_.public_url, config_.trusted_proxies, config_.service_domain));
     http::ListenerConfig listening = listener_config();
     CAY_CO_TRY(listening.tls, server_tls(config_, data_.path));
     const char* scheme = listening.tls ? "https" : "http";
     http::Listener listener(loop_.get_executor(), std::move(listening),
-                            server::make_dispatcher(router_, keys_, dispatch_config(std::move(outside))));
+                            server::make_dispatcher(router_, keys_, dispatch_config(std::move(public_url))));
     CAY_CO_TRY(const std::uint16_t port, listener.start());
     background_.spawn(end_lapsed_rights());
     const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
@@ -353,12 +353,12 @@ class Daemon {
     return out;
   }
 
-  server::DispatchConfig dispatch_config(server::Outside outside) {
+  server::DispatchConfig dispatch_config(server::PublicUrl public_url) {
     server::DispatchConfig out;
     out.hosts.loopback_only = server::is_loopback_host(listen_address(config_).first);
-    if (!outside.host().empty()) out.hosts.names.push_back(outside.host());
+    if (!public_url.host().empty()) out.hosts.names.push_back(public_url.host());
     if (!config_.service_domain.empty()) out.hosts.names.push_back("." + config_.service_domain);
-    out.outside = std::move(outside);
+    out.public_url = std::move(public_url);
     out.by_host = [this](const http::RequestHead& head) { return gateway_->handler_of(head); };
     out.before_key = [this] { refresh_keys(); };
     out.open = &open_;

@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "server/guards.h"
-#include "server/outside.h"
+#include "server/public_url.h"
 
 namespace cay::app {
 namespace {
@@ -57,8 +57,8 @@ Result<std::shared_ptr<http::ServerTls>> server_tls(const Config& config, const 
   std::vector<std::string> names{"localhost", "127.0.0.1", "::1"};
   std::array<char, HOST_NAME_MAX + 1> host{};
   if (::gethostname(host.data(), HOST_NAME_MAX) == 0 && host[0] != 0) names.emplace_back(host.data());
-  CAY_TRY(const auto outside, server::Outside::create(config.public_url, config.trusted_proxies));
-  if (!outside.host().empty()) names.push_back(outside.host());
+  CAY_TRY(const auto public_url, server::PublicUrl::create(config.public_url, config.trusted_proxies));
+  if (!public_url.host().empty()) names.push_back(public_url.host());
   if (!config.service_domain.empty()) names.push_back("*." + config.service_domain);
   const std::string address = server::host_without_port(config.listen);
   // "0.0.0.0", too: a certificate with it was made when all of this host's addresses were wanted in it, an older one was not.

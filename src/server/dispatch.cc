@@ -226,7 +226,7 @@ class Dispatcher {
     record.request_id = request_id_of(exchange->head());
     record.method = exchange->head().method;
     record.target = without_tokens(exchange->head().target.substr(0, exchange->head().target.find('?')));
-    auto seen = config_.outside.seen(exchange->head());
+    auto seen = config_.public_url.seen(exchange->head());
     record.peer = seen ? seen->peer : exchange->head().peer;
     auto routed = std::make_shared<RoutedExchange>(std::move(exchange), record.request_id, std::move(seen),
                                                    [this](const http::Caller& caller) { return allowance(caller); });

@@ -12,7 +12,7 @@
 #include "server/key_ring.h"
 #include "server/open_requests.h"
 #include "server/rate_limit.h"
-#include "server/outside.h"
+#include "server/public_url.h"
 
 namespace cay::server {
 
@@ -44,7 +44,7 @@ bool may_change(std::string_view method);
 
 struct DispatchConfig {
   HostPolicy hosts;
-  Outside outside;     // its host is among `hosts`
+  PublicUrl public_url;     // its host is among `hosts`
   std::function<void()> before_key;  // called before a key is looked up: the ring may have changed on disk
   // The handler of a host that is not the API's, if it is one: it sees to who may. Its targets are not logged.
   std::function<const http::Handler*(const http::RequestHead&)> by_host;

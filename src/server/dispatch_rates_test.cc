@@ -33,7 +33,7 @@ TEST_F(DispatchTest, StrangersWaitAndHoldUpNoGoodKey) {
 // Whatever is wrong: a link's token, the host, the page that asks, the path of a service.
 TEST_F(DispatchTest, EveryRefusalOfAStrangerCounts) {
   strangers_per_second = 1;
-  outside = *Outside::create("", {"127.0.0.1"});
+  public_url = *PublicUrl::create("", {"127.0.0.1"});
   router.add("GET", "/dl/{token}", [](SharedExchange exchange) -> asio::awaitable<void> {
     http::Response response;
     response.status = 403;
@@ -68,7 +68,7 @@ TEST_F(DispatchTest, EveryRefusalOfAStrangerCounts) {
 
 TEST_F(DispatchTest, StrangersAreToldApartAsATrustedProxyTellsThem) {
   strangers_per_second = 1;
-  outside = *Outside::create("", {"127.0.0.1"});
+  public_url = *PublicUrl::create("", {"127.0.0.1"});
   start();
   const auto from = [this](const std::string& client) { return ask("GET /boxes/b", "X-Forwarded-For: " + client + "\r\n").substr(9, 3); };
   std::string status;

@@ -126,7 +126,7 @@ TEST_F(DispatchTest, TheKeysEndIsWhatEndedIt) {
 }
 
 TEST_F(DispatchTest, BehindATrustedProxyTheClientIsWrittenDown) {
-  outside = *Outside::create("", {"127.0.0.0/8"});
+  public_url = *PublicUrl::create("", {"127.0.0.0/8"});
   start();
   ask("GET /healthz", "X-Forwarded-For: 203.0.113.7\r\n");
   EXPECT_EQ(last().peer, "203.0.113.7");

@@ -23,12 +23,12 @@
 #include "http/upstream.h"
 #include "http/write_message.h"
 #include "vault/connection_authorization.h"
-#include "vault/outside.h"
 #include "vault/pass_response.h"
 #include "vault/readable.h"
 #include "vault/relay_notes.h"
 #include "vault/response_scanner.h"
 #include "vault/rules.h"
+#include "vault/server_connection.h"
 
 namespace cay::vault {
 namespace {
@@ -259,7 +259,7 @@ class Relay {
         Error{Code::kPermissionDenied, "rule_changed", "its proxy rule or secret was changed", 0});
     notes_.stop();
     if (guest_) gate::cut(guest_->next_layer().socket().native_handle());
-    if (outside_) outside_->reset();
+    if (server_) server_->reset();
     const auto cancel = cancel_;
     cancel();  // whatever is waited for; may be our end
   }
@@ -268,13 +268,13 @@ class Relay {
   // the other side likes.
   asio::awaitable<void> end_when_still() {
     for (std::uint64_t moved = moves_ - 1; moved != moves_ || !still_matters_ ||
-                                           !outside_;) {  // to reach a server has limits of its own
+                                           !server_;) {  // to reach a server has limits of its own
       moved = moves_;
       co_await sleep_for(house_.most_still);
     }
     stood_still_ = true;
     if (head_sent_) gate::cut(guest_->next_layer().socket().native_handle());
-    if (outside_) outside_->reset();
+    if (server_) server_->reset();
   }
 
   // One request and its answer.
@@ -290,18 +290,18 @@ class Relay {
 
   Task<bool> pass_on(std::shared_ptr<Parser> parser, Rewritten request) {
     notes_.of(request.to.host, request.to.port);
-    const bool again = outside_ && outside_->host == request.to && outside_->is_quiet();
+    const bool again = server_ && server_->host == request.to && server_->is_quiet();
     if (!again) {
-      outside_.reset();
-      auto reached = co_await reach(house_, request.to, hello_.sandbox_id, notes_.address(),
-                                    house_.memory.outside(gate::buffers_told(hello_.buffers)));
+      server_.reset();
+      auto reached = co_await dial(house_, request.to, hello_.sandbox_id, notes_.address(),
+                                   house_.memory.outside(gate::buffers_told(hello_.buffers)));
       if (!reached) {
         auto told = co_await answer_error(reached.error(), parser->is_done(), true);
         co_return told;
       }
-      outside_ = *std::move(reached);
+      server_ = *std::move(reached);
     }
-    http::Upstream upstream(*outside_->stream);
+    http::Upstream upstream(*server_->stream);
     http::UpstreamRequest ask;
     ask.method = std::string(parser->get().method_string());
     ask.target = request.target;
@@ -316,12 +316,12 @@ class Relay {
     auto sent = co_await upstream.send_head(std::move(ask), std::move(first), parser->is_done());
     moves_ += 1;
     if (!sent && stood_still_) {
-      outside_.reset();
+      server_.reset();
       auto told = co_await answer_error(no_answer(), parser->is_done(), true);
       co_return told;
     }
     if (!sent && again) {  // it had been closed meanwhile: nothing of this request was answered
-      outside_.reset();
+      server_.reset();
       const Error closed{Code::kUnavailable, "connection_lost",
                          "the server ended its connection: try again", 0};
       auto told = co_await answer_error(closed, parser->is_done(), true);
@@ -345,11 +345,11 @@ class Relay {
     if (!answered) {
       notes_.failed(answered.error().reason);
       if (head_sent_) co_return std::move(answered).error();
-      outside_.reset();
+      server_.reset();
       auto told = co_await answer_error(answered.error(), body_over_, false);
       co_return told;
     }
-    if (!upstream.can_ask_again()) outside_.reset();  // as after every request with a body
+    if (!upstream.can_ask_again()) server_.reset();  // as after every request with a body
     co_return *answered&& keep_alive_&& body_over_;
   }
 
@@ -441,7 +441,7 @@ class Relay {
 
   // A body that breaks off must not wait for an answer.
   void give_up_guest() {
-    if (outside_) outside_->reset();
+    if (server_) server_->reset();
   }
 
   // True: the answer told its own end.
@@ -625,7 +625,7 @@ class Relay {
   std::shared_ptr<Channel> guest_;
   http::beast::flat_buffer buffer_{kMostHead + kPiece};
   Bytes come_;  // of the body under way, read and not parsed yet
-  std::unique_ptr<Outside> outside_;
+  std::unique_ptr<ServerConnection> server_;
   bool keep_alive_ = true, head_only_ = false, head_sent_ = false, wants_websocket_ = false,
        body_over_ = true;
   bool continues_ = false;     // a body waits for our word

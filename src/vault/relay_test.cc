@@ -24,7 +24,7 @@
 #include "async/testing.h"
 #include "base/testing/tcp.h"
 #include "http/testing/certificates.h"
-#include "vault/outside.h"
+#include "vault/server_connection.h"
 #include "vault/testing/vault_fixture.h"
 
 namespace cay::vault {

@@ -39,7 +39,7 @@ struct DispatchTest : ::testing::Test {
   std::promise<void> begun;
   std::unique_ptr<Event> release;
 
-  Outside outside;
+  PublicUrl public_url;
   std::function<void()> before_key;
   std::uint32_t per_second = 0, strangers_per_second = 0, per_second_of_link = 0;
 
@@ -105,7 +105,7 @@ struct DispatchTest : ::testing::Test {
     });
     DispatchConfig config;
     config.max_per_key = max_per_key;
-    config.outside = outside;
+    config.public_url = public_url;
     config.before_key = before_key;
     config.per_second = per_second;
     config.strangers_per_second = strangers_per_second;

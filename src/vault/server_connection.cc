@@ -1,4 +1,4 @@
-#include "vault/outside.h"
+#include "vault/server_connection.h"
 
 #include <sys/socket.h>
 
@@ -56,7 +56,7 @@ bool has_more(http::Channel& channel) {
                                         MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-bool Outside::is_quiet() const {
+bool ServerConnection::is_quiet() const {
   if (has_read_on(*channel)) return false;
   char byte = 0;
   return ::recv(channel->next_layer().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) <
@@ -64,8 +64,8 @@ bool Outside::is_quiet() const {
          errno == EAGAIN;
 }
 
-Task<std::unique_ptr<Outside>> reach(RelayHouse& house, ProxyHost host, std::string asker,
-                                     std::string& address, gate::BufferSizes buffers) {
+Task<std::unique_ptr<ServerConnection>> dial(RelayHouse& house, ProxyHost host, std::string asker,
+                                             std::string& address, gate::BufferSizes buffers) {
   auto found = co_await house.resolver.resolve(host.host, std::move(asker));
   if (found.addresses.empty()) {
     const bool failed = found.outcome == gate::Resolved::Outcome::kFailed;
@@ -99,7 +99,7 @@ Task<std::unique_ptr<Outside>> reach(RelayHouse& house, ProxyHost host, std::str
     auto shaking = house.tls.handshake(*channel, host.host);
     CAY_CO_CHECK(co_await with_deadline(std::move(shaking), kHandshakeLimit,
                                         "the handshake with " + host.host));
-    auto out = std::make_unique<Outside>();
+    auto out = std::make_unique<ServerConnection>();
     out->host = std::move(host);
     out->stream = std::make_unique<http::RawStream>(channel, Bytes());
     out->channel = std::move(channel);
