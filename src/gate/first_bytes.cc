@@ -24,16 +24,20 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 Shown named(std::string_view host) {
   if (host.ends_with('.')) host.remove_suffix(1);
-  const bool fine = !host.empty() && host.size() <= kMostHost && std::ranges::all_of(host, [](char c) {
-    return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
-  });
+  const bool fine =
+      !host.empty() && host.size() <= kMostHost && std::ranges::all_of(host, [](char c) {
+        return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+               c == '.' || c == '_';
+      });
   if (!fine) return {.state = State::kOther};
   std::string out(host);
   std::ranges::transform(out, out.begin(), lower);
   return {.state = State::kName, .host = std::move(out)};
 }
 
-Shown no_end_in(std::string_view bytes) { return {.state = bytes.size() >= kMostFirstBytes ? State::kOther : State::kMore}; }
+Shown no_end_in(std::string_view bytes) {
+  return {.state = bytes.size() >= kMostFirstBytes ? State::kOther : State::kMore};
+}
 
 // Takes numbers and parts from the front; sticks at the first that is not there.
 class Cursor {
@@ -68,7 +72,8 @@ struct Hello {
   std::size_t size = 0;  // of the records that it came in
 };
 
-// A ClientHello may be cut into several records; here they are together. nullopt: not TLS, or something comes with it in its last record.
+// A ClientHello may be cut into several records; here they are together. nullopt: not TLS, or
+// something comes with it in its last record.
 std::optional<Hello> hello_of(std::string_view bytes) {
   Hello out;
   for (std::size_t at = 0; at < bytes.size();) {
@@ -144,7 +149,9 @@ Shown read_next_hello(std::string_view bytes) {
     if (type != kChangeCipherSpec && type != kApplicationData) break;
     if (rest.size() < kRecordHead) return {};
     const std::size_t length = Cursor(rest.substr(3)).number(2);
-    if (rest[1] != 3 || length == 0 || length > kMostRecord || (type == kChangeCipherSpec && length != 1)) return {.state = State::kOther};
+    if (rest[1] != 3 || length == 0 || length > kMostRecord ||
+        (type == kChangeCipherSpec && length != 1))
+      return {.state = State::kOther};
     if (at + kRecordHead + length > kMostFirstBytes) return {.state = State::kOther};
     if (rest.size() < kRecordHead + length) return {};
     at += kRecordHead + length;
@@ -155,42 +162,57 @@ Shown read_next_hello(std::string_view bytes) {
 }
 
 Shown read_request_head(std::string_view bytes, std::size_t looked) {
-  // Behind a method nothing but the head's end tells more.
-  const std::size_t end = bytes.find(kHeadEnd, looked > kMostMethod ? looked - (kHeadEnd.size() - 1) : 0);
+  // After the method only the end of the head decides.
+  const std::size_t end =
+      bytes.find(kHeadEnd, looked > kMostMethod ? looked - (kHeadEnd.size() - 1) : 0);
   if (looked > kMostMethod && end == std::string_view::npos) return no_end_in(bytes);
-  // Something that cannot become a request is told at once: it may be a protocol in which the server speaks first.
+  // Bytes that cannot become a request are rejected at once: the server may speak first in their
+  // protocol.
   const std::string_view first = bytes.substr(0, bytes.find("\r\n"));
   const std::size_t blank = first.find(' ');
   const std::string_view method = first.substr(0, blank);
   if (method.empty() && !bytes.empty()) return {.state = State::kOther};
-  if (method.size() > kMostMethod || !std::ranges::all_of(method, [](char c) { return c >= 'A' && c <= 'Z'; })) return {.state = State::kOther};
-  if (blank == std::string_view::npos && first.size() < bytes.size()) return {.state = State::kOther};  // a whole line
+  if (method.size() > kMostMethod ||
+      !std::ranges::all_of(method, [](char c) { return c >= 'A' && c <= 'Z'; }))
+    return {.state = State::kOther};
+  if (blank == std::string_view::npos && first.size() < bytes.size())
+    return {.state = State::kOther};  // a whole line
   if (end == std::string_view::npos) return no_end_in(bytes);
   const std::string_view head = bytes.substr(0, end);
   const std::string_view line = head.substr(0, head.find("\r\n"));
-  if (blank == std::string_view::npos || !(line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0"))) return {.state = State::kOther};
-  // A target with a host of its own would be believed before the Host header by some servers; CONNECT asks for a tunnel.
-  if (line.size() <= blank + 1 || (line[blank + 1] != '/' && line[blank + 1] != '*') || method == "CONNECT") return {.state = State::kOther};
+  if (blank == std::string_view::npos ||
+      !(line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0")))
+    return {.state = State::kOther};
+  // Some servers prefer the host of an absolute target to the Host header. CONNECT requests a
+  // tunnel.
+  if (line.size() <= blank + 1 || (line[blank + 1] != '/' && line[blank + 1] != '*') ||
+      method == "CONNECT")
+    return {.state = State::kOther};
   if (line.find(' ', blank + 1) != line.rfind(' ')) return {.state = State::kOther};
   // A lone CR or LF ends the line for some servers, and what follows is then a header.
-  if (!std::ranges::all_of(line, [](char c) { return c >= ' ' && c != 0x7f; })) return {.state = State::kOther};
+  if (!std::ranges::all_of(line, [](char c) { return c >= ' ' && c != 0x7f; }))
+    return {.state = State::kOther};
   std::optional<std::string_view> host;
   std::string_view rest = head.substr(std::min(head.size(), line.size() + 2));
   while (!rest.empty()) {
     const std::size_t stop = std::min(rest.find("\r\n"), rest.size());
     const std::string_view field = rest.substr(0, stop);
     rest.remove_prefix(std::min(rest.size(), stop + 2));
-    // A lone CR or LF, a folded line, or a name with a blank are read differently by different servers.
-    if (field.empty() || field.front() == ' ' || field.front() == '\t' || field.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) {
+    // A lone CR or LF, a folded line, or a name with a blank are read differently by different
+    // servers.
+    if (field.empty() || field.front() == ' ' || field.front() == '\t' ||
+        field.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) {
       return {.state = State::kOther};
     }
     const std::size_t colon = field.find(':');
     if (colon == std::string_view::npos || colon == 0) return {.state = State::kOther};
-    if (!std::ranges::all_of(field.substr(0, colon), [](char c) { return c > ' ' && c < 0x7f; })) return {.state = State::kOther};
+    if (!std::ranges::all_of(field.substr(0, colon), [](char c) { return c > ' ' && c < 0x7f; }))
+      return {.state = State::kOther};
     if (!std::ranges::equal(field.substr(0, colon), std::string_view("host"), {}, lower)) continue;
     if (host) return {.state = State::kOther};
     std::string_view value = field.substr(colon + 1);
-    while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
+    while (!value.empty() && (value.front() == ' ' || value.front() == '\t'))
+      value.remove_prefix(1);
     while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
     host = value;
   }
@@ -198,7 +220,9 @@ Shown read_request_head(std::string_view bytes, std::size_t looked) {
   const std::size_t colon = host->find(':');
   if (colon != std::string_view::npos) {
     const std::string_view port = host->substr(colon + 1);
-    if (port.empty() || port.size() > 5 || !std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; })) return {.state = State::kOther};
+    if (port.empty() || port.size() > 5 ||
+        !std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; }))
+      return {.state = State::kOther};
   }
   Shown out = named(host->substr(0, colon));
   if (out.state == State::kName) out.size = end + 4;

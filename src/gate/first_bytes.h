@@ -1,5 +1,6 @@
-// What a client's first bytes say about whom it means: the server name of a TLS ClientHello (RFC 8446, 6066), the Host of an HTTP/1
-// request. Bytes come from the sandbox; anything unusual is refused rather than guessed at.
+// Reads the host that a client's first bytes name: the server name of a TLS ClientHello (RFC 8446,
+// 6066), or the Host of an HTTP/1 request. A guest chooses the bytes, so anything unusual is
+// refused.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -22,13 +23,16 @@ struct Shown {
   };
   State state = State::kMore;
   std::string host{};
-  std::size_t size = 0;  // of kName and kNone: how many of the bytes it takes; what follows is not of it
+  std::size_t size =
+      0;  // of kName and kNone: how many of the bytes it takes; what follows is not of it
 };
 
 Shown read_client_hello(std::string_view bytes);
-// The one that answers a HelloRetryRequest, with what may stand before it: change_cipher_spec, and early data that its server passes over.
+// The one that answers a HelloRetryRequest, with what may stand before it: change_cipher_spec, and
+// early data that its server passes over.
 Shown read_next_hello(std::string_view bytes);
-// `looked`: so many of the bytes were read before, and more was wanted. With it a head that comes byte by byte is not read anew with each.
+// `looked`: so many of the bytes were read before, and more was wanted. With it a head that comes
+// byte by byte is not read anew with each.
 Shown read_request_head(std::string_view bytes, std::size_t looked = 0);
 Shown read_first_bytes(Proof proof, std::string_view bytes, std::size_t looked = 0);
 

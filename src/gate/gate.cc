@@ -20,9 +20,9 @@
 #include "async/event.h"
 #include "async/spawn.h"
 #include "gate/confinement.h"
-#include "gate/door.h"
 #include "gate/handover.h"
 #include "gate/keeper_dialer.h"
+#include "gate/sandbox_egress.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
@@ -34,18 +34,19 @@ namespace {
 constexpr const char* kControl = "gate.sock";
 constexpr const char* kConfinement = "landlock";  // its version, or 0: for `cay doctor`
 constexpr std::string_view kSuffix = ".sock";
-constexpr Millis kRetry{2};         // between a socket's name and its listening
+constexpr Millis kRetry{2};  // between a socket's name and its listening
 constexpr int kRetries = 500;
 constexpr Millis kLendLimit{5'000};
 constexpr Millis kLookEvery{250};
-constexpr Millis kGrace{1'500};     // without anybody who needs it
+constexpr Millis kGrace{1'500};  // without anybody who needs it
 constexpr Millis kFirstGrace{15'000};
 
-// Everything that any sandbox may hold is a descriptor here. How many connections that is enough for.
+// Everything that any sandbox may hold is a descriptor here. How many connections that is enough
+// for.
 std::size_t connections_for(std::size_t descriptors) {
   constexpr std::size_t kOthers = 512;  // pipes that are kept, lookups, the sandboxes' own sockets
-  if (descriptors == 0) return Door::kMostConnections;
-  return (std::max(descriptors, 2 * kOthers) - kOthers) / Door::kDescriptorsOfOne;
+  if (descriptors == 0) return ConnectionLimiter::kMostConnections;
+  return (std::max(descriptors, 2 * kOthers) - kOthers) / ConnectionLimiter::kDescriptorsOfOne;
 }
 
 asio::awaitable<void> wait_for_end(Descriptor& at) {
@@ -59,7 +60,7 @@ asio::awaitable<void> wait_for_end(Descriptor& at) {
   }
 }
 
-// What it needs that it may not make once it is confined.
+// Resources that the process cannot open once it is confined.
 struct Openings {
   UniqueFd news;     // of DATA/gate (inotify)
   UniqueFd control;  // gate.sock
@@ -78,34 +79,47 @@ Result<Openings> open_all(const GateConfig& config) {
     return Error::from_errno(errno, "watch for sandboxes");
   }
   CAY_TRY(out.control, os::listen_unix(config.directory, kControl, ::geteuid(), ::getegid()));
-  // The daemon's group, which the directory gives to what is made in it, may ask whether we serve.
-  if (::fchmodat(config.directory, kControl, 0660, 0) != 0) return Error::from_errno(errno, "let the daemon reach the gate");
+  // The directory gives its files the daemon's group, whose members may connect to see whether the
+  // gate serves.
+  if (::fchmodat(config.directory, kControl, 0660, 0) != 0)
+    return Error::from_errno(errno, "let the daemon reach the gate");
   return out;
 }
 
 class Gate {
  public:
-  Gate(asio::io_context& loop, const GateConfig& config, policy::Catalogue policies, std::vector<Network> networks, const Openings& openings)
+  Gate(asio::io_context& loop, const GateConfig& config, policy::Catalogue policies,
+       std::vector<Network> networks, const Openings& openings)
       : loop_(loop),
         config_(config),
         keepers_(UniqueFd(config.asks)),
-        house_{loop.get_executor(), config.directory, config.rules, std::make_shared<const policy::Catalogue>(std::move(policies)),
-               Reachable(std::move(networks)), Resolver(loop.get_executor(), UpstreamProxy(config.settings.proxy).look_up(look_up)), PipePool(), openings.most_connections,
-               SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total, openings.buffers), UpstreamProxy(config.settings.proxy)},
+        context_{
+            loop.get_executor(),
+            config.directory,
+            config.rules,
+            std::make_shared<const policy::Catalogue>(std::move(policies)),
+            Reachable(std::move(networks)),
+            Resolver(loop.get_executor(), UpstreamProxy(config.settings.proxy).look_up(look_up)),
+            PipePool(),
+            openings.most_connections,
+            SocketMemory(config.settings.socket_memory, config.settings.socket_memory_total,
+                         openings.buffers),
+            UpstreamProxy(config.settings.proxy)},
         handover_(loop.get_executor(), keepers_),
         children_(loop.get_executor()) {
-    house_.sent_most = config.settings.sandbox_sent;
-    house_.received_most = config.settings.sandbox_received;
-    house_.handover = &handover_;
+    context_.sent_most = config.settings.sandbox_sent;
+    context_.received_most = config.settings.sandbox_received;
+    context_.handover = &handover_;
     handover_.on_change = [this](const std::string& id) {
-      if (const auto found = standing_.find(id); found != standing_.end()) found->second->look_at_fences();
+      if (const auto found = standing_.find(id); found != standing_.end())
+        found->second->check_fences();
     };
   }
 
-  void run() { house_.watchful.run(loop_); }
+  void run() { context_.wakeful.run(loop_); }
 
   Result<void> begin(Openings openings) {
-    // What is there already, after the watch: nothing falls between.
+    // List the existing sockets after the watch has begun, so that none is missed.
     CAY_TRY(const auto names, os::list_dir(config_.directory));
     for (const std::string& name : names) consider(name);
     children_.spawn(watch(std::move(openings.news)));
@@ -119,7 +133,7 @@ class Gate {
   void consider(const std::string& name) {
     if (!name.ends_with(kSuffix)) return;
     const std::string id = name.substr(0, name.size() - kSuffix.size());
-    if (!is_sandbox_id(id)) return;  // asking for it would be our end
+    if (!is_sandbox_id(id)) return;  // dialling another name ends the process
     if (!attended_.insert(id).second) return;
     children_.spawn(attend(id));
   }
@@ -155,7 +169,9 @@ class Gate {
   asio::awaitable<void> attend(std::string id) {
     for (int tries = 0; tries < kRetries; ++tries) {
       auto fd = keepers_.dial(id);
-      if (!fd && fd.error().os_errno != ECONNREFUSED && fd.error().os_errno != EAGAIN && fd.error().os_errno != EMFILE) break;
+      if (!fd && fd.error().os_errno != ECONNREFUSED && fd.error().os_errno != EAGAIN &&
+          fd.error().os_errno != EMFILE)
+        break;
       if (fd) {
         std::exception_ptr failure;
         try {
@@ -164,7 +180,9 @@ class Gate {
           failure = std::current_exception();
         }
         if (is_cancellation(failure)) std::rethrow_exception(failure);
-        if (failure) std::fprintf(stderr, "cay gate: a connection of sandbox %s failed within the gate\n", id.c_str());
+        if (failure)
+          std::fprintf(stderr, "cay gate: a connection of sandbox %s failed within the gate\n",
+                       id.c_str());
         // A keeper that listens again under the same name is the sandbox's next start.
         tries = 0;
         if (::faccessat(config_.directory, (id + ".sock").c_str(), F_OK, 0) != 0) break;
@@ -188,13 +206,14 @@ class Gate {
     auto message = co_await with_deadline(std::move(borrowing), kLendLimit);
     if (!message) co_return;
     const auto lent = wire::decode<wire::Lent>(message->bytes);
-    const bool fine = lent && lent->sandbox_id == id && (message->fds.size() == 2 || message->fds.size() == 4);
+    const bool fine =
+        lent && lent->sandbox_id == id && (message->fds.size() == 2 || message->fds.size() == 4);
     if (!fine) co_return;
-    Door door(house_, id, lent->policy, std::move(message->fds));
-    const Standing standing(standing_, id, door);
+    SandboxEgress egress(context_, id, lent->policy, std::move(message->fds));
+    const Standing standing(standing_, id, egress);
     Scope serving(loop_.get_executor());
-    serving.spawn(door.run());
-    const Counted counted(doors_);
+    serving.spawn(egress.run());
+    const Counted counted(serving_);
     auto end = wait_for_end(keeper);
     co_await serving.until(std::move(end));
   }
@@ -202,17 +221,21 @@ class Gate {
   // Found by its id while it is served.
   class Standing {
    public:
-    Standing(std::map<std::string, Door*>& all, std::string id, Door& door) : all_(all), id_(std::move(id)) { all_[id_] = &door; }
+    Standing(std::map<std::string, SandboxEgress*>& all, std::string id, SandboxEgress& egress)
+        : all_(all), id_(std::move(id)) {
+      all_[id_] = &egress;
+    }
     Standing(const Standing&) = delete;
     Standing& operator=(const Standing&) = delete;
     ~Standing() { all_.erase(id_); }
 
    private:
-    std::map<std::string, Door*>& all_;
+    std::map<std::string, SandboxEgress*>& all_;
     const std::string id_;
   };
 
-  // A daemon holds a connection for as long as it wants a gate, and says on it which sandbox has another policy.
+  // A daemon keeps a connection open while it wants a gate, and sends the ids of sandboxes whose
+  // policy changed.
   asio::awaitable<void> accept_daemons(UniqueFd control) {
     Descriptor at(loop_, control.release());
     for (;;) {
@@ -231,12 +254,12 @@ class Gate {
   asio::awaitable<void> hold(UniqueFd fd) {
     Descriptor daemon(loop_, fd.release());
     ++daemons_;
-    co_await hear(daemon);
+    co_await take_changes(daemon);
     --daemons_;
   }
 
-  // One id after another, as long as whoever says them takes the answers.
-  asio::awaitable<void> hear(Descriptor& daemon) {
+  // Reads one id after another, while the daemon takes the answers.
+  asio::awaitable<void> take_changes(Descriptor& daemon) {
     std::string heard;
     for (;;) {
       char buffer[16 * kIdLength];
@@ -251,8 +274,11 @@ class Gate {
         const std::string id = heard.substr(0, kIdLength);
         if (!is_sandbox_id(id)) co_return;
         // One that is not served yet is served by what is written then.
-        if (const auto found = standing_.find(id); found != standing_.end()) found->second->look_at_rules();
-        if (::send(daemon.native_handle(), &wire::kPolicyTaken, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1) co_return;
+        if (const auto found = standing_.find(id); found != standing_.end())
+          found->second->reload_policy();
+        if (::send(daemon.native_handle(), &wire::kPolicyTaken, 1, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+            1)
+          co_return;
       }
     }
   }
@@ -262,7 +288,7 @@ class Gate {
     Millis grace = kFirstGrace;
     for (;;) {
       co_await sleep_for(kLookEvery);
-      const bool needed = daemons_ > 0 || doors_ > 0;
+      const bool needed = daemons_ > 0 || serving_ > 0;
       if (needed) grace = kGrace;
       idle = needed ? Millis{0} : idle + kLookEvery;
       if (idle < grace) continue;
@@ -274,11 +300,11 @@ class Gate {
   asio::io_context& loop_;
   const GateConfig& config_;
   const KeeperDialer keepers_;
-  House house_;
+  GateContext context_;
   Handover handover_;
   std::set<std::string> attended_;
-  std::map<std::string, Door*> standing_;
-  std::size_t doors_ = 0, daemons_ = 0;
+  std::map<std::string, SandboxEgress*> standing_;
+  std::size_t serving_ = 0, daemons_ = 0;
   Scope children_;
 };
 
@@ -298,7 +324,10 @@ int run_gate(const GateConfig& config) {
   // Before the loop, whose threads would otherwise be outside of it.
   const auto confined = confine(config.directory, config.rules);
   if (!confined) return complain(confined.error());
-  if (const auto told = os::replace_file(config.directory, kConfinement, std::to_string(*confined) + "\n", 0640); !told) return complain(told.error());
+  if (const auto told =
+          os::replace_file(config.directory, kConfinement, std::to_string(*confined) + "\n", 0640);
+      !told)
+    return complain(told.error());
   asio::io_context loop(1);
   Gate gate(loop, config, *std::move(policies), *std::move(networks), *openings);
   auto begun = gate.begin(*std::move(openings));

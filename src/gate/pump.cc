@@ -26,7 +26,8 @@ void PipePool::give_back(Pipe pipe) {
   if (pipe.whole && kept_.size() < kMostKept) kept_.push_back(std::move(pipe));
 }
 
-asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, Buffers buffers, Allowance& left, std::uint64_t& moved) {
+asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes, Buffers buffers,
+                              ByteQuota& left, std::uint64_t& moved) {
   constexpr unsigned kFlags = SPLICE_F_NONBLOCK | SPLICE_F_MOVE;
   std::optional<Pipe> pipe;
   int in_a_row = 0;
@@ -37,7 +38,8 @@ asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes,
       if (!taken) co_return PumpEnd::kStarved;
       pipe = *std::move(taken);
     }
-    const ssize_t got = ::splice(from.native_handle(), nullptr, pipe->write.get(), nullptr, left.of(pipe_size(buffers)), kFlags);
+    const ssize_t got = ::splice(from.native_handle(), nullptr, pipe->write.get(), nullptr,
+                                 left.of(pipe_size(buffers)), kFlags);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) {
       pipes.give_back(*std::move(pipe));
@@ -49,11 +51,13 @@ asio::awaitable<PumpEnd> pump(Descriptor& from, Descriptor& to, PipePool& pipes,
     if (got < 0) co_return PumpEnd::kBroken;
     if (got == 0) {
       pipes.give_back(*std::move(pipe));
-      co_return ::shutdown(to.native_handle(), SHUT_WR) == 0 ? PumpEnd::kFinished : PumpEnd::kBroken;
+      co_return ::shutdown(to.native_handle(), SHUT_WR) == 0 ? PumpEnd::kFinished
+                                                             : PumpEnd::kBroken;
     }
     left.take(static_cast<std::uint64_t>(got));
     for (auto held = static_cast<std::size_t>(got); held > 0;) {
-      const ssize_t done = ::splice(pipe->read.get(), nullptr, to.native_handle(), nullptr, held, kFlags);
+      const ssize_t done =
+          ::splice(pipe->read.get(), nullptr, to.native_handle(), nullptr, held, kFlags);
       if (done < 0 && errno == EINTR) continue;
       if (done < 0 && errno == EAGAIN) {
         in_a_row = 0;

@@ -13,7 +13,9 @@ constexpr std::string_view kLineEnd = "\r\n";
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-bool is(std::string_view text, std::string_view word) { return std::ranges::equal(text, word, {}, lower); }
+bool is(std::string_view text, std::string_view word) {
+  return std::ranges::equal(text, word, {}, lower);
+}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -41,7 +43,9 @@ Field take_field(std::string_view& rest) {
   return out;
 }
 
-std::string_view fields_of(std::string_view head) { return head.substr(std::min(head.size(), head.find(kLineEnd)) + kLineEnd.size()); }
+std::string_view fields_of(std::string_view head) {
+  return head.substr(std::min(head.size(), head.find(kLineEnd)) + kLineEnd.size());
+}
 
 bool has_token(std::string_view list, std::string_view token) {
   for (std::size_t at = 0; at <= list.size();) {
@@ -52,15 +56,20 @@ bool has_token(std::string_view list, std::string_view token) {
   return false;
 }
 
-// The same head without what the guest says of its connection, but that it ends; as the last of it, that it does.
+// Returns the head without its connection fields, except that it closes. The last head always
+// closes.
 std::string without_connection(std::string_view head, bool last) {
-  constexpr std::string_view kOfConnection[] = {"connection", "keep-alive", "proxy-connection", "upgrade", "http2-settings"};
+  constexpr std::string_view kOfConnection[] = {"connection", "keep-alive", "proxy-connection",
+                                                "upgrade", "http2-settings"};
   std::string_view rest = fields_of(head);
   std::string out(head.substr(0, head.size() - rest.size()));
   while (!rest.empty()) {
     const Field field = take_field(rest);
     last = last || (is(field.name, "connection") && has_token(field.value, "close"));
-    if (field.whole.empty() || std::ranges::any_of(kOfConnection, [&](std::string_view own) { return is(field.name, own); })) continue;
+    if (field.whole.empty() || std::ranges::any_of(kOfConnection, [&](std::string_view own) {
+          return is(field.name, own);
+        }))
+      continue;
     out.append(field.whole).append(kLineEnd);
   }
   if (last) out.append("Connection: close").append(kLineEnd);
@@ -69,7 +78,9 @@ std::string without_connection(std::string_view head, bool last) {
 
 }  // namespace
 
-bool takes_no_body(std::string_view method) { return method == "GET" || method == "HEAD" || method == "TRACE" || method == "CONNECT"; }
+bool takes_no_body(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "TRACE" || method == "CONNECT";
+}
 
 std::optional<Framing> framing_of(std::string_view head) {
   Framing out;
@@ -79,8 +90,11 @@ std::optional<Framing> framing_of(std::string_view head) {
   while (!rest.empty()) {
     const auto [whole, name, value] = take_field(rest);
     if (is(name, "content-length")) {
-      // One, of digits alone: a list, a sign or a second one is read differently by different servers.
-      if (has_length || value.empty() || value.size() > kMostLengthDigits || !std::ranges::all_of(value, is_digit)) return std::nullopt;
+      // One, of digits alone: a list, a sign or a second one is read differently by different
+      // servers.
+      if (has_length || value.empty() || value.size() > kMostLengthDigits ||
+          !std::ranges::all_of(value, is_digit))
+        return std::nullopt;
       has_length = true;
       std::from_chars(value.data(), value.data() + value.size(), out.length);
     } else if (is(name, "transfer-encoding")) {
@@ -106,7 +120,7 @@ Requests::Part Requests::next() {
   Part out = one();
   while (out.is == Is::kBody && in_body()) {
     const Part more = one();
-    if (more.is != Is::kBody) break;  // what it is instead is said again
+    if (more.is != Is::kBody) break;  // the connection fields are written anew
     out.bytes += more.bytes;
   }
   return out;
@@ -158,7 +172,8 @@ Requests::Part Requests::head() {
   if (!framing) return refuse();
   Part out = give(shown.size);
   const bool asks_for_other = framing->asks_to_switch && !framing->may_switch;
-  if (framing->has_body() || asks_for_other) out.bytes = without_connection(out.bytes, framing->has_body());
+  if (framing->has_body() || asks_for_other)
+    out.bytes = without_connection(out.bytes, framing->has_body());
   out.is = Is::kRequest;
   out.host = shown.host;
   out.may_switch = framing->may_switch;
@@ -179,10 +194,12 @@ Requests::Part Requests::body(At then) {
   return out;
 }
 
-// Digits and the line's end: what else may stand there (extensions) is skipped differently by different servers.
+// Digits and the line's end: what else may stand there (extensions) is skipped differently by
+// different servers.
 Requests::Part Requests::chunk_size() {
   const std::string_view here = waiting();
-  const auto digits = static_cast<std::size_t>(std::ranges::find_if_not(here, is_hex) - here.begin());
+  const auto digits =
+      static_cast<std::size_t>(std::ranges::find_if_not(here, is_hex) - here.begin());
   if (digits > kMostChunkDigits) return refuse();
   const std::string_view end = here.substr(digits, kLineEnd.size());
   if (!kLineEnd.starts_with(end) || (digits == 0 && !end.empty())) return refuse();

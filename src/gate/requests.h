@@ -1,7 +1,8 @@
-// Requests: what a guest says over a connection that was let through by the Host of a request, cut into requests, so that each is judged before
-// a byte of it goes on. What two parsers could frame differently is refused: else the server would read a request that nobody has judged. A server that
-// reads no body takes it for its next request, so one with a body is the connection's last, and says so: `Connection: close`. A WebSocket is the one
-// protocol that may be asked for behind a request: over HTTP/2 (h2c) more requests would follow, each with a host of its own.
+// Requests: cuts a client's bytes into requests, so that each is judged before a byte of it goes
+// on. It refuses what two parsers could frame differently: the server would read a request that
+// nobody judged. A server that ignores a body takes it for its next request. So a request with a
+// body is the connection's last and carries `Connection: close`. Only a WebSocket may follow a
+// request: HTTP/2 (h2c) would carry more requests, each with a host of its own.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,15 +18,16 @@ struct Framing {
   std::uint64_t length = 0;
   bool chunked = false;
   bool asks_to_switch = false;  // to another protocol
-  bool may_switch = false;      // to a WebSocket alone: behind it comes whatever the server agrees to. What asks for others is not passed on
+  bool may_switch = false;  // to a WebSocket alone: behind it comes whatever the server agrees to.
+                            // Other upgrades are not passed on
 
   bool has_body() const { return chunked || length > 0; }
 };
 
-// Of a method: servers read no body there, so nobody may send one.
+// Whether servers read no body for this method, so that no client may send one.
 bool takes_no_body(std::string_view method);
 
-// Of a head that names a host. nullopt: it can be read in two ways.
+// Takes a head that names a host. Returns nullopt if it can be read in two ways.
 std::optional<Framing> framing_of(std::string_view head);
 
 class Requests {
@@ -39,22 +41,33 @@ class Requests {
   };
   struct Part {
     Is is = Is::kMore;
-    std::string bytes{};  // of kRequest and kBody: to be passed on: as they came, but for what the head of a last one says of its connection
-    std::string host{};   // of kRequest
+    // The bytes of kRequest and kBody, to be passed on. Only the last head's connection fields are
+    // changed.
+    std::string bytes{};
+    std::string host{};  // of kRequest
     bool may_switch = false;
     bool names_nobody = false;  // of kRefused: a request without a Host
   };
 
   void add(std::string_view bytes);
-  // Of a body as much as there is, however small its chunks are.
+  // Returns as much of a body as there is, however small its chunks are.
   Part next();
   // The last request has ended, and the next has not been given.
   bool is_between() const { return at_ == At::kHead; }
-  // What was added and not given.
+  // Returns the bytes that were added and not returned yet.
   std::string take_rest();
 
  private:
-  enum class At : std::uint8_t { kHead, kBody, kChunkSize, kChunk, kChunkEnd, kLastChunk, kOver, kRefused };
+  enum class At : std::uint8_t {
+    kHead,
+    kBody,
+    kChunkSize,
+    kChunk,
+    kChunkEnd,
+    kLastChunk,
+    kOver,
+    kRefused
+  };
   Part one();
   bool in_body() const { return at_ != At::kHead && at_ != At::kOver && at_ != At::kRefused; }
   std::string_view waiting() const { return std::string_view(added_).substr(given_); }

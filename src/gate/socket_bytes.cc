@@ -11,7 +11,8 @@ namespace cay::gate {
 asio::awaitable<bool> send_all(Descriptor& to, std::string bytes) {
   std::string_view rest = bytes;
   while (!rest.empty()) {
-    const ssize_t done = ::send(to.native_handle(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t done =
+        ::send(to.native_handle(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0 && errno == EAGAIN) {
       co_await writable(to);
@@ -24,19 +25,20 @@ asio::awaitable<bool> send_all(Descriptor& to, std::string bytes) {
 }
 
 // A buffer on the stack: whoever waits holds only what there is.
-std::optional<Heard> take(Descriptor& from, std::string& kept, std::size_t most) {
+std::optional<Received> take(Descriptor& from, std::string& kept, std::size_t most) {
   char buffer[kAtOnce];
   for (;;) {
-    const ssize_t got = ::recv(from.native_handle(), buffer, std::min(sizeof buffer, most), MSG_DONTWAIT);
+    const ssize_t got =
+        ::recv(from.native_handle(), buffer, std::min(sizeof buffer, most), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return std::nullopt;
-    if (got <= 0) return got == 0 ? Heard::kEnd : Heard::kBroken;
+    if (got <= 0) return got == 0 ? Received::kEnd : Received::kBroken;
     kept.append(buffer, static_cast<std::size_t>(got));
-    return Heard::kSome;
+    return Received::kSome;
   }
 }
 
-asio::awaitable<Heard> hear(Descriptor& from, std::string& kept, std::size_t most) {
+asio::awaitable<Received> receive(Descriptor& from, std::string& kept, std::size_t most) {
   for (;;) {
     const auto heard = take(from, kept, most);
     if (heard) co_return *heard;

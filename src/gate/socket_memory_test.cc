@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-
 namespace cay::gate {
 namespace {
 
@@ -14,9 +13,9 @@ struct Got {
   std::size_t wide = 0, narrow = 0, tiny = 0;
   std::uint64_t held = 0;
 };
-Got take_all(const SocketMemory& memory, std::uint64_t others, std::size_t doors) {
+Got take_all(const SocketMemory& memory, std::uint64_t others, std::size_t sandboxes) {
   Got got;
-  while (const auto fit = memory.fit(got.held, others + got.held, doors)) {
+  while (const auto fit = memory.fit(got.held, others + got.held, sandboxes)) {
     ++(*fit == Buffers::kWide ? got.wide : *fit == Buffers::kNarrow ? got.narrow : got.tiny);
     got.held += memory.cost(*fit);
   }
@@ -38,7 +37,8 @@ TEST(SocketMemoryTest, SmallerOnesComeWhenHalfIsTakenAndTheLastQuarterIsForThose
   EXPECT_EQ(memory.fit(0, 0, 1), Buffers::kWide);
   EXPECT_EQ(memory.fit(0, 250 * kMi, 2), Buffers::kNarrow) << "others took half";
   EXPECT_EQ(memory.fit(0, 320 * kMi, 2), Buffers::kTiny);
-  EXPECT_EQ(memory.fit(100 * kMi, 384 * kMi, 2), std::nullopt) << "it has its share of the last quarter";
+  EXPECT_EQ(memory.fit(100 * kMi, 384 * kMi, 2), std::nullopt)
+      << "it has its share of the last quarter";
   EXPECT_EQ(memory.fit(10 * kMi, 384 * kMi, 2), Buffers::kTiny);
   EXPECT_EQ(memory.fit(0, 512 * kMi, 2), std::nullopt);
 }

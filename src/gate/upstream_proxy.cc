@@ -22,42 +22,53 @@ namespace bhttp = boost::beast::http;
 constexpr std::uint64_t kPrime = 1099511628211ULL;  // of FNV-1a, 64 bits
 constexpr std::uint64_t kBasis = 14695981039346656037ULL;
 
-Error failed(const char* reason, std::string message) { return {Code::kUnavailable, reason, std::move(message), 0}; }
+Error failed(const char* reason, std::string message) {
+  return {Code::kUnavailable, reason, std::move(message), 0};
+}
 
-// The same name has the same one always: sandboxes keep addresses, and this process may be another by then. Two names that share
-// one are told apart as with every address that several names have: by what the policy wants to be shown.
+// A name always has the same stand-in: sandboxes keep addresses, and another gate process may serve
+// them later. Two names that share one are distinguished by the name that the policy requires, as
+// at any shared address.
 IpAddress stand_in(std::string_view name) {
   std::uint64_t hash = kBasis;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
-  const std::array<std::uint8_t, 4> bytes = {static_cast<std::uint8_t>(240 | ((hash >> 24) & 7)), static_cast<std::uint8_t>(hash >> 16),
-                                             static_cast<std::uint8_t>(hash >> 8), static_cast<std::uint8_t>(hash)};
+  const std::array<std::uint8_t, 4> bytes = {
+      static_cast<std::uint8_t>(240 | ((hash >> 24) & 7)), static_cast<std::uint8_t>(hash >> 16),
+      static_cast<std::uint8_t>(hash >> 8), static_cast<std::uint8_t>(hash)};
   return IpAddress::v4(bytes);
 }
 
 bool is_of(std::string_view host, std::string_view domain) {
-  return host == domain || (host.size() > domain.size() && host.ends_with(domain) && host[host.size() - domain.size() - 1] == '.');
+  return host == domain || (host.size() > domain.size() && host.ends_with(domain) &&
+                            host[host.size() - domain.size() - 1] == '.');
 }
 
 }  // namespace
 
 UpstreamProxy::UpstreamProxy(const ProxySettings& settings)
-    : host_(settings.host), authorization_(settings.authorization), port_(static_cast<std::uint16_t>(settings.port)) {
+    : host_(settings.host),
+      authorization_(settings.authorization),
+      port_(static_cast<std::uint16_t>(settings.port)) {
   for (const std::string& one : settings.not_for) {
     if (one == "*") {
       all_direct_ = true;
     } else if (const auto network = Network::parse(one)) {
       direct_networks_.push_back(*network);
     } else {
-      direct_names_.push_back(one.starts_with("*.") ? one.substr(2) : one.starts_with('.') ? one.substr(1) : one);
+      direct_names_.push_back(one.starts_with("*.")  ? one.substr(2)
+                              : one.starts_with('.') ? one.substr(1)
+                                                     : one);
     }
   }
 }
 
-Result<std::vector<Network>> reachable_networks(const std::vector<std::string>& opened, const ProxySettings& proxy) {
+Result<std::vector<Network>> reachable_networks(const std::vector<std::string>& opened,
+                                                const ProxySettings& proxy) {
   std::vector<Network> out;
   for (const std::string& text : opened) {
     const auto network = Network::parse(text);
-    if (!network) return Error{Code::kInvalidArgument, "bad_config", "'" + text + "' is no network", 0};
+    if (!network)
+      return Error{Code::kInvalidArgument, "bad_config", "'" + text + "' is no network", 0};
     out.push_back(*network);
   }
   if (!proxy.host.empty()) out.push_back(UpstreamProxy::stand_ins());
@@ -70,7 +81,9 @@ Network UpstreamProxy::stand_ins() {
 }
 
 bool UpstreamProxy::is_direct(std::string_view host) const {
-  return all_direct_ || host == host_ || std::ranges::any_of(direct_names_, [&](const std::string& domain) { return is_of(host, domain); });
+  return all_direct_ || host == host_ ||
+         std::ranges::any_of(direct_names_,
+                             [&](const std::string& domain) { return is_of(host, domain); });
 }
 
 LookUp UpstreamProxy::look_up(LookUp own) const {
@@ -86,10 +99,12 @@ bool UpstreamProxy::takes(std::string_view host, const IpAddress& address) const
   if (!is_set()) return false;
   if (stand_ins().contains(address)) return true;
   if (is_special(address) || is_direct(host)) return false;
-  return std::ranges::none_of(direct_networks_, [&](const Network& network) { return network.contains(address); });
+  return std::ranges::none_of(direct_networks_,
+                              [&](const Network& network) { return network.contains(address); });
 }
 
-Task<UpstreamProxy::Opened> UpstreamProxy::reach(asio::any_io_executor loop, Resolver& resolver, std::string host, Endpoint to, BufferSizes buffers,
+Task<UpstreamProxy::Opened> UpstreamProxy::reach(asio::any_io_executor loop, Resolver& resolver,
+                                                 std::string host, Endpoint to, BufferSizes buffers,
                                                  Millis limit) const {
   if (takes(host, to.address)) {
     auto opened = co_await open(loop, resolver, std::move(host), to, buffers, limit);
@@ -99,11 +114,13 @@ Task<UpstreamProxy::Opened> UpstreamProxy::reach(asio::any_io_executor loop, Res
   co_return Opened{std::move(socket), {}};
 }
 
-Task<UpstreamProxy::Opened> UpstreamProxy::open(asio::any_io_executor loop, Resolver& resolver, std::string host, Endpoint to, BufferSizes buffers,
+Task<UpstreamProxy::Opened> UpstreamProxy::open(asio::any_io_executor loop, Resolver& resolver,
+                                                std::string host, Endpoint to, BufferSizes buffers,
                                                 Millis limit) const {
   if (host.empty()) {
     // An address that was kept for longer than its name.
-    if (stand_ins().contains(to.address)) co_return failed("unreachable", "the address stands for a name that is not known any more");
+    if (stand_ins().contains(to.address))
+      co_return failed("unreachable", "the address stands for a name that is not known any more");
     host = to.address.is_v4() ? to.address.text() : "[" + to.address.text() + "]";
   }
   std::vector<IpAddress> places;
@@ -123,11 +140,13 @@ Task<UpstreamProxy::Opened> UpstreamProxy::open(asio::any_io_executor loop, Reso
   if (!dialled) co_return failed("proxy_unreachable", "the proxy does not answer");
   auto asking = ask(loop, *std::move(dialled), host + ":" + std::to_string(to.port));
   auto opened = co_await with_deadline(std::move(asking), kAnswerLimit, "the proxy's answer");
-  if (!opened && opened.error().code == Code::kDeadlineExceeded) co_return failed("proxy_bad_answer", "the proxy did not answer in time");
+  if (!opened && opened.error().code == Code::kDeadlineExceeded)
+    co_return failed("proxy_bad_answer", "the proxy did not answer in time");
   co_return opened;
 }
 
-Task<UpstreamProxy::Opened> UpstreamProxy::ask(asio::any_io_executor loop, UniqueFd socket, std::string target) const {
+Task<UpstreamProxy::Opened> UpstreamProxy::ask(asio::any_io_executor loop, UniqueFd socket,
+                                               std::string target) const {
   bhttp::request<bhttp::empty_body> request(bhttp::verb::connect, target, 11);
   request.set(bhttp::field::host, target);
   if (!authorization_.empty()) request.set(bhttp::field::proxy_authorization, authorization_);
@@ -136,17 +155,21 @@ Task<UpstreamProxy::Opened> UpstreamProxy::ask(asio::any_io_executor loop, Uniqu
   const std::string bytes = std::move(text).str();
   Descriptor at(loop, socket.release());
   // Some hundred bytes for a socket that was empty.
-  if (::send(at.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) {
+  if (::send(at.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(bytes.size())) {
     co_return failed("proxy_unreachable", "the proxy ended the connection");
   }
   ProxyAnswer answer;
   std::string in;
   for (auto state = ProxyAnswer::State::kMore; state != ProxyAnswer::State::kYes;) {
-    const Heard heard = co_await hear(at, in);
-    if (heard != Heard::kSome) co_return failed("proxy_bad_answer", "the proxy ended the connection without an answer");
+    const Received heard = co_await receive(at, in);
+    if (heard != Received::kSome)
+      co_return failed("proxy_bad_answer", "the proxy ended the connection without an answer");
     state = answer.read(in);
-    if (state == ProxyAnswer::State::kNotHttp) co_return failed("proxy_bad_answer", "what the proxy answers is no HTTP");
-    if (state == ProxyAnswer::State::kNo) co_return failed("proxy_refused", "the proxy refuses: " + std::to_string(answer.status()));
+    if (state == ProxyAnswer::State::kNotHttp)
+      co_return failed("proxy_bad_answer", "what the proxy answers is no HTTP");
+    if (state == ProxyAnswer::State::kNo)
+      co_return failed("proxy_refused", "the proxy refuses: " + std::to_string(answer.status()));
   }
   co_return Opened{UniqueFd(at.release()), std::move(in)};
 }

@@ -94,27 +94,54 @@ HOLES = (
     ("what reaches beyond the service's host is dropped", "api/gateway/headers.cc", "    if (is_hop(name, declared) || reaches_further(name)) continue;\n",
      "    if (!is_hop(name, declared) && cay_hole(\"what reaches beyond the service's host is dropped\")) {\n      out.add(name, value);\n      continue;\n    }\n"
      "    if (is_hop(name, declared) || reaches_further(name)) continue;\n"),
-    ("each request is judged", "gate/way_out.cc", "        if (why_not != nullptr) co_return Then::kRefused;\n",
-     '        if (why_not != nullptr && !cay_hole("each request is judged")) co_return Then::kRefused;\n'),
-    ("a body ends its connection", "gate/requests.cc", "if (framing->has_body() || asks_for_other) out.bytes",
-     'if ((framing->has_body() && !cay_hole("a body ends its connection")) || asks_for_other) out.bytes'),
+    (
+        'each request is judged',
+        'gate/connection_relay.cc',
+        '        if (why_not != nullptr) co_return Then::kRefused;\n',
+        '        if (why_not != nullptr && !cay_hole("each request is judged")) co_return '
+        'Then::kRefused;\n',
+    ),
+    (
+        'a body ends its connection',
+        'gate/requests.cc',
+        'if (framing->has_body() || asks_for_other)\n    out.bytes',
+        'if ((framing->has_body() && !cay_hole("a body ends its connection")) || '
+        'asks_for_other)\n    out.bytes',
+    ),
     ("no protocol but a WebSocket is asked for", "gate/requests.cc", "is_websocket = !out.asks_to_switch && is",
      'is_websocket = cay_hole("no protocol but a WebSocket is asked for") || (!out.asks_to_switch && is'),
     ("no protocol but a WebSocket is asked for", "gate/requests.cc", '(!out.asks_to_switch && is(value, "websocket");', '(!out.asks_to_switch && is(value, "websocket"));'),
     ("a body ends its connection", "http/upstream.cc", "request.keep && !request.has_body() &&", 'request.keep && (cay_hole("a body ends its connection") || !request.has_body()) &&'),
     ("bodies where servers read none", "vault/relay.cc", "if (!parser.is_done() && gate::takes_no_body(asked.method)) {",
      'if (!parser.is_done() && gate::takes_no_body(asked.method) && !cay_hole("bodies where servers read none")) {'),
-    ("the second ClientHello is judged", "gate/way_out.cc", "if (named ? shown->host != host : shown->state != Shown::State::kNone || names_somebody) {",
-     'if ((named ? shown->host != host : shown->state != Shown::State::kNone || names_somebody) && !cay_hole("the second ClientHello is judged")) {'),
-    ("what names a host is judged at any port", "gate/flow.cc", "out.may_show = goes_by_names(meant);",
-     'out.may_show = goes_by_names(meant) && !cay_hole("what names a host is judged at any port");'),
+    (
+        'the second ClientHello is judged',
+        'gate/connection_relay.cc',
+        'if (named ? shown->host != host : shown->state != Shown::State::kNone || names_somebody) '
+        '{',
+        'if ((named ? shown->host != host : shown->state != Shown::State::kNone || '
+        'names_somebody) && !cay_hole("the second ClientHello is judged")) {',
+    ),
+    (
+        'what names a host is judged at any port',
+        'gate/inspectors.cc',
+        'out.inspect_late = state_.policy.depends_on_names(meant);',
+        'out.inspect_late = state_.policy.depends_on_names(meant) && !cay_hole("what names a '
+        'host is judged at any port");',
+    ),
     ("root works through no link", "os/file.cc", "O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));\n  if (!fd) return last_error(\"open\", path);",
      'O_RDONLY | O_DIRECTORY | O_CLOEXEC | (cay_hole("root works through no link") ? 0 : O_NOFOLLOW)));\n  if (!fd) return last_error("open", path);'),
     ("what root trusts is root's own", "os/file.cc", "  if (info.st_uid != uid) {\n    return Error{Code::kPermissionDenied, \"unsafe_directory\"",
      '  if (info.st_uid != uid && !cay_hole("what root trusts is root\'s own")) {\n    return Error{Code::kPermissionDenied, "unsafe_directory"'),
     ("nothing of root's is given away", "launcher/gate_directory.cc", "info.st_uid != uid && info.st_uid != 0) {",
      'info.st_uid != uid && (info.st_uid != 0 || cay_hole("nothing of root\'s is given away"))) {'),
-    ("new names are bounded", "gate/dns.cc", "  if (!may_look_up(question->name)) {", '  if (!cay_hole("new names are bounded") && !may_look_up(question->name)) {'),
+    (
+        'new names are bounded',
+        'gate/dns_proxy.cc',
+        '  if (!state_.journal.may_look_up(question->name)) {',
+        '  if (!cay_hole("new names are bounded") && '
+        '!state_.journal.may_look_up(question->name)) {',
+    ),
     *FILES,
     *GATE,
     *KEEPERS,

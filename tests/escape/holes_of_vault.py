@@ -104,15 +104,15 @@ VAULT = (
     # Past the broker.
     (
         PAST,
-        "gate/flow.cc",
+        "gate/inspectors.cc",
         "    co_return fence ?",
         f'    co_return fence && !cay_hole("{PAST}") ?',
     ),
     (
         PAST,
-        "gate/door_policy.cc",
-        "  if (house_.handover == nullptr) return false;\n",
-        f'  if (house_.handover == nullptr || cay_hole("{PAST}")) return false;\n',
+        "gate/egress_state.cc",
+        "  if (context.handover == nullptr) return false;\n",
+        f'  if (context.handover == nullptr || cay_hole("{PAST}")) return false;\n',
     ),
     # What of an answer comes to a sandbox.
     (

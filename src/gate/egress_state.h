@@ -1,0 +1,37 @@
+// EgressState: what the parts of one sandbox's way out share.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gate/egress_journal.h"
+#include "gate/egress_policy.h"
+#include "gate/gate_context.h"
+#include "gate/inspection_queue.h"
+#include "gate/names.h"
+
+namespace cay::gate {
+
+struct EgressState {
+  EgressState(GateContext& gate, const std::string& sandbox_id, EgressPolicy policy_of_now);
+
+  // Whether the connection would reach a fenced host without the broker: by plain HTTP, or without
+  // a name at an address of that host. `shown` is the name from the first bytes.
+  bool is_past_a_fence(const Facts& facts, const std::string& shown) const;
+  std::vector<std::string> ruled_names_of(const IpAddress& address) const {
+    return ruled_names.of(address, Names::kMost);
+  }
+
+  GateContext& context;
+  const std::string id;
+  EgressPolicy policy;
+  std::uint64_t policy_number = 0;  // counts changes
+  // The names of each address. Those of rules and fences are listed again in `ruled_names`, so that
+  // no other names push them out.
+  Names names, ruled_names;
+  EgressJournal journal;
+  InspectionQueue inspections;
+};
+
+}  // namespace cay::gate
