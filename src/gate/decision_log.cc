@@ -43,13 +43,14 @@ DecisionLog::DecisionLog(int directory, const std::string& sandbox_id, UnixMilli
     unread = unread || (is_there(before) && older.last == 0);
   }
   size_ = text ? text->size() : 0;
-  // What belongs to another user, or is none, cannot be appended to.
+  // The gate cannot append to a file of another user, or to something that is no file.
   if (exists_ && (!text || newest.good == 0)) torn_ = true;
   if (text && newest.good > 0 && newest.good < text->size()) torn_ = !mend(*text, newest.good);
   if (newest.closed) return;
-  // Where nothing can be read, numbers go on from the clock: no sandbox has decided so much.
+  // If nothing can be read, numbers go on from the clock: no sandbox has so many decisions.
   const bool lost = unread && last_ == 0;
-  last_ = lost ? static_cast<std::uint64_t>(std::max<UnixMillis>(now, 1)) : last_ + wire::kDecidedStep;
+  last_ =
+      lost ? static_cast<std::uint64_t>(std::max<UnixMillis>(now, 1)) : last_ + wire::kDecidedStep;
   wire::DecidedMsg restart;
   restart.kind = static_cast<std::uint8_t>(wire::DecidedKind::kRestart);
   restart.at = now;
@@ -89,7 +90,8 @@ Result<void> DecisionLog::write() {
   if (!exists_) {
     CAY_CHECK(make_file());
   }
-  const UniqueFd fd(::openat(directory_, file_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd fd(
+      ::openat(directory_, file_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
   if (!fd && errno == ENOENT) {  // gone with its sandbox
     waiting_.clear();
     begun_ = 0;
@@ -109,7 +111,8 @@ Result<void> DecisionLog::make_file() {
   CAY_CHECK(os::replace_file(directory_, file_, wire::kDecisionLogHead, kFileMode));
   size_ = wire::kDecisionLogHead.size();
   exists_ = true;
-  // Whoever removes a sandbox's files removes its keeper's socket before them: what was made behind that is nobody's.
+  // The daemon removes a sandbox's socket before its files. A file that is made after that belongs
+  // to nobody.
   if (!keeper_is_there()) ::unlinkat(directory_, file_.c_str(), 0);
   return {};
 }
@@ -122,6 +125,8 @@ void DecisionLog::close() {
   static_cast<void>(write());
 }
 
-bool DecisionLog::keeper_is_there() const { return ::faccessat(directory_, keeper_.c_str(), F_OK, 0) == 0; }
+bool DecisionLog::keeper_is_there() const {
+  return ::faccessat(directory_, keeper_.c_str(), F_OK, 0) == 0;
+}
 
 }  // namespace cay::gate

@@ -1,6 +1,6 @@
-// DecisionLog: each decision about one sandbox, numbered, in DATA/gate/ID.log (wire/decision_log.h). Bounded: the
-// newest are kept. What cannot be kept leaves a hole in the numbers, so that whoever reads can tell how many there
-// were.
+// DecisionLog: each decision about one sandbox, numbered, in DATA/gate/ID.log
+// (wire/decision_log.h). It is bounded and keeps the newest. A decision that cannot be kept leaves
+// a hole in the numbers, which shows readers how many are missing.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,15 +15,17 @@ namespace cay::gate {
 
 class DecisionLog {
  public:
-  static constexpr std::size_t kMostWaiting = 256;  // for the next write: a flood costs no more than that many a time
+  static constexpr std::size_t kMostWaiting =
+      256;  // for the next write: a flood costs no more than that many a time
 
-  // Goes on with what an earlier gate wrote. Where that could not say its last, there is a line that tells.
+  // Continues the log of an earlier gate. If that gate could not write its last decisions, a line
+  // records it.
   DecisionLog(int directory, const std::string& sandbox_id, UnixMillis now);
 
   void add(wire::DecidedMsg decided);   // gets its number here
   bool dirty() const { return news_; }  // since the last write
-  // Appends what waits. Fails: a full disk, say; then it waits for the next. Nothing of a sandbox that is gone: its
-  // file is not made again.
+  // Appends the waiting decisions. If that fails, as on a full disk, they wait for the next call.
+  // The log of a sandbox that is gone is not made again.
   Result<void> write();
   // Nothing more comes.
   void close();

@@ -33,15 +33,20 @@ class DecisionLogTest : public ::testing::Test {
     one.host = host;
     log.add(one);
   }
-  std::string text(const char* name = "id.log") const { return *os::read_file(dir_.get(), name, 1 << 20); }
-  wire::DecidedRead read(const char* name = "id.log") const { return wire::read_decided(text(name), 0, 100'000); }
+  std::string text(const char* name = "id.log") const {
+    return *os::read_file(dir_.get(), name, 1 << 20);
+  }
+  wire::DecidedRead read(const char* name = "id.log") const {
+    return wire::read_decided(text(name), 0, 100'000);
+  }
   std::vector<std::string> files() const {
     auto out = *os::list_dir(dir_.get());
     std::ranges::sort(out);
     return out;
   }
   void tear(std::size_t less) {
-    EXPECT_TRUE(os::replace_file(dir_.get(), "id.log", text().substr(0, text().size() - less), 0640));
+    EXPECT_TRUE(
+        os::replace_file(dir_.get(), "id.log", text().substr(0, text().size() - less), 0640));
   }
 
   const cay::testing::TempDir temp_;
@@ -83,7 +88,8 @@ TEST_F(DecisionLogTest, AGateThatWasKilledIsTold) {
   const auto got = read();
   ASSERT_EQ(got.items.size(), 3U);
   EXPECT_EQ(got.items[1].kind, static_cast<std::uint8_t>(wire::DecidedKind::kRestart));
-  EXPECT_GT(got.items[1].number, wire::kDecidedStep) << "beyond what a power cut may have taken back";
+  EXPECT_GT(got.items[1].number, wire::kDecidedStep)
+      << "beyond what a power cut may have taken back";
   EXPECT_EQ(got.items[2].number, got.items[1].number + 1);
 }
 
@@ -128,7 +134,8 @@ TEST_F(DecisionLogTest, NumbersGoOnWhereTheNewFileIsEmptyOrNotThereYet) {
     decide(log);
     ASSERT_TRUE(log.write());
   }
-  ASSERT_EQ(::renameat(dir_.get(), "id.log", dir_.get(), "id.log.old"), 0);  // killed amid the change
+  ASSERT_EQ(::renameat(dir_.get(), "id.log", dir_.get(), "id.log.old"),
+            0);  // killed amid the change
   {
     DecisionLog log(dir_.get(), "id", kNow);
     decide(log);
@@ -169,7 +176,7 @@ TEST_F(DecisionLogTest, OfASandboxThatIsGoneNothingIsMadeAgain) {
   DecisionLog log(dir_.get(), "id", kNow);
   decide(log);
   ASSERT_TRUE(log.write());
-  keeper(false);  // a stop: what was still to be told is told
+  keeper(false);  // a stop: the rest is written first
   decide(log);
   ASSERT_TRUE(log.write());
   EXPECT_EQ(read().last, 2U);

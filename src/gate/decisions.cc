@@ -25,7 +25,9 @@ wire::DecidedMsg decided(const Decisions::What& what, UnixMillis now) {
   wire::DecidedMsg out;
   const bool named = !what.host.empty() && what.host != "*";
   const auto kind = what.port == 0 && named ? wire::DecidedKind::kLookup : what.kind;
-  const auto result = !what.allowed ? wire::DecidedResult::kRefused : what.reason.empty() ? wire::DecidedResult::kAllowed : wire::DecidedResult::kFailed;
+  const auto result = !what.allowed         ? wire::DecidedResult::kRefused
+                      : what.reason.empty() ? wire::DecidedResult::kAllowed
+                                            : wire::DecidedResult::kFailed;
   out.kind = static_cast<std::uint8_t>(kind);
   out.at = now;
   out.result = static_cast<std::uint8_t>(result);
@@ -39,7 +41,8 @@ wire::DecidedMsg decided(const Decisions::What& what, UnixMillis now) {
 
 Result<void> write_new(int directory, const std::string& name, const std::string& bytes) {
   ::unlinkat(directory, name.c_str(), 0);
-  const UniqueFd fd(::openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kFileMode));
+  const UniqueFd fd(::openat(directory, name.c_str(),
+                             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kFileMode));
   if (!fd || ::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
     const int err = errno;
     ::unlinkat(directory, name.c_str(), 0);
@@ -50,15 +53,23 @@ Result<void> write_new(int directory, const std::string& name, const std::string
 
 }  // namespace
 
-Decisions::Decisions(int directory, const std::string& sandbox_id, std::string policy, std::string rules)
-    : directory_(directory), file_(sandbox_id + ".net"), keeper_(sandbox_id + ".sock"), policy_(std::move(policy)), rules_(std::move(rules)), log_(directory, sandbox_id, system_clock().wall()) {
+Decisions::Decisions(int directory, const std::string& sandbox_id, std::string policy,
+                     std::string rules)
+    : directory_(directory),
+      file_(sandbox_id + ".net"),
+      keeper_(sandbox_id + ".sock"),
+      policy_(std::move(policy)),
+      rules_(std::move(rules)),
+      log_(directory, sandbox_id, system_clock().wall()) {
   const auto text = os::read_file(directory_, file_, kMostFile);
   const auto old = text ? wire::decode<wire::DecisionsMsg>(*text) : std::nullopt;
   dirty_ = !old || old->policy != policy_ || old->rules != rules_;
   if (!old) return;
   forgotten_ = old->forgotten;
-  sent_ = {.told = old->sent_bytes, .lost = old->sent_up_to - std::min(old->sent_up_to, old->sent_bytes)};
-  received_ = {.told = old->received_bytes, .lost = old->received_up_to - std::min(old->received_up_to, old->received_bytes)};
+  sent_ = {.told = old->sent_bytes,
+           .lost = old->sent_up_to - std::min(old->sent_up_to, old->sent_bytes)};
+  received_ = {.told = old->received_bytes,
+               .lost = old->received_up_to - std::min(old->received_up_to, old->received_bytes)};
   const bool knew = old->sent_bytes + old->received_bytes > 0;  // an older gate had its lines alone
   for (const wire::DecisionMsg& item : old->items) {
     if (items_.size() >= kMost || by_line_.contains(line_of(item))) continue;
@@ -79,7 +90,8 @@ void Decisions::go_by(std::string policy, std::string rules) {
 Decisions::Line Decisions::note(const What& what, UnixMillis now) {
   log_.add(decided(what, now));
   wire::DecisionMsg item;
-  item.host = what.host.empty() ? what.address : what.host;  // an address without a name is a line of its own
+  item.host = what.host.empty() ? what.address
+                                : what.host;  // an address without a name is a line of its own
   item.port = what.port;
   item.allowed = what.allowed;
   item.reason = what.reason;
@@ -106,13 +118,16 @@ Decisions::Line Decisions::note(const What& what, UnixMillis now) {
 
 void Decisions::note_found(const What& what, UnixMillis now) { log_.add(decided(what, now)); }
 
-// A sandbox may try new things for as long as it wants; what it got out must not go under in them. Lines that moved
-// bytes go only when they are more than half.
+// A sandbox may try new things for as long as it wants; what it got out must not go under in them.
+// Lines that moved bytes go only when they are more than half.
 void Decisions::make_room() {
-  const auto is_empty = [](const wire::DecisionMsg& item) { return item.sent_bytes == 0 && item.received_bytes == 0; };
+  const auto is_empty = [](const wire::DecisionMsg& item) {
+    return item.sent_bytes == 0 && item.received_bytes == 0;
+  };
   const auto empty = static_cast<std::size_t>(std::ranges::count_if(items_, is_empty));
   const bool among_empty = empty * 2 >= kMost;
-  const auto goes = std::ranges::find_if(items_, [&](const wire::DecisionMsg& item) { return is_empty(item) == among_empty; });
+  const auto goes = std::ranges::find_if(
+      items_, [&](const wire::DecisionMsg& item) { return is_empty(item) == among_empty; });
   by_line_.erase(line_of(*goes));
   items_.erase(goes);
   ++forgotten_;
@@ -159,17 +174,21 @@ Result<void> Decisions::write_lines() {
   dirty_ = false;
   const std::string fresh = file_ + ".new";
   CAY_CHECK(write_new(directory_, fresh, wire::encode(message)));
-  // A file that is no longer there was removed with its sandbox, and must not come back: an exchange fails then.
-  const bool exchanged = ::renameat2(directory_, fresh.c_str(), directory_, file_.c_str(), RENAME_EXCHANGE) == 0;
+  // A file that is no longer there was removed with its sandbox, and must not come back: an
+  // exchange fails then.
+  const bool exchanged =
+      ::renameat2(directory_, fresh.c_str(), directory_, file_.c_str(), RENAME_EXCHANGE) == 0;
   const bool first = !exchanged && (errno == EINVAL || (!written_ && keeper_is_there()));
-  if (first && ::renameat(directory_, fresh.c_str(), directory_, file_.c_str()) != 0) return Error::from_errno(errno, "write what was decided");
+  if (first && ::renameat(directory_, fresh.c_str(), directory_, file_.c_str()) != 0)
+    return Error::from_errno(errno, "write what was decided");
   if (!first) ::unlinkat(directory_, fresh.c_str(), 0);
   written_ = true;
   return {};
 }
 
 bool Decisions::keeper_is_there() const {
-  return ::faccessat(directory_, keeper_.c_str(), F_OK, 0) == 0;  // the launcher removes it before the file
+  return ::faccessat(directory_, keeper_.c_str(), F_OK, 0) ==
+         0;  // the launcher removes it before the file
 }
 
 }  // namespace cay::gate

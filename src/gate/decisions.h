@@ -1,5 +1,6 @@
-// Decisions: what one sandbox tried and what became of it, counted by kind, in memory and in DATA/gate/ID.net, and one by one in its log
-// (decision_log.h). Both are bounded: a sandbox that tries ever new things makes room by forgetting its oldest, of kinds first those that moved nothing.
+// Decisions: what one sandbox tried and how it ended. They are counted by kind in memory and in
+// DATA/gate/ID.net, and listed one by one in its log (decision_log.h). Both are bounded. The oldest
+// make room, and of the kinds first those that moved nothing.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -21,8 +22,9 @@ class Decisions {
   static constexpr std::size_t kMost = 256;
 
   // Goes on with what an earlier gate wrote, if it can be read.
-  Decisions(int directory, const std::string& sandbox_id, std::string policy, std::string rules = {});
-  // What is gone by from now on, which the file tells.
+  Decisions(int directory, const std::string& sandbox_id, std::string policy,
+            std::string rules = {});
+  // Sets the policy that the file names from now on.
   void go_by(std::string policy, std::string rules);
 
   struct What {
@@ -40,14 +42,18 @@ class Decisions {
   // A lookup that gave an address, which has no line: what connects to it has.
   void note_found(const What& what, UnixMillis now);
   void moved(const Line& line, std::uint64_t sent, std::uint64_t received);
-  // What all its connections have moved since it was made, also where their lines made room; and what gates that were killed may have moved untold.
+  // All bytes that its connections have moved since it was made, also those of lines that made
+  // room. It includes what killed gates may have moved without a record.
   std::uint64_t sent() const { return sent_.told + sent_.lost; }
   std::uint64_t received() const { return received_.told + received_.lost; }
-  // On record, at once: up to so many bytes may be gone. What was not moved of them when nothing more comes is not.
+  // Records at once that up to so many bytes may be gone. close() returns the part that did not
+  // move.
   void set_aside_sent(std::uint64_t up_to) { set_aside(sent_, up_to); }
   void set_aside_received(std::uint64_t up_to) { set_aside(received_, up_to); }
 
-  bool dirty() const { return dirty_ || log_.dirty(); }  // since the last write; at first where the file does not tell this policy
+  bool dirty() const {
+    return dirty_ || log_.dirty();
+  }  // since the last write; at first if the file names another policy
   // Nothing of a sandbox that is gone: its files are not made again.
   Result<void> write();
   // Nothing more comes: writes what is left.

@@ -19,7 +19,9 @@ class DecisionsTest : public ::testing::Test {
   void SetUp() override {
     EXPECT_TRUE(os::replace_file(dir_.get(), "id.sock", "", 0600));  // its keeper is there
   }
-  wire::DecisionsMsg written() { return *wire::decode<wire::DecisionsMsg>(*os::read_file(dir_.get(), "id.net", 1 << 20)); }
+  wire::DecisionsMsg written() {
+    return *wire::decode<wire::DecisionsMsg>(*os::read_file(dir_.get(), "id.net", 1 << 20));
+  }
 
   const cay::testing::TempDir temp_;
   const UniqueFd dir_ = temp_.open();
@@ -27,9 +29,13 @@ class DecisionsTest : public ::testing::Test {
 
 TEST_F(DecisionsTest, CountsByKindTheLatestLast) {
   Decisions decisions(dir_.get(), "id", "packages");
-  const auto line = decisions.note({.host = "a.test", .address = "1.1.1.1", .port = 443, .allowed = true, .reason = {}}, 10);
-  decisions.note({.host = "b.test", .address = {}, .port = 0, .allowed = false, .reason = "not_in_policy"}, 20);
-  decisions.note({.host = "a.test", .address = "1.1.1.2", .port = 443, .allowed = true, .reason = {}}, 30);
+  const auto line = decisions.note(
+      {.host = "a.test", .address = "1.1.1.1", .port = 443, .allowed = true, .reason = {}}, 10);
+  decisions.note(
+      {.host = "b.test", .address = {}, .port = 0, .allowed = false, .reason = "not_in_policy"},
+      20);
+  decisions.note(
+      {.host = "a.test", .address = "1.1.1.2", .port = 443, .allowed = true, .reason = {}}, 30);
   decisions.moved(line, 5, 7);
   ASSERT_TRUE(decisions.write());
   EXPECT_FALSE(decisions.dirty());
@@ -47,10 +53,12 @@ TEST_F(DecisionsTest, CountsByKindTheLatestLast) {
 TEST_F(DecisionsTest, OfASandboxThatIsGoneNothingIsMadeAgain) {
   Decisions decisions(dir_.get(), "id", "packages");
   EXPECT_TRUE(decisions.dirty()) << "its policy is told from the beginning";
-  const auto decide = [&] { decisions.note({.host = "a.test", .address = {}, .port = 0, .allowed = true, .reason = {}}, 1); };
+  const auto decide = [&] {
+    decisions.note({.host = "a.test", .address = {}, .port = 0, .allowed = true, .reason = {}}, 1);
+  };
   decide();
   ASSERT_TRUE(decisions.write());
-  ASSERT_TRUE(os::remove_tree(dir_.get(), "id.sock"));  // a stop: what was still to be told is told
+  ASSERT_TRUE(os::remove_tree(dir_.get(), "id.sock"));  // a stop: the rest is written first
   decide();
   ASSERT_TRUE(decisions.write());
   EXPECT_EQ(written().items[0].count, 2U);
@@ -67,7 +75,12 @@ TEST_F(DecisionsTest, OfASandboxThatIsGoneNothingIsMadeAgain) {
 TEST_F(DecisionsTest, TheOldestMakesRoom) {
   Decisions decisions(dir_.get(), "id", "open");
   for (std::size_t i = 0; i < Decisions::kMost + 10; ++i) {
-    decisions.note({.host = "h" + std::to_string(i), .address = {}, .port = 0, .allowed = false, .reason = "x"}, 1);
+    decisions.note({.host = "h" + std::to_string(i),
+                    .address = {},
+                    .port = 0,
+                    .allowed = false,
+                    .reason = "x"},
+                   1);
   }
   ASSERT_TRUE(decisions.write());
   const auto got = written();
@@ -78,10 +91,16 @@ TEST_F(DecisionsTest, TheOldestMakesRoom) {
 
 TEST_F(DecisionsTest, WhatMovedBytesDoesNotGoUnderInWhatDidNot) {
   Decisions decisions(dir_.get(), "id", "packages");
-  const auto out = decisions.note({.host = "out.test", .address = "1.1.1.1", .port = 443, .allowed = true, .reason = {}}, 1);
+  const auto out = decisions.note(
+      {.host = "out.test", .address = "1.1.1.1", .port = 443, .allowed = true, .reason = {}}, 1);
   decisions.moved(out, 1'000'000, 1);
   for (std::size_t i = 0; i < 10 * Decisions::kMost; ++i) {
-    decisions.note({.host = "h" + std::to_string(i), .address = {}, .port = 0, .allowed = false, .reason = "not_in_policy"}, 2);
+    decisions.note({.host = "h" + std::to_string(i),
+                    .address = {},
+                    .port = 0,
+                    .allowed = false,
+                    .reason = "not_in_policy"},
+                   2);
   }
   decisions.moved(out, 1, 0);
   ASSERT_TRUE(decisions.write());
@@ -90,14 +109,20 @@ TEST_F(DecisionsTest, WhatMovedBytesDoesNotGoUnderInWhatDidNot) {
   EXPECT_EQ(got.items.front().sent_bytes, 1'000'001U);
   // They are no more than half, or nothing new would be seen.
   for (std::size_t i = 0; i < Decisions::kMost; ++i) {
-    const auto line = decisions.note({.host = "m" + std::to_string(i), .address = {}, .port = 443, .allowed = true, .reason = {}}, 3);
+    const auto line = decisions.note({.host = "m" + std::to_string(i),
+                                      .address = {},
+                                      .port = 443,
+                                      .allowed = true,
+                                      .reason = {}},
+                                     3);
     decisions.moved(line, 1, 1);
   }
   ASSERT_TRUE(decisions.write());
   got = written();
   EXPECT_NE(got.items.front().host, "out.test");
   EXPECT_EQ(got.items.size(), Decisions::kMost);
-  EXPECT_GE(std::ranges::count_if(got.items, [](const auto& item) { return !item.allowed; }), static_cast<std::ptrdiff_t>(Decisions::kMost / 2 - 1));
+  EXPECT_GE(std::ranges::count_if(got.items, [](const auto& item) { return !item.allowed; }),
+            static_cast<std::ptrdiff_t>(Decisions::kMost / 2 - 1));
 }
 
 TEST_F(DecisionsTest, AnotherGateGoesOnWithThem) {
@@ -114,10 +139,16 @@ TEST_F(DecisionsTest, WhatMovedInAllIsKnownWhateverLineMadeRoom) {
   {
     Decisions decisions(dir_.get(), "id", "open");
     for (int i = 0; i < 300; ++i) {
-      const auto line = decisions.note({.host = "h" + std::to_string(i) + ".test", .address = {}, .port = 443, .allowed = true, .reason = {}}, i);
+      const auto line = decisions.note({.host = "h" + std::to_string(i) + ".test",
+                                        .address = {},
+                                        .port = 443,
+                                        .allowed = true,
+                                        .reason = {}},
+                                       i);
       decisions.moved(line, 2, 3);
     }
-    const auto gone = decisions.note({.host = "h0.test", .address = {}, .port = 1, .allowed = true, .reason = {}}, 1);
+    const auto gone = decisions.note(
+        {.host = "h0.test", .address = {}, .port = 1, .allowed = true, .reason = {}}, 1);
     decisions.moved(gone + "?", 10, 0);
     EXPECT_EQ(decisions.sent(), 610U);
     EXPECT_EQ(decisions.received(), 900U);
@@ -125,17 +156,20 @@ TEST_F(DecisionsTest, WhatMovedInAllIsKnownWhateverLineMadeRoom) {
   }
   EXPECT_GT(written().forgotten, 0U);
   EXPECT_EQ(written().sent_bytes, 610U);
-  EXPECT_EQ(Decisions(dir_.get(), "id", "open").received(), 900U) << "another gate goes on from there";
+  EXPECT_EQ(Decisions(dir_.get(), "id", "open").received(), 900U)
+      << "another gate goes on from there";
   auto older = written();  // of a release that did not know
   older.sent_bytes = older.received_bytes = older.sent_up_to = older.received_up_to = 0;
   ASSERT_TRUE(os::replace_file(dir_.get(), "id.net", wire::encode(older), 0600));
-  EXPECT_EQ(Decisions(dir_.get(), "id", "open").sent(), 2U * (Decisions::kMost - 1)) << "what its lines tell";
+  EXPECT_EQ(Decisions(dir_.get(), "id", "open").sent(), 2U * (Decisions::kMost - 1))
+      << "what its lines tell";
 }
 
 TEST_F(DecisionsTest, WhatAKilledGateMayHaveMovedCountsAsMoved) {
   {
     Decisions killed(dir_.get(), "id", "open");
-    const auto line = killed.note({.host = "a.test", .address = {}, .port = 443, .allowed = true, .reason = {}}, 1);
+    const auto line = killed.note(
+        {.host = "a.test", .address = {}, .port = 443, .allowed = true, .reason = {}}, 1);
     killed.moved(line, 5, 7);
     killed.set_aside_sent(100);
     EXPECT_EQ(written().sent_up_to, 100U) << "at once";
@@ -144,33 +178,56 @@ TEST_F(DecisionsTest, WhatAKilledGateMayHaveMovedCountsAsMoved) {
     Decisions ended(dir_.get(), "id", "open");
     EXPECT_EQ(ended.sent(), 100U);
     EXPECT_EQ(ended.received(), 7U);
-    const auto line = ended.note({.host = "a.test", .address = {}, .port = 443, .allowed = true, .reason = {}}, 2);
+    const auto line = ended.note(
+        {.host = "a.test", .address = {}, .port = 443, .allowed = true, .reason = {}}, 2);
     ended.set_aside_sent(200);
     ended.moved(line, 10, 0);
     ended.close();
     EXPECT_EQ(written().sent_bytes, 15U) << "what is known of";
   }
-  EXPECT_EQ(Decisions(dir_.get(), "id", "open").sent(), 110U) << "of one that came to its end what it moved alone";
+  EXPECT_EQ(Decisions(dir_.get(), "id", "open").sent(), 110U)
+      << "of one that came to its end what it moved alone";
 }
 
 TEST_F(DecisionsTest, EachIsInTheLogToo) {
   Decisions decisions(dir_.get(), "id", "packages");
   ASSERT_TRUE(decisions.write());
-  decisions.note_found({.host = "a.test", .address = "1.1.1.1", .port = 0, .allowed = true, .reason = {}}, 9);
+  decisions.note_found(
+      {.host = "a.test", .address = "1.1.1.1", .port = 0, .allowed = true, .reason = {}}, 9);
   EXPECT_TRUE(decisions.dirty());
-  decisions.note({.host = "a.test", .address = "1.1.1.1", .port = 443, .allowed = true, .reason = {}, .rule = "a.test"}, 10);
-  decisions.note({.host = "a.test", .address = "1.1.1.1", .port = 443, .allowed = true, .reason = "no_answer"}, 11);
-  decisions.note({.host = "b.test", .address = {}, .port = 0, .allowed = false, .reason = "not_in_policy"}, 12);
-  decisions.note({.host = "c.test", .address = {}, .port = 443, .allowed = false, .reason = "path_not_in_rule", .kind = wire::DecidedKind::kRequest}, 13);
-  decisions.note({.host = "*", .address = {}, .port = 0, .allowed = false, .reason = "too_many_connections"}, 14);
+  decisions.note({.host = "a.test",
+                  .address = "1.1.1.1",
+                  .port = 443,
+                  .allowed = true,
+                  .reason = {},
+                  .rule = "a.test"},
+                 10);
+  decisions.note(
+      {.host = "a.test", .address = "1.1.1.1", .port = 443, .allowed = true, .reason = "no_answer"},
+      11);
+  decisions.note(
+      {.host = "b.test", .address = {}, .port = 0, .allowed = false, .reason = "not_in_policy"},
+      12);
+  decisions.note({.host = "c.test",
+                  .address = {},
+                  .port = 443,
+                  .allowed = false,
+                  .reason = "path_not_in_rule",
+                  .kind = wire::DecidedKind::kRequest},
+                 13);
+  decisions.note(
+      {.host = "*", .address = {}, .port = 0, .allowed = false, .reason = "too_many_connections"},
+      14);
   decisions.close();
   const auto got = wire::read_decided(*os::read_file(dir_.get(), "id.log", 1 << 20), 0, 100);
   ASSERT_EQ(got.items.size(), 6U);
   EXPECT_TRUE(got.closed);
   using Kind = wire::DecidedKind;
   using Result = wire::DecidedResult;
-  const std::pair<Kind, Result> expected[] = {{Kind::kLookup, Result::kAllowed}, {Kind::kConnection, Result::kAllowed}, {Kind::kConnection, Result::kFailed},
-                                              {Kind::kLookup, Result::kRefused}, {Kind::kRequest, Result::kRefused},    {Kind::kConnection, Result::kRefused}};
+  const std::pair<Kind, Result> expected[] = {
+      {Kind::kLookup, Result::kAllowed},    {Kind::kConnection, Result::kAllowed},
+      {Kind::kConnection, Result::kFailed}, {Kind::kLookup, Result::kRefused},
+      {Kind::kRequest, Result::kRefused},   {Kind::kConnection, Result::kRefused}};
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(got.items[i].kind, static_cast<std::uint8_t>(expected[i].first)) << i;
     EXPECT_EQ(got.items[i].result, static_cast<std::uint8_t>(expected[i].second)) << i;

@@ -10,7 +10,8 @@ constexpr std::size_t kMostLabel = 63;
 constexpr std::size_t kMostName = 255;  // with length bytes and the root's
 constexpr std::uint16_t kOpt = 41;
 constexpr std::size_t kLeastRoom = 512;
-constexpr std::size_t kMostRoom = 1232;  // what crosses every path unbroken; the field's agreement of 2020
+constexpr std::size_t kMostRoom =
+    1232;  // what crosses every path unbroken; the field's agreement of 2020
 constexpr std::uint16_t kExtendedError = 15;
 constexpr std::uint16_t kBlocked = 15;
 constexpr std::size_t kMostWords = 200;
@@ -21,7 +22,8 @@ constexpr std::uint16_t kRecursionDesired = 0x0100;
 constexpr std::uint16_t kRecursionAvailable = 0x0080;
 
 std::uint16_t u16(std::string_view bytes, std::size_t at) {
-  return static_cast<std::uint16_t>(static_cast<unsigned char>(bytes[at]) << 8 | static_cast<unsigned char>(bytes[at + 1]));
+  return static_cast<std::uint16_t>(static_cast<unsigned char>(bytes[at]) << 8 |
+                                    static_cast<unsigned char>(bytes[at + 1]));
 }
 
 void put16(std::string& out, std::size_t value) {
@@ -34,7 +36,8 @@ void put32(std::string& out, std::uint32_t value) {
   put16(out, value & 0xffff);
 }
 
-// In words that cannot be taken for another name's when they are shown: no dot, quote or line break of a label's own.
+// In words that cannot be taken for another name's when they are shown: no dot, quote or line break
+// of a label's own.
 void put_escaped(std::string& out, char c) {
   const auto byte = static_cast<unsigned char>(c);
   out += '\\';
@@ -48,7 +51,8 @@ bool read_name(std::string_view bytes, std::size_t& at, DnsQuestion& out) {
     if (at >= bytes.size()) return false;
     const auto length = static_cast<std::size_t>(static_cast<unsigned char>(bytes[at++]));
     if (length == 0) return true;
-    if (length > kMostLabel || at + length > bytes.size() || at + length + 1 - begin > kMostName) return false;
+    if (length > kMostLabel || at + length > bytes.size() || at + length + 1 - begin > kMostName)
+      return false;
     if (!out.name.empty()) out.name += '.';
     for (char c : bytes.substr(at, length)) {
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -102,7 +106,8 @@ std::optional<DnsQuestion> parse_question(std::string_view message) {
   out.klass = u16(message, at + 2);
   at += 4;
   out.wire = message.substr(kHeader, at - kHeader);
-  if (u16(message, 6) == 0 && u16(message, 8) == 0 && u16(message, 10) > 0) read_opt(message, at, out);
+  if (u16(message, 6) == 0 && u16(message, 8) == 0 && u16(message, 10) > 0)
+    read_opt(message, at, out);
   return out;
 }
 
@@ -110,7 +115,8 @@ std::string encode_answer(const DnsQuestion& question, const DnsAnswer& answer, 
   std::string records;
   std::size_t count = 0;
   for (const IpAddress& address : answer.addresses) {
-    const bool wanted = question.type == (address.is_v4() ? kDnsA : kDnsAaaa) && question.klass == kDnsInternet;
+    const bool wanted =
+        question.type == (address.is_v4() ? kDnsA : kDnsAaaa) && question.klass == kDnsInternet;
     if (!wanted) continue;
     put16(records, 0xc00c);  // the question's name
     put16(records, question.type);

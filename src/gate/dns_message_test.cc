@@ -22,7 +22,9 @@ std::string question(const std::string& name, std::uint16_t type = kDnsA, bool o
   return out;
 }
 
-unsigned byte(const std::string& text, std::size_t at) { return static_cast<unsigned char>(text.at(at)); }
+unsigned byte(const std::string& text, std::size_t at) {
+  return static_cast<unsigned char>(text.at(at));
+}
 
 TEST(DnsTest, ReadsAQuestion) {
   const auto got = parse_question(question("Www.Example.COM", kDnsAaaa, true));
@@ -42,12 +44,14 @@ TEST(DnsTest, ANameInDisguiseIsShownAsWhatItIs) {
   ASSERT_TRUE(got);
   EXPECT_FALSE(got->plain);
   EXPECT_EQ(got->name, "pypi\\046org");
-  EXPECT_EQ(parse_question(question("a\", \"b\n\x1b\xe2"))->name, "a\\034\\044\\032\\034b\\010\\027\\226");
+  EXPECT_EQ(parse_question(question("a\", \"b\n\x1b\xe2"))->name,
+            "a\\034\\044\\032\\034b\\010\\027\\226");
 }
 
 TEST(DnsTest, EveryCutOfAQuestionIsRefused) {
   const std::string whole = question("www.example.com");
-  for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_FALSE(parse_question(whole.substr(0, size))) << size;
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    EXPECT_FALSE(parse_question(whole.substr(0, size))) << size;
 }
 
 TEST(DnsTest, RefusesPointersLongNamesAndAnswers) {
@@ -76,7 +80,8 @@ TEST(DnsTest, StrangeNamesAreToldApart) {
 TEST(DnsTest, AnswersWithTheFamilyAsked) {
   const auto asked = parse_question(question("a.test"));
   DnsAnswer answer;
-  answer.addresses = {*IpAddress::parse("192.0.2.1"), *IpAddress::parse("2001:db8::1"), *IpAddress::parse("192.0.2.2")};
+  answer.addresses = {*IpAddress::parse("192.0.2.1"), *IpAddress::parse("2001:db8::1"),
+                      *IpAddress::parse("192.0.2.2")};
   answer.ttl = 30;
   const std::string text = encode_answer(*asked, answer, 512);
   EXPECT_EQ(text.substr(0, 2), "\x12\x34");
@@ -90,7 +95,8 @@ TEST(DnsTest, AnswersWithTheFamilyAsked) {
 TEST(DnsTest, WhatDoesNotFitSaysSo) {
   const auto asked = parse_question(question("a.test", kDnsAaaa));
   DnsAnswer answer;
-  for (int i = 0; i < 30; ++i) answer.addresses.push_back(*IpAddress::parse(("2001:db8::" + std::to_string(i + 1)).c_str()));
+  for (int i = 0; i < 30; ++i)
+    answer.addresses.push_back(*IpAddress::parse(("2001:db8::" + std::to_string(i + 1)).c_str()));
   const std::string cut = encode_answer(*asked, answer, 512);
   EXPECT_EQ(byte(cut, 2) & 2U, 2U);
   EXPECT_EQ(byte(cut, 7), 0U);

@@ -13,23 +13,29 @@ constexpr int kServerHello = 2;
 constexpr std::size_t kBeforeRandom = 4 + 2;  // the message's head, a version
 // The random by which a ServerHello is a HelloRetryRequest: SHA-256 of that word (RFC 8446, 4.1.3).
 constexpr std::string_view kRetryRandom(
-    "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c", 32);
+    "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91\xc2\xa2\x11\x16\x7a\xbb\x8c"
+    "\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c",
+    32);
 
-int byte_at(std::string_view bytes, std::size_t at) { return static_cast<unsigned char>(bytes[at]); }
+int byte_at(std::string_view bytes, std::size_t at) {
+  return static_cast<unsigned char>(bytes[at]);
+}
 
 }  // namespace
 
 FirstAnswer read_http_answer(std::string_view bytes) {
   for (std::size_t at = 0;;) {
     const std::string_view rest = bytes.substr(at);
-    if (!rest.starts_with(kStatusBegins)) return kStatusBegins.starts_with(rest) ? FirstAnswer::kMore : FirstAnswer::kOther;
+    if (!rest.starts_with(kStatusBegins))
+      return kStatusBegins.starts_with(rest) ? FirstAnswer::kMore : FirstAnswer::kOther;
     if (rest.size() < kStatusSize + 1) return FirstAnswer::kMore;
     const std::string_view status = rest.substr(kStatusBegins.size(), 3);
     if (rest[kStatusSize] != ' ' && rest[kStatusSize] != '\r') return FirstAnswer::kOther;
     if (status == "101") return FirstAnswer::kSwitches;
     if (status[0] != '1') return FirstAnswer::kOther;
     const std::size_t end = rest.find("\r\n\r\n");
-    if (end == std::string_view::npos) return bytes.size() >= kMostFirstAnswer ? FirstAnswer::kOther : FirstAnswer::kMore;
+    if (end == std::string_view::npos)
+      return bytes.size() >= kMostFirstAnswer ? FirstAnswer::kOther : FirstAnswer::kMore;
     at += end + 4;
   }
 }
@@ -45,7 +51,9 @@ FirstAnswer read_server_hello(std::string_view bytes) {
     message += rest.substr(kRecordHead, length);
     if (!message.empty() && byte_at(message, 0) != kServerHello) return FirstAnswer::kOther;
     if (message.size() >= kBeforeRandom + kRetryRandom.size()) {
-      return std::string_view(message).substr(kBeforeRandom, kRetryRandom.size()) == kRetryRandom ? FirstAnswer::kRetries : FirstAnswer::kOther;
+      return std::string_view(message).substr(kBeforeRandom, kRetryRandom.size()) == kRetryRandom
+                 ? FirstAnswer::kRetries
+                 : FirstAnswer::kOther;
     }
     at += kRecordHead + length;
   }

@@ -1,4 +1,5 @@
-// What a server says first, where the guest's next bytes wait for it: whether they are what they were judged as depends on that.
+// Reads a server's first answer, where the client's next bytes wait for it. The answer decides
+// whether those bytes are still what they were judged as.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,7 @@ enum class FirstAnswer : std::uint8_t {
 
 inline constexpr std::size_t kMostFirstAnswer = 16 * 1024;
 
-// To a request that asks for another protocol. Interim answers (100, 103) are passed over.
+// Reads the answer to an upgrade request. Interim answers (100, 103) are skipped.
 FirstAnswer read_http_answer(std::string_view bytes);
 // To a ClientHello.
 FirstAnswer read_server_hello(std::string_view bytes);

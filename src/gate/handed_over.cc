@@ -4,7 +4,8 @@
 
 namespace cay::gate {
 
-void HandedOver::cut(const std::function<bool(const One& one)>& goes, const std::function<void(const One& one)>& was_cut) {
+void HandedOver::cut(const std::function<bool(const One& one)>& goes,
+                     const std::function<void(const One& one)>& was_cut) {
   for (auto at = all_.begin(); at != all_.end();) {
     const One* const one = *at;
     if (!goes(*one)) {
@@ -13,7 +14,7 @@ void HandedOver::cut(const std::function<bool(const One& one)>& goes, const std:
     }
     at = all_.erase(at);
     gate::cut(one->guest.get());
-    ::shutdown(one->broker, SHUT_WR);  // what it still tells of the bytes until then is heard
+    ::shutdown(one->broker, SHUT_WR);  // the broker's last reports still count
     was_cut(*one);
   }
 }

@@ -32,7 +32,8 @@ TEST(HandedOverTest, ACutIsTheGuestsAtOnceThoughTheBrokerHasTheSocketToo) {
   Pair pair;
   const UniqueFd brokers(::fcntl(tcp.ours.get(), F_DUPFD_CLOEXEC, 0));  // as SCM_RIGHTS gives it
   HandedOver all;
-  const HandedOver::One one{.host = "api.test", .meant = {}, .guest = std::move(tcp.ours), .broker = pair.ours.get()};
+  const HandedOver::One one{
+      .host = "api.test", .meant = {}, .guest = std::move(tcp.ours), .broker = pair.ours.get()};
   const auto entered = all.enter(one);
   EXPECT_EQ(comes(tcp.theirs, 0), -1);
   EXPECT_EQ(comes(pair.brokers, 0), -1) << "the control";
@@ -45,7 +46,8 @@ TEST(HandedOverTest, ACutIsTheGuestsAtOnceThoughTheBrokerHasTheSocketToo) {
   EXPECT_EQ(comes(tcp.theirs, 1000), ECONNRESET);
   EXPECT_EQ(comes(pair.brokers, 1000), 0) << "the broker sees that it is over";
   char byte = 'x';
-  EXPECT_LT(::send(brokers.get(), &byte, 1, MSG_NOSIGNAL), 0) << "and can say nothing more to the guest";
+  EXPECT_LT(::send(brokers.get(), &byte, 1, MSG_NOSIGNAL), 0)
+      << "and can say nothing more to the guest";
   ASSERT_EQ(::send(pair.brokers.get(), "w", 1, MSG_NOSIGNAL), 1);
   EXPECT_EQ(::recv(pair.ours.get(), &byte, 1, MSG_DONTWAIT), 1) << "its last word is heard";
   all.cut(any, tell);
@@ -56,8 +58,11 @@ TEST(HandedOverTest, OneThatIsOverIsLeftAlone) {
   TcpPair tcp;
   Pair pair;
   HandedOver all;
-  const HandedOver::One one{.host = "api.test", .meant = {}, .guest = std::move(tcp.ours), .broker = pair.ours.get()};
-  { const auto entered = all.enter(one); }
+  const HandedOver::One one{
+      .host = "api.test", .meant = {}, .guest = std::move(tcp.ours), .broker = pair.ours.get()};
+  {
+    const auto entered = all.enter(one);
+  }
   all.cut([](const HandedOver::One&) { return true; }, [](const HandedOver::One&) { FAIL(); });
   EXPECT_EQ(comes(tcp.theirs, 0), -1);
 }

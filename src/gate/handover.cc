@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::uint16_t kPlainHttp = 80;
 constexpr Millis kFirstRetry{10};
-constexpr Millis kMostRetry{200};  // the broker waits for us with new rules (vault/broker.cc, kGateLimit)
+constexpr Millis kMostRetry{
+    200};  // the broker waits for us with new rules (vault/broker.cc, kGateLimit)
 
 }  // namespace
 
@@ -31,7 +32,7 @@ asio::awaitable<void> Handover::run() {
   }
 }
 
-// Success: it had begun to tell.
+// Success: the broker had begun to send.
 Task<void> Handover::learn(UniqueFd fd) {
   wire::BrokerHello hello;
   CAY_CO_CHECK(os::send_message(fd.get(), wire::vault_frame(wire::encode(hello))));
@@ -42,9 +43,13 @@ Task<void> Handover::learn(UniqueFd fd) {
   for (;;) {
     const auto frame = co_await reader.next(broker);
     if (!frame && all_told && frame.error().code == Code::kCancelled) co_return Result<void>();
-    if (!frame) co_return Error{Code::kUnavailable, "vault_unavailable", "the broker is gone: " + frame.error().message, 0};
+    if (!frame)
+      co_return Error{Code::kUnavailable, "vault_unavailable",
+                      "the broker is gone: " + frame.error().message, 0};
     const auto told = wire::decode<wire::BrokerRoutes>(*frame);
-    if (!told) co_return Error{Code::kUnavailable, "vault_unavailable", "the broker says what cannot be read", 0};
+    if (!told)
+      co_return Error{Code::kUnavailable, "vault_unavailable",
+                      "the broker sent a message that cannot be read", 0};
     if (told->all_told) {
       all_ = std::move(fresh);
       all_told = true;
@@ -76,7 +81,8 @@ void Handover::put(All& into, const wire::BrokerRoutes& told) {
   }
 }
 
-bool Handover::any(const std::string& sandbox_id, const std::function<bool(const Routes&)>& is) const {
+bool Handover::any(const std::string& sandbox_id,
+                   const std::function<bool(const Routes&)>& is) const {
   return std::ranges::any_of(std::array{&all_, &written_}, [&](const All* from) {
     const auto found = from->find(sandbox_id);
     return found != from->end() && is(found->second);
@@ -89,19 +95,31 @@ bool Handover::base_url(const std::string& sandbox_id) const {
 
 bool Handover::any_at(const std::string& sandbox_id, std::uint16_t port) const {
   const auto here = [&](const ProxyHost& one) { return one.port == port; };
-  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.hosts, here) || std::ranges::any_of(routes.fences, here); });
+  return any(sandbox_id, [&](const Routes& routes) {
+    return std::ranges::any_of(routes.hosts, here) || std::ranges::any_of(routes.fences, here);
+  });
 }
 
-bool Handover::takes(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
-  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.hosts, [&](const ProxyHost& one) { return one.matches(host, port); }); });
+bool Handover::takes(const std::string& sandbox_id, std::string_view host,
+                     std::uint16_t port) const {
+  return any(sandbox_id, [&](const Routes& routes) {
+    return std::ranges::any_of(routes.hosts,
+                               [&](const ProxyHost& one) { return one.matches(host, port); });
+  });
 }
 
 bool Handover::resolves(const std::string& sandbox_id, std::string_view host) const {
-  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.hosts, [&](const ProxyHost& one) { return one.matches(host, one.port); }); });
+  return any(sandbox_id, [&](const Routes& routes) {
+    return std::ranges::any_of(routes.hosts,
+                               [&](const ProxyHost& one) { return one.matches(host, one.port); });
+  });
 }
 
 bool Handover::knows(const std::string& sandbox_id, std::string_view host) const {
-  const auto is_fenced = [&](const Routes& routes) { return std::ranges::any_of(routes.fences, [&](const ProxyHost& one) { return one.matches(host, one.port); }); };
+  const auto is_fenced = [&](const Routes& routes) {
+    return std::ranges::any_of(routes.fences,
+                               [&](const ProxyHost& one) { return one.matches(host, one.port); });
+  };
   return resolves(sandbox_id, host) || any(sandbox_id, is_fenced);
 }
 
@@ -111,16 +129,25 @@ bool Handover::any_fence(const std::string& sandbox_id) const {
 
 bool Handover::any_fence_at(const std::string& sandbox_id, std::uint16_t port) const {
   const auto here = [&](const ProxyHost& one) { return one.port == port; };
-  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.fences, here); });
+  return any(sandbox_id,
+             [&](const Routes& routes) { return std::ranges::any_of(routes.fences, here); });
 }
 
-bool Handover::fences(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
-  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.fences, [&](const ProxyHost& one) { return one.matches(host, port); }); });
+bool Handover::fences(const std::string& sandbox_id, std::string_view host,
+                      std::uint16_t port) const {
+  return any(sandbox_id, [&](const Routes& routes) {
+    return std::ranges::any_of(routes.fences,
+                               [&](const ProxyHost& one) { return one.matches(host, port); });
+  });
 }
 
-bool Handover::fenced_off(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const {
-  const auto is_one = [&](const ProxyHost& one) { return one.matches(host, one.port) && (port == one.port || port == kPlainHttp); };
-  return any(sandbox_id, [&](const Routes& routes) { return std::ranges::any_of(routes.fences, is_one); });
+bool Handover::fenced_off(const std::string& sandbox_id, std::string_view host,
+                          std::uint16_t port) const {
+  const auto is_one = [&](const ProxyHost& one) {
+    return one.matches(host, one.port) && (port == one.port || port == kPlainHttp);
+  };
+  return any(sandbox_id,
+             [&](const Routes& routes) { return std::ranges::any_of(routes.fences, is_one); });
 }
 
 }  // namespace cay::gate

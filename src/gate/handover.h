@@ -1,6 +1,7 @@
-// Handover: which connections are the broker's: those to hosts that a sandbox has a proxy rule for, and those to the broker's own
-// address inside. The broker says which, and so does what the daemon wrote (wire/routes_file.h), which is there without a broker: what either says counts.
-// The gate holds no secret, and reads no further than the name.
+// Handover: which connections belong to the broker: those to hosts of a sandbox's proxy rules, and
+// those to the broker's own address inside. The broker and the daemon (wire/routes_file.h) each
+// list them, and either list counts. The daemon's list is there without a broker. The gate holds no
+// secret, and reads no further than the name.
 #pragma once
 #include <functional>
 #include <map>
@@ -19,16 +20,17 @@ namespace cay::gate {
 
 class Handover {
  public:
-  Handover(asio::any_io_executor loop, const KeeperDialer& dialer) : loop_(std::move(loop)), dialer_(dialer) {}
+  Handover(asio::any_io_executor loop, const KeeperDialer& dialer)
+      : loop_(std::move(loop)), dialer_(dialer) {}
 
-  // Learns from the broker until it is cancelled. While there is none, what the last one said counts: such a connection then
-  // fails, and does not go past it.
+  // Learns from the broker until it is cancelled. While there is none, its last list counts: a
+  // connection to such a host fails rather than go past the broker.
   asio::awaitable<void> run();
 
-  // What the daemon wrote of a sandbox; without hosts, fences and base_url: nothing.
+  // Takes the daemon's list for a sandbox. An empty one removes it.
   void written(const wire::BrokerRoutes& routes) { put(written_, routes); }
 
-  // Of a sandbox whose routes were told.
+  // Called when a sandbox's list changed.
   std::function<void(const std::string& sandbox_id)> on_change;
 
   bool base_url(const std::string& sandbox_id) const;
@@ -42,7 +44,8 @@ class Handover {
   bool any_fence_at(const std::string& sandbox_id, std::uint16_t port) const;
   // Whether a fence alone is for it: then it is the broker's where the policy lets it through.
   bool fences(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const;
-  // Whether one is for this name at that port, or the port is plain HTTP's: it is not to be reached past its fence.
+  // Whether one is for this name at that port, or the port is plain HTTP's: it is not to be reached
+  // past its fence.
   bool fenced_off(const std::string& sandbox_id, std::string_view host, std::uint16_t port) const;
 
   // A connection to the broker, for one that is handed over.

@@ -1,5 +1,5 @@
-// KeeperDialer: the part of the gate that serves cannot make sockets of this host's own (confinement.h), so the one that
-// starts it connects it to keepers: by a sandbox's id, in DATA/gate and nowhere else.
+// KeeperDialer: connects the serving process, which cannot make UNIX sockets (confinement.h), to
+// keepers. The process that starts it dials them by a sandbox's id, in DATA/gate and nowhere else.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,25 +11,26 @@
 namespace cay::gate {
 
 inline constexpr std::size_t kIdLength = 36;
-// What is asked for instead of a sandbox, to be connected to the broker (DATA/vault/gate.sock).
+// The word that stands for the broker's socket (DATA/vault/gate.sock) in the place of an id.
 inline constexpr const char* kBrokerWord = "vault";
 
 // Whether it is what sandboxes are called by: no path is made of anything else.
 bool is_sandbox_id(std::string_view text);
 
-// Its end: asks, and waits for the answer, which takes no longer than a connect on this host that does not wait.
+// The requesting end. It waits for the answer, which takes no longer than a non-blocking connect.
 class KeeperDialer {
  public:
-  explicit KeeperDialer(UniqueFd asks) : asks_(std::move(asks)) {}
-  // DATA/gate/ID.sock, non-blocking; the connect's errno. EAGAIN: no answer in a quarter of a second, ask again.
+  explicit KeeperDialer(UniqueFd requests) : requests_(std::move(requests)) {}
+  // Connects to DATA/gate/ID.sock, non-blocking. Fails with the connect's errno, and with EAGAIN
+  // after a quarter of a second without an answer.
   Result<UniqueFd> dial(const std::string& sandbox_id) const;
 
  private:
-  UniqueFd asks_;
+  UniqueFd requests_;
 };
 
-// The other end: answers what is asked for on `asks`, which does not block. False: nobody asks any more, who asks is no gate, or takes no
-// answers; who cannot be connected to keepers is of no use.
-bool answer_dial(int asks, int gate_directory);
+// The dialling end. Answers one request that comes on a non-blocking socket. Returns false if the
+// other end is gone, is no gate or takes no answers: the process is then of no use.
+bool answer_dial(int requests, int gate_directory);
 
 }  // namespace cay::gate

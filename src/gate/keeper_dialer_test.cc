@@ -38,14 +38,14 @@ TEST(KeeperDialerTest, ConnectsToKeepersByTheirIdAndToNothingElse) {
     const auto missing = dialer.dial("99999999-89ab-4def-8123-456789abcdef");
     EXPECT_EQ(missing.error().os_errno, ENOENT);
     EXPECT_TRUE(dialer.dial(id)) << "one that is not there ends nothing";
-    // Any other name ends it: who asks for that is no gate.
+    // Any other name ends it: no gate sends that.
     EXPECT_FALSE(dialer.dial("../../../../../../../../../gate/gate"));
   }
   answering.join();
   EXPECT_FALSE(went_on);
 }
 
-// The loop that asks moves what all sandboxes send: it does not wait for one that says nothing.
+// The loop moves every sandbox's bytes, so it does not wait for a silent dialler.
 TEST(KeeperDialerTest, WhoDoesNotAnswerIsNotWaitedForAndMayAnswerLate) {
   const std::string id = "01234567-89ab-4def-8123-456789abcdef";
   auto pair = os::socket_pair();
@@ -60,7 +60,8 @@ TEST(KeeperDialerTest, WhoDoesNotAnswerIsNotWaitedForAndMayAnswerLate) {
   EXPECT_TRUE(dialer.dial(id));
 }
 
-// A gate that was taken over and takes no answers must not keep the one that starts it from its signals.
+// A gate that was taken over and takes no answers must not keep the one that starts it from its
+// signals.
 TEST(KeeperDialerTest, WhoTakesNoAnswersIsGivenUp) {
   auto pair = os::socket_pair();
   ASSERT_TRUE(pair);

@@ -23,7 +23,8 @@ std::vector<std::string> Names::of(const IpAddress& address, std::size_t most) c
   std::vector<std::string> out;
   for (const Entry& entry : entries_) {
     if (out.size() >= most) break;
-    if (std::ranges::find(entry.addresses, address) != entry.addresses.end()) out.push_back(entry.name);
+    if (std::ranges::find(entry.addresses, address) != entry.addresses.end())
+      out.push_back(entry.name);
   }
   return out;
 }

@@ -1,4 +1,5 @@
-// Names: which addresses a sandbox was given for which names, so that an address that is dialled has a name again.
+// Names: which addresses a sandbox was given for which names, so that an address that is dialled
+// has a name again.
 #pragma once
 #include <cstddef>
 #include <list>
@@ -13,7 +14,8 @@ namespace cay::gate {
 class Names {
  public:
   static constexpr std::size_t kMost = 1024;  // the longest unused goes
-  static constexpr std::size_t kMostOfOne = 16;  // that an address is known by: each is looked at by every rule
+  static constexpr std::size_t kMostOfOne =
+      16;  // that an address is known by: each is looked at by every rule
 
   void note(const std::string& name, const std::vector<IpAddress>& addresses);
   // The latest first.

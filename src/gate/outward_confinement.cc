@@ -9,14 +9,22 @@
 namespace cay::gate {
 namespace {
 
-// Directories and not files: a file that is renamed into place is another one, which a rule for the old would not let be read.
-constexpr const char* kRead[] = {"/etc",  // resolv.conf, hosts, nsswitch.conf, gai.conf, ld.so.cache
-                                 "/usr", "/lib", "/lib64",  // what nsswitch.conf names is loaded when it is needed first
-                                 "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"};
+// Directories and not files: a file that is renamed into place is another one, which a rule for the
+// old would not let be read.
+constexpr const char* kRead[] = {
+    "/etc",  // resolv.conf, hosts, nsswitch.conf, gai.conf, ld.so.cache
+    "/usr",
+    "/lib",
+    "/lib64",  // what nsswitch.conf names is loaded when it is needed first
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager"};
 
-UniqueFd place(const std::string& path) { return UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC)); }
+UniqueFd place(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+}
 
-// Where resolv.conf and hosts are in truth, if they are links.
+// The directories that resolv.conf and hosts link to.
 std::string directory_of(const char* file) {
   char path[PATH_MAX];
   if (::realpath(file, path) == nullptr) return {};
@@ -27,14 +35,20 @@ std::string directory_of(const char* file) {
 Result<void> bound_files(int directory, int readable) {
   CAY_TRY(os::Landlock rules, os::Landlock::begin());
   CAY_CHECK(rules.allow_keeping_files(directory));
-  if (readable >= 0) { CAY_CHECK(rules.allow_reading(readable)); }
+  if (readable >= 0) {
+    CAY_CHECK(rules.allow_reading(readable));
+  }
   for (const char* path : kRead) {
-    if (const UniqueFd at = place(path)) { CAY_CHECK(rules.allow_reading(at.get())); }
+    if (const UniqueFd at = place(path)) {
+      CAY_CHECK(rules.allow_reading(at.get()));
+    }
   }
   for (const char* file : {"/etc/resolv.conf", "/etc/hosts"}) {
     const std::string path = directory_of(file);
     if (path.empty()) continue;  // there is none, or it is in the root directory itself
-    if (const UniqueFd at = place(path)) { CAY_CHECK(rules.allow_reading(at.get())); }
+    if (const UniqueFd at = place(path)) {
+      CAY_CHECK(rules.allow_reading(at.get()));
+    }
   }
   return rules.enforce();
 }
@@ -44,7 +58,9 @@ Result<void> bound_files(int directory, int readable) {
 Result<int> confine_outward(os::FilterSpan calls, int directory, int readable) {
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   const int abi = os::landlock_abi();
-  if (abi > 0) { CAY_CHECK(bound_files(directory, readable)); }
+  if (abi > 0) {
+    CAY_CHECK(bound_files(directory, readable));
+  }
   CAY_CHECK(os::load_syscall_filter(calls));
   return abi;
 }

@@ -25,8 +25,9 @@ ProxyAnswer::State ProxyAnswer::read(std::string& in) {
     in.erase(0, took);
     taken_ += took;
     if (wrong && wrong != bhttp::error::need_more) return State::kNotHttp;
-    // What is too little for the parser stays in `in`.
-    if (taken_ + (parser_->head.is_header_done() ? 0 : in.size()) > kMostHead) return State::kNotHttp;
+    // Bytes that are too few for the parser stay in `in`.
+    if (taken_ + (parser_->head.is_header_done() ? 0 : in.size()) > kMostHead)
+      return State::kNotHttp;
     if (!parser_->head.is_header_done()) return State::kMore;
     status_ = parser_->head.get().result_int();
     const bool interim = status_ >= 100 && status_ < 200 && status_ != 101;

@@ -1,5 +1,5 @@
-// ProxyAnswer: what a proxy says to CONNECT (RFC 9110, section 9.3.6). A yes has no body, whatever its head says: what follows the
-// head is the other side's.
+// ProxyAnswer: a proxy's response to CONNECT (RFC 9110, section 9.3.6). A success has no body,
+// whatever its head announces: the bytes after the head come from the server.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,10 +22,10 @@ class ProxyAnswer {
   ProxyAnswer();
   ~ProxyAnswer();
 
-  // Takes what belongs to the answer off the front of `in`. Interim answers (100, 103) are passed over. Not to be called again once it
-  // did not say kMore.
+  // Takes the answer's bytes off the front of `in`. Interim answers (100, 103) are skipped. Must
+  // not be called again after a result other than kMore.
   State read(std::string& in);
-  // Of the last head that was whole; 0: none was.
+  // The status of the last whole head; 0: there was none.
   unsigned status() const { return status_; }
 
  private:

@@ -8,10 +8,12 @@
 namespace cay::gate {
 namespace {
 
-constexpr const char* kAYes = "HTTP/1.1 200 Connection established\r\nContent-Length: 7\r\nX-A: b\r\n\r\n";
+constexpr const char* kAYes =
+    "HTTP/1.1 200 Connection established\r\nContent-Length: 7\r\nX-A: b\r\n\r\n";
 
 TEST(ProxyAnswerTest, WhatIsBehindAYesIsLeftWhateverItsHeadSaysOfABody) {
-  for (const std::string head : {kAYes, "HTTP/1.0 200 OK\r\n\r\n", "HTTP/1.1 204 a\r\nTransfer-Encoding: chunked\r\n\r\n"}) {
+  for (const std::string head :
+       {kAYes, "HTTP/1.0 200 OK\r\n\r\n", "HTTP/1.1 204 a\r\nTransfer-Encoding: chunked\r\n\r\n"}) {
     ProxyAnswer answer;
     std::string in = head + "220 hello";
     EXPECT_EQ(answer.read(in), ProxyAnswer::State::kYes) << head;
@@ -34,8 +36,11 @@ TEST(ProxyAnswerTest, ItMayComeByteByByte) {
 }
 
 TEST(ProxyAnswerTest, ANoIsOneWhateverIsLeftOfIt) {
-  for (const auto& [text, status] : {std::tuple("HTTP/1.1 407 a\r\nContent-Length: 3\r\n\r\nabc", 407U), {"HTTP/1.1 302 a\r\nLocation: /\r\n\r\n", 302U},
-                                     {"HTTP/1.1 101 a\r\nUpgrade: b\r\n\r\n", 101U}, {"HTTP/1.1 100 a\r\n\r\nHTTP/1.1 503 b\r\n\r\n", 503U}}) {
+  for (const auto& [text, status] :
+       {std::tuple("HTTP/1.1 407 a\r\nContent-Length: 3\r\n\r\nabc", 407U),
+        {"HTTP/1.1 302 a\r\nLocation: /\r\n\r\n", 302U},
+        {"HTTP/1.1 101 a\r\nUpgrade: b\r\n\r\n", 101U},
+        {"HTTP/1.1 100 a\r\n\r\nHTTP/1.1 503 b\r\n\r\n", 503U}}) {
     ProxyAnswer answer;
     std::string in = text;
     EXPECT_EQ(answer.read(in), ProxyAnswer::State::kNo) << text;
@@ -47,7 +52,8 @@ TEST(ProxyAnswerTest, WhatIsNoHttpAndWhatDoesNotEndIsRefused) {
   std::string endless = "HTTP/1.1 200 OK\r\n", interim;
   while (endless.size() <= ProxyAnswer::kMostHead) endless += "X: y\r\n";
   while (interim.size() <= ProxyAnswer::kMostHead) interim += "HTTP/1.1 100 Continue\r\n\r\n";
-  for (const std::string& text : {std::string("SSH-2.0-OpenSSH\r\n"), endless, interim, std::string(ProxyAnswer::kMostHead + 1, '\n')}) {
+  for (const std::string& text : {std::string("SSH-2.0-OpenSSH\r\n"), endless, interim,
+                                  std::string(ProxyAnswer::kMostHead + 1, '\n')}) {
     ProxyAnswer answer;
     std::string in = text;
     EXPECT_EQ(answer.read(in), ProxyAnswer::State::kNotHttp) << text.substr(0, 20);

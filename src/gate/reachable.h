@@ -1,5 +1,6 @@
-// Reachable: which addresses may be dialled at all, whatever a policy says: special ranges (base/ip_address.h) only where the operator lists them, this
-// host's own addresses only where he lists that address itself. Decided by address, after resolution.
+// Reachable: which addresses may be dialled at all, whatever a policy allows. Special ranges
+// (base/ip_address.h) are open if the operator lists them, and this host's own addresses if he
+// lists that address itself. It decides by address, after resolution.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -14,12 +15,12 @@ class Reachable {
  public:
   explicit Reachable(std::vector<Network> networks) : networks_(std::move(networks)) {}
   bool listed(const IpAddress& address) const { return is_opened(address, networks_); }
-  // By what it is, without asking the kernel: special, and not listed.
+  // Whether the address is special and not listed. Does not query the kernel.
   bool is_closed(const IpAddress& address) const { return is_special(address) && !listed(address); }
   enum class May : std::uint8_t {
-    kDial,     // not special or listed, and not this host's own; or listed by itself
+    kDial,  // not special or listed, and not this host's own; or listed by itself
     kNot,
-    kUnknown,  // the kernel could not be asked: not dialled either, and no rule says so
+    kUnknown,  // the kernel could not be queried: not dialled, and no rule refused it
   };
   May look_at(const IpAddress& address) const;
 

@@ -16,8 +16,9 @@ namespace cay::gate {
 namespace {
 
 constexpr std::chrono::seconds kKeepFailure{3};
-// Whoever asked for what took longer than a lookup should stands behind the others for so many times as long, and at most for so long: of however many
-// sandboxes that ask for names which nobody answers, the second round finds them all behind whoever asks for what is answered.
+// A client whose lookup took too long goes behind the others for a multiple of that time, up to a
+// limit. However many sandboxes look up silent names, they stand behind the rest from the second
+// round on.
 constexpr std::chrono::seconds kQuick{1};
 constexpr int kPaysTimes = 10;
 constexpr std::chrono::minutes kPaysAtMost{5};
@@ -26,7 +27,8 @@ constexpr std::size_t kMostAddresses = 32;  // of one name
 std::optional<IpAddress> address_of(const addrinfo& info) {
   if (info.ai_family == AF_INET) {
     const auto* at = reinterpret_cast<const sockaddr_in*>(info.ai_addr);
-    return IpAddress::v4(std::span<const std::uint8_t, 4>(reinterpret_cast<const std::uint8_t*>(&at->sin_addr), 4));
+    return IpAddress::v4(
+        std::span<const std::uint8_t, 4>(reinterpret_cast<const std::uint8_t*>(&at->sin_addr), 4));
   }
   if (info.ai_family == AF_INET6) {
     const auto* at = reinterpret_cast<const sockaddr_in6*>(info.ai_addr);
@@ -38,14 +40,19 @@ std::optional<IpAddress> address_of(const addrinfo& info) {
 }  // namespace
 
 Resolved look_up(const std::string& name) {
-  // Read again each time: the host's servers may change. No search list: a sandbox's name is a whole one.
+  // Read again each time: the host's servers may change. No search list: a sandbox's name is a
+  // whole one.
   if (::res_init() == 0) {
-    // Never by TCP, for which the C library has no time limit: whoever owns a zone could keep each thread for as long as he likes. What is cut off at
-    // 1,200 bytes is taken as it came, some seventy addresses.
-    _res.options &= ~static_cast<unsigned long>(RES_DNSRCH | RES_DEFNAMES | RES_USEVC | RES_STAYOPEN);
+    // Never over TCP: the C library has no time limit for it, so the owner of a zone could hold a
+    // thread forever. An answer that is cut at 1,200 bytes is taken as it is, some seventy
+    // addresses.
+    _res.options &=
+        ~static_cast<unsigned long>(RES_DNSRCH | RES_DEFNAMES | RES_USEVC | RES_STAYOPEN);
     _res.options |= RES_IGNTC | RES_USE_EDNS0;
-    _res.options |= RES_NORELOAD;  // or the second lookup of a thread goes by the file again, and by none of these
-    // Silent servers hold a thread for four seconds, three of them for six; so does one that answers to A alone, which is asked anew.
+    _res.options |= RES_NORELOAD;  // or the second lookup of a thread goes by the file again, and
+                                   // ignores these
+    // Silent servers hold a thread for four seconds, and three of them for six. So does one that
+    // answers A alone, which is queried again.
     _res.retrans = _res.nscount > 1 ? 1 : 2;
     _res.retry = 2;
   }
@@ -57,9 +64,11 @@ Resolved look_up(const std::string& name) {
   const int failed = ::getaddrinfo(name.c_str(), nullptr, &hints, &list);
   if (failed == EAI_NONAME || failed == EAI_NODATA) out.outcome = Resolved::Outcome::kNoName;
   if (failed != 0) return out;
-  for (const addrinfo* at = list; at != nullptr && out.addresses.size() < kMostAddresses; at = at->ai_next) {
+  for (const addrinfo* at = list; at != nullptr && out.addresses.size() < kMostAddresses;
+       at = at->ai_next) {
     const auto address = address_of(*at);
-    if (address && std::ranges::find(out.addresses, *address) == out.addresses.end()) out.addresses.push_back(*address);
+    if (address && std::ranges::find(out.addresses, *address) == out.addresses.end())
+      out.addresses.push_back(*address);
   }
   ::freeaddrinfo(list);
   out.outcome = out.addresses.empty() ? Resolved::Outcome::kNoName : Resolved::Outcome::kFound;
@@ -83,7 +92,8 @@ asio::awaitable<Resolved> Resolver::resolve(std::string name, std::string asker)
   co_return entry->result;
 }
 
-// Of those that have something to ask, and do not ask too much already: who has the fewest running, of these who pays least, of these the next after the last.
+// Chooses among the clients that wait and have a free share. The one with the fewest running goes
+// first, then the one in the least debt, then the next after the last.
 Resolver::Askers::iterator Resolver::next_asker() {
   const auto now = clock_->steady();
   const bool only_kept = running_ >= kThreads - kKept;
@@ -118,10 +128,12 @@ void Resolver::begin(Askers::iterator at) {
   last_ = at->first;
   auto [name, entry] = std::move(at->second.asked.front());
   at->second.asked.pop_front();
-  if (entry->begun || entry->waiting == 0) {  // asked for twice; or whoever asked is gone
+  if (entry->begun || entry->waiting == 0) {  // wanted twice, or its client is gone
     const auto kept = entries_.find(Of(at->first, name));
     if (!entry->begun && kept != entries_.end() && kept->second == entry) entries_.erase(kept);
-    if (at->second.asked.empty() && at->second.running == 0 && at->second.pays_until <= clock_->steady()) askers_.erase(at);
+    if (at->second.asked.empty() && at->second.running == 0 &&
+        at->second.pays_until <= clock_->steady())
+      askers_.erase(at);
     return;
   }
   entry->begun = true;
@@ -130,8 +142,9 @@ void Resolver::begin(Askers::iterator at) {
   lookups_.spawn(look(std::move(name), std::move(entry), at->first));
 }
 
-// Belongs to no connection that asks: it may leave, and others of its sandbox wait for the same name.
-asio::awaitable<void> Resolver::look(std::string name, std::shared_ptr<Entry> entry, std::string asker) {
+// Belongs to no single connection: that may end while others of its sandbox wait for the same name.
+asio::awaitable<void> Resolver::look(std::string name, std::shared_ptr<Entry> entry,
+                                     std::string asker) {
   const auto begun = clock_->steady();
   try {
     auto work = [this, name] { return how_(name); };
@@ -148,13 +161,17 @@ asio::awaitable<void> Resolver::look(std::string name, std::shared_ptr<Entry> en
   begin_some();
 }
 
-// One that runs no more. Who has paid, and asks for nothing, is forgotten.
+// Forgets a client that runs nothing, waits for nothing and owes nothing.
 void Resolver::charge(const std::string& asker, Time begun) {
   const auto now = clock_->steady();
   Asker& one = askers_.at(asker);
   --one.running;
-  if (now - begun > kQuick) one.pays_until = std::min(std::max(one.pays_until, now) + kPaysTimes * (now - begun), now + kPaysAtMost);
-  std::erase_if(askers_, [now](const auto& item) { return item.second.asked.empty() && item.second.running == 0 && item.second.pays_until <= now; });
+  if (now - begun > kQuick)
+    one.pays_until =
+        std::min(std::max(one.pays_until, now) + kPaysTimes * (now - begun), now + kPaysAtMost);
+  std::erase_if(askers_, [now](const auto& item) {
+    return item.second.asked.empty() && item.second.running == 0 && item.second.pays_until <= now;
+  });
 }
 
 void Resolver::make_room(const std::string& asker) {
@@ -163,7 +180,8 @@ void Resolver::make_room(const std::string& asker) {
   // All of them fresh: those that are done may go; they are looked up again.
   const auto is_done = [](const auto& item) { return item.second->done.is_set(); };
   const auto begin = entries_.lower_bound(Of(asker, ""));
-  const auto end = std::find_if(begin, entries_.end(), [&](const auto& item) { return item.first.first != asker; });
+  const auto end = std::find_if(begin, entries_.end(),
+                                [&](const auto& item) { return item.first.first != asker; });
   if (static_cast<std::size_t>(std::distance(begin, end)) >= kMostNames) {
     for (auto at = begin; at != end;) at = is_done(*at) ? entries_.erase(at) : std::next(at);
   }

@@ -1,4 +1,5 @@
-// Resolver: names to addresses, by this host's own means (its hosts file, its resolver): a sandbox never chooses a server.
+// Resolver: names to addresses, by this host's own means (its hosts file, its resolver): a sandbox
+// never chooses a server.
 #pragma once
 #include <chrono>
 #include <compare>
@@ -25,29 +26,37 @@ struct Resolved {
   std::vector<IpAddress> addresses;  // both families
 };
 
-// On a thread of its own, and as slow as the servers that it asks.
+// Runs on a thread of its own, and is as slow as the name servers.
 using LookUp = std::function<Resolved(const std::string& name)>;
 Resolved look_up(const std::string& name);
 
 class Resolver {
  public:
-  static constexpr std::uint32_t kKeepSeconds = 30;  // the C library tells no TTL: this is told, and kept
-  // Names that nobody answers must not be everybody's wait, however many ask for them.
+  static constexpr std::uint32_t kKeepSeconds =
+      30;  // the C library reports no TTL: this one is used
+  // Silent names must not make everybody wait, however many look them up.
   static constexpr unsigned kThreads = 16;
   static constexpr unsigned kMostOfOne = 4;  // lookups at once of one asker
-  static constexpr unsigned kKept = 4;       // threads for those who have nothing running, and asked for nothing that took long
+  static constexpr unsigned kKept =
+      4;  // threads for clients that run nothing, and looked up nothing slow
 
   explicit Resolver(asio::any_io_executor loop, LookUp how = look_up, Clock& clock = system_clock())
-      : loop_(loop), how_(std::move(how)), clock_(&clock), lookups_(std::move(loop)), pool_(kThreads) {}
+      : loop_(loop),
+        how_(std::move(how)),
+        clock_(&clock),
+        lookups_(std::move(loop)),
+        pool_(kThreads) {}
 
-  // `asker` is a sandbox's id: whatever is asked for it, over whichever connections, is one's, and answers are kept for it alone: how soon a name is answered
-  // would tell of what others have asked. A name that all need is nobody's: asker "".
+  // `asker` is a sandbox's id. All its connections count as one client, and answers are kept for it
+  // alone: the speed of an answer would reveal what others looked up. A name that all need has the
+  // empty id.
   asio::awaitable<Resolved> resolve(std::string name, std::string asker);
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::size_t kMost = 4096, kMostNames = 256;  // that are kept: of all, and of one asker
-  using Of = std::pair<std::string, std::string>;                // asker, name
+  static constexpr std::size_t kMost = 4096,
+                               kMostNames = 256;   // that are kept: of all, and of one asker
+  using Of = std::pair<std::string, std::string>;  // asker, name
 
   struct Entry {
     explicit Entry(asio::any_io_executor loop) : done(std::move(loop)) {}
@@ -63,7 +72,7 @@ class Resolver {
     Time pays_until{};  // for lookups that took long
   };
   using Askers = std::map<std::string, Asker>;
-  // Who goes first: the least.
+  // The client with the least goes first.
   struct Rank {
     unsigned running = 0;
     Time pays_until{};
@@ -80,7 +89,7 @@ class Resolver {
   LookUp how_;
   Clock* clock_;
   std::map<Of, std::shared_ptr<Entry>> entries_;
-  Askers askers_;  // those that wait, whose lookups run, or who pay
+  Askers askers_;     // those that wait, whose lookups run, or who pay
   std::string last_;  // whose turn it was
   unsigned running_ = 0;
   Scope lookups_;

@@ -24,7 +24,8 @@ class Servers {
   Resolved answer(const std::string& name) {
     std::unique_lock lock(mutex_);
     asked_.insert(name);
-    if (name.starts_with("slow")) changed_.wait(lock, [&] { return open_ || gone_.contains(name); });
+    if (name.starts_with("slow"))
+      changed_.wait(lock, [&] { return open_ || gone_.contains(name); });
     if (name.starts_with("throws")) throw std::runtime_error("no memory");
     return {Resolved::Outcome::kFound, {*IpAddress::parse("192.0.2.1")}};
   }
@@ -59,11 +60,13 @@ class ResolverTest : public ::testing::Test {
   }
   // `names` of `asker`'s own, which nobody answers.
   void ask_slow(Scope& scope, const std::string& asker, int names, const std::string& round = "") {
-    for (int i = 0; i < names; ++i) scope.spawn(ask("slow-" + asker + round + "-" + std::to_string(i), asker));
+    for (int i = 0; i < names; ++i)
+      scope.spawn(ask("slow-" + asker + round + "-" + std::to_string(i), asker));
   }
-  // How many of its names were asked for.
+  // How many of its names were looked up.
   static std::size_t of(const std::multiset<std::string>& asked, const std::string& asker) {
-    return static_cast<std::size_t>(std::ranges::count_if(asked, [&](const std::string& name) { return name.starts_with("slow-" + asker); }));
+    return static_cast<std::size_t>(std::ranges::count_if(
+        asked, [&](const std::string& name) { return name.starts_with("slow-" + asker); }));
   }
   static asio::awaitable<void> turn() { co_await sleep_for(Millis{1}); }
   asio::awaitable<void> until_asked(std::size_t most) {
@@ -76,7 +79,8 @@ class ResolverTest : public ::testing::Test {
     ask_slow(scope, "one", 40);
     for (int i = 0; i < 2; ++i) scope.spawn(ask("quick" + std::to_string(i), "one"));
     co_await ask("first", "other");
-    co_await ask("quick1", "other");  // which the first asker waits for in vain, and goes on doing so
+    co_await ask("quick1",
+                 "other");  // which the first asker waits for in vain, and goes on doing so
     EXPECT_EQ(found_, 2);
     EXPECT_LE(servers_.asked().size(), Resolver::kMostOfOne + 2U);
     servers_.let_go();
@@ -86,7 +90,8 @@ class ResolverTest : public ::testing::Test {
   asio::awaitable<void> ask_as_many_do() {
     constexpr unsigned kMany = (Resolver::kThreads - Resolver::kKept) / Resolver::kMostOfOne;
     Scope scope(loop_.get_executor());
-    for (unsigned i = 0; i < kMany; ++i) ask_slow(scope, std::string(1, static_cast<char>('a' + i)), 40);
+    for (unsigned i = 0; i < kMany; ++i)
+      ask_slow(scope, std::string(1, static_cast<char>('a' + i)), 40);
     ask_slow(scope, "late", 40);
     for (int i = 0; i < 40; ++i) {
       co_await ask("quick" + std::to_string(i), "other");
@@ -97,7 +102,8 @@ class ResolverTest : public ::testing::Test {
     servers_.let_go();
     co_await scope.join();
   }
-  // So many that each has at most one: at first they have all threads, for they are known for nothing.
+  // So many that each has at most one: at first they have all threads, for they are known for
+  // nothing.
   asio::awaitable<void> ask_over_and_over() {
     Scope scope(loop_.get_executor());
     const auto round = [&](const std::string& which) {
@@ -155,7 +161,8 @@ class ResolverTest : public ::testing::Test {
     servers_.let_go();
     co_await ask("slow-one-0", "one");  // begun for the one that left: it is answered all the same
     co_await ask("last", "one");
-    EXPECT_EQ(servers_.asked().size(), Resolver::kMostOfOne + 2U) << "nobody waits for the others any more";
+    EXPECT_EQ(servers_.asked().size(), Resolver::kMostOfOne + 2U)
+        << "nobody waits for the others any more";
     co_await ask("slow-one-30", "one");
     EXPECT_EQ(found_, 4);
   }
@@ -163,7 +170,8 @@ class ResolverTest : public ::testing::Test {
   asio::io_context loop_;
   Servers servers_;
   testing::SteppedClock clock_;
-  Resolver resolver_{loop_.get_executor(), [this](const std::string& name) { return servers_.answer(name); }, clock_};
+  Resolver resolver_{loop_.get_executor(),
+                     [this](const std::string& name) { return servers_.answer(name); }, clock_};
   int found_ = 0;
 };
 
@@ -172,9 +180,13 @@ TEST_F(ResolverTest, NamesThatNobodyAnswersHoldUpOnlyTheirAsker) {
   EXPECT_EQ(found_, 44);
 }
 
-TEST_F(ResolverTest, SomeThreadsAreForThoseWhoHaveNothingRunning) { testing::run(loop_, ask_as_many_do()); }
+TEST_F(ResolverTest, SomeThreadsAreForThoseWhoHaveNothingRunning) {
+  testing::run(loop_, ask_as_many_do());
+}
 
-TEST_F(ResolverTest, ThoseWhoAskForWhatTakesLongStandBehindTheOthers) { testing::run(loop_, ask_over_and_over()); }
+TEST_F(ResolverTest, ThoseWhoAskForWhatTakesLongStandBehindTheOthers) {
+  testing::run(loop_, ask_over_and_over());
+}
 
 TEST_F(ResolverTest, WhoHasTheFewestRunningIsNext) { testing::run(loop_, ask_with_some_running()); }
 
@@ -185,7 +197,8 @@ TEST_F(ResolverTest, AnswersAreKeptForTheirAskerAndFailuresAreOnesOwn) {
   testing::run(loop_, ask("a", "one"));
   EXPECT_EQ(servers_.asked().count("a"), 1U);
   testing::run(loop_, ask("a", "other"));
-  EXPECT_EQ(servers_.asked().count("a"), 2U) << "an answer that is there would tell of the first one's question";
+  EXPECT_EQ(servers_.asked().count("a"), 2U)
+      << "an answer that is there would tell of the first one's question";
   testing::run(loop_, ask("throws", "one"));
   EXPECT_EQ(found_, 3);
   testing::run(loop_, ask("b", "one"));

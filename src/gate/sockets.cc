@@ -29,7 +29,8 @@ std::optional<Endpoint> endpoint_of(const sockaddr_storage& at) {
   if (at.ss_family == AF_INET) {
     sockaddr_in four{};
     std::memcpy(&four, &at, sizeof four);
-    out.address = IpAddress::v4(std::span<const std::uint8_t, 4>(reinterpret_cast<const std::uint8_t*>(&four.sin_addr), 4));
+    out.address = IpAddress::v4(
+        std::span<const std::uint8_t, 4>(reinterpret_cast<const std::uint8_t*>(&four.sin_addr), 4));
     out.port = ntohs(four.sin_port);
     return out;
   }
@@ -43,7 +44,8 @@ std::optional<Endpoint> endpoint_of(const sockaddr_storage& at) {
   return std::nullopt;
 }
 
-// As connect(2): asked again, it says whether the connection that it began is there (0), under way (EALREADY), or has failed.
+// A repeated connect(2) reports whether the connection is there (0), under way (EALREADY) or
+// failed.
 int connect_to(int socket_fd, const Endpoint& to) {
   if (to.address.is_v4()) {
     sockaddr_in at{};
@@ -77,9 +79,13 @@ Task<UniqueFd> wait_connected(asio::any_io_executor loop, UniqueFd fd) {
 
 }  // namespace
 
-asio::awaitable<void> readable(Descriptor& at) { co_await at.async_wait(Descriptor::wait_read, asio::use_awaitable); }
+asio::awaitable<void> readable(Descriptor& at) {
+  co_await at.async_wait(Descriptor::wait_read, asio::use_awaitable);
+}
 
-asio::awaitable<void> writable(Descriptor& at) { co_await at.async_wait(Descriptor::wait_write, asio::use_awaitable); }
+asio::awaitable<void> writable(Descriptor& at) {
+  co_await at.async_wait(Descriptor::wait_write, asio::use_awaitable);
+}
 
 asio::awaitable<void> give_way() {
   const auto loop = co_await asio::this_coro::executor;
@@ -91,9 +97,11 @@ std::optional<Endpoint> original_destination(int socket_fd) {
   socklen_t size = sizeof at;
   int domain = 0;
   socklen_t domain_size = sizeof domain;
-  if (::getsockopt(socket_fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_size) != 0) return std::nullopt;
+  if (::getsockopt(socket_fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_size) != 0)
+    return std::nullopt;
   const bool six = domain == AF_INET6;
-  if (::getsockopt(socket_fd, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? kV6OriginalDestination : SO_ORIGINAL_DST, &at, &size) != 0) {
+  if (::getsockopt(socket_fd, six ? IPPROTO_IPV6 : IPPROTO_IP,
+                   six ? kV6OriginalDestination : SO_ORIGINAL_DST, &at, &size) != 0) {
     return std::nullopt;
   }
   return endpoint_of(at);
@@ -101,9 +109,10 @@ std::optional<Endpoint> original_destination(int socket_fd) {
 
 Task<UniqueFd> dial(asio::any_io_executor loop, Endpoint to, BufferSizes buffers, Millis limit) {
   const bool four = to.address.is_v4();
-  UniqueFd fd(::socket(four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  UniqueFd fd(
+      ::socket(four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
   if (!fd) co_return Error::from_errno(errno, "make a socket");
-  set_buffers(fd.get(), buffers);  // before the connect: the window that is told then is by them
+  set_buffers(fd.get(), buffers);  // before the connect, which announces their window
   int done = connect_to(fd.get(), to);
   // On this host it is there at once, and all that waiting costs can be left out.
   if (done != 0 && errno == EINPROGRESS) done = connect_to(fd.get(), to);
@@ -119,7 +128,9 @@ asio::awaitable<void> delivered(int socket_fd) {
     tcp_info info{};
     socklen_t size = sizeof info;
     int left = 0;
-    if (::getsockopt(socket_fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_state == TCP_CLOSE) co_return;
+    if (::getsockopt(socket_fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+        info.tcpi_state == TCP_CLOSE)
+      co_return;
     if (::ioctl(socket_fd, SIOCOUTQ, &left) != 0 || left == 0) co_return;
     co_await sleep_for(pause);
   }
@@ -139,7 +150,8 @@ void tune(int socket_fd) {
   const int on = 1;
   ::setsockopt(socket_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::setsockopt(socket_fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  ::setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPIDLE, &kProbeAfterSeconds, sizeof kProbeAfterSeconds);
+  ::setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPIDLE, &kProbeAfterSeconds,
+               sizeof kProbeAfterSeconds);
 }
 
 }  // namespace cay::gate

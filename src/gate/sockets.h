@@ -1,4 +1,5 @@
-// Sockets of the gate: descriptors with waits, dialling outside, where a redirected connection was meant to go.
+// Sockets of the gate: descriptors with waits, dialling outside, where a redirected connection was
+// meant to go.
 #pragma once
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstdint>
@@ -22,29 +23,32 @@ struct Endpoint {
 asio::awaitable<void> readable(Descriptor& at);
 asio::awaitable<void> writable(Descriptor& at);
 
-// Lets the others on the loop have their turn: a guest that always has more to say must not keep it.
+// Lets the other coroutines run: a client that always sends more must not keep the loop.
 asio::awaitable<void> give_way();
 inline constexpr int kMostInARow = 16;
 
-// Where the client wanted to go before the sandbox's rules redirected it; nullopt: it was not redirected.
+// Returns the destination before the sandbox's rules redirected the connection, or nullopt if they
+// did not.
 std::optional<Endpoint> original_destination(int socket_fd);
 
 // A connection outside. Fails with the kernel's errno; kDeadlineExceeded after `limit`.
 Task<UniqueFd> dial(asio::any_io_executor loop, Endpoint to, BufferSizes buffers, Millis limit);
 
-// Whether closing the socket (by us, or by the kernel when we are killed) is a reset: a peer must never take an end that
-// is an accident for a proper one.
+// Whether closing the socket is a reset, by the gate or by the kernel when the gate is killed. A
+// peer must never take an accidental end for a proper one.
 enum class OnClose { kReset, kFinish };
 void on_close(int socket_fd, OnClose what);
 
-// Now, whatever it is doing and whoever else has it open (a disconnect of TCP): the peer sees a reset, and what the socket still held is gone.
+// Resets the connection at once, whoever else has the socket open (a disconnect of TCP). The bytes
+// that the socket still held are gone.
 void cut(int socket_fd);
 
-// Until the other side has all that was sent, and the end of it (or the connection broke): what a closed socket still holds would
-// be counted for nobody.
+// Waits until the other side has all that was sent and the end of it, or the connection broke. The
+// memory of a closed socket would be counted for nobody.
 asio::awaitable<void> delivered(int socket_fd);
 
-// No delay, and probes that find peers that are gone. What is accepted from a listener has what the listener has.
+// Sets no delay, and probes that find dead peers. An accepted socket inherits both from its
+// listener.
 void tune(int socket_fd);
 
 }  // namespace cay::gate

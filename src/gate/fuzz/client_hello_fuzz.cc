@@ -1,4 +1,4 @@
-// The server name of a ClientHello: a name that can be one, and what is known from a part is not changed by more of it.
+// ClientHello: a name is a possible one, and more bytes never change a result.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (all.state == State::kName) CAY_ASSERT(bytes.size() > all.host.size());
   if (size == 0) return 0;
   const Shown part = read_first_bytes(Proof::kTls, bytes.substr(0, data[size - 1] * size / 256));
-  if (part.state == State::kName || part.state == State::kNone) CAY_ASSERT(all.state == part.state && all.host == part.host);
+  if (part.state == State::kName || part.state == State::kNone)
+    CAY_ASSERT(all.state == part.state && all.host == part.host);
   if (part.state == State::kOther) CAY_ASSERT(all.state == State::kOther);
   return 0;
 }

@@ -1,4 +1,5 @@
-// DNS questions of a sandbox: what is understood is answered within the room there is, as an answer to just that question.
+// DNS questions of a sandbox: what is understood is answered within the room there is, as an answer
+// to just that question.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,8 +23,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::size_t room : {std::size_t{512}, question->room, std::size_t{65'535}}) {
     const std::string out = encode_answer(*question, answer, room);
     CAY_ASSERT(out.size() <= room);
-    CAY_ASSERT(out.size() >= 12 + question->wire.size() && out.compare(12, question->wire.size(), question->wire) == 0);
-    CAY_ASSERT((static_cast<unsigned char>(out[0]) << 8 | static_cast<unsigned char>(out[1])) == question->id);
+    CAY_ASSERT(out.size() >= 12 + question->wire.size() &&
+               out.compare(12, question->wire.size(), question->wire) == 0);
+    CAY_ASSERT((static_cast<unsigned char>(out[0]) << 8 | static_cast<unsigned char>(out[1])) ==
+               question->id);
     CAY_ASSERT(!parse_question(out));  // an answer is never a question
   }
   return 0;

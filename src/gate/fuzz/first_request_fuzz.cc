@@ -1,8 +1,9 @@
-// The Host of a plain request: whom the gate takes it to mean is whom another parser takes it to mean, or it is refused.
+// The Host of a plain request: whom the gate takes it to mean is whom another parser takes it to
+// mean, or it is refused.
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -50,7 +51,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Shown again = read_first_bytes(Proof::kHttp, bytes, early);
     CAY_ASSERT(again.state == all.state && again.host == all.host && again.size == all.size);
   }
-  if (part.state == State::kName || part.state == State::kNone) CAY_ASSERT(all.state == part.state && all.host == part.host);
+  if (part.state == State::kName || part.state == State::kNone)
+    CAY_ASSERT(all.state == part.state && all.host == part.host);
   if (part.state == State::kOther) CAY_ASSERT(all.state != State::kName);
   return 0;
 }

@@ -1,4 +1,4 @@
-// What a server says first, and the ClientHello that follows: what is known from a part is not changed by more of it.
+// The server's first answer and the next ClientHello: more bytes never change a result.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -28,10 +28,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CAY_ASSERT((all.state == Shown::State::kName) == !all.host.empty());
   const bool whole = all.state == Shown::State::kName || all.state == Shown::State::kNone;
   CAY_ASSERT(whole == (all.size > 0) && all.size <= size);
-  // It takes what it says it takes: no byte less would do.
-  if (whole) CAY_ASSERT(read_next_hello(bytes.substr(0, all.size)).host == all.host && read_next_hello(bytes.substr(0, all.size - 1)).state == Shown::State::kMore);
+  // The size is exact: one byte less is not enough.
+  if (whole)
+    CAY_ASSERT(read_next_hello(bytes.substr(0, all.size)).host == all.host &&
+               read_next_hello(bytes.substr(0, all.size - 1)).state == Shown::State::kMore);
   const Shown early = read_next_hello(bytes.substr(0, part));
-  if (early.state == Shown::State::kName || early.state == Shown::State::kNone) CAY_ASSERT(all.host == early.host && all.size == early.size);
+  if (early.state == Shown::State::kName || early.state == Shown::State::kNone)
+    CAY_ASSERT(all.host == early.host && all.size == early.size);
   if (early.state == Shown::State::kOther) CAY_ASSERT(all.state == Shown::State::kOther);
   return 0;
 }

@@ -1,5 +1,6 @@
-// Requests over one connection: the same however their bytes are cut; what goes on is what came, but for what the last one's head says of its connection;
-// and another parser finds no request in it whose host was not shown to the judge, and none behind a body.
+// Requests over one connection give the same result however their bytes are cut. The output equals
+// the input but for the last head's connection fields. Another parser finds no request in it whose
+// host was not judged, and none behind a body.
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -35,14 +36,17 @@ std::string_view line_of(std::string_view& text) {
   return out;
 }
 
-// What went on of the head that `rest` begins with is all of it, or all but what it says of the connection, which is said anew. Takes it.
+// Removes the output of the head that `rest` begins with. It must be the whole head, or the head
+// with its connection fields replaced.
 void expect_head(std::string_view went, std::string_view& rest) {
   if (rest.starts_with(went)) return rest.remove_prefix(went.size());
   for (std::string_view line = line_of(rest); line != "\r\n"; line = line_of(rest)) {
     std::string name(line.substr(0, line.find(':')));
     std::transform(name.begin(), name.end(), name.begin(), lower);
-    constexpr std::string_view kOfConnection[] = {"connection", "keep-alive", "proxy-connection", "upgrade", "http2-settings"};
-    if (std::ranges::find(kOfConnection, name) == std::end(kOfConnection)) CAY_ASSERT(line_of(went) == line);
+    constexpr std::string_view kOfConnection[] = {"connection", "keep-alive", "proxy-connection",
+                                                  "upgrade", "http2-settings"};
+    if (std::ranges::find(kOfConnection, name) == std::end(kOfConnection))
+      CAY_ASSERT(line_of(went) == line);
   }
   CAY_ASSERT(went == "Connection: close\r\n\r\n" || went == "\r\n");
 }
