@@ -48,9 +48,11 @@ set(CAY_UNITY_ALONE
   src/runtime/native/spool_reader.cc
   src/runtime/native/tree_calls.cc
   src/store/rows.cc
+  src/vault/guest_connection.cc
   src/vault/keyring.cc
   src/vault/relay.cc
   src/vault/relay_test.cc
+  src/vault/request_inspector.cc
   src/vault/rules_test.cc
   src/vault/response_scanner_test.cc
 )

@@ -1,6 +1,8 @@
-// Relay: one connection of a sandbox that was handed over: its requests go on, with what the rules
-// add, to a server whose certificate was checked; the answers come back, unless a secret is in
-// them. Both sides are hostile: the guest, and whoever answers.
+// relay: serves one connection of a sandbox that the gate handed over.
+//
+// It accepts the guest's TLS (guest_connection.h), inspects each request (request_inspector.h),
+// dials the server of the rule (server_connection.h) and relays the response unless a secret is in
+// it (response_scanner.h). Both sides are hostile: the guest and the server.
 #pragma once
 #include <boost/asio/ssl/context.hpp>
 #include <functional>
@@ -22,7 +24,7 @@
 
 namespace cay::vault {
 
-// What all relays share.
+// The state that all relays share.
 struct RelayHouse {
   asio::any_io_executor loop;
   Keyring& keys;
@@ -34,16 +36,16 @@ struct RelayHouse {
   OpenRelays& open;
   EncodingCache& encodings;
   const gate::SocketMemory& memory;
-  Millis most_still{600'000};  // a request or an answer of which nothing moves ends after that, and
-                               // before twice of it
+  // A request or a response of which nothing moves ends after this time, and before twice of it.
+  Millis most_still{600'000};
 };
 
-// What becomes of it, for `cay net`.
+// Receives what becomes of a connection, for `cay net`.
 using Tell = std::function<void(const wire::BrokerWord& word)>;
 
-// Until the connection is over. `guest` is reset on close until an end was proper. `cancel` cancels
-// this very coroutine: a grant that does not allow any more what is under way cuts it, and tells so
-// (rule_changed).
+// Returns when the connection is over. `guest` is reset on close until an end was proper.
+// `cancel` cancels this very coroutine: a new grant that does not allow the request under way cuts
+// the connection (rule_changed).
 asio::awaitable<void> relay(RelayHouse& house, wire::BrokerHello hello, UniqueFd guest, Tell tell,
                             std::function<void()> cancel);
 

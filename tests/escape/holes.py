@@ -112,7 +112,7 @@ HOLES = (
      'is_websocket = cay_hole("no protocol but a WebSocket is asked for") || (!out.asks_to_switch && is'),
     ("no protocol but a WebSocket is asked for", "gate/requests.cc", '(!out.asks_to_switch && is(value, "websocket");', '(!out.asks_to_switch && is(value, "websocket"));'),
     ("a body ends its connection", "http/upstream.cc", "request.keep && !request.has_body() &&", 'request.keep && (cay_hole("a body ends its connection") || !request.has_body()) &&'),
-    ("bodies where servers read none", "vault/relay.cc", "if (!parser.is_done() && gate::takes_no_body(asked.method)) {",
+    ("bodies where servers read none", "vault/request_inspector.cc", "if (!parser.is_done() && gate::takes_no_body(asked.method)) {",
      'if (!parser.is_done() && gate::takes_no_body(asked.method) && !cay_hole("bodies where servers read none")) {'),
     (
         'the second ClientHello is judged',

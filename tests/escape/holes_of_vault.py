@@ -129,17 +129,20 @@ VAULT = (
     ),
     (
         EVERY,
-        "vault/relay.cc",
-        '#include "vault/pass_response.h"\n',
-        '#include "vault/pass_response.h"\n#include "vault/request_filter.h"\n',
+        "vault/request_inspector.cc",
+        '#include "vault/rules.h"\n',
+        '#include "vault/request_filter.h"\n#include "vault/rules.h"\n',
     ),
     (
         EVERY,
-        "vault/relay.cc",
-        "    CAY_CHECK(look_for_all_of(granted->grant));\n",
-        f'    wire::VaultGrant sought = granted->grant;\n    if (cay_hole("{EVERY}")) std::erase_if(sought.rules, [&](const wire::VaultRule& rule) {{\n'
-        "      const auto filter = RequestFilter::create({&rule}, asked.method, asked.target, asked.headers);\n      return !filter || !filter->allows(rule);\n    });\n"
-        "    CAY_CHECK(look_for_all_of(sought));\n",
+        "vault/request_inspector.cc",
+        "  CAY_CHECK(add_secrets_of(granted->grant));\n",
+        "  wire::VaultGrant sought = granted->grant;\n"
+        f'  if (cay_hole("{EVERY}")) std::erase_if(sought.rules, [&](const wire::VaultRule& rule) {{\n'
+        "    const auto filter =\n"
+        "        RequestFilter::create({&rule}, asked.method, asked.target, asked.headers);\n"
+        "    return !filter || !filter->allows(rule);\n  });\n"
+        "  CAY_CHECK(add_secrets_of(sought));\n",
     ),
     (
         NO_GUESS,
