@@ -216,7 +216,9 @@ Task<void> CommandLog::catch_up(std::shared_ptr<Entry> entry) {
   auto found = co_await live->commands();
   if (found && !entry->erased && entry->live == live) compare(*entry, open_before, *found);
   if (--comparing_ == 0) ended_meanwhile_.clear();
-  if (!found && found.error().code != Code::kLost) co_return std::move(found).error();
+  const bool is_gone =
+      !found && (found.error().code == Code::kLost || entry->removing() || entry->erased);
+  if (!found && !is_gone) co_return std::move(found).error();
   co_return Result<void>();
 }
 

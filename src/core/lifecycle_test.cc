@@ -180,6 +180,19 @@ TEST_F(LifecycleTest, ADeletionThatWasAskedForHasNoReasonOfAnother) {
   EXPECT_EQ(store.journal.back().reason, "");
 }
 
+TEST_F(LifecycleTest, ADeletionIsANormalEndForReaders) {
+  runtime.box(id).fake_commands().program = [](const CommandSpec&) {
+    return testing::FakeProgram{};
+  };
+  auto reader = run(core->commands().run(alice, "box", command("c")));
+  ASSERT_TRUE(reader);
+  auto pending = begin((*reader)->next());
+  ASSERT_TRUE(run(core->sandboxes().remove(alice, "box")));
+  const auto event = finish(pending);
+  ASSERT_TRUE(event && std::holds_alternative<OutputEnd>(*event));
+  EXPECT_EQ(std::get<OutputEnd>(*event).command.end.by, "sandbox removal");
+}
+
 TEST_F(LifecycleTest, DeathIsSeenInTheRowAndByReaders) {
   runtime.box(id).fake_commands().program = [](const CommandSpec&) { return testing::FakeProgram{}; };
   auto reader = run(core->commands().run(alice, "box", command("c")));

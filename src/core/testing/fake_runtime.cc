@@ -125,6 +125,7 @@ Task<void> FakeRuntime::destroy(SandboxId id) {
   if (destroy_error) co_return *destroy_error;
   const auto found = alive.find(id);
   if (found != alive.end()) {
+    found->second->fake_commands().end_all("sandbox removal");
     found->second->fake_commands().die("sandbox deleted");
     alive.erase(found);
   }

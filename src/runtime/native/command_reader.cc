@@ -1,5 +1,9 @@
 #include "runtime/native/command_reader.h"
 
+#include <csignal>
+#include <utility>
+
+#include "base/clock.h"
 #include "runtime/native/convert.h"
 #include "runtime/native/keeper_calls.h"
 
@@ -9,10 +13,63 @@ namespace {
 // Credit is given back in steps of this much, not frame by frame.
 constexpr std::uint64_t kGrantStep = LiveReader::kWindow / 4;
 
+constexpr const char* kByStop =
+    "sandbox stop";  // the keeper's word for every end that a shutdown made
+constexpr const char* kByRemoval = "sandbox removal";
+
+CommandEnd killed_by_removal() {
+  CommandEnd out;
+  out.state = CommandState::kKilled;
+  out.signal = SIGKILL;
+  out.by = kByRemoval;
+  out.ended_at = system_clock().wall();
+  return out;
+}
+
 }  // namespace
 
-LiveReader::LiveReader(std::shared_ptr<PersistentLink> line, CommandId id, core::OutputOffsets from)
-    : line_(std::move(line)), id_(std::move(id)), offsets_(from) {}
+void OpenReaders::go_on_from(const std::string& spool, const SandboxId& id,
+                             const std::string& boot_id) {
+  for (LiveReader* reader : all_) {
+    if (reader->kept_ || reader->rest_) continue;
+    auto kept = KeptCommand::open(spool, id, reader->id_, boot_id);
+    if (!kept) continue;  // it ends with its keeper's connection
+    reader->unended_ = kept->is_open();
+    reader->kept_ = *std::move(kept);
+  }
+}
+
+asio::awaitable<bool> OpenReaders::done(Millis limit) {
+  const auto deadline = deadline_in(limit);
+  while (!all_.empty()) {
+    const bool changed = co_await changed_.wait_until(deadline);
+    if (!changed) break;
+  }
+  co_return all_.empty();
+}
+
+void OpenReaders::let_go() {
+  for (LiveReader* reader : all_) {
+    if (reader->kept_) reader->kept_->let_go();
+    if (reader->rest_) reader->rest_->let_go();
+  }
+}
+
+void OpenReaders::remove(LiveReader* reader) {
+  if (all_.erase(reader) > 0) changed_.notify();
+}
+
+LiveReader::LiveReader(std::shared_ptr<PersistentLink> line, CommandId id, core::OutputOffsets from,
+                       std::shared_ptr<OpenReaders> readers)
+    : line_(std::move(line)), readers_(std::move(readers)), id_(std::move(id)), offsets_(from) {
+  if (readers_) readers_->add(this);
+}
+
+LiveReader::~LiveReader() { leave(); }
+
+void LiveReader::leave() {
+  if (const auto readers = std::exchange(readers_, nullptr)) readers->remove(this);
+}
 
 Task<void> LiveReader::open() { return attach(); }
 
@@ -50,15 +107,46 @@ Task<wire::Frame> LiveReader::next_frame() {
   }
 }
 
+Task<core::OutputEvent> LiveReader::next_kept() {
+  if (!rest_) {
+    CAY_CO_TRY(rest_, std::move(*std::exchange(kept_, std::nullopt)).read(offsets_));
+  }
+  CAY_CO_TRY(auto event, co_await rest_->next());
+  if (auto* end = std::get_if<core::OutputEnd>(&event)) co_return ended(std::move(*end));
+  co_return std::move(event);
+}
+
+core::OutputEvent LiveReader::ended(core::OutputEnd end) {
+  ended_ = true;
+  if (readers_ && readers_->removal()) {
+    if (unended_) {
+      end.command.end = killed_by_removal();
+    } else if (end.command.end.state == CommandState::kKilled && end.command.end.by == kByStop) {
+      end.command.end.by = kByRemoval;
+    }
+  }
+  leave();
+  return end;
+}
+
 Task<core::OutputEvent> LiveReader::next() {
   if (ended_) co_return Error{Code::kInternal, "reader_ended", "this reader has already given the command's end", 0};
+  if (rest_) {
+    auto event = co_await next_kept();
+    co_return event;
+  }
   if (owed_ >= kGrantStep && channel_) {
     channel_->grant(owed_);
     owed_ = 0;
   }
   while (true) {
-    CAY_CO_TRY(const auto frame, co_await next_frame());
-    CAY_CO_TRY(auto event, take(frame));
+    auto frame = co_await next_frame();
+    if (!frame && kept_) {
+      auto event = co_await next_kept();
+      co_return event;
+    }
+    if (!frame) co_return std::move(frame).error();
+    CAY_CO_TRY(auto event, take(*frame));
     if (event) co_return std::move(*event);
   }
 }
@@ -74,8 +162,7 @@ Result<std::optional<core::OutputEvent>> LiveReader::take(const wire::Frame& fra
     }
     channel_->finish();
     channel_.reset();
-    ended_ = true;
-    return std::optional<core::OutputEvent>(core::OutputEnd{.command = to_model(*message)});
+    return std::optional<core::OutputEvent>(ended({.command = to_model(*message)}));
   }
   return std::optional<core::OutputEvent>();  // a later keeper's news: not for us
 }

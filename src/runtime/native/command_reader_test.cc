@@ -4,12 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/system/system_error.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <optional>
 
 #include "async/scope.h"
 #include "async/testing.h"
 #include "base/testing/temp_dir.h"
 #include "runtime/native/live_sandbox.h"
 #include "runtime/native/testing/fake_peer.h"
+#include "wire/spool_record.h"
 
 namespace cay::runtime {
 namespace {
@@ -181,6 +187,121 @@ TEST_F(ReaderTest, ADeadKeeperIsLostWithItsReasonAndToldOnce) {
     EXPECT_EQ(deaths_, std::vector<std::string>{"keeper lost"});
   };
   play(keeper(), ours());
+}
+
+// A reader that had "he" of "hello" when its sandbox ended, whose spool has all of it.
+class EndedTest : public ReaderTest {
+ protected:
+  static constexpr const char* kSandbox = "0a8f7a3e-6d5c-4b2a-9f10-1a2b3c4d5e6f";
+  enum class Spool { kEnded, kOpen, kNone };
+
+  void keep(Spool what) {
+    if (what == Spool::kNone) return;
+    const auto directory = std::filesystem::path(temp_.path()) / kSandbox / "c1";
+    std::filesystem::create_directories(directory);
+    wire::CommandMsg record = message({.bytes = 5, .end_offset = 5, .gap_begin = 0, .gap_end = 0});
+    record.state = what == Spool::kOpen ? 1 : 7;
+    record.signal = 9;
+    record.by = "sandbox stop";
+    std::ofstream(directory / "record") << wire::kRecordHead << wire::record_frame(record);
+    std::ofstream(directory / "out") << "hello";
+    std::ofstream(directory / "err").flush();
+  }
+
+  // The rest that it read, and the command's end.
+  struct Told {
+    std::string text;
+    std::uint64_t missing = 0;
+    std::optional<CommandEnd> end;
+    std::optional<Error> error;
+  };
+  Told told(Spool spool, bool removal, bool let_go = false) {
+    Told out;
+    auto keeper = [this]() -> asio::awaitable<void> {
+      auto peer = co_await host_->accept();
+      auto request = co_await attached(peer);
+      co_await peer.write_data(request.channel, 1, 0, "he");
+      try {
+        co_await peer.read();  // holds the connection
+      } catch (const boost::system::system_error&) {
+        // The reader's side closed it.
+      }
+    };
+    auto ours = [&]() -> asio::awaitable<void> {
+      auto readers = std::make_shared<OpenReaders>(loop_.get_executor());
+      LiveReader reader(line_, CommandId("c1"), {}, readers);
+      auto opened = co_await reader.open();
+      EXPECT_TRUE(opened);
+      auto first = co_await reader.next();
+      EXPECT_TRUE(first);
+      keep(spool);
+      if (removal) readers->expect_removal();
+      readers->go_on_from(temp_.path(), SandboxId(kSandbox), "");
+      line_->close(Error{Code::kNotFound, "sandbox_not_found", "gone", 0});
+      if (let_go) readers->let_go();
+      EXPECT_FALSE(readers->empty());
+      while (!out.end && !out.error) {
+        auto event = co_await reader.next();
+        if (!event) {
+          out.error = event.error();
+        } else if (const auto* data = std::get_if<core::OutputData>(&*event)) {
+          EXPECT_EQ(data->offset, 2 + out.text.size());
+          out.text += data->bytes;
+        } else if (const auto* gap = std::get_if<core::OutputGap>(&*event)) {
+          out.missing += gap->length;
+        } else {
+          out.end = std::get<core::OutputEnd>(*event).command.end;
+        }
+      }
+      const bool done = co_await readers->done(Millis{0});
+      EXPECT_EQ(done, out.end.has_value()) << "who was told the end is waited for no more";
+    };
+    play(keeper(), ours());
+    return out;
+  }
+};
+
+TEST_F(EndedTest, GoesOnFromTheSpoolToTheEndThatIsOnRecord) {
+  const Told stopped = told(Spool::kEnded, false);
+  EXPECT_EQ(stopped.text, "llo");
+  ASSERT_TRUE(stopped.end);
+  EXPECT_EQ(stopped.end->state, CommandState::kKilled);
+  EXPECT_EQ(stopped.end->by, "sandbox stop");
+}
+
+TEST_F(EndedTest, ARemovalIsWhatKilledIt) {
+  const Told removed = told(Spool::kEnded, true);
+  EXPECT_EQ(removed.text, "llo");
+  ASSERT_TRUE(removed.end);
+  EXPECT_EQ(removed.end->by, "sandbox removal");
+}
+
+TEST_F(EndedTest, OneWhoseEndIsNotOnRecordIsKilledByTheRemoval) {
+  const Told removed = told(Spool::kOpen, true);
+  ASSERT_TRUE(removed.end);
+  EXPECT_EQ(removed.end->state, CommandState::kKilled);
+  EXPECT_EQ(removed.end->signal, SIGKILL);
+  EXPECT_EQ(removed.end->by, "sandbox removal");
+}
+
+TEST_F(EndedTest, OneThatAStopLeftWithoutAnEndIsLost) {
+  const Told stopped = told(Spool::kOpen, false);
+  ASSERT_TRUE(stopped.end);
+  EXPECT_EQ(stopped.end->state, CommandState::kLost);
+}
+
+TEST_F(EndedTest, WhatIsNotReadBeforeTheSpoolGoesIsAGap) {
+  const Told late = told(Spool::kEnded, true, true);
+  EXPECT_EQ(late.text, "");
+  EXPECT_EQ(late.missing, 3u);
+  ASSERT_TRUE(late.end);
+  EXPECT_EQ(late.end->by, "sandbox removal");
+}
+
+TEST_F(EndedTest, WithoutASpoolItEndsWithTheConnection) {
+  const Told none = told(Spool::kNone, true);
+  ASSERT_TRUE(none.error);
+  EXPECT_EQ(none.error->reason, "sandbox_not_found");
 }
 
 TEST_F(ReaderTest, AKeeperThatKeepsBreakingTheProtocolIsGivenUp) {

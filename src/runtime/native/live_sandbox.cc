@@ -56,7 +56,7 @@ Task<Command> NativeLiveSandbox::start(CommandSpec spec) {
 }
 
 Task<std::unique_ptr<core::CommandReader>> NativeLiveSandbox::attach(CommandId id, core::OutputOffsets from) {
-  auto reader = std::make_unique<LiveReader>(line_, std::move(id), from);
+  auto reader = std::make_unique<LiveReader>(line_, std::move(id), from, readers_);
   CAY_CO_CHECK(co_await reader->open());
   co_return std::unique_ptr<core::CommandReader>(std::move(reader));
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/ports/runtime.h"
+#include "runtime/native/command_reader.h"
 #include "runtime/native/passed_tunnels.h"
 #include "runtime/native/persistent_link.h"
 
@@ -13,12 +14,15 @@ namespace cay::runtime {
 class NativeLiveSandbox final : public core::LiveSandbox {
  public:
   // `disk_reserve`: what commands' output leaves free on the spools' disk.
+  // `readers`: where those of its commands are found; null: nobody looks for them.
   explicit NativeLiveSandbox(std::shared_ptr<PersistentLink> line, std::uint64_t disk_reserve = 0,
-                             std::optional<SandboxNetwork> network = std::nullopt)
+                             std::optional<SandboxNetwork> network = std::nullopt,
+                             std::shared_ptr<OpenReaders> readers = nullptr)
       : line_(std::move(line)),
         tunnels_(std::make_shared<PassedTunnels>(line_)),
         disk_reserve_(disk_reserve),
-        network_(std::move(network)) {}
+        network_(std::move(network)),
+        readers_(std::move(readers)) {}
   // Closes the connection: readers that are left fail with kLost; the keeper lives on.
   ~NativeLiveSandbox() override;
 
@@ -59,6 +63,7 @@ class NativeLiveSandbox final : public core::LiveSandbox {
   std::shared_ptr<PassedTunnels> tunnels_;
   std::uint64_t disk_reserve_ = 0;
   std::optional<SandboxNetwork> network_;
+  std::shared_ptr<OpenReaders> readers_;
 };
 
 // A PersistentLink to the keeper of `sandbox_id` (empty: any) of `instance` (empty: any).

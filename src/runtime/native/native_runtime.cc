@@ -35,6 +35,7 @@ constexpr Millis kAdoptLimit{300};
 constexpr Millis kLeftoversLimit{500};  // for the ends of what does not live, all together
 constexpr Millis kLaunchersWord{500};  // for the launcher to say why a keeper that is gone ended
 constexpr Millis kPoliteLimit{2000};  // for a keeper to record the ends of its commands
+constexpr Millis kLastReads{1000};    // for readers to take the rest, before the spool is removed
 
 std::string host_boot_id() {
   const UniqueFd fd(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
@@ -103,6 +104,7 @@ class CloseUnlessKept {
 
 struct NativeRuntime::Live {
   std::map<SandboxId, std::shared_ptr<PersistentLink>> lines;
+  std::map<SandboxId, std::weak_ptr<OpenReaders>> readers;
   std::function<void(core::SandboxDeath)> on_death;
   std::vector<core::SandboxDeath> untold;  // while nobody watches: between adopt() and watch()
 
@@ -110,6 +112,11 @@ struct NativeRuntime::Live {
   std::shared_ptr<PersistentLink> take(const SandboxId& id) {
     const auto node = lines.extract(id);
     return node ? node.mapped() : nullptr;
+  }
+
+  std::shared_ptr<OpenReaders> readers_of(const SandboxId& id) const {
+    const auto found = readers.find(id);
+    return found == readers.end() ? nullptr : found->second.lock();
   }
 
   bool holds(const SandboxId& id, const std::shared_ptr<PersistentLink>& line) const {
@@ -120,6 +127,7 @@ struct NativeRuntime::Live {
   void died(const SandboxId& id, const std::string& reason) {
     const auto line = take(id);
     if (!line) return;
+    readers.erase(id);
     line->die(reason);  // whoever found out: the other need not
     const core::SandboxDeath death{.id = id, .reason = reason};
     if (!on_death) return untold.push_back(death);
@@ -173,8 +181,17 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id, std:
                                                               std::optional<SandboxNetwork> network, Millis limit) {
   auto link = co_await line->link(limit);
   if (!link) co_return std::move(link).error().while_doing("reach the keeper of sandbox " + id.get());
+  co_return box_of(id, std::move(line), std::move(network));
+}
+
+std::shared_ptr<core::LiveSandbox> NativeRuntime::box_of(const SandboxId& id,
+                                                         std::shared_ptr<PersistentLink> line,
+                                                         std::optional<SandboxNetwork> network) {
   live_->lines[id] = line;
-  co_return std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve, std::move(network)));
+  auto readers = std::make_shared<OpenReaders>(loop_);
+  live_->readers[id] = readers;
+  return std::make_shared<NativeLiveSandbox>(std::move(line), config_.disk_reserve,
+                                             std::move(network), std::move(readers));
 }
 
 Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec) {
@@ -242,11 +259,13 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
 Task<void> NativeRuntime::stop(SandboxId id) {
   const auto found = live_->lines.find(id);
   const auto line = found == live_->lines.end() ? nullptr : found->second;
+  const auto readers = live_->readers_of(id);
   const Error why{Code::kLost, "keeper_lost", "the sandbox was stopped", 0};
   if (line) {
     line->expect_end(why);
     auto polite = co_await polite_shutdown(line, kPoliteLimit);
-    static_cast<void>(polite);  // the launcher ends what does not end by itself
+    if (polite && readers) readers->go_on_from(spool(), id, hello_.boot_id);
+    // Else the launcher ends what does not end by itself.
   }
   // Until the launcher has done it the link stays, and tells of the keeper's end if the launcher does not.
   auto stopped = co_await launcher_.stop(id.get());
@@ -255,15 +274,31 @@ Task<void> NativeRuntime::stop(SandboxId id) {
     co_return std::move(stopped);
   }
   static_cast<void>(remove_rules(config_.data, id));  // the next start does
+  if (readers) readers->go_on_from(spool(), id, hello_.boot_id);
+  live_->readers.erase(id);
   if (line && live_->holds(id, line)) live_->lines.erase(id);
   if (line) line->close(why);
   co_return Result<void>{};
 }
 
 Task<void> NativeRuntime::destroy(SandboxId id) {
-  // Nobody will read its records: no need to wait for them.
   auto line = live_->take(id);
-  if (line) line->close(Error{Code::kLost, "keeper_lost", "the sandbox was deleted", 0});
+  const auto readers = live_->readers_of(id);
+  live_->readers.erase(id);
+  const Error why{Code::kNotFound, "sandbox_not_found", "the sandbox was deleted meanwhile", 0};
+  // Without readers nobody needs its records: no need to wait for them.
+  if (line && readers && !readers->empty()) {
+    line->expect_end(why);
+    readers->expect_removal();
+    auto polite = co_await polite_shutdown(line, kPoliteLimit);
+    static_cast<void>(polite);  // what has no end on record then is killed by the launcher
+    readers->go_on_from(spool(), id, hello_.boot_id);
+    line->close(why);
+    const bool done = co_await readers->done(kLastReads);
+    if (!done) readers->let_go();
+  } else if (line) {
+    line->close(why);
+  }
   auto destroyed = co_await launcher_.destroy(id.get());
   if (destroyed) static_cast<void>(remove_rules(config_.data, id));
   co_return destroyed;
@@ -300,8 +335,7 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
     if (!box && !line->ended() && box.error().code == Code::kUnavailable) {
       // It lives and does not answer now: what it holds is not for us to end. Its link goes on trying.
       spdlog::warn("sandbox {} lives and its keeper does not answer: {}", id.get(), box.error().message);
-      live_->lines[id] = line;
-      box = std::shared_ptr<core::LiveSandbox>(std::make_shared<NativeLiveSandbox>(line, config_.disk_reserve, std::move(way_out)));
+      box = box_of(id, line, std::move(way_out));
     }
     if (!box) {
       line->close(box.error());

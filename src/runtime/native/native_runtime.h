@@ -58,6 +58,9 @@ class NativeRuntime final : public core::Runtime {
   // The live sandbox once its keeper has greeted; the connection is closed on failure.
   Task<std::shared_ptr<core::LiveSandbox>> greet(SandboxId id, std::shared_ptr<PersistentLink> line,
                                                  std::optional<SandboxNetwork> network, Millis limit);
+  std::shared_ptr<core::LiveSandbox> box_of(const SandboxId& id,
+                                            std::shared_ptr<PersistentLink> line,
+                                            std::optional<SandboxNetwork> network);
   void tell_later(std::weak_ptr<Live> live, SandboxId id, std::shared_ptr<PersistentLink> line, std::string reason);
   std::string spool() const { return config_.data + "/spool"; }
 

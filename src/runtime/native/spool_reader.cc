@@ -48,8 +48,10 @@ Result<wire::CommandMsg> damaged(int dir, const std::string& id) {
   return wire::damaged_record(id, out, err);
 }
 
-// What became of command `id`, whose keeper is gone.
-Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::string& boot_id) {
+// Reads the record of command `id`, whose keeper is gone. Sets `open` to whether no end is on
+// record.
+Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::string& boot_id,
+                                     bool* open = nullptr) {
   CAY_TRY(const auto fd, open_kept(dir, wire::kSpoolRecord));
   struct stat facts{};
   if (::fstat(fd.get(), &facts) != 0) return Error::from_errno(errno, "stat the spool's record", "spool_unreadable");
@@ -69,6 +71,7 @@ Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::
     return damaged(dir, id);
   }
   wire::CommandMsg& message = record->message;
+  if (open != nullptr) *open = message.state == static_cast<std::uint8_t>(CommandState::kRunning);
   if (wire::is_open(message)) {
     CAY_TRY(const auto out, look_at(dir, wire::kSpoolOut, message.out));
     CAY_TRY(const auto err, look_at(dir, wire::kSpoolErr, message.err));
@@ -78,7 +81,7 @@ Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::
 }
 
 // Output of one finished command, by pread.
-class SpooledReader final : public core::CommandReader {
+class SpooledReader final : public SpoolReader {
  public:
   SpooledReader(UniqueFd dir, wire::CommandMsg record, core::OutputOffsets from)
       : dir_(std::move(dir)), record_(std::move(record)), command_(to_model(record_)), offsets_(from) {}
@@ -96,6 +99,12 @@ class SpooledReader final : public core::CommandReader {
     co_return core::OutputEvent(core::OutputEnd{.command = command_});
   }
 
+  void let_go() override {
+    dir_.reset();
+    out_.reset();
+    err_.reset();
+  }
+
  private:
   Result<std::optional<core::OutputEvent>> piece(Stream stream) {
     using Kind = wire::SpoolPiece::Kind;
@@ -103,6 +112,9 @@ class SpooledReader final : public core::CommandReader {
     const wire::ExtentMsg& extent = out ? record_.out : record_.err;
     std::uint64_t& offset = out ? offsets_.out : offsets_.err;
     const bool after_end = offset >= extent.end_offset;
+    if (!dir_ && offset < extent.bytes) {
+      return gap(stream, offset, (after_end ? extent.bytes : extent.end_offset) - offset);
+    }
     std::uint64_t want = wire::kDataChunk;
     if (!after_end) want = std::min(want, extent.end_offset - offset);
     const auto found = wire::locate(extent, offset, want);
@@ -199,24 +211,38 @@ std::vector<Command> SpooledCommands::take() {
   return std::move(all_);
 }
 
-Result<std::unique_ptr<core::CommandReader>> spooled_reader(const std::string& spool, const SandboxId& id,
-                                                            const CommandId& command, core::OutputOffsets from,
-                                                            const std::string& boot_id) {
+Result<KeptCommand> KeptCommand::open(const std::string& spool, const SandboxId& id,
+                                      const CommandId& command, const std::string& boot_id) {
   if (!is_valid_command_id(command.get())) return no_such_command(command);
   CAY_TRY(const auto root, open_spool(spool, id));
   if (!root) return no_such_command(command);
   auto dir = open_directory(root.get(), command.get());
   if (!dir && dir.error().os_errno == ENOENT) return no_such_command(command);
   CAY_TRY(auto opened, std::move(dir));
-  auto found = read_record(opened.get(), command.get(), boot_id);
+  bool open = false;
+  auto found = read_record(opened.get(), command.get(), boot_id, &open);
   if (!found && found.error().os_errno == ENOENT) return no_such_command(command);  // cut down while it was made or removed
   CAY_TRY(auto record, std::move(found));
-  if (from.out > record.out.bytes || from.err > record.err.bytes) {
+  return KeptCommand(std::move(opened), std::move(record), open);
+}
+
+Result<std::unique_ptr<SpoolReader>> KeptCommand::read(core::OutputOffsets from) && {
+  if (from.out > record_.out.bytes || from.err > record_.err.bytes) {
     return Error{Code::kOutOfRange, "offset_past_end",
                  "the offset is past what the command has written: attach at or before it", 0};
   }
-  return std::unique_ptr<core::CommandReader>(
-      std::make_unique<SpooledReader>(std::move(opened), std::move(record), from));
+  return std::unique_ptr<SpoolReader>(
+      std::make_unique<SpooledReader>(std::move(dir_), std::move(record_), from));
+}
+
+Result<std::unique_ptr<core::CommandReader>> spooled_reader(const std::string& spool,
+                                                            const SandboxId& id,
+                                                            const CommandId& command,
+                                                            core::OutputOffsets from,
+                                                            const std::string& boot_id) {
+  CAY_TRY(auto kept, KeptCommand::open(spool, id, command, boot_id));
+  CAY_TRY(auto reader, std::move(kept).read(from));
+  return std::unique_ptr<core::CommandReader>(std::move(reader));
 }
 
 }  // namespace cay::runtime
