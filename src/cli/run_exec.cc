@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -84,6 +85,8 @@ int run_and_remove(Context& at, const RunArgs& args) {
 
 int run_command(Context& at, RunArgs args) {
   prepare(args.exec);
+  // As `docker run -w`: the directory is the sandbox's, which makes it where it is missing.
+  args.sandbox.workdir = std::exchange(args.exec.command.cwd, {});
   if (args.remove) return run_and_remove(at, args);
   const auto info = at.client.create_info(with_rules(args.sandbox, args.rules));
   const sdk::Sandbox box = at.client.sandbox(info.id);

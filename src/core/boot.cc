@@ -12,6 +12,7 @@
 #include "core/errors.h"
 #include "core/proxies.h"
 #include "core/registry.h"
+#include "core/workdir.h"
 
 namespace cay::core {
 namespace {
@@ -218,6 +219,9 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
     CAY_CO_CHECK(co_await Proxies::trust(*live, std::move(granted.certificate)));
   }
   CAY_CO_CHECK(co_await go_by_the_row(entry, std::move(told)));
+  auto made = co_await make_workdir(*live, entry->row.run);
+  // A sandbox that ran before starts all the same. Its commands then fail with bad_cwd.
+  if (!made && is_first(boot->kind)) co_return std::move(made).error();
   co_return live;
 }
 

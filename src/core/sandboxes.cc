@@ -5,6 +5,7 @@
 #include "core/errors.h"
 #include "core/needed_rules.h"
 #include "core/validate.h"
+#include "core/workdir.h"
 
 namespace cay::core {
 
@@ -24,6 +25,12 @@ Task<SandboxPage> SandboxVerbs::list(Principal who, SandboxQuery query) {
 Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch patch) {
   CAY_CO_CHECK(check(patch, defaults_));
   CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  if (patch.run && patch.run->workdir && entry->live) {
+    const auto live = entry->live;
+    auto run = layered(entry->row.run, *patch.run);
+    CAY_CO_CHECK(co_await make_workdir(live, std::move(run)));
+    if (entry->erased) co_return sandbox_not_found(entry->row.name);
+  }
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
   Sandbox next = entry->row;
   if (patch.name) next.name = *patch.name;

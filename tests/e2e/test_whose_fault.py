@@ -5,6 +5,7 @@ import json
 import subprocess
 import threading
 
+import pytest
 from websockets.sync.client import connect
 
 from harness import CAY, slow, wait_until
@@ -179,3 +180,58 @@ def test_a_stop_gives_a_slow_reader_all_that_was_written(own_daemon):
         assert end["type"] == "end" and is_killed(end["command"], by="sandbox stop"), end
         assert read == SIZE
     assert "[error]" not in daemon.log.read_text(), daemon.log.read_text()
+
+
+@pytest.fixture
+def made(daemon, http):
+    boxes = []
+
+    def make(**fields):
+        answer = http.post("/api/v1/sandboxes", json=fields)
+        if answer.status_code == 201:
+            boxes.append(answer.json()["id"])
+        return answer
+
+    yield make
+    for box in boxes:
+        http.delete(f"/api/v1/sandboxes/{box}")
+
+
+def shell(http, box, command, **fields):
+    body = {"command": command, "wait": True, "timeout_s": slow(30), **fields}
+    return http.post(f"/api/v1/sandboxes/{box}/commands", json=body).json()
+
+
+def test_a_working_directory_that_is_not_there_is_made_as_docker_makes_it(daemon, http, made):
+    box = made(workdir="/srv/app/code").json()["id"]
+    for _ in range(2):
+        got = shell(http, box, "pwd; stat -c %U:%a .")
+        assert (got["exit_code"], got["stdout"]) == (0, "/srv/app/code\nroot:755\n"), got
+    # The sandbox's user owns it, also below a directory of root's.
+    box = made(workdir="/srv/his/code/", user="user").json()["id"]
+    got = shell(http, box, "pwd; stat -c %U:%a .; touch x && ls -A ..; id -un")
+    assert (got["exit_code"], got["stdout"]) == (0, "/srv/his/code\nuser:755\ncode\nuser\n"), got
+    # One that is there stays as it is.
+    box = made(workdir="/tmp").json()["id"]
+    assert shell(http, box, "stat -c %a .")["stdout"] == "1777\n"
+    # One that is given later.
+    patch = {"run_config": {"work_dir": "/srv/later"}}
+    assert http.patch(f"/v2/sandboxes/boxes/{box}", json=patch).status_code == 200
+    assert shell(http, box, "pwd")["stdout"] == "/srv/later\n"
+    # As `docker run -w`; `exec -w` names one that is there.
+    ran = daemon.cli("run", "--rm", "-w", "/srv/by/run", "--", "pwd")
+    assert (ran.code, ran.text) == (0, "/srv/by/run\n"), ran
+    assert shell(http, box, "pwd", cwd="/nowhere")["error"]["reason"] == "bad_cwd"
+
+
+IMPOSSIBLE = [("/etc/passwd", "no directory"), ("/etc/passwd/x", "not a directory"),
+              ("/proc/x", "/proc/x")]
+
+
+@pytest.mark.parametrize("workdir, says", IMPOSSIBLE)
+def test_a_create_with_an_impossible_working_directory_is_refused(http, made, workdir, says):
+    before = len(http.get("/api/v1/sandboxes").json()["items"])
+    answer = made(workdir=workdir)
+    assert answer.status_code in (400, 403, 404), answer.text
+    assert says in answer.json()["error"]["message"], answer.text
+    assert len(http.get("/api/v1/sandboxes").json()["items"]) == before, "nothing is left"
