@@ -1,7 +1,9 @@
 #include "codec/model_json.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <iterator>
 
 #include "codec/base64.h"
 #include "codec/network_json.h"
@@ -40,17 +42,42 @@ bool has_signal(CommandState state) {
   return false;
 }
 
-// What mends it, where one action does.
+// Returns the command that a message has in parentheses, as in "resume it (cay resume b)"; empty:
+// none.
+std::string_view command_in(std::string_view message) {
+  constexpr std::string_view kBegin = "(cay ";
+  const std::size_t at = message.find(kBegin);
+  const std::size_t end = message.find(')', at == std::string_view::npos ? message.size() : at);
+  return end == std::string_view::npos ? "" : message.substr(at + 1, end - at - 1);
+}
+
+// Returns whether a clause of the message begins with an instruction: "…: restart it", "…; retry".
+bool says_what_to_do(std::string_view message) {
+  constexpr std::string_view kVerbs[] = {
+      "apt-get", "ask",   "boot",  "call",  "choose", "close",   "connect", "copy",  "end", "give",
+      "install", "leave", "name",  "raise", "read",   "restart", "resume",  "retry", "run", "see",
+      "send",    "set",   "start", "stop",  "try",    "use",     "wait",    "write", "`cay"};
+  for (std::size_t at = message.find_first_of(":;,(."); at != std::string_view::npos;
+       at = message.find_first_of(":;,(.", at + 1)) {
+    std::string_view rest = message.substr(at + 1);
+    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    const std::string_view word = rest.substr(0, rest.find_first_of(" ,;:.)"));
+    if (std::ranges::find(kVerbs, word) != std::end(kVerbs)) return true;
+  }
+  return false;
+}
+
+// Returns the one action that mends it. Clients append it to the message, so a message with an
+// instruction has none.
 std::string_view remedy_of(const Error& error) {
   switch (error.code) {
     case Code::kUnauthenticated: return error.reason == "no_key" ? "send the key of DATA/api-key as X-Api-Key" : "";
     case Code::kUnavailable:
-      if (error.reason == "draining") return "retry later; the operator's `cay drain --undo` admits again";
-      return "retry; if it stays so, run cay doctor";
-    case Code::kUnsupported: return "run cay doctor to see what this host lacks";
-    case Code::kNotReady:
-      if (error.reason == "sandbox_paused") return "resume the sandbox";
-      return error.reason == "sandbox_not_ready" ? "start the sandbox, or retry" : "";
+      if (error.reason == "draining") return "the operator's `cay drain --undo` admits again";
+      return says_what_to_do(error.message) ? "" : "retry; if it stays so, run cay doctor";
+    case Code::kUnsupported:
+      return says_what_to_do(error.message) ? "" : "run cay doctor to see what this host lacks";
+    case Code::kNotReady: return command_in(error.message);
     case Code::kInvalidArgument:
     case Code::kPermissionDenied:
     case Code::kNotFound:

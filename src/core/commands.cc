@@ -65,6 +65,9 @@ Task<Command> CommandVerbs::started(const Held& held, CommandSpec spec, std::str
   log_.starting(*held.entry, id, std::move(trace), std::move(by));
   auto answer = co_await held.live->start(std::move(spec));
   log_.started(*held.entry, *held.live, id, answer);
+  if (!answer && answer.error().reason == "sandbox_paused") {
+    co_return sandbox_paused(held.entry->row.name);  // its keeper knows no name
+  }
   co_return answer;
 }
 

@@ -22,12 +22,15 @@ inline Error snapshot_not_found(const std::string& name) {
 inline Error name_in_use(const std::string& name) {
   return {Code::kAlreadyExists, "name_in_use", "a sandbox named '" + name + "' exists: choose another name or delete it", 0};
 }
+// `why` includes the remedy, where there is one.
 inline Error not_ready(const std::string& name, const std::string& why) {
   return {Code::kNotReady, "sandbox_not_ready", "sandbox '" + name + "' is not ready: " + why, 0};
 }
+inline std::string start_it(const std::string& name) { return "start it (cay start " + name + ")"; }
 // What somebody holds still is not let go on by what somebody else wants of it.
 inline Error sandbox_paused(const std::string& name) {
-  return {Code::kNotReady, "sandbox_paused", "sandbox '" + name + "' is paused: resume it to reach what runs in it", 0};
+  return {Code::kNotReady, "sandbox_paused",
+          "sandbox '" + name + "' is paused: resume it (cay resume " + name + ")", 0};
 }
 inline constexpr std::string_view kShuttingDown = "shutting_down";
 inline Error shutting_down() {

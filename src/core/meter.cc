@@ -128,7 +128,7 @@ Task<void> Meter::last_look(std::shared_ptr<Entry> entry) {
 }
 
 Task<SandboxStats> Meter::asked(std::shared_ptr<Entry> entry) {
-  const Error gone = not_ready(entry->row.name, "it does not run");
+  const Error gone = not_ready(entry->row.name, "it does not run: " + start_it(entry->row.name));
   const auto live = entry->live;
   if (!live || entry->erased) co_return gone;
   const auto question = ++questions_;

@@ -26,8 +26,9 @@ Task<void> Pauses::change(std::shared_ptr<Entry> entry, To to) {
   if (entry->erased) co_return sandbox_not_found(entry->row.name);
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
   if (!entry->runs() || !entry->live) {
-    const char* remedy = to == To::kPaused ? ": only what runs can be paused" : ": start it";
-    co_return not_ready(entry->row.name, "it is " + std::string(to_string(entry->row.state)) + remedy);
+    const std::string why = to == To::kPaused ? ", and only what runs can be paused: " : ": ";
+    co_return not_ready(entry->row.name, "it is " + std::string(to_string(entry->row.state)) + why +
+                                             start_it(entry->row.name));
   }
   const auto live = entry->live;
   Result<void> done;
@@ -40,7 +41,10 @@ Task<void> Pauses::change(std::shared_ptr<Entry> entry, To to) {
   if (!done) co_return std::move(done).error().while_doing(to == To::kPaused ? "pause sandbox " + entry->row.name
                                                                              : "resume sandbox " + entry->row.name);
   // It may have died meanwhile: what was told of that stands.
-  if (!entry->runs()) co_return not_ready(entry->row.name, "it ended meanwhile: " + entry->row.reason);
+  if (!entry->runs()) {
+    const std::string& name = entry->row.name;
+    co_return not_ready(name, "it ended meanwhile: " + entry->row.reason + "; " + start_it(name));
+  }
   record(*entry, to);
   co_return Result<void>();
 }

@@ -31,7 +31,8 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry, Principal who) {
       co_return held;
     }
     if (entry->row.state == SandboxState::kFailed) {
-      co_return not_ready(entry->row.name, "it failed: " + entry->row.reason + "; start it to try again");
+      co_return not_ready(entry->row.name,
+                          "it failed: " + entry->row.reason + "; " + start_it(entry->row.name));
     }
     auto boot = entry->boot;
     if (!boot) {
@@ -39,7 +40,8 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry, Principal who) {
         co_return not_ready(entry->row.name, "it is stopped, and a key of the scope read starts nothing");
       }
       if (entry->row.state != SandboxState::kStopped || tried) {
-        co_return not_ready(entry->row.name, "it is " + std::string(to_string(entry->row.state)));
+        co_return not_ready(entry->row.name,
+                            "it is " + std::string(to_string(entry->row.state)) + ": try again");
       }
       CAY_CO_TRY(boot, boots_.begin(entry, BootKind::kWake, deadline_in(timing_.boot_limit), who.key_name));
       tried = true;

@@ -235,3 +235,21 @@ def test_a_create_with_an_impossible_working_directory_is_refused(http, made, wo
     assert answer.status_code in (400, 403, 404), answer.text
     assert says in answer.json()["error"]["message"], answer.text
     assert len(http.get("/api/v1/sandboxes").json()["items"]) == before, "nothing is left"
+
+
+def test_an_error_names_its_remedy_once_with_the_command_that_applies_it(daemon, http, made):
+    name = made(name="held").json()["name"]
+    assert http.post(f"/api/v1/sandboxes/{name}/pause").status_code == 200
+    said = daemon.cli("exec", name, "--", "true")
+    paused = "cay: sandbox 'held' is paused: resume it (cay resume held)\n"
+    assert (said.code, said.err.decode()) == (125, paused), said
+    commands = f"/api/v1/sandboxes/{name}/commands"
+    error = http.post(commands, json={"argv": ["true"]}).json()["error"]
+    assert error["remedy"] == "cay resume held" and error["remedy"] in error["message"]
+    assert daemon.cli("resume", "held").code == 0
+    assert daemon.cli("exec", name, "--", "true").code == 0
+    assert http.post(f"/api/v1/sandboxes/{name}/stop").status_code == 200
+    said = daemon.cli("resume", name)
+    stopped = "sandbox 'held' is not ready: it is stopped: start it (cay start held)\n"
+    assert said.err.decode() == "cay: held: " + stopped, said
+    assert daemon.cli("start", name).code == 0
