@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <span>
 
 #include "api/langsmith/errors.h"
+#include "async/mutex.h"
+#include "codec/json.h"
 #include "http/client.h"
 #include "http/text.h"
 #include "model/ids.h"
@@ -17,6 +20,11 @@ namespace {
 
 constexpr std::size_t kMaxAnswer = 64u << 20;
 constexpr Millis kUpstreamLimit{60'000};
+constexpr std::size_t kMaxInfo = 64u << 10;
+constexpr Millis kInfoLimit{3'000};
+constexpr Millis kInfoKept{60'000};
+constexpr Millis kInfoConnect{2'000};
+constexpr Millis kInfoAgain{15'000};  // after it did not answer
 
 using api::langsmith::Passing;
 
@@ -108,6 +116,54 @@ asio::awaitable<void> pass_on(std::shared_ptr<To> to, std::shared_ptr<http::Exch
   co_await exchange->respond(std::move(response));
 }
 
+class UpstreamInfo {
+ public:
+  UpstreamInfo(asio::any_io_executor loop, std::unique_ptr<http::Client> client)
+      : turn_(std::move(loop)), client_(std::move(client)) {}
+
+  asio::awaitable<codec::json::object> settings() {
+    const auto turn = co_await turn_.lock();  // clients come in bursts: one request goes up
+    if (std::chrono::steady_clock::now() < fresh_until_) co_return known_;
+    http::ClientRequest request;
+    request.method = "GET";
+    request.target = "/info";
+    request.headers.set("Accept", "application/json");
+    auto got = co_await client_->request(std::move(request), kMaxInfo);
+    const bool told = got && got->status == 200 && take(got->body);
+    fresh_until_ = std::chrono::steady_clock::now() + (told ? kInfoKept : kInfoAgain);
+    co_return known_;
+  }
+
+ private:
+  bool take(const std::string& text) {
+    const auto body = codec::parse_object(text);
+    if (!body) return false;
+    known_.clear();
+    for (const char* name : {"batch_ingest_config", "instance_flags"}) {
+      const auto* value = body->if_contains(name);
+      if (value != nullptr && value->is_object()) known_[name] = *value;
+    }
+    return true;
+  }
+
+  Mutex turn_;
+  std::unique_ptr<http::Client> client_;
+  codec::json::object known_;
+  std::chrono::steady_clock::time_point fresh_until_{};
+};
+
+Result<std::unique_ptr<http::Client>> client_of(asio::any_io_executor loop,
+                                                const LangsmithUpstream& upstream, Millis limit) {
+  http::ClientOptions options;
+  options.url = upstream.url;
+  options.ca_file = upstream.ca_file;
+  options.response_timeout = limit;
+  if (limit == kInfoLimit) options.connect_timeout = kInfoConnect;
+  auto made = http::Client::create(std::move(loop), std::move(options));
+  if (!made) return std::move(made).error().while_doing("[langsmith] upstream");
+  return made;
+}
+
 }  // namespace
 
 Result<void> settle_upstream(LangsmithUpstream& upstream) {
@@ -129,14 +185,16 @@ Result<void> settle_upstream(LangsmithUpstream& upstream) {
 
 Result<Forwarder> forwarder(asio::any_io_executor loop, const LangsmithUpstream& upstream) {
   if (upstream.url.empty()) return Forwarder();
-  http::ClientOptions options;
-  options.url = upstream.url;
-  options.ca_file = upstream.ca_file;
-  options.response_timeout = kUpstreamLimit;
-  auto made = http::Client::create(std::move(loop), std::move(options));
-  if (!made) return std::move(made).error().while_doing("[langsmith] upstream");
-  auto to = std::make_shared<To>(*std::move(made), upstream.key, upstream.tenants);
+  CAY_TRY(auto client, client_of(std::move(loop), upstream, kUpstreamLimit));
+  auto to = std::make_shared<To>(std::move(client), upstream.key, upstream.tenants);
   return Forwarder([to](std::shared_ptr<http::Exchange> exchange, Passing what) { return pass_on(to, std::move(exchange), what); });
+}
+
+Result<Ingestion> ingestion(asio::any_io_executor loop, const LangsmithUpstream& upstream) {
+  if (upstream.url.empty()) return Ingestion();
+  CAY_TRY(auto client, client_of(loop, upstream, kInfoLimit));
+  auto info = std::make_shared<UpstreamInfo>(std::move(loop), std::move(client));
+  return Ingestion([info] { return info->settings(); });
 }
 
 }  // namespace cay::app

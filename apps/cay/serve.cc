@@ -253,6 +253,7 @@ class Daemon {
     langsmith.names = gateway.names;
     langsmith.input = native.input;
     CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith));
+    CAY_CO_TRY(langsmith.ingestion, ingestion(loop_.get_executor(), config_.langsmith));
     api::add_langsmith_routes(router_, *core_, std::move(langsmith));
     gateway_ = std::make_unique<api::Gateway>(loop_.get_executor(), *core_, std::move(gateway));
     gateway_->add_routes(router_);

@@ -245,6 +245,27 @@ TEST_F(LangsmithTest, TracesAreNotOurs) {
   std::swap(router, forwarding);
 }
 
+TEST_F(LangsmithTest, InfoSaysHowTheUpstreamTakesRunsIn) {
+  EXPECT_FALSE(json(call("GET", "/info")).contains("batch_ingest_config")) << "without one";
+  http::Router forwarding;
+  LangsmithConfig config;
+  config.ingestion = []() -> asio::awaitable<codec::json::object> {
+    co_return codec::json::object{
+        {"batch_ingest_config", codec::json::object{{"size_limit", 7}}},
+        {"instance_flags", codec::json::object{{"zstd_compression_enabled", true}}}};
+  };
+  add_langsmith_routes(forwarding, *cay, std::move(config));
+  std::swap(router, forwarding);
+  for (const auto* path : {"/info", "/api/info", "/api/v1/info"}) {
+    const auto got = json(call("GET", path));
+    EXPECT_EQ(got.at("version").as_string(), "0.16.0")
+        << "of the sandbox routes, which are Cay's own";
+    EXPECT_EQ(got.at("batch_ingest_config").at("size_limit").as_int64(), 7);
+    EXPECT_TRUE(got.at("instance_flags").at("zstd_compression_enabled").as_bool());
+  }
+  std::swap(router, forwarding);
+}
+
 TEST_F(LangsmithTest, ErrorsBeforeAHandlerAreInTheEnvelope) {
   const auto handle = exchange("GET", "/api/v2/sandboxes/boxes");
   const auto response = router.shape(handle->request, 401, Error{Code::kUnauthenticated, "no_key", "send X-Api-Key", 0});

@@ -5,6 +5,7 @@
 #include "api/common/answer.h"
 #include "api/common/stdin_feed.h"
 #include "api/gateway/names.h"
+#include "codec/json.h"
 #include "core/cay.h"
 #include "http/router.h"
 #include "model/limits.h"
@@ -19,6 +20,9 @@ struct LangsmithConfig {
   Limits maximum;  // more than this is a quota to these clients (429), not a mistake
   // Answers paths that are LangSmith's own (traces): passes them on. Empty: not configured.
   std::function<asio::awaitable<void>(ExchangePtr, Passing)> forward;
+  // Returns `batch_ingest_config` and `instance_flags` of the upstream's /info, as far as they are
+  // known. Empty: there is no upstream.
+  std::function<asio::awaitable<codec::json::object>()> ingestion;
   std::shared_ptr<InputRoom> input = std::make_shared<InputRoom>();  // of all sessions of the daemon
   Millis heartbeat{15'000};  // of a silent stream of events: the clients' read timeout is 60 s
 };

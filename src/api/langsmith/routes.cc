@@ -64,8 +64,17 @@ bool is_cays(const http::Router& router, const http::RequestHead& head) {
   return false;
 }
 
-asio::awaitable<void> info(ExchangePtr exchange) {
-  auto response = json_answer(200, codec::json::object{{"version", kVersion}});
+// The upstream decides how clients batch, split and compress runs: its settings are part of the
+// response.
+asio::awaitable<void> info(std::function<asio::awaitable<codec::json::object>()> ingestion,
+                           ExchangePtr exchange) {
+  codec::json::object body{{"version", kVersion}};
+  if (ingestion) {
+    auto asking = ingestion();
+    const auto settings = co_await std::move(asking);
+    for (const auto& [name, value] : settings) body[name] = value;
+  }
+  auto response = json_answer(200, body);
   co_await exchange->respond(std::move(response));
 }
 
@@ -124,7 +133,12 @@ class Table {
   Right whole() const { return config_.forward ? Right::kHost : Right::kManage; }
 
   void add_root(const std::string& root) {
-    router_.add("GET", root + "/info", info, Right::kAny);
+    router_.add(
+        "GET", root + "/info",
+        [ingestion = config_.ingestion](ExchangePtr exchange) {
+          return info(ingestion, std::move(exchange));
+        },
+        Right::kAny);
     for (const std::string path : kTracePaths) {
       router_.add("*", root + "/" + path, passing(Passing::kAnything), whole());
       router_.add("*", root + "/" + path + "/{rest...}", passing(Passing::kAnything), whole());

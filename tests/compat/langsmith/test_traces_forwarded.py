@@ -1,6 +1,7 @@
 """Tracing switched on while sandboxes are used, by the unmodified clients: with an upstream the runs arrive there with
 the upstream's key and never the sandbox's; without one the clients hear one clear sentence and the sandboxes work."""
 import http.server
+import json
 import os
 import pathlib
 import subprocess
@@ -14,6 +15,12 @@ from harness import new_daemon, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 UPSTREAM_KEY = "lsv2_upstream_" + "k" * 24
+# The upstream's /info, with other ingestion settings than the clients' defaults.
+INGESTION = {"use_multipart_endpoint": False, "size_limit": 7, "size_limit_bytes": 4096,
+             "scale_up_qsize_trigger": 50, "scale_up_nthreads_limit": 1,
+             "scale_down_nempty_trigger": 2}
+INFO = {"version": "0.12.0", "license_expiration_time": "never", "batch_ingest_config": INGESTION,
+        "instance_flags": {"zstd_compression_enabled": False}}
 
 PYTHON = r"""
 import os
@@ -63,7 +70,7 @@ class Recorder:
             def answer(self):
                 body = self.body()
                 recorder.seen.append((self.command, self.path, dict(self.headers.items()), body))
-                reply = b'{"version":"0.16.0"}' if self.path.endswith("/info") else b"{}"
+                reply = json.dumps(INFO).encode() if self.path.endswith("/info") else b"{}"
                 self.send_response(307 if "redirect" in self.path else 200 if self.command == "GET" else 202)
                 self.send_header("Location", "http://elsewhere.example/")
                 self.send_header("Set-Cookie", "of=upstream")
@@ -147,7 +154,7 @@ def test_traces_reach_the_upstream_with_its_own_key(passing_on, recorder, langua
     mine = key(passing_on, f"tracer-{language}")  # of the usual scope: enough to trace
     traced(passing_on, language, mine)
     wait_until(recorder.runs, "a run has arrived upstream")
-    for method, path, headers, body in recorder.seen:
+    for method, path, headers, body in recorder.runs():
         keys = {name.lower(): value for name, value in headers.items()}
         assert keys.get("x-api-key") == UPSTREAM_KEY, (method, path)
         everything = repr((path, headers)).encode() + body
@@ -214,7 +221,48 @@ def test_what_is_lent_of_the_upstreams_key(passing_on, recorder):
                 reason = "upstream_not_for_tenant" if kind == "other admin" or (kind == "other" and (method, path) in POSTS) else "has the scope"
                 assert reason in answer.text, (kind, method, path, answer.text)
             recorder.seen.clear()
-            assert http.get("/info").status_code == 200 and recorder.seen == []
+            assert http.get("/info").status_code == 200
+            assert all(one[1] == "/info" for one in recorder.seen)
+
+
+def test_info_has_the_ingestion_settings_of_the_upstream(passing_on, recorder):
+    recorder.seen.clear()
+    headers = {"X-Api-Key": passing_on.key, "Cookie": "a=b"}
+    right = {"version": "0.16.0",
+             "batch_ingest_config": INGESTION, "instance_flags": INFO["instance_flags"]}
+    with httpx.Client(base_url=passing_on.url, headers=headers, timeout=60) as http:
+        for path in ("/info", "/api/info", "/api/v1/info") * 3:
+            assert http.get(path).json() == right, path
+    # The daemon sends one request, and no header of the caller's.
+    assert len(recorder.seen) <= 1
+    headers = {name.lower() for one in recorder.seen for name in one[2]}
+    assert not headers & {"x-api-key", "cookie"}, headers
+
+
+TRACES = """
+import datetime, uuid
+from langsmith import Client
+client = Client(auto_batch_tracing=True)
+for number in range(40):
+    now = datetime.datetime.now(datetime.timezone.utc)
+    client.create_run(name="one", inputs={}, run_type="chain", id=uuid.uuid4(), start_time=now)
+client.flush()
+"""
+
+
+def test_a_client_sends_runs_as_the_upstream_requires(passing_on, recorder):
+    """The client's default is multipart. This upstream takes JSON, and seven runs at most."""
+    recorder.seen.clear()
+    env = {**os.environ, **passing_on.env, "LANGSMITH_API_KEY": passing_on.key}
+    done = subprocess.run([sys.executable, "-c", TRACES], cwd=HERE, env=env, capture_output=True,
+                          text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    wait_until(recorder.runs, "runs have arrived upstream")
+    posts = [one for one in recorder.seen if one[0] == "POST" and "/runs" in one[1]]
+    paths = {one[1].rsplit("/", 1)[1] for one in posts}
+    assert posts and paths <= {"batch", "runs"}, paths
+    batches = [json.loads(one[3])["post"] for one in posts if one[1].endswith("/batch")]
+    assert all(len(batch) <= 7 for batch in batches), [len(batch) for batch in batches]
 
 
 def test_nothing_of_the_caller_but_what_is_asked_goes_upstream(passing_on, recorder):
