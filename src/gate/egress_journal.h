@@ -52,6 +52,7 @@ class EgressJournal {
   // Loops that the sandbox's scope runs: reports of open connections, and the file of decisions.
   asio::awaitable<void> report_open();
   asio::awaitable<void> keep_written();
+  void write() { static_cast<void>(decisions_.write()); }
   void close() { decisions_.close(); }
 
  private:

@@ -274,8 +274,10 @@ class Gate {
         const std::string id = heard.substr(0, kIdLength);
         if (!is_sandbox_id(id)) co_return;
         // One that is not served yet is served by what is written then.
-        if (const auto found = standing_.find(id); found != standing_.end())
+        if (const auto found = standing_.find(id); found != standing_.end()) {
           found->second->reload_policy();
+          found->second->write_decisions();  // the daemon reads them once it has this answer
+        }
         if (::send(daemon.native_handle(), &wire::kPolicyTaken, 1, MSG_DONTWAIT | MSG_NOSIGNAL) !=
             1)
           co_return;

@@ -30,6 +30,9 @@ class SandboxEgress {
   // allow before it returns.
   void reload_policy();
 
+  // Writes all decisions so far. If the disk is full, they go with the next write.
+  void write_decisions() { state_.journal.write(); }
+
   // Resets the open connections that are past a fence which came later.
   void check_fences();
 

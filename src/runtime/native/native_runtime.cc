@@ -385,12 +385,21 @@ Task<void> NativeRuntime::set_policy(SandboxId id, std::string policy, std::stri
 }
 
 Task<NetworkReport> NativeRuntime::network(SandboxId id) {
+  if (live_->lines.contains(id)) {
+    co_await gate_has_written(loop_, config_.data, id);
+  }
   auto report = read_decisions(config_.data + "/gate", id);
   if (report) report->gate_serves = gate_serves(config_.data);
   co_return report;
 }
 
-Task<DecidedPage> NativeRuntime::decisions(SandboxId id, DecidedQuery query) { co_return read_decision_log(config_.data + "/gate", id, query); }
+Task<DecidedPage> NativeRuntime::decisions(SandboxId id, DecidedQuery query) {
+  const bool is_first_look = query.seen == 0;  // who waits for more looks again soon
+  if (is_first_look && live_->lines.contains(id)) {
+    co_await gate_has_written(loop_, config_.data, id);
+  }
+  co_return read_decision_log(config_.data + "/gate", id, query);
+}
 
 Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
   CAY_CO_TRY(const auto snapshot, co_await launcher_.prepare_default(config_.prepare, std::move(progress)));

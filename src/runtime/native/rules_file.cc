@@ -21,6 +21,7 @@ namespace {
 using Descriptor = asio::posix::stream_descriptor;
 
 constexpr Millis kGateLimit{2'000};
+constexpr Millis kWriteLimit{500};
 constexpr mode_t kMode = 0644;  // the directory lets in nobody but the gate's group
 
 Error not_in_force(const std::string& why) {
@@ -68,7 +69,9 @@ void keep_rules_of(const std::string& data, const std::set<SandboxId>& known) {
   }
 }
 
-Task<void> tell_gate(asio::any_io_executor loop, std::string data, SandboxId id) {
+namespace {
+
+Task<void> told_gate(asio::any_io_executor loop, std::string data, SandboxId id, Millis limit) {
   auto fd = os::connect_unix(data + "/gate/gate.sock", SOCK_NONBLOCK);
   if (!fd) {
     const int err = fd.error().os_errno;
@@ -80,9 +83,21 @@ Task<void> tell_gate(asio::any_io_executor loop, std::string data, SandboxId id)
     co_return Result<void>();  // it ended
   }
   auto waiting = answered(gate);
-  const auto taken = co_await with_deadline(std::move(waiting), kGateLimit, "the gate's word");
+  const auto taken = co_await with_deadline(std::move(waiting), limit, "the gate's word");
   if (!taken || !*taken) co_return not_in_force(taken ? "it answered otherwise" : "it did not answer within 2 s");
   co_return Result<void>();
+}
+
+}  // namespace
+
+Task<void> tell_gate(asio::any_io_executor loop, std::string data, SandboxId id) {
+  auto told = co_await told_gate(std::move(loop), std::move(data), std::move(id), kGateLimit);
+  co_return told;
+}
+
+asio::awaitable<void> gate_has_written(asio::any_io_executor loop, std::string data, SandboxId id) {
+  auto told = co_await told_gate(std::move(loop), std::move(data), std::move(id), kWriteLimit);
+  static_cast<void>(told);
 }
 
 }  // namespace cay::runtime

@@ -18,5 +18,8 @@ Result<void> remove_rules(const std::string& data, const SandboxId& id);
 void keep_rules_of(const std::string& data, const std::set<SandboxId>& known);
 // kUnavailable (policy_not_in_force): a gate is there, and did not say in time that it goes by it.
 Task<void> tell_gate(asio::any_io_executor loop, std::string data, SandboxId id);
+// Returns when all that the gate decided about the sandbox so far is in its files. A gate that does
+// not answer soon, or is not there, has written what it will.
+asio::awaitable<void> gate_has_written(asio::any_io_executor loop, std::string data, SandboxId id);
 
 }  // namespace cay::runtime
