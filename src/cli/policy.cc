@@ -234,7 +234,10 @@ int try_one(Context& at, const std::string& of, const std::string& target) {
   if (!allowed && !advice.empty() && !is_for_nobody) print(advice + "\n");
   const std::string needs = printable(text_of(answer, "needs"));
   if (!allowed && !needs.empty() && question.contains("sandbox")) {
-    print("To allow: cay policy set " + printable(of) + " --add " + shell_quoted(needs) + "\n");
+    const std::string preset = printable(text_of(answer, "preset"));
+    const std::string add = "cay policy set " + printable(of) + " --add ";
+    print("To allow: " + (preset.empty() ? "" : add + preset + ", or for that host alone ") + add +
+          shell_quoted(needs) + "\n");
   }
   return allowed ? kOk : 1;
 }

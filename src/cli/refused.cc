@@ -22,11 +22,10 @@ namespace json = codec::json;
 constexpr std::size_t kMostListed = 32;  // for programs
 constexpr std::size_t kMostNamed = 4;    // for people
 constexpr std::size_t kMostRules = 300;  // bytes of rules that are told again
-constexpr auto kWritten = std::chrono::milliseconds(50);  // the gate writes down what it decided every 20 ms
 constexpr auto kPatience = std::chrono::seconds(2);       // the command's own end is what is waited for
 
 struct Line {
-  std::string host, port, reason, rule, needs, address;
+  std::string host, port, reason, rule, needs, preset, address;
   json::value port_number;
   bool is_policys() const {
     constexpr const char* kReasons[] = {"not_in_policy", "port_not_in_policy", "denied_by_rule", "policy_changed", "policy_not_allowed"};
@@ -50,8 +49,14 @@ std::vector<Line> lines_within(const json::object& report, const Window& window)
     const auto& one = item.get_object();
     if (text_of(one, "verdict") != "refused" || (!is_within(text_of(one, "last_at")) && !is_within(text_of(one, "first_at")))) continue;
     const auto* port = one.if_contains("port");
-    Line line{.host = text_of(one, "host"), .port = text_of(one, "port"), .reason = text_of(one, "reason"), .rule = text_of(one, "rule"),
-              .needs = text_of(one, "needs"), .address = text_of(one, "address"), .port_number = port == nullptr ? json::value(0) : *port};
+    Line line{.host = text_of(one, "host"),
+              .port = text_of(one, "port"),
+              .reason = text_of(one, "reason"),
+              .rule = text_of(one, "rule"),
+              .needs = text_of(one, "needs"),
+              .preset = text_of(one, "preset"),
+              .address = text_of(one, "address"),
+              .port_number = port == nullptr ? json::value(0) : *port};
     // Of a command that is over: what the policy lets through by now, which needs nothing and has nothing in its way, is mended.
     if (!window.until.empty() && line.is_policys() && line.needs.empty() && text_of(one, "in_the_way").empty()) continue;
     // A line is of one reason: the latest is what holds.
@@ -70,11 +75,19 @@ std::vector<Line> by_host(std::vector<Line> lines) {
   return lines;
 }
 
-// Of those that are named.
+// A word that no shell reads otherwise.
+bool is_preset_name(const std::string& rule) {
+  return std::ranges::all_of(
+      rule, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+// Returns the rule for each line that is named. A preset goes before the host alone: it has the
+// hosts that follow.
 std::vector<std::string> needs_of(const std::vector<Line>& lines) {
   std::vector<std::string> out;
   for (const Line& line : lines | std::views::take(kMostNamed)) {
-    if (!line.needs.empty() && std::ranges::find(out, line.needs) == out.end()) out.push_back(line.needs);
+    const std::string& rule = line.preset.empty() ? line.needs : line.preset;
+    if (!rule.empty() && std::ranges::find(out, rule) == out.end()) out.push_back(rule);
   }
   return out;
 }
@@ -104,7 +117,8 @@ std::string to_allow(const json::object& report, const std::vector<std::string>&
     return "to allow it: cay run --policy " + shell_quoted(printable(out)) + " …";
   }
   out = "to allow it: cay policy set " + printable(where.name);
-  for (const std::string& rule : needs) out += " --add " + shell_quoted(printable(rule));
+  for (const std::string& rule : needs)
+    out += " --add " + (is_preset_name(rule) ? rule : shell_quoted(printable(rule)));
   return out;
 }
 
@@ -137,15 +151,6 @@ std::string note_of_others(const std::vector<Line>& lines, const WhereItRan& whe
 
 json::object report_now(const sdk::Sandbox& box) { return parsed(box.network().json); }
 
-json::object report_soon(const sdk::Sandbox& box, const std::string& since) {
-  auto report = report_now(box);
-  if (!lines_within(report, {since}).empty()) return report;
-  const auto* network = report.if_contains("network");
-  if (network == nullptr || !network->is_object() || text_of(network->get_object(), "state") != "on") return report;  // nothing more will be told
-  std::this_thread::sleep_for(kWritten);
-  return report_now(box);
-}
-
 // Of the command before this one, if that ended with 0 and something was refused while it ran.
 std::optional<Window> the_one_before(const json::object& report, const sdk::Sandbox& box, const sdk::CommandInfo& command) {
   if (lines_within(report, {}).empty()) return std::nullopt;  // the usual case, which asks for nothing
@@ -167,7 +172,13 @@ json::array refused_since(const json::object& report, const std::string& since) 
   auto lines = lines_within(report, {since});
   if (lines.size() > kMostListed) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kMostListed));
   json::array out;
-  for (const Line& one : lines) out.emplace_back(json::object{{"host", one.host}, {"port", one.port_number}, {"reason", one.reason}, {"rule", one.rule}, {"needs", one.needs}});
+  for (const Line& one : lines)
+    out.emplace_back(json::object{{"host", one.host},
+                                  {"port", one.port_number},
+                                  {"reason", one.reason},
+                                  {"rule", one.rule},
+                                  {"needs", one.needs},
+                                  {"preset", one.preset}});
   return out;
 }
 
@@ -187,7 +198,7 @@ std::optional<Refusals> refusals_of(const sdk::Sandbox& box, const sdk::CommandI
   std::thread([promise, box, command] {
     std::optional<Refusals> out;
     try {
-      auto report = report_soon(box, command.started_at);
+      auto report = report_now(box);
       std::optional<Window> before;
       if (lines_within(report, {command.started_at}).empty()) before = the_one_before(report, box, command);
       out = Refusals{std::move(report), std::move(before)};

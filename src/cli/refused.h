@@ -8,7 +8,9 @@
 
 namespace cay::cli {
 
-// Each host and port once, the latest last, no more than 32: {"host", "port", "reason", "rule", "needs"}. `report` is of GET …/network; `since`: as that writes times.
+// Each host and port once, the latest last, no more than 32:
+// {"host", "port", "reason", "rule", "needs", "preset"}. `report` is of GET …/network; `since`: as
+// that writes times.
 codec::json::array refused_since(const codec::json::object& report, const std::string& since);
 
 struct Window {
@@ -22,7 +24,7 @@ struct WhereItRan {
 std::string refusal_note(const codec::json::object& report, const Window& window, const WhereItRan& where, const char* when = "meanwhile");
 
 struct Refusals {
-  codec::json::object report;  // once it tells of something refused while the command ran, or there was time for it to be written
+  codec::json::object report;  // all that was refused before the command ended is in it
   // Where it tells of nothing, but of something while the command before it ran, which ended with 0 so that nobody was told (apt-get update, whose hosts
   // apt-get install then does not find): when that was.
   std::optional<Window> before;

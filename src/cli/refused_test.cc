@@ -25,6 +25,23 @@ TEST(RefusedTest, OneNameWithWhatWouldAllowIt) {
   EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box"}), "meanwhile its policy refused pypi.org (cay net box tells more; to allow it: cay policy set box --add 'pypi.org')");
 }
 
+TEST(RefusedTest, APresetThatHasTheHostIsTheCureOnce) {
+  auto one = line("nodejs.org", 0, "not_in_policy", "nodejs.org"),
+       two = line("x.hf.co", 0, "not_in_policy", "x.hf.co"),
+       three = line("y.hf.co", 0, "not_in_policy", "y.hf.co");
+  one["preset"] = "node";
+  two["preset"] = three["preset"] = "huggingface";
+  auto told = report({one, two, three, line("a.test", 0, "not_in_policy", "a.test")});
+  EXPECT_EQ(
+      refusal_note(told, {kBegan}, {.name = "box"}),
+      "meanwhile its policy refused nodejs.org, x.hf.co, y.hf.co, a.test (cay net box tells more; "
+      "to allow it: cay policy set box --add node --add huggingface --add 'a.test')");
+  EXPECT_NE(refusal_note(told, {kBegan}, {.name = "box", .removed = true})
+                .find("--policy 'packages,node,huggingface,a.test'"),
+            std::string::npos);
+  EXPECT_EQ(refused_since(told, kBegan)[0].at("preset").as_string(), "node");
+}
+
 TEST(RefusedTest, NothingOfBeforeTheCommandAndNothingThatWasAllowed) {
   auto allowed = line("a.test", 443, "", "");
   allowed["verdict"] = "allowed";

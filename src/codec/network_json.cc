@@ -41,7 +41,10 @@ std::string remedy_for(const NetworkDecision& decision, bool takes_hosts) {
   const std::string at = decision.port == 0 ? host : (six ? "[" + host + "]" : host) + ":" + std::to_string(decision.port);
   if (decision.allowed || host.find('\\') != std::string::npos) return "";  // such a name is no host's
   if (!decision.needs.empty()) {
-    const std::string add = "cay policy set SANDBOX --add '" + shown(decision.needs) + "'";
+    std::string add = "cay policy set SANDBOX --add '" + shown(decision.needs) + "'";
+    if (!decision.preset.empty()) {
+      add = "cay policy set SANDBOX --add " + decision.preset + "; or, for that host alone, " + add;
+    }
     return takes_hosts ? add + "; or, for every sandbox, add \"" + at + "\" to network.hosts in the daemon's settings" : add;
   }
   // Where nothing helps, there is advice and no remedy.
@@ -59,6 +62,7 @@ json::object to_json(const NetworkReport& report) {
                                     {"reason", shown(item.reason)},
                                     {"rule", shown(item.rule)},
                                     {"needs", shown(item.needs)},
+                                    {"preset", item.preset},
                                     {"in_the_way", item.in_the_way},
                                     {"advice", shown(item.advice)},
                                     {"remedy", remedy_for(item, report.takes_hosts)},
@@ -111,9 +115,17 @@ json::object to_json(const PolicyList& list) {
 }
 
 json::object to_json(const PolicyTrial& trial) {
-  return {{"policy", trial.policy}, {"rules", lines_of(trial.rules)}, {"verdict", trial.allowed ? "allowed" : "refused"},
-          {"reason", trial.reason}, {"rule", trial.rule},             {"needs", trial.needs},
-          {"in_the_way", trial.in_the_way}, {"advice", shown(trial.advice)}, {"proxy_rule", shown(trial.proxy_rule)}, {"note", shown(trial.note)}};
+  return {{"policy", trial.policy},
+          {"rules", lines_of(trial.rules)},
+          {"verdict", trial.allowed ? "allowed" : "refused"},
+          {"reason", trial.reason},
+          {"rule", trial.rule},
+          {"needs", trial.needs},
+          {"preset", trial.preset},
+          {"in_the_way", trial.in_the_way},
+          {"advice", shown(trial.advice)},
+          {"proxy_rule", shown(trial.proxy_rule)},
+          {"note", shown(trial.note)}};
 }
 
 }  // namespace cay::codec

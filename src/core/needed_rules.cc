@@ -166,6 +166,46 @@ bool has_preset(const policy::Catalogue& policies, const policy::Choice& choice,
   return choice.policy == name || (rules && has_preset(policies, *rules, name));
 }
 
+// How many rules a policy has, with those of the policies that it names.
+std::size_t size_of(const policy::Catalogue& policies, const policy::RuleSet& rules) {
+  std::size_t out = 0;
+  for (const Rule& rule : rules.rules) {
+    const policy::NamedPolicy* named =
+        rule.kind == Rule::Kind::kPolicy ? policies.find(rule.word) : nullptr;
+    out += named != nullptr ? size_of(policies, named->policy->rules()) : 1;
+  }
+  return out;
+}
+
+// Whether the operator allows the choice with that policy added to it.
+bool may_add(const policy::Catalogue& policies, const policy::Choice& choice,
+             const std::string& name) {
+  if (policies.allowed().empty()) return true;
+  const std::string had = choice.policy == policy::kOwnRules ? choice.rules
+                          : choice.policy == "off"           ? ""
+                                                             : "@" + choice.policy;
+  const auto with = policies.choose(had + "\n@" + name);
+  return with && policies.check_allowed(*with);
+}
+
+// The smallest of Cay's policies that lets it through.
+std::string preset_for(const NetworkDecision& line, const policy::Choice& choice,
+                       const policy::Catalogue& policies) {
+  const policy::NamedPolicy* best = nullptr;
+  std::size_t least = 0;
+  for (const policy::NamedPolicy& one : policies.all()) {
+    if (one.origin == policy::NamedPolicy::Origin::kOperator ||
+        one.policy->rules().otherwise == policy::Action::kAllow)
+      continue;
+    if (!is_let_through(*one.policy, line)) continue;
+    const std::size_t size = size_of(policies, one.policy->rules());
+    if (best != nullptr && size >= least) continue;
+    best = &one;
+    least = size;
+  }
+  return best != nullptr && may_add(policies, choice, best->name) ? best->name : "";
+}
+
 void advise(NetworkDecision& line, const policy::OneMore& policy, const Around& around) {
   if (line.allowed) return;
   line.needs = rule_for(line.reason == "private_address" && is_opened_by_now(line, around) ? with_reason(line, "not_in_policy") : line);
@@ -206,6 +246,7 @@ std::string rule_for(const NetworkDecision& line) {
 
 void advise(NetworkDecision& line, const policy::Choice& choice, const Around& around) {
   advise(line, policy::OneMore(around.policies, choice), around);
+  if (!line.needs.empty()) line.preset = preset_for(line, choice, around.policies);
 }
 
 void tell_what_is_needed(NetworkReport& report, const Around& around) {
@@ -233,6 +274,7 @@ void tell_what_is_needed(NetworkReport& report, const Around& around) {
       line.advice = "by now its policy lets it through";
       continue;
     }
+    line.preset = preset_for(line, choice, around.policies);
     if (std::ranges::find(all, line.needs, &std::pair<std::string, Rule>::first) != all.end()) continue;
     if (auto rule = policy::parse_rule(line.needs)) all.emplace_back(line.needs, *std::move(rule));
   }

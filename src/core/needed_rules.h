@@ -28,7 +28,9 @@ struct Around {
 // no name was shown that could be, by address.
 std::string rule_for(const NetworkDecision& line);
 
-// Fills in `needs` of a refused line, or else `in_the_way` and `advice`: `needs` alone, added to `choice`, lets it through and is allowed.
+// Fills in `needs` of a refused line, or else `in_the_way` and `advice`: `needs` alone, added to
+// `choice`, lets it through and is allowed. `preset`: the smallest of Cay's policies that does so,
+// too.
 void advise(NetworkDecision& line, const policy::Choice& choice, const Around& around);
 
 // The same of each line, but for what the sandbox's policy lets through by now; and `needed`: each rule once. `takes_hosts`, too.

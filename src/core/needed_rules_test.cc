@@ -71,6 +71,39 @@ class AdviceTest : public ::testing::Test {
   std::set<std::string> own;  // addresses of this host
 };
 
+TEST_F(AdviceTest, TheSmallestPresetThatHasTheHostIsNamedBesideItsRule) {
+  const auto preset = [this](const char* host, std::uint16_t port = 443,
+                             const policy::Choice& choice = {"rules", "had.test"}) {
+    return advised(refused(host, port, "not_in_policy"), choice).preset;
+  };
+  EXPECT_EQ(preset("nodejs.org"), "node");
+  EXPECT_EQ(preset("nodejs.org", 0), "node") << "of a name that is looked up";
+  EXPECT_EQ(preset("nodejs.org", 443, {"packages"}), "node");
+  EXPECT_EQ(preset("pypi.org"), "pip") << "not packages, which has it, too";
+  EXPECT_EQ(preset("cas-server.xethub.hf.co"), "huggingface");
+  EXPECT_EQ(preset("api.smith.langchain.com"), "tracing");
+  EXPECT_EQ(preset("release-assets.githubusercontent.com"), "git");
+  EXPECT_EQ(preset("nodejs.org", 80), "") << "it has that host at another port";
+  EXPECT_EQ(preset("storage.googleapis.com"), "") << "everybody's buckets";
+  EXPECT_EQ(preset("a.test"), "") << "open is no cure";
+}
+
+TEST_F(AdviceTest, APresetThatTheOperatorDoesNotAllowIsNotNamed) {
+  auto made = policy::Catalogue::make(
+      {{.name = "corp", .rules = *policy::parse_rules("nodejs.org:443")}}, {"corp", "pip"});
+  ASSERT_TRUE(made) << made.error().message;
+  policies = *std::move(made);
+  EXPECT_EQ(advised(refused("nodejs.org", 443, "not_in_policy"), {"pip"}).preset, "node")
+      << "within what is allowed";
+  auto less = policy::Catalogue::make(
+      {{.name = "corp", .rules = *policy::parse_rules("registry.npmjs.org:443")}}, {"corp", "pip"});
+  ASSERT_TRUE(less) << less.error().message;
+  policies = *std::move(less);
+  const auto line = advised(refused("registry.npmjs.org", 443, "not_in_policy"), {"pip"});
+  EXPECT_EQ(line.needs, "registry.npmjs.org:443");
+  EXPECT_EQ(line.preset, "") << "npm has more hosts than are allowed";
+}
+
 TEST_F(AdviceTest, ARuleThatDoesItStandsForItself) {
   for (const policy::Choice& choice : std::vector<policy::Choice>{{"rules", "had.test"}, {"packages"}, {"off"}}) {
     const auto line = advised(refused("a.test", 443, "not_in_policy", "9.9.9.9"), choice);

@@ -123,6 +123,7 @@ Result<PolicyTrial> tried(const PolicyQuestion& question, const std::optional<po
   line.rule = out.rule;
   advise(line, choice, around);
   out.needs = line.needs;
+  out.preset = line.preset;
   out.in_the_way = line.in_the_way;
   out.advice = line.advice;
   return out;

@@ -24,6 +24,8 @@ struct NetworkDecision {
   // Of what was refused and has no `needs`: own_address, never_reached, special_address, metadata_address, proxy_rule, denied_by_rule, operator, limit,
   // no_rule; and what to do instead.
   std::string in_the_way{}, advice{};
+  std::string preset{};  // a policy of Cay's own that has it, which can be added instead of
+                         // `needs`; empty: none has
 };
 
 struct NetworkReport {
@@ -97,6 +99,7 @@ struct PolicyTrial {
   std::string in_the_way, advice;  // as NetworkDecision has them
   std::string proxy_rule{};    // by which it goes, or which refuse it: names
   std::string note{};          // what else is to be known of the verdict
+  std::string preset{};        // as NetworkDecision has it
 };
 
 }  // namespace cay

@@ -152,7 +152,7 @@ TEST_F(PolicyTest, PresetsAreWhatTheySay) {
     const bool part = std::string_view(policy) != "models" && std::string_view(policy) != "tracing";
     EXPECT_EQ(reached("packages", host), part) << host;
   }
-  EXPECT_EQ(catalogue.all().size(), 17U);
+  EXPECT_EQ(catalogue.all().size(), 19U);
   for (const NamedPolicy& one : catalogue.all()) EXPECT_TRUE(one.policy && !one.about.empty()) << one.name;
 }
 

@@ -4,9 +4,11 @@
 
 #include "api/common/answer_size.h"
 #include "api/common/stdin_write.h"
+#include "async/deadline.h"
 #include "async/scope.h"
 #include "async/until_set.h"
 #include "codec/model_json.h"
+#include "codec/network_json.h"
 
 namespace cay::api::native {
 namespace {
@@ -15,6 +17,31 @@ Task<void> write_all(core::Cay& cay, Principal who, std::string sandbox, Command
   CAY_CO_CHECK(co_await write_whole_stdin(cay, who, sandbox, id, std::move(bytes), true));
   auto ended = co_await end_stdin(cay, who, sandbox, id);
   co_return ended;
+}
+
+constexpr Millis kRefusedLimit{1'000};    // the command's end is what is waited for
+constexpr std::size_t kMostRefused = 32;  // the latest
+
+// Lists what `cay exec --json` lists. nullopt: the report did not come in time.
+asio::awaitable<std::optional<codec::json::array>> refused_meanwhile(core::Cay& cay, Principal who,
+                                                                     std::string sandbox,
+                                                                     UnixMillis since) {
+  auto asking = cay.sandboxes().network(std::move(who), std::move(sandbox));
+  const auto report = co_await with_deadline(std::move(asking), kRefusedLimit, "what was refused");
+  if (!report) co_return std::nullopt;
+  codec::json::array out;
+  const codec::json::object shown = codec::to_json(*report);
+  const auto& items = shown.at("items").as_array();
+  for (std::size_t i = 0; i < report->items.size(); ++i) {
+    const NetworkDecision& line = report->items[i];
+    if (line.allowed || (line.last_at < since && line.first_at < since)) continue;
+    codec::json::object one;
+    for (const char* name : {"host", "port", "reason", "rule", "needs", "preset"})
+      one[name] = items[i].as_object().at(name);
+    out.emplace_back(std::move(one));
+  }
+  if (out.size() > kMostRefused) out.erase(out.begin(), out.end() - kMostRefused);
+  co_return out;
 }
 
 asio::awaitable<void> set_at_end(core::Cay& cay, Event& ends) {
@@ -43,7 +70,8 @@ Result<void> check_room(const codec::CommandRequest& request, const core::Answer
   return part.check(std::min(2 * request.max_output_bytes, kMostAnswer));
 }
 
-Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref, codec::CommandRequest request, AnswerPart part, std::string besides) {
+Task<Ran> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref,
+                     codec::CommandRequest request, AnswerPart part, std::string besides) {
   auto there_is = check_room(request, *part);
   if (!there_is) co_return std::move(there_is).error();
   const Principal who = exchange->principal();
@@ -65,22 +93,28 @@ Task<Collected> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref
       co_return std::move(killed).error();
     }
   }
-  auto got = co_await collect_meanwhile(cay, *std::move(reader), request.max_output_bytes, part);
-  if (!got) co_return got;
-  const std::uint64_t needs = bytes_size(got->out) + bytes_size(got->err);
-  if (got->too_large || needs > kMostAnswer) {
+  auto collected =
+      co_await collect_meanwhile(cay, *std::move(reader), request.max_output_bytes, part);
+  if (!collected) co_return std::move(collected).error();
+  Ran got;
+  static_cast<Collected&>(got) = *std::move(collected);
+  const std::uint64_t needs = bytes_size(got.out) + bytes_size(got.err);
+  if (got.too_large || needs > kMostAnswer) {
     co_return Error{Code::kInvalidArgument, "output_too_large",
                     "command " + command.id.get() + " ran to its end, but so much of its output is more than the 64 MiB of JSON "
                     "that one answer holds: read it from .../commands/" + command.id.get() +
                         "/output, or ask for less with max_output_bytes", 0};
   }
-  if (got->no_room || !part->need(needs)) {
+  if (got.no_room || !part->need(needs)) {
     co_return output_not_held("command " + command.id.get() + " ran to its end", "read it from .../commands/" + command.id.get() + "/output");
+  }
+  if (shell_exit_code(got.command.end) != 0) {
+    got.network_refused = co_await refused_meanwhile(cay, who, sandbox, got.command.started_at);
   }
   co_return got;
 }
 
-codec::json::object result_json(const Collected& got, const std::string& sandbox) {
+codec::json::object result_json(const Ran& got, const std::string& sandbox) {
   const codec::json::object command = codec::to_json(got.command);
   codec::json::object out;
   for (const auto* name : {"state", "exit_code", "signal", "by", "reason", "shell_exit_code"}) out[name] = command.at(name);
@@ -92,6 +126,7 @@ codec::json::object result_json(const Collected& got, const std::string& sandbox
   for (const auto* name : {"oom_kills", "tmpfs_bytes", "started_at", "ended_at"}) out[name] = command.at(name);
   out["command_id"] = got.command.id.get();
   out["sandbox"] = sandbox;
+  if (got.network_refused) out["network_refused"] = *got.network_refused;
   return out;
 }
 
