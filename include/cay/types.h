@@ -40,6 +40,8 @@ struct CreateOptions {
   bool record_programs = false;                     // keep a record of every process: Sandbox::programs()
   std::string profile;                              // strict, default or nested: how commands are held; empty: the daemon's default
   std::string proxy;                                // a JSON list of proxy rules (docs/api.md); empty: none
+  std::map<std::string, std::uint64_t>
+      tmpfs;  // in memory: a directory, bytes (0: half of the memory)
   bool wait = true;                                 // come back when it is ready
   double timeout_s = 30;                            // with wait: fail, and leave nothing
 };
@@ -63,6 +65,7 @@ struct SandboxInfo {
   bool commands_keep_awake = false;
   bool record_programs = false;
   std::string profile;
+  std::map<std::string, std::uint64_t> tmpfs;
   std::string created_at, updated_at, last_active_at, stopped_at;  // RFC 3339; empty: never
   std::string created_by;
   std::string json;  // the answer as it came

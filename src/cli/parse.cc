@@ -18,7 +18,7 @@ namespace {
 
 // Options that hold text until parsing is over, and are then turned into values.
 struct Texts {
-  std::vector<std::string> labels, env, command, ports;
+  std::vector<std::string> labels, env, command, ports, tmpfs;
   std::string cpus, memory, disk, max_size, pids, ttl, gone, lifetime, timeout, since, keep, signal, stream, shell;
   bool keep_awake = false, only_out = false, only_err = false;
 };
@@ -123,6 +123,11 @@ class Parser {
     sub->add_flag("--record-programs", to.record_programs, "Keep a record of every process: see `cay programs`");
     sub->add_option("--profile", to.profile, "How it is held: strict (nothing gains privilege, fewer system calls), default, or nested (containers inside, where the operator allows it)")
         ->check([](const std::string& text) { return text.empty() ? std::string("must not be empty: leave it out for the daemon's default") : std::string(); });
+    sub->add_option("--tmpfs", texts_.tmpfs,
+                    "A file system in memory at PATH, as /tmp or /tmp:size=1GiB (default size: "
+                    "half of the memory); repeatable")
+        ->take_all()
+        ->allow_extra_args(false);
     rule_options(*sub, rules);
     timer_options(sub);
   }
@@ -149,6 +154,11 @@ class Parser {
     if (!texts_.memory.empty()) to.limits.memory_bytes = must_some(texts_.memory, "--memory");
     if (!texts_.disk.empty()) to.limits.disk_bytes = must_some(texts_.disk, "--disk");
     if (!texts_.pids.empty()) to.limits.pids = must(parse_count(texts_.pids), "--pids");
+    for (const std::string& text : texts_.tmpfs) {
+      const auto [path, bytes] = must(parse_tmpfs(text), "--tmpfs");
+      if (!to.tmpfs.emplace(path, bytes).second)
+        throw CLI::ValidationError("--tmpfs", path + " is named twice");
+    }
     finish_timers(to);
     if (texts_.keep_awake) to.commands_keep_awake = true;
   }

@@ -238,7 +238,9 @@ std::string json_object(const std::vector<std::pair<std::string, std::string>>& 
 std::string end_sentence(const sdk::CommandInfo& command) {
   if (command.state == "oom_killed") {
     std::string out = "out of memory: the kernel killed the command at the sandbox's memory limit";
-    if (command.tmpfs_bytes > 0) out += "; files in /tmp and /dev/shm held " + human_size(command.tmpfs_bytes) + " of it";
+    if (command.tmpfs_bytes > 0)
+      out += "; files in memory (/dev/shm, --tmpfs) held " + human_size(command.tmpfs_bytes) +
+             " of it";
     return out;
   }
   if (command.state == "timed_out") return "timed out: the command and all it started were killed";

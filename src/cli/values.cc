@@ -50,6 +50,23 @@ Result<PortPair> parse_ports(std::string_view text) {
   return PortPair{*local, *remote};
 }
 
+Result<std::pair<std::string, std::uint64_t>> parse_tmpfs(std::string_view text) {
+  constexpr std::string_view kSize = ":size=";
+  const std::size_t at = text.find(':');
+  const std::string path(text.substr(0, at));
+  if (!path.starts_with('/') ||
+      (at != std::string_view::npos && !text.substr(at).starts_with(kSize))) {
+    return bad("'" + std::string(text) +
+               "' is no file system in memory: write it like /tmp or /tmp:size=1GiB");
+  }
+  if (at == std::string_view::npos) return std::pair(path, std::uint64_t{0});
+  CAY_TRY(const std::uint64_t bytes, parse_size(text.substr(at + kSize.size())));
+  if (bytes == 0)
+    return bad("'" + std::string(text) +
+               "' has no room: leave the size out for half of the memory");
+  return std::pair(path, bytes);
+}
+
 Result<std::uint64_t> parse_size(std::string_view text) {
   static constexpr std::array<Unit, 18> kUnits{{{"", 1}, {"b", 1},
       {"k", 1024}, {"kib", 1024}, {"kb", 1e3},

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -13,6 +14,8 @@ namespace cay::cli {
 
 // "1048576", "512k", "128MiB", "2g", "1.5GiB" (binary), "500MB" (decimal).
 Result<std::uint64_t> parse_size(std::string_view text);
+// "/tmp" or "/tmp:size=512MiB": the path and its bytes, 0 where no size is named.
+Result<std::pair<std::string, std::uint64_t>> parse_tmpfs(std::string_view text);
 // Seconds: "90", "1.5", "90s", "10m", "2h", "1d", "250ms".
 Result<double> parse_duration(std::string_view text);
 // A timer, in whole seconds: a time, or "never" (0 and -1, too), which is 0. Up: a part of a second must not become never.

@@ -17,6 +17,14 @@ TEST(ValuesTest, Sizes) {
   for (const char* bad : {"", "MiB", "-1", "1 GiB", "1Q", "nan", "inf", "1e300g", "0x10"}) EXPECT_FALSE(parse_size(bad)) << bad;
 }
 
+TEST(ValuesTest, FileSystemsInMemory) {
+  EXPECT_EQ(*parse_tmpfs("/tmp"), (std::pair<std::string, std::uint64_t>("/tmp", 0)));
+  EXPECT_EQ(parse_tmpfs("/a/b:size=1.5MiB")->second, 1572864U);
+  for (const char* wrong : {"", "tmp", "/tmp:", "/tmp:rw", "/tmp:size=", "/tmp:size=0"}) {
+    EXPECT_FALSE(parse_tmpfs(wrong)) << wrong;
+  }
+}
+
 TEST(ValuesTest, Durations) {
   EXPECT_EQ(*parse_duration("90"), 90);
   EXPECT_EQ(*parse_duration("1.5s"), 1.5);

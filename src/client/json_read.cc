@@ -117,6 +117,9 @@ sdk::SandboxInfo sandbox_from(const json::object& from) {
   out.commands_keep_awake = bool_in(from, "commands_keep_awake");
   out.record_programs = bool_in(from, "record_programs");
   out.profile = string_in(from, "profile");
+  const json::object& mounts = object_in(from, "tmpfs");
+  for (const auto& mount : mounts)
+    out.tmpfs[std::string(mount.key())] = number_in(mounts, mount.key());
   out.created_at = string_in(from, "created_at");
   out.updated_at = string_in(from, "updated_at");
   out.last_active_at = string_in(from, "last_active_at");

@@ -57,6 +57,11 @@ json::object create_body(const sdk::CreateOptions& options) {
   if (options.commands_keep_awake) out["commands_keep_awake"] = *options.commands_keep_awake;
   if (options.record_programs) out["record_programs"] = true;
   if (!options.profile.empty()) out["profile"] = options.profile;
+  if (!options.tmpfs.empty()) {
+    json::object mounts;
+    for (const auto& [path, bytes] : options.tmpfs) mounts[text("tmpfs", path)] = bytes;
+    out["tmpfs"] = std::move(mounts);
+  }
   if (!options.proxy.empty()) out["proxy"] = rules(options.proxy);
   out["wait"] = options.wait;
   if (options.wait) out["timeout_s"] = options.timeout_s;

@@ -20,6 +20,12 @@ json::object map_json(const std::map<std::string, std::string>& items) {
   return out;
 }
 
+json::object sizes_json(const TmpfsMounts& mounts) {
+  json::object out;
+  for (const auto& [path, bytes] : mounts) out[text(path)] = bytes;
+  return out;
+}
+
 json::value time_or_null(std::optional<UnixMillis> time) {
   return time ? json::value(rfc3339(*time)) : json::value(nullptr);
 }
@@ -166,6 +172,7 @@ json::object to_json(const Sandbox& sandbox) {
           {"commands_keep_awake", sandbox.commands_keep_awake},
           {"record_programs", sandbox.record_programs},
           {"profile", to_string(sandbox.profile)},
+          {"tmpfs", sizes_json(sandbox.tmpfs)},
           {"created_at", rfc3339(sandbox.created_at)},
           {"updated_at", rfc3339(sandbox.updated_at)},
           {"last_active_at", rfc3339(sandbox.last_active_at)},
@@ -276,6 +283,7 @@ json::object to_json(const SandboxSpec& spec) {
   if (spec.commands_keep_awake) out["commands_keep_awake"] = true;
   if (spec.record_programs) out["record_programs"] = true;
   if (!spec.profile.empty()) out["profile"] = text(spec.profile);
+  if (!spec.tmpfs.empty()) out["tmpfs"] = sizes_json(spec.tmpfs);
   return out;
 }
 

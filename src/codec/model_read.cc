@@ -44,6 +44,16 @@ void read_limits(Fields& fields, Limits& limits) {
   fields.adopt(in);
 }
 
+void read_tmpfs(Fields& fields, TmpfsMounts& tmpfs) {
+  const json::object* inner = fields.object("tmpfs");
+  if (inner == nullptr) return;
+  Fields in(*inner, fields.path("tmpfs"));
+  for (const auto& member : *inner) {
+    read_number(in, member.key(), tmpfs[std::string(member.key())]);
+  }
+  fields.adopt(in);
+}
+
 void read_run(Fields& fields, RunConfig& run, std::string_view workdir) {
   std::string value;
   if (fields.read("user", value)) run.user = value;
@@ -157,6 +167,7 @@ Result<CreateRequest> read_create(const json::object& in) {
   fields.read("commands_keep_awake", out.spec.commands_keep_awake);
   fields.read("record_programs", out.spec.record_programs);
   if (fields.read("profile", out.spec.profile) && out.spec.profile.empty()) fields.complain("profile", "must not be empty: leave it out for the usual one");
+  read_tmpfs(fields, out.spec.tmpfs);
   fields.read("wait", out.wait);
   constexpr double kLongestWait = 3600;
   double timeout = 0;
@@ -366,6 +377,12 @@ Result<Sandbox> sandbox_from(const json::value& value) {
   out.commands_keep_awake = bool_at(in, "commands_keep_awake");
   out.record_programs = bool_at(in, "record_programs");
   out.profile = profile_from(string_at(in, "profile")).value_or(Profile::kDefault);
+  if (const json::value* found = in.if_contains("tmpfs"); found != nullptr && found->is_object()) {
+    for (const auto& member : found->get_object()) {
+      out.tmpfs[std::string(member.key())] =
+          number_at<std::uint64_t>(found->get_object(), member.key());
+    }
+  }
   out.created_at = time_at(in, "created_at");
   out.updated_at = time_at(in, "updated_at");
   out.last_active_at = time_at(in, "last_active_at");

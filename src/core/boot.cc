@@ -200,6 +200,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   spec.run = entry->row.run;
   spec.record_programs = entry->row.record_programs;
   spec.profile = entry->row.profile;
+  spec.tmpfs = entry->row.tmpfs;
   // What was made once must not be locked up by a host that lost a module since.
   spec.network_required = entry->network_required && is_first(boot->kind);
   Granted granted;

@@ -142,6 +142,7 @@ Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec, const Snaps
   row.lifetime_s = spec.lifetime_s;
   row.commands_keep_awake = spec.commands_keep_awake;
   row.record_programs = spec.record_programs;
+  row.tmpfs = std::move(spec.tmpfs);
   row.profile = profile_from(spec.profile).value_or(Profile::kStrict);  // checked before
   row.created_at = registry_->clock().wall();
   row.updated_at = row.created_at;

@@ -1,6 +1,7 @@
 #include "core/validate.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/errors.h"
 
@@ -115,6 +116,52 @@ Result<policy::Choice> chosen_policy(const std::string& words, const Defaults& d
   return out;
 }
 
+namespace {
+
+constexpr std::size_t kMaxTmpfs = 16;
+constexpr std::uint64_t kLeastTmpfs = 4096;
+
+// An absolute path as realpath(3) would write it, and none that the sandbox's own file systems
+// take.
+bool is_tmpfs_path(const std::string& path) {
+  if (path.size() < 2 || path.size() > kMaxPath || path.front() != '/' || path.back() == '/' ||
+      has_control(path))
+    return false;
+  const std::string within = path + "/";
+  if (within.find("//") != std::string::npos || within.find("/./") != std::string::npos ||
+      within.find("/../") != std::string::npos) {
+    return false;
+  }
+  return std::ranges::none_of(
+      std::to_array<std::string_view>({"/proc/", "/sys/", "/dev/", "/run/"}),
+      [&within](std::string_view own) { return within.starts_with(own); });
+}
+
+Result<void> check_tmpfs(const TmpfsMounts& mounts, std::uint64_t memory_bytes) {
+  if (mounts.size() > kMaxTmpfs) {
+    return invalid("invalid_tmpfs",
+                   std::to_string(mounts.size()) + " file systems in memory: at most 16 are made");
+  }
+  for (const auto& [path, bytes] : mounts) {
+    if (!is_tmpfs_path(path)) {
+      return invalid(
+          "invalid_tmpfs",
+          "'" + path +
+              "' takes no file system in memory: name an absolute path without '.' and '..', "
+              "outside /proc, /sys, /dev and /run");
+    }
+    if (bytes != 0 && (bytes < kLeastTmpfs || bytes > memory_bytes)) {
+      return invalid("invalid_tmpfs",
+                     "the file system in memory at " + path + " cannot have " +
+                         std::to_string(bytes) + " bytes: at least " + std::to_string(kLeastTmpfs) +
+                         ", at most the sandbox's memory of " + std::to_string(memory_bytes));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   if (!spec.name.empty()) {
     CAY_CHECK(check_name(spec.name));
@@ -133,6 +180,7 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   CAY_CHECK(check_limit("memory_bytes", limits.memory_bytes, kLeastLimits.memory_bytes, most.memory_bytes));
   CAY_CHECK(check_limit("disk_bytes", limits.disk_bytes, kLeastLimits.disk_bytes, most.disk_bytes));
   CAY_CHECK(check_limit("pids", limits.pids, kLeastLimits.pids, most.pids));
+  CAY_CHECK(check_tmpfs(spec.tmpfs, limits.memory_bytes));
   if (spec.policy.empty()) spec.policy = defaults.policy;
   CAY_TRY(policy::Choice choice, chosen_policy(spec.policy, defaults));
   spec.policy = std::move(choice.policy);

@@ -9,13 +9,16 @@
 
 namespace cay::keeper {
 
-std::vector<int> open_tmpfs(int root_fd) {
+std::vector<int> open_tmpfs(int root_fd, const std::vector<std::string>& more) {
   std::vector<int> out;
-  for (const char* path : {"tmp", "dev/shm", "run"}) {
+  std::vector<std::string> paths = {"dev/shm", "run"};
+  paths.insert(paths.end(), more.begin(), more.end());
+  for (const std::string& path : paths) {
     open_how how{};
     how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS;
-    const int fd = static_cast<int>(::syscall(SYS_openat2, root_fd, path, &how, sizeof how));
+    const int fd =
+        static_cast<int>(::syscall(SYS_openat2, root_fd, path.c_str(), &how, sizeof how));
     if (fd >= 0) out.push_back(fd);
   }
   return out;

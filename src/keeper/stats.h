@@ -1,6 +1,7 @@
 // What the sandbox uses now, from its cgroups and its file systems.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "keeper/keeper.h"
@@ -9,9 +10,9 @@
 
 namespace cay::keeper {
 
-// The file systems in memory that a sandbox begins with (/tmp, /dev/shm, /run), O_PATH. To be called before anything inside
-// runs: what is mounted there later may answer when it likes.
-std::vector<int> open_tmpfs(int root_fd);
+// The file systems in memory that a sandbox begins with (/dev/shm, /run, those at `more`), O_PATH.
+// To be called before anything inside runs: what is mounted there later may answer when it likes.
+std::vector<int> open_tmpfs(int root_fd, const std::vector<std::string>& more = {});
 
 // What files in them hold now, in bytes, as the file systems count it (statfs(2)). The memory group's count (`shmem` in
 // memory.stat) may be two seconds late: what a child's change adds to its parent's can wait for the kernel's own round.

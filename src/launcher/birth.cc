@@ -141,6 +141,7 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.init.profile = plan.profile;
   keeper.init.nested_networks = plan.nested_networks;
   keeper.init.memory_bytes = plan.limits.memory_bytes;
+  keeper.init.tmpfs = plan.tmpfs;
   keeper.init.fresh_disk = plan.fresh_disk;
   keeper.init.network = plan.network;
   keeper.init.network_required = plan.network_required;
@@ -205,6 +206,10 @@ Error Birth::failure() {
   const std::size_t blank = words->bytes.find(' ');
   if (blank != std::string::npos && words->bytes.substr(blank + 1).starts_with(kNoNetwork)) {
     return Error{Code::kUnsupported, "network_unsupported", words->bytes.substr(blank + 1), err};
+  }
+  // Behind the name of the step.
+  if (const std::size_t unfit = words->bytes.find(kNoTmpfs); unfit != std::string::npos) {
+    return Error{Code::kInvalidArgument, "invalid_tmpfs", words->bytes.substr(unfit), err};
   }
   return Error{Code::kInternal, "boot_failed",
                "boot: " + (blank == std::string::npos ? words->bytes : words->bytes.substr(blank + 1)), err};

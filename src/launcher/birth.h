@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/profile.h"
 #include "base/result.h"
@@ -13,6 +14,7 @@
 #include "launcher/host.h"
 #include "launcher/program_recorder.h"
 #include "os/process.h"
+#include "wire/messages.h"
 
 namespace cay::launcher {
 
@@ -27,6 +29,7 @@ struct BirthPlan {
   std::string policy;
   Profile profile = Profile::kDefault;
   bool nested_networks = false;
+  std::vector<wire::TmpfsMount> tmpfs;
   const GuestNetwork* network = nullptr;  // null: no way out
   bool network_required = false;          // without it the birth fails where the host cannot give it
   // Where programs are recorded: enters the group of command slots into the record.

@@ -83,7 +83,9 @@ Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk, Uniqu
       {"mount /proc", &GuestRoot::mount_proc},  // while the host's is still visible: the kernel asks for that
       {"mount /sys", &GuestRoot::mount_sys},
       {"mount /dev", &GuestRoot::mount_dev},
+      {"mount /run", &GuestRoot::mount_run},
       {"mount /tmp", &GuestRoot::mount_tmp},
+      {"mount file systems in memory", &GuestRoot::mount_tmpfs},
       {"name the host", &GuestRoot::name_host},
       {"pivot root", &GuestRoot::pivot},
   };
@@ -276,13 +278,62 @@ Result<void> GuestRoot::mount_dev() {
   return plan_.profile == Profile::kNested ? show_kernel_a_whole_proc(dev.get()) : Result<void>();
 }
 
-Result<void> GuestRoot::mount_tmp() {
-  CAY_TRY(const UniqueFd tmp, mount_point("tmp"));
-  CAY_TRY(const UniqueFd in_tmp, put_tmpfs(tmp.get(), plan_.memory_bytes / 2, "1777", kPlain));
+Result<void> GuestRoot::mount_run() {
   CAY_TRY(const UniqueFd run, mount_point("run"));
   const std::uint64_t run_bytes = std::min<std::uint64_t>(plan_.memory_bytes / 8, std::uint64_t{64} << 20);
   CAY_TRY(const UniqueFd in_run, put_tmpfs(run.get(), run_bytes, "0755", kPlain));
   return make_directory(in_run.get(), "lock", 01777);
+}
+
+// /tmp lies on the disk, as a mount of its own: no program in it gains privilege. A snapshot may
+// have none, or another mode.
+Result<void> GuestRoot::mount_tmp() {
+  CAY_CHECK(mount_point("tmp"));
+  const UniqueFd tmp(::openat(root_.get(), "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat info{};
+  if (!tmp || ::fstat(tmp.get(), &info) != 0) return failed("open /tmp");
+  constexpr mode_t kForAll = 01777;
+  if ((info.st_mode & 07777) != kForAll && ::fchmod(tmp.get(), kForAll) != 0)
+    return failed("set the mode of /tmp");
+  CAY_TRY(const UniqueFd own, os::clone_mount(tmp.get(), ""));
+  CAY_CHECK(os::set_mount_attributes(own.get(), kPlain));
+  return os::attach_mount(own.get(), tmp.get(), "");
+}
+
+Result<void> GuestRoot::mount_tmpfs() {
+  for (const wire::TmpfsMount& wanted : plan_.tmpfs) {
+    auto point = open_made(wanted.path);
+    if (!point) {
+      return Error{Code::kInvalidArgument, "invalid_tmpfs",
+                   std::string(kNoTmpfs) + wanted.path + ": " + point.error().message,
+                   point.error().os_errno};
+    }
+    const std::uint64_t bytes = wanted.bytes != 0 ? wanted.bytes : plan_.memory_bytes / 2;
+    CAY_TRY(const UniqueFd mounted, put_tmpfs(point->get(), bytes, "1777", kPlain));
+  }
+  return {};
+}
+
+// Part by part and through no link: the host's mounts are still in reach, and the guest may have
+// left links on its disk. A link of the snapshot is an error; one that the guest made since gives
+// way.
+Result<UniqueFd> GuestRoot::open_made(std::string_view path) {
+  CAY_TRY(UniqueFd at, os::open_dir(root_.get(), "."));
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::string name(path.substr(0, path.find('/')));
+    path.remove_prefix(name.size());
+    if (::mkdirat(at.get(), name.c_str(), 0755) != 0 && errno != EEXIST)
+      return failed("make a directory");
+    UniqueFd next(::openat(at.get(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (!next && !plan_.fresh_disk && ::unlinkat(at.get(), name.c_str(), 0) == 0) {
+      CAY_CHECK(make_directory(at.get(), name.c_str(), 0755));
+      CAY_TRY(next, os::open_dir(at.get(), name));
+    }
+    if (!next) return Error::from_errno(errno, "'" + name + "' must be a directory, not a link");
+    at = std::move(next);
+  }
+  return at;
 }
 
 Result<void> GuestRoot::name_host() {

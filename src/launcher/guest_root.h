@@ -3,6 +3,7 @@
 // guest may have left on its disk.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -33,12 +34,16 @@ class GuestRoot {
   Result<void> mount_sys();
   Result<void> mount_dev();
   Result<void> show_kernel_a_whole_proc(int dev);
+  Result<void> mount_run();
   Result<void> mount_tmp();
+  Result<void> mount_tmpfs();
   Result<void> name_host();
   Result<void> pivot();
 
   // Opens directory `name` of the new root, making it, or replacing what is not a directory.
   Result<UniqueFd> mount_point(const char* name);
+  // The directory at `path` of the new root, which is absolute. Makes what is missing.
+  Result<UniqueFd> open_made(std::string_view path);
   Result<void> cover_boot_id(int proc);
   Result<void> mask(int tree, const char* path);  // an empty, read-only file or directory over it
   Result<void> make_read_only(int tree, const char* path);

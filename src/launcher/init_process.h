@@ -10,10 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/profile.h"
 #include "launcher/guest_clocks.h"
+#include "wire/messages.h"
 
 namespace cay::launcher {
 
@@ -22,6 +24,7 @@ struct GuestNetwork;
 struct InitPlan {
   std::string hostname;
   std::uint64_t memory_bytes = 0;  // tmpfs sizes follow from it
+  std::vector<wire::TmpfsMount> tmpfs;  // parents first
   Profile profile = Profile::kDefault;  // of commands: init itself is held the same in each
   bool nested_networks = false;         // namespace_limits.h
   bool own_clocks = false;              // guest_clocks.h
@@ -44,6 +47,9 @@ struct InitPlan {
 
 // The code that init ends with where the kernel does not take its filter.
 inline constexpr int kNoFilter = 3;
+
+// Begins the error of a file system in memory whose path is unfit.
+inline constexpr std::string_view kNoTmpfs = "no file system in memory at ";
 
 // Overwrites the argv area with `name`, so that it tells nothing of the host.
 void scrub_arguments(char* arguments, std::size_t size, const char* name);

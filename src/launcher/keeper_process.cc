@@ -153,7 +153,9 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   if (message.fds.size() < 3) ::_exit(1);
   CAY_CHECK(wait_until_held(*init, message.fds[2].get()));
   keeper::Context context;
-  context.tmpfs_fds = keeper::open_tmpfs(message.fds[0].get());
+  std::vector<std::string> in_memory;
+  for (const wire::TmpfsMount& mount : plan.init.tmpfs) in_memory.push_back(mount.path);
+  context.tmpfs_fds = keeper::open_tmpfs(message.fds[0].get(), in_memory);
   CAY_CHECK(jail(host));
   ::close(host.empty.get());
   context.sandbox_id = plan.id;

@@ -134,6 +134,7 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
   plan.policy = request.policy;
   plan.profile = profile_of(request);
   plan.nested_networks = request.nested_networks;
+  plan.tmpfs = request.tmpfs;
   plan.network_required = request.network_required;
   CAY_TRY(plan.network, network_for(request));
   plan.fresh_disk = !host_.disks.exists(sandbox.id);
@@ -191,7 +192,8 @@ void Sandboxes::confirm(Sandbox& sandbox) {
 void Sandboxes::answer_created(const ReplyTo& to, const Sandbox& sandbox) {
   reply(outbox_, to, wire::Type::kCreated,
         wire::Created{sandbox.id, sandbox.record.keeper_pid, sandbox.record.disk_enforced_by,
-                      sandbox.record.program_group != 0, sandbox.record.policy, sandbox.record.no_network, sandbox.record.profile, true});
+                      sandbox.record.program_group != 0, sandbox.record.policy,
+                      sandbox.record.no_network, sandbox.record.profile, true, true});
 }
 
 void Sandboxes::watch_keeper(Sandbox& sandbox) {

@@ -14,12 +14,25 @@ Error invalid(std::string message) { return Error{Code::kInvalidArgument, "bad_r
 constexpr std::size_t kMostPolicy = 64;
 constexpr std::size_t kMostNetworks = 64;
 constexpr std::size_t kMostUrl = 1024;
+constexpr std::size_t kMostTmpfs = 16;
+constexpr std::size_t kMostPath = 4095;
 
 // It becomes a line of a file inside, which everybody there may read: no line breaks, no user and password.
 bool is_plain_url(std::string_view text) {
   if (text.empty()) return true;
   if (text.size() > kMostUrl || !(text.starts_with("https://") || text.starts_with("http://"))) return false;
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f && c != '@' && c != '"' && c != '\\'; });
+}
+
+// Init opens it part by part; what Cay itself mounts stays uncovered.
+bool is_tmpfs_path(std::string_view path) {
+  if (path.size() < 2 || path.size() > kMostPath || path.find('\0') != std::string_view::npos)
+    return false;
+  for (const std::string_view own : {"/proc", "/sys", "/dev", "/run"}) {
+    if (path.starts_with(own) && (path.size() == own.size() || path[own.size()] == '/'))
+      return false;
+  }
+  return is_cgroup_parent(path);
 }
 
 template <class T>
@@ -76,6 +89,13 @@ Result<void> check(const wire::CreateSandbox& request) {
   }
   if (request.policy.size() > kMostPolicy) return invalid("policy is too long");
   if (request.networks.size() > kMostNetworks) return invalid("more than 64 networks");
+  if (request.tmpfs.size() > kMostTmpfs) return invalid("more than 16 file systems in memory");
+  for (const wire::TmpfsMount& mount : request.tmpfs) {
+    if (!is_tmpfs_path(mount.path))
+      return invalid("a file system in memory has no plain absolute path");
+    if (mount.bytes > request.memory_bytes)
+      return invalid("a file system in memory is larger than the memory");
+  }
   return {};
 }
 

@@ -75,6 +75,21 @@ TEST(ValidateTest, NumbersHaveBounds) {
   EXPECT_FALSE(check(request));
 }
 
+TEST(ValidateTest, FileSystemsInMemoryHavePlainPathsOfTheSandboxesOwn) {
+  auto request = good();
+  request.tmpfs = {{"/tmp", 0}, {"/a/b", request.memory_bytes}};
+  EXPECT_TRUE(check(request));
+  for (const char* path :
+       {"", "/", "tmp", "/a/../b", "/a//b", "/a/", "/proc", "/dev/shm", "/sys/x", "/run"}) {
+    request.tmpfs = {{path, 0}};
+    EXPECT_FALSE(check(request)) << path;
+  }
+  request.tmpfs = {{"/tmp", request.memory_bytes + 1}};
+  EXPECT_FALSE(check(request));
+  request.tmpfs.assign(17, {"/tmp", 0});
+  EXPECT_FALSE(check(request));
+}
+
 TEST(ValidateTest, CgroupParents) {
   for (const char* good : {"", "/cay.slice", "/cay.slice/cay-sandboxes.service"}) EXPECT_TRUE(is_cgroup_parent(good)) << good;
   for (const char* bad : {"/", "cay.slice", "/cay.slice/", "/a//b", "/../etc", "/a/./b", "/a/.."}) {

@@ -50,6 +50,9 @@ struct RunConfig {
 };
 RunConfig layered(const RunConfig& below, const RunConfig& above);
 
+// File systems in memory: mount points, and sizes in bytes. 0 is half of the sandbox's memory.
+using TmpfsMounts = std::map<std::string, std::uint64_t>;
+
 struct SandboxSpec {
   std::string name;                 // empty: generated
   std::string snapshot;             // id or name; empty: "default"
@@ -65,6 +68,7 @@ struct SandboxSpec {
   bool record_programs = false;                     // keep a program record (model/program.h)
   std::string profile{};                            // how commands are held, by name (base/profile.h); empty: the daemon's default
   std::vector<ProxyRule> proxy;                     // secrets that it may use
+  TmpfsMounts tmpfs{};
   // Members that a facade must store and give back, though the core does not act on them
   // (facade -> JSON text).
   std::map<std::string, std::string> facade_data;
@@ -106,6 +110,7 @@ struct Sandbox {
   bool record_programs = false;
   Profile profile = Profile::kDefault;
   std::vector<ProxyRule> proxy;
+  TmpfsMounts tmpfs{};
   LifeMarks marks;
   UnixMillis created_at = 0;
   UnixMillis updated_at = 0;

@@ -1,6 +1,7 @@
 #include "store/rows.h"
 
 #include <boost/json.hpp>
+#include <charconv>
 
 #include "store/secret_table.h"
 
@@ -18,20 +19,40 @@ Error broken(const std::string& what) {
   return {Code::kInternal, "store_broken", "state.db holds " + what + ": restore it from a backup", 0};
 }
 
+std::string encode_sizes(const TmpfsMounts& mounts) {
+  std::map<std::string, std::string> sizes;
+  for (const auto& [path, bytes] : mounts) sizes[path] = std::to_string(bytes);
+  return encode(sizes);
+}
+
+Result<TmpfsMounts> decode_sizes(const std::string& json) {
+  CAY_TRY(const auto sizes, decode(json));
+  TmpfsMounts out;
+  for (const auto& [path, text] : sizes) {
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out[path]);
+    if (failed != std::errc() || end != text.data() + text.size()) {
+      return broken("the size '" + text + "'");
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 const char* const kColumns =
     "id, tenant, name, state, reason, snapshot_name, snapshot_id, labels, cpu_millicores, memory_bytes, disk_bytes, "
     "pids, run_user, run_workdir, run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, "
     "last_active_at, stopped_at, created_by, facade_data, lifetime_s, commands_keep_awake, created_mark, active_mark, "
-    "stopped_mark, record_programs, network_state, network_reason, proxy, rules, profile";
-const char* const kPlaceholders = "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
+    "stopped_mark, record_programs, network_state, network_reason, proxy, rules, profile, tmpfs";
+const char* const kPlaceholders =
+    "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
+    "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
 const char* const kAssignments =
     "id=?, tenant=?, name=?, state=?, reason=?, snapshot_name=?, snapshot_id=?, labels=?, cpu_millicores=?, "
     "memory_bytes=?, disk_bytes=?, pids=?, run_user=?, run_workdir=?, run_env=?, policy=?, idle_ttl_s=?, "
     "delete_after_stop_s=?, created_at=?, updated_at=?, last_active_at=?, stopped_at=?, created_by=?, facade_data=?, "
     "lifetime_s=?, commands_keep_awake=?, created_mark=?, active_mark=?, stopped_mark=?, record_programs=?, "
-    "network_state=?, network_reason=?, proxy=?, rules=?, profile=?";
+    "network_state=?, network_reason=?, proxy=?, rules=?, profile=?, tmpfs=?";
 
 void bind_row(Statement& statement, const Sandbox& sandbox) {
   statement.bind(sandbox.id.get())
@@ -68,7 +89,8 @@ void bind_row(Statement& statement, const Sandbox& sandbox) {
       .bind(sandbox.network.reason)
       .bind(encode_rules(sandbox.proxy))
       .bind(sandbox.rules)
-      .bind(std::string(to_string(sandbox.profile)));
+      .bind(std::string(to_string(sandbox.profile)))
+      .bind(encode_sizes(sandbox.tmpfs));
 }
 
 Result<Sandbox> read_row(const Statement& row) {
@@ -120,6 +142,7 @@ Result<Sandbox> read_row(const Statement& row) {
   const auto held = profile_from(profile);
   if (!held) return broken("the unknown profile '" + profile + "'");
   out.profile = *held;
+  CAY_TRY(out.tmpfs, decode_sizes(row.text(column++)));
   return out;
 }
 

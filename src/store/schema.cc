@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 12> kSteps = {
+constexpr std::array<const char*, 13> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -202,6 +202,10 @@ UPDATE event_count SET bytes = coalesce((SELECT sum(
     // Containment profile. Sandboxes from before had what is now called so.
     R"sql(
 ALTER TABLE sandbox ADD COLUMN profile TEXT NOT NULL DEFAULT 'default';
+)sql",
+    // File systems in memory. Older sandboxes have none of their own.
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN tmpfs TEXT NOT NULL DEFAULT '{}';
 )sql",
 };
 

@@ -30,13 +30,16 @@ Sandbox sandbox(const std::string& id, const std::string& name, const std::strin
 }
 
 bool same(const Sandbox& a, const Sandbox& b) {
-  return a.id == b.id && a.tenant == b.tenant && a.name == b.name && a.state == b.state && a.reason == b.reason &&
-         a.snapshot_name == b.snapshot_name && a.snapshot_id == b.snapshot_id && a.labels == b.labels &&
-         a.limits == b.limits && a.run == b.run && a.policy == b.policy && a.rules == b.rules && a.network == b.network && a.idle_ttl_s == b.idle_ttl_s &&
-         a.delete_after_stop_s == b.delete_after_stop_s && a.created_at == b.created_at &&
-         a.updated_at == b.updated_at && a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at && a.lifetime_s == b.lifetime_s &&
-         a.commands_keep_awake == b.commands_keep_awake && a.record_programs == b.record_programs && a.profile == b.profile && a.marks == b.marks &&
-         a.created_by == b.created_by && a.facade_data == b.facade_data;
+  return a.id == b.id && a.tenant == b.tenant && a.name == b.name && a.state == b.state &&
+         a.reason == b.reason && a.snapshot_name == b.snapshot_name &&
+         a.snapshot_id == b.snapshot_id && a.labels == b.labels && a.limits == b.limits &&
+         a.run == b.run && a.policy == b.policy && a.rules == b.rules && a.network == b.network &&
+         a.idle_ttl_s == b.idle_ttl_s && a.delete_after_stop_s == b.delete_after_stop_s &&
+         a.created_at == b.created_at && a.updated_at == b.updated_at &&
+         a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at &&
+         a.lifetime_s == b.lifetime_s && a.commands_keep_awake == b.commands_keep_awake &&
+         a.record_programs == b.record_programs && a.profile == b.profile && a.tmpfs == b.tmpfs &&
+         a.marks == b.marks && a.created_by == b.created_by && a.facade_data == b.facade_data;
 }
 
 Sandbox full() {
@@ -62,6 +65,7 @@ Sandbox full() {
   out.commands_keep_awake = true;
   out.record_programs = true;
   out.profile = Profile::kNested;
+  out.tmpfs = {{"/tmp", 0}, {"/bu\"ild", 1ull << 62}};
   out.marks = {.created = 11, .active = 12, .stopped = 13};
   out.created_by = "key";
   out.facade_data = {{"langsmith", R"({"a":[1]})"}};
@@ -314,6 +318,7 @@ VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '
   constexpr int kFirstWithAWayOut = 7;
   EXPECT_EQ(row.policy, GetParam() < kFirstWithAWayOut ? "off" : "open");
   EXPECT_EQ(row.profile, Profile::kDefault);
+  EXPECT_TRUE(row.tmpfs.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemas, EveryOldSchema, ::testing::Range(1, schema_version() + 1));

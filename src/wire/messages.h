@@ -335,6 +335,12 @@ struct StatsMsg {
 
 // ---- launcher ----
 
+struct TmpfsMount {
+  std::string path;         // inside, absolute
+  std::uint64_t bytes = 0;  // 0: half of the memory
+  template <class V> void fields(V& v) { v(1, path); v(2, bytes); }
+};
+
 struct CreateSandbox {
   std::string sandbox_id;   // a UUID; checked
   std::string hostname;     // 1-63 of [a-z0-9-]; checked
@@ -350,10 +356,11 @@ struct CreateSandbox {
   bool network_required = false;        // fail where the host cannot give a way out; else come up without, and say so
   std::string profile{};                // "default" (and empty), "strict" or "nested": how commands are held
   bool nested_networks = false;         // profile nested: containers may have network namespaces of their own
+  std::vector<TmpfsMount> tmpfs{};      // parents first
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, hostname); v(3, snapshot_id); v(4, cpu_millicores); v(5, memory_bytes);
     v(6, disk_bytes); v(7, pids); v(8, spool_bytes); v(9, record_programs); v(10, policy); v(11, networks);
-    v(12, network_required); v(13, profile); v(14, nested_networks);
+    v(12, network_required); v(13, profile); v(14, nested_networks); v(15, tmpfs);
   }
 };
 
@@ -372,9 +379,10 @@ struct Created {
   std::string no_network{};      // why it has no way out, though its policy asks for one
   std::string profile{};         // that its commands are held by; empty: a launcher of before, "default"
   bool knows_networks = false;   // nested_networks was looked at; a launcher of before lets every container have them
+  bool knows_tmpfs = false;      // made CreateSandbox::tmpfs; an older launcher makes /tmp alone
   template <class V> void fields(V& v) {
     v(1, sandbox_id); v(2, keeper_pid); v(3, disk_enforced_by); v(4, record_programs);
-    v(5, policy); v(6, no_network); v(7, profile); v(8, knows_networks);
+    v(5, policy); v(6, no_network); v(7, profile); v(8, knows_networks); v(9, knows_tmpfs);
   }
 };
 

@@ -133,8 +133,8 @@ def test_a_parent_whose_memory_a_victim_shared_was_killed_for_it(daemon, small):
 
 
 def test_an_innocent_command_killed_for_anothers_tmpfs(daemon, small):
-    # /tmp is half the memory: what the first command leaves there counts against the second.
-    result_of(daemon, small, "head -c 60M /dev/zero > /tmp/fill; head -c 60M /dev/zero > /dev/shm/fill; true")
+    # /dev/shm is half the memory: what the first command leaves there counts against the second.
+    result_of(daemon, small, "head -c 60M /dev/zero > /dev/shm/fill; true")
     got = result_of(daemon, small, "exec python3 -c 'x = bytearray(100 << 20)'")
     assert got["state"] == "oom_killed", got
     assert got["tmpfs_bytes"] > 30 << 20, got

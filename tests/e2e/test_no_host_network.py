@@ -162,7 +162,8 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
     # makes network namespaces, which are empty, inside its own, and only where the operator says so: tests/kernel/test_profiles.py.)
     takes = json.loads((ROOT / "src/api/native/openapi.json").read_text())["components"]["schemas"]["SandboxCreate"]["properties"]
     assert set(takes) == {"name", "snapshot", "labels", "limits", "user", "workdir", "env", "policy", "rules", "proxy", "idle_ttl_s", "delete_after_stop_s", "lifetime_s",
-                          "commands_keep_awake", "record_programs", "profile", "wait", "timeout_s"}
+                          "commands_keep_awake", "record_programs", "profile", "tmpfs",
+                          "wait", "timeout_s"}
 
 
 # Where Cay runs another program, enters namespaces or makes them, and why nothing of a guest's is in the host's network by it.

@@ -152,9 +152,13 @@ class Room(Bait):
         return False
 
 
-for place, over in (("/tmp", "/var/tmp"), ("/dev/shm", "/var/tmp"), ("/run", "/var/tmp")):
-    inside(f"fill{place.replace('/', '-')}", f"write 160 MiB to {place}", R, [f"host:/var/tmp={place}"], fill, at(f"{place}/full"), box="small",
-           wall=f"{place} has a size of its own", short=place == "/tmp")
+for place in ("/dev/shm", "/run"):
+    inside(f"fill{place.replace('/', '-')}", f"write 160 MiB to {place}", R,
+           [f"host:/var/tmp={place}"], fill, at(f"{place}/full"), box="small",
+           wall=f"{place} has a size of its own", short=place == "/dev/shm")
+inside("fill-tmp", "write 160 MiB to /tmp on a disk of 64", R, ["host:/var/tmp=/tmp"], fill,
+       at("/tmp/full"), box="small", wall="disk limit", short=False,
+       needs=lambda: "" if btrfs() else "no btrfs here, so no limit on disks")
 inside("fill-the-disk", "write 160 MiB to a disk of 64", R, ["host:/var/tmp/cay-escape-room=/srv"], fill, Room, box="small", wall="disk limit",
        needs=lambda: "" if btrfs() else "no btrfs here, so no limit on disks")
 inside("many-files", "make 4,000 files in /run", R, ["host:/var/tmp=/run"], files_of_tmp, Bait, box="small", wall="/run has inodes of its own")

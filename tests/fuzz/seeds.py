@@ -291,6 +291,7 @@ def json_():
               "headers": [{"name": "Authorization", "value": "Bearer {}", "basic_user": "u"}]}, {"hosts": ["*.fence.test:8443"]}]
     create = {"name": "box", "snapshot": "default", "labels": {"a": "b"}, "limits": limits, "user": "user", "workdir": "/", "env": {"A": "1"}, "policy": "rules", "rules": ["a.test", "!b.test"],
               "proxy": proxy, "idle_ttl_s": 60, "delete_after_stop_s": -1, "lifetime_s": 5.0, "commands_keep_awake": True, "record_programs": True, "profile": "strict", "wait": True, "timeout_s": 5}
+    create["tmpfs"] = {"/tmp": 0}
     command = {"id": "make-1", "argv": ["sh", "-c", "true"], "env": {"A": "1"}, "cwd": "/", "user": "user", "pty": {"rows": 24, "cols": 80}, "timeout_s": 1.5, "idle_timeout_s": -1, "ttl_s": 0.0001,
                "output_limit_bytes": 4096, "kill_on_disconnect": True, "close_stdin": False, "end_tree": True, "ignore_mismatch": True, "wait": True, "stdin": "aGk=", "max_output_bytes": 10}
     line = {"id": ID, "command": "exit 7", "shell": "/bin/bash", "wait": True}

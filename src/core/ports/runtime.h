@@ -162,6 +162,7 @@ struct BootSpec {
   RunConfig run;          // image < snapshot < sandbox, layered; for every command
   bool record_programs = false;  // kUnsupported (programs_unsupported) where the host cannot
   Profile profile = Profile::kDefault;  // kUnsupported (profile_unsupported) where it cannot be had: never a weaker one
+  TmpfsMounts tmpfs{};  // kUnsupported (tmpfs_unsupported), kInvalidArgument (invalid_tmpfs)
   std::string policy{};          // off: no way out
   std::string rules{};           // of the policy "rules"
   // kUnsupported (network_unsupported) where the host cannot give what `policy` asks for; false: it comes up without, and

@@ -83,7 +83,7 @@ void join_groups(const Context& context) {
 }  // namespace
 
 Result<void> check(const Context&) { return {}; }
-std::vector<int> open_tmpfs(int) { return {}; }
+std::vector<int> open_tmpfs(int, const std::vector<std::string>&) { return {}; }
 
 [[noreturn]] void run(const Context& context) {
   for (;;) {

@@ -207,6 +207,10 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   request.record_programs = spec.record_programs;
   request.profile = to_string(spec.profile);
   request.nested_networks = config_.nested_networks;
+  for (const auto& [path, bytes] : spec.tmpfs) {
+    // The memory limit may be lower than at the creation.
+    request.tmpfs.push_back({path, std::min(bytes, spec.limits.memory_bytes)});
+  }
   request.policy = spec.policy;
   request.networks = config_.networks;
   request.network_required = spec.network_required;
@@ -241,6 +245,11 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
                 "the launcher is older than this daemon, and lets containers make network namespaces, which the operator does not allow "
                 "(host.nested_networks): restart it",
                 0};
+  } else if (!spec.tmpfs.empty() && !created->knows_tmpfs) {
+    box = Error{
+        Code::kUnsupported, "tmpfs_unsupported",
+        "the launcher is older than this daemon and makes no file systems in memory: restart it",
+        0};
   } else if (spec.network_required && network.state == NetworkState::kUnavailable) {
     box = Error{Code::kUnsupported, "network_unsupported", network.reason, 0};
   } else {
