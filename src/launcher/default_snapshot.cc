@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "launcher/default_snapshot_etc.h"
+#include "launcher/default_snapshot_local.h"
 #include "launcher/default_snapshot_tree.h"
 #include "launcher/sha256.h"
 #include "os/file.h"
@@ -27,7 +28,7 @@ namespace cay::launcher {
 namespace {
 
 // Raised whenever the builder makes another tree of the same packages.
-constexpr std::string_view kBuilderVersion = "4";
+constexpr std::string_view kBuilderVersion = "5";
 constexpr std::string_view kBuilding = ".building-";
 
 std::string random_uuid() {
@@ -73,6 +74,7 @@ std::string fingerprint_of(int host, TreeWriter& tree, const wire::PrepareDefaul
   std::string what = "builder " + std::string(kBuilderVersion) + "\n" + tree.host_text("etc/os-release");
   what += apt_sources(tree.host_text("etc/os-release"), apt_files(tree));
   what += wire::encode(with);
+  what += identity_of_local(host, tree);
   if (with.host_authorities) {
     for (const std::string& name : tree.host_names("usr/local/share/ca-certificates")) {
       what += tree.host_text("usr/local/share/ca-certificates/" + name);
@@ -137,7 +139,7 @@ Result<void> remove_unfinished(int layers, const Progress& progress) {
 }
 
 bool left_out_of_usr(std::string_view path) {
-  if (path == "usr/local") return true;
+  if (path.starts_with("usr/local/")) return left_out_of_local(path);
   if (path == "usr/etc") return true;  // npm's settings of the host, which may hold a token
   // It would forbid pip to install as root; a sandbox's own system is meant for that.
   return path.starts_with("usr/lib/python3") && path.ends_with("/EXTERNALLY-MANAGED");
@@ -183,13 +185,16 @@ void run_ldconfig(int root, const Progress& progress) {
   if (status != 0) progress("no library cache: ldconfig did not work on the new tree; programs start a little slower");
 }
 
-Result<void> fill(TreeWriter& tree, int root, const SnapshotSource& source, const Progress& progress) {
+Result<void> fill(TreeWriter& tree, int host, int root, const SnapshotSource& source,
+                  const Progress& progress) {
   progress("making the default snapshot, for there is none of this host's /usr as it is: linking it");
   for (const char* top : {"bin", "sbin", "lib", "lib32", "lib64", "libx32"}) { CAY_CHECK(tree.link_tree(top)); }
-  CAY_CHECK(tree.link_tree("usr", left_out_of_usr));
+  CAY_CHECK(tree.link_tree("usr", [&](std::string_view path) {
+    return left_out_of_usr(path) || (path == "usr/local" && !why_no_local(host, tree).empty());
+  }));
   CAY_CHECK(restore_set_id(tree));
   progress("writing /etc and the package database");
-  CAY_CHECK(write_system(tree, source.with));
+  CAY_CHECK(write_system(tree, source.with, progress));
   if (::fchown(root, 0, 0) != 0 || ::fchmod(root, 0755) != 0) return Error::from_errno(errno, "set the mode of the new root");
   if (source.host_root == "/") run_ldconfig(root, progress);
   return {};
@@ -227,7 +232,7 @@ Result<wire::SnapshotMsg> build_default_snapshot(const std::string& layers_path,
     return now;
   }();
   TreeWriter tree(host.get(), root.get(), progress);
-  auto filled = fill(tree, root.get(), source, progress);
+  auto filled = fill(tree, host.get(), root.get(), source, progress);
   if (!filled) {
     static_cast<void>(os::remove_tree(layers.get(), building));
     return std::move(filled).error().while_doing("make the default snapshot");

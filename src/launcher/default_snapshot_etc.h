@@ -9,7 +9,8 @@
 namespace cay::launcher {
 
 // Everything but /usr, which must be in place already.
-Result<void> write_system(TreeWriter& tree, const wire::PrepareDefault& with);
+Result<void> write_system(TreeWriter& tree, const wire::PrepareDefault& with,
+                          const Progress& progress);
 
 // Of it: /etc alone.
 Result<void> write_etc(TreeWriter& tree, const wire::PrepareDefault& with);

@@ -3,6 +3,8 @@
 #include <string_view>
 
 #include "launcher/default_snapshot_etc.h"
+#include "launcher/default_snapshot_local.h"
+#include "launcher/default_snapshot_packages.h"
 
 namespace cay::launcher {
 namespace {
@@ -21,9 +23,6 @@ constexpr Dir kTop[] = {
     {"proc", 0555}, {"sys", 0555}, {"dev", 0755}, {"run", 0755},   // mount points
     {"tmp", 01777}, {"root", 0700}, {"home", 0755}, {"home/user", 0755, kUser, kUser},
     {"opt", 0755},  {"srv", 0755}, {"mnt", 0755}, {"media", 0755}, {"boot", 0755},
-    {"usr/local", 0755}, {"usr/local/bin", 0755}, {"usr/local/etc", 0755}, {"usr/local/games", 0755},
-    {"usr/local/include", 0755}, {"usr/local/lib", 0755}, {"usr/local/sbin", 0755}, {"usr/local/share", 0755},
-    {"usr/local/share/man", 0755}, {"usr/local/share/ca-certificates", 0755}, {"usr/local/src", 0755},
 };
 
 constexpr Dir kVar[] = {
@@ -39,10 +38,8 @@ constexpr Dir kVar[] = {
 };
 
 // Files of packages whose writers replace them by rename, never in place: links are as good as copies.
-constexpr const char* kLinkedState[] = {"var/lib/dpkg/info", "var/lib/texmf"};
+constexpr const char* kLinkedState[] = {"var/lib/texmf"};
 constexpr const char* kCopiedState[] = {
-    "var/lib/dpkg/alternatives", "var/lib/dpkg/triggers", "var/lib/dpkg/status", "var/lib/dpkg/diversions",
-    "var/lib/dpkg/statoverride", "var/lib/dpkg/arch", "var/lib/dpkg/cmethopt", "var/lib/apt/extended_states",
     "var/lib/sgml-base", "var/lib/xml-core",  // catalogs that /etc/sgml and /etc/xml point to
 };
 
@@ -65,13 +62,17 @@ Result<void> write_homes(TreeWriter& tree) {
   return {};
 }
 
-Result<void> write_python(TreeWriter& tree) {
-  if (!tree.has("usr/bin/python3")) return {};
-  if (!tree.has("usr/bin/python")) { CAY_CHECK(tree.make_link("usr/bin/python", "python3")); }
-  if (tree.has("usr/bin/pip")) return {};
-  if (tree.has("usr/bin/pip3")) return tree.make_link("usr/bin/pip", "pip3");
-  if (!tree.has("usr/lib/python3/dist-packages/pip")) return {};
-  return tree.make_file("usr/bin/pip", "#!/bin/sh\nexec python3 -m pip \"$@\"\n", 0755);
+// Programs call them without a version. `prefix` is "usr" or "usr/local".
+Result<void> write_python(TreeWriter& tree, const std::string& prefix) {
+  const std::string bin = prefix + "/bin/";
+  if (!tree.has(bin + "python3")) return {};
+  if (!tree.has(bin + "python")) {
+    CAY_CHECK(tree.make_link(bin + "python", "python3"));
+  }
+  if (tree.has(bin + "pip")) return {};
+  if (tree.has(bin + "pip3")) return tree.make_link(bin + "pip", "pip3");
+  if (!tree.has(prefix + "/lib/python3/dist-packages/pip")) return {};
+  return tree.make_file(bin + "pip", "#!/bin/sh\nexec python3 -m pip \"$@\"\n", 0755);
 }
 
 // Cargo has no settings for all users, but looks for some in every directory above the one it works in. A sparse index ends
@@ -121,27 +122,36 @@ Result<void> write_package_tools(TreeWriter& tree, const wire::PrepareDefault& w
   CAY_CHECK(tree.make_file("etc/pip.conf", pip + "[install]\nroot-user-action = ignore\n"));
   CAY_CHECK(tree.make_dir("usr/etc", 0755));
   CAY_CHECK(tree.make_file("usr/etc/npmrc", npm));
+  // npm reads the one that lies beside it.
+  if (tree.has("usr/local/bin/npm")) {
+    CAY_CHECK(tree.make_file("usr/local/etc/npmrc", npm));
+  }
   CAY_CHECK(write_cargo(tree, with.cargo_index));
   return write_go(tree, with.go_proxy);
 }
 
 }  // namespace
 
-Result<void> write_system(TreeWriter& tree, const wire::PrepareDefault& with) {
+Result<void> write_system(TreeWriter& tree, const wire::PrepareDefault& with,
+                          const Progress& progress) {
   for (const Dir& dir : kTop) { CAY_CHECK(tree.make_dir(dir.path, dir.mode, dir.uid, dir.gid)); }
   for (const Dir& dir : kVar) { CAY_CHECK(tree.make_dir(dir.path, dir.mode, dir.uid, dir.gid)); }
   CAY_CHECK(tree.make_link("var/run", "/run"));
   CAY_CHECK(tree.make_link("var/lock", "/run/lock"));
-  CAY_CHECK(tree.make_link("usr/local/man", "share/man"));
+  CAY_CHECK(write_local(tree));
   CAY_CHECK(write_etc(tree, with));
   CAY_CHECK(write_package_tools(tree, with));
   for (const char* path : kLinkedState) { CAY_CHECK(tree.link_tree(path)); }
   for (const char* path : kCopiedState) { CAY_CHECK(tree.copy_tree(path)); }
   CAY_CHECK(write_homes(tree));
-  CAY_CHECK(write_python(tree));
+  for (const char* prefix : {"usr", "usr/local"}) {
+    CAY_CHECK(write_python(tree, prefix));
+  }
   // No service manager runs inside: package scripts must not try to start services.
-  if (!tree.has("usr/sbin")) return {};
-  return tree.make_file("usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0755);
+  if (tree.has("usr/sbin")) {
+    CAY_CHECK(tree.make_file("usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0755));
+  }
+  return write_packages(tree, progress);
 }
 
 }  // namespace cay::launcher

@@ -61,7 +61,16 @@ class DefaultSnapshotTest : public ::testing::Test {
     put("usr/share/cay-test-secret", kSecret, 0600);
     put("usr/share/closed/inner", kSecret);
     chmod((host_ / "usr/share/closed").c_str(), 0750);
-    put("usr/local/bin/own", kSecret, 0755);
+    put("usr/local/bin/own", "own", 0755);
+    put("usr/local/bin/python3", "python of the admin's", 0755);
+    put("usr/local/go/bin/go", "go", 0755);
+    put("usr/local/bin/set-id", "set-id", 04755);
+    put("usr/local/sbin/closed", kSecret, 0750);
+    for (const char* path :
+         {"usr/local/etc/npmrc", "usr/local/etc/app.conf", "usr/local/lib/app/.npmrc",
+          "usr/local/lib/app/tls.key", "usr/local/pip.conf", "usr/local/src/app/.git/config"}) {
+      put(path, kSecret);
+    }
     put("usr/share/ca-certificates/mozilla/A.crt", "CERT A\n");
     fs::create_symlink("../bin/tool", host_ / "usr/share/link");
     fs::create_symlink("/etc/alternatives/editor", host_ / "usr/bin/editor");
@@ -206,10 +215,44 @@ TEST_F(DefaultSnapshotTest, LeaksNothing) {
   }
   EXPECT_GT(files, 20);  // the walk walked
   EXPECT_FALSE(fs::exists(root / "usr/share/closed"));
-  EXPECT_FALSE(fs::exists(root / "usr/local/bin/own"));
+  EXPECT_TRUE(
+      fs::exists(root / "usr/local/bin/own"));  // the positive control: /usr/local was taken
   EXPECT_FALSE(fs::exists(root / "usr/share/fifo"));
   EXPECT_EQ(slurp(root / "etc/machine-id"), "");
   EXPECT_FALSE(fs::exists(root / "etc/ssl/private/host.key"));
+}
+
+TEST_F(DefaultSnapshotTest, UsrLocalComesAlongAndAChangeInItMakesAnother) {
+  const wire::SnapshotMsg made = build();
+  const fs::path root = layers_ / made.id / "root/usr/local";
+  EXPECT_EQ(look(root / "bin/own").st_ino, look(host_ / "usr/local/bin/own").st_ino);
+  EXPECT_EQ(fs::read_symlink(root / "bin/python"), "python3");
+  EXPECT_EQ(fs::read_symlink(root / "bin/go"), "../go/bin/go");
+  EXPECT_EQ(look(root / "bin/set-id").st_mode & 07777, 0755u);
+  EXPECT_TRUE(fs::is_empty(root / "etc"));
+  EXPECT_TRUE(fs::is_directory(root / "share/ca-certificates"));
+  EXPECT_EQ(build().id, made.id);
+  fs::create_directory(host_ / "usr/local/bin/__pycache__");
+  put("usr/local/etc/app.conf", "not taken, so not looked at");
+  EXPECT_EQ(build().id, made.id);
+  std::string before = made.id;
+  const auto changes = [&](const std::string& what) {
+    const std::string now = build().id;
+    EXPECT_NE(now, before) << what;
+    before = now;
+  };
+  put("usr/local/bin/new", "new", 0755);
+  changes("a new file");
+  ASSERT_EQ(chmod((host_ / "usr/local/bin/new").c_str(), 0700), 0);
+  changes("a file that is closed");
+  EXPECT_FALSE(fs::exists(layers_ / before / "root/usr/local/bin/new"));
+  put("usr/local/go/bin/go", "another", 0755);
+  changes("other contents");
+  fs::rename(host_ / "usr/local", host_ / "elsewhere");
+  fs::create_symlink("/elsewhere", host_ / "usr/local");
+  changes("a link");
+  EXPECT_TRUE(fs::is_directory(fs::symlink_status(layers_ / before / "root/usr/local/bin")));
+  EXPECT_FALSE(fs::exists(layers_ / before / "root/usr/local/bin/own"));
 }
 
 TEST_F(DefaultSnapshotTest, SetIdProgramsAreCopiesAndOnlyKnownOnesKeepTheBit) {

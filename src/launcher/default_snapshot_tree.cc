@@ -301,6 +301,15 @@ bool TreeWriter::host_has(const std::string& path) {
   return dir && ::faccessat(dir->get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+std::optional<struct stat> TreeWriter::host_entry(const std::string& path) {
+  std::string name;
+  auto dir = parent_of(host_, path, name);
+  struct stat info{};
+  if (!dir || ::fstatat(dir->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return std::nullopt;
+  return info;
+}
+
 std::string TreeWriter::host_link(const std::string& path) {
   std::string name;
   auto dir = parent_of(host_, path, name);
@@ -312,9 +321,22 @@ std::string TreeWriter::host_link(const std::string& path) {
 }
 
 bool TreeWriter::has(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  if (!asked_ || path.compare(0, begin, asked_directory_) != 0) {
+    std::string name;
+    auto dir = parent_of(root_, path, name);
+    if (!dir) return false;
+    asked_ = *std::move(dir);
+    asked_directory_ = path.substr(0, begin);
+  }
+  return ::faccessat(asked_.get(), path.c_str() + begin, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+std::string TreeWriter::text(const std::string& path) {
   std::string name;
-  auto dir = parent_of(root_, path, name);
-  return dir && ::faccessat(dir->get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  const auto dir = parent_of(root_, path, name);
+  return dir ? os::read_file(dir->get(), name).value_or("") : "";
 }
 
 void TreeWriter::count(std::string_view what) {

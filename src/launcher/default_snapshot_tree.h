@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,7 +48,9 @@ class TreeWriter {
   std::vector<std::string> host_names(const std::string& path);  // in a directory, sorted; the same condition
   bool host_has(const std::string& path);          // without following a last link
   std::string host_link(const std::string& path);  // the target of a symbolic link, else ""
-  bool has(const std::string& path);       // in the new tree
+  std::optional<struct stat> host_entry(const std::string& path);  // without following a last link
+  bool has(const std::string& path);                               // in the new tree
+  std::string text(const std::string& path);  // in the new tree; "" where there is none
 
   std::uint64_t copied_bytes() const { return copied_bytes_; }
   std::uint64_t entries() const { return entries_; }
@@ -72,6 +75,9 @@ class TreeWriter {
 
   int host_;
   int root_;
+  // has() keeps the directory that it opened last: the next call is mostly for the same one.
+  std::string asked_directory_;
+  UniqueFd asked_;
   Progress progress_;
   bool can_link_ = true;  // cleared once the kernel says that the trees are on two file systems
   std::uint64_t copied_bytes_ = 0;

@@ -8,6 +8,7 @@
 
 #include "launcher/default_snapshot_apt.h"
 #include "launcher/default_snapshot_etc.h"
+#include "launcher/default_snapshot_local.h"
 #include "launcher/default_snapshot_tree.h"
 
 namespace cay::launcher {
@@ -32,8 +33,8 @@ std::string joined(std::string list, const std::string& word, const char* betwee
   return list.empty() ? word : list + between + word;
 }
 
-// What agents reach for first. Sandboxes have what the host has below /usr (not /usr/local).
-Feature programs(TreeWriter& host) {
+// Looks for the programs that agents use most. Sandboxes have what the host has below /usr.
+Feature programs(TreeWriter& host, bool with_local) {
   struct Program {
     const char *name, *path, *package;
   };
@@ -47,7 +48,9 @@ Feature programs(TreeWriter& host) {
   Feature feature{"programs", true, "", "", ""};
   std::string lacking, packages;
   for (const Program& program : kWanted) {
-    if (host.host_has(program.path)) {
+    const std::string local = std::string("usr/local/bin/") + program.name;
+    if (host.host_has(program.path) ||
+        (with_local && host.host_has(local) && leads_out_of_local(host, program.name).empty())) {
       feature.found = joined(feature.found, program.name, ", ");
       continue;
     }
@@ -61,6 +64,31 @@ Feature programs(TreeWriter& host) {
   feature.fallback = "sandboxes have no " + lacking + ", as the host has none";
   feature.remedy = host.host_has("usr/bin/apt-get") ? "apt-get install " + packages : "install on the host: " + packages;
   feature.remedy += "; then restart the daemon, for new sandboxes";
+  return feature;
+}
+
+// Reports how much of the admin's own programs sandboxes get.
+Feature local(TreeWriter& host, const std::string& why_not) {
+  Feature feature{"/usr/local", true, "in sandboxes as on the host", "", ""};
+  if (why_not == "the host has none") {
+    feature.found = why_not;
+  } else if (!why_not.empty()) {
+    feature.found = why_not;
+    feature.fallback = "sandboxes have nothing of it";
+    feature.remedy =
+        "make /usr/local a directory on the file system of /usr that everybody may read; then "
+        "restart the daemon";
+  } else {
+    std::string links;
+    for (const std::string& name : host.host_names("usr/local/bin")) {
+      const std::string target = leads_out_of_local(host, name);
+      if (!target.empty()) links = joined(links, name + " (" + target + ")", ", ");
+    }
+    if (links.empty()) return feature;
+    feature.fallback = "sandboxes lack what these links lead to: " + links;
+    feature.remedy =
+        "install it below /usr/local itself; then restart the daemon, for new sandboxes";
+  }
   return feature;
 }
 
@@ -78,7 +106,9 @@ std::vector<Feature> probe_snapshot(int layers, const std::string& host_root) {
   const UniqueFd root(::open(host_root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return features;
   TreeWriter host(root.get(), -1, [](const std::string&) {});
-  features.push_back(programs(host));
+  const std::string why_not = why_no_local(root.get(), host);
+  features.push_back(programs(host, why_not.empty()));
+  features.push_back(local(host, why_not));
   if (host.host_has("usr/bin/apt-get")) features.push_back(package_sources(host));
   return features;
 }

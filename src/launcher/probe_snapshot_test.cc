@@ -46,6 +46,22 @@ TEST_F(ProbeSnapshotTest, WhatTheHostLacksIsSaidWithTheCommandThatAddsIt) {
   EXPECT_EQ(all.fallback + all.remedy, "") << all.fallback;
 }
 
+TEST_F(ProbeSnapshotTest, WhatOfUsrLocalIsLeftOutIsNamed) {
+  EXPECT_EQ(feature("/usr/local").fallback, "") << "a host without any lacks nothing";
+  put("usr/local/bin/node");
+  EXPECT_EQ(feature("/usr/local").found, "in sandboxes as on the host");
+  EXPECT_EQ(feature("programs").found, "node");
+  fs::create_symlink("/opt/python/bin/python3", host_ / "usr/local/bin/python3");
+  EXPECT_EQ(feature("/usr/local").fallback,
+            "sandboxes lack what these links lead to: python3 (/opt/python/bin/python3)");
+  EXPECT_EQ(feature("programs").found, "node");
+  fs::rename(host_ / "usr/local", host_ / "elsewhere");
+  fs::create_symlink("/elsewhere", host_ / "usr/local");
+  EXPECT_EQ(feature("/usr/local").found, "it is a link to /elsewhere");
+  EXPECT_EQ(feature("/usr/local").fallback, "sandboxes have nothing of it");
+  EXPECT_EQ(feature("programs").found, "none of those that agents use most");
+}
+
 TEST_F(ProbeSnapshotTest, AHostWithoutAMirrorIsSaid) {
   EXPECT_EQ(feature("package sources").name, "") << "no apt here";
   put("usr/bin/apt-get");

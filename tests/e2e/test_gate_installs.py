@@ -86,6 +86,29 @@ def test_packages_are_installed_for_real(for_real, what):
         shut.close()
 
 
+# These were set up on the host only, so apt must install them anew.
+SERVICES = {"postgresql": "service postgresql start"
+                          " && su postgres -c 'psql -Atc \"select 40 + 2\"' | grep -x 42",
+            "redis-server": "service redis-server start && redis-cli ping | grep -x PONG",
+            "nginx-light": "service nginx start && curl -sS http://127.0.0.1/ | grep -i nginx"}
+
+
+def test_a_service_that_the_host_has_is_installed_whole(for_real):
+    box, found = for_real
+    state = ("dpkg-query", "-W", "-f", "${db:Status-Status}")
+    has = [name for name in SERVICES if host_setting(*state, name) == "installed"]
+    if "apt" not in found or not has:
+        pytest.skip("no archive answers this host, or it has none of these services itself")
+    assert box.sh(f"dpkg-query -W {has[0]}").code != 0
+    install = f"apt-get install -y -q --no-install-recommends {has[0]}"
+    got = box.sh(f"apt-get update -q && {install}", timeout=300)
+    assert got.code == 0, got
+    used = box.sh(SERVICES[has[0]], timeout=60)
+    assert used.code == 0, used
+    whole = box.sh("dpkg --audit && apt-get check -q && dpkg -V " + has[0], timeout=60)
+    assert whole.code == 0, whole
+
+
 def test_and_nothing_else_is_reached_which_is_said_at_once(for_real):
     box, _ = for_real
     refused = box.sh("curl -sS -m 20 -w '%{time_total}' https://example.com/")
