@@ -21,6 +21,9 @@ namespace {
 
 constexpr std::int64_t kSaveRetryMs = 1000;
 constexpr std::int64_t kChaseMs = 200;  // a killed process that nobody holds is reaped long before
+// Background children that hold the output delay the end by this at most. Their output until then
+// belongs to the result.
+constexpr std::int64_t kLateOutputMs = 150;
 
 Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
   int ends[2];
@@ -155,7 +158,7 @@ void Command::on_start_result(Result<Started> result) {
     if (layout_changed) tape_->save();
     events_.on_output(*this);
   };
-  const auto on_eof = [this] { shop_.loop.defer([this] { maybe_settled(); }); };
+  const auto on_eof = [this] { shop_.loop.defer([this] { this->on_eof(); }); };
   out_ = std::make_unique<OutputPipe>(shop_.loop, std::move(out_end_), tape_->out, on_bytes, on_eof);
   if (!pty_) err_ = std::make_unique<OutputPipe>(shop_.loop, std::move(err_end_), tape_->err, on_bytes, on_eof);
   stdin_ = std::make_unique<StdinPipe>(shop_.loop, shop_.outbox, shop_.stdin_budget, std::move(stdin_end_), pty_);
@@ -215,7 +218,7 @@ Result<void> Command::kill(int signal, const std::string& by) {
     kill_tree(Cause::kRequest, by);
     return {};
   }
-  if (state_ == State::kEnded) {
+  if (state_ == State::kLingering || state_ == State::kEnded) {
     bool any = false;
     for (const pid_t pid : slot_ != nullptr ? slot_->pids() : std::vector<pid_t>{}) {
       const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -290,8 +293,7 @@ void Command::run_clocks() {
   idle_.resume();
 }
 
-void Command::classify(const Exit& exit) {
-  wire::CommandMsg& record = tape_->about;
+void Command::classify(const Exit& exit, wire::CommandMsg& record) {
   const auto set = [&record](CommandState state) { record.state = static_cast<std::uint8_t>(state); };
   record.oom_kills = slot_->oom_kills();
   if (!exit.signalled) {
@@ -339,16 +341,30 @@ void Command::on_exit(const Exit& exit) {
   chase_.reset();
   out_->drain();
   if (err_) err_->drain();
-  state_ = State::kEnded;
-  classify(exit);
-  wire::CommandMsg& record = tape_->about;
-  record.ended_at = wall_ms();
-  record.ended_boot_ms = boottime_ms();
-  record.cpu_usec = micros(exit.usage.ru_utime) + micros(exit.usage.ru_stime);
-  record.max_rss_bytes = static_cast<std::uint64_t>(exit.usage.ru_maxrss) * 1024;
-  if (record.oom_kills > 0) record.tmpfs_bytes = bytes_in_tmpfs(shop_.context);
-  tape_->mark_ended(out_->is_open() || (err_ && err_->is_open()));
+  state_ = State::kLingering;
+  end_ = tape_->about;
+  classify(exit, end_);
+  end_.ended_at = wall_ms();
+  end_.ended_boot_ms = boottime_ms();
+  end_.cpu_usec = micros(exit.usage.ru_utime) + micros(exit.usage.ru_stime);
+  end_.max_rss_bytes = static_cast<std::uint64_t>(exit.usage.ru_maxrss) * 1024;
+  if (end_.oom_kills > 0) end_.tmpfs_bytes = bytes_in_tmpfs(shop_.context);
   stdin_->close();
+  // A tree that is killed writes no more, and a terminal was hung up with its leader's end.
+  if (!has_writers() || cause_ != Cause::kNone || end_tree_ || pty_) return finish();
+  linger_ = shop_.loop.after(kLateOutputMs, [this] { finish(); });
+}
+
+void Command::on_eof() {
+  if (state_ == State::kLingering && !has_writers()) finish();
+  maybe_settled();
+}
+
+void Command::finish() {
+  linger_.reset();
+  state_ = State::kEnded;
+  tape_->about = std::exchange(end_, {});
+  tape_->mark_ended(has_writers());
   save_end();
   events_.on_ended(*this);
   if (end_tree_) kill_tree(Cause::kNone, {});
@@ -371,7 +387,7 @@ void Command::save_end() {
 
 void Command::maybe_settled() {
   if (state_ != State::kEnded || slot_ != nullptr || !saved_ || settled_) return;
-  if (out_->is_open() || (err_ && err_->is_open())) return;
+  if (has_writers()) return;
   if (tape_->mark_settled()) {
     save_end();
     if (!saved_) return;

@@ -53,7 +53,8 @@ class CommandEvents {
 
 class Command {
  public:
-  enum class State { kStarting, kRunning, kEnded };
+  // kLingering: the leader has ended, and children that it left may still write for a moment.
+  enum class State { kStarting, kRunning, kLingering, kEnded };
 
   Command(Workshop& shop, CommandEvents& events) : shop_(shop), events_(events) {}
 
@@ -97,7 +98,12 @@ class Command {
   void close_child_ends();
   void on_start_result(Result<Started> result);
   void on_exit(const Exit& exit);
-  void classify(const Exit& exit);
+  void classify(const Exit& exit, wire::CommandMsg& record);
+  // Whether children of the leader's hold its output open.
+  bool has_writers() const { return out_->is_open() || (err_ && err_->is_open()); }
+  void on_eof();
+  // Makes `end_` the record and reports the end.
+  void finish();
   void kill_tree(Cause cause, const std::string& by);
   // After our kill: a leader whose end does not come may be held by a tracer of the guest's.
   void chase_end();
@@ -131,7 +137,8 @@ class Command {
   bool orphaned_ = false;
   bool clocks_stopped_ = false;
   PausableTimer timeout_, idle_;
-  Timer orphan_, retry_, chase_;
+  Timer orphan_, retry_, chase_, linger_;
+  wire::CommandMsg end_;  // the record of the leader's end, while lingering
 
   bool chasing_ = false;
 
