@@ -2,6 +2,7 @@
 // modes and times. Other kinds are told as what they are and carry nothing.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr int kMostDepth = 500;
 constexpr std::uint8_t kFile = 1, kDirectory = 2, kSymlink = 3;
+constexpr long kProcMagic = 0x9fa0, kSysMagic = 0x62656572;  // linux/magic.h
 
 Result<void> send_file(FileChannel& channel, int dir, const char* name, const std::string& relative,
                        const std::string& shown, bool nofollow) {
@@ -264,6 +266,12 @@ Result<void> read_tree(FileChannel& channel, const wire::FileOp& op) {
     CAY_CHECK(send_file(channel, AT_FDCWD, op.path.c_str(), {}, shown, false));
   } else if (S_ISDIR(info.st_mode)) {
     CAY_TRY(const UniqueFd root, open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
+    struct statfs fs{};
+    if (::fstatfs(root.get(), &fs) == 0 && (fs.f_type == kProcMagic || fs.f_type == kSysMagic)) {
+      // Its files have no size, some have no end, and processes come and go between them.
+      return Error{Code::kInvalidArgument, "not_a_regular_file",
+                   shown + ": the kernel makes this directory's files: copy them one by one", 0};
+    }
     wire::FileInfoMsg entry = info_of({}, info, AT_FDCWD, op.path.c_str());
     entry.size = 0;
     channel.send_entry(entry);

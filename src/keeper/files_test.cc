@@ -158,6 +158,7 @@ TEST_P(FilesTest, OnlyRegularFilesAreReadOrWritten) {
   EXPECT_EQ(directory.reason, "is_a_directory");
   EXPECT_NE(directory.message.find("is a directory"), std::string::npos);
   EXPECT_EQ(perform(op(FileVerb::kRead, "/dev/zero")).error.reason, "not_a_regular_file");
+  EXPECT_EQ(perform(op(FileVerb::kReadTree, "/proc")).error.reason, "not_a_regular_file");
   EXPECT_EQ(perform(op(FileVerb::kRead, root + "/none")).error.code, static_cast<std::uint32_t>(Code::kNotFound));
   ASSERT_EQ(::symlink("loop", (root + "/loop").c_str()), 0);
   EXPECT_EQ(perform(op(FileVerb::kRead, root + "/loop")).error.reason, "symlink_loop");
