@@ -243,7 +243,15 @@ std::string end_sentence(const sdk::CommandInfo& command) {
              " of it";
     return out;
   }
-  if (command.state == "timed_out") return "timed out: the command and all it started were killed";
+  if (command.state == "timed_out") {
+    std::string out = "timed out: the command and all it started were killed";
+    // A program that waits for a worker that was killed for memory only ends at its time limit.
+    if (command.oom_kills > 0) {
+      out += "; before, the kernel killed " + std::to_string(command.oom_kills) +
+             " process(es) of it at the sandbox's memory limit";
+    }
+    return out;
+  }
   if (command.state == "idle_killed") return "killed: nobody read its output for its idle timeout";
   // Ctrl-C and a reader that went need no words: the user did it.
   if (command.state == "killed" && (command.signal == SIGINT || command.signal == SIGPIPE)) return {};

@@ -31,6 +31,13 @@ std::string mark_of(Transport transport) {
   return "";
 }
 
+// A program that waits for a worker that was killed for memory only ends at its time limit.
+std::string memory_words(const CommandEnd& end) {
+  if (end.oom_kills == 0) return {};
+  return "; before, the kernel killed " + std::to_string(end.oom_kills) +
+         " of its processes at the sandbox's memory limit";
+}
+
 }  // namespace
 
 std::string started_frame(const Command& command) {
@@ -52,7 +59,8 @@ EndWords end_words(const Command& command) {
     case CommandState::kKilled: return {.exit_code = kSignalBase + end.signal, .error_type = {}, .message = {}};
     case CommandState::kTimedOut:
       return {.error_type = "CommandTimeout",
-              .message = "the command was killed after its timeout of " + seconds_text(command.timeout_ms) + " s"};
+              .message = "the command was killed after its timeout of " +
+                         seconds_text(command.timeout_ms) + " s" + memory_words(end)};
     case CommandState::kRunning:
     case CommandState::kLost: break;
   }
