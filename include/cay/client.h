@@ -32,7 +32,8 @@ class Command {
   // The next piece; after End: ApiError kOutOfRange. One thread at a time (the others may call the
   // rest meanwhile).
   Event next();
-  // Reads to the end. Without a callback the stream is gathered, up to `keep` bytes each.
+  // Reads to the end. Without a callback the stream is gathered: of more than `keep` bytes its
+  // beginning and its end, with a note between.
   CommandResult wait(const OutputCallbacks& callbacks = {}, std::size_t keep = 16u << 20);
 
   // Comes back when the command's pipe, or the buffer before it, took the bytes. ApiError kLost,

@@ -137,11 +137,19 @@ struct CommandInfo {
   int shell_exit_code() const;
 };
 
+// Bytes that a result leaves out of the middle of a stream. A note stands in their place.
+struct ResultGap {
+  std::uint64_t offset = 0, length = 0;  // of what is left out, in the stream
+  std::uint64_t at = 0, note_bytes = 0;  // of the note, in `out` or `err`
+};
+
 // How a command ended, with its output.
 struct CommandResult {
   CommandInfo command;
   std::string sandbox;
-  std::string out, err;    // exact bytes from the beginning up to the first gap; empty where callbacks took them
+  // Exact bytes: all, or the beginning and the end with a note between. A callback leaves none.
+  std::string out, err;
+  std::optional<ResultGap> out_gap, err_gap;
   bool truncated = false;  // `out` or `err` is not all of it
   bool ok() const { return command.exit_code == 0; }
 };

@@ -99,6 +99,14 @@ void put_bytes(json::object& out, const std::string& name, const std::string& by
   }
 }
 
+json::value gap_json(const std::optional<sdk::ResultGap>& gap) {
+  if (!gap) return nullptr;
+  return json::object{{"offset", gap->offset},
+                      {"length", gap->length},
+                      {"at", gap->at},
+                      {"note_bytes", gap->note_bytes}};
+}
+
 json::value maybe(const std::optional<int>& number) {
   if (number) return *number;
   return nullptr;
@@ -174,6 +182,8 @@ std::string result_json(const sdk::CommandResult& result, std::optional<json::ar
                    {"sandbox", result.sandbox}};
   put_bytes(out, "stdout", result.out);
   put_bytes(out, "stderr", result.err);
+  out["stdout_gap"] = gap_json(result.out_gap);
+  out["stderr_gap"] = gap_json(result.err_gap);
   if (refused) out["network_refused"] = *std::move(refused);
   return codec::write(out) + "\n";
 }

@@ -5,6 +5,7 @@
 
 #include "client/command_stream.h"
 #include "client/connection.h"
+#include "codec/kept_output.h"
 
 namespace cay::client {
 
@@ -38,7 +39,8 @@ Task<sdk::CommandResult> gather(CommandStream& stream, sdk::OutputCallbacks call
 // Gathers events into a result; shared by both clients.
 class Gatherer {
  public:
-  Gatherer(const sdk::OutputCallbacks& callbacks, std::size_t keep) : callbacks_(callbacks), keep_(keep) {}
+  Gatherer(const sdk::OutputCallbacks& callbacks, std::size_t keep)
+      : callbacks_(callbacks), out_(keep), err_(keep) {}
   // True: that was the end.
   bool add(sdk::Event event);
   sdk::CommandResult take(std::string sandbox);
@@ -47,8 +49,7 @@ class Gatherer {
   void add_output(sdk::Output& output);
   void add_gap(const sdk::Gap& gap);
   const sdk::OutputCallbacks& callbacks_;
-  std::size_t keep_;
-  bool gap_in_out_ = false, gap_in_err_ = false;  // what comes behind one would read as if it followed
+  codec::KeptOutput out_, err_;
   sdk::CommandResult result_;
 };
 

@@ -11,6 +11,12 @@ std::string command_target(const std::string& ref, const std::string& id, std::s
   return sandbox_target(ref, "/commands/" + http::encode_segment(id) + std::string(rest));
 }
 
+std::optional<sdk::ResultGap> result_gap(const std::optional<codec::KeptGap>& gap) {
+  if (!gap) return std::nullopt;
+  return sdk::ResultGap{
+      .offset = gap->offset, .length = gap->length, .at = gap->at, .note_bytes = gap->note_bytes};
+}
+
 }  // namespace
 
 Task<sdk::CommandInfo> start_detached(Connection& at, std::string ref, json::object spec) {
@@ -48,18 +54,17 @@ void Gatherer::add_output(sdk::Output& output) {
   const auto& callback = is_out ? callbacks_.on_stdout : callbacks_.on_stderr;
   if (callback) {
     callback(output.bytes);
-    return;
+  } else {
+    (is_out ? out_ : err_).add(output.offset, output.bytes);
   }
-  if (is_out ? gap_in_out_ : gap_in_err_) return;
-  std::string& kept = is_out ? result_.out : result_.err;
-  const std::size_t room = keep_ - std::min(keep_, kept.size());
-  if (output.bytes.size() > room) result_.truncated = true;
-  kept.append(output.bytes, 0, room);
 }
 
 void Gatherer::add_gap(const sdk::Gap& gap) {
+  const bool is_out = gap.stream == sdk::Stream::kStdout;
   result_.truncated = true;
-  (gap.stream == sdk::Stream::kStdout ? gap_in_out_ : gap_in_err_) = true;
+  if (!(is_out ? callbacks_.on_stdout : callbacks_.on_stderr)) {
+    (is_out ? out_ : err_).add_gap(gap.offset, gap.length);
+  }
   if (callbacks_.on_gap) callbacks_.on_gap(gap);
 }
 
@@ -78,6 +83,13 @@ bool Gatherer::add(sdk::Event event) {
 
 sdk::CommandResult Gatherer::take(std::string sandbox) {
   result_.sandbox = std::move(sandbox);
+  auto out = out_.take();
+  auto err = err_.take();
+  result_.out = std::move(out.bytes);
+  result_.err = std::move(err.bytes);
+  result_.out_gap = result_gap(out.gap);
+  result_.err_gap = result_gap(err.gap);
+  result_.truncated = result_.truncated || out.gap || err.gap;
   return std::move(result_);
 }
 

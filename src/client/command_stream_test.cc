@@ -76,8 +76,14 @@ TEST_F(CommandStreamTest, AGapIsToldAndPassed) {
                                         text_frame(R"({"type":"gap","stream":"stdout","offset":2,"length":10})"),
                                         output_frame(1, 12, "yz"), text_frame(kEnd)});
   const auto got = box().run({"prog"});
-  EXPECT_EQ(got.out, "ab") << "what follows the gap does not follow this";
+  const std::string note = "\n[cay: 10 bytes of output are left out here]\n";
+  EXPECT_EQ(got.out, "ab" + note + "yz");
   EXPECT_TRUE(got.truncated);
+  ASSERT_TRUE(got.out_gap);
+  EXPECT_EQ(got.out_gap->offset, 2u);
+  EXPECT_EQ(got.out_gap->length, 10u);
+  EXPECT_EQ(got.out_gap->at, 2u);
+  EXPECT_EQ(got.out_gap->note_bytes, note.size());
 }
 
 TEST_F(CommandStreamTest, AGapIsToldToCallbacksWhereItIs) {

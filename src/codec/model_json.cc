@@ -207,6 +207,14 @@ json::object to_json(const StreamExtent& extent) {
           {"gap_end", extent.gap_end}};
 }
 
+json::value to_json(const std::optional<KeptGap>& gap) {
+  if (!gap) return nullptr;
+  return json::object{{"offset", gap->offset},
+                      {"length", gap->length},
+                      {"at", gap->at},
+                      {"note_bytes", gap->note_bytes}};
+}
+
 json::object to_json(const Command& command) {
   const CommandEnd& end = command.end;
   const bool running = end.state == CommandState::kRunning;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "codec/json.h"
+#include "codec/kept_output.h"
 #include "model/command.h"
 #include "model/file.h"
 #include "model/sandbox.h"
@@ -16,6 +17,7 @@ json::object to_json(const SnapshotInfo& snapshot);
 json::object to_json(const UsageSummary& usage);
 json::object to_json(const StreamExtent& extent);
 json::object to_json(const Command& command);
+json::value to_json(const std::optional<KeptGap>& gap);  // null: nothing is left out
 json::object to_json(const FileInfo& info);
 json::object to_json(const GrepMatch& match);
 // {"code","reason","message"[,"remedy"],"error_id"}: the value of "error".

@@ -1,5 +1,6 @@
 #include "codec/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -56,6 +57,8 @@ std::size_t ascii_run(std::string_view in) {
   while (at < in.size() && static_cast<unsigned char>(in[at]) < 0x80) ++at;
   return at;
 }
+
+constexpr std::size_t kMostBroken = 3;  // bytes of a character that is not whole
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -131,6 +134,21 @@ std::size_t previous_boundary(std::string_view valid, std::size_t at) {
   if (at >= valid.size()) return valid.size();
   while (at > 0 && is_continuation(valid[at])) --at;
   return at;
+}
+
+std::size_t broken_end(std::string_view bytes) {
+  for (std::size_t last = 1; last <= std::min(kMostBroken, bytes.size()); ++last) {
+    const std::string_view end = bytes.substr(bytes.size() - last);
+    if (is_continuation(end.front())) continue;
+    return step(end).kind == Step::kIncomplete ? last : 0;
+  }
+  return 0;
+}
+
+std::size_t broken_begin(std::string_view bytes) {
+  std::size_t first = 0;
+  while (first < std::min(kMostBroken, bytes.size()) && is_continuation(bytes[first])) ++first;
+  return first;
 }
 
 }  // namespace cay::codec

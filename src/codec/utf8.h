@@ -33,4 +33,8 @@ std::size_t next_boundary(std::string_view valid, std::size_t at);
 // The last character boundary at or before `at`.
 std::size_t previous_boundary(std::string_view valid, std::size_t at);
 
+// For bytes that were cut out of a stream, at most 3:
+std::size_t broken_end(std::string_view bytes);    // at the end: they begin a character
+std::size_t broken_begin(std::string_view bytes);  // at the beginning: they end one
+
 }  // namespace cay::codec

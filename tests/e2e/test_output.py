@@ -1,5 +1,6 @@
 """Must show 4: big output, slow and often reconnecting readers, bounded memory."""
 import hashlib
+import json
 import os
 import pathlib
 import random
@@ -147,10 +148,50 @@ def test_late_bytes_of_children_left_are_marked_after_the_end(daemon, http, box)
     assert kinds == ["started", b"early\n", "end"]
 
 
-def test_a_waited_answer_holds_the_beginning_and_joins_nothing(http, box):
-    """Where a small spool drops output, the answer ends: a line of two halves would be one that nobody wrote."""
+def kept(result):
+    """The beginning and the end of a result's stdout. What it says of the gap is true."""
+    text, gap = result["stdout"].encode(), result["stdout_gap"]
+    note = text[gap["at"]:gap["at"] + gap["note_bytes"]].decode()
+    assert note == f"\n[cay: {gap['length']} bytes of output are left out here]\n", note
+    head, tail = text[:gap["at"]], text[gap["at"] + gap["note_bytes"]:]
+    assert gap["offset"] == len(head)
+    assert len(head) + gap["length"] + len(tail) == result["stdout_bytes"] and result["truncated"]
+    return head.decode(), tail.decode()
+
+
+CUPS = f"seq -f 'line %06.0f {'☕' * 16}' 50000"
+
+
+def test_a_bounded_result_keeps_the_end_of_the_output(daemon, http, box):
+    """A compiler's last line counts: in every document that is bounded, in whole characters."""
+    line = f"{CUPS}; echo 'x.c:1: error: the last line'; exit 1"
+    url = f"/api/v1/sandboxes/{box['id']}"
+    told = daemon.cli("exec", "--json", box["id"], "--", "sh", "-c", line)
+    results = [json.loads(told.out), http.post(f"{url}/commands", json={"command": line}).json(),
+               http.post(f"{url}/batch", json={"command": {"command": line}}).json()["command"]]
+    whole = daemon.cli("exec", box["id"], "--", "sh", "-c", line).out.decode()
+    assert told.code == 1 and len(whole.encode()) > 2 << 20
+    for result in results:
+        head, tail = kept(result)
+        assert whole.startswith(head) and whole.endswith(tail) and "\ufffd" not in head + tail
+        assert tail.endswith("\nx.c:1: error: the last line\n")
+        assert (1 << 20) - 100 < len(result["stdout"].encode()) <= 1 << 20
+        assert len(head.encode()) > 500_000 and len(tail.encode()) > 500_000
+        assert result["stderr"] == "" and result["stderr_gap"] is None
+    short = json.loads(daemon.cli("exec", "--json", box["id"], "--", "echo", "short").out)
+    assert (short["stdout"], short["stdout_gap"], short["truncated"]) == ("short\n", None, False)
+
+
+def test_a_waited_answer_marks_what_a_small_spool_dropped(daemon, http, box):
+    """A line of two halves that are joined would be one that nobody wrote."""
     body = {"argv": ["seq", "-w", "1", "200000"], "output_limit_bytes": 4096, "max_output_bytes": 8 << 20}
     got = http.post(f"/api/v1/sandboxes/{box['id']}/commands", json=body).json()
     whole = "".join(f"{n:06}\n" for n in range(1, 200001))
-    assert got["truncated"] and got["stdout_bytes"] == len(whole)
-    assert whole.startswith(got["stdout"]) and len(got["stdout"]) >= 2048
+    head, tail = kept(got)
+    assert got["stdout_bytes"] == len(whole) and min(len(head), len(tail)) >= 2000
+    assert whole.startswith(head) and whole.endswith(tail)
+    words = ["--since-offset", "100", box["id"], got["command_id"]]
+    again = json.loads(daemon.cli("attach", "--json", *words).out)
+    gap = again["stdout_gap"]
+    assert gap["offset"] == gap["at"] + 100 == 2048, "the spool's own gap, after the first half"
+    assert again["stdout"].endswith(tail)

@@ -7,23 +7,23 @@
 namespace cay::api {
 namespace {
 
-void drop(Collected& out, core::AnswerRoom::Part& part) {
-  std::string().swap(out.out);
-  std::string().swap(out.err);
-  part.hold(0);
-}
+struct Streams {
+  explicit Streams(std::uint64_t most) : out(most), err(most) {}
+  codec::KeptOutput& of(Stream stream) { return stream == Stream::kStdout ? out : err; }
 
-void keep(Collected& out, std::string& into, std::string_view bytes, std::uint64_t most, core::AnswerRoom::Part& part) {
-  const std::uint64_t room = most > into.size() ? most - into.size() : 0;
-  bytes = bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size())));
-  const std::uint64_t all = out.out.size() + out.err.size() + bytes.size();
-  out.too_large = all > kMostAnswer;
-  out.no_room = !out.too_large && !part.need(all);
-  if (out.too_large || out.no_room) {
-    drop(out, part);
-  } else {
-    into += bytes;
-  }
+  codec::KeptOutput out, err;
+};
+
+void keep(Collected& to, Streams& streams, const core::OutputData& data,
+          core::AnswerRoom::Part& part) {
+  const std::uint64_t all = streams.out.held() + streams.err.held();
+  streams.of(data.stream).add(data.offset, data.bytes);
+  const std::uint64_t now = streams.out.held() + streams.err.held();
+  to.too_large = now > kMostAnswer;
+  to.no_room = !to.too_large && now > all && !part.need(now);
+  if (!to.too_large && !to.no_room) return;
+  streams = Streams(0);
+  part.hold(0);
 }
 
 }  // namespace
@@ -32,26 +32,28 @@ std::uint64_t bytes_at_end(const StreamExtent& extent) { return extent.end_offse
 
 Task<Collected> collect(core::Reader reader, std::uint64_t most, AnswerPart part) {
   Collected out;
-  std::uint64_t seen_out = 0;
-  std::uint64_t seen_err = 0;
-  bool gap_in_out = false, gap_in_err = false;  // what comes behind one would read as if it followed
+  Streams streams(most);
   for (;;) {
     auto event = co_await reader->next();
     if (!event) co_return std::move(event).error();
-    if (auto* data = std::get_if<core::OutputData>(&*event)) {
-      const bool is_out = data->stream == Stream::kStdout;
-      (is_out ? seen_out : seen_err) += data->bytes.size();
-      if (out.too_large || out.no_room || (is_out ? gap_in_out : gap_in_err)) continue;
-      keep(out, is_out ? out.out : out.err, data->bytes, most, *part);
-    } else if (const auto* gap = std::get_if<core::OutputGap>(&*event)) {
-      (gap->stream == Stream::kStdout ? gap_in_out : gap_in_err) = true;
-      out.truncated = true;
-    } else if (auto* end = std::get_if<core::OutputEnd>(&*event)) {
+    if (auto* end = std::get_if<core::OutputEnd>(&*event)) {
       out.command = std::move(end->command);
       break;
     }
+    if (out.too_large || out.no_room) continue;
+    if (const auto* data = std::get_if<core::OutputData>(&*event)) {
+      keep(out, streams, *data, *part);
+    } else if (const auto* gap = std::get_if<core::OutputGap>(&*event)) {
+      streams.of(gap->stream).add_gap(gap->offset, gap->length);
+    }
   }
-  out.truncated = out.truncated || seen_out > out.out.size() || seen_err > out.err.size();
+  auto kept_out = streams.out.take();
+  auto kept_err = streams.err.take();
+  out.out = std::move(kept_out.bytes);
+  out.err = std::move(kept_err.bytes);
+  out.out_gap = kept_out.gap;
+  out.err_gap = kept_err.gap;
+  out.truncated = out.out_gap || out.err_gap || out.too_large || out.no_room;
   co_return out;
 }
 

@@ -1,7 +1,9 @@
-// Reads a command to its end, keeping the first bytes of each stream.
+// Reads a command to its end, keeping the beginning and the end of each stream.
 #pragma once
+#include <optional>
 #include <string>
 
+#include "codec/kept_output.h"
 #include "core/answer_room.h"
 #include "core/cay.h"
 
@@ -13,13 +15,14 @@ struct Collected {
   Command command;      // with its end
   std::string out;
   std::string err;
+  std::optional<codec::KeptGap> out_gap, err_gap;
   bool truncated = false;  // `out` and `err` do not hold all that was written up to the end
   bool too_large = false;  // no answer holds so much (kMostAnswer): `out` and `err` are empty
   bool no_room = false;    // nor has `part` room for it now: the same
 };
 
-// Keeps at most `most` bytes of each stream, up to where a full spool dropped some; the rest is read and left in the spool.
-// `part` of the room for answers holds what is kept.
+// Keeps at most `most` bytes of each stream: its beginning and its end, with a note of what is left
+// out between (codec/kept_output.h). `part` of the room for answers holds what is kept.
 Task<Collected> collect(core::Reader reader, std::uint64_t most, AnswerPart part);
 
 // Of a command that ran, whose output has no room in an answer: no kExhausted, for who repeats the request would run it again. `where` it is.

@@ -8,6 +8,7 @@
 #include "api/native/run_command.h"
 #include "codec/base64.h"
 #include "codec/model_json.h"
+#include "codec/utf8.h"
 
 namespace cay::api::native {
 
@@ -129,6 +130,8 @@ asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref,
   }
   auto head = co_await read_head(std::move(file->bytes), most);
   part->hold(used);
+  // A part of a text file ends between two characters.
+  if (head && head->more) head->bytes.resize(head->bytes.size() - codec::broken_end(head->bytes));
   if (!head) {
     out["error"] = codec::to_json(head.error(), note_error(head.error()));
     co_return out;

@@ -75,6 +75,36 @@ TEST_F(NativeTest, LongOutputIsCutAndSaidToBe) {
   EXPECT_EQ(call("GET", box + "/commands/c1/output?offset=10")->answer_body, std::string(299'990, 'x'));
 }
 
+TEST_F(NativeTest, LongOutputKeepsItsEndAndSaysWhatIsLeftOut) {
+  const std::string box = make_box();
+  std::string out;
+  for (int i = 0; i < 100'000; ++i) out += "\xE2\x98\x95";
+  const std::string last = "\nx.c:1: error: expected ';'\n";
+  const std::string whole = out + last;
+  commands().program = [&](const CommandSpec&) { return prints(whole, "short", exited(1)); };
+  const std::string asked = R"({"argv":["cc"],"max_output_bytes":4096})";
+  const auto in_batch = json(call("POST", box + "/batch", R"({"command":)" + asked + "}"));
+  const auto alone = json(call("POST", box + "/commands", asked));
+  for (const auto& result : {alone, in_batch.at("command").as_object()}) {
+    ASSERT_TRUE(result.contains("stdout")) << "no character is cut";
+    const std::string got(result.at("stdout").as_string());
+    EXPECT_LE(got.size(), 4096u);
+    EXPECT_TRUE(got.ends_with(last));
+    EXPECT_TRUE(result.at("truncated").as_bool());
+    EXPECT_EQ(result.at("stdout_bytes").as_int64(), static_cast<std::int64_t>(whole.size()));
+    const auto& gap = result.at("stdout_gap").as_object();
+    const auto at = static_cast<std::size_t>(gap.at("at").as_int64());
+    const auto note = static_cast<std::size_t>(gap.at("note_bytes").as_int64());
+    const auto length = static_cast<std::size_t>(gap.at("length").as_int64());
+    EXPECT_EQ(static_cast<std::size_t>(gap.at("offset").as_int64()), at);
+    EXPECT_EQ(got.substr(at, note),
+              "\n[cay: " + std::to_string(length) + " bytes of output are left out here]\n");
+    EXPECT_EQ(got.substr(0, at) + whole.substr(at, length) + got.substr(at + note), whole);
+    EXPECT_EQ(result.at("stderr").as_string(), "short");
+    EXPECT_TRUE(result.at("stderr_gap").is_null());
+  }
+}
+
 TEST_F(NativeTest, StdinIsWrittenAndClosed) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) { return runs_on(true); };

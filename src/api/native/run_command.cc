@@ -120,6 +120,8 @@ codec::json::object result_json(const Ran& got, const std::string& sandbox) {
   for (const auto* name : {"state", "exit_code", "signal", "by", "reason", "shell_exit_code"}) out[name] = command.at(name);
   codec::put_bytes(out, "stdout", got.out);
   codec::put_bytes(out, "stderr", got.err);
+  out["stdout_gap"] = codec::to_json(got.out_gap);
+  out["stderr_gap"] = codec::to_json(got.err_gap);
   out["stdout_bytes"] = bytes_at_end(got.command.out);
   out["stderr_bytes"] = bytes_at_end(got.command.err);
   out["truncated"] = got.truncated;
