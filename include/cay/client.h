@@ -66,9 +66,15 @@ struct CopyOptions {
   std::uint64_t max_bytes = kMostCopied;  // copy_out: of all files together; past it it fails "copy_too_large"
   OnProgress progress;      // called now and then, from the calling thread or the client's own
 };
+// A name that a copy leaves out. The copy goes on, so a caller looks at `left_out`.
+struct Skipped {
+  std::string path;  // relative to the tree; the middle of a long one is cut out
+  std::string reason;
+};
 struct CopyReport {
   Progress moved;
-  std::vector<std::string> skipped;  // "path: why", what was refused or left out
+  std::uint64_t left_out = 0;    // how many names
+  std::vector<Skipped> skipped;  // the first 1000 of them
 };
 
 // A local port that leads into a sandbox, until the last handle of it goes. Every connection to it wakes
@@ -144,8 +150,9 @@ class Sandbox {
   // one that a failure breaks off is not there; those before it are.
   CopyReport copy_in(const std::string& local, const std::string& path, const CopyOptions& options = {}) const;
   CopyReport copy_out(const std::string& path, const std::string& local, const CopyOptions& options = {}) const;
-  // The same as raw tar streams.
-  void read_tree(const std::string& path, const ByteSink& sink, const std::string& user = {}) const;
+  // The same as raw tar streams. The report lists the names that the archive leaves out.
+  CopyReport read_tree(const std::string& path, const ByteSink& sink,
+                       const std::string& user = {}) const;
   void write_tree(const std::string& path, ByteProducer producer, const std::string& user = {}) const;
 
   Sandbox(std::shared_ptr<ClientState> client, std::string ref);

@@ -145,7 +145,9 @@ struct Copy {
     const std::string name = base_name(from);
     if (found.is_directory()) {
       if (local == "-") {
-        box.read_tree(from, to_fd(STDOUT_FILENO, "stdout"), args.user);
+        auto lacks = box.read_tree(from, to_fd(STDOUT_FILENO, "stdout"), args.user);
+        report.left_out = lacks.left_out;
+        report.skipped = std::move(lacks.skipped);
         return;
       }
       sdk::CopyOptions options;
@@ -234,12 +236,15 @@ int cp_command(Context& at, const CpArgs& args) {
     }
     report = std::move(copy.report);
   }
-  for (const auto& line : report.skipped) print_error("left out: " + printable(line));
-  if (at.json && to.path != "-") {
-    print("{\"bytes\":" + std::to_string(report.moved.bytes) + ",\"entries\":" + std::to_string(report.moved.files) +
-          ",\"left_out\":" + std::to_string(report.skipped.size()) + "}\n");
+  for (const auto& one : report.skipped) {
+    print_error("left out: " + printable(one.path) + ": " + printable(one.reason));
   }
-  return kOk;
+  if (report.left_out > report.skipped.size()) {
+    const auto more = report.left_out - report.skipped.size();
+    print_error("left out: " + std::to_string(more) + " more");
+  }
+  if (at.json && to.path != "-") print(copy_json(report));
+  return report.left_out > 0 ? kLeftOut : kOk;
 }
 
 }  // namespace cay::cli

@@ -5,6 +5,7 @@
 namespace cay::cli {
 
 constexpr int kOk = 0;
+constexpr int kLeftOut = 1;  // of cp: the rest was copied
 constexpr int kTimedOut = 124;
 constexpr int kOurFailure = 125;
 constexpr int kNotExecutable = 126;

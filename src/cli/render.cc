@@ -196,6 +196,21 @@ json::object error_object(const ApiError& error) {
 
 }  // namespace
 
+std::string copy_json(const sdk::CopyReport& report) {
+  json::array left_out;
+  for (const auto& one : report.skipped) {
+    json::object item;
+    put_bytes(item, "path", one.path);
+    item["reason"] = codec::text(one.reason);
+    left_out.push_back(std::move(item));
+  }
+  return codec::write(json::object{{"bytes", report.moved.bytes},
+                                   {"entries", report.moved.files},
+                                   {"left_out_count", report.left_out},
+                                   {"left_out", std::move(left_out)}}) +
+         "\n";
+}
+
 std::string error_json(const ApiError& error) { return codec::write(json::object{{"error", error_object(error)}}) + "\n"; }
 
 std::string json_item(const std::string& sandbox) { return codec::write(json::object{{"sandbox", codec::text(sandbox)}}); }

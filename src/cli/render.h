@@ -33,6 +33,7 @@ std::string stats_table(const std::vector<NamedStats>& items);
 
 // {state, exit_code, signal, reason, ...}: design of --json for results. Ends with a newline. `refused`: of a command that failed, as refused.h has it.
 std::string result_json(const sdk::CommandResult& result, std::optional<codec::json::array> refused = std::nullopt);
+std::string copy_json(const sdk::CopyReport& report);
 std::string error_json(const ApiError& error);
 std::string features_json(const std::vector<sdk::Feature>& items, bool daemon);
 std::string snapshots_json(const std::vector<sdk::Snapshot>& items);

@@ -91,10 +91,25 @@ std::vector<GrepMatch> Sandbox::grep(const std::string& root, const std::string&
   return client_->wait(api::grep(client_->connection, at(), root, text, glob));
 }
 
-void Sandbox::read_tree(const std::string& path, const ByteSink& sink, const std::string& user) const {
+CopyReport Sandbox::read_tree(const std::string& path, const ByteSink& sink,
+                              const std::string& user) const {
   auto source = client_->wait(api::read_tree(client_->connection, at(), path, user));
   api::ReadAhead from(client_->loop, std::move(source));
-  drain(from, sink);
+  std::exception_ptr thrown;
+  const auto passed_on = [&]() -> Result<std::string> {
+    auto piece = from.next();
+    if (!piece || piece->empty()) return piece;
+    try {
+      sink(*piece);
+      return piece;
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    return Error{Code::kCancelled, "sink_failed", "the taker of the bytes threw", 0};
+  };
+  auto report = api::look_through_tar(passed_on);
+  if (thrown) std::rethrow_exception(thrown);
+  return api::value_or_raise(std::move(report));
 }
 
 void Sandbox::write_tree(const std::string& path, ByteProducer producer, const std::string& user) const {

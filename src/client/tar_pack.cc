@@ -12,6 +12,7 @@
 
 #include "base/unique_fd.h"
 #include "base/utf8_locale.h"
+#include "client/left_out.h"
 
 namespace cay::client {
 
@@ -72,15 +73,24 @@ struct TarPacker::State {
   Result<void> add(const fs::path& path) {
     const std::string name = single ? path.filename().string() : path.lexically_relative(root).string();
     struct stat facts {};
-    if (::lstat(path.c_str(), &facts) != 0) return Error::from_errno(errno, path.string());
+    if (stack.size() > kMostDepth) {
+      leave_out(report, name, kTooDeep);
+      return {};
+    }
+    const int failed = ::lstat(path.c_str(), &facts) == 0 ? 0 : errno;
+    if (name.size() >= kMostPath || failed == ENAMETOOLONG) {
+      leave_out(report, name, "its path is longer than 4095 bytes");
+      return {};
+    }
+    if (failed != 0) return Error::from_errno(failed, path.string());
     if (S_ISREG(facts.st_mode)) return add_file(path, name);
     std::string link;
     if (S_ISLNK(facts.st_mode)) {
-      std::error_code failed;
-      link = fs::read_symlink(path, failed).string();
-      if (failed) return Error::from_errno(failed.value(), path.string());
+      std::error_code unread;
+      link = fs::read_symlink(path, unread).string();
+      if (unread) return Error::from_errno(unread.value(), path.string());
     } else if (!S_ISDIR(facts.st_mode)) {
-      report.skipped.push_back(path.string() + ": not a file, directory or symbolic link");
+      leave_out(report, name, kNoFile);
       return {};
     }
     CAY_CHECK(header(name, facts, link));

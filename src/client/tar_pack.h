@@ -1,5 +1,6 @@
 // TarPacker: a local file or directory as a pax tar, pulled piece by piece. Regular files, directories
-// and symbolic links; what is neither (sockets, devices) is left out and reported.
+// and symbolic links. It leaves out other kinds, and names that are too deep or too long for a
+// sandbox, and reports them.
 #pragma once
 #include <filesystem>
 #include <memory>

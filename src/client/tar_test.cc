@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "base/testing/temp_dir.h"
+#include "client/left_out.h"
 #include "client/tar_pack.h"
 #include "client/tar_unpack.h"
+#include "codec/left_out.h"
 
 namespace cay::client {
 namespace {
@@ -24,6 +27,7 @@ struct Member {
   mode_t mode = 0644;
   std::string hardlink = {};
   la_int64_t size = 0;  // more than its content: a hole comes before it
+  std::string left_out = {};  // a name in the attribute for what is left out
 };
 
 std::string tar_of(const std::vector<Member>& members) {
@@ -41,6 +45,10 @@ std::string tar_of(const std::vector<Member>& members) {
     if (member.type == AE_IFREG) archive_entry_set_size(entry, hole + length);
     if (hole > 0) archive_entry_sparse_add_entry(entry, hole, length);
     if (member.type == AE_IFLNK) archive_entry_set_symlink(entry, member.content.c_str());
+    if (!member.left_out.empty()) {
+      archive_entry_xattr_add_entry(entry, codec::kLeftOutAttribute, member.left_out.data(),
+                                    member.left_out.size());
+    }
     if (!member.hardlink.empty()) archive_entry_set_hardlink(entry, member.hardlink.c_str());
     EXPECT_EQ(archive_write_header(tar, entry), ARCHIVE_OK) << archive_error_string(tar);
     if (member.type == AE_IFREG && member.hardlink.empty()) {
@@ -100,9 +108,87 @@ TEST_F(TarTest, PacksAndUnpacksATree) {
 TEST_F(TarTest, NamesThatLeadOutAreSkipped) {
   auto report = unpack(tar_of({{"../up"}, {"/abs"}, {"a/../../up"}, {"fine", AE_IFREG, "ok"}}));
   ASSERT_TRUE(report) << report.error().message;
-  EXPECT_EQ(report->skipped.size(), 3u);
+  ASSERT_EQ(report->skipped.size(), 3u);
+  EXPECT_EQ(report->left_out, 3u);
+  EXPECT_EQ(report->skipped[0].path, "../up");
+  EXPECT_EQ(report->skipped[0].reason, "its name leads out of the target");
   EXPECT_FALSE(there("up"));
   EXPECT_EQ(read("target/fine"), "ok");
+}
+
+TEST_F(TarTest, WhatLiesTooDeepHasItsOwnReasonAndAShortPath) {
+  std::string deep;
+  for (int i = 0; i < 255; ++i) deep += "dir/";
+  auto report = unpack(tar_of({{deep + "last", AE_IFREG, "ok"},
+                               {deep + "d/below", AE_IFREG, "x"},
+                               {deep + "d/d/../../../up", AE_IFREG, "x"}}));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(read("target/" + deep + "last"), "ok");
+  ASSERT_EQ(report->skipped.size(), 2u);
+  EXPECT_EQ(report->skipped[0].reason, "it lies deeper than 256 names");
+  EXPECT_LE(report->skipped[0].path.size(), 200u);
+  EXPECT_TRUE(report->skipped[0].path.starts_with("dir/dir/"));
+  EXPECT_TRUE(report->skipped[0].path.ends_with("/dir/d/below"));
+  EXPECT_EQ(report->skipped[1].reason, "its name leads out of the target");
+}
+
+TEST_F(TarTest, AReportNamesTheFirstThousandAndCountsAll) {
+  std::vector<Member> members;
+  for (int i = 0; i < 1200; ++i) members.push_back({"fifo" + std::to_string(i), AE_IFIFO});
+  auto report = unpack(tar_of(members));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->left_out, 1200u);
+  EXPECT_EQ(report->skipped.size(), 1000u);
+}
+
+TEST_F(TarTest, WhatTheArchiveNamesAsLeftOutIsReported) {
+  std::string deep;
+  for (int i = 0; i < 300; ++i) deep += "d/";
+  const std::string bytes = tar_of({{"a", AE_IFREG, "a"},
+                                    {.name = "./", .type = AE_IFDIR, .left_out = "run/app.sock"},
+                                    {.name = "./", .type = AE_IFDIR, .left_out = deep + "d"}});
+  auto report = unpack(bytes);
+  ASSERT_TRUE(report) << report.error().message;
+  std::string left = bytes;
+  auto looked = look_through_tar([&left] { return Result<std::string>(std::exchange(left, {})); });
+  ASSERT_TRUE(looked) << looked.error().message;
+  for (const auto& one : {*report, *looked}) {
+    ASSERT_EQ(one.skipped.size(), 2u);
+    EXPECT_EQ(one.skipped[0].path, "run/app.sock");
+    EXPECT_EQ(one.skipped[0].reason, "not a file, directory or symbolic link");
+    EXPECT_EQ(one.skipped[1].reason, "it lies deeper than 256 names");
+  }
+  EXPECT_EQ(read("target/a"), "a");
+}
+
+TEST_F(TarTest, WhatASandboxWouldRefuseIsLeftOutOfTheArchive) {
+  fs::path at = root / "from";
+  fs::create_directories(at);
+  std::ofstream(at / "kept") << "x";
+  ASSERT_EQ(::mkfifo((at / "fifo").c_str(), 0600), 0);
+  for (int i = 0; i < 256; ++i) at /= "d";
+  fs::create_directories(at);
+  std::ofstream(at / "deep") << "x";
+  auto packer = TarPacker::open(root / "from");
+  ASSERT_TRUE(packer);
+  std::string bytes;
+  for (;;) {
+    auto part = (*packer)->next();
+    ASSERT_TRUE(part) << part.error().message;
+    if (part->empty()) break;
+    bytes += *part;
+  }
+  std::map<std::string, std::string> left_out;
+  for (const auto& one : (*packer)->report().skipped) left_out[one.path] = one.reason;
+  ASSERT_EQ(left_out.size(), 2u);
+  EXPECT_EQ(left_out["fifo"], kNoFile);
+  left_out.erase("fifo");
+  EXPECT_EQ(left_out.begin()->second, kTooDeep);
+  EXPECT_TRUE(left_out.begin()->first.ends_with("/d/deep")) << left_out.begin()->first;
+  auto report = unpack(bytes);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->left_out, 0u);
+  EXPECT_EQ(read("target/kept"), "x");
 }
 
 TEST_F(TarTest, NothingIsWrittenThroughALinkOfTheArchive) {

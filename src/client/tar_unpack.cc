@@ -13,12 +13,12 @@
 
 #include "base/sparse_file.h"
 #include "base/unique_fd.h"
+#include "client/left_out.h"
 #include "client/new_file.h"
+#include "codec/left_out.h"
 
 namespace cay::client {
 namespace {
-
-constexpr std::size_t kMaxDepth = 256;
 
 struct ArchiveFree {
   void operator()(archive* it) const { archive_read_free(it); }
@@ -43,19 +43,55 @@ la_ssize_t feed(archive* self, void* data, const void** out) {
   return static_cast<la_ssize_t>(from.chunk.size());
 }
 
-// "a/./b/" -> {"a","b"}; nullopt: absolute, "..", or too deep.
-std::optional<std::vector<std::string>> parts_of(std::string_view name) {
-  if (name.empty() || name.front() == '/') return std::nullopt;
-  std::vector<std::string> out;
+constexpr const char* kLeadsOut = "its name leads out of the target";
+
+struct Parts {
+  std::vector<std::string> names;
+  const char* refused = nullptr;  // why it has no place in the target
+};
+
+// "a/./b/" -> {"a","b"}.
+Parts parts_of(std::string_view name) {
+  if (name.empty() || name.front() == '/') return {{}, kLeadsOut};
+  Parts out;
   while (!name.empty()) {
     const auto slash = name.find('/');
     const auto part = name.substr(0, slash);
     name = slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
     if (part.empty() || part == ".") continue;
-    if (part == ".." || out.size() == kMaxDepth) return std::nullopt;
-    out.emplace_back(part);
+    if (part == "..") return {{}, kLeadsOut};
+    if (out.refused != nullptr) continue;
+    if (out.names.size() == kMostDepth) out.refused = kTooDeep;
+    out.names.emplace_back(part);
   }
   return out;
+}
+
+// A name that the daemon left out of the archive. nullopt: an entry like any other.
+std::optional<std::string> named_left_out(archive_entry* entry) {
+  const char* name = nullptr;
+  const void* value = nullptr;
+  std::size_t size = 0;
+  archive_entry_xattr_reset(entry);
+  while (archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
+    if (std::string_view(name) == codec::kLeftOutAttribute) {
+      return std::string(static_cast<const char*>(value), size);
+    }
+  }
+  return std::nullopt;
+}
+
+void leave_out_named(sdk::CopyReport& report, const std::string& path) {
+  const bool too_deep = parts_of(path).refused == kTooDeep;
+  leave_out(report, path, too_deep ? kTooDeep : kNoFile);
+}
+
+Error broken(archive* tar, const Feed& from) {
+  if (from.failed) return *from.failed;
+  const char* why = archive_error_string(tar);
+  return {Code::kInvalidArgument, "bad_archive",
+          std::string("the archive is damaged or cut short: ") + (why == nullptr ? "unknown" : why),
+          0};
 }
 
 class Unpacker {
@@ -79,14 +115,7 @@ class Unpacker {
   }
 
  private:
-  static Error broken(archive* tar, const Feed& from) {
-    if (from.failed) return *from.failed;
-    const char* why = archive_error_string(tar);
-    return {Code::kInvalidArgument, "bad_archive",
-            std::string("the archive is damaged or cut short: ") + (why == nullptr ? "unknown" : why), 0};
-  }
-
-  void skip(const std::string& name, const char* why) { report_.skipped.push_back(name + ": " + why); }
+  void skip(const std::string& name, std::string why) { leave_out(report_, name, std::move(why)); }
 
   // The directory that holds the last part; made where missing, links refused.
   Result<UniqueFd> parent_of(const std::vector<std::string>& parts, const std::string& name) {
@@ -105,22 +134,26 @@ class Unpacker {
     const char* raw = archive_entry_pathname(entry);
     if (raw == nullptr) return Error{Code::kInvalidArgument, "bad_archive", "what came has an entry without a name", 0};
     const std::string name = raw;
-    const auto parts = parts_of(name);
-    if (!parts) {
-      skip(name, "its name leads out of the target");
+    if (const auto left_out = named_left_out(entry)) {
+      leave_out_named(report_, *left_out);
       return {};
     }
-    if (parts->empty()) return {};  // the root itself: the target stays as it is
+    const auto [parts, refused] = parts_of(name);
+    if (refused != nullptr) {
+      skip(name, refused);
+      return {};
+    }
+    if (parts.empty()) return {};  // the root itself: the target stays as it is
     if (archive_entry_hardlink(entry) != nullptr) {
       skip(name, "hard links are not made");
       return {};
     }
     const auto type = archive_entry_filetype(entry);
     if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK) {
-      skip(name, "not a file, directory or symbolic link");
+      skip(name, kNoFile);
       return {};
     }
-    auto parent = parent_of(*parts, name);
+    auto parent = parent_of(parts, name);
     if (!parent) {
       // A link, or a file, stands where a directory is needed: somebody plays tricks, or the target
       // had something else there.
@@ -130,7 +163,7 @@ class Unpacker {
       }
       return std::move(parent).error();
     }
-    const std::string& base = parts->back();
+    const std::string& base = parts.back();
     if (type == AE_IFDIR) return add_directory(parent->get(), base, name, entry);
     if (type == AE_IFLNK) return add_link(parent->get(), base, name, entry);
     return add_file(tar, parent->get(), base, name, entry, from);
@@ -152,9 +185,10 @@ class Unpacker {
 
   Result<void> finish_directories() {
     for (auto it = directories_.rbegin(); it != directories_.rend(); ++it) {
-      const auto parts = parts_of(it->name);
-      CAY_TRY(auto parent, parent_of(*parts, it->name));
-      UniqueFd made(::openat(parent.get(), parts->back().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      const auto parts = parts_of(it->name).names;
+      CAY_TRY(auto parent, parent_of(parts, it->name));
+      constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+      UniqueFd made(::openat(parent.get(), parts.back().c_str(), kFlags));
       if (!made || ::fchmod(made.get(), it->mode) != 0) return Error::from_errno(errno, it->name);
     }
     return {};
@@ -170,7 +204,7 @@ class Unpacker {
     const char* raw = archive_entry_symlink(entry);
     const std::string to = raw == nullptr ? std::string() : raw;
     if (options_.links == Links::kInsideOnly && !link_stays_inside(name, to)) {
-      skip(name, ("a link out of the tree, to " + to).c_str());
+      skip(name, "a link out of the tree, to " + short_path(to));
       return {};
     }
     CAY_CHECK(clear_the_way(parent, base, name));
@@ -230,8 +264,8 @@ class Unpacker {
 bool link_stays_inside(const std::string& name, const std::string& to) {
   if (to.empty() || to.front() == '/') return false;
   const auto at = parts_of(name);
-  if (!at || at->empty()) return false;
-  std::size_t up = at->size() - 1;  // how often ".." may come
+  if (at.refused != nullptr || at.names.empty()) return false;
+  std::size_t up = at.names.size() - 1;  // how often ".." may come
   bool down = false;
   std::string_view rest = to;
   while (!rest.empty()) {
@@ -248,20 +282,48 @@ bool link_stays_inside(const std::string& name, const std::string& to) {
   return true;
 }
 
+namespace {
+
+using Tar = std::unique_ptr<archive, ArchiveFree>;
+
+// `from` outlives it.
+Result<Tar> open_tar(Feed& from) {
+  Tar tar(archive_read_new());
+  if (!tar) throw std::bad_alloc();
+  archive_read_support_format_tar(tar.get());
+  archive_read_set_options(tar.get(), "hdrcharset=BINARY");
+  if (archive_read_open(tar.get(), &from, nullptr, &feed, nullptr) == ARCHIVE_OK) return tar;
+  if (from.failed) return *from.failed;
+  return Error{Code::kInvalidArgument, "bad_archive", "what came is no tar archive", 0};
+}
+
+}  // namespace
+
 Result<sdk::CopyReport> unpack_tar(const std::string& target, const TarPull& pull, const UnpackOptions& options) {
   if (::mkdir(target.c_str(), 0755) != 0 && errno != EEXIST) return Error::from_errno(errno, target);
   UniqueFd root(::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return Error::from_errno(errno, target);
-  std::unique_ptr<archive, ArchiveFree> tar(archive_read_new());
-  if (!tar) throw std::bad_alloc();
-  archive_read_support_format_tar(tar.get());
-  archive_read_set_options(tar.get(), "hdrcharset=BINARY");
   Feed from{pull, {}, std::nullopt};
-  if (archive_read_open(tar.get(), &from, nullptr, &feed, nullptr) != ARCHIVE_OK) {
-    if (from.failed) return *from.failed;
-    return Error{Code::kInvalidArgument, "bad_archive", "what came is no tar archive", 0};
-  }
+  CAY_TRY(const Tar tar, open_tar(from));
   return Unpacker(std::move(root), options).run(tar.get(), from);
+}
+
+Result<sdk::CopyReport> look_through_tar(const TarPull& pull) {
+  sdk::CopyReport report;
+  Feed from{pull, {}, std::nullopt};
+  CAY_TRY(const Tar tar, open_tar(from));
+  archive_entry* entry = nullptr;
+  for (;;) {
+    const int got = archive_read_next_header(tar.get(), &entry);
+    if (got == ARCHIVE_EOF) break;
+    if (got < ARCHIVE_WARN) return broken(tar.get(), from);
+    if (const auto left_out = named_left_out(entry)) leave_out_named(report, *left_out);
+  }
+  // Padding follows the end mark, and is part of the stream.
+  for (;;) {
+    CAY_TRY(const std::string rest, pull());
+    if (rest.empty()) return report;
+  }
 }
 
 }  // namespace cay::client

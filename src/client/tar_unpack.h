@@ -30,6 +30,9 @@ using TarPull = std::function<Result<std::string>()>;
 // system. What was refused by the rules above is in the report, and unpacking goes on.
 Result<sdk::CopyReport> unpack_tar(const std::string& target, const TarPull& pull, const UnpackOptions& options);
 
+// Reads an archive to its end and reports what it names as left out (codec/left_out.h).
+Result<sdk::CopyReport> look_through_tar(const TarPull& pull);
+
 // Whether a link at `name` (relative to the tree's root) to `to` surely stays inside the tree, whatever
 // other links are in it: relative, and ".." only at its beginning, no more often than it is deep.
 bool link_stays_inside(const std::string& name, const std::string& to);

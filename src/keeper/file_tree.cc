@@ -1,5 +1,6 @@
 // read_tree and write_tree: directories as a whole: files, directories and symbolic links, with their
-// modes and times. Other kinds are told as what they are and carry nothing.
+// modes and times. Other kinds are sent as what they are and carry nothing. A directory that lies
+// too deep is sent as one of these.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -19,7 +20,7 @@ namespace cay::keeper {
 namespace {
 
 constexpr int kMostDepth = 500;
-constexpr std::uint8_t kFile = 1, kDirectory = 2, kSymlink = 3;
+constexpr std::uint8_t kFile = 1, kDirectory = 2, kSymlink = 3, kOther = 4;
 constexpr long kProcMagic = 0x9fa0, kSysMagic = 0x62656572;  // linux/magic.h
 
 Result<void> send_file(FileChannel& channel, int dir, const char* name, const std::string& relative,
@@ -48,9 +49,6 @@ Result<void> send_file(FileChannel& channel, int dir, const char* name, const st
 
 Result<void> send_directory(FileChannel& channel, int dir, const std::string& relative, const std::string& shown,
                             int depth) {
-  if (depth > kMostDepth) {
-    return Error{Code::kInvalidArgument, "tree_too_deep", shown + ": the directories are nested too deeply", 0};
-  }
   CAY_TRY(auto names, names_in(dir, shown));
   for (const std::string& name : names) {
     channel.heartbeat();
@@ -67,8 +65,10 @@ Result<void> send_directory(FileChannel& channel, int dir, const std::string& re
     }
     wire::FileInfoMsg entry = info_of(below, info, dir, name.c_str());
     if (!S_ISLNK(info.st_mode)) entry.size = 0;
+    const bool too_deep = depth == kMostDepth;
+    if (too_deep && S_ISDIR(info.st_mode)) entry.kind = kOther;
     channel.send_entry(entry);
-    if (!S_ISDIR(info.st_mode)) continue;
+    if (!S_ISDIR(info.st_mode) || too_deep) continue;
     CAY_TRY(const UniqueFd sub, open_path(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, path));
     CAY_CHECK(send_directory(channel, sub.get(), below, path, depth + 1));
   }

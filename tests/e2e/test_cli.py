@@ -1,12 +1,16 @@
 """The CLI as its users meet it."""
 import hashlib
+import io
 import json
 import os
 import pty
 import re
 import select
+import shutil
 import signal
+import socket
 import subprocess
+import tarfile
 import threading
 import time
 
@@ -105,6 +109,76 @@ def test_a_hostile_archive_does_not_leave_the_target(daemon, named, tmp_path):
     target = tmp_path / "target"
     daemon.cli("cp", f"{named}:/evil", target)
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and p.name not in ("ok",)]
+
+
+NO_FILE, TOO_DEEP = "not a file, directory or symbolic link", "it lies deeper than 256 names"
+
+
+def left_out_of(got):
+    """By name, the reasons that a copy gives on stderr: its exit code says that there are some."""
+    lines = [line for line in got.err.decode().splitlines() if line.startswith("cay: left out: ")]
+    assert got.code == (1 if lines else 0), got
+    return dict(line.removeprefix("cay: left out: ").split(": ", 1) for line in lines)
+
+
+def expect_left_out(got, want):
+    told = left_out_of(got)
+    listed = json.loads(got.out)
+    assert told == {one["path"]: one["reason"] for one in listed["left_out"]}
+    assert len(told) == listed["left_out_count"] == len(want)
+    assert all(len(name) <= 200 for name in told)
+    for name, reason in want.items():
+        assert [why for path, why in told.items() if path.endswith(name)] == [reason], (name, told)
+
+
+def test_a_copy_out_that_leaves_files_out_says_which_and_is_no_success(daemon, named, tmp_path):
+    line = """mkdir -p /mixed/sub /whole && cd /mixed && echo kept | tee kept > /whole/kept
+              mkfifo fifo && ln -s /etc sub/out && echo x > sub/ok
+              deep=$(printf 'd/%.0s' $(seq 256)); mkdir -p $deep && echo x > ${deep}below
+              deeper=$(printf 'd/%.0s' $(seq 502)); mkdir -p /deeper/$deeper"""
+    assert daemon.cli("exec", named, "--", "sh", "-c", line).code == 0
+    want = {"fifo": NO_FILE, "sub/out": "a link out of the tree, to /etc", "/d/below": TOO_DEEP}
+    out = tmp_path / "out"
+    expect_left_out(daemon.cli("cp", "--json", f"{named}:/mixed", out), want)
+    assert (out / "kept").read_text() == "kept\n" and (out / "sub/ok").is_file()
+    assert sorted(os.listdir(out)) == ["d", "kept", "sub"]
+    again = left_out_of(daemon.cli("cp", f"{named}:/mixed/.", out))
+    assert again.keys() >= {"fifo", "sub/out"}
+    del want["sub/out"]
+    with_links = daemon.cli("cp", "--json", "--keep-links", f"{named}:/mixed", tmp_path / "links")
+    expect_left_out(with_links, want)
+    # The tar lacks the FIFO, and directories below the 501st. Others unpack it without a word.
+    tar = daemon.cli("cp", f"{named}:/mixed", "-")
+    assert left_out_of(tar) == {"fifo": NO_FILE}
+    (tmp_path / "tar").mkdir()
+    done = subprocess.run(["tar", "-x", "-C", tmp_path / "tar"], input=tar.out, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"") and os.path.islink(tmp_path / "tar/sub/out")
+    with tarfile.open(fileobj=io.BytesIO(tar.out)) as read:
+        assert {"kept", "sub/ok"} < set(read.getnames())
+    assert list(left_out_of(daemon.cli("cp", f"{named}:/deeper", "-")).values()) == [TOO_DEEP]
+    # Positive controls: nothing is left out.
+    expect_left_out(daemon.cli("cp", "--json", f"{named}:/whole", tmp_path / "whole"), {})
+    assert left_out_of(daemon.cli("cp", f"{named}:/whole", "-")) == {}
+
+
+def test_a_copy_in_that_leaves_files_out_says_which_and_is_no_success(daemon, named, tmp_path):
+    tree = tmp_path / "tree"
+    deep = tree / "/".join(["d"] * 256)
+    deep.mkdir(parents=True)
+    (tree / "kept").write_text("kept\n")
+    (deep / "below").write_text("x")
+    os.mkfifo(tree / "fifo")
+    socket.socket(socket.AF_UNIX).bind(os.path.relpath(tree / "socket"))
+    want = {"fifo": NO_FILE, "socket": NO_FILE, "/d/below": TOO_DEEP}
+    expect_left_out(daemon.cli("cp", "--json", tree, f"{named}:/in"), want)
+    there = daemon.cli("exec", named, "--", "sh", "-c", "cd /in && cat kept && ls")
+    assert there.out == b"kept\nd\nkept\n"
+    shutil.rmtree(tree / "d")
+    again = left_out_of(daemon.cli("cp", tree, f"{named}:/in"))
+    assert again == {"fifo": NO_FILE, "socket": NO_FILE}
+    for name in again:
+        (tree / name).unlink()
+    expect_left_out(daemon.cli("cp", "--json", tree, f"{named}:/in"), {})  # positive control
 
 
 HOLE = 32 << 20

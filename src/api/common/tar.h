@@ -14,7 +14,7 @@
 namespace cay::api {
 
 // `root_name`: what the entry is called when the tree is a single file. Sockets, FIFOs and devices
-// are left out.
+// are left out, and so is a directory that lies too deep: each is named (codec/left_out.h).
 std::unique_ptr<ByteSource> tar_of(std::unique_ptr<core::TreeSource> tree, std::string root_name);
 
 struct TarLimits {

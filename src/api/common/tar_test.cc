@@ -9,6 +9,7 @@
 
 #include "api/common/source.h"
 #include "async/event.h"
+#include "codec/left_out.h"
 #include "core/testing/fake_files.h"
 #include "core/testing/run.h"
 
@@ -120,9 +121,46 @@ TEST_F(TarTest, ThereAndBackWithLongNamesAndAnyChunks) {
     auto got = unpack(*tar, {}, chunk);
     ASSERT_TRUE(got) << got.error().message;
     const std::vector<std::pair<std::string, std::string>> want{
-        {"", ""}, {"a", "abc"}, {"empty", ""}, {deep, std::string(600, 'x')}, {"ln", link}};
+        {"", ""}, {"a", "abc"}, {"empty", ""}, {deep, std::string(600, 'x')}, {"ln", link},
+        {"", ""}};  // the root once more, which names the socket
     EXPECT_EQ(*got, want);
   }
+}
+
+// Paths by the attribute that names what is left out.
+std::vector<std::string> left_out_of(const Bytes& tar) {
+  std::vector<std::string> out;
+  auto* reader = archive_read_new();
+  archive_read_support_format_tar(reader);
+  EXPECT_EQ(archive_read_open_memory(reader, tar.data(), tar.size()), ARCHIVE_OK);
+  archive_entry* entry = nullptr;
+  while (archive_read_next_header(reader, &entry) == ARCHIVE_OK) {
+    const char* name = nullptr;
+    const void* value = nullptr;
+    std::size_t size = 0;
+    archive_entry_xattr_reset(entry);
+    while (archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
+      EXPECT_EQ(std::string(name), codec::kLeftOutAttribute);
+      EXPECT_EQ(std::string(archive_entry_pathname(entry)), "./");
+      EXPECT_EQ(archive_entry_perm(entry), 0644u) << "the root's own";
+      out.emplace_back(static_cast<const char*>(value), size);
+    }
+  }
+  archive_read_free(reader);
+  return out;
+}
+
+TEST_F(TarTest, WhatIsLeftOutIsNamedAndNothingElseIs) {
+  const std::string deep(3000, 'd'), odd = "no\xff\ntext=\"";
+  auto tar = pack({entry("", FileKind::kDirectory), entry("sock", FileKind::kOther),
+                   entry("a", FileKind::kFile, 1), Bytes("a"),
+                   entry(deep, FileKind::kOther), entry(odd, FileKind::kOther)});
+  ASSERT_TRUE(tar);
+  EXPECT_EQ(left_out_of(*tar), (std::vector<std::string>{"sock", deep, odd}));
+  EXPECT_EQ(tar->find("LIBARCHIVE"), Bytes::npos) << "a keyword that GNU tar would warn of";
+  auto whole = pack({entry("", FileKind::kDirectory), entry("a", FileKind::kFile, 1), Bytes("a")});
+  EXPECT_TRUE(left_out_of(*whole).empty());
+  EXPECT_EQ(whole->find("xattr"), Bytes::npos);
 }
 
 TEST_F(TarTest, ASingleFileHasItsBaseName) {

@@ -8,6 +8,7 @@
 
 #include "api/common/tar.h"
 #include "base/utf8_locale.h"
+#include "codec/left_out.h"
 
 namespace cay::api {
 namespace {
@@ -41,6 +42,13 @@ class TarBytes : public ByteSource {
   }
 
  private:
+  static FileInfo directory() {
+    FileInfo info;
+    info.kind = FileKind::kDirectory;
+    info.mode = 0755;
+    return info;
+  }
+
   static la_ssize_t append(archive* tar, void* self, const void* bytes, std::size_t size) {
     auto& out = *static_cast<TarBytes*>(self);
     // archive_write_free pads the file under way to its full size, which may be a terabyte. Failing
@@ -58,6 +66,9 @@ class TarBytes : public ByteSource {
     tar_.reset(archive_write_new());
     archive_write_set_format_pax_restricted(tar_.get());
     archive_write_set_bytes_per_block(tar_.get(), 0);  // straight into the buffer
+    // libarchive's own form of an attribute would have GNU tar warn.
+    const int set = archive_write_set_format_option(tar_.get(), nullptr, "xattrheader", "SCHILY");
+    if (set != ARCHIVE_OK) return tar_error();
     if (archive_write_open(tar_.get(), this, nullptr, &append, nullptr) != ARCHIVE_OK) return tar_error();
     return {};
   }
@@ -93,7 +104,15 @@ class TarBytes : public ByteSource {
   Result<void> add_entry(const FileInfo& info) {
     skipping_ = info.kind == FileKind::kOther;
     left_ = info.kind == FileKind::kFile ? info.size : 0;
-    if (skipping_) return {};
+    if (info.path.empty()) root_ = info;
+    if (skipping_) return name_left_out(info.path);
+    return write_header(info, nullptr);
+  }
+
+  // Its name is an attribute of the root, which is there once more for that.
+  Result<void> name_left_out(const std::string& path) { return write_header(root_, &path); }
+
+  Result<void> write_header(const FileInfo& info, const std::string* left_out) {
     std::string name = info.path.empty() ? root_name_ : info.path;
     const std::unique_ptr<archive_entry, EntryFree> entry(archive_entry_new());
     if (info.kind == FileKind::kDirectory) {
@@ -111,6 +130,10 @@ class TarBytes : public ByteSource {
     archive_entry_set_uid(entry.get(), info.uid);
     archive_entry_set_gid(entry.get(), info.gid);
     archive_entry_set_mtime(entry.get(), std::max<std::int64_t>(info.mtime_ns / kNanos, 0), 0);
+    if (left_out != nullptr) {
+      archive_entry_xattr_add_entry(entry.get(), codec::kLeftOutAttribute, left_out->data(),
+                                    left_out->size());
+    }
     const Utf8Locale locale;
     // A warning: a name that is no UTF-8 went in as the bytes it is.
     if (archive_write_header(tar_.get(), entry.get()) < ARCHIVE_WARN) return tar_error();
@@ -119,6 +142,7 @@ class TarBytes : public ByteSource {
 
   std::unique_ptr<core::TreeSource> tree_;
   std::string root_name_;
+  FileInfo root_ = directory();
   std::uint64_t left_ = 0;     // bytes of the present entry still to come
   bool skipping_ = false;
   bool ended_ = false;
