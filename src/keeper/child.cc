@@ -174,6 +174,7 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& t
   to.profile = plan.profile;
   to.file_helper = plan.task != nullptr;
   to.scheduling = plan.scheduling;
+  to.cpus = plan.cpus;
   if (const char* step = confine(to); step != nullptr) fail(status_fd, step, errno);
   // A change of user sets this back to what the host's suid_dumpable says.
   ::prctl(PR_SET_DUMPABLE, 0);

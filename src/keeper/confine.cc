@@ -90,10 +90,45 @@ bool reset_scheduling(const Scheduling& to) {
   sched_param none{};
   if (sched_getscheduler(0) != to.policy && sched_setscheduler(0, to.policy, &none) != 0) return false;
   errno = 0;
-  if (getpriority(PRIO_PROCESS, 0) != to.nice && setpriority(PRIO_PROCESS, 0, to.nice) != 0) return false;
-  unsigned long all[1024 / (8 * sizeof(unsigned long))];
+  return getpriority(PRIO_PROCESS, 0) == to.nice || setpriority(PRIO_PROCESS, 0, to.nice) == 0;
+}
+
+constexpr unsigned kWordBits = 8 * sizeof(unsigned long);
+constexpr unsigned kMostCpus = 8192;  // the kernel's own bound
+using CpuMask = unsigned long[kMostCpus / kWordBits];
+
+bool has(const CpuMask& mask, unsigned cpu) {
+  return (mask[cpu / kWordBits] >> (cpu % kWordBits) & 1) != 0;
+}
+
+// Keeps the first `count` CPUs of the `size` in `allowed` from `first` on, in a circle. False:
+// there are no more than these.
+bool keep_cpus(const CpuMask& allowed, unsigned size, unsigned first, unsigned count,
+               CpuMask& kept) {
+  unsigned found = 0;
+  for (unsigned i = 0; i < size; ++i) {
+    const unsigned cpu = (first + i) % size;
+    if (!has(allowed, cpu)) continue;
+    if (found++ == count) return true;
+    kept[cpu / kWordBits] |= 1UL << (cpu % kWordBits);
+  }
+  return false;
+}
+
+// Programs size themselves by the number of CPUs that they may run on (nproc, Go, Java). The kernel
+// puts a new process on the idlest CPU, so the allowed ones begin there. A fixed choice for a
+// sandbox could put two busy ones on the same CPU. The affinity is no limit: the group's quota is.
+bool reset_affinity(unsigned count) {
+  CpuMask all;
   memset(all, 0xff, sizeof all);  // cpusets still bound it
-  return syscall(SYS_sched_setaffinity, 0, sizeof all, all) == 0;
+  if (syscall(SYS_sched_setaffinity, 0, sizeof all, all) != 0) return false;
+  if (count == 0) return true;
+  CpuMask allowed = {}, kept = {};
+  unsigned here = 0;
+  const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof allowed, allowed);
+  if (bytes <= 0 || syscall(SYS_getcpu, &here, nullptr, nullptr) != 0) return false;
+  if (!keep_cpus(allowed, static_cast<unsigned>(bytes) * 8, here, count, kept)) return true;
+  return syscall(SYS_sched_setaffinity, 0, sizeof kept, kept) == 0;
 }
 
 // Dispositions first: a pending signal must meet the default, not a handler of the keeper's.
@@ -128,6 +163,7 @@ const char* confine(const Confinement& to) {
   if (personality(0xffffffff) != 0 && personality(0) < 0) return "reset personality";
   if (!reset_limits()) return "set limits";
   if (!reset_scheduling(to.scheduling)) return "reset priority";
+  if (!reset_affinity(to.cpus)) return "reset affinity";
   if (!reset_signals()) return "reset signals";
   const Profile profile = to.file_helper ? Profile::kDefault : to.profile;
   const std::uint64_t kept = to.file_helper ? kFileWork : kept_in(profile);

@@ -25,6 +25,7 @@ struct Confinement {
   // filter whatever the profile, and the wall of file_wall.h.
   bool file_helper = false;
   Scheduling scheduling = {};
+  unsigned cpus = 0;  // how many it may run on, of those that cpusets allow; 0: all
 };
 
 // Bounding set, rlimits, seccomp filter, gids, uid, ambient and inheritable sets. Returns the name

@@ -463,6 +463,25 @@ TEST_F(ConfineTest, UnderANicedKeeperCommandsAreNicedToo) {
   EXPECT_EQ(inside({}, [](int out) { dprintf(out, "%d", own_scheduling().nice); }), "0");
 }
 
+TEST_F(ConfineTest, ACommandMayRunOnAsManyCpusAsItsSandboxHas) {
+  const auto count = [](int out) {
+    cpu_set_t allowed;
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    dprintf(out, "%d", CPU_COUNT(&allowed));
+  };
+  const std::string all = inside({}, count);
+  EXPECT_EQ(inside({.cpus = 1}, count), "1");
+  EXPECT_EQ(inside({.cpus = 8192}, count), all);
+  // The affinity that another process inside set does not stay.
+  const auto narrowed = [] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+  };
+  EXPECT_EQ(inside({}, count, narrowed), all);
+}
+
 TEST_F(ConfineTest, RootCannotRaiseItsLimits) {
   std::string got = inside({}, [](int out) {
     rlimit files{};

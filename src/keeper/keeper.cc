@@ -17,12 +17,13 @@
 #include "keeper/guest_sockets.h"
 #include "keeper/lender.h"
 #include "keeper/loop.h"
+#include "keeper/machine_files.h"
 #include "keeper/notes.h"
 #include "keeper/oom_victims.h"
 #include "keeper/pauser.h"
 #include "keeper/program_record.h"
-#include "keeper/reaper.h"
 #include "keeper/readers.h"
+#include "keeper/reaper.h"
 #include "keeper/server.h"
 #include "keeper/slots.h"
 #include "keeper/spawner.h"
@@ -74,6 +75,11 @@ void run(const Context& given) {
   Files files(shop);
   Freezer freezer(loop, slots);
   Pauser pauser(server, commands, freezer);
+  const auto active = [&slots, &pauser] { return slots.quiet_ms() == 0 && !pauser.paused(); };
+  MachineFiles machine_files(loop, context, active);
+  const auto wake = [&machine_files] { machine_files.wake(); };
+  slots.on_taken([&loop, wake] { loop.defer(wake); });  // once the command is on its way
+  pauser.on_resumed(wake);
   ProgramRecord programs(loop, context);
   GuestSockets guest_sockets(loop, reaper, context);
   Tunnels tunnels(loop, server, guest_sockets);

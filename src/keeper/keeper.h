@@ -42,6 +42,15 @@ struct Context {
   int cpuacct_fd = -1;
   bool pure_v2 = false;
 
+  // The size of the machine as programs inside see it (keeper/machine_files.h).
+  // Files for writing: those over /proc/meminfo and /proc/stat inside (-1: none), and
+  // /sys/fs/cgroup/memory.current (-1: the kernel's own is there).
+  int meminfo_fd = -1;
+  int stat_fd = -1;
+  int memory_current_fd = -1;
+  std::vector<unsigned> cpus;      // ids shown; a command may run on as many CPUs; empty: on all
+  std::uint64_t memory_bytes = 0;  // the limit
+
   int oom_victims_fd = -1;  // the last processes that the kernel killed for memory (keeper/oom_victims.h); -1: not told
 
   // The program record (keeper/program_record.h); -1: none is kept.

@@ -34,6 +34,7 @@ void Pauser::resume(ReplyTo to) {
     freezer_.thaw();
     commands_.let_go();
     state_ = State::kRunning;
+    if (on_resumed_) on_resumed_();
   }
   outbox_.ok(to);
 }

@@ -1,6 +1,7 @@
 // Pauser: the requests PAUSE and RESUME. Starts under way are waited for, the clocks of commands stop,
 // then everything is frozen; whoever asked is told when it stands still.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "keeper/commands.h"
@@ -13,6 +14,9 @@ class Pauser {
  public:
   Pauser(Outbox& outbox, Commands& commands, Freezer& freezer)
       : outbox_(outbox), commands_(commands), freezer_(freezer) {}
+
+  // Runs when a paused sandbox goes on.
+  void on_resumed(std::function<void()> action) { on_resumed_ = std::move(action); }
 
   void pause(ReplyTo to);
   void resume(ReplyTo to);
@@ -27,6 +31,7 @@ class Pauser {
   Freezer& freezer_;
   State state_ = State::kRunning;
   std::vector<ReplyTo> askers_;
+  std::function<void()> on_resumed_;
 };
 
 }  // namespace cay::keeper

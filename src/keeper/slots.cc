@@ -31,20 +31,6 @@ std::uint64_t number_at(std::string_view text) {
   return value;
 }
 
-std::uint64_t counter_in(std::string_view text, std::string_view key) {
-  if (key.empty()) return number_at(text);
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ') {
-      return number_at(line.substr(key.size()));
-    }
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
-  return 0;
-}
-
 // Makes (or finds, after a replaced keeper) a child group.
 UniqueFd child_group(int parent, const std::string& name, int& error) {
   if (::mkdirat(parent, name.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -62,11 +48,28 @@ UniqueFd procs_of(int dir) {
 
 }  // namespace
 
+std::uint64_t counter_in(std::string_view text, std::string_view key) {
+  if (key.empty()) return number_at(text);
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ') {
+      return number_at(line.substr(key.size()));
+    }
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return 0;
+}
+
+std::string read_group_file(int dir, const char* file) {
+  if (dir < 0) return {};
+  const UniqueFd fd(::openat(dir, file, O_RDONLY | O_CLOEXEC));
+  return fd ? slurp(fd.get()) : std::string();
+}
+
 std::uint64_t read_counter(int dir, const char* file, std::string_view key) {
-  if (dir < 0) return 0;
-  UniqueFd fd(::openat(dir, file, O_RDONLY | O_CLOEXEC));
-  if (!fd) return 0;
-  return counter_in(slurp(fd.get()), key);
+  return counter_in(read_group_file(dir, file), key);
 }
 
 void Slot::kill_all() {
@@ -181,6 +184,7 @@ Slot* Slots::take(int& error) {
   Slot* slot = free_.back();
   free_.pop_back();
   ++taken_;
+  if (on_taken_) on_taken_();
   if (slot->oom_file_ != nullptr) slot->oom_at_take_ = slot->oom_kills_ever();
   // The next one is made off the path of a request.
   if (free_.empty() && context_.cgroup_fd >= 0) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -17,6 +18,9 @@ namespace cay::keeper {
 // The first number after `key` at a line's start in a cgroup file; 0 if there is none. Without a
 // key: the file's first number.
 std::uint64_t read_counter(int dir, const char* file, std::string_view key = {});
+// The file's text, empty where there is none, and what read_counter() finds in such a text.
+std::string read_group_file(int dir, const char* file);
+std::uint64_t counter_in(std::string_view text, std::string_view key);
 
 class Slot {
  public:
@@ -57,6 +61,8 @@ class Slot {
 class Slots {
  public:
   Slots(Loop& loop, const Context& context);
+  // Runs whenever a slot is taken: something will run inside.
+  void on_taken(std::function<void()> action) { on_taken_ = std::move(action); }
 
   // An empty slot. nullptr only when a cgroup cannot be made; `error` then tells the errno.
   Slot* take(int& error);
@@ -85,6 +91,7 @@ class Slots {
   UniqueFd pids_procs_, cpu_procs_, cpuacct_procs_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
+  std::function<void()> on_taken_;
   std::size_t taken_ = 0;         // by commands
   std::int64_t quiet_since_ = -1; // boottime_ms() when the last of them was given back
 };

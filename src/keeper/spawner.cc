@@ -108,6 +108,7 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   plan.init_pidfd = context_.init_pidfd;
   plan.own_clocks = context_.own_clocks;
   plan.profile = context_.profile;
+  plan.cpus = static_cast<unsigned>(context_.cpus.size());
   plan.pid_cell = &cells_[attempt.cell];
   plan.status_fd = write_end.get();
   std::copy(std::begin(program.stdio), std::end(program.stdio), std::begin(plan.stdio));

@@ -103,6 +103,14 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   CAY_TRY(birth.mounts_, open_layers(host, plan.snapshot_id));
   CAY_TRY(const SandboxGroups groups, host.groups.make(plan.id, plan.limits, slot.keeper_uid()));
   CAY_CHECK(host.step("make cgroups"));
+  GuestGroups shown(groups, plan.limits);
+  auto shown_mount = mount_of_groups(groups);
+  shown.mounted = static_cast<bool>(shown_mount);
+  if (shown_mount) {
+    birth.groups_ = std::move(*shown_mount);
+  } else if (shown.unified) {
+    return std::move(shown_mount).error();
+  }
   CAY_CHECK(host.disks.make(plan.id, plan.disk_bytes));
   CAY_TRY(UniqueFd disk, host.disks.mount(plan.id));
   birth.mounts_.push_back(std::move(disk));
@@ -142,6 +150,8 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.init.nested_networks = plan.nested_networks;
   keeper.init.memory_bytes = plan.limits.memory_bytes;
   keeper.init.tmpfs = plan.tmpfs;
+  keeper.init.cpus = guest_cpus(host.cpus, plan.limits.cpu_millicores);
+  keeper.init.groups = shown;
   keeper.init.fresh_disk = plan.fresh_disk;
   keeper.init.network = plan.network;
   keeper.init.network_required = plan.network_required;
@@ -190,8 +200,10 @@ Result<void> Birth::give_mounts(pid_t init) {
     CAY_CHECK(os::set_mount_attributes(mount.get(), 0, userns.get()));
     fds.push_back(mount.get());
   }
+  if (groups_) fds.push_back(groups_.get());  // control groups have no ids to map
   fds.push_back(devices.get());  // not mapped: its nodes stay host root's, nobody's inside
   CAY_CHECK(os::send_message(init_.get(), "mounts", fds));
+  groups_.reset();
   mounts_.clear();
   return {};
 }

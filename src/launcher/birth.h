@@ -64,6 +64,7 @@ class Birth {
   std::string id_;
   std::string no_network_;
   std::uint64_t disk_bytes_ = 0;
+  UniqueFd groups_;  // guest_groups.h; none where the v2 tree is mounted for the launcher alone
   std::vector<UniqueFd> mounts_;  // layers, top first; the disk last. Not yet id-mapped
   const Host* host_ = nullptr;
 };

@@ -66,6 +66,10 @@ std::string cpu_quota(std::uint32_t millicores) {
 
 }  // namespace
 
+std::string cpu_max_of(std::uint32_t millicores) {
+  return cpu_quota(millicores) + " " + std::to_string(kPeriodUsec);
+}
+
 Result<void> Groups::open_v1(Tree& tree, const std::string& mount) {
   // A service manager delegates v1 hierarchies only where it uses them.
   auto delegated = parent_.empty() ? Result<UniqueFd>(UniqueFd()) : os::open_dir(AT_FDCWD, mount + parent_);
@@ -179,7 +183,7 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
     CAY_CHECK(os::write_file(cmds, "pids.max", std::to_string(limits.pids)));
   }
   if (cpu_on_v2) {
-    CAY_CHECK(os::write_file(cmds, "cpu.max", cpu_quota(limits.cpu_millicores) + " " + std::to_string(kPeriodUsec)));
+    CAY_CHECK(os::write_file(cmds, "cpu.max", cpu_max_of(limits.cpu_millicores)));
   }
   // Slots count memory and OOM kills of their own; after this, commands can only be in slots.
   if (memory_on_v2) {

@@ -25,6 +25,9 @@ struct GroupLimits {
   std::uint32_t pids = 0;
 };
 
+// A limit as the file cpu.max has it: microseconds of CPU time in each period, and the period.
+std::string cpu_max_of(std::uint32_t millicores);
+
 // Descriptors of one sandbox's groups; those of controllers that are on v2 stay empty.
 struct SandboxGroups {
   UniqueFd keeper;                      // v2 leaf that the keeper is cloned into, or joins

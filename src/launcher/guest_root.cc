@@ -26,6 +26,8 @@ namespace {
 // All terminals outside the host's own /dev/pts come out of one number (4096 - 1024): no sandbox takes them all.
 constexpr const char* kMaxTerminals = "128";
 
+constexpr std::size_t kStagingBytes = 128 << 10;  // at most: what is not used costs nothing
+
 constexpr std::uint64_t kPlain = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kData = kPlain | MOUNT_ATTR_NOEXEC;
 
@@ -74,7 +76,9 @@ void mend_resolver(int etc) {
 
 }  // namespace
 
-Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk, UniqueFd devices) {
+Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk, UniqueFd devices,
+                              UniqueFd groups) {
+  groups_ = std::move(groups);
   struct Step {
     const char* name;
     Result<void> (GuestRoot::*run)();
@@ -107,7 +111,12 @@ Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk, Uniqu
 Result<void> GuestRoot::make_staging() {
   // Nothing of ours may travel back to the host, nothing of the host's in.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return failed("make mounts private");
-  CAY_TRY(staging_, os::new_mount("tmpfs", {{"source", "mask"}, {"size", "65536"}, {"mode", "0755"}}, kData));
+  CAY_TRY(staging_,
+          os::new_mount("tmpfs",
+                        {{"source", "mask"},
+                         {"size", std::to_string(kStagingBytes + plan_.cpus.cpuinfo.size())},
+                         {"mode", "0755"}},
+                        kData));
   CAY_CHECK(os::attach_mount(staging_.get(), AT_FDCWD, plan_.staging.c_str()));
   CAY_CHECK(make_directory(staging_.get(), "root", 0755));
   CAY_CHECK(make_directory(staging_.get(), "disk", 0755));
@@ -118,7 +127,36 @@ Result<void> GuestRoot::make_staging() {
   CAY_CHECK(make_file(staging_.get(), "empty", 0444));
   CAY_CHECK(make_read_only(staging_.get(), "void"));
   CAY_CHECK(make_read_only(staging_.get(), "empty"));
-  return make_boot_id();
+  CAY_CHECK(make_boot_id());
+  return make_machine_files();
+}
+
+// Files that show the sandbox's limits instead of the host's size. The keeper writes meminfo, stat.
+Result<void> GuestRoot::make_machine_files() {
+  const auto make = [&](const char* name, std::string_view text) -> Result<UniqueFd> {
+    UniqueFd fd(
+        ::openat(staging_.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444));
+    if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+      return Error::from_errno(errno, std::string("make the sandbox's ") + name);
+    }
+    return fd;
+  };
+  CAY_TRY(meminfo_, make("meminfo", ""));
+  CAY_TRY(stat_, make("stat", ""));
+  if (!plan_.cpus.cpuinfo.empty()) {
+    CAY_TRY(const UniqueFd cpuinfo, make("cpuinfo", plan_.cpus.cpuinfo));
+  }
+  if (!plan_.groups.unified) {
+    CAY_TRY(const UniqueFd cgroups, make("cgroups", kControllers));
+  }
+  return {};
+}
+
+Result<void> GuestRoot::show_file(int tree, const char* name) {
+  auto file = os::clone_mount(staging_.get(), name);
+  if (!file) return is_absent(file.error()) ? Result<void>() : std::move(file).error();
+  CAY_CHECK(os::set_mount_attributes(file->get(), MOUNT_ATTR_RDONLY | kData));
+  return os::attach_mount(file->get(), tree, name);
 }
 
 // A boot of the sandbox's own: the host's tells sandboxes of one host, and restarts of it.
@@ -206,23 +244,26 @@ Result<void> GuestRoot::mount_proc() {
   for (const char* path : kReadOnlyProc) {
     CAY_CHECK(make_read_only(proc.get(), path));
   }
+  for (const char* name : {"meminfo", "stat", "cpuinfo", "cgroups"}) {
+    CAY_CHECK(show_file(proc.get(), name));
+  }
   return cover_boot_id(proc.get());
 }
 
 Result<void> GuestRoot::mount_sys() {
   CAY_TRY(const UniqueFd point, mount_point("sys"));
   auto sys = os::new_mount("sysfs", {{"source", "sysfs"}}, kData | MOUNT_ATTR_RDONLY);
-  if (!sys) {
-    // A host that itself sees only a part of /sys may not show more of it: then there is none.
-    if (sys.error().os_errno != EPERM) return std::move(sys).error();
-    CAY_TRY(const UniqueFd nothing, os::clone_mount(staging_.get(), "void"));
-    return os::attach_mount(nothing.get(), point.get(), "");
-  }
+  // A host that itself sees only a part of /sys may not show more of it: then nothing of the
+  // kernel's is there.
+  if (!sys && sys.error().os_errno != EPERM) return std::move(sys).error();
   // The whole of it stays in staging, which goes with the host's mounts.
-  CAY_CHECK(os::attach_mount(sys->get(), staging_.get(), "sysfs"));
+  if (sys) {
+    CAY_CHECK(os::attach_mount(sys->get(), staging_.get(), "sysfs"));
+  }
   CAY_TRY(const UniqueFd frame, os::clone_mount(staging_.get(), "sys"));
   CAY_CHECK(os::attach_mount(frame.get(), point.get(), ""));
-  CAY_CHECK(build_sys(sys->get(), frame.get()));
+  CAY_CHECK(build_sys(sys ? sys->get() : -1, frame.get(), plan_.cpus));
+  CAY_TRY(memory_current_, show_groups(plan_.groups, groups_, staging_.get(), frame.get()));
   return os::set_mount_attributes(frame.get(), MOUNT_ATTR_RDONLY | kData);
 }
 

@@ -17,17 +17,26 @@ class GuestRoot {
  public:
   explicit GuestRoot(const InitPlan& plan) : plan_(plan) {}
 
-  // `layers` (top first), `disk` and `devices` are detached mounts. On success the caller's root and working
-  // directory are the new root, and no mount of the host is left in the namespace.
-  Result<void> build(std::vector<UniqueFd> layers, UniqueFd disk, UniqueFd devices);
+  // `layers` (top first), `disk`, `devices` and, where there is one, `groups` (guest_groups.h) are
+  // detached mounts. On success the caller's root and working directory are the new root, and no
+  // mount of the host is left in the namespace.
+  Result<void> build(std::vector<UniqueFd> layers, UniqueFd disk, UniqueFd devices,
+                     UniqueFd groups);
 
   // After build(): /proc/sys/user, as it is before /proc/sys is made read-only.
   int user_settings() const { return user_settings_.get(); }
   int network_settings() const { return network_settings_.get(); }  // /proc/sys/net
+  // The files over /proc/meminfo and /proc/stat, empty and open for writing. Inside they are
+  // read-only.
+  int meminfo() const { return meminfo_.get(); }
+  int stat() const { return stat_.get(); }
+  // /sys/fs/cgroup/memory.current, likewise; -1: it is the kernel's.
+  int memory_current() const { return memory_current_.get(); }
 
  private:
   Result<void> make_staging();
   Result<void> make_boot_id();
+  Result<void> make_machine_files();
   Result<void> attach_devices(UniqueFd devices);
   Result<void> mount_overlay(std::vector<UniqueFd> layers, UniqueFd disk);
   Result<void> mount_proc();
@@ -47,9 +56,12 @@ class GuestRoot {
   Result<void> cover_boot_id(int proc);
   Result<void> mask(int tree, const char* path);  // an empty, read-only file or directory over it
   Result<void> make_read_only(int tree, const char* path);
+  // Puts a file of staging's, read-only, over the one of that name in `tree`.
+  Result<void> show_file(int tree, const char* name);
 
   const InitPlan& plan_;
-  UniqueFd staging_, root_, user_settings_, network_settings_;
+  UniqueFd staging_, root_, user_settings_, network_settings_, meminfo_, stat_, memory_current_,
+      groups_;
 };
 
 }  // namespace cay::launcher

@@ -87,6 +87,7 @@ Result<Host> Host::open(Config config) {
   CAY_TRY(const UniqueFd proc, os::open_dir(AT_FDCWD, "/proc"));
   CAY_TRY(host.covered_proc, covered_proc_names(proc.get()));
   host.own_clocks = has_own_clocks();
+  CAY_TRY(host.cpus, HostCpus::read());
   host.null = UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!host.null) return Error::from_errno(errno, "open /dev/null");
   CAY_TRY(host.no_network, make_empty_network());

@@ -9,6 +9,7 @@
 #include "launcher/config.h"
 #include "launcher/disks.h"
 #include "launcher/groups.h"
+#include "launcher/host_cpus.h"
 #include "launcher/oom_watch.h"
 #include "launcher/slots.h"
 
@@ -19,6 +20,7 @@ struct Host {
   std::string boot_id;
   std::vector<std::string> covered_proc;  // kernel_view.h
   bool own_clocks = false;                // guest_clocks.h: of every sandbox, or of none
+  HostCpus cpus;
 
   UniqueFd data, run, gate, spool, sandboxes, layers;  // directories of DATA
   UniqueFd empty;                                // an empty directory of root's: keepers are chrooted into it

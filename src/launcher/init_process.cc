@@ -79,7 +79,7 @@ Result<UniqueFd> become_init(const InitPlan& plan) {
   std::string missing;
   auto network = make_network(plan, missing);
   CAY_TRY(os::Message mounts, os::receive_message(plan.launcher_fd));
-  if (mounts.bytes.empty() || mounts.fds.size() < 3) {
+  if (mounts.bytes.empty() || mounts.fds.size() < (plan.groups.mounted ? 4 : 3)) {
     return Error{Code::kUnavailable, "launcher_gone", "the launcher ended meanwhile", 0};
   }
   CAY_CHECK(clocks);
@@ -89,10 +89,16 @@ Result<UniqueFd> become_init(const InitPlan& plan) {
   ::setfsuid(0);
   UniqueFd devices = std::move(mounts.fds.back());
   mounts.fds.pop_back();
+  UniqueFd groups;
+  if (plan.groups.mounted) {
+    groups = std::move(mounts.fds.back());
+    mounts.fds.pop_back();
+  }
   UniqueFd disk = std::move(mounts.fds.back());
   mounts.fds.pop_back();
   GuestRoot root(plan);
-  CAY_CHECK(root.build(std::move(mounts.fds), std::move(disk), std::move(devices)));
+  CAY_CHECK(
+      root.build(std::move(mounts.fds), std::move(disk), std::move(devices), std::move(groups)));
   CAY_CHECK(set_names(plan));
   CAY_CHECK(limit_namespaces(root.user_settings(), {plan.profile, plan.nested_networks}));
   if (!lent.empty()) {
@@ -103,7 +109,9 @@ Result<UniqueFd> become_init(const InitPlan& plan) {
   if (!top || !devpts) return Error::from_errno(errno, "open the new root");
   CAY_CHECK(drop_everything());
   CAY_TRY(UniqueFd held, full_counter());
-  std::vector<int> handed{top.get(), devpts.get(), held.get()};
+  std::vector<int> handed{top.get(), devpts.get(), held.get(), root.meminfo(),
+                          root.stat()};  // as ToKeeper
+  if (root.memory_current() >= 0) handed.push_back(root.memory_current());
   for (const UniqueFd& socket : lent) handed.push_back(socket.get());
   CAY_CHECK(os::send_message(plan.keeper_fd, missing.empty() ? "up" : "up " + missing, handed));
   return held;

@@ -15,6 +15,8 @@
 
 #include "base/profile.h"
 #include "launcher/guest_clocks.h"
+#include "launcher/guest_groups.h"
+#include "launcher/host_cpus.h"
 #include "wire/messages.h"
 
 namespace cay::launcher {
@@ -33,16 +35,29 @@ struct InitPlan {
   const GuestNetwork* network = nullptr;  // null: lo alone
   bool network_required = false;          // else a host that cannot give it is no failure, and is told to the keeper
   const std::vector<std::string>* covered_proc = nullptr;  // kernel_view.h
+  GuestCpus cpus;
+  GuestGroups groups;
   std::string staging;             // an empty directory of the host's: mounts are put together there
   char* arguments = nullptr;       // /proc/1/cmdline, readable inside
   std::size_t arguments_size = 0;
   std::string fail_step;  // tests
 
   int launcher_fd = -1;  // gets the mounts from the launcher; a failure is told here
-  // The root, devpts, what tells that init is held by its filter (keeper_process.cc) and the gate's sockets go to the keeper here; "up", and
-  // why there are no sockets.
+  // The descriptors of ToKeeper and then the gate's sockets go to the keeper here; "up", and why
+  // there are no sockets.
   int keeper_fd = -1;
   int lifeline_fd = -1;  // read end
+};
+
+// The descriptors that init hands to the keeper, in this order.
+enum ToKeeper : std::size_t {
+  kRoot,
+  kDevpts,
+  kHeld,     // readable once init is held by its filter (keeper_process.cc)
+  kMeminfo,  // /proc/meminfo and /proc/stat inside, for writing
+  kStat,
+  // If GuestGroups is not unified: /sys/fs/cgroup/memory.current, for writing. Then the sockets.
+  kMemoryCurrent,
 };
 
 // The code that init ends with where the kernel does not take its filter.

@@ -150,12 +150,13 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   CAY_CHECK(try_filter(plan));  // meanwhile: init and the launcher have something to do
   CAY_TRY(os::Message message, os::receive_message(up.ours.get()));
   // Empty: init ended, and told the launcher why.
-  if (message.fds.size() < 3) ::_exit(1);
-  CAY_CHECK(wait_until_held(*init, message.fds[2].get()));
+  const std::size_t first_socket = kMemoryCurrent + (plan.init.groups.unified ? 0 : 1);
+  if (message.fds.size() < first_socket) ::_exit(1);
+  CAY_CHECK(wait_until_held(*init, message.fds[kHeld].get()));
   keeper::Context context;
   std::vector<std::string> in_memory;
   for (const wire::TmpfsMount& mount : plan.init.tmpfs) in_memory.push_back(mount.path);
-  context.tmpfs_fds = keeper::open_tmpfs(message.fds[0].get(), in_memory);
+  context.tmpfs_fds = keeper::open_tmpfs(message.fds[kRoot].get(), in_memory);
   CAY_CHECK(jail(host));
   ::close(host.empty.get());
   context.sandbox_id = plan.id;
@@ -168,15 +169,24 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   if (plan.spool_bytes > 0) context.sandbox_spool_limit = plan.spool_bytes;
   context.lifeline_fd = lifeline_write.release();
   context.init_pidfd = init->pidfd.release();
-  context.root_fd = message.fds[0].release();
-  context.devpts_fd = message.fds[1].release();
+  context.root_fd = message.fds[kRoot].release();
+  context.devpts_fd = message.fds[kDevpts].release();
+  context.meminfo_fd = message.fds[kMeminfo].release();
+  context.stat_fd = message.fds[kStat].release();
+  if (!plan.init.groups.unified) {
+    context.memory_current_fd = message.fds[kMemoryCurrent].release();
+  }
+  context.cpus = plan.init.cpus.ids;
+  context.memory_bytes = plan.init.memory_bytes;
   if (message.bytes.starts_with(kUpWithout)) plan.no_network = message.bytes.substr(kUpWithout.size());
   if (plan.gate_fd >= 0 && !plan.no_network.empty()) {
     ::close(plan.gate_fd);  // nobody waits for sockets that are not there
   } else if (plan.gate_fd >= 0) {
     context.gate_fd = plan.gate_fd;
     context.policy = plan.policy;
-    for (std::size_t i = 3; i < message.fds.size(); ++i) context.lent_fds.push_back(message.fds[i].release());
+    for (std::size_t i = first_socket; i < message.fds.size(); ++i) {
+      context.lent_fds.push_back(message.fds[i].release());
+    }
   }
   context.own_clocks = host.own_clocks;
   context.gate_uid = host.config.gate_uid;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,8 +15,8 @@
 namespace cay::launcher {
 namespace {
 
-// What ps, top, free, the C library and language runtimes open. Numbers of the whole machine are among it
-// (cpuinfo, meminfo, stat, loadavg, vmstat): SECURITY.md says so.
+// ps, top, free, the C library and language runtimes open these. GuestRoot covers some with files
+// of Cay's. Others, such as loadavg and vmstat, show numbers of the whole machine (SECURITY.md).
 constexpr std::string_view kAllowedProc[] = {
     "cgroups", "cpuinfo", "devices", "filesystems", "loadavg", "meminfo",     "mounts", "net",     "self",
     "stat",    "sys",     "sysvipc", "thread-self", "tty",     "uptime",      "version", "vmstat",
@@ -27,8 +28,9 @@ constexpr const char* kCoveredProc[] = {"acpi", "asound", "driver", "kcore", "ke
 bool is_number(std::string_view name) { return name.find_first_not_of("0123456789") == std::string_view::npos; }
 
 // Of sysfs: how many processors and memory nodes there are, page sizes, and the sandbox's own loopback.
-constexpr const char* kAllowedSys[] = {"class/net",           "devices/system/cpu",  "devices/system/node",
-                                       "devices/virtual/net", "kernel/mm/hugepages", "kernel/mm/transparent_hugepage"};
+constexpr const char* kAllowedSys[] = {"class/net", "devices/system/node", "devices/virtual/net",
+                                       "kernel/mm/hugepages", "kernel/mm/transparent_hugepage"};
+constexpr const char* kCpus = "devices/system/cpu";
 
 // Parents before children. Programs list some of these without being ready for their absence.
 constexpr const char* kSysDirectories[] = {"block",
@@ -54,6 +56,44 @@ constexpr const char* kSysDirectories[] = {"block",
 
 bool is_absent(const Error& error) { return error.os_errno == ENOENT || error.os_errno == ENOTDIR; }
 
+// Attaches `name` of `from` at the same name of `to`, where the kernel has it.
+Result<void> attach_part(int from, int to, const std::string& name) {
+  if (from < 0) return {};
+  auto part = os::clone_mount(from, name.c_str());
+  if (!part) return is_absent(part.error()) ? Result<void>() : std::move(part).error();
+  return os::attach_mount(part->get(), to, name.c_str());
+}
+
+Result<void> make_text(int dir, const char* name, std::string_view text) {
+  const UniqueFd fd(
+      ::openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444));
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return Error::from_errno(errno, std::string("make the CPUs' file ") + name);
+  }
+  return {};
+}
+
+// As of a machine whose other CPUs are possible and not plugged in.
+Result<void> build_cpus(int sysfs, int to, const GuestCpus& cpus) {
+  const UniqueFd from(sysfs < 0 ? -1 : ::openat(sysfs, kCpus, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  CAY_TRY(const UniqueFd dir, os::open_dir(to, kCpus));
+  CAY_CHECK(make_text(dir.get(), "online", cpus.list + "\n"));
+  // The host's: allocators size tables by it, and index them by the CPU that a thread runs on.
+  CAY_CHECK(make_text(dir.get(), "possible", cpus.possible));
+  if (::symlinkat("online", dir.get(), "present") != 0) {
+    return Error::from_errno(errno, "link the CPUs' file present");
+  }
+  if (!from) return {};
+  for (const unsigned id : cpus.ids) {
+    const std::string name = "cpu" + std::to_string(id);
+    if (::mkdirat(dir.get(), name.c_str(), 0555) != 0) {
+      return Error::from_errno(errno, "make /sys/" + name);
+    }
+    CAY_CHECK(attach_part(from.get(), dir.get(), name));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> covered_proc_names(int proc_dir) {
@@ -69,17 +109,14 @@ Result<std::vector<std::string>> covered_proc_names(int proc_dir) {
   return covered;
 }
 
-Result<void> build_sys(int sysfs, int to) {
+Result<void> build_sys(int sysfs, int to, const GuestCpus& cpus) {
   for (const char* name : kSysDirectories) {
     if (::mkdirat(to, name, 0555) != 0) return Error::from_errno(errno, std::string("make /sys/") + name);
   }
   for (const char* name : kAllowedSys) {
-    auto part = os::clone_mount(sysfs, name);
-    if (!part && is_absent(part.error())) continue;
-    if (!part) return std::move(part).error();
-    CAY_CHECK(os::attach_mount(part->get(), to, name));
+    CAY_CHECK(attach_part(sysfs, to, name));
   }
-  return {};
+  return cpus.list.empty() ? attach_part(sysfs, to, kCpus) : build_cpus(sysfs, to, cpus);
 }
 
 }  // namespace cay::launcher

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "launcher/host_cpus.h"
 
 namespace cay::launcher {
 
@@ -12,7 +13,8 @@ namespace cay::launcher {
 // those that programs need and those only the host's own root may open. Asked once, as the launcher starts.
 Result<std::vector<std::string>> covered_proc_names(int proc_dir);
 
-// Makes an empty /sys in directory `to`, and attaches there the allowed parts of `sysfs` (a mount's root).
-Result<void> build_sys(int sysfs, int to);
+// Makes an empty /sys in directory `to`, and attaches there the allowed parts of `sysfs` (a mount's
+// root; -1: none). With fewer CPUs than the host has, /sys/devices/system/cpu has these alone.
+Result<void> build_sys(int sysfs, int to, const GuestCpus& cpus);
 
 }  // namespace cay::launcher

@@ -37,7 +37,7 @@ Result<uid_t> peer_uid(int socket_fd);
 // Whether it is uid's, or root's.
 bool peer_is(int socket_fd, uid_t uid);
 
-inline constexpr std::size_t kMaxPassedFds = 64;
+inline constexpr std::size_t kMaxPassedFds = 72;
 
 // One message with at most kMaxPassedFds descriptors (blocking sockets wait), whole: what a stream socket took only a part
 // of is an error, and the stream of no use any more.

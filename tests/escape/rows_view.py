@@ -172,3 +172,65 @@ def last_log():
 inside("kernel-log-by-call", "read the kernel's log with syslog(2)", V, ("filter", "user", "caps") if
        pathlib.Path("/proc/sys/kernel/dmesg_restrict").read_text().strip() == "1" else ["filter"], last_log, Log,
        needs=lambda: "" if os.access("/dev/kmsg", os.W_OK) else "no /dev/kmsg")
+
+
+# ---- the files that programs size themselves by ----
+
+def write_over(path):
+    with open(path, "r+") as file:
+        text = file.read()
+        file.seek(0)
+        file.write(text)
+    return True
+
+
+class Written(Bait):
+    path = ""
+
+    def __enter__(self):
+        self.arguments.update(path=self.path)
+        return self
+
+
+def written(path):
+    return type("WrittenPath", (Written,), {"path": path})
+
+
+# On pure v2 the limit's file is the kernel's, which belongs to the keeper's user.
+PURE_V2 = pathlib.Path("/sys/fs/cgroup/cgroup.controllers").exists()
+LIMIT = ("ro:/sys/fs/cgroup", "user") if PURE_V2 else ("ro:/sys/fs/cgroup",)
+inside("meminfo", "write /proc/meminfo, which is a file of Cay's", V, ("ro:/proc/meminfo",),
+       write_over, written("/proc/meminfo"))
+inside("memory-limit", "raise the memory limit in /sys/fs/cgroup", V, LIMIT,
+       write_over, written("/sys/fs/cgroup/memory.max"), known=("CVE-2022-0492",))
+
+
+def uncover(path, line):
+    call(166, path.encode(), 2)
+    return line in open(path).read()
+
+
+class OnHost(Bait):
+    """The host's memory is seen where the sandbox's own file is taken off."""
+
+    def __enter__(self):
+        line = next(line for line in open("/proc/meminfo") if line.startswith("MemTotal"))
+        self.arguments.update(path="/proc/meminfo", line=line)
+        return self
+
+
+inside("uncover-meminfo", "take Cay's file off /proc/meminfo, and read the host's", V,
+       ("filter", "caps"), uncover, OnHost)
+
+
+def group_names(group):
+    return any(group in names for _, names, _ in os.walk("/sys/fs/cgroup"))
+
+
+class SeenGroup(Group):
+    def won(self, told):
+        return told is True
+
+
+inside("groups-above", "find a control group of the host's below /sys/fs/cgroup", V,
+       ["host:/sys=/sys"], group_names, SeenGroup)

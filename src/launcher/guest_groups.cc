@@ -1,0 +1,104 @@
+#include "launcher/guest_groups.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "launcher/groups.h"
+#include "os/file.h"
+#include "os/mount.h"
+
+namespace cay::launcher {
+namespace {
+
+constexpr std::uint64_t kShown =
+    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+constexpr const char* kPlace = "fs/cgroup";
+constexpr const char* kNoSoftLimit = "9223372036854771712\n";  // v1's word for none
+
+// Files of the same form have one content: a link costs no page of memory.
+constexpr std::pair<const char*, const char*> kLinks[] = {
+    {"memory/memory.limit_in_bytes", "../memory.max"},
+    {"memory/memory.usage_in_bytes", "../memory.current"},
+    {"cpu,cpuacct", "cpu"}};
+
+Result<UniqueFd> make_file(int dir, const char* name, std::string_view text) {
+  UniqueFd fd(::openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444));
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return Error::from_errno(errno, std::string("make /sys/fs/cgroup/") + name);
+  }
+  return fd;
+}
+
+Result<UniqueFd> make_files(const GuestGroups& groups, int staging) {
+  for (const char* name : {"cgroup", "cgroup/memory", "cgroup/cpu"}) {
+    if (::mkdirat(staging, name, 0755) != 0) {
+      return Error::from_errno(errno, std::string("make /sys/fs/") + name);
+    }
+  }
+  CAY_TRY(const UniqueFd dir, os::open_dir(staging, "cgroup"));
+  for (const auto& [name, target] : kLinks) {
+    if (::symlinkat(target, dir.get(), name) != 0) {
+      return Error::from_errno(errno, std::string("link /sys/fs/cgroup/") + name);
+    }
+  }
+  const std::string cpu_max = cpu_max_of(groups.cpu_millicores);
+  const std::size_t blank = cpu_max.find(' ');
+  const std::pair<const char*, std::string> files[] = {
+      {"cgroup.controllers", "cpu memory\n"},
+      {"memory.max", std::to_string(groups.memory_bytes) + "\n"},
+      {"memory/memory.soft_limit_in_bytes", kNoSoftLimit},
+      {"cpu.max", cpu_max + "\n"},
+      {"cpu/cpu.cfs_quota_us", cpu_max.substr(0, blank) + "\n"},
+      {"cpu/cpu.cfs_period_us", cpu_max.substr(blank + 1) + "\n"}};
+  for (const auto& [name, text] : files) {
+    CAY_CHECK(make_file(dir.get(), name, text));
+  }
+  return make_file(dir.get(), "memory.current", "");
+}
+
+}  // namespace
+
+const char* const kControllers =
+    "#subsys_name\thierarchy\tnum_cgroups\tenabled\n"
+    "cpuset\t0\t1\t1\n"
+    "cpu\t0\t1\t1\n"
+    "cpuacct\t0\t1\t1\n"
+    "memory\t0\t1\t1\n"
+    "pids\t0\t1\t1\n";
+
+GuestGroups::GuestGroups(const SandboxGroups& groups, const GroupLimits& limits)
+    : unified(!groups.memory),
+      memory_bytes(limits.memory_bytes),
+      cpu_millicores(limits.cpu_millicores) {}
+
+Result<UniqueFd> mount_of_groups(const SandboxGroups& groups) {
+  // Made under the launcher's umask: inside, every user may read them.
+  if (::fchmod(groups.cmds.get(), 0755) != 0) {
+    return Error::from_errno(errno, "open the commands' group to readers");
+  }
+  CAY_TRY(UniqueFd mount, os::clone_mount(groups.cmds.get(), ""));
+  CAY_CHECK(os::set_mount_attributes(mount.get(), kShown));
+  return mount;
+}
+
+Result<UniqueFd> show_groups(const GuestGroups& groups, const UniqueFd& mount, int staging,
+                             int sys) {
+  if (mount) {
+    CAY_CHECK(os::attach_mount(mount.get(), sys, kPlace));
+  }
+  if (groups.unified) return UniqueFd();
+  // A JDK looks for a mount of type cgroup2, and reads by its path what lies over it.
+  CAY_TRY(UniqueFd current, make_files(groups, staging));
+  CAY_TRY(const UniqueFd shown, os::clone_mount(staging, "cgroup"));
+  CAY_CHECK(os::set_mount_attributes(shown.get(), kShown));
+  CAY_CHECK(os::attach_mount(shown.get(), sys, kPlace));
+  return current;
+}
+
+}  // namespace cay::launcher
