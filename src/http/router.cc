@@ -1,59 +1,14 @@
-// Router: routes are compared segment by segment; few hundred routes, so a scan is fast enough.
+// The routes by number, a tree that finds them, and the shapes of errors.
 #include "http/router.h"
 
 #include <algorithm>
 
 #include "base/assert.h"
-#include "http/target.h"
 #include "http/text.h"
 
 namespace cay::http {
 
 namespace {
-
-bool is_parameter(std::string_view part) { return part.size() > 2 && part.front() == '{' && part.back() == '}'; }
-bool is_rest(std::string_view part) { return is_parameter(part) && part.size() > 5 && part.ends_with("...}"); }
-
-std::vector<std::string_view> split_pattern(std::string_view pattern) {
-  std::vector<std::string_view> parts;
-  pattern.remove_prefix(1);
-  while (!pattern.empty()) {
-    const auto end = std::min(pattern.find('/'), pattern.size());
-    parts.push_back(pattern.substr(0, end));
-    if (end == pattern.size()) break;
-    pattern.remove_prefix(end + 1);
-    if (pattern.empty()) parts.emplace_back();
-  }
-  return parts;
-}
-
-// One character per segment, so that comparing texts ranks routes: literal < parameter < rest.
-std::optional<std::string> match_pattern(std::string_view pattern, const std::vector<std::string>& segments,
-                                         std::map<std::string, std::string>& params) {
-  const auto parts = split_pattern(pattern);
-  std::string rank;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto part = parts[i];
-    if (is_rest(part)) {
-      std::string rest;
-      for (std::size_t j = i; j < segments.size(); ++j) rest += (j > i ? "/" : "") + segments[j];
-      params[std::string(part.substr(1, part.size() - 5))] = std::move(rest);
-      return rank + 'c';
-    }
-    if (i >= segments.size()) return std::nullopt;
-    if (is_parameter(part)) {
-      if (segments[i].empty()) return std::nullopt;  // "/boxes/" is not a box without a name
-      params[std::string(part.substr(1, part.size() - 2))] = segments[i];
-      rank += 'b';
-    } else if (part == segments[i]) {
-      rank += 'a';
-    } else {
-      return std::nullopt;
-    }
-  }
-  if (parts.size() != segments.size()) return std::nullopt;
-  return rank;
-}
 
 std::string_view default_reason(int status) {
   switch (status) {
@@ -106,6 +61,7 @@ void Router::add(std::string method, std::string pattern, Handler handler, Right
 
 void Router::add(std::string method, std::string pattern, Handler handler, Auth auth) {
   CAY_ASSERT(!pattern.empty() && pattern.front() == '/');
+  tree_.add(method, pattern, routes_.size());
   routes_.push_back({std::move(method), std::move(pattern), auth, std::move(handler)});
 }
 
@@ -124,28 +80,21 @@ void Router::shape_errors(std::string prefix, ErrorShape shape) {
 }
 
 Router::Match Router::match(const RequestHead& head) const {
-  Match best;
-  std::string best_rank;
-  for (const auto& route : routes_) {
-    std::map<std::string, std::string> params;
-    auto rank = match_pattern(route.pattern, head.segments, params);
-    if (!rank) continue;
-    const bool any = route.method == "*";
-    if (!any && route.method != head.method) {
-      if (std::find(best.allowed.begin(), best.allowed.end(), route.method) == best.allowed.end()) {
-        best.allowed.push_back(route.method);
-      }
-      continue;
-    }
-    *rank += any ? 'b' : 'a';
-    if (best.route == nullptr || *rank < best_rank) {
-      best.route = &route;
-      best.params = std::move(params);
-      best_rank = *std::move(rank);
+  auto found = tree_.find(head.method, head.segments);
+  Match match;
+  match.params = std::move(found.parameters);
+  if (found.route) match.route = &routes_[*found.route];
+  std::sort(found.of_other_methods.begin(), found.of_other_methods.end());
+  for (const std::size_t other : found.of_other_methods) {
+    const std::string& method = routes_[other].method;
+    if (std::find(match.allowed.begin(), match.allowed.end(), method) == match.allowed.end()) {
+      match.allowed.push_back(method);
     }
   }
-  if (best.route == nullptr && best.allowed.empty() && takes_ && takes_(head)) best.route = &fallback_;
-  return best;
+  if (match.route == nullptr && match.allowed.empty() && takes_ && takes_(head)) {
+    match.route = &fallback_;
+  }
+  return match;
 }
 
 Response Router::shape(const RequestHead& head, int status, const Error& error) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "http/exchange.h"
+#include "http/route_tree.h"
 #include "model/principal.h"
 
 namespace cay::http {
@@ -29,7 +30,7 @@ class Router {
  public:
   void add(std::string method, std::string pattern, Handler handler, Right right = Right::kManage);
   void add(std::string method, std::string pattern, Handler handler, Auth auth);
-  // Every route so far, to be looked at or wrapped.
+  // Calls `change` for every route so far. It may wrap the handler. Method and pattern stay.
   void each(const std::function<void(Route&)>& change);
   // For paths that no route has, whatever the method, where `takes` says so.
   void fall_back(std::function<bool(const RequestHead&)> takes, Handler handler, Right right = Right::kManage);
@@ -41,13 +42,14 @@ class Router {
     std::map<std::string, std::string> params;
     std::vector<std::string> allowed;  // other methods of this path, for 405
   };
-  // Literal segments win over parameters. route == nullptr: 404, or 405 if `allowed` is not empty.
+  // RouteTree states which route wins. route == nullptr: 404, or 405 if `allowed` is not empty.
   Match match(const RequestHead& head) const;
   Response shape(const RequestHead& head, int status, const Error& error) const;
   const std::vector<Route>& routes() const { return routes_; }
 
  private:
   std::vector<Route> routes_;
+  RouteTree tree_;  // of indices into routes_
   std::vector<std::pair<std::string, ErrorShape>> shapes_;
   std::function<bool(const RequestHead&)> takes_;
   Route fallback_{"*", "{unmatched}", Auth::kKey, nullptr};
