@@ -92,7 +92,7 @@ Result<void> AuditLog::append(Lines& lines, const std::string& text) {
   return file.append(text);
 }
 
-// No request waits for room, or fails for the want of it: what is missing is counted, and told here and there.
+// No request waits for room or fails for want of it. A line that does not fit is counted, and the count is logged.
 void AuditLog::write(Lines& lines, const std::string& line) {
   std::string told;
   if (lines.missing > 0) told = codec::write(codec::json::object{{"at", codec::rfc3339(system_clock().wall())}, {"lines_missing", lines.missing}}) + "\n";

@@ -1,8 +1,12 @@
-// AuditLog: who asked what, from where, and what came of it: a line of JSON for each request, in DATA/audit.log, and one more at
-// the beginning of what lasts or may change something. A line is in the file (not yet on the disk) before the next request of its
-// connection is read, and that of a beginning before its handler acts. Never a key, a query or a body. What has changed something is
-// also in a file where nothing but changes of the same tenant can push it out: DATA/audit-changes/TENANT/create.log or use.log, by the
-// key's scope, and DATA/audit-changes.log for the host's own keys.
+// AuditLog: one line of JSON for each request in DATA/audit.log: the caller, the action, its origin and
+// its result. A request that lasts or may change something has one more line at its beginning.
+//
+// A line is in the file (not yet on the disk) before the next request of its connection is read. The
+// line of a beginning is there before its handler acts. No line has a key, a query or a body.
+//
+// Changes are also in a file of their own, which only changes of the same tenant can fill:
+// DATA/audit-changes/TENANT/create.log or use.log, by the key's scope. The host's own keys have
+// DATA/audit-changes.log.
 #pragma once
 #include <cstdint>
 #include <map>

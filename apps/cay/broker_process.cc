@@ -17,7 +17,7 @@ namespace {
 
 constexpr mode_t kDirectoryMode = 0711;  // others reach its sockets, and see nothing
 
-// It lies in a file: it tells nothing of a passphrase, and of the proxy's password a digest.
+// It is written to a file, so it has no passphrase, and only a digest of the proxy's password.
 std::string identity_of(vault::Settings settings) {
   for (std::string* one : {&settings.passphrase, &settings.previous_passphrase}) *one = one->empty() ? "" : "set";
   settings.proxy = without_password(std::move(settings.proxy));

@@ -10,7 +10,7 @@
 
 namespace cay::app {
 
-// What it goes by is for who starts it alone: a digest of the proxy's password is in it.
+// Only the user who starts the broker may read its identity: a digest of the proxy's password is in it.
 inline constexpr Role kBroker{.word = "broker", .directory = "vault", .user = "cay-broker", .uid = 0x70000003 /* beside the gate's */,
                               .socket = vault::kDaemonSocket, .lock_mode = 0600, .worker = "cay-broker-w", .watcher = "cay-watch-brok"};
 
@@ -19,13 +19,13 @@ struct BrokerOptions {
   DaemonUser user;           // who the broker becomes
 };
 
-// Who the broker of a data directory in use becomes: its keys are there, and stay whose they are; else as role_user().
+// Returns the broker's user. For a data directory in use it is the owner of the keys there, else role_user().
 Result<DaemonUser> broker_user_of(const std::string& data);
 
 // Replaces this process by the broker. Returns only an error.
 Error become_broker(const BrokerOptions& options, vault::Life life);
 
-// What become_broker() becomes: keeps one that serves alive. The exit code.
+// Keeps a broker alive in the process that become_broker() made. Returns the exit code.
 int run_broker_guardian(vault::Life life);
 
 // role_watch.h.

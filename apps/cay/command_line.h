@@ -1,4 +1,4 @@
-// What the commands of the daemon's side share: how their words are read, and how they end.
+// The commands of the daemon's side share how their arguments are parsed and how they end.
 #pragma once
 #include <optional>
 
@@ -12,10 +12,10 @@ namespace cay::app {
 
 inline constexpr int kFailure = 125;  // Cay's own failure, as `cay run` has it
 
-// The exit code if that is all: help was asked for, or the words are wrong (`wrong`), and both are said.
+// Returns the exit code if the arguments ask for help or are wrong (`wrong`). Either is printed.
 std::optional<int> parse_words(CLI::App& app, int argc, char** argv, int wrong = kFailure);
 
-// Says it on stderr after the command's name, as "cay key". kFailure.
+// Prints the error on stderr behind the command's name ("cay key") and returns kFailure.
 int fail(const char* command, const Error& error);
 
 }  // namespace cay::app

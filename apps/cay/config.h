@@ -11,7 +11,7 @@
 
 namespace cay::app {
 
-// Where the package and `cay install` put the settings.
+// The package and `cay install` put the settings here.
 constexpr const char* kInstalledSettings = "/etc/cay/cay.toml";
 
 struct LangsmithUpstream {
@@ -45,7 +45,7 @@ struct Config {
   std::vector<api::WebhookConfig> webhooks;
   NetworkConfig network;
   std::vector<std::string> profiles = {"strict", "default"};  // that sandboxes may have
-  std::string profile = "default";                              // of those that ask for none
+  std::string profile = "default";                              // of sandboxes that request none
   bool nested_networks = false;  // profile nested: network namespaces inside
   VaultConfig vault;
   std::string otlp_endpoint;  // empty: no traces
@@ -55,8 +55,8 @@ struct Config {
 // Reads `path` over `config`. Unknown settings are errors: a misspelt limit is no limit.
 Result<void> load_config(const std::string& path, Config& config);
 
-// For commands about an installed daemon: the settings' path, if it is empty and /etc/cay/cay.toml is there, and the data
-// directory, if it is empty: the settings', else default_data_dir().
+// For commands about an installed daemon. An empty `config` becomes /etc/cay/cay.toml if that file is
+// there. An empty `data` becomes the settings' data directory, else default_data_dir().
 Result<void> choose_data_dir(std::string& config, std::string& data);
 // The same of one that exists; made canonical.
 Result<void> settle_data_dir(std::string& config, std::string& data);

@@ -52,7 +52,7 @@ Result<void> make_dir(const std::string& path, const DaemonUser& user, mode_t mo
   return {};
 }
 
-// What root makes under a user's own directory is that user's: a ~/.local of root's would lock them out.
+// A parent that root makes below a user's own directory belongs to that user. Root's ~/.local would lock them out.
 Result<void> make_parents(const std::string& path, const DaemonUser& user) {
   bool under_users = false;
   for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
@@ -138,7 +138,7 @@ Result<DaemonUser> daemon_user(const std::string& wanted) {
   const std::string name = wanted.empty() ? "cay" : wanted;
   if (const passwd* entry = ::getpwnam(name.c_str()); entry != nullptr) {
     if (entry->pw_uid == 0) return Error{Code::kInvalidArgument, "run_as_root", "the daemon does not run as root, for the launcher alone has its rights: name another user with --run-as, or none", 0};
-    // What root's group may write (sockets of container engines, on many hosts) is as good as root.
+    // On many hosts root's group may write the sockets of container engines, so it is as good as root.
     if (entry->pw_gid == 0) {
       return Error{Code::kInvalidArgument, "run_as_root",
                    "the daemon does not run in root's group, which user '" + name + "' is in: give that user a group of its own (usermod -g GROUP " + name + "), or name another with --run-as",
@@ -195,7 +195,7 @@ Result<void> begin_restore(const std::string& path) {
 
 Result<void> end_restore(const std::string& path) {
   CAY_TRY(const UniqueFd dir, open_whole(path));
-  // What was restored first: after a power cut it must not be whole by its name alone.
+  // The restored data first: after a power cut the directory must not look whole by its name alone.
   if (::syncfs(dir.get()) != 0) return Error::from_errno(errno, "bring what was restored to the disk");
   if (::unlinkat(dir.get(), kUnfinished, 0) != 0 || ::fsync(dir.get()) != 0) return Error::from_errno(errno, "unmark " + path);
   return {};

@@ -23,7 +23,7 @@ Result<DiskStore> DiskStore::open(const std::string& data) {
   if (const auto pid = launcher_pid(data)) {
     CAY_TRY(store.dir, os::open_dir(AT_FDCWD, "/proc/" + std::to_string(*pid) + "/root" + data + "/store"));
   } else if (::access((data + "/pool.img").c_str(), F_OK) == 0) {
-    // Who the launcher serves is told: it must be the daemon's user, whoever starts it.
+    // The launcher serves the daemon's user, whoever starts it.
     struct stat owner{};
     if (::stat(data.c_str(), &owner) != 0) return Error::from_errno(errno, "look at " + data);
     return Error{Code::kUnavailable, "launcher_not_running",

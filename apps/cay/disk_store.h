@@ -16,7 +16,7 @@ struct DiskStore {
   // kUnavailable (launcher_not_running) if disks are in a pool and nobody has it mounted.
   static Result<DiskStore> open(const std::string& data);
 
-  // What a killed backup left. Idempotent.
+  // Removes the disks that a killed backup left. Idempotent.
   Result<void> remove_leftovers() const;
   // For one backup at a time: they go by the same names. kConflict (backup_runs).
   Result<void> lock() const;

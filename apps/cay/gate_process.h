@@ -22,18 +22,19 @@ struct GateOptions {
   gid_t daemon_gid = 0;     // may read what was decided
 };
 
-// Who the gate of a data directory in use becomes: where a launcher serves it or a gate does, that is who DATA/gate belongs to; else as
-// role_user().
+// Returns the gate's user. For a data directory that a launcher or a gate serves it is the owner of
+// DATA/gate, else role_user().
 Result<DaemonUser> gate_user_of(const std::string& data);
 
-// What a gate goes by: this release, and these settings. One that goes by something else is replaced (role_watch.h), or told of by
-// `cay doctor` where a unit runs it. It stands in DATA/gate/lock: runtime/native/helper_state.h.
+// Returns the identity of a gate: this release and these settings. A gate with another identity is
+// replaced (role_watch.h), or reported by `cay doctor` if a unit runs it. It is written to
+// DATA/gate/lock: runtime/native/helper_state.h.
 std::string gate_identity(const gate::Settings& settings);
 
 // Replaces this process by the gate: `life` as in gate/gate.h. Returns only an error.
 Error become_gate(const GateOptions& options, gate::Life life);
 
-// What become_gate() becomes: keeps one that serves alive. The exit code.
+// Keeps a gate alive in the process that become_gate() made. Returns the exit code.
 int run_gate_guardian(gate::Life life);
 
 // role_watch.h.

@@ -254,7 +254,7 @@ int uninstall_command(int argc, char** argv) {
   app.add_option("--data", data, "the data directory, and nothing but that (default: that of the settings)")->needs(purge_too);
   if (const auto over = parse_words(app, argc, argv)) return *over;
   if (::geteuid() != 0) return fail("cay uninstall", {Code::kPermissionDenied, "needs_root", "run it with sudo", 0});
-  // Of a directory that was named, the package's files are none of our business.
+  // A --data directory of the caller's own has nothing to do with the package's files.
   if (purged && !data.empty() && from.root.empty()) {
     auto done = purge(data);
     return done ? 0 : fail("cay uninstall", done.error());

@@ -44,7 +44,7 @@ class KeyBook {
     CAY_CHECK(ring_.add(std::move(record)));
     return server::save_keys(path_, ring_.records());
   }
-  // Changes the key of this name, or takes it away if `change` says no.
+  // Changes the key of this name, or removes it if `change` returns false.
   template <class Change>
   Result<void> change(const std::string& name, Change change) {
     auto records = ring_.records();
@@ -63,7 +63,7 @@ class KeyBook {
   server::KeyRing ring_;
 };
 
-// Of --expires: nothing was said; never; or a moment.
+// The value of --expires: not given, never, or a moment.
 struct Ending {
   bool said = false;
   std::optional<UnixMillis> at;
@@ -96,7 +96,7 @@ int show_new(const std::string& key, const std::string& of_the_old = "") {
   return 0;
 }
 
-// What opens yet of a key that was rotated.
+// Returns the end of the grace of a rotated key's former half, or nothing if it is over.
 std::optional<UnixMillis> old_until(const server::KeyRecord& record, UnixMillis now) {
   if (!record.older || !record.lives(now) || record.older->until <= now) return std::nullopt;
   return record.older->until;
@@ -127,8 +127,9 @@ Result<server::KeyRecord> record_of(const NewKey& wanted) {
   return record;
 }
 
-// A line that cannot be written undoes nothing. What takes a key away is on record before it is done, as what a daemon does is: cut off between, it leaves a
-// line too many rather than a change that nobody knows of. A key that is made is shown after its line.
+// Writes an audit line. A line that cannot be written undoes nothing. A removal has its line before it
+// is done, as in the daemon: a kill between the two leaves a line too many and not a change without
+// one. A new key is printed after its line.
 void note(const std::string& dir, bool audit, const char* event, const std::string& name, codec::json::object what = {}) {
   if (!audit) return;
   what["event"] = event;
@@ -205,7 +206,7 @@ int rotate(const std::string& dir, bool audit, const std::string& name, const st
     const auto opens = old_until(record, now);
     rights = rights_of(record);
     if (opens) rights["old_one_until"] = codec::rfc3339(*opens);
-    // Who had the old one has the links that it made, too; with a grace both go on until they are withdrawn.
+    // A holder of the old half keeps its links too. With a grace both go on until they are withdrawn.
     if (!opens) record.older.reset();
     if (!opens) record.since = now;
     of_the_old = opens ? "cay key: the old one opens until " + codec::rfc3339(*opens) + " and is refused from then on.\n"

@@ -153,7 +153,7 @@ Result<void> start_launcher(const LauncherOptions& options) {
   to_us.reset();
   pid_t launcher = -1;
   const bool told = ::read(from_middle.get(), &launcher, sizeof launcher) == sizeof launcher && launcher > 0;
-  // Where it is gone already, there is no process to open; then its socket tells whether another one serves.
+  // If it has gone, there is no process to open. Its socket then shows whether another one serves.
   const UniqueFd process(told ? static_cast<int>(::syscall(SYS_pidfd_open, launcher, 0)) : -1);
 
   const auto end = std::chrono::steady_clock::now() + kStartLimit;
@@ -179,7 +179,7 @@ Result<void> start_or_mend_launcher(const LauncherOptions& options) {
     if (pid && os::continue_if_stopped(*pid)) std::fprintf(stderr, "cay: the launcher was stopped by a signal: it goes on\n");
     const auto greeted = await_greeting(options.data, kGreetLimit);
     if (greeted) return {};
-    // It ended just now: another one is started. It is there and says nothing: it is of no use to anybody.
+    // One that has just ended is started again. One that is there and does not greet is of no use.
     if (greeted.error().code == Code::kDeadlineExceeded) {
       std::fprintf(stderr, "cay: the launcher does not greet: it is replaced; sandboxes live on\n");
       const auto stopped = stop_launcher(options.data);

@@ -28,8 +28,8 @@ std::optional<pid_t> launcher_pid(const std::string& data);
 // Needs root. kDeadlineExceeded with its last words if it does not come up in 60 s.
 Result<void> start_launcher(const LauncherOptions& options);
 
-// The same; a launcher that answers there already goes on if a signal has stopped it, and is replaced if it does not greet for
-// longer than its guardian takes to see to a worker that hangs.
+// Like start_launcher(). A launcher that a signal has stopped goes on. One that does not greet for
+// longer than its guardian needs to replace a worker that hangs is itself replaced.
 Result<void> start_or_mend_launcher(const LauncherOptions& options);
 
 // Returns once the launcher that answers there has looked through DATA: what it does not know it removes until then. It greets

@@ -1,5 +1,5 @@
-// LauncherWatch: the one part of `cay serve` that stays root, when root started it: a pair of processes that start the
-// launcher again when it dies, and each other. They take no input, and end with the daemon.
+// LauncherWatch: the one part of `cay serve` that stays root if root started it. A pair of processes
+// starts the launcher again when it dies, and each other. They take no input and end with the daemon.
 #pragma once
 #include "base/result.h"
 #include "base/unique_fd.h"

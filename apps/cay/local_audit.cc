@@ -22,7 +22,7 @@ std::string name_of(uid_t uid) {
   return known != nullptr ? known->pw_name : std::to_string(uid);
 }
 
-// Who logged in, whatever sudo made of them since; the kernel keeps it. Empty: nobody did.
+// Returns the login name, whatever user sudo has made since. The kernel keeps it. Empty: no login.
 std::string login_name() {
   std::uint32_t uid = std::numeric_limits<std::uint32_t>::max();
   std::ifstream("/proc/self/loginuid") >> uid;

@@ -1,5 +1,5 @@
-// What was done on the daemon's own machine by a command that asks no daemon, as a line of DATA/audit.log and audit-changes.log
-// beside those of requests.
+// Audit lines of commands that run on the daemon's own machine and use no daemon. They go to
+// DATA/audit.log and audit-changes.log beside those of requests.
 #pragma once
 #include <string>
 

@@ -28,7 +28,7 @@ bool is_plain_url(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f && c != '@' && c != '"' && c != '\\' && c != '?'; });
 }
 
-// Of a URL that is refused: what may be a secret is left out.
+// Returns a refused URL for a message, without the parts that may be a secret.
 std::string shown_url(std::string_view url) {
   const std::size_t scheme = url.find("://");
   const std::size_t path = url.find('/', scheme == std::string_view::npos ? 0 : scheme + 3);
@@ -64,7 +64,7 @@ std::string value_in(std::string_view text, std::string_view key) {
   return found;
 }
 
-// A mirror of the host's is taken where its address tells no secret.
+// Returns the host's own mirror, if its address contains no secret.
 std::string own_mirror(std::initializer_list<const char*> files, std::string_view key) {
   std::string found;
   for (const char* file : files) {
@@ -74,7 +74,7 @@ std::string own_mirror(std::initializer_list<const char*> files, std::string_vie
   return found;
 }
 
-// The archives that sandboxes' apt asks (launcher/default_snapshot_apt.h), one URL each.
+// Returns the archives that sandboxes' apt uses (launcher/default_snapshot_apt.h), one URL each.
 std::vector<std::string> apt_archives() {
   using launcher::AptFile;
   std::vector<AptFile> files = {{AptFile::Form::kLines, public_text("/etc/apt/sources.list")}};
@@ -95,7 +95,7 @@ std::vector<std::string> apt_archives() {
   return out;
 }
 
-// A host of [network] or [mirrors]: where it says no port, those of the web, also of an address.
+// Returns the rules of a host of [network] or [mirrors]. Without a port they are for those of the web.
 Result<std::vector<policy::Rule>> host_rules(const std::string& text) {
   CAY_TRY(const policy::Rule rule, policy::parse_rule(text, policy::Words::kHosts));
   if (rule.action != policy::Action::kAllow || rule.kind == policy::Rule::Kind::kPolicy) return bad("'" + text.substr(0, 100) + "' is no host: rules are for [policy.NAME]");
@@ -140,7 +140,8 @@ struct Never {
   const char* what;
 };
 
-// What a sandbox could not mean, or would mean this host by. The gate dials from the host: there 0.0.0.0 and :: are its loopback, too.
+// Returns addresses that mean nothing to a sandbox or would mean this host. The gate dials from the
+// host, where 0.0.0.0 and :: are loopback, too.
 std::vector<Never> never_opened() {
   constexpr const char* kLoopback = "loopback, which inside a sandbox is its own";
   constexpr const char* kNowhere = "which means this host itself";

@@ -35,8 +35,8 @@ Result<std::string> instance_in(const std::string& data) {
   return Error{Code::kInvalidArgument, "bad_data_dir", data + " has no instance file: it is no data directory of Cay's", 0};
 }
 
-// Whether no start got further in `data` than to make it and its `run`, as where a unit that never came up was to serve it. Such
-// a one is removed by rmdir alone, which takes nothing that anybody put there.
+// Returns true if no start got further in `data` than to make it and its `run`, as where a unit never
+// came up. Such a directory is removed by rmdir alone, which removes nothing that anybody put there.
 bool never_begun(const std::string& data) {
   const auto empty = [](const fs::path& path) {
     std::error_code failed;
@@ -87,8 +87,8 @@ bool remove_group(const fs::path& group) {
   return ::rmdir(group.c_str()) == 0 || errno == ENOENT;
 }
 
-// Also what is in no v2 group of ours, such as a child of the launcher's that is about to end with it: v1 groups have no
-// cgroup.kill, nor do v2 ones before Linux 5.14.
+// Also kills processes that are in no v2 group of ours, such as a child of the launcher that is about
+// to end with it. v1 groups have no cgroup.kill, nor do v2 groups before Linux 5.14.
 void kill_group(const fs::path& group) {
   if (os::write_file(AT_FDCWD, group / "cgroup.kill", "1")) return;
   std::error_code failed;

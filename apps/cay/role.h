@@ -1,5 +1,6 @@
-// Role: a helper of the daemon's that is a process of its own, the gate or the broker. It runs as a user of its own where root can give it
-// one, and has a directory of the data directory, where it holds a lock that tells its pid and what it goes by.
+// Role: a helper of the daemon that is a process of its own, the gate or the broker. If root starts it,
+// it runs as a user of its own. It has a directory in the data directory and holds a lock there, which
+// contains its pid and its identity.
 #pragma once
 #include <sys/types.h>
 
@@ -23,10 +24,11 @@ struct Role {
   const char* watcher;  // what sees to it that it is there
 };
 
-// Who it becomes: `wanted`, else its user if there is one, else its uid; of a daemon that root does not start, who we are.
+// Returns the role's user: `wanted`, else its own user if there is one, else its uid. Without root it
+// is the caller.
 Result<DaemonUser> role_user(const Role& role, const std::string& wanted);
 
-// Who its directory belongs to already; nullopt: nobody of its own, or we are not root.
+// Returns the owner of the role's directory, or nullopt if it has none of its own or we are not root.
 std::optional<DaemonUser> role_owner(const Role& role, const std::string& data);
 
 // Whether it is ours to start: it is not where another user's directory is there (its own unit starts it then).
@@ -35,10 +37,10 @@ bool role_is_ours(const Role& role, const std::string& data, const DaemonUser& u
 // The pid of the one that serves this data directory; nullopt: none runs.
 std::optional<pid_t> role_pid(const Role& role, const std::string& data);
 
-// What it goes by: what it told (tell_identity) when it began; empty: not for us to read.
+// Returns the identity that it wrote at its start (tell_identity), or "" if we may not read it.
 std::string role_identity(const Role& role, const std::string& data);
 
-// A connection that tells it that it is needed, for as long as it is open. Fails if none answers.
+// Returns a connection by which it knows that it is needed while it is open. Fails if none answers.
 Result<UniqueFd> hold_role(const Role& role, const std::string& data);
 
 // Ends it and waits for that; what is open through it is reset. None runs: success.
@@ -46,7 +48,7 @@ Result<void> stop_role(const Role& role, const std::string& data);
 
 // Its lock, taken by itself in its directory, which is open as kRoleDirectory (role_process.h). Not valid: another has it.
 UniqueFd lock_role(const Role& role);
-// Where it cannot be written, the next `cay serve` takes this one for another and replaces it: no harm but to what is open.
+// If it cannot be written, the next `cay serve` replaces this helper, which breaks open connections.
 void tell_identity(const UniqueFd& lock, const std::string& identity);
 
 }  // namespace cay::app

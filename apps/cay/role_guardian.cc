@@ -26,13 +26,14 @@ namespace {
 constexpr auto kHealthyLife = std::chrono::seconds(5);
 constexpr int kMostPauseMs = 2000;
 
-// Until a signal that ends us, or the end of `worker`; true: go on with another one. Meanwhile what it asks is answered.
+// Waits for a signal that ends us, or for the end of `worker`. Returns true if another worker is to
+// start. Meanwhile it answers the worker's requests.
 bool wait_for(pid_t worker, int signals, UniqueFd asked, const Guarded& guarded, int& code) {
   for (;;) {
     pollfd waits[2] = {{signals, POLLIN, 0}, {asked.get(), POLLIN, 0}};
     if (::poll(waits, 2, -1) < 0) continue;
     if (waits[1].revents != 0 && !guarded.answer(asked.get())) {
-      // It ends, or would go on without another answer: then another one is to begin. What it ended with by itself stays.
+      // It ends, or would go on without an answer, so another one starts. Its own exit code stays.
       ::kill(worker, SIGKILL);
       asked = UniqueFd();
     }

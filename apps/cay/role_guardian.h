@@ -11,12 +11,13 @@ namespace cay::app {
 // The first thing the process does. `mask`: of the files that it makes.
 void begin_guardian(const Role& role, unsigned mask);
 
-// Says why it cannot serve; the exit code for that.
+// Prints why it cannot serve and returns the exit code for that.
 int refuse_to_serve(const Role& role, const std::string& why);
 
 struct Guarded {
-  // What serves, in a process of its own without the guardian's signals; its exit code. What it ends with by itself stays: it is not needed, or
-  // cannot work with its settings. `asks`: its end of a socket to the guardian, not valid without `answer`.
+  // The worker, in a process of its own without the guardian's signals. It returns its exit code. An
+  // exit code of its own stays: it is not needed, or cannot work with its settings. `asks` is its end
+  // of a socket to the guardian, and not valid without `answer`.
   std::function<int(UniqueFd asks)> serve;
   // Answers one question that came by the other end, which never blocks; false: none can come any more. Without it there is no socket.
   std::function<bool(int asked)> answer = {};

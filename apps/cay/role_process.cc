@@ -20,7 +20,7 @@ constexpr off_t kMostSettings = 1 << 20;
 
 Result<void> drop_to(const DaemonUser& user) {
   if (::geteuid() == 0 && user.uid != 0) {
-    // Where it was not given the right to do that (a container), it has nothing to lose by it either: no_new_privs.
+    // A container may refuse this. Then it has nothing to lose by the bounding set: no_new_privs.
     if (!os::drop_bounding_set() && errno != EPERM) return Error::from_errno(errno, "empty the bounding set");
     if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 || ::setresuid(user.uid, user.uid, user.uid) != 0) {
       return Error::from_errno(errno, "drop root's privileges");

@@ -1,5 +1,5 @@
-// What becoming one of the daemon's helpers (gate, broker) has in common: root is dropped, and this program is started again with
-// nothing but its settings and its directory.
+// The helpers of the daemon (gate, broker) share how they start: root is dropped, and this program is
+// started again with nothing but its settings and its directory.
 #pragma once
 #include <fcntl.h>
 
@@ -13,7 +13,7 @@
 
 namespace cay::app {
 
-// Where they find what become_role() left open.
+// The descriptor at which become_role() leaves the settings.
 inline constexpr int kRoleSettings = 3;
 inline constexpr int kRoleDirectory = 4;
 
@@ -22,7 +22,7 @@ Result<void> drop_to(const DaemonUser& user);
 
 // `settings` in a file that is memory alone.
 Result<UniqueFd> settings_file(const char* name, const std::string& bytes);
-// What settings_file() left at kRoleSettings, which is closed; nothing: it cannot be read.
+// Returns the settings that settings_file() left at kRoleSettings and closes it. Nothing: unreadable.
 std::optional<std::string> take_settings();
 
 // Replaces this process by `words` of this program, which finds `left` from kRoleSettings on: settings, directory, and whatever else is its own.

@@ -22,13 +22,13 @@ constexpr int kFirstLooks = 400;
 constexpr int kRestartLooks = 200;  // then it is started again
 constexpr int kStoppedLookMs = 2000;  // between looks at whether somebody has stopped the twin
 
-// What starting a role takes (role_process.h), as its unit has it, and CAP_KILL to end one.
+// The capabilities for starting a role (role_process.h), as its unit has them, and CAP_KILL to end one.
 constexpr std::uint64_t kNeeded = os::cap_bit(CAP_SETUID) | os::cap_bit(CAP_SETGID) | os::cap_bit(CAP_SETPCAP) | os::cap_bit(CAP_CHOWN) |
                                   os::cap_bit(CAP_DAC_OVERRIDE) | os::cap_bit(CAP_FOWNER) | os::cap_bit(CAP_FSETID) | os::cap_bit(CAP_KILL);
 
 enum class News : std::uint8_t { kNone, kDaemonEnded, kTwinGone, kRole };
 
-// What there is after `ms` (-1: never without any); `role`: its connection, -1 for none.
+// Waits up to `ms` (-1: for ever) and returns the news. `role` is its connection, or -1.
 News news_within(int twin, int role, int ms) {
   pollfd waits[3] = {{kDaemonPipe, POLLIN, 0}, {twin, POLLIN, 0}, {role, POLLIN, 0}};
   while (::poll(waits, 3, ms) < 0 && errno == EINTR) {
@@ -38,7 +38,7 @@ News news_within(int twin, int role, int ms) {
   return waits[2].revents != 0 ? News::kRole : News::kNone;
 }
 
-// What serves there is not ours to replace: we shall not get this directory either (store/data_lock.h).
+// A helper of another daemon is not ours to replace. We shall not get this directory either (store/data_lock.h).
 bool another_daemon_serves(const std::string& data) {
   const UniqueFd lock(::open((data + "/lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
@@ -90,7 +90,7 @@ void watch(const Watched& watched, int twin) {
 }  // namespace
 
 Result<UniqueFd> watch_role(const Watched& watched) {
-  // It outlives the daemon. What an operator has closed meanwhile must not stay open through it.
+  // It outlives the daemon. A host that an operator has closed meanwhile must not stay open through it.
   const Role& role = watched.role;
   if (role_pid(role, watched.data) && role_identity(role, watched.data) != watched.identity && !another_daemon_serves(watched.data)) {
     std::fprintf(stderr, "cay: the %s goes by other settings, or is of another release: it is replaced, and what is open through it is reset\n",
@@ -100,7 +100,7 @@ Result<UniqueFd> watch_role(const Watched& watched) {
   if (!role_pid(role, watched.data)) { CAY_CHECK(start(watched)); }
   Result<UniqueFd> held;
   for (int i = 0; i < kFirstLooks && !(held = hold_role(role, watched.data)); ++i) ::poll(nullptr, 0, kLookMs);
-  // Not a reason to serve nobody: what sandboxes send waits, the watcher goes on trying, and `cay doctor` says so.
+  // The daemon serves without it: sandboxes' connections wait, the watcher retries, and `cay doctor` reports it.
   if (!held) {
     std::fprintf(stderr, "cay: the %s does not answer yet (%s); its last words are in %s/%s.log\n", role.word, held.error().message.c_str(),
                  watched.data.c_str(), role.word);

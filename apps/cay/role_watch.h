@@ -1,4 +1,5 @@
-// RoleWatch: a watcher (watcher.h) of `cay serve` that sees to it that there is a gate, or a broker, for as long as the daemon lives.
+// RoleWatch: a watcher (watcher.h) of `cay serve` that keeps a gate or a broker running for as long as
+// the daemon lives.
 #pragma once
 #include <functional>
 #include <string>

@@ -6,8 +6,8 @@
 
 namespace cay::app {
 
-// What is in the file, without the line's end. kInvalidArgument (bad_config): it is none, or everybody may read or write it;
-// `setting` is who named it.
+// Returns the file's content without the line's end. Fails kInvalidArgument (bad_config) if there is no
+// such file, or if everybody may read or write it. `setting` names the setting in the error.
 Result<std::string> read_secret_file(const std::string& setting, const std::string& path);
 
 }  // namespace cay::app

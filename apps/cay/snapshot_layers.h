@@ -12,8 +12,10 @@ namespace cay::app {
 // Ids of what these boot from, and of what lies below. `data`: the open data directory; what is not there is an id all the same.
 std::set<std::string> layers_of(int data, const std::vector<store::StoredSandbox>& sandboxes);
 
-// LAYERS/ID of one data directory into another's: directories as they are (owner, mode, times, extended attributes), all else as hard links, so
-// both go on for themselves. One that `from` does not have is left out. kUnsupported (other_file_system) where no links can be made.
+// Links LAYERS/ID of one data directory into another's. Directories are copied as they are (owner,
+// mode, times, extended attributes), and all else becomes hard links, so that both directories go on
+// for themselves. A layer that `from` lacks is left out. Fails kUnsupported (other_file_system) where
+// no links can be made.
 Result<void> link_layer(int from, int to, const std::string& id);
 
 }  // namespace cay::app

@@ -157,7 +157,7 @@ Result<void> TarWriter::add_tree(int dir, const std::string& name) {
     archive_entry* entry = owned.get();
     const int code = archive_read_next_header2(disk.get(), entry);
     if (code == ARCHIVE_EOF) return {};
-    // Of what cannot be looked at there is no entry, and no name.
+    // An entry that cannot be looked at has no name.
     const char* known = archive_entry_pathname(entry);
     std::string path = known != nullptr ? known : root;
     path = name + path.substr(std::min(path.size(), root.size()));
@@ -216,7 +216,8 @@ Result<void> TarWriter::add_changing_tree(int dir, const std::string& name) {
   return {};
 }
 
-// By its descriptor: a name that is removed now changes nothing. Of a file that grows: what it had at the beginning.
+// Adds the open file by its descriptor, so that a removal of its name changes nothing. A file that
+// grows is added with its first size.
 Result<void> TarWriter::add_open_file(int fd, const std::string& name) {
   struct stat found{};
   if (::fstat(fd, &found) != 0) return Error::from_errno(errno, "look at " + shown(name));

@@ -1,5 +1,5 @@
-// TarFile: whole trees into and out of a tar compressed by zstd, by libarchive: owners as numbers, extended
-// attributes, devices (overlay's whiteouts), hard links and holes as they are.
+// TarFile: whole trees into and out of a tar compressed by zstd, by libarchive. It keeps owners as
+// numbers, extended attributes, devices (overlay's whiteouts), hard links and holes.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -28,12 +28,13 @@ class TarWriter {
   Result<void> add_content(int fd, const std::string& name);
   // The directory `dir` and all below it on its file system, as `name`/...; nothing is followed.
   Result<void> add_tree(int dir, const std::string& name);
-  // The same of a tree whose entries come and go meanwhile: what lies directly in it is taken whole, or, if a part of it has
-  // gone, not at all. Regular files and directories only, at most some hundred below each entry.
+  // Like add_tree(), for a tree whose entries come and go meanwhile. An entry directly in it is added
+  // whole, or not at all if a part of it has gone. Regular files and directories only, at most some
+  // hundred below each entry.
   Result<void> add_changing_tree(int dir, const std::string& name);
   Result<void> close();
 
-  // What was archived not quite as it is (a sentence each).
+  // Entries that the archive does not have exactly as they are (a sentence each).
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
@@ -50,7 +51,7 @@ class TarWriter {
   std::vector<std::string> warnings_;
 };
 
-// Where an entry goes. dir -1: it is left out.
+// The destination of an entry. dir -1: it is left out.
 struct TarPlace {
   int dir = -1;       // the directory it goes below
   std::string which;  // that directory's own name: descriptors are used again for others

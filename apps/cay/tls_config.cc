@@ -18,7 +18,7 @@
 namespace cay::app {
 namespace {
 
-// How clients on other machines may ask for this one.
+// Returns the names and addresses by which clients on other machines may reach this one.
 std::vector<std::string> addresses_of_this_host() {
   std::vector<std::string> out;
   ifaddrs* all = nullptr;

@@ -27,7 +27,8 @@ std::string first_of(const Environment& environment, std::initializer_list<const
   return "";
 }
 
-// One of NO_PROXY: a host, a domain with everything below it, an address, a network, or "*". A port says nothing here.
+// Returns an entry of NO_PROXY: a host, a domain with all below it, an address, a network, or "*". A
+// port in it means nothing here.
 std::string not_for(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '.')) text.remove_suffix(1);

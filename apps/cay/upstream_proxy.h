@@ -1,4 +1,5 @@
-// The proxy that the gate and the broker go out by, from the setting `network.upstream_proxy` or from what this process's environment says.
+// The proxy that the gate and the broker dial through, from the setting `network.upstream_proxy` or
+// from this process's environment.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,11 +13,12 @@ namespace cay::app {
 // As getenv(3); null: it is not set.
 using Environment = std::function<const char*(const char* name)>;
 
-// `setting`: http://[USER:PASSWORD@]HOST[:PORT], "environment" (HTTPS_PROXY and NO_PROXY, as programs take them), or nothing.
-// Fills in what it says. kInvalidArgument (bad_config), in words without the address, which may hold a password.
+// Fills in `to`. `setting` is http://[USER:PASSWORD@]HOST[:PORT], "environment" (HTTPS_PROXY and
+// NO_PROXY, as other programs read them), or empty. Fails kInvalidArgument (bad_config), without the
+// address in its text, which may contain a password.
 Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& setting, const std::vector<std::string>& no_proxy, const Environment& environment);
 
-// As it may stand in a file: a password is told by its digest alone.
+// Returns the settings for a file: the password is replaced by its digest.
 gate::ProxySettings without_password(gate::ProxySettings settings);
 
 }  // namespace cay::app

@@ -34,7 +34,7 @@ void become_watcher(const char* name, UniqueFd daemon, std::uint64_t capabilitie
   const int pipe = daemon.release();  // open for as long as this process is
   if (pipe != kDaemonPipe) ::dup3(pipe, kDaemonPipe, O_CLOEXEC);
   ::syscall(SYS_close_range, kDaemonPipe + 1, ~0U, 0);
-  // Where it was not given the right to do that (a container), it goes on with what it was given.
+  // A container may refuse this. Then the watcher goes on with the capabilities that it has.
   if (::geteuid() == 0 && !os::give_up_all_but(capabilities)) std::fprintf(stderr, "cay: %s keeps its capabilities: %s\n", name, std::strerror(errno));
 }
 

@@ -11,7 +11,7 @@
 
 namespace cay::app {
 
-inline constexpr int kDaemonPipe = 3;  // its other end is the daemon's, whose end it tells
+inline constexpr int kDaemonPipe = 3;  // its other end is the daemon's, and closes when it ends
 
 struct Watcher {
   const char* name;                      // of both
@@ -23,7 +23,7 @@ struct Watcher {
 // when both were killed.
 Result<UniqueFd> start_watcher(const Watcher& watcher);
 
-// What is stopped by a signal neither ends nor does anything: nobody would replace it.
+// Continues a process that a signal has stopped. It neither ends nor works, and nobody would replace it.
 void let_go_on(pid_t pid, const char* what);
 
 }  // namespace cay::app

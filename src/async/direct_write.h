@@ -1,5 +1,5 @@
-// DirectWrite: what a stream may be besides: one into which bytes go from where they are, without waiting. Whoever passes
-// bytes on asks for it by a dynamic_cast.
+// DirectWrite: an optional interface of a stream that can send bytes from where they are, without
+// waiting. Relays look for it by a dynamic_cast.
 #pragma once
 #include <cstddef>
 #include <string_view>
@@ -9,8 +9,8 @@ namespace cay {
 class DirectWrite {
  public:
   virtual ~DirectWrite() = default;
-  // How many of the bytes were taken at once: none where they would have to wait, or the stream is broken; write() tells. Not
-  // while a write() is under way.
+  // Returns how many of the bytes were taken at once. It is none if they would have to wait, or if
+  // the stream is broken, which the next write() reports. Not called while a write() is under way.
   virtual std::size_t write_now(std::string_view bytes) = 0;
 };
 

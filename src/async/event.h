@@ -48,7 +48,7 @@ class Event {
   std::shared_ptr<Impl> impl_;
 };
 
-// Deadlines are the machine's, for they wake real timers; a Clock tells what is stored and shown.
+// Deadlines use the machine's clock, for they wake real timers. Clock is for stored and shown times.
 inline Event::Deadline deadline_in(Millis time) { return std::chrono::steady_clock::now() + time; }
 
 // Throws operation_aborted if the calling coroutine has been cancelled.

@@ -11,7 +11,9 @@ namespace cay {
 namespace {
 
 constexpr std::size_t kSpare = 16;
-constexpr int kSlots = 1024 * 1024;  // as F_SETPIPE_SZ counts: a slot for each page, and a slot holds one buffer of a socket: fewer, and a pipe is full before it holds kMost
+// Bytes, as F_SETPIPE_SZ counts: one slot for each page. A slot holds one buffer of a socket, so a
+// smaller pipe is full before it holds kMost.
+constexpr int kSlots = 1024 * 1024;
 
 struct Spare {
   UniqueFd out, in;

@@ -9,10 +9,10 @@
 
 namespace cay {
 
-// Of one loop: pipes that were emptied are kept for the next one of the same thread.
+// Belongs to one loop: an emptied pipe is kept for the next KernelPipe of the same thread.
 class KernelPipe {
  public:
-  static constexpr std::size_t kMost = 1 << 20;  // to ask for at once; the kernel's own limits are below
+  static constexpr std::size_t kMost = 1 << 20;  // bytes of one take(); the kernel may give fewer
 
   KernelPipe() = default;  // none, with nothing in it
   KernelPipe(KernelPipe&& other) noexcept;
@@ -25,8 +25,9 @@ class KernelPipe {
   std::size_t size() const { return held_; }
   bool empty() const { return held_ == 0; }
 
-  // What the socket has now, at most `most` bytes, into an empty pipe. 0: its end; -1: see errno. ETIMEDOUT, here and below: somebody
-  // who has the same open file made it wait (base/bounded_call.h).
+  // Moves the bytes that the socket has, at most `most`, into an empty pipe. Returns 0 at the end of
+  // the stream, and -1 with errno on failure. ETIMEDOUT, here and below: another owner of the same
+  // open file made the call wait (base/bounded_call.h).
   ssize_t take(int socket, std::size_t most);
   // As much of it as the socket accepts now. -1: see errno. (A socket that is broken raises SIGPIPE.)
   ssize_t give(int socket);

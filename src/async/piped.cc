@@ -46,7 +46,7 @@ Task<KernelPipe> take_from(KernelSocket& socket, std::size_t most, ErrorCode& fa
 
 bool give_now(KernelSocket& socket, KernelPipe& pipe, ErrorCode& failed) {
   failed = {};
-  // splice(2) goes by the socket here, whatever its flags say.
+  // splice(2) looks at the socket's own flag only, whatever flags the call has.
   if (!socket.native_non_blocking()) socket.native_non_blocking(true, failed);
   if (failed) return false;
   while (!pipe.empty()) {

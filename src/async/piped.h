@@ -1,5 +1,5 @@
-// What a stream or a source may be besides: a socket of the kernel's, whose bytes need no copy on their way to another
-// such. Whoever passes bytes on asks for it by a dynamic_cast.
+// PipedStream and PipedSource: optional interfaces of a stream that is a socket of the kernel's. Its
+// bytes go to another such socket without a copy. Relays look for them by a dynamic_cast.
 #pragma once
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <cstddef>
@@ -19,7 +19,8 @@ class PipedStream {
   virtual Task<void> write_piped(KernelPipe pipe) = 0;
   // Nothing waits in it that was not read, and it has neither ended nor broken.
   virtual bool is_quiet() = 0;
-  // The other side has reset it, or both directions ended: what it said before may still be there to be read.
+  // The peer has reset the connection, or both directions have ended. Earlier bytes may still be
+  // there to be read.
   virtual bool has_gone() = 0;
   // Until the other side's kernel has all that was written, for a moment at most: what is reset then is lost.
   virtual asio::awaitable<void> let_arrive() { co_return; }
@@ -27,7 +28,7 @@ class PipedStream {
 
 class PipedSource : public ByteSource {
  public:
-  // What next() would give without waiting; nothing: it would wait, or fail.
+  // Returns the bytes that next() would give without waiting, or nothing if it would wait or fail.
   virtual std::optional<Bytes> come() = 0;
   // Whether next_piped() may be called for the next piece.
   virtual bool can_splice() const = 0;
@@ -41,7 +42,8 @@ Result<KernelPipe> take_now(KernelSocket& socket, std::size_t most, boost::syste
 bool would_block(const boost::system::error_code& error);
 // Waits until there is something to read, and takes at most `most` bytes. Without an error, an empty pipe is the end.
 Task<KernelPipe> take_from(KernelSocket& socket, std::size_t most, boost::system::error_code& failed);
-// As much as goes now. False: not all; `failed` says whether more may go later.
+// Sends as many bytes as the socket takes now. Returns false if bytes are left: `failed` then
+// reports whether the socket may take more later.
 bool give_now(KernelSocket& socket, KernelPipe& pipe, boost::system::error_code& failed);
 // Writes all of it, and lets the loop have its turn.
 asio::awaitable<void> give_to(KernelSocket& socket, KernelPipe& pipe, boost::system::error_code& failed);

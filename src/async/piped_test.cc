@@ -25,7 +25,7 @@ class PipedTest : public ::testing::Test {
     far.reset(ends[0]);
     near.assign(asio::generic::stream_protocol(AF_UNIX, 0), ends[1]);
   }
-  // What comes of it, in rounds of at most `most` bytes, until the source ends.
+  // Passes bytes on, in rounds of at most `most` bytes, until the source ends.
   asio::awaitable<std::size_t> pass(std::size_t most) {
     std::size_t all = 0;
     boost::system::error_code failed;

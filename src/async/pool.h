@@ -18,8 +18,8 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   // Runs `work` on a thread and resumes the caller on its own loop. Throws what work threw.
-  // Cancelling the caller does not stop work, nor the wait for it (work may use the caller's data);
-  // the caller is cancelled at its next wait.
+  // Cancelling the caller stops neither the work nor the wait for it, since work may use the
+  // caller's data. The caller is cancelled at its next wait.
   asio::awaitable<void> run(std::function<void()> work);
 
  private:

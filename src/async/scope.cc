@@ -38,7 +38,7 @@ void Scope::spawn(asio::awaitable<void> child) {
 
 void Scope::cancel() {
   auto state = state_;
-  // A child may end while it is being told, which takes its signal from the list.
+  // A child may end while its signal is emitted, which takes that signal from the list.
   std::vector<asio::cancellation_signal*> all;
   all.reserve(state->signals.size());
   for (auto& signal : state->signals) all.push_back(&signal);

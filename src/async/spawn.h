@@ -7,7 +7,7 @@
 
 namespace cay {
 
-// What it throws is logged as an error of `what` (its being cancelled is not).
+// An exception of `body` is logged as an error of `what`. Cancellation is not logged.
 void spawn(asio::any_io_executor executor, std::string what, asio::awaitable<void> body);
 
 }  // namespace cay

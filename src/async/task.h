@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 template <class T>
 using Task = asio::awaitable<Result<T>>;
 
-// Bytes in flight. Chunks are at most 64 KiB unless said otherwise.
+// Bytes in flight, in chunks of at most 64 KiB unless a function states another size.
 using Bytes = std::string;
 
 // A pulled stream: next() gives the next chunk, an empty one at the end. One caller at a time.

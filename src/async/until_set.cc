@@ -103,8 +103,8 @@ struct Splice {
 asio::awaitable<void> pass_one(ByteStream& from, ByteStream& to, Splice& state) {
   Passing passing(state.over.executor());
   auto passed = co_await pass_watched(from, to, passing);
-  // What broke tells so best where it is read. But what was given up on (base/bounded_call.h; the kernel after TCP's own limits) may
-  // never be told there.
+  // The reader reports best why a connection broke. It may never report one that was given up on
+  // (base/bounded_call.h, or the kernel after TCP's own limits).
   const bool over = !passed && (passing.unreadable || passed.error().os_errno == ETIMEDOUT);
   if (over || (!passed && state.result)) state.result = std::move(passed);
   if (++state.ended == 2 || over) state.over.set();

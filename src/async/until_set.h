@@ -13,7 +13,7 @@ namespace cay {
 // Ends when either does; the other is cancelled and unwound first. Throws what `body` threw.
 asio::awaitable<void> first_of(asio::awaitable<void> body, Event& cut);
 
-// What `work` gives; or, if `cut` is set first, `why`: work is then cancelled and unwound.
+// Returns the result of `work`. If `cut` is set first, work is cancelled and the result is `why`.
 template <class T>
 Task<T> until_set(Task<T> work, Event& cut, Error why) {
   if (cut.is_set()) co_return why;
@@ -27,12 +27,12 @@ Task<T> until_set(Task<T> work, Event& cut, Error why) {
   co_return why;
 }
 
-// Passes bytes on until `from` ends, and ends `to`. A `from` that is the kernel's and breaks while `to` takes nothing, so that nobody
-// reads of it, is noticed all the same: that is kUnavailable (connection_lost).
+// Passes bytes on until `from` ends, and then ends `to`. If `from` is a socket of the kernel's, its
+// break is noticed also while `to` takes nothing: the result is kUnavailable (connection_lost).
 Task<void> pass_on(ByteStream& from, ByteStream& to);
 
-// Passes bytes between the two until both directions have ended, each for itself, or one could not be read: that is the
-// result. One that takes nothing any more ends a direction; what it still says is passed on first.
+// Passes bytes both ways until each direction has ended, or one could not be read, which is the
+// result. A stream that takes no more bytes ends one direction. Its own bytes are still passed on.
 Task<void> splice(ByteStream& one, ByteStream& other);
 
 }  // namespace cay

@@ -10,7 +10,7 @@
 namespace cay {
 namespace {
 
-// Gives `says` and then nothing, for ever, unless it ends; what is written to it fails.
+// Gives the bytes `says` and then nothing, for ever, unless it ends. Writing to it fails.
 class Broken : public ByteStream {
  public:
   Broken(asio::any_io_executor executor, int err) : for_ever_(executor), err_(err) {}

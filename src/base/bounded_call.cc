@@ -10,8 +10,9 @@ namespace {
 
 int wake_signal() { return SIGRTMIN + 5; }
 
-// To arm a timer for each call costs a virtual machine more than the call: it stays armed while calls are frequent, and what is
-// under way at a tick is broken off. After some ticks without a call it is disarmed, so that an idle thread is woken by nothing.
+// Arming a timer for each call would cost a virtual machine more than the call. So the timer stays
+// armed while calls are frequent, and each tick breaks off the call that is under way. After some
+// ticks without a call it is disarmed, so that nothing wakes an idle thread.
 constexpr int kIdleTicks = 4;
 thread_local volatile sig_atomic_t under_way = 0, ticks_of_it = 0, armed = 0, idle_ticks = 0;
 thread_local timer_t the_timer{};
@@ -37,7 +38,8 @@ bool listens() {
   return ::sigaction(wake_signal(), &to, nullptr) == 0;
 }
 
-// Of one thread. Periodic: a signal that comes before the call has begun breaks nothing off, and the next one does.
+// Belongs to one thread. It is periodic: if a signal comes before the call has begun, the next one
+// breaks the call off.
 class ThreadTimer {
  public:
   ThreadTimer() {

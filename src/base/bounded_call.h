@@ -1,9 +1,10 @@
-// bounded(): a system call that is not to wait, on a descriptor whose open file somebody else has too. O_NONBLOCK belongs to that
-// file (open(2), fcntl(2)): the other may take it away at any moment, also between a look at it and the call, and sockets have
-// no way to be opened anew. So what should not wait and does is broken off by a signal.
+// bounded(): makes a system call that must not wait, on a descriptor whose open file another process
+// has too. O_NONBLOCK belongs to that file (open(2), fcntl(2)): the other process may clear it at any
+// moment, also between a check and the call, and a socket cannot be opened anew. So a signal breaks
+// off a call that waits.
 //
-// Where the call itself takes MSG_DONTWAIT, that is enough. What does not: accept(2), splice(2) from or to a socket (the kernel goes
-// by the socket's own flag), close(2) of a socket with SO_LINGER.
+// A call that takes MSG_DONTWAIT does not need it. These take no such flag: accept(2), splice(2) from
+// or to a socket (the kernel looks at the socket's own flag), close(2) of a socket with SO_LINGER.
 #pragma once
 #include <cerrno>
 #include <chrono>
@@ -23,8 +24,9 @@ class CallLimit {
   int ticks() const;
 };
 
-// What `call` gives; -1 with ETIMEDOUT if it waited for kCallLimit, or up to twice that, and had to be broken off. Never EINTR: a
-// signal that comes as a call begins ends it though it would not have waited (splice(2) looks for one first), so it is made again.
+// Returns the result of `call`, or -1 with ETIMEDOUT if it waited for kCallLimit (at most twice that)
+// and was broken off. Never EINTR: splice(2) looks for a signal before it looks for bytes, so a call
+// that a signal ended at its beginning is made again.
 template <class Call>
 auto bounded(Call call) {
   const CallLimit limit;

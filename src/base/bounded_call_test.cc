@@ -49,7 +49,7 @@ TEST(BoundedCallTest, WhatDoesNotWaitIsAsItWas) {
   EXPECT_EQ(byte, 'x');
 }
 
-// What splice(2) does when a signal is there as it begins.
+// splice(2) ends with EINTR if a signal is pending as it begins.
 TEST(BoundedCallTest, WhatATickMetAtItsBeginIsMadeAgain) {
   int calls = 0;
   const int got = bounded([&] {

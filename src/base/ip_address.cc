@@ -39,7 +39,7 @@ constexpr Kind kKinds[] = {
     {"224.0.0.0/4", "a multicast address"}, {"ff00::/8", "a multicast address"},
 };
 
-// Where an address of a network has the bytes of an IPv4 address.
+// The place of the IPv4 address's bytes in the addresses of a network.
 struct Carrying {
   const char* network;
   std::array<std::uint8_t, 4> at;

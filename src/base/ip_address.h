@@ -44,23 +44,29 @@ struct Network {
   bool operator==(const Network&) const = default;
 };
 
-// Private, shared, link-local, loopback, multicast, documentation, tunnelled and metadata ranges: what is
-// reached there is the operator's own, or nobody's. Sources: IANA's special-purpose registries of both families; of IPv6
-// everything outside 2000::/3, the transition mechanisms that carry an IPv4 address in it included; 168.63.129.16 is
-// where one cloud serves its machines' settings.
+// Returns private, shared, link-local, loopback, multicast, documentation, tunnelled and metadata
+// ranges. Their addresses belong to the operator's own network or to nobody.
+//
+// Sources: IANA's special-purpose registries of both families. For IPv6 it is everything outside
+// 2000::/3, and the transition mechanisms that carry an IPv4 address. 168.63.129.16 is the address
+// at which one cloud serves its machines' settings.
 std::span<const Network> special_networks();
 bool is_special(const IpAddress& address);
-// The IPv4 addresses that what is sent to an IPv6 address may end at, on a host or behind a router that translates or tunnels: of NAT64
-// (RFC 6052, RFC 8215), 6to4, Teredo, SIIT, and the IPv4-compatible form. Where a form can be read in several ways, all of them.
+// Returns the IPv4 addresses that packets to an IPv6 address may reach, on a host or behind a router
+// that translates or tunnels: NAT64 (RFC 6052, RFC 8215), 6to4, Teredo, SIIT, and the IPv4-compatible
+// form. If a form can be read in several ways, it returns all of them.
 std::vector<IpAddress> carried_by(const IpAddress& address);
-// Where clouds serve their machines' settings and credentials, in whatever form. All are special.
+// Returns true for the addresses, in any form, at which clouds serve their machines' settings and
+// credentials. All of them are special.
 bool is_metadata(const IpAddress& address);
-// Whether one of `networks` opens the address. A metadata service is opened by its own address alone, in the form that is used: who opens a
-// range that it happens to lie in does not mean to give out the host's credentials. Where a special IPv4 address is carried, that must be open as well.
+// Returns true if one of `networks` opens the address. Only its own address opens a metadata service,
+// in the form that is used: an operator who opens a range around it does not mean to give out the
+// host's credentials. If a special IPv4 address is carried, that address must be open as well.
 bool is_opened(const IpAddress& address, std::span<const Network> networks);
 // Whether one of `networks` is this address and no other: so an operator opens what a range would not, this host's own addresses among them.
 bool is_opened_by_itself(const IpAddress& address, std::span<const Network> networks);
-// What an address is, for people: "a private address", "a link-local address", ... Of one that is not special: empty.
+// Returns the kind of a special address for people: "a private address", "a link-local address" ….
+// It is empty for other addresses.
 std::string_view kind_of(const IpAddress& address);
 
 }  // namespace cay

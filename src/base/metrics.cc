@@ -91,7 +91,7 @@ void Metrics::counter(const std::string& name, const char* help, const Labels& l
 
 std::string Metrics::text() {
   for (auto& [name, family] : families_) {
-    if (family.kind == Kind::kGauge) family.values.clear();  // what is not so any more is not told
+    if (family.kind == Kind::kGauge) family.values.clear();  // a gauge without a value is not shown
   }
   for (const auto& ask : asks_) ask(*this);
   std::string out;

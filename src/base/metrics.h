@@ -16,13 +16,13 @@ class Metrics {
   using Labels = std::vector<std::pair<std::string, std::string>>;
   static constexpr std::size_t kMostSeries = 200;
 
-  // Counts up. `name` ends with _total; `help` is told once, by whoever counts first.
+  // Counts up. `name` ends with _total. The first caller's `help` is kept.
   void count(const std::string& name, const char* help, const Labels& labels = {}, std::uint64_t by = 1);
   // Into a histogram of seconds.
   void observe(const std::string& name, const char* help, const Labels& labels, double seconds);
 
-  // Asked when the numbers are read: what is so now. gauge() and counter() may be called in it, and
-  // only there.
+  // Registers `ask`, which is called whenever the numbers are read and sets the present values. It
+  // may call gauge() and counter(), which nothing else may.
   void on_read(std::function<void(Metrics&)> ask) { asks_.push_back(std::move(ask)); }
   void gauge(const std::string& name, const char* help, const Labels& labels, double value);
   void counter(const std::string& name, const char* help, const Labels& labels, double value);

@@ -1,6 +1,6 @@
-// Profile: how closely the commands of a sandbox are held. Chosen when it is made and kept for good. What each one
-// means is data: keeper/seccomp_profiles.h (calls), keeper/confine.cc (capabilities, no_new_privs),
-// launcher/namespace_limits.cc; docs/hardening.md.
+// Profile: how closely the commands of a sandbox are held. A sandbox keeps the profile that it was
+// made with. The profiles' contents are data: keeper/seccomp_profiles.h (calls), keeper/confine.cc
+// (capabilities, no_new_privs), launcher/namespace_limits.cc; docs/hardening.md describes them.
 #pragma once
 #include <cstddef>
 #include <cstdint>

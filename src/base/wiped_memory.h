@@ -10,13 +10,15 @@ namespace cay {
 
 // Unlike memset, nothing that a compiler may leave out.
 void wipe(void* begin, std::size_t size);
-// What it held before, too, and what is short enough to have no memory of its own.
+// Overwrites the whole capacity, so also earlier contents, and strings short enough to have no memory
+// of their own.
 void wipe(std::string& bytes);
-// What functions that have returned left on this thread's stack, below the caller, for some tens of kilobytes.
+// Overwrites some tens of kilobytes of this thread's stack below the caller, where functions that
+// have returned left their values.
 void wipe_stack();
 
-// Bytes that are overwritten before their memory is given back. Whoever lets `bytes()` grow leaves what it held where
-// it was: give it room first.
+// Bytes that are overwritten before their memory is given back. A `bytes()` that grows leaves its
+// earlier contents where they were, so callers reserve enough first.
 class Wiped {
  public:
   Wiped() = default;

@@ -25,7 +25,7 @@ TEST(WipedMemoryTest, WhatWasMovedAwayLeavesNothingBehind) {
   Wiped from(std::string("sk-short"));
   Wiped to(std::move(from));
   EXPECT_EQ(to.view(), "sk-short");
-  from.bytes().resize(8);  // NOLINT: what is left there is what is asked
+  from.bytes().resize(8);  // NOLINT: the test looks at the moved-from value
   EXPECT_EQ(from.view(), std::string(8, '\0'));
   from = std::move(to);
   EXPECT_EQ(from.view(), "sk-short");

@@ -1,4 +1,4 @@
-// What a sandbox tried to reach, and what it may -> JSON of the native API.
+// The connections that a sandbox tried, and the ones that it may make -> JSON of the native API.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,7 +15,8 @@ json::object to_json(const PolicyTrial& trial);
 // Rules, as a sandbox has them, one by one.
 json::array lines_of(std::string_view text);
 
-// What would let a refused one through, in words; "" where nothing would, or nothing need. `takes_hosts`: of its report.
+// Returns in words what would let a refused connection through, or "" if nothing would or need.
+// `takes_hosts` is its report's.
 std::string remedy_for(const NetworkDecision& decision, bool takes_hosts);
 
 }  // namespace cay::codec

@@ -27,7 +27,7 @@ json::object to_json(const ProxyRule& rule) {
   return out;
 }
 
-// Of a fence that has none: "*.example.com:8443" is "example.com".
+// Returns the name of a fence that has none: "*.example.com:8443" gives "example.com".
 std::string name_after(const std::string& host) {
   const std::size_t begin = host.starts_with("*.") ? 2 : 0;
   return host.substr(begin, host.find(':') - begin);
@@ -68,7 +68,7 @@ ProxyRule rule_in(const json::object& from, const std::vector<std::string>& wher
   }
   fields.read("env", out.env, kMostSecretHosts);
   bool told = false;
-  fields.read("gone", told);  // as it was told; what is so is not the client's to say
+  fields.read("gone", told);  // read and ignored: a client does not decide it
   fields.refuse_unknown();
   outer.adopt(fields);
   return out;

@@ -26,7 +26,7 @@ bool fill_name(char* to, std::size_t size, const std::string& name) {
   return true;
 }
 
-// The id of the subvolume that `fd` lies in; 0 if it cannot be told.
+// Returns the id of the subvolume that `fd` lies in, or 0 if it is not known.
 std::uint64_t subvolume_id(int fd) {
   btrfs_ioctl_ino_lookup_args args{};
   args.objectid = BTRFS_FIRST_FREE_OBJECTID;

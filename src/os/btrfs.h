@@ -13,7 +13,8 @@ bool is_btrfs(int fd);
 // Switches quota on: simple quota where the kernel has it (6.7), full qgroups otherwise. Idempotent.
 Result<void> btrfs_enable_quota(int fd);
 
-// "squota" (simple), "qgroup" (full), or empty: no quota, or the kernel does not tell.
+// Returns "squota" (simple), "qgroup" (full), or empty if there is no quota or the kernel does not
+// report it.
 std::string btrfs_quota_mode(int fd);
 
 Result<void> btrfs_create_subvolume(int dir, const std::string& name);
@@ -25,8 +26,9 @@ Result<void> btrfs_snapshot(int source_fd, int dir, const std::string& name);
 // At most `bytes` referenced by the subvolume whose root `subvolume_fd` is.
 Result<void> btrfs_limit_subvolume(int subvolume_fd, std::uint64_t bytes);
 
-// Files made below the directory from here on are overwritten in place (chattr +C): what is copied on write keeps each old
-// extent whole while a part of it is in use, and counts it against the limit.
+// Files that are made below the directory from here on are overwritten in place (chattr +C). A file
+// that is copied on write keeps an old extent whole while a part of it is in use, and each extent
+// counts against the limit.
 Result<void> btrfs_write_in_place(int dir);
 
 // Removes a subvolume and its qgroup; the kernel frees the space in the background. Absent is success;

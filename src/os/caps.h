@@ -15,9 +15,9 @@ bool set_capabilities(std::uint64_t keep);
 // set.
 bool drop_bounding_set(std::uint64_t keep = 0);
 
-// For good, and for everything that this process starts: of the bounding, permitted and effective sets what is in
-// `keep` and was there before, nothing in the inheritable and ambient ones. A user namespace made later has all of its
-// own, as ever. Fails as drop_bounding_set() does.
+// Gives up capabilities for good, for this process and all that it starts. The bounding, permitted
+// and effective sets keep what is in `keep` and was there before. The inheritable and ambient sets
+// become empty. A user namespace made later has all of its own. Fails as drop_bounding_set() does.
 bool give_up_all_but(std::uint64_t keep);
 
 }  // namespace cay::os

@@ -1,4 +1,4 @@
-// Where the host keeps its cgroups: pure v2, or v1 controllers beside a v2 tree ("hybrid").
+// The host's cgroup layout: pure v2, or v1 controllers beside a v2 tree ("hybrid").
 #pragma once
 #include <string>
 #include <string_view>

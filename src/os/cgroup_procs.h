@@ -1,4 +1,5 @@
-// Who is in a cgroup, and their end where the kernel has no cgroup.kill: in v1 hierarchies, and in v2 before 5.14.
+// The members of a cgroup. It also kills them where the kernel has no cgroup.kill: in v1
+// hierarchies, and in v2 before 5.14.
 #pragma once
 #include <sys/types.h>
 
@@ -10,9 +11,9 @@ namespace cay::os {
 // From the text of a cgroup.procs. Without those that our pid namespace has no number for. Pure.
 std::vector<pid_t> pids_of(std::string_view cgroup_procs);
 
-// Kills what is in this group (an open directory of a cgroup file system), not what is in its children, and not the caller.
-// A pid that goes to another process meanwhile is never followed there. Returns how many it killed: more may have been
-// forked since, so ask until it is 0.
+// Kills the members of this group (an open directory of a cgroup file system), but neither those of
+// its children nor the caller. A pid that another process takes meanwhile is not followed. Returns
+// how many it killed. More may have been forked since, so callers repeat until it is 0.
 std::size_t kill_members(int group);
 
 }  // namespace cay::os

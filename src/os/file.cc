@@ -115,8 +115,9 @@ Result<std::vector<std::string>> list_dir(int dir) {
 
 namespace {
 
-// Each level of the way down holds a descriptor and a frame of the stack, and a guest can nest without
-// end: what lies too deep is moved up into the root of the tree that goes, and its turn comes later.
+// Each level of the way down holds a descriptor and a frame of the stack, and a guest can nest
+// without end. A directory that lies too deep is moved up into the root of the tree that is removed,
+// and its turn comes later.
 struct Removal {
   int top;
   unsigned moved = 0;

@@ -8,7 +8,7 @@
 namespace cay::os {
 namespace {
 
-// What the file system's own log says ("e btrfs: ..."), for the error.
+// Returns the messages of the file system's own log ("e btrfs: ..."), for the error.
 std::string kernel_words(int fs_fd) {
   char buffer[512];
   std::string words;

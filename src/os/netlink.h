@@ -27,7 +27,7 @@ class NetlinkBatch {
   void open(std::uint16_t type);
   void close();
 
-  // The kernel answers the message that is open now. The last one of a batch should ask for it.
+  // Requests an answer to the message that is open. The last message of a batch needs one.
   void ask_for_answer();
 
   // Valid until the next call.
@@ -49,8 +49,8 @@ class NetlinkBatch {
 // A socket of `protocol` (NETLINK_ROUTE, NETLINK_NETFILTER) in the caller's network namespace.
 Result<UniqueFd> open_netlink(int protocol);
 
-// Sends a batch, and takes the answers: the first error of any of its messages, or success. The batch's last
-// message but a closing one must ask for an answer. `what` names it in the error.
+// Sends a batch and reads the answers. Returns the first error of any message, or success. The
+// batch's last message but a closing one must request an answer. `what` names the batch in errors.
 Result<void> send_netlink(int socket_fd, std::string_view batch, std::string_view what);
 
 }  // namespace cay::os

@@ -1,4 +1,4 @@
-// os: what can be told without privileges; the rest is held by the launcher's kernel tests.
+// The parts of os that need no privileges. The launcher's kernel tests hold the rest.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -235,7 +235,7 @@ TEST(ProcessTest, ClosedStandardStreamsAreFilled) {
     char byte = 0;
     int wrong = 0;
     if (::read(0, &byte, 1) != 0) wrong |= 1;                     // at its end
-    if (::write(1, "x", 1) != -1 || errno != EBADF) wrong |= 2;  // says that nobody has it
+    if (::write(1, "x", 1) != -1 || errno != EBADF) wrong |= 2;  // fails as a closed one does
     if (::write(2, "x", 1) != 1) wrong |= 4;                     // goes nowhere
     if (::open("/dev/null", O_RDONLY) < 3) wrong |= 8;           // and nothing else takes their numbers
     ::_exit(wrong);

@@ -64,7 +64,7 @@ char state_of(pid_t pid) {
 }
 
 bool continue_if_stopped(pid_t pid) {
-  // The descriptor first, then the look: whoever is looked at is whoever is told.
+  // The descriptor is opened before the look, so that both concern the same process.
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   return process && state_of(pid) == 'T' && ::syscall(SYS_pidfd_send_signal, process.get(), SIGCONT, nullptr, 0) == 0;
 }

@@ -24,8 +24,8 @@ Result<Cloned> clone_process(std::uint64_t flags, int cgroup_fd = -1);
 // Start time of a process in clock ticks since boot: with the pid it names a process for ever. 0 if gone.
 std::uint64_t start_time_of(pid_t pid);
 
-// What the kernel says it does (proc_pid_stat(5)): 'R', 'S', 'D' (waits for a disk), 'T' (stopped by a signal), 't' (by a tracer), 'Z' …
-// 0: it is gone.
+// Returns the state of a process (proc_pid_stat(5)): 'R', 'S', 'D' (waits for a disk), 'T' (stopped
+// by a signal), 't' (by a tracer), 'Z' …, or 0 if it is gone.
 char state_of(pid_t pid);
 
 // A pidfd of `pid` if it is still the process that started at `start_time`.
@@ -43,11 +43,13 @@ void kill_process(int pidfd);
 // Closes every descriptor but these.
 void close_all_but(std::vector<int> keep);
 
-// For a program that was started with stdin, stdout or stderr closed: else the next file or socket that it opens takes that
-// number, and is read as input or written to as output. Input is then at its end, output fails as it would, stderr goes nowhere.
+// For a program that was started with stdin, stdout or stderr closed. The next file or socket that it
+// opens would take that number, and be read as input or written to as output. After this call input
+// is at its end, output fails as before, and stderr goes nowhere.
 void fill_standard_streams();
 
-// As many descriptors as this process may have without asking for more rights; how many that is (0: not known).
+// Raises the limit of open descriptors as far as this process may without more privileges. Returns
+// the limit, or 0 if it is not known.
 std::size_t raise_descriptor_limit();
 
 }  // namespace cay::os

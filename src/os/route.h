@@ -1,4 +1,5 @@
-// Where this host would send a packet: asked of the kernel, so that every address and rule of the moment counts.
+// The route that this host would use for a packet. The kernel is queried each time, so that the
+// present addresses and rules count.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What a service manager (systemd) is told, by the documented datagram protocol of sd_notify(3).
+// Notifications to a service manager (systemd), by the datagram protocol of sd_notify(3).
 #pragma once
 #include <string_view>
 

@@ -59,7 +59,8 @@ struct AllowList {
   constexpr FilterSpan span() const { return {code.data(), length}; }
 };
 
-// What is not in `calls` is answered by `otherwise` (SECCOMP_RET_...); a call by another architecture's table kills.
+// A call that is not in `calls` gets the action `otherwise` (SECCOMP_RET_...). A call by another
+// architecture's table kills the process.
 template <std::size_t N>
 constexpr AllowList<N> compile_allow_list(const std::array<AllowedCall, N>& calls, std::uint32_t otherwise) {
   AllowList<N> out;

@@ -1,4 +1,4 @@
-// What another process, of another user, left to be told: a state in a line.
+// A line of text that another process, of another user, left in a file: its state.
 #pragma once
 #include <string>
 

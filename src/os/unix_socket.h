@@ -18,14 +18,16 @@ struct SocketPair {
 // SOCK_SEQPACKET, close-on-exec: each message arrives whole or not at all.
 Result<SocketPair> socket_pair();
 
-// A non-blocking stream socket listening at `name` in directory `dir`, mode 0600, made with the file
-// system identity uid:gid (so it is that user's from its first moment, and a hostile owner of `dir`
-// cannot have anything else chowned). A socket already there is replaced. Changes the working
-// directory for the moment of the bind (names longer than a sockaddr_un): single-threaded callers only.
+// Returns a non-blocking stream socket that listens at `name` in directory `dir`, with mode 0600. It is
+// made with the file system identity uid:gid, so that it is that user's from its first moment. A
+// hostile owner of `dir` cannot have anything else chowned. A socket already there is replaced. The
+// working directory changes during the bind, for names longer than a sockaddr_un: single-threaded
+// callers only.
 Result<UniqueFd> listen_unix(int dir, const std::string& name, uid_t uid, gid_t gid);
 
-// A stream socket connected to `path`; `flags` as for socket(2), SOCK_CLOEXEC is added. kInvalidArgument: path_too_long.
-// Errors name the last part of `path` alone: they are told to clients, who need not know where on the host it is.
+// Returns a stream socket connected to `path`. `flags` are those of socket(2), and SOCK_CLOEXEC is
+// added. Fails kInvalidArgument: path_too_long. Errors contain the last part of `path` alone, since
+// they reach clients, who need not know its place on the host.
 Result<UniqueFd> connect_unix(const std::string& path, int flags = 0);
 
 // Removes `name` with the rights of uid:gid. Absent is success.
@@ -39,8 +41,8 @@ bool peer_is(int socket_fd, uid_t uid);
 
 inline constexpr std::size_t kMaxPassedFds = 72;
 
-// One message with at most kMaxPassedFds descriptors (blocking sockets wait), whole: what a stream socket took only a part
-// of is an error, and the stream of no use any more.
+// Sends one message with at most kMaxPassedFds descriptors, whole. A blocking socket waits. If a
+// stream socket took only a part, that is an error, and the stream cannot be used any more.
 Result<void> send_message(int socket_fd, std::string_view bytes, const std::vector<int>& fds = {});
 
 struct Message {

@@ -132,7 +132,8 @@ Result<std::vector<std::string>> settle_restored(const std::string& database, co
     CAY_CHECK(rows.bind(mark).bind(mark).bind(std::max<std::int64_t>(0, facts.now - facts.taken_at)).run());
   }
   {
-    // Of no boot: were it this one, and the clock set meanwhile, the next start would find another time than the marks.
+    // The mark of no boot. With a real one, a clock set meanwhile would give the next start another
+    // time than the marks.
     CAY_TRY(Statement rows, db->prepare_once("INSERT OR REPLACE INTO meta (key, value) VALUES ('timeline', ?)"));
     CAY_CHECK(rows.bind("restored 0 " + std::to_string(facts.now) + " " + std::to_string(mark)).run());
   }

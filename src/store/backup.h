@@ -1,4 +1,4 @@
-// Copies of the store for backups, and what a restored copy needs. No daemon has to be asked.
+// Copies of the store for backups, and what a restored copy needs. Neither needs a running daemon.
 #pragma once
 #include <cstdint>
 #include <set>

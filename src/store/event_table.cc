@@ -23,7 +23,7 @@ const char* const kEventColumns =
     "seq, at, type, sandbox_id, sandbox, labels, reason, command_id, state, ended_by, exit_code, signal";
 constexpr int kTextBytesColumn = 12;  // behind those, where a page is read
 
-// What a row's texts take. `labels` is JSON; schema.cc has the same sum.
+// The bytes that a row's texts take. `labels` is JSON. schema.cc has the same sum.
 const char* const kTextBytes =
     "length(CAST(type AS BLOB)) + length(CAST(sandbox_id AS BLOB)) + length(CAST(sandbox AS BLOB)) + length(CAST(labels AS BLOB)) + "
     "length(CAST(reason AS BLOB)) + length(CAST(command_id AS BLOB)) + length(CAST(state AS BLOB)) + length(CAST(ended_by AS BLOB))";

@@ -16,8 +16,8 @@ class EventTable {
   // newest event is always kept.
   EventTable(Database& db, std::uint64_t keep, std::uint64_t keep_bytes) : db_(db), keep_(keep), keep_bytes_(keep_bytes) {}
 
-  // Held until write_pending(). Beyond kMostPending (the store cannot be written) the oldest go, and
-  // a "journal.dropped" event tells how many.
+  // Keeps the event in memory until write_pending(). If the store cannot be written and more than
+  // kMostPending are held, the oldest are dropped, and a "journal.dropped" event has their number.
   void hold(EventRecord event);
   bool pending() const { return !pending_.empty() || !dropped_.empty(); }
 
@@ -56,7 +56,7 @@ class EventTable {
 
   Database& db_;
   std::uint64_t keep_, keep_bytes_;
-  // Numbers above the pruned that a restore left out (store/backup.h); counted when first asked for.
+  // Numbers above the pruned that a restore left out (store/backup.h). Counted at their first use.
   std::map<TenantId, std::uint64_t> skipped_;
   std::deque<EventRecord> pending_;
   std::map<TenantId, std::uint64_t> dropped_;

@@ -80,7 +80,7 @@ class EventTableTest : public ::testing::Test {
   std::unique_ptr<core::Store> store;
 };
 
-// Whoever writes many labels into each event has fewer of them kept.
+// A tenant that writes many labels into each event has fewer events kept.
 TEST_F(EventTableTest, OldOnesGoByTheirBytesToo) {
   options = {.keep_events = 100, .keep_event_bytes = 100'000};
   open();
@@ -203,7 +203,7 @@ TEST_F(EventTableTest, OldOnesGoAndTheGapIsTold) {
   EXPECT_EQ(all(page.gap_end).gap_begin, 0u);
 }
 
-// A command is not told again because its events are no longer kept.
+// A command whose events are pruned gets no second event.
 TEST_F(EventTableTest, WhatMayHaveBeenPrunedCountsAsKnown) {
   for (int i = 0; i < 100; ++i) {
     EventRecord event = command("command.started", "c" + std::to_string(i));

@@ -1,5 +1,6 @@
-// What the store does about a host that goes down under it. A commit does not wait for the disk, so the last ones may be
-// forgotten (docs/decisions/0016-power-cuts.md); this tells when that may have been, and is for what must not be.
+// How the store treats a host that goes down under it. A commit does not wait for the disk, so the
+// last ones may be missing (docs/decisions/0016-power-cuts.md). These functions report when that may
+// have happened, and write changes that must not go missing.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,9 +14,10 @@ namespace cay::store {
 // How far the numbers of events jump where the host went down under a daemon: none that was given is given again.
 constexpr std::int64_t kForgottenEventStep = 1'000'000;
 
-// At each opening. Where the host went down since the last one without a close_politely(), events jump.
+// Called at each opening. If the host went down since the last opening without a close_politely(),
+// the numbers of events jump.
 Result<void> note_opening(Database& db, const std::string& boot_id);
-// What was written before is whole once the database is closed.
+// After this call all earlier writes are on the disk once the database is closed.
 Result<void> close_politely(Database& db);
 
 // `change` is on the disk when this returns: for what may not come back (milliseconds; all before it is, too).

@@ -1,4 +1,4 @@
-// What a power cut leaves of the store: any first part of its log, with or without rubbish behind it.
+// The store after a power cut: any first part of its log, with or without rubbish behind it.
 #include "store/power_cut.h"
 
 #include <gtest/gtest.h>

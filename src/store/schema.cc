@@ -92,8 +92,8 @@ CREATE TABLE open_command (
   PRIMARY KEY (sandbox_id, command_id)
 ) STRICT, WITHOUT ROWID;
 )sql",
-    // What sandboxes used. life_*: the kernel's counters when they were last looked at, which begin at
-    // zero with each start; looked_at 0: it does not run. usage_retired: of sandboxes that are gone.
+    // The use of sandboxes. life_*: the kernel's counters at the last look, which begin at zero with
+    // each start. looked_at 0: it does not run. usage_retired: sandboxes that are gone.
     R"sql(
 CREATE TABLE usage (
   sandbox_id        TEXT PRIMARY KEY,
@@ -160,8 +160,8 @@ ALTER TABLE sandbox ADD COLUMN network_state TEXT NOT NULL DEFAULT 'off';
 ALTER TABLE sandbox ADD COLUMN network_reason TEXT NOT NULL DEFAULT '';
 UPDATE sandbox SET policy = 'off';
 )sql",
-    // note_mark: the last note of a sandbox's keeper that is on record. pruned_at: no event that happened later was
-    // pruned; of what was pruned before nobody knows, so what the journal has counts.
+    // note_mark: the last note of a sandbox's keeper that is on record. pruned_at: no later event was
+    // pruned. The times of earlier pruned events are not known, so the journal's rows count.
     R"sql(
 CREATE TABLE note_mark (
   sandbox_id TEXT PRIMARY KEY,

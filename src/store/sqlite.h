@@ -64,7 +64,8 @@ class Database {
   // Any number of statements without parameters or rows.
   Result<void> execute(const std::string& sql);
 
-  // Of a database with a write-ahead log: called after each commit, when it is in the log's file.
+  // Sets a function that is called after each commit, when the commit is in the log's file. The
+  // database has a write-ahead log.
   void on_commit(std::function<void()> called);
 
  private:

@@ -99,7 +99,7 @@ class SqliteStore : public core::Store {
       CAY_CHECK(put_labels(sandbox));
     }
     std::string type = event_of(*before, sandbox);
-    if (type.empty()) return transaction.commit();  // the time of its last use: nothing that is told
+    if (type.empty()) return transaction.commit();  // only the time of its last use: no event
     const EventRecord event = event_about(sandbox, std::move(type), sandbox.updated_at, by);
     return commit(std::move(transaction), &event);
   }
@@ -145,7 +145,7 @@ class SqliteStore : public core::Store {
       rows.bind(key);
       if (value) rows.bind(*value);
     }
-    // One more than asked for tells whether there are more; -1 is no limit.
+    // One row more than the limit shows whether there are more. -1 is no limit.
     rows.bind(query.limit == 0 ? std::int64_t{-1} : std::int64_t{query.limit} + 1);
     rows.bind(std::int64_t{query.offset});
     SandboxPage page;

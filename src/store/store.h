@@ -1,5 +1,5 @@
-// open_store: the store port on SQLite (DATA/state.db, WAL). What was written survives the process;
-// after a power cut the last second may be missing, and the file is whole (power_cut.h).
+// open_store: the store port on SQLite (DATA/state.db, WAL). Its rows survive the process. After a
+// power cut the last second may be missing, and the file is whole (power_cut.h).
 #pragma once
 #include <cstdint>
 #include <memory>

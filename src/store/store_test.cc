@@ -1,5 +1,5 @@
-// The same stories told to the real store and to the fake that other rooms test with; then what only
-// a file can do: persist, migrate, lock, break.
+// The same tests for the real store and for the fake that other rooms test with, and then the tests
+// that only a file can pass: persist, migrate, lock, break.
 #include "store/store.h"
 
 #include <fcntl.h>
@@ -291,7 +291,7 @@ TEST(StoreFile, MigratesFromNothingOnceAndInSteps) {
   EXPECT_EQ(version->number(0), schema_version());
 }
 
-// What a daemon of each older schema left comes through; and it can reach no more than it could.
+// The data that a daemon of each older schema left comes through, and can reach no more than before.
 class EveryOldSchema : public ::testing::TestWithParam<int> {};
 
 TEST_P(EveryOldSchema, IsBroughtForward) {
@@ -323,7 +323,7 @@ VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '
 
 INSTANTIATE_TEST_SUITE_P(Schemas, EveryOldSchema, ::testing::Range(1, schema_version() + 1));
 
-// Of the events that an older daemon pruned nobody knows when they happened: none of them is told again.
+// The times of events that an older daemon pruned are not known, so none of them is recorded again.
 TEST(StoreFile, WhatAnOlderDaemonPrunedIsNotToldAgain) {
   constexpr int kBeforeNotes = 7;
   const TempDir dir;
@@ -342,7 +342,7 @@ INSERT INTO event VALUES ('a', 12, 500, 'sandbox.started', '1', 'box', '{}', '',
   EXPECT_FALSE(*(*store)->knows_command(TenantId("b"), SandboxId("2"), CommandId("c"), 500));
 }
 
-// What events weigh that an older daemon wrote is counted once.
+// The size of an older daemon's events is counted once.
 TEST(StoreFile, AnOlderDaemonsHeavyEventsGo) {
   constexpr int kBeforeBytes = 10;
   const TempDir dir;

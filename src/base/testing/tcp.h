@@ -66,7 +66,8 @@ struct TcpPair {
   UniqueFd theirs, ours;
 };
 
-// What comes in that time: -1: nothing; 0: bytes, which are lost, or the end; else the errno of a connection that broke.
+// Waits for `wait_ms` and returns -1 if nothing came, 0 for bytes (which are lost) or the end, and
+// the errno of a connection that broke.
 inline int comes(const UniqueFd& fd, int wait_ms) {
   pollfd at{fd.get(), POLLIN, 0};
   if (::poll(&at, 1, wait_ms) == 0) return -1;
