@@ -31,8 +31,9 @@ class Channel {
   Secured* secured() { return secured_.get(); }  // null: no TLS
   const Secured* secured() const { return secured_.get(); }
 
-  // Some of the bytes, of a sequence's first kMostBuffers at most. What waits is told in one form, whatever it is: otherwise each
-  // kind of Beast message would bring its own copy of TLS and of the socket (minutes of compiling).
+  // Writes some of the bytes, of a sequence's first kMostBuffers at most. Every sequence is passed on
+  // in one form: otherwise each kind of Beast message would compile its own copy of TLS and of the
+  // socket, which takes minutes.
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
     const auto start = [this](auto handler, const InBuffers& into) { start_read(into, erased(std::move(handler))); };
@@ -57,7 +58,7 @@ class Channel {
     return asio::bind_executor(executor, asio::any_completion_handler<void(ErrorCode, std::size_t)>(std::move(handler)));
   }
 
-  // Of `buffers`, the first that are not empty, as many as List holds.
+  // Copies the first buffers of `buffers` that are not empty, as many as List holds.
   template <class List, class Buffers>
   static List first_of(const Buffers& buffers) {
     List first;

@@ -84,8 +84,9 @@ class Client {
   virtual Task<ClientUpgrade> websocket(std::string target, Headers headers,
                                         std::size_t max_message = 16u << 20) = 0;
 
-  // Asks for a stream of bytes with no framing, `protocol` as Upgrade names it. `headers` is given the address of this
-  // side of the connection. Of http:// alone: with TLS an end cannot be told for each direction (kInvalidArgument, "bad_url").
+  // Requests a stream of bytes without framing. `protocol` is the name for Upgrade, and `headers`
+  // receives the address of this side of the connection. Only for http://: TLS cannot end one direction
+  // alone (kInvalidArgument, "bad_url").
   virtual Task<ClientTunnel> tunnel(std::string target, std::string protocol, std::function<Headers(const std::string& from)> headers) = 0;
 
   // Closes unused connections.

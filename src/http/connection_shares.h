@@ -1,5 +1,5 @@
-// ConnectionShares: how many connections each caller has, and may have, so that no one takes all of them, and no number of
-// callers together: what is left over is for those who come and were not let in yet.
+// ConnectionShares: the number of connections that each caller has and may have. No caller and no
+// number of callers can take all of them: the rest is for new clients that are not let in yet.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -18,7 +18,7 @@ struct ShareLimits {
   std::size_t all = 3584;        // of all that were let in: then whoever has the most gives one up for who has less
 };
 
-// Whose connections are weighed together: a key's own; of links those of one tenant, for it makes as many as it likes.
+// Connections that count together: those of one key, and the links of one tenant, who can make any number.
 struct Share {
   Caller::Kind kind = Caller::Kind::kKey;
   std::string name;  // of a key its id, of links the tenant
@@ -41,7 +41,7 @@ class ConnectionShares {
   std::size_t all() const { return all_links_ + all_keys_; }
   std::size_t count_of(const Share& share) const;
   Share heaviest(bool links_alone) const;
-  // Who gives one up for `to`; nobody has so much more that it should.
+  // Returns the share that gives one up for `to`, or nothing if none has so much more that it should.
   std::optional<Share> giver(const Share& to, bool links_alone) const;
 
   ShareLimits limits_;

@@ -1,4 +1,4 @@
-// Who has how many of the listener's connections, over real sockets.
+// The callers' shares of the listener's connections, over real sockets.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -66,7 +66,7 @@ TEST(ConnectionSharesTest, NobodyTakesMoreThanAShareOfTheConnections) {
     EXPECT_EQ(dial(std::string("/key/") + key), "200");
     EXPECT_EQ(dial(std::string("/key/") + key), "429");
   }
-  // What one has goes on, and counts for whom it was used last.
+  // An open connection goes on, and counts for its last caller.
   EXPECT_EQ(status_line(ask_on(*open[0], "/link/a")), "HTTP/1.1 200 OK");
   EXPECT_EQ(status_line(ask_on(*open[0], "/key/c")), "HTTP/1.1 200 OK");
   EXPECT_EQ(dial("/link/c"), "200");
@@ -130,7 +130,7 @@ TEST(ConnectionSharesTest, TheTenantWhoseLinksHaveTheMostGivesOneUp) {
   EXPECT_EQ(dial("/key/k/one").first, "200") << "keys have their own";
 }
 
-// Of all connections a tenant's links weigh together, too: none of them has the most.
+// The links of a tenant count together also among all connections: none of them has the most.
 TEST(ConnectionSharesTest, LinksOfOneTenantWeighTogether) {
   ListenerConfig options;
   options.shares = {.per_link = 2, .all_links = 6, .per_key = 4, .all = 7};

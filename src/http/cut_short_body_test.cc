@@ -1,5 +1,5 @@
-// A handler that answers before it has read all of a body, and gives up its read just when more of it comes: what came
-// belongs to that request still, and the next one begins behind it.
+// A handler answers before it has read all of a body, and gives its read up just as more of it comes.
+// These bytes still belong to that request, and the next one begins behind them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

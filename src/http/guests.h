@@ -1,4 +1,5 @@
-// Guests: who is connected to a listener, and who gives way when the pool of connections is full or a caller has more than its share.
+// Guests: the connections of a listener. It chooses the one that gives way when the pool is full or a
+// caller has more than its share.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -11,11 +12,12 @@
 
 namespace cay::http {
 
-// What the pool knows of one connection. It lives where the connection is served, and is in the pool from enter() to leave().
+// The pool's record of one connection. It lives where the connection is served, and is in the pool
+// from enter() to leave().
 struct Guest {
   Transport* transport = nullptr;  // where it is now: it moves into a channel. Null: not yet, or already gone
-  bool refused = false;            // the pool was full of callers: it is told so, and has no place
-  std::optional<Caller> caller;         // who was let in on it last
+  bool refused = false;            // the pool was full of callers: it gets an answer and no place
+  std::optional<Caller> caller;         // the last one that was let in on it
   std::weak_ptr<LiveExchange> at_work;  // its request; none: it waits for the next
 
   // The pool's own.

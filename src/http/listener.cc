@@ -34,7 +34,7 @@ namespace bhttp = beast::http;
 using namespace asio::experimental::awaitable_operators;  // NOLINT(google-build-using-namespace)
 
 constexpr std::size_t kMaxBuffer = 128 * 1024;
-constexpr Millis kFirstWord{1000};  // of a connection that has said nothing when the daemon ends
+constexpr Millis kFirstWord{1000};  // for a connection that has sent nothing when the daemon ends
 
 // `accepts`: clients come from now on. One that only has the address is refused as another's would be.
 Result<void> open_acceptor(asio::ip::tcp::acceptor& acceptor, const std::string& at, std::uint16_t port, bool accepts) {
@@ -157,7 +157,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     }
   }
 
-  // Until something can be read, which is left there. nullopt: the peer went, or said nothing.
+  // Waits until something can be read, and leaves it there. nullopt: the peer left, or sent nothing.
   asio::awaitable<std::optional<unsigned char>> first_byte(Transport& transport) {
     Result<void> looked;
     {
@@ -281,7 +281,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     // Not the transport's own time-out, which closes the socket: a slow head is answered.
     auto reading = read_rest(channel, buffer, parser);
     auto done = co_await with_deadline<ErrorCode>(std::move(reading), config.head_limit, "the request's head");
-    // (A read that the deadline cut short tells so itself.)
+    // (A read that the deadline cut short reports that itself.)
     if (!done || *done == asio::error::operation_aborted) co_return Error{Code::kDeadlineExceeded, "request_timeout", "the request's head did not arrive in time", 408};
     error = *done;
     if (!error) co_return true;
@@ -361,7 +361,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       co_await sleep_for(kLook);
     }
     ErrorCode error;
-    // What can be read from TLS need not be the end: its closing alert, a session's renewal, a pipelined request.
+    // Readable bytes of TLS need not be the end: a closing alert, a session's renewal, a pipelined request.
     while (channel.secured() != nullptr && !has_hung_up(socket.native_handle())) {
       co_await sleep_for(kLook);
     }
@@ -377,8 +377,8 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     co_await never.async_wait(to(error));  // a pipelined request: it waits its turn
   }
 
-  // FIN first, then what the peer still sends is read for a while: closing with unread bytes would be
-  // a reset, and the peer could lose the answer.
+  // Sends FIN first and then reads for a while what the peer still sends. A close with unread bytes
+  // would be a reset, and the peer could lose the answer.
   asio::awaitable<void> hang_up(Channel& channel, ReadBuffer& buffer) {
     ErrorCode error;
     Transport& transport = channel.next_layer();

@@ -273,7 +273,7 @@ class Zeros final : public ByteSource {
   std::atomic<std::uint64_t>* given_;
 };
 
-// Freed memory stays resident under ASan (its quarantine): nothing can be said there.
+// Freed memory stays resident under ASan (its quarantine), so the test has no meaning there.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define CAY_QUARANTINE 1
@@ -470,7 +470,7 @@ TEST(ListenerTest, ATakenPortIsSaidSo) {
   EXPECT_EQ(start("not an address", 0).error().reason, "bad_address");
 }
 
-// Who reads the body reads from the channel: it must not become another protocol's meanwhile.
+// The reader of the body uses the channel, which must not become another protocol's meanwhile.
 TEST(ListenerTest, ARequestWithABodyIsNoWebSocketAndCannotBecomeOne) {
   TestServer server([](SharedExchange exchange) -> asio::awaitable<void> {
     const std::string seen = exchange->head().wants_websocket ? "websocket" : "plain";

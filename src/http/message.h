@@ -25,7 +25,8 @@ class Headers {
   std::vector<std::pair<std::string, std::string>> items_;
 };
 
-// What the Connection headers declare to be of one connection (RFC 9110, 7.6.1), in lower case: a set, for there may be thousands of them.
+// Returns the names that the Connection headers declare as the connection's own (RFC 9110, 7.6.1), in
+// lower case. It is a set, for there may be thousands of them.
 std::set<std::string, std::less<>> connection_options(const Headers& headers);
 
 // Decoded query, in order. '+' is a space; "%2B" is a plus.
@@ -55,7 +56,7 @@ struct RequestHead {
   bool upgrades() const { return wants_websocket || wants_tunnel; }
 };
 
-// Whom a caller has shown to be.
+// A caller that has shown a key or a link.
 struct Caller {
   enum class Kind { kKey, kLink } kind = Kind::kKey;
   std::string id;  // TENANT/NAME of the key, or TENANT/ID of the link

@@ -20,7 +20,7 @@ using testing::TestServer;
 
 constexpr std::size_t kTotal = 8 << 20;
 
-// What the far end of a socket pair sends, after `early`, which is here already.
+// A source of the bytes that the far end of a socket pair sends, after `early`, which is here already.
 class Socketed final : public PipedSource {
  public:
   Socketed(asio::any_io_executor loop, int near, std::string early, std::atomic<std::size_t>& piped)

@@ -17,7 +17,7 @@ constexpr std::size_t kPiece = 256 * 1024;
 
 namespace {
 
-// A record of TLS is whole before any of it is given out: the first byte tells how much there is, of 16 KiB at most.
+// A record of TLS is whole before any of it is readable. Its first byte shows its size, at most 16 KiB.
 asio::awaitable<Bytes> read_record(Channel& channel, ErrorCode& error) {
   char first = 0;
   const std::size_t got = co_await channel.async_read_some(asio::buffer(&first, sizeof first), to(error));
@@ -46,7 +46,7 @@ asio::awaitable<Bytes> read_when_there(Channel& channel, ErrorCode& error, std::
     if (!error) there = socket.available(error);
   }
   if (error) co_return Bytes();
-  Bytes piece(std::clamp<std::size_t>(there, 1, most), '\0');  // none: its end, which only reading tells
+  Bytes piece(std::clamp<std::size_t>(there, 1, most), '\0');  // none there: only a read shows the end
   const std::size_t got = co_await channel.async_read_some(asio::buffer(piece), to(error));
   piece.resize(error ? 0 : got);
   co_return piece;

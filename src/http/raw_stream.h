@@ -10,11 +10,13 @@
 
 namespace cay::http {
 
-// A path that is this machine's memory has no rate to find out: a congestion control that paces (bbr, as many hosts have
-// it) only cuts what is sent into small pieces. Where "reno" is not to be had, it stays as it was.
+// Switches pacing off. A path that is this machine's memory has no rate to find, and a congestion
+// control that paces (bbr, as many hosts have it) only cuts the bytes into small pieces. Where "reno"
+// is missing, the socket stays as it was.
 void without_pacing(int socket);
 
-// What is there to be read: who waits for it holds nothing. An end is an error here, as of async_read_some. Of TLS a record at most.
+// Reads the bytes that are there; a waiting reader holds no buffer. An end is an error here, as with
+// async_read_some. Of TLS it reads at most one record.
 asio::awaitable<Bytes> read_when_there(Channel& channel, ErrorCode& error, std::size_t most);
 
 class RawStream final : public ByteStream, public PipedStream {
@@ -35,7 +37,7 @@ class RawStream final : public ByteStream, public PipedStream {
   void call_breaks(Error lost) { lost_ = std::move(lost); }
   // Called once, when this goes: whether both directions had ended.
   void on_end(std::function<void(bool whole)> told) { on_end_ = std::move(told); }
-  bool is_quiet() override { return false; }  // nobody asks twice of a client
+  bool is_quiet() override { return false; }  // a client's connection is not used for a second request
   bool has_gone() override { return is_broken(channel_->next_layer().socket().native_handle()); }
 
  private:

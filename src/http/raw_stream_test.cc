@@ -35,7 +35,7 @@ class RawStreamTest : public ::testing::Test {
     end_all();
   }
 
-  // In the loop: a child that ends before it is told is told no more.
+  // Runs in the loop: a child that has ended is not signalled again.
   void end_all() {
     bool told = false;
     asio::post(loop, [&] {

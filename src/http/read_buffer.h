@@ -1,5 +1,5 @@
-// ReadBuffer: what was read of a connection and is not taken yet; a dynamic buffer, as Beast wants one. What is taken
-// is overwritten at once, and so is memory that is given back: what a request carries is not to be found behind it.
+// ReadBuffer: bytes that were read from a connection and not taken yet, as a dynamic buffer for Beast.
+// Taken bytes and freed memory are overwritten at once, so that no part of a request stays behind.
 #pragma once
 #include <boost/asio/buffer.hpp>
 #include <cstddef>

@@ -47,7 +47,7 @@ TEST_F(ReadBufferTest, WhatIsMovedToTheFrontLeavesNothingBehind) {
   EXPECT_EQ(held(), std::string(100, 's') + std::string(200, 'b'));
   buffer.clear();
   EXPECT_EQ(all(), std::string(512, '\0'));
-  // Where the old place and the new one overlap.
+  // The old place and the new one overlap.
   read(std::string(100, 'a') + std::string(400, 's'));
   buffer.consume(100);
   read(std::string(50, 'b'));

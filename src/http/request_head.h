@@ -1,5 +1,5 @@
-// RequestHead from what Beast parsed of a request: all the rules that Cay adds to the grammar, so that no two parsers can
-// read one request differently. Pure; the bytes are a stranger's.
+// RequestHead from Beast's parsed request: all rules that Cay adds to the grammar, so that no two
+// parsers can read one request differently. Pure. The bytes are a stranger's.
 #pragma once
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/message.hpp>
@@ -15,14 +15,15 @@ namespace cay::http {
 
 using RequestParser = boost::beast::http::request_parser<boost::beast::http::buffer_body>;
 
-// What to answer instead.
+// The error to answer instead.
 struct BadRequest {
   int status;
   Error error;
 };
 
-// What is wrong with how a request tells its body's length (RFC 9112, 6.1 and 6.3); nullopt: nothing. `version`: 11 is HTTP/1.1. To Beast a coding that it
-// does not know is no body, and what follows the next request: whoever answers this ends the connection.
+// Returns the fault in how a request declares its body's length (RFC 9112, 6.1 and 6.3), or nullopt.
+// `version` 11 is HTTP/1.1. Beast reads a coding that it does not know as no body, and the body as the
+// next request. So a caller that answers such a fault ends the connection.
 std::optional<BadRequest> bad_framing_of(const Headers& headers, unsigned version);
 
 // `secured`: it came over TLS.

@@ -1,4 +1,4 @@
-// What a request's head says, as handlers see it behind a listener, and which heads never reach one.
+// Heads of requests as handlers behind a listener see them, and the heads that never reach one.
 #include "http/request_head.h"
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST(RequestHeadTest, BadOnesAreRefusedAndTheConnectionEnds) {
       {"many headers", [&] { auto s = line; for (int i = 0; i < 200; ++i) s += "A: b\r\n"; return s + "\r\n"; }(), 431},
   };
   for (const auto& bad : cases) {
-    // What follows must never be taken for a request.
+    // The bytes behind it must never be taken for a request.
     SCOPED_TRACE(bad.name);
     const auto answer = ask(server.port(), bad.bytes + "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(status_line(answer).substr(9, 3), std::to_string(bad.status)) << bad.name << ": " << answer;

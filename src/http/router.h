@@ -11,8 +11,8 @@
 
 namespace cay::http {
 
-// kNone only for /healthz and the like; kOwn: the handler asks for a token of its own, and what is in the target may
-// be one, so that it is not logged.
+// kNone is only for /healthz and the like. kOwn: the handler checks a token of its own. Such a target
+// may contain one, so that it is not logged.
 enum class Auth { kKey, kNone, kOwn };
 
 struct Route {
@@ -20,7 +20,7 @@ struct Route {
   std::string pattern;  // "/v2/sandboxes/boxes/{name}/status"; a last "{rest...}" takes what remains
   Auth auth = Auth::kKey;
   Handler handler;
-  Right right = Right::kManage;  // what it asks of a key: whoever says nothing asks for much
+  Right right = Right::kManage;  // what a key needs; a route that names none needs much
 };
 
 // How a facade shapes errors that arise before its handler (401, 404, 405, 413, 500): by prefix.
@@ -32,7 +32,7 @@ class Router {
   void add(std::string method, std::string pattern, Handler handler, Auth auth);
   // Calls `change` for every route so far. It may wrap the handler. Method and pattern stay.
   void each(const std::function<void(Route&)>& change);
-  // For paths that no route has, whatever the method, where `takes` says so.
+  // The handler for paths that no route has, whatever the method, if `takes` returns true.
   void fall_back(std::function<bool(const RequestHead&)> takes, Handler handler, Right right = Right::kManage);
   // Errors of requests whose path starts with `prefix` are shaped by it (longest prefix wins).
   void shape_errors(std::string prefix, ErrorShape shape);

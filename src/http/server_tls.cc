@@ -41,14 +41,15 @@ Result<void> ServerTls::read() {
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
   // Compression and renegotiation are how TLS 1.2 was attacked.
   SSL_CTX_set_options(native, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  // What was read is overwritten where it was: a request may hold a secret.
+  // Plain bytes are overwritten once they are read: a request may contain a secret.
   SSL_CTX_set_options(native, SSL_OP_CLEANSE_PLAINTEXT);
-  // No session can be resumed: what a ticket saves is little, and it arrives while a client that reads in one thread writes its first
-  // request in another, which Python's ssl does not bear (docs/decisions/0034-no-session-tickets.md).
+  // No session can be resumed. A ticket saves little, and it arrives while a client that reads in one
+  // thread writes its first request in another, which Python's ssl does not tolerate
+  // (docs/decisions/0034-no-session-tickets.md).
   SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
   SSL_CTX_set_num_tickets(native, 0);
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
-  // A key with a passphrase is refused, not asked for on a terminal.
+  // A key with a passphrase is refused, since no terminal is there to enter it.
   SSL_CTX_set_default_passwd_cb(native, [](char*, int, int, void*) { return 0; });
   ErrorCode error;
   context->use_certificate_chain_file(files_.chain, error);
@@ -81,7 +82,7 @@ Task<void> ServerTls::handshake(Channel& channel) {
 Task<void> ServerTls::close(Channel& channel) {
   ErrorCode error;
   co_await channel.secured()->async_shutdown(to(error));
-  co_return Result<void>();  // a peer that just went has said it too
+  co_return Result<void>();  // a peer that just left has closed it, too
 }
 
 }  // namespace cay::http

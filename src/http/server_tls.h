@@ -24,13 +24,14 @@ class ServerTls {
   // TLS 1.2 and newer. kInvalidArgument (bad_certificate): missing, not to be read, or no pair.
   static Result<std::shared_ptr<ServerTls>> create(CertificateFiles files, Log log);
 
-  // For a new connection. Files that changed are read first (looked at once a second at most); if they cannot be
-  // used, that is logged and the last good ones stay. Connections keep what they began with.
+  // Returns the context for a new connection. Changed files are read first (checked at most once a
+  // second). If they cannot be used, that is logged and the last good ones stay. Connections keep the
+  // context that they began with.
   std::shared_ptr<asio::ssl::context> context();
 
   // The server's side. kUnavailable (tls_failed).
   static Task<void> handshake(Channel& channel);
-  // Tells the peer that nothing more comes, and waits for it to say the same.
+  // Sends the peer the end of the stream and waits for the peer's own.
   static Task<void> close(Channel& channel);
 
  private:
@@ -45,10 +46,12 @@ class ServerTls {
   std::chrono::steady_clock::time_point look_again_{};
 };
 
-// A certificate of our own that signs itself, for `names` (DNS names, wildcards too, and addresses), and its
-// key: for hosts without an authority. Clients trust it by its file. Made if the files are not there, or lack one
-// of the names, or end within 30 days; one that is made holds `also`, too (addresses that may change, and need no
-// new one then). The directory is the caller's; the key has mode 0600. True: made. kInternal (own_certificate).
+// Makes a certificate that signs itself, and its key, for hosts without an authority. It is for `names`
+// (DNS names, wildcards too, and addresses), and clients trust it by its file.
+//
+// It is made if the files are missing, lack one of the names, or end within 30 days. A new one also has
+// the names in `also`: addresses that may change without a need for a new one. The caller makes the
+// directory. The key has mode 0600. Returns true if it was made. Fails kInternal (own_certificate).
 Result<bool> ensure_own_certificate(const CertificateFiles& files, const std::vector<std::string>& names,
                                     const std::vector<std::string>& also);
 

@@ -118,7 +118,8 @@ TEST_F(ServerTlsTest, RequestsBodiesAndWebSocketsGoThrough) {
   EXPECT_EQ(mine.await(talk()), "back: hello");
 }
 
-// What of TLS a client may keep for a later connection; it reads an answer first, so that all that the server sends by itself has come.
+// The part of TLS that a client may keep for a later connection. It reads an answer first, so that all
+// that the server sends by itself has come.
 struct Kept {
   int tickets = 0;
   std::string answer;

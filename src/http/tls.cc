@@ -7,7 +7,7 @@
 namespace cay::http {
 namespace {
 
-// Asked of OpenSSL itself, so that its verdict tells a wrong name from a wrong authority.
+// OpenSSL itself checks the name, so that its verdict differs for a wrong name and a wrong authority.
 bool expect_host(SSL* ssl, const std::string& host) {
   ErrorCode not_an_address;
   asio::ip::make_address(host, not_an_address);
@@ -28,7 +28,7 @@ Result<std::unique_ptr<Tls>> Tls::create(const std::string& ca_file) {
   ErrorCode error;
   context.set_options(asio::ssl::context::default_workarounds, error);
   SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
-  SSL_CTX_set_options(context.native_handle(), SSL_OP_CLEANSE_PLAINTEXT);  // a server may tell a secret back
+  SSL_CTX_set_options(context.native_handle(), SSL_OP_CLEANSE_PLAINTEXT);  // a response may have a secret
   context.set_verify_mode(asio::ssl::verify_peer, error);
   if (!ca_file.empty()) {
     context.load_verify_file(ca_file, error);

@@ -1,4 +1,4 @@
-// The client against a TLS server: who is trusted, who is not, and that it says why.
+// The client against a TLS server: trusted and untrusted ones, and the reason that it reports.
 #include "http/tls.h"
 
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ namespace {
 using cay::testing::run;
 using asio::ip::tcp;
 
-// Answers one connection after the other on a thread: "hello" to a request, an echo to a WebSocket, and for
-// /cut a body whose end is not said, broken off without TLS's own goodbye.
+// Answers one connection after the other on a thread: "hello" to a request, an echo to a WebSocket, and
+// for /cut a body without a declared end, broken off without TLS's own end.
 class TlsServer {
  public:
   explicit TlsServer(const std::string& pem) : context_(asio::ssl::context::tls_server) {
@@ -45,7 +45,7 @@ class TlsServer {
     thread_.join();
   }
   std::string port() { return std::to_string(acceptor_.local_endpoint().port()); }
-  std::string server_name;  // what the last client asked for by SNI; read after its answer came
+  std::string server_name;  // of the last client's SNI; read after its answer came
 
  private:
   using Stream = beast::ssl_stream<tcp::socket>;

@@ -1,8 +1,9 @@
-// TolerantTransport: a transport on which writing never fails, it only goes nowhere. Beast gives a
-// WebSocket up at the first failed write; but a client that sends `kill` and drops the connection
-// while output is under way must still be read to its last frame.
-// Besides, a frame may be written past Beast, whose pings, pongs and closes then come before or behind it: one that Beast
-// writes is one write here as far as it is no longer than a control frame, and is written whole.
+// TolerantTransport: a transport whose writes never fail, and only go nowhere. Beast gives a WebSocket
+// up at the first failed write. But a client that sends `kill` and drops the connection while output is
+// under way must still be read to its last frame.
+//
+// A frame may also be written past Beast, whose pings, pongs and closes then come before or behind it.
+// A frame of Beast's is one write here if it is no longer than a control frame, and is written whole.
 #pragma once
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -40,7 +41,8 @@ class TolerantTransport {
     return asio::async_initiate<Token, void(ErrorCode, std::size_t)>(start, token, Channel::first_of<Channel::OutBuffers>(buffers));
   }
 
-  // Until Beast writes nothing; what it wants to write from then on waits until the guard goes. Of one caller at a time.
+  // Holds Beast's writes: waits until Beast writes nothing, and keeps its later writes waiting until the
+  // guard is destroyed. For one caller at a time.
   class Past {
    public:
     explicit Past(TolerantTransport& to) : to_(&to) { to.past_ = true; }
@@ -55,8 +57,8 @@ class TolerantTransport {
     TolerantTransport* to_;
   };
   asio::awaitable<void> until_written();
-  // A frame: `head`, and what the pipe holds. Of a plain connection, under a Past. One that is not written to its end, because
-  // its caller was cancelled, leaves a connection on which nothing more is sent.
+  // Writes a frame: `head`, and the pipe's bytes. For a plain connection, under a Past. If the caller is
+  // cancelled before the frame's end, nothing more is sent on this connection.
   asio::awaitable<void> write_past(std::string head, KernelPipe payload);
   // The same for a whole frame on any connection, after which nothing is sent: what Beast writes goes nowhere.
   asio::awaitable<void> write_last(std::string frame);

@@ -99,10 +99,10 @@ struct Upstream::Wire {
   bool ended = false;   // the service sends no more
   bool heard = false;   // it sent something
   bool head_only = false, websocket = false, chunked_out = false;
-  bool keep = false;    // neither side has said that the connection ends
+  bool keep = false;    // neither side has announced the connection's end
   std::optional<std::uint64_t> left_out;  // of a body with a length
   std::uint64_t left_in = 0;              // likewise of the answer's; kUntilEnd
-  std::optional<Error> broken;            // the answer's body, of which come() was told first
+  std::optional<Error> broken;            // the answer's body; come() reported it first
   enum class Framing { kNone, kLength, kChunked, kUntilEnd } framing = Framing::kNone;
 };
 
@@ -255,7 +255,7 @@ Bytes Upstream::piece_of_plain() {
   return std::exchange(wire.in, {});
 }
 
-// Of what has come. nullopt: more is needed.
+// Parses the bytes that have come. nullopt: it needs more.
 Result<std::optional<Bytes>> Upstream::parse_chunked() {
   Wire& wire = *wire_;
   while (!wire.in.empty() && !wire.parser->is_done()) {

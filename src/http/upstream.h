@@ -16,8 +16,10 @@ struct UpstreamRequest {
   Headers headers;                      // Host is the caller's; framing (Content-Length, Transfer-Encoding) is ours
   std::optional<std::uint64_t> length;  // of the body
   bool chunked = false;                 // a body of unknown length
-  bool websocket = false;               // asks for an upgrade to it
-  bool keep = false;                    // the connection may be asked again: never where there is a body, which a server may leave unread and take for the next, nor where another protocol was asked for
+  bool websocket = false;               // requests an upgrade to it
+  // The connection may carry another request. Never with a body, which a server may leave unread and take
+  // for the next request, nor after a request for another protocol.
+  bool keep = false;
 
   bool has_body() const { return chunked || length.value_or(0) > 0; }
 };
@@ -36,8 +38,8 @@ class Upstream {
   explicit Upstream(ByteStream& stream);
   ~Upstream();
 
-  // With what is there of the body, and its end if that is there, too: in one piece, for a server that leaves a body unread, and closes,
-  // resets where more comes behind its answer, and may take the answer with it.
+  // Sends the head with the first bytes of the body, and its end if `whole`. It is one piece: a server
+  // that leaves a body unread and closes resets if more comes behind its answer, and may lose it.
   Task<void> send_head(UpstreamRequest request, Bytes body = {}, bool whole = false);
   // A piece of the body; none: its end. May overlap the reading of the answer.
   Task<void> send(Bytes piece);
@@ -57,7 +59,7 @@ class Upstream {
   Task<KernelPipe> next_piped();
   // Not one byte of an answer has come.
   bool is_unanswered() const;
-  // The answer was read to its end, which it told itself, and the service said nothing against another request.
+  // The answer was read to its own end, and the service allows another request.
   bool can_ask_again() const;
   // After a 101: the connection, from the first byte behind the head on.
   std::unique_ptr<ByteStream> take_stream();

@@ -10,7 +10,7 @@
 namespace cay::http {
 namespace {
 
-// What a service sends, piece by piece, and what it was sent.
+// The pieces that a service sends, and the bytes that it received.
 struct Script {
   std::deque<std::string> says;
   std::string heard;

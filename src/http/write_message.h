@@ -36,7 +36,7 @@ asio::awaitable<void> write_head(Channel& to_channel, Serializer& writer, ErrorC
   return write_until(to_channel, writer, error, [](Serializer& at) { return at.is_header_done(); });
 }
 
-// What is left: all, or up to the next piece of a buffer_body, which is no error here.
+// Writes what is left: all, or up to the next piece of a buffer_body, which is no error here.
 template <class Serializer>
 asio::awaitable<void> write_rest(Channel& to_channel, Serializer& writer, ErrorCode& error) {
   writer.split(false);

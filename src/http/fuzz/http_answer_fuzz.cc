@@ -1,6 +1,6 @@
-// The answer of a service inside a sandbox, head and body: however it is cut, the same answer or the same kind of
-// refusal; a body is as long as it was said to be, or breaks off. And the request before it, whose body a client made: it goes out as one
-// request of just that body.
+// The response of a service inside a sandbox, head and body. However it is cut, it gives the same
+// response or the same kind of refusal. A body has its declared length or breaks off. The request
+// before it, with a body that a client made, goes out as one request with exactly that body.
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -45,7 +45,7 @@ struct Seen {
   std::string body;
 };
 
-// What is asked, and what of the request's body goes with its head.
+// The request, and the part of its body that goes with its head.
 struct Form {
   enum class Body { kNone, kClose, kCounted, kCountedLater, kTooLong, kChunked, kChunkedLater, kUpgrade };
   bool head = false;
@@ -154,7 +154,8 @@ Seen seen_of(cay::fuzz::Pieces bytes, const Form& form) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  // The first byte: the method, an upgrade, and where the answer is cut; the last, which is also the answer's: what is sent of a body.
+  // The first byte chooses the method, an upgrade and the cuts of the response. The last byte, which
+  // is also the response's, chooses how much of the request's body is sent.
   constexpr std::size_t kMostSaid = 40;
   constexpr unsigned kKinds = 7;
   Form form{.head = (data[0] & 1) != 0, .said = bytes.substr(0, kMostSaid)};

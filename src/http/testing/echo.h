@@ -1,4 +1,4 @@
-// A server's handler that tells what it was asked, and the parts of its answers.
+// A server's handler that answers with the request that it saw, and the parts of its answers.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@ namespace cay::http::testing {
 
 inline constexpr const char* kClose = "Host: x\r\nConnection: close\r\n";
 
-// Tells what it saw: method, segments, the body's length.
+// Answers with the method, the segments and the body's length.
 inline asio::awaitable<void> echo(std::shared_ptr<Exchange> exchange) {
   auto body = co_await exchange->read_body(1 << 20);
   if (!body) {

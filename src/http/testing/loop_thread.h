@@ -1,5 +1,5 @@
-// LoopThread: an event loop on a thread of its own, and a Listener on it, so that a test can speak to
-// it with plain blocking calls.
+// LoopThread: an event loop on a thread of its own, with a Listener on it, so that a test can use plain
+// blocking calls.
 #pragma once
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>

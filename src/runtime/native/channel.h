@@ -1,5 +1,5 @@
-// Channel: one request on a Link and its answers. Destroying an unfinished one tells the peer
-// (kCancel), so a cancelled coroutine gives its request up just by unwinding.
+// Channel: one request on a Link and its answers. Destroying an unfinished one sends the peer kCancel,
+// so a cancelled coroutine gives its request up by unwinding.
 #pragma once
 #include <memory>
 #include <optional>
@@ -25,7 +25,7 @@ class Channel {
   // Waits until the link's queue has room. kUnavailable (keeper_stalled) at the limit.
   Task<void> room(Millis limit);
 
-  // Allows the peer so many more payload bytes of DATA. announce=false: the request itself said so.
+  // Allows the peer so many more payload bytes of DATA. kNo: the request itself has announced them.
   enum class Announce { kYes, kNo };
   void grant(std::uint64_t bytes, Announce announce = Announce::kYes);
 
@@ -56,7 +56,7 @@ class Channel {
   bool finished_ = false;
 };
 
-// What a peer said in a kError. A code that is none of ours is kInternal.
+// Converts a peer's kError. A code that is none of ours becomes kInternal.
 Error to_error(wire::ErrorMsg message);
 
 // Decodes a frame's payload as M if its type is `type`. Otherwise kInternal (protocol_error), which

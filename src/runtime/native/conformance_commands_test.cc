@@ -210,7 +210,7 @@ TEST_P(CommandsTest, ManySmallCutsHurtNoCall) {
       EXPECT_TRUE(seen->end && seen->end->end.exit_code == 0);
     }
   });
-  // However often it was asked for, each ran once.
+  // Each ran once, however often it was requested.
   std::ifstream ran(path("ran"));
   const std::string text((std::istreambuf_iterator<char>(ran)), {});
   EXPECT_EQ(text.size(), 12u * 4);
@@ -390,7 +390,7 @@ TEST_F(SpoolTest, NothingThatAKeeperCouldPlantIsFollowed) {
   ASSERT_TRUE(reader);
   auto event = cay::testing::run(loop, (*reader)->next());
   ASSERT_TRUE(event);
-  EXPECT_TRUE(std::holds_alternative<core::OutputGap>(*event));  // told as missing
+  EXPECT_TRUE(std::holds_alternative<core::OutputGap>(*event));  // reported as missing
   std::filesystem::remove(out);
   std::filesystem::create_hard_link(secret, out);
   auto linked = spooled_reader(root_, SandboxId(kSandbox), CommandId("done"), {}, "");
@@ -410,7 +410,7 @@ TEST_F(SpoolTest, NothingThatAKeeperCouldPlantIsFollowed) {
   EXPECT_TRUE(none->empty());
 }
 
-// A host that is out of descriptors says so: nothing that is kept is told as missing, dropped or never run.
+// A host without descriptors is reported as such. No kept output counts as missing or dropped.
 TEST_F(SpoolTest, WithoutDescriptorsThereIsAnErrorAndNoWrongAnswer) {
   with_keeper(false);  // `open` was cut off: its output is looked at too
   const auto opened_all = [](std::size_t free) {
@@ -424,7 +424,8 @@ TEST_F(SpoolTest, WithoutDescriptorsThereIsAnErrorAndNoWrongAnswer) {
     held.resize(held.size() - std::min(free, held.size()));
     return held;
   };
-  // UBSan looks at a type that it has not met through a pipe of its own, which it would then not get: it meets them all before.
+  // UBSan looks at an unknown type through a pipe of its own, which it could not open later. It meets
+  // all types before.
   EXPECT_EQ(Error::from_errno(EMFILE, "out of descriptors").os_errno, EMFILE);
   EXPECT_TRUE(list());
   read("open");

@@ -68,7 +68,7 @@ TEST_P(FilesTest, AnUploadThatFailsLeavesTheOldFile) {
     auto back = co_await get(path("file"));
     EXPECT_TRUE(back && *back == "old");
   });
-  // The temporary file goes soon after: the helper is told by its socket.
+  // The temporary file goes soon after: the helper sees its socket close.
 }
 
 TEST_P(FilesTest, ErrorsAreTyped) {

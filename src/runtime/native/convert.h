@@ -10,8 +10,8 @@
 
 namespace cay::runtime {
 
-// Whether a keeper of ours may have said it: a name that a command can have, and words of bounded length. What it tells is kept and
-// shown under that name.
+// Returns true if a keeper of ours may have sent it: a name that a command can have, and texts of
+// bounded length. They are kept and shown under that name.
 bool is_plausible(const wire::CommandMsg& message);
 Command to_model(const wire::CommandMsg& message);
 FileInfo to_model(const wire::FileInfoMsg& message);
@@ -20,9 +20,9 @@ core::SandboxStats to_model(const wire::StatsMsg& message);
 core::Feature to_model(const wire::FeatureMsg& message);
 SnapshotInfo to_model(const wire::SnapshotMsg& message);
 
-// The frame of a start. `spec.run` is complete but for PATH and LANG. Its digest is SHA-256, in hex,
-// of the encoded request without id, digest, ignore_mismatch and those two defaults, so that it is
-// the caller's request alone.
+// Makes the frame of a start. `spec.run` is complete but for PATH and LANG. Its digest is SHA-256, in
+// hex, of the encoded request without id, digest, ignore_mismatch and those two defaults. So it is the
+// digest of the caller's request alone.
 wire::StartCommand to_wire(const CommandSpec& spec);
 
 }  // namespace cay::runtime

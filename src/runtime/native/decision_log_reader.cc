@@ -122,9 +122,9 @@ Result<DecidedPage> read_decision_log(const std::string& directory, const Sandbo
   std::ranges::move(young.items, std::back_inserter(all));
   std::uint64_t before = query.from_oldest && page.oldest > 0 ? page.oldest - 1 : from;
   for (wire::DecidedMsg& one : all) {
-    // A restart says itself that nobody knows how many are missing.
+    // A restart's own line states that the number of missing lines is not known.
     const std::uint64_t hole = is_restart(one) ? 0 : one.number - before - 1;
-    if (hole > 0 && !page.items.empty()) break;  // told with the next page
+    if (hole > 0 && !page.items.empty()) break;  // reported with the next page
     page.missed += hole;
     before = one.number;
     page.items.push_back(to_model(std::move(one)));

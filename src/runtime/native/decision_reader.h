@@ -1,5 +1,5 @@
-// What the gate wrote about one sandbox: DATA/gate/ID.net. The gate speaks with hostile peers, so its file is believed in its
-// length, its form and its owner no more than a keeper's.
+// The gate's decisions about one sandbox: DATA/gate/ID.net. The gate talks with hostile peers. So the
+// length, form and owner of its file are checked as those of a keeper's file are.
 #pragma once
 #include <string>
 

@@ -60,7 +60,7 @@ class Collected {
   std::size_t bytes_ = 0;
 };
 
-// Collects `Message` frames until EOF; true if the keeper says that it cut the answer short.
+// Collects `Message` frames until EOF. Returns true if the keeper reports that it cut the answer short.
 template <class Message, class Add>
 Task<bool> collect(std::shared_ptr<PersistentLink> line, wire::FileOp op, wire::Type type, Add add) {
   auto payload = wire::encode(op);

@@ -16,7 +16,7 @@ class FileSender {
   Task<void> send(std::uint64_t offset, Bytes bytes);
   // Between the data of a tree: what follows.
   Task<void> announce(wire::FileInfoMsg info);
-  // Says that this was all, and returns the first frame that is not credit.
+  // Sends the end, and returns the first frame that is not credit.
   Task<wire::Frame> finish();
 
   Channel& channel() { return *channel_; }

@@ -20,10 +20,10 @@ constexpr std::size_t kMost = 2 << 20;
 // The directory is another user's, who is not believed: it may be no file at all.
 std::string read_its(const std::string& path) { return os::read_file(AT_FDCWD, path, kMost).value_or(""); }
 
-// What it told of its own walls when it began to serve.
+// Returns the walls that it reported when it began to serve.
 std::string confinement_of(const std::string& directory) {
   const std::string told = read_its(directory + "/landlock");
-  if (told.empty()) return "";  // of a release that did not say, or not for us to read
+  if (told.empty()) return "";  // of an older release, or not readable for us
   const long abi = std::strtol(told.c_str(), nullptr, 10);
   if (abi <= 0) return ", behind a filter of system calls; without Landlock, which the kernel has not";
   return ", behind a filter of system calls and Landlock (ABI " + std::to_string(abi) + ")";
@@ -49,8 +49,8 @@ core::Feature gate_feature(const std::string& data, const std::string& wanted) {
     return {"gate", false, "does not answer (" + *why + ")", "what sandboxes send out waits for it",
             "see " + data + "/gate.log; cay serve starts it, or the unit cay-gate"};
   }
-  // What the last gate that began there wrote: release and settings, as gate_identity() in apps/cay. Empty: it is of a release that did not
-  // say, none ever began, or we may not read it.
+  // The release and settings of the last gate that began there, as gate_identity() in apps/cay writes
+  // them. Empty: an older release, no gate yet, or not readable for us.
   const std::string told = read_its(data + "/gate/lock");
   if (wanted.empty() || told.empty() || told == wanted) return {"gate", true, "serves" + confinement_of(data + "/gate"), "", ""};
   return {"gate", false, "serves, by other settings (network, mirrors) than the daemon's, or as another release", "what it began with holds",

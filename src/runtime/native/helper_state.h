@@ -1,4 +1,5 @@
-// What the daemon's helpers, the gate and the broker, show of themselves in the data directory: whether they answer, and what they go by.
+// The state that the gate and the broker show in the data directory: whether they answer, and their
+// identity.
 #pragma once
 #include <string>
 
@@ -9,7 +10,7 @@ namespace cay::runtime {
 bool gate_serves(const std::string& data);
 bool broker_serves(const std::string& data);
 
-// For `cay doctor`: whether a gate serves this data directory, and goes by `wanted` (empty: not asked).
+// For `cay doctor`: whether a gate serves this data directory with the identity `wanted` (empty: any).
 core::Feature gate_feature(const std::string& data, const std::string& wanted);
 // ... and whether a broker does, which keeps secrets.
 core::Feature vault_feature(const std::string& data);

@@ -16,7 +16,7 @@
 namespace cay::runtime {
 namespace {
 
-// A gate at work, with more that ask than it has taken yet, is no gate that is down.
+// A gate whose backlog is full is at work and not down.
 TEST(HelperStateTest, AFullBacklogIsAnAnswerAndNobodyIsNone) {
   const cay::testing::TempDir temp;
   const std::string& data = temp.path();

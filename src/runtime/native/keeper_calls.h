@@ -1,5 +1,5 @@
-// KeeperCalls: one question, one answer, over a keeper's PersistentLink; with deadlines, and asked
-// again after a lost link where asking twice changes nothing.
+// KeeperCalls: one request, one answer, over a keeper's PersistentLink. Each has a deadline, and is
+// repeated after a lost link where that changes nothing.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,10 +15,10 @@ inline constexpr Millis kAnswerLimit{30'000};
 // File helpers give up after 60 s without progress: a little more.
 inline constexpr Millis kFileLimit{75'000};
 
-// How often something is asked again after a lost link.
+// The most repeats of a request after lost links.
 inline constexpr int kTries = 8;
 
-enum class Repeat { kSafe, kUnsafe };  // may it be asked again when the link was lost meanwhile?
+enum class Repeat { kSafe, kUnsafe };  // may it be repeated if the link was lost meanwhile?
 
 // An open channel on which `type` was sent. kInvalidArgument (request_too_large) if the payload
 // does not fit a frame; nothing is then sent.

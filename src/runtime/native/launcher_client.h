@@ -1,5 +1,5 @@
-// LauncherClient: the verbs of the launcher (wire/messages.h), over a connection that comes back
-// when the launcher was restarted. All its verbs are idempotent there, so they are asked again.
+// LauncherClient: the verbs of the launcher (wire/messages.h), over a connection that comes back when
+// the launcher was restarted. All its verbs are idempotent there, so they are repeated.
 #pragma once
 #include <functional>
 #include <memory>
@@ -25,7 +25,7 @@ class LauncherClient {
   LauncherClient(const LauncherClient&) = delete;
   LauncherClient& operator=(const LauncherClient&) = delete;
 
-  // Called on the loop for every sandbox that ended unasked; may tell a death again after a reconnect.
+  // Called on the loop for every sandbox that ended unrequested. A reconnect may report a death again.
   void on_died(std::function<void(const wire::SandboxEntry&)> handler) { on_died_ = std::move(handler); }
 
   // All: kUnavailable (launcher_unavailable) when it cannot be reached in time.
@@ -40,8 +40,8 @@ class LauncherClient {
   std::uint64_t connections() const { return line_->connections(); }
 
  private:
-  // Asks, and gives each frame to `take` until it returns true; the whole again after a lost link.
-  // `silence`: the longest wait for one frame.
+  // Sends a request, and gives each frame to `take` until it returns true. After a lost link all is
+  // repeated. `silence` is the longest wait for one frame.
   using Take = std::function<Result<bool>(const wire::Frame&)>;
   Task<void> converse(wire::Type type, std::string payload, Millis silence, std::function<Take()> begin);
 

@@ -180,7 +180,7 @@ TEST_F(LauncherClientTest, ADeathIsToldOnceHoweverManyWitnesses) {
       EXPECT_EQ(stats.error().code, Code::kLost);
     }
     std::vector<SandboxId> none;
-    auto adopted = co_await runtime.adopt(std::move(none));  // comes back after the second telling
+    auto adopted = co_await runtime.adopt(std::move(none));  // comes back after the second report
     EXPECT_TRUE(adopted);
   };
   play(launcher(), ours());

@@ -58,7 +58,7 @@ class Link : public std::enable_shared_from_this<Link> {
   void close(Error why);
   // Returns once the link is closed.
   asio::awaitable<void> closed();
-  // We are about to end, and the peer is told: channels that go from now on go with us, not because nobody wants them any more.
+  // Announces our end to the peer: channels that close from now on close because of it.
   void part();
 
   // Frames on channel 0 after the HELLO. Called on the loop.

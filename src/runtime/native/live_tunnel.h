@@ -43,7 +43,7 @@ class LiveTunnel final : public core::Tunnel {
   bool ended_ = false;         // the far side's end came
   bool shut_ = false;
   std::optional<Error> broken_;
-  bool broken_off_ = false;    // by ourselves: what has come is not asked for either
+  bool broken_off_ = false;    // by ourselves: received bytes are not wanted either
 };
 
 }  // namespace cay::runtime

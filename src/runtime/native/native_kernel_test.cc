@@ -99,7 +99,7 @@ TEST_F(NativeTest, BootRunStopReadBootAgainDestroy) {
     EXPECT_TRUE(running);
     auto stopped = co_await runtime_->stop(id);
     EXPECT_TRUE(stopped) << stopped.error().message;
-    deaths_.clear();  // on a busy host the launcher sees its end before it is asked for it: who stops takes that for the stop's
+    deaths_.clear();  // on a busy host the launcher sees the end before the stop, which then counts as the stop's
     auto after_that = co_await (*box)->stats();
     EXPECT_FALSE(after_that);
     EXPECT_EQ(after_that.error().code, Code::kLost);
@@ -217,7 +217,7 @@ TEST_F(NativeTest, ADeathBetweenAdoptionAndWatchIsTold) {
     }
     EXPECT_TRUE(deaths_.empty());
     watch();
-    // Told already, or as soon as the launcher has said why it died (or had the time to).
+    // Reported already, or as soon as the launcher knows why it died (or had the time to).
     for (int looks = 0; deaths_.empty() && looks < 1000; ++looks) co_await sleep_for(Millis{10});
     EXPECT_EQ(deaths_.size(), 1u);
   });

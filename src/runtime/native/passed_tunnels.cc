@@ -67,7 +67,7 @@ struct PassedTunnels::Desk {
   wire::FrameReader reader;
   bool greeted = false;
   std::uint32_t channel = 0;
-  bool answered = true;  // the last question was: it can be asked another
+  bool answered = true;  // the last request was: another one can be sent
 };
 
 class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, public DirectWrite {
@@ -172,7 +172,7 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
 
   Task<void> shut_write() override {
     if (broken_) co_return *broken_;
-    ErrorCode ignored;  // one that is broken is told so by read()
+    ErrorCode ignored;  // read() reports that it is broken
     if (!std::exchange(shut_, true)) socket_.shutdown(asio::socket_base::shutdown_send, ignored);
     co_return Result<void>();
   }
@@ -184,7 +184,7 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
   }
 
  private:
-  // Its keeper has the socket too, and may make calls wait that do not say otherwise (base/bounded_call.h).
+  // Its keeper has the socket too, and can make a call wait without MSG_DONTWAIT (base/bounded_call.h).
   ssize_t receive(std::span<char> into) {
     ssize_t got = 0;
     do {
@@ -193,8 +193,8 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
     return got;
   }
   static bool would_wait(int err) { return err == EAGAIN || err == EWOULDBLOCK; }
-  // A reset, unless both sides have ended: then the kernel delivers what is left. Said here, whatever the keeper had chosen: a close
-  // that lingers would wait.
+  // Resets the connection, unless both sides have ended: then the kernel delivers what is left. The
+  // linger time is set here, whatever the keeper had chosen, for a lingering close would wait.
   void leave() {
     if (!socket_.is_open()) return;
     ErrorCode ignored;
@@ -203,7 +203,8 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
     const CallLimit limit;
     socket_.close(ignored);
   }
-  // What reads as the end. That of a program that was killed with its keeper, or whose breaking off was told to write(), is none.
+  // Returns the error of a read that looks like the end. If the program was killed with its keeper, or
+  // write() has seen the break, the stream did not end.
   Result<void> end() {
     if (write_failed_) return fail(broke_off(write_failed_.value()));
     if (group_->line_->hung_up()) return fail(lost());

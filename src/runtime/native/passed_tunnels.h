@@ -1,6 +1,6 @@
-// PassedTunnels: tunnels of one sandbox whose sockets its keeper hands over, connected: their bytes go straight between
-// the daemon and the program inside. Asked for over connections of their own ("tunnel" in the HELLO), several of which
-// are kept for the next.
+// PassedTunnels: tunnels of one sandbox whose connected sockets its keeper hands over. Their bytes go
+// straight between the daemon and the program inside. They are requested over connections of their own
+// ("tunnel" in the HELLO), of which several are kept for the next tunnel.
 #pragma once
 #include <memory>
 #include <set>
@@ -20,7 +20,7 @@ class PassedTunnels : public std::enable_shared_from_this<PassedTunnels> {
   explicit PassedTunnels(std::shared_ptr<PersistentLink> line);
   ~PassedTunnels();
 
-  // Connects. Errors as LiveTunnel::open(). Only where the keeper's HELLO says passes_sockets.
+  // Connects. Errors as LiveTunnel::open(). Only if the keeper's HELLO has passes_sockets.
   Task<std::unique_ptr<core::Tunnel>> open(std::uint16_t port);
 
   // Breaks every tunnel: its calls fail with `why`.

@@ -77,7 +77,7 @@ asio::awaitable<void> PersistentLink::run() {
       if (self->config_.mortal && self->met_) self->die(error.message);
       if (self->config_.mortal) self->end(error);
     } else if (error.os_errno == EMFILE || error.os_errno == ENFILE) {
-      // Said at once, and tried again: some may be closed.
+      // Reported at once, and tried again: some descriptors may be closed.
       self->refusal_ = no_descriptors(error.os_errno);
     }
     self->changed_.notify();

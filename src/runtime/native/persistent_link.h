@@ -1,5 +1,5 @@
-// PersistentLink: a Link that comes back. It dials, greets, checks who answered, and does so again
-// with back-off whenever the link is lost, until it is closed or the peer is known to be dead.
+// PersistentLink: a Link that comes back. It dials, greets, checks the peer, and does so again with
+// back-off whenever the link is lost, until it is closed or the peer is known to be dead.
 #pragma once
 #include <deque>
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace cay::runtime {
 
-// EMFILE, ENFILE: said at once.
+// The error for EMFILE and ENFILE, which is reported at once.
 Error no_descriptors(int os_errno);
 
 class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
@@ -20,8 +20,8 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
     std::string peer;       // for messages: "the launcher"
     Dialer dial;
     wire::Hello hello;      // ours
-    // Says why the peer that greeted is not the one we want; its error ends the link for good
-    // where `mortal`, else it is told to callers while we go on trying.
+    // Returns an error if the peer that greeted is not the wanted one. If `mortal`, the error ends the
+    // link for good. Otherwise callers get it while the link is tried again.
     std::function<Result<void>(const wire::Hello&)> check;
     bool mortal = true;     // a keeper: nobody listening means dead. A launcher comes back
     Error unreachable;      // what callers get when there is no link within their limit
@@ -38,7 +38,7 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   // at the limit; the check's error while the wrong peer answers.
   Task<std::shared_ptr<Link>> link(Millis limit);
 
-  // What the peer said of itself in its last HELLO.
+  // The peer's last HELLO.
   const wire::Hello& theirs() const { return theirs_; }
 
   const wire::Hello& ours() const { return config_.hello; }
@@ -48,7 +48,7 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   // The peer has closed the connection, whether we have read so far or not.
   bool hung_up() const { return link_ == nullptr || link_->hung_up(); }
 
-  // Frames on channel 0. What came before there was a handler is handed to it at once.
+  // Sets the handler of frames on channel 0. It gets earlier frames at once.
   void on_event(std::function<void(const wire::Frame&)> handler);
   // Called once, on the loop, when the peer is dead; not after close().
   void on_death(std::function<void(std::string reason)> handler) { on_death_ = std::move(handler); }
@@ -58,7 +58,8 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   // Ours to end: everything that waits fails with `why`.
   void close(Error why);
   bool ended() const { return ended_; }
-  // It is about to end by a deed of ours: `why` is what all are told then, however its end is found out. Nothing: it is not.
+  // Announces that our own action is about to end it: callers then get `why`, however the end shows.
+  // Nothing: it is not about to end.
   void expect_end(std::optional<Error> why) { expected_ = std::move(why); }
 
   // As Link::part(), of this link and of those to come.

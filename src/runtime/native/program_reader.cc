@@ -68,7 +68,7 @@ Result<ProgramPage> read_programs(const std::string& spool, const SandboxId& id,
     size += static_cast<std::size_t>(got);
   }
   auto read = wire::read_programs(std::string_view(bytes).substr(0, size), limit);
-  // A damaged record after good ones is told when somebody asks for it.
+  // A damaged record behind good ones is reported by the read that begins at it.
   if (read.damaged && read.good == 0) return bad_offset;
   for (auto& [at, message] : read.records) {
     if (is_known(message.kind)) page.items.push_back(to_model(page.next_offset + at, std::move(message)));

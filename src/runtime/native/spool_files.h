@@ -1,4 +1,4 @@
-// What a keeper left in its spool, opened without trust in names or kinds.
+// Files that a keeper left in its spool, opened without trust in their names or kinds.
 #pragma once
 #include <string>
 

@@ -45,7 +45,7 @@ class TreeReader final : public core::TreeSource {
   }
 
  private:
-  // nullopt: nothing to tell, or the end (channel_ is then null).
+  // nullopt: nothing to report, or the end (channel_ is then null).
   Result<std::optional<core::TreeEvent>> take(const wire::Frame& frame) {
     using Event = std::optional<core::TreeEvent>;
     if (is(frame, wire::Type::kData)) {

@@ -36,7 +36,7 @@ void WideBuffers::widen(Place& place) {
   if (wide_.size() >= kMost) {
     const auto oldest = std::min_element(wide_.begin(), wide_.end(), [](const Place* a, const Place* b) { return a->last_ < b->last_; });
     if (place.last_ - (*oldest)->last_ < kIdle) {
-      place.bytes_ = 0;  // asked again after as many
+      place.bytes_ = 0;  // considered again after as many
       return;
     }
     fix((*oldest)->socket_);

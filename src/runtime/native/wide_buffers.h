@@ -1,6 +1,6 @@
-// WideBuffers: which of a sandbox's connections have kernel buffers that grow with their traffic. A fixed buffer of the size
-// that the keeper gives each makes both sides wait for each other more often than they move bytes; but what grows is decided
-// by a guest, too, so only a few have it: those that move the most now.
+// WideBuffers: chooses the connections of a sandbox whose kernel buffers grow with their traffic. A fixed
+// buffer of the keeper's size makes both sides wait for each other more than they move bytes. But a
+// guest decides how far a buffer grows, too, so only the few connections that move the most have one.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -18,7 +18,7 @@ class WideBuffers {
   static constexpr Millis kIdle{1000};                  // a connection that has moved nothing for so long gives its own up
   static constexpr int kFixed = 256 * 1024;             // what the others have, each way; as the keeper sets it
 
-  // One connection's place here; gone with it. Of one loop.
+  // The place of one connection, which its destructor frees. Belongs to one loop.
   class Place {
    public:
     Place(WideBuffers& group, int socket) : group_(group), socket_(socket) {}

@@ -13,7 +13,7 @@ namespace cay::runtime::testing {
 
 inline constexpr const char* kSandbox = "11111111-1111-4111-8111-111111111111";
 
-// What a reader gave, as it gave it.
+// The events of a reader, in their order.
 struct Seen {
   std::string out, err;
   std::optional<Command> end;

@@ -67,7 +67,7 @@ class RealLauncher {
     }
     return 0;
   }
-  // Of the sandbox whose record the launcher keeps; 0: none is seen.
+  // Returns the keeper of the sandbox whose record the launcher keeps, or 0 if none is seen.
   pid_t keeper_of(const std::string& id) const {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       const std::string name = entry.path().filename();
