@@ -7,7 +7,7 @@
 namespace cay::core {
 namespace {
 
-// What one waiter wants: a tenant's slot, room on the host, or a place to boot.
+// The wish of one waiter: a tenant's slot, room on the host, or a place to boot.
 struct Want {
   enum class What : std::uint8_t { kSlot, kRoom, kPlace } what = What::kSlot;
   TenantId tenant;  // whose slot, or whose sandbox
@@ -63,7 +63,8 @@ struct Admission::State {
     if (!want.before_new) return queue.end();
     return std::ranges::find_if(queue, [](const auto& waiter) { return !waiter->want.before_new; });
   }
-  // Of one that is queued: whether its tenant would have no more than its part of the host: what there is by the tenants that run or wait for something.
+  // Returns whether the tenant of a queued waiter would stay within its part of the host: the host's room,
+  // divided by the tenants that run or wait for something.
   bool within_share(const Want& want) const {
     std::uint64_t tenants = given.size();
     for (const auto& [tenant, queue] : for_room) tenants += queue.empty() || given.contains(tenant) ? 0 : 1;

@@ -1,11 +1,11 @@
 // Admission: who may have a piece of the host now. Within a tenant waiting is first come, first served;
 // what cannot ever fit is refused at once. Grants give back what they hold when destroyed.
 //
-// Room on the host: tenants are served in turn, and a first that does not fit yet holds up its own tenant
-// alone. Once it has waited for overtake_limit, and if its tenant would have no more than its share with it
-// (the host's room by the tenants that run or wait for something), what is free is kept for it: from those
-// that would have more than theirs. So whoever stays within its share waits for no other tenant's waiter,
-// is served once the others are down to theirs, and what lies idle for a waiter is less than one share.
+// Room on the host: tenants are served in turn. A first waiter that does not fit yet holds up its own
+// tenant alone. After overtake_limit the free room is kept for it, if its tenant stays within its share
+// with it (the host's room by the tenants that run or wait). It is kept from tenants that would exceed
+// theirs. So a tenant within its share waits for no other tenant's waiter, and is served once the others
+// are down to theirs. Less than one share lies idle for a waiter.
 #pragma once
 #include <functional>
 #include <memory>
@@ -46,10 +46,10 @@ class Admission {
   Task<Grant> slot(TenantId tenant, Event::Deadline deadline);
   // The same without waiting.
   Result<Grant> slot_now(const TenantId& tenant);
-  // Who of a tenant's own goes first: a sandbox that exists already is before new ones.
+  // The order among a tenant's own waiters. kBeforeNew: a sandbox that exists already goes before new ones.
   enum class Order : std::uint8_t { kInTurn, kBeforeNew };
-  // Memory and CPU of a running sandbox, if the disk has room. kExhausted (quota_memory, quota_cpu,
-  // quota_storage) at the deadline, or at once if it never fits.
+  // Waits for memory and CPU of a running sandbox, and room on the disk. Fails kExhausted (quota_memory,
+  // quota_cpu, quota_storage) at the deadline, or at once if it never fits.
   Task<Grant> room(TenantId tenant, Limits limits, Order order, Event::Deadline deadline);
   // A place among those that boot at the same time. kDeadlineExceeded (boot_timeout).
   Task<Grant> place(Event::Deadline deadline);
@@ -57,14 +57,14 @@ class Admission {
   // Why there is no such room now; none: it is there, or others that wait come first.
   std::optional<Error> obstacle(const Limits& limits) const;
 
-  // `why` as the operator is told it: with what is given to all tenants together, which is no tenant's to know.
+  // Returns `why` with the sums of all tenants, which an operator may read and a tenant may not.
   Error for_operator(Error why) const;
 
   // For what exists already (a restart): taken whether or not it fits.
   Grant slot_of_existing(const TenantId& tenant);
   Grant room_of_existing(const TenantId& tenant, Limits limits);
 
-  // Who waits now for a tenant's slot, for room on the host, for a place to boot.
+  // The number of waiters for a tenant's slot, for room on the host, and for a place to boot.
   struct Waiting {
     std::size_t for_slot = 0, for_room = 0, for_place = 0;
   };

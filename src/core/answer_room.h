@@ -1,6 +1,6 @@
-// AnswerRoom: how many bytes the daemon holds of answers that are whole before they are sent: of those
-// that are being made, and of those whose reader takes its time. A tenant has at most half of what the
-// others leave, so that none keeps another from being answered.
+// AnswerRoom: bounds the bytes of answers that are whole in the daemon's memory before they are sent. It
+// counts answers in the making and those with a slow reader. A tenant has at most half of what the others
+// leave, so that no tenant keeps another from its answers.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -24,7 +24,7 @@ class AnswerRoom {
  public:
   explicit AnswerRoom(std::uint64_t most) : state_(std::make_shared<State>(most)) {}
 
-  // What one answer holds, as long as this is there. It may outlive the room.
+  // The bytes of one answer, held until this is destroyed. It may outlive the room.
   class Part {
    public:
     Part(std::shared_ptr<State> state, TenantId tenant) : state_(std::move(state)), tenant_(std::move(tenant)) {}

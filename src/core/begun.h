@@ -1,6 +1,6 @@
-// Begun: what is under way with sandboxes and was promised, on disk. What a killed daemon had begun its successor finishes: a
-// sandbox that was being stopped neither goes on as if nothing had been asked nor counts as failed, and one whose creation was
-// answered before it was made is made.
+// Begun: promised work on sandboxes that is under way, on disk. A daemon's successor finishes what a killed
+// daemon had begun. A sandbox that was being stopped neither runs on nor counts as failed. One whose
+// creation was answered before it was made is made.
 #pragma once
 #include <map>
 #include <string>
@@ -20,7 +20,7 @@ class Begun {
   // `why`: one word, or empty.
   Result<void> begin(const SandboxId& id, const std::string& why);
   Result<void> over(const SandboxId& id);
-  // Of one that is begun; empty of any other.
+  // Returns the reason of work that is under way, and an empty text otherwise.
   std::string why(const SandboxId& id) const;
 
  private:

@@ -26,15 +26,15 @@ struct Entry;
 enum class BootKind : std::uint8_t {
   kFirst,      // created, and answered before: if it fails the row stays, failed, with the reason; a daemon's end does not end it
   kEphemeral,  // created by a caller who waits: if it fails nothing is left
-  kStart,      // asked for: if it fails the row says failed and why
-  kWake,       // by a command or file call: a full host leaves it stopped
+  kStart,      // requested: if it fails the row becomes failed, with the reason
+  kWake,       // for a command or file call: if the host is full it stays stopped
 };
 
 // One boot under way.
 struct Boot {
   Boot(asio::any_io_executor loop, BootKind k, Limits l) : kind(k), limits(l), done(std::move(loop)) {}
 
-  // The first reason counts. What was made is unmade, then `done` is set with it.
+  // The first reason counts. The boot's parts are unmade, and then `done` is set with the reason.
   void give_up(Error why) {
     if (done.is_set() || cancelled) return;
     cancelled = std::move(why);
@@ -55,25 +55,27 @@ class Boots {
   Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Proxies& proxies, Profiles profiles,
         Jobs& jobs);
 
-  // The row is (or becomes) kProvisioning and a job boots it. The entry must have no boot, stop or
-  // removal under way. kPermissionDenied (profile_not_allowed): of one that ran before, whose profile the operator allows no more.
-  // `by`: the key that asked for it, for the event.
+  // Begins a job that boots the sandbox, whose row is (or becomes) kProvisioning. The entry has no boot,
+  // stop or removal under way. Fails kPermissionDenied (profile_not_allowed) if the sandbox ran before and
+  // the operator no longer allows its profile. `by` is the key that requested it, for the event.
   Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline, const std::string& by = {});
 
-  // Creations (kFirst) that the last daemon had answered for and not made; each is to be begun again, or said to be over.
+  // Returns creations (kFirst) that the last daemon had answered and not made. Each is to be begun again, or
+  // reported as over.
   Result<std::map<SandboxId, std::string>> open(const std::vector<Sandbox>& rows);
   void over(const SandboxId& creation);
 
-  // Before the row of what has room says `next`: the limits that it runs with are on record until its next start, for a daemon that adopts it.
+  // Called before the row of a sandbox with room changes to `next`. Its running limits stay on record until
+  // its next start, for a daemon that adopts it.
   Result<void> keep_in_force(const Entry& entry, const Limits& next);
-  // What one that was adopted runs with.
+  // Returns the limits that an adopted sandbox runs with.
   Limits in_force(const Sandbox& row) const;
   void forget(const SandboxId& gone);
 
-  // The daemon ends: what comes up may come up until then. What is left is given up.
+  // The daemon ends: sandboxes may finish booting until the deadline. The rest is given up.
   asio::awaitable<void> end(Event::Deadline deadline);
 
-  // Of one that is still queued: what it waits for (kExhausted).
+  // Returns what a queued sandbox waits for (kExhausted).
   std::optional<Error> waits_for(const Entry& entry) const;
 
  private:
@@ -93,7 +95,7 @@ class Boots {
   const Profiles profiles_;
   Jobs& jobs_;
   Begun begun_;
-  Begun in_force_;  // memory and CPU, of those whose row says otherwise
+  Begun in_force_;  // memory and CPU of sandboxes whose row has other limits
 };
 
 }  // namespace cay::core

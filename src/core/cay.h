@@ -36,10 +36,10 @@ struct Defaults {
   Limits maximum{.cpu_millicores = 16'000, .memory_bytes = 64ull << 30, .disk_bytes = 256ull << 30, .pids = 32'768};
   std::int64_t idle_ttl_s = 600;
   std::int64_t delete_after_stop_s = 14 * 86'400;
-  std::string policy = "packages";  // as a client would ask for one
-  std::shared_ptr<const policy::Catalogue> policies = std::make_shared<const policy::Catalogue>();  // that have names, and which are allowed
+  std::string policy = "packages";  // as a client would write it
+  std::shared_ptr<const policy::Catalogue> policies = std::make_shared<const policy::Catalogue>();  // the named ones, and which are allowed
   std::vector<Network> networks{};  // special ranges that the operator opens
-  std::function<bool(const IpAddress&)> is_own_address{};  // whether it is one of this host; asked on any thread; empty: none is
+  std::function<bool(const IpAddress&)> is_own_address{};  // true for an address of this host; called on any thread; empty: none is
   Profiles profiles{};
 };
 
@@ -51,14 +51,14 @@ struct CreateOptions {
 // A running command's reader plus what keeps the sandbox awake meanwhile.
 using Reader = std::unique_ptr<CommandReader>;
 
-// Which sandboxes to remove: the named ones, and those with all of these labels (`every`: all).
+// The sandboxes to remove: the named ones, and those with all of these labels (`every`: all).
 struct RemovalQuery {
   std::vector<std::string> refs;
   std::vector<std::pair<std::string, std::optional<std::string>>> labels;
   bool every = false;
 };
 struct Removal {
-  std::string ref;  // as asked for, or the name
+  std::string ref;  // as in the request, or the name
   Result<void> done;
 };
 
@@ -76,34 +76,35 @@ class Sandboxes {
   virtual Task<Sandbox> pause(Principal who, std::string ref) = 0;
   virtual Task<Sandbox> resume(Principal who, std::string ref) = 0;  // from paused; ready: as it is
   virtual Task<void> remove(Principal who, std::string ref) = 0;  // any state
-  // Many at once, each for itself; in the order asked for.
+  // Removes many at once, each for itself. The result has the order of the request.
   virtual Task<std::vector<Removal>> remove_all(Principal who, RemovalQuery query) = 0;
   virtual Task<UsageSummary> usage(Principal who) = 0;
   virtual Task<std::vector<SnapshotInfo>> snapshots(Principal who) = 0;
   virtual Task<SandboxStats> stats(Principal who, std::string ref) = 0;
-  // Of any state, without waking it. kNotFound (programs_not_recorded).
+  // Reads the program record, in any state, without waking the sandbox. Fails kNotFound (programs_not_recorded).
   virtual Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) = 0;
-  // What it tried to reach; of any state, without waking it.
+  // Reports the connections that it tried, in any state, without waking it.
   virtual Task<NetworkReport> network(Principal who, std::string ref) = 0;
-  // Decision by decision; waits up to `wait` until there is one to tell of. kOutOfRange (decision_ahead).
+  // Returns decisions one by one. Waits up to `wait` until there is one. Fails kOutOfRange (decision_ahead).
   virtual Task<DecidedPage> decisions(Principal who, std::string ref, DecidedQuery query, std::chrono::milliseconds wait) = 0;
   virtual Task<PolicyList> policies(Principal who) = 0;
-  // A dry run: nobody is asked for a name's address, so rules about addresses count for addresses alone.
+  // A dry run. Names are not resolved, so rules about addresses count for addresses alone.
   virtual Task<PolicyTrial> try_policy(Principal who, PolicyQuestion question) = 0;
 };
 
-// All wake a stopped sandbox first (concurrent wakes are one), and fail kNotReady if it cannot be. A
-// paused one stays so: nothing is started in it (kNotReady, sandbox_paused); what is there can be
-// read, written to and killed, and files go on.
+// All of these wake a stopped sandbox first (concurrent wakes are one), and fail kNotReady if they cannot.
+// A paused one stays paused: no command starts in it (kNotReady, sandbox_paused). Its commands can be read,
+// written to and killed, and file calls go on.
 class Commands {
  public:
   virtual ~Commands() = default;
-  // For facades that must know before they answer. Where nothing can be started, nor come back to: draining, sandbox_paused.
+  // For facades that need the result before they answer. Fails draining or sandbox_paused where a command
+  // can neither start nor be attached to.
   virtual Task<void> wake(Principal who, std::string ref) = 0;
   virtual Task<Command> start(Principal who, std::string ref, CommandSpec spec) = 0;
   // start + attach from 0 as one verb, with no gap between them.
   virtual Task<Reader> run(Principal who, std::string ref, CommandSpec spec) = 0;
-  // Of a stopped sandbox too (from the spools), without waking it.
+  // Attaches to a command, also of a stopped sandbox (from the spools), without waking it.
   virtual Task<Reader> attach(Principal who, std::string ref, CommandId id, OutputOffsets from) = 0;
   // `more`: there is more behind it, or its end: see LiveSandbox::write_stdin (ports/runtime.h).
   virtual Task<void> write_stdin(Principal who, std::string ref, CommandId id, Bytes data, bool more) = 0;
@@ -145,8 +146,8 @@ class Tunnels {
   // (invalid_port); kNotReady (sandbox_paused); else as LiveSandbox::open_tunnel. A connection that is open when its
   // sandbox is paused waits for the resume.
   virtual Task<std::unique_ptr<Tunnel>> open(Principal who, std::string ref, std::uint16_t port) = 0;
-  // Wakes it, and keeps it awake for as long as the answer lives: for a session of many connections. Of a paused one
-  // kNotReady (sandbox_paused).
+  // Wakes the sandbox and keeps it awake for as long as the result lives: for a session of many connections.
+  // Fails kNotReady (sandbox_paused) for a paused one.
   virtual Task<std::shared_ptr<void>> hold(Principal who, std::string ref) = 0;
 };
 
@@ -185,17 +186,17 @@ class Links {
   // Those that can be used, oldest first.
   virtual Task<std::vector<Link>> list(Principal who, std::string ref) = 0;
   virtual Task<void> withdraw(Principal who, std::string ref, LinkId id) = 0;  // kNotFound (link_not_found)
-  // Of one port (0: of files), or all. How many they were.
+  // Withdraws the links of one port (0: of files), or all, and returns their number.
   virtual Task<std::uint32_t> withdraw_all(Principal who, std::string ref, std::optional<std::uint16_t> port) = 0;
-  // What a token is good for at this sandbox and port (0: a file). kUnauthenticated (unknown_link): also one that is
-  // good elsewhere; kPermissionDenied (link_expired).
+  // Returns what a token opens at this sandbox and port (0: a file). Fails kUnauthenticated (unknown_link),
+  // also for a token of another sandbox or port, and kPermissionDenied (link_expired).
   virtual Result<OpenLink> use(std::string_view token, const SandboxId& sandbox, std::uint16_t port) = 0;
   // Looks at what is in use: called as often as an end may be late. `key_lives`: whether the key that made it still could.
   virtual void end_lapsed(const std::function<bool(const Link& link)>& key_lives) = 0;
 };
 
-// What users keep with Cay without anybody's seeing it again (docs/decisions/0023-the-vault.md). Values come closed
-// (model/sealed_box.h) for public_key(), about the secret's name.
+// Secrets that users keep with Cay and nobody can read again (docs/decisions/0023-the-vault.md). Values come
+// closed (model/sealed_box.h) for public_key(), about the secret's name.
 class Secrets {
  public:
   virtual ~Secrets() = default;
@@ -205,7 +206,8 @@ class Secrets {
   // from then on. kInvalidArgument (invalid_secret, bad_envelope), kExhausted (too_many_secrets).
   virtual Task<SecretInfo> set(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box) = 0;
   virtual Task<std::vector<SecretInfo>> list(Principal who) = 0;
-  // What uses it is refused from then on: those that do, of the tenant. kNotFound (secret_not_found).
+  // Removes a secret, which refuses its users from then on. Returns those of the tenant. Fails kNotFound
+  // (secret_not_found).
   virtual Task<std::vector<SecretUser>> remove(Principal who, std::string name) = 0;
   // Seals all tenants' by new keys, and forgets the old ones. How many there were.
   virtual Task<std::uint32_t> rotate_key(Principal who) = 0;
@@ -228,29 +230,29 @@ class Drain {
   virtual Task<DrainStatus> stop_all(Principal who) = 0;
 };
 
-// What happened, in order, numbered without holes for each tenant (model/event.h).
+// Events in order, numbered without holes for each tenant (model/event.h).
 class Events {
  public:
   virtual ~Events() = default;
   // kOutOfRange (event_ahead). `query.sandbox`: id or name.
   virtual Task<EventPage> read(Principal who, EventQuery query) = 0;
-  // The same, waiting up to `wait` until there is an item or a gap to tell of.
+  // Like list(), and waits up to `wait` until there is an item or a gap to report.
   virtual Task<EventPage> follow(Principal who, EventQuery query, std::chrono::milliseconds wait) = 0;
   // From now on follow() does not wait, and ended() is true: the daemon ends.
   virtual void end() = 0;
   virtual bool ended() const = 0;
-  // Until then: for streams that have a last word to say. May be waited on when this is gone.
+  // Returns at the end of the daemon, for streams that have a last message. May outlive this object.
   virtual asio::awaitable<void> until_ended() = 0;
 };
 
-// What one running sandbox uses now, and moved so far.
+// The present use of one running sandbox, and the bytes that it has moved.
 struct SandboxUse {
   Sandbox sandbox;
   SandboxStats stats;
   UsageTotals totals;
 };
 
-// What sandboxes used, over all their starts (core/meter.h tells how it is counted).
+// The use of sandboxes, over all their starts (core/meter.h describes the counting).
 class Usage {
  public:
   virtual ~Usage() = default;
@@ -262,7 +264,7 @@ class Usage {
 
 class AnswerRoom;
 
-// What the facades are given. Built by make_core (core/make_core.h).
+// The core as facades see it. Built by make_core (core/make_core.h).
 class Cay {
  public:
   virtual ~Cay() = default;
@@ -278,8 +280,8 @@ class Cay {
   virtual Runtime& runtime() = 0;  // features for doctor only
   virtual Metrics& metrics() = 0;
   virtual AnswerRoom& answers() = 0;
-  // Called with each span that is over: of creations and commands of sampled traces. Without it there
-  // are none, and commands are told the caller's own.
+  // Sets a function that is called with each finished span: creations and commands of sampled traces.
+  // Without it there are no spans, and commands get the caller's own trace context.
   virtual void on_span(std::function<void(Span)> called) = 0;
 
   // Whether requests can be served now, and if not, what is in the way.
@@ -294,7 +296,7 @@ class Cay {
   virtual Task<void> open(std::function<void(std::string)> progress) = 0;
   // First of a polite end, while connections of clients are still open: see Runtime::part().
   virtual void part() = 0;
-  // Polite end: timers stop, connections to keepers close; sandboxes live on unless asked.
+  // Ends politely: timers stop and connections to keepers close. Sandboxes live on unless `stop_sandboxes`.
   virtual Task<void> close(bool stop_sandboxes) = 0;
 };
 

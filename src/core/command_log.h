@@ -1,7 +1,8 @@
-// CommandLog: sees to it that the journal tells of every command's start and of its end, once each. A
-// command's state lives with its keeper, which tells both as numbered notes until they are on record
-// (docs/decisions/0017-notes.md): the number is written together with the event, so a restart knows what
-// it is told again. Of keepers of before, and of those that are gone, what was missed is asked for.
+// CommandLog: puts every command's start and end into the journal, once each.
+//
+// A keeper holds its commands' state, and sends both as numbered notes until they are on record
+// (docs/decisions/0017-notes.md). The number is written together with the event, so that a restart
+// recognises a repeated note. Older keepers, and those that are gone, are queried for what was missed.
 #pragma once
 #include <map>
 #include <memory>
@@ -19,20 +20,20 @@ class CommandLog {
 
   // After the restart brought rows and what lives together.
   Result<void> open();
-  // Asks for what was missed, now and then. Spawned once.
+  // Queries now and then for what was missed. Spawned once.
   Task<void> run();
   void stop();
 
   // Before anything is opened or recorded: how far the last daemon came.
   Result<void> look_back();
-  // Around a start, whatever comes of it: what its span is to be known by, and the key that asked.
+  // Called around a start, whatever its result: the identity of its span, and the key that requested it.
   void starting(const Entry& entry, const CommandId& id, std::string trace, std::string by);
-  // It was answered, by `live`. One that was known before is told already, or will be.
+  // The start was answered, by `live`. A command that was known before is on record, or will be.
   void started(const Entry& entry, const LiveSandbox& live, const CommandId& id, const Result<Command>& answer);
   // The sandbox went to another state.
   void on_state(const std::shared_ptr<Entry>& entry);
 
-  // Called with each command that is told to have started.
+  // Called with each command whose start is reported.
   std::function<void(const Entry&, const Command&)> on_started;
   // Called with each command that ended, before the journal has it.
   std::function<void(const Entry&, const Command&, const OpenCommand&)> on_ended;
@@ -62,9 +63,10 @@ class CommandLog {
   Jobs& jobs_;
   std::map<SandboxId, std::map<CommandId, OpenCommand>> open_;
   std::map<SandboxId, NoteMark> heard_;  // the last of each keeper's notes
-  std::set<SandboxId> unconfirmed_;    // their keepers are to be told once all is written
-  std::map<Key, Asked> asked_;         // of starts under way
-  // Of keepers without notes: ends that came before their start was answered; told as soon as it is, or at the next look.
+  std::set<SandboxId> unconfirmed_;    // their keepers get a confirmation once all is written
+  std::map<Key, Asked> asked_;         // starts under way
+  // Ends that came before their start was answered, from keepers without notes. They are reported with the
+  // start, or at the next look.
   std::map<Key, Command> early_;
   int comparing_ = 0;             // looks under way
   std::set<Key> ended_meanwhile_; // while there are any

@@ -24,7 +24,7 @@ class CommandNotesTest : public CoreTest {
     store.lose_held();
     ASSERT_TRUE(open());
   }
-  // Of commands, once the journal and the keeper have settled.
+  // Returns the events of commands, once the journal and the keeper have settled.
   Told told() {
     for (int i = 0; i < 200 && !commands().notes.empty(); ++i) {
       loop.restart();

@@ -66,7 +66,7 @@ TEST_F(CreateTest, LabelsAreBoundedTogether) {
   EXPECT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
 }
 
-// Rows of before such a bound keep what they have, and what else is changed of them asks nothing of it.
+// Rows that are older than the bound keep their labels, and other changes of them are not held to it.
 TEST_F(CreateTest, MoreLabelsThanAreTakenNowStay) {
   ASSERT_TRUE(create("box"));
   Sandbox row = store.rows.begin()->second;
@@ -256,7 +256,7 @@ TEST_F(CreateTest, CallerThatGoesAwayLeavesNothing) {
   expect_nothing_left();
 }
 
-// What unmakes it may hang: then it is seen, and not as one that is still coming up.
+// The clean-up may hang. Then the sandbox shows that, and does not look as if it were still coming up.
 TEST_F(CreateTest, OneThatWasGivenUpSaysSoWhileItIsUnmade) {
   runtime.hold_boots = runtime.hold_stops = true;
   auto pending = begin(core->sandboxes().create(alice, named("box"), CreateOptions{}));

@@ -1,11 +1,11 @@
-// What the gate decided about a sandbox, one by one.
+// The gate's decisions about a sandbox, one by one.
 #include "async/deadline.h"
 #include "core/sandboxes.h"
 
 namespace cay::core {
 namespace {
 
-// Another process writes the log, and tells nobody.
+// Another process writes the log and sends no notice.
 constexpr std::chrono::milliseconds kLookEvery{100};
 
 }  // namespace

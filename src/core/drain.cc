@@ -80,7 +80,7 @@ Task<DrainStatus> DrainVerbs::count() {
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const auto one = asked[i];
     co_await one->done.wait();
-    // One whose keeper does not answer now is told of by its death, or asked again.
+    // A keeper that does not answer now is counted at its death, or by the next look.
     if (one->result) status.running_commands += one->result->running_commands;
     if (!one->result) ++status.silent_sandboxes;
   }

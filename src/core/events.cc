@@ -14,8 +14,8 @@ EventLog::~EventLog() { registry_->store().on_events(nullptr); }
 
 Result<EventPage> EventLog::page(const Principal& who, EventQuery query) {
   if (!query.sandbox.empty()) {
-    // By its id, so that a name that was changed or used again is no other sandbox; a name that is
-    // nobody's now is looked for as it was then.
+    // The id is looked up first, so that a name that was changed or used again means no other sandbox. A name
+    // without a sandbox is looked up as it was at the time.
     const auto entry = registry_->find(who, query.sandbox);
     if (entry) query.sandbox = (*entry)->row.id.get();
   }

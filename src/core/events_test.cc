@@ -11,7 +11,7 @@ class EventsTest : public CoreTest {
  protected:
   EventsTest() { EXPECT_TRUE(open()); }
 
-  // What was told, once command events are written too.
+  // Returns the journal's events, once those of commands are written too.
   Told told() {
     drain();
     EXPECT_TRUE(store.flush_events());
@@ -57,7 +57,7 @@ TEST_F(EventsTest, WhoAskedIsNamed) {
     return out;
   };
   EXPECT_EQ(by_of("command.started"), Told{"one by alice"});
-  // Whoever looks at a file wakes it: there is no other line of that among the changes.
+  // A look at a file wakes it, and the changes have no other line of that.
   Principal reader = alice;
   reader.key_name = "reader";
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "two")));
@@ -87,7 +87,7 @@ TEST_F(EventsTest, WhoAskedIsNamed) {
   EXPECT_EQ(by_of("sandbox.deleted").back(), "brief by ") << "nobody did";
 }
 
-// Whoever reads the journal must not take a sandbox for closed that was opened, or for lasting that will go.
+// A reader of the journal sees that a sandbox was opened, and whether it lasts.
 TEST_F(EventsTest, EveryChangeOfItsSettingsIsTold) {
   ASSERT_TRUE(create("box"));
   std::vector<SandboxPatch> patches(9);

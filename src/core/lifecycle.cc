@@ -55,7 +55,7 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::string why, st
     co_return std::move(stopped).error().while_doing("stop sandbox " + entry->row.name);
   }
   if (!stopped) {
-    // It has ended, which was all that was asked for; what it left goes when the launcher can be reached.
+    // It has ended, which was the request. Its remains go when the launcher can be reached.
     jobs_.warn("sandbox " + entry->row.name + " is stopped, and not yet cleared away: " + stopped.error().message);
     jobs_.spawn(sweep_up(entry));
   }
@@ -111,7 +111,7 @@ Task<void> Lifecycle::remove_job(std::shared_ptr<Entry> entry) {
   entry->live.reset();
   auto result = co_await runtime_.destroy(entry->row.id);
   const std::string why(why_removed(entry->row.reason));
-  if (result && entry->row.reason != why) {  // the last event tells the row's
+  if (result && entry->row.reason != why) {  // the last event has the row's reason
     Sandbox next = entry->row;
     next.reason = why;
     registry_->record(*entry, std::move(next));
@@ -119,7 +119,7 @@ Task<void> Lifecycle::remove_job(std::shared_ptr<Entry> entry) {
   if (result) result = registry_->erase(*entry);
   if (!result) {
     Sandbox next = entry->row;
-    // Said by the runtime of an end that needs nobody any more.
+    // The runtime reports an end that nobody needs to wait for.
     const bool goes_on = result.error().reason == "removal_takes_long";
     next.reason = removal_held_up(why, (goes_on ? "is being removed: " : "could not be removed yet: ") + result.error().message);
     registry_->record(*entry, std::move(next));  // stays kDeleting: the timers try again
@@ -151,7 +151,7 @@ void Lifecycle::died(const SandboxDeath& death) {
   jobs_.spawn(sweep_up(entry));
 }
 
-// What a dead sandbox left (groups, mounts) goes; its disk stays.
+// Removes the remains of a dead sandbox (groups, mounts). Its disk stays.
 Task<void> Lifecycle::sweep_up(std::shared_ptr<Entry> entry) {
   auto turn = co_await entry->turn.lock();
   if (entry->erased || entry->removing() || !entry->rests()) co_return Result<void>();

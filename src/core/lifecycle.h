@@ -20,27 +20,27 @@ class Lifecycle {
   Lifecycle(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs)
       : registry_(std::move(registry)), runtime_(runtime), jobs_(jobs), begun_stops_(registry_->store(), "stopping") {}
 
-  // Nothing of it runs when this ends; the disk stays. A start under way is given up. `why` becomes the
-  // row's reason (kStoppedIdle...; empty: it was asked for). `still` is asked once its turn has come:
-  // false leaves it as it is (an idle stop that is no longer due).
+  // Stops the sandbox: when this returns, nothing of it runs, and the disk stays. A start under way is given
+  // up. `why` becomes the row's reason (kStoppedIdle...; empty: it was requested). `still` is called once its
+  // turn has come, and false leaves it as it is (an idle stop that is no longer due).
   Task<void> stop(std::shared_ptr<Entry> entry, std::string_view why = {}, std::function<bool()> still = nullptr);
 
-  // Stops that the last daemon had begun; each is to be taken up again or said to be over.
+  // Stops that the last daemon had begun. Each is to be taken up again or reported as over.
   Begun& begun_stops() { return begun_stops_; }
   Task<void> take_up_stop(std::shared_ptr<Entry> entry) {
     auto why = begun_stops_.why(entry->row.id);
     return stop_job(std::move(entry), std::move(why), nullptr);
   }
 
-  // From any state. Any number may ask at once: the first removes, all are told how it went. `why` becomes the reason of row and
-  // events (core/removal_reason.h; empty: it was asked for); one that is being deleted keeps what it has. `by`: the key that
-  // asked, for the events.
+  // Removes the sandbox from any state. Any number may call it at once: the first one removes, and all get
+  // the result. `why` becomes the reason of the row and the events (core/removal_reason.h; empty: it was
+  // requested). A sandbox that is being deleted keeps its reason. `by` is the key, for the events.
   Task<void> remove(std::shared_ptr<Entry> entry, std::string_view why = {}, std::string by = {});
 
   // Ends what is left of one that is stopped or failed; its disk stays. Waits for its turn.
   Task<void> sweep_up(std::shared_ptr<Entry> entry);
 
-  // The runtime says that it ended unasked.
+  // The runtime reports that the sandbox ended unrequested.
   void died(const SandboxDeath& death);
 
  private:

@@ -32,7 +32,7 @@ TEST_F(LinksTest, ATokenIsGoodForOneSandboxAndOnePort) {
   EXPECT_EQ(refusal(link.token + "x", id), "unknown_link");
   EXPECT_EQ(refusal(link.token.substr(0, link.token.size() - 1), id), "unknown_link");
   for (const char* text : {"", "cayl_", "cayl__", "a.b.c"}) EXPECT_EQ(refusal(text, id), "unknown_link");
-  // What is stored opens nothing.
+  // The stored hash opens nothing.
   EXPECT_EQ(refusal(link_token(link.link.id, to_hex(store.link_rows.at(link.link.id).hash)), id), "unknown_link");
 }
 

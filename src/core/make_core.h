@@ -11,7 +11,7 @@
 
 namespace cay::core {
 
-// What the host has. Zero or absent: unknown, and then not a limit. The app asks the kernel.
+// The host's capacity. Zero or absent: unknown, and then not a limit. The app reads it from the kernel.
 struct HostCapacity {
   std::uint64_t memory_bytes = 0;
   std::uint32_t cpu_millicores = 0;                   // 1000 per CPU

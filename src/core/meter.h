@@ -1,7 +1,7 @@
-// Meter: what each sandbox uses, over all its starts. The kernel counts CPU; looking adds the difference
-// since the last look to the totals. Memory is added up as trapezoids between looks, which are ten
-// seconds apart while a sandbox is in use and up to five minutes while nothing moves in it. Looks are
-// written with the counters they saw, so a daemon that was away goes on from there.
+// Meter: the use of each sandbox, over all its starts. The kernel counts CPU, and each look adds the difference
+// since the last look to the totals. Memory is added up as trapezoids between looks, which are ten seconds
+// apart while a sandbox is in use and up to five minutes while nothing moves in it. Looks are written with
+// the counters that they saw, so a daemon that was away goes on from there.
 #pragma once
 #include <map>
 #include <memory>
@@ -41,7 +41,8 @@ class Meter : public Usage {
   };
 
   Task<void> look(std::shared_ptr<Entry> entry);
-  // What it uses now, added to what it used, unless something newer overtook the answer: then it would count twice.
+  // Returns the present use plus the earlier use. An answer that something newer has overtaken is dropped,
+  // for it would count twice.
   Task<SandboxStats> asked(std::shared_ptr<Entry> entry);
   Task<SandboxUse> use_of(std::shared_ptr<Entry> entry);
   Reading& reading_of(const Entry& entry);

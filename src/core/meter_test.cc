@@ -1,4 +1,4 @@
-// What is counted, and that nothing is counted twice or lost: over stops, restarts and kills.
+// The counted use: nothing twice and nothing lost, over stops, restarts and kills.
 #include "core/core_fixture.h"
 
 namespace cay::core {
@@ -173,7 +173,7 @@ TEST_F(MeterTest, AnAnswerThatANewerOneOvertookCountsNothingTwice) {
   ASSERT_TRUE(create("box"));
   box().numbers.cpu_usec = 100;
   box().held = box().late = true;
-  auto asking = begin(core->usage().now(alice));  // will say 100
+  auto asking = begin(core->usage().now(alice));  // will answer 100
   box().numbers.cpu_usec = 1000;
   EXPECT_EQ(used().cpu_usec, 1000u);
   box().held = false;

@@ -1,4 +1,4 @@
-// What the core tells an operator: numbers, and whether it can do its work.
+// The core's figures for an operator, and whether it can do its work.
 #include <map>
 
 #include "core/core.h"

@@ -15,8 +15,8 @@ class Pauses {
   Task<void> pause(std::shared_ptr<Entry> entry);
   Task<void> resume(std::shared_ptr<Entry> entry);
 
-  // Sets right whether it is paused, by what its keeper says; asks until that answers. For those whose deed and record may
-  // differ: adopted by a daemon that starts, or paused with no answer.
+  // Sets whether it is paused to its keeper's answer, and repeats the query until one comes. For sandboxes
+  // whose state and record may differ: adopted by a daemon that starts, or paused without an answer.
   Task<void> learn(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
 
  private:

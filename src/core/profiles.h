@@ -1,4 +1,4 @@
-// Profiles: which containment profiles this host's operator lets sandboxes have, and which one is had by who asks for none.
+// Profiles: the containment profiles that this host's operator allows, and the default one.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,9 +13,10 @@ struct Profiles {
   // Not nested: namespaces and mounts of its own let what runs inside reach much more of the kernel.
   std::vector<Profile> allowed = {Profile::kStrict, Profile::kDefault};
 
-  // What a client's word means; empty: the usual one. invalid_profile, or as check_allowed().
+  // Returns the profile of a client's word. Empty: the default. Fails invalid_profile, or as check_allowed().
   Result<Profile> choose(const std::string& name) const;
-  // kPermissionDenied (profile_not_allowed). Asked at every start, too: what the operator allows no more is started no more.
+  // Fails kPermissionDenied (profile_not_allowed). It is called at every start, too: a sandbox whose profile
+  // is no longer allowed does not start.
   Result<void> check_allowed(Profile profile) const;
 };
 

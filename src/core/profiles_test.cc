@@ -1,4 +1,4 @@
-// Which profile a sandbox has: as it asks, within what the operator allows, and for good.
+// A sandbox's profile: the requested one, within the operator's limits, and for good.
 #include "core/core_fixture.h"
 
 namespace cay::core {

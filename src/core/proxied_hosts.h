@@ -1,5 +1,6 @@
-// What a sandbox's proxy rules make of a host, as far as a dry run can say it: the gate hands a host of theirs to the broker, which goes by methods and
-// paths; a rule without a secret, a fence, opens nothing, and lets nobody past it (decision 0023).
+// A host as a sandbox's proxy rules treat it, as far as a dry run can show it. The gate hands a rule's host to
+// the broker, which checks methods and paths. A rule without a secret, a fence, opens nothing, and no
+// connection gets past it (decision 0023).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,8 +23,8 @@ struct ProxiedHost {
 
 struct ByProxy {
   std::string rules;   // their names, as "'a', 'b'"; empty: none is for it
-  bool opens = false;  // whatever the policy says: one of them has a secret
-  std::string reason;  // why they refuse it; empty: they let it through
+  bool opens = false;  // whatever the policy is: one of the rules has a secret
+  std::string reason;  // the rules' reason to refuse it; empty: they allow it
   std::string note;    // what of it alone they let through; empty: all
 };
 

@@ -82,7 +82,7 @@ Task<void> Proxies::tell_all() {
       Error why = std::move(told).error().while_doing("secrets of sandbox " + entry->row.name);
       const bool for_good = why.code == Code::kInvalidArgument || why.code == Code::kConflict;
       if (for_good) jobs_.warn(why.message);
-      if (!for_good) done = std::move(why);  // to be told again: it goes by what it was granted before
+      if (!for_good) done = std::move(why);  // to be sent again: the earlier grant counts meanwhile
       continue;
     }
     // A broker that could not open its authority made another.
@@ -171,7 +171,7 @@ Result<void> Proxies::mark(const TenantId& tenant, const std::string& secret, Go
   return {};
 }
 
-// Where a removal was broken off, or the store is a backup's.
+// For a removal that was broken off, and a store that is a backup's.
 void Proxies::mark_all() {
   for (const auto& entry : registry_->entries()) {
     for (const ProxyRule& rule : std::vector<ProxyRule>(entry->row.proxy)) {

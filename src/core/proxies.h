@@ -1,5 +1,5 @@
-// Proxies: the rules by which sandboxes use secrets: checked against the secrets that there are, told to whoever keeps the key, and
-// made ready inside: a sandbox trusts the authority that ends TLS for its rules, and for nobody else's.
+// Proxies: the rules by which sandboxes use secrets. They are checked against the existing secrets, granted at
+// the vault, and made ready inside: a sandbox trusts only the authority that ends TLS for its own rules.
 #pragma once
 #include <map>
 #include <memory>
@@ -26,18 +26,20 @@ class Proxies {
 
   // Reads the store.
   Result<void> open();
-  // After the registry has its rows: every sandbox's rules are told, and those of sandboxes that are gone are taken back.
+  // Called once the registry has its rows: grants every sandbox's rules and revokes those of sandboxes that
+  // are gone.
   Task<void> tell_all();
-  // Until stop(): all is told to every broker that comes, again and again until it has it. What was told before counts meanwhile.
+  // Runs until stop(): every new broker gets all grants, repeated until it has them. Earlier grants count
+  // meanwhile.
   Task<void> keep_told();
   void stop() { stopped_.set(); }
 
   // Rules as they are to be kept: checked, and with a token each; `before` are the sandbox's so far, whose tokens stay.
   Result<std::vector<ProxyRule>> checked(const TenantId& tenant, std::vector<ProxyRule> rules, const std::vector<ProxyRule>& before);
 
-  // From now on it may use what `rules` say. What of it the vault has no use for is logged.
+  // From now on the sandbox may use `rules`. Rules that the vault cannot use are logged.
   Task<Granted> grant(SandboxId sandbox, TenantId tenant, std::vector<ProxyRule> rules);
-  // Of a sandbox that is gone; nobody waits for it.
+  // Revokes the grant of a sandbox that is gone, in the background.
   void revoke(const SandboxId& sandbox);
   // Puts the certificate where programs inside look for it. Again is no harm.
   static Task<void> trust(std::shared_ptr<LiveSandbox> live, std::string certificate);

@@ -1,4 +1,4 @@
-// What all sandboxes may have together, and each tenant, however many ask at once.
+// The limits of all sandboxes together and of each tenant, however many requests come at once.
 #include <functional>
 #include <random>
 
@@ -66,7 +66,7 @@ TEST_F(QuotaTest, MemoryIsNeverOverAdmitted) {
   EXPECT_TRUE(finish(waiting));
 }
 
-// What is admitted is what boots, whatever its owner asks for meanwhile; that counts from the next start.
+// Admitted limits boot, whatever the owner changes meanwhile. The change counts from the next start.
 TEST_F(QuotaTest, LimitsThatAreChangedInTheQueueBootNothingLarger) {
   config.capacity.memory_bytes = config.host.memory_reserve_bytes + (4ull << 30);
   config.host.memory_overcommit = 1.0;
@@ -162,12 +162,12 @@ TEST_F(QuotaTest, BootsInParallelAreBounded) {
   EXPECT_EQ(runtime.alive.size(), 6U);
 }
 
-// Creates that together ask for more of one thing than there is: what was given, of all whose boots were begun, is never more.
+// Creates that together request more of one thing than there is. The sum of all begun boots never exceeds it.
 class SumTest : public CoreTest {
  protected:
   struct Thing {
     std::string reason;
-    std::uint64_t unit;  // what is asked for is so many times it
+    std::uint64_t unit;  // requests are multiples of it
     std::function<void(Limits&, std::uint64_t)> ask;
     std::function<std::uint64_t(const Limits&)> of;
   };
@@ -235,7 +235,7 @@ void SumTest::many_at_once(const Thing& thing) {
   for (auto& one : fit) EXPECT_TRUE(finish(one));
   EXPECT_EQ(runtime.alive.size(), fit.size());
   EXPECT_EQ(store.rows.size(), fit.size());
-  // What ends is given once: of five that want its three units three have them.
+  // A freed part is given once: of five that want its three units three get them.
   runtime.hold_boots = true;
   runtime.boots.clear();
   std::vector<Begun> next;
@@ -305,7 +305,7 @@ void SumTest::over_and_over(const Thing& thing) {
   EXPECT_EQ(finish(begin_one(thing, alice, "more", 1, milliseconds(20))).error().reason, thing.reason);
 }
 
-// Who waits for room that others have, and who does not: eight units, so that a share of two tenants is four.
+// The waiters for room that others have. There are eight units, so a share of two tenants is four.
 class TurnTest : public SumTest {
  protected:
   static constexpr milliseconds kLong{60'000};
@@ -355,7 +355,7 @@ TEST_F(TurnTest, WithinATenantNobodyOvertakesButWhatExistsAlready) {
   EXPECT_FALSE(large->done());
   EXPECT_EQ(runtime.alive.size(), 2U);
 
-  // Of two that are woken the first one is first, too.
+  // The first of two that are woken is first, too.
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "sleeps")));
   const auto last = ask(alice, "last", 1);
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "full")));
@@ -379,7 +379,7 @@ TEST_F(TurnTest, ALargeOneWithinItsShareIsServedAtLast) {
   EXPECT_TRUE(finish(ask(bob, "overtakes", 1, milliseconds(20)))) << "for a time";
   loop.restart();
   loop.run_for(milliseconds(550));
-  // Each that bob gives back he asks for again.
+  // Bob requests again each one that he gives back.
   std::vector<Begun> again;
   for (int i = 0; i < 4; ++i) {
     EXPECT_FALSE(large->done());
@@ -389,7 +389,7 @@ TEST_F(TurnTest, ALargeOneWithinItsShareIsServedAtLast) {
   }
   EXPECT_TRUE(finish(large));
   for (const auto& one : again) EXPECT_FALSE(one->done());
-  // What he gives back now is kept for nobody.
+  // Room that he gives back now is kept for nobody.
   give_back(bob, "b4");
   EXPECT_TRUE(finish(again[0]));
   give_back(alice, "large");

@@ -1,5 +1,5 @@
-// Registry: every sandbox this daemon knows: its row, and what only memory holds (the connection to
-// its keeper, who uses it, what is being done to it). Rows are written to the store first.
+// Registry: every sandbox that this daemon knows. It has the row, and the parts that only memory holds: the
+// connection to its keeper, its users, the work under way. Rows are written to the store first.
 #pragma once
 #include <functional>
 #include <map>
@@ -29,11 +29,11 @@ struct Entry {
   std::optional<std::string> death;        // reported while it booted
   std::shared_ptr<Outcome<void>> removal;  // under way
   bool stopping = false;
-  std::string removed_by{};                // the key that asked for its removal
+  std::string removed_by{};                // the key that requested its removal
   bool ended_unseen = false;               // while no daemon was there
   bool erased = false;                     // the row is gone; whoever still holds the entry lets go
   bool unsaved = false;                    // the store could not be written: tried again by the timers
-  bool network_required = false;           // its creation asked for a policy by name
+  bool network_required = false;           // its creation requested a policy by name
   bool timed = false;                      // a timer's job is under way
   LifeMillis timer_retry_at = 0;           // after one failed
   int holds = 0;                           // calls, streams and readers that use it
@@ -45,8 +45,8 @@ struct Entry {
     std::weak_ptr<LiveSandbox> by;         // while `live` is this one
     std::string policy, rules;
   };
-  Told told;                               // the policy that the gate last said it goes by, before its own report has it
-  Grant slot;                              // one of the tenant's sandboxes
+  Told told;                               // the policy that the gate last acknowledged, before its own report has it
+  Grant slot;                              // one sandbox of the tenant's quota
   Grant room;                              // memory and CPU, while it runs or boots
   Limits given;                            // what that room is of; the row may have others for the next start
 
@@ -69,9 +69,10 @@ class Registry {
   Result<std::shared_ptr<Entry>> insert(Sandbox row);
   // A row of the store, at start.
   std::shared_ptr<Entry> load(Sandbox row);
-  // What is about to be: memory changes only if the store took it. Stamps updated_at. `by`: the key, for the event.
+  // Changes what is about to be: memory changes only if the store took it. Stamps updated_at. `by` is the
+  // key, for the event.
   Result<void> save(Entry& entry, Sandbox next, const std::string& by = {});
-  // What has happened: memory tells it in any case, and the timers write it again if need be.
+  // Records what has happened: memory has it in any case, and the timers write it again if need be.
   void record(Entry& entry, Sandbox next);
   // Writes an unsaved row again.
   void rewrite(Entry& entry);

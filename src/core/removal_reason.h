@@ -1,5 +1,5 @@
-// Why a sandbox goes that nobody asked to delete: the reason of its row and of its events from then on. What holds a removal up
-// stands behind it in the row, and is gone again before the last event: that one tells why, not what was in the way.
+// The reason why a sandbox goes without a request, for its row and its events from then on. An obstacle to the
+// removal stands behind it in the row. The last event has the reason alone.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@ inline constexpr std::string_view kRemovedByLifetime = "lifetime";             /
 inline constexpr std::string_view kRemovedAfterStop = "delete_after_stop";     // delete_after_stop_s was over
 inline constexpr std::string_view kRemovedNeverCameUp = "never came up";       // the daemon ended in its creation, and nothing of it lives
 
-// Of the reason of a row that is kDeleting: one of those above; empty: it was asked for.
+// Returns the reason of a row that is kDeleting: one of those above, or empty if it was requested.
 std::string_view why_removed(std::string_view reason);
 // The reason of one that is still there, because of `trouble`.
 std::string removal_held_up(std::string_view why, std::string_view trouble);

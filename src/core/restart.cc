@@ -11,10 +11,12 @@ namespace {
 
 constexpr const char* kBootId = "boot_id";  // of the host when a daemon last started
 constexpr const char* kInitLife = "init_life";  // CoreConfig's then
-constexpr Millis kSilenceLimit{300};   // keepers that have not said by then whether they are paused, ends that are not over: callers wait no longer
+// Callers wait no longer than this for keepers that have not answered whether they are paused, and for ends
+// that are not over.
+constexpr Millis kSilenceLimit{300};
 constexpr LifeMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
 
-// Its keeper is asked politely, over the line that `live` keeps.
+// Sends its keeper a polite request, over the connection that `live` keeps.
 Task<void> with_line(std::shared_ptr<LiveSandbox> live, Task<void> work) {
   auto done = co_await std::move(work);
   live.reset();
@@ -52,7 +54,7 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   CAY_CO_TRY(auto found, co_await runtime_.adopt(known));
   CAY_CO_TRY(const auto init_then, registry_->store().get_meta(kInitLife));
   const bool init_ended = init_then && !init_life_.empty() && *init_then != init_life_;
-  // One that lives says that this daemon alone was put into another namespace.
+  // One that lives shows that this daemon alone was put into another namespace.
   ended_together_ = host_restarted_ || (init_ended && found.empty());
   std::map<SandboxId, std::shared_ptr<LiveSandbox>> alive;
   for (auto& [id, live] : found) alive[id] = std::move(live);
@@ -106,7 +108,8 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   co_return Result<void>();
 }
 
-// What takes long is begun, under the sandbox's turn: one that does not end holds up neither the others nor the start.
+// Begins what takes long under the sandbox's turn: one that does not end holds up neither the others nor the
+// start.
 void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {
   const auto sweep_up = [&] { asked_.push_back(jobs_.begin<void>(lifecycle_.sweep_up(entry))); };
   const auto remove = [&](std::string_view why) { asked_.push_back(jobs_.begin<void>(lifecycle_.remove(entry, why))); };
@@ -145,14 +148,14 @@ void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<
         rest(*entry, why_rests());
         sweep_up();
       } else if (creating_.contains(entry->row.id)) {
-        jobs_.spawn(make_anew(entry));  // nobody waits for it: as it was asked for
+        jobs_.spawn(make_anew(entry));  // nobody waits for it: its creator did not either
       } else {
         remove(kRemovedNeverCameUp);
       }
       break;
     case SandboxState::kStopped:
     case SandboxState::kFailed:
-      // The daemon ended between the deed and its record: the record is what callers were told.
+      // The daemon ended between the action and its record. Callers have seen the record.
       if (live) asked_.push_back(jobs_.begin<void>(with_line(live, lifecycle_.sweep_up(entry))));
       break;
     case SandboxState::kDeleting: remove({}); break;
@@ -173,12 +176,12 @@ void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<L
   // Readers that the restart cut off shall find it awake. No mark: marks are kept, and none may lie in the future.
   entry->awake_until = registry_->time().now() + kGrace;
   adopted(*entry, entry->row.state == SandboxState::kPaused);
-  // Whether it is held still is the kernel's to say: the daemon may have ended between deed and record.
+  // The kernel knows whether it is frozen: the daemon may have ended between the action and its record.
   asked_.push_back(jobs_.begin<void>(pauses_.learn(entry, live)));
   if (entry->row.network.state == NetworkState::kOn) asked_.push_back(jobs_.begin<void>(renew_policy(entry)));
 }
 
-// Its creation was answered: it is made, or says why not.
+// Its creation was answered: it is made, or its row has the reason why not.
 Task<void> Restart::make_anew(std::shared_ptr<Entry> entry) {
   {
     auto turn = co_await entry->turn.lock();

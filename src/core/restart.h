@@ -29,8 +29,8 @@ class Restart {
         boot_limit_(boot_limit),
         init_life_(std::move(init_life)) {}
 
-  // Loads every row, adopts what lives, marks what died with the reason, removes what nobody owns.
-  // Fails if the store cannot be read or the runtime not asked; one sandbox's trouble is warned of.
+  // Loads every row, adopts what lives, marks what died with the reason, and removes what nobody owns. Fails
+  // if the store cannot be read or the runtime cannot be queried. One sandbox's trouble is logged.
   Task<void> run(std::function<void(std::string)> progress);
 
  private:

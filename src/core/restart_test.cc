@@ -1,4 +1,4 @@
-// The matrix of README.md: what a row says, and whether something lives, when the daemon starts.
+// The matrix of README.md: a row's state, and whether something lives, when the daemon starts.
 #include "core/core_fixture.h"
 
 namespace cay::core {
@@ -130,7 +130,7 @@ TEST_F(RestartTest, WhereNobodyCanTellOfTheContainerItIsAsBefore) {
   config.init_life.clear();
   ASSERT_TRUE(open());
   EXPECT_EQ(state("box"), SandboxState::kFailed);
-  // What was known then still counts.
+  // The earlier knowledge still counts.
   store.rows[id].state = SandboxState::kReady;
   config.init_life = "init-a";
   ASSERT_TRUE(open());
@@ -156,7 +156,7 @@ TEST_F(RestartTest, AfterAHostRestartALostDiskIsSaid) {
   for (const auto* name : {"box-1", "box-2", "box-3"}) ASSERT_TRUE(run(core->sandboxes().remove(alice, name))) << name;
 }
 
-// A keeper that hangs holds up neither the daemon's start nor the others; whether it is paused is asked until it says.
+// A keeper that hangs holds up neither the daemon's start nor the others. It is queried until it answers.
 TEST_F(RestartTest, SilentKeepersHoldUpNobodyAndAreAskedAgain) {
   std::vector<SandboxId> ids;
   for (int i = 0; i < 5; ++i) {
@@ -168,7 +168,7 @@ TEST_F(RestartTest, SilentKeepersHoldUpNobodyAndAreAskedAgain) {
   const auto begun = std::chrono::steady_clock::now();
   ASSERT_TRUE(open());
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(1500));  // of 4 times 2 s
-  EXPECT_EQ(state("box-0"), SandboxState::kReady);   // what the row says stands
+  EXPECT_EQ(state("box-0"), SandboxState::kReady);   // the row's state stands
   EXPECT_EQ(state("box-4"), SandboxState::kPaused);  // the kernel's word
   for (const SandboxId& id : ids) runtime.box(id).silent = false;
   const auto limit = begun + std::chrono::seconds(20);
@@ -188,7 +188,7 @@ TEST_F(RestartTest, TheWayOutIsAsTheLauncherKnowsIt) {
   ASSERT_TRUE(open());
   EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->network.state, NetworkState::kOn);
   EXPECT_EQ(store.rows.at(id).network.state, NetworkState::kOn);
-  // Whoever started it does not say: it stays what it was.
+  // Its creator did not report it: it stays as it was.
   runtime.box(id).way_out.reset();
   ASSERT_TRUE(open());
   EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->network.state, NetworkState::kOn);
@@ -326,7 +326,7 @@ TEST_F(RestartTest, EndsThatTakeLongHoldUpNobody) {
   EXPECT_EQ(state("box-1"), SandboxState::kStopped);
   EXPECT_EQ(state("box-2"), SandboxState::kFailed);
   EXPECT_EQ(state("box-3"), SandboxState::kDeleting);
-  // What is still being ended is not started beside that.
+  // A sandbox that is still ending is not started beside that.
   ASSERT_TRUE(run(core->sandboxes().start(alice, "box-1")));
   drain();
   EXPECT_TRUE(runtime.boots.empty());

@@ -30,7 +30,7 @@ class SandboxVerbs : public Sandboxes {
         defaults_(std::move(defaults)),
         timing_(timing) {}
 
-  // Which of the snapshots of that name `default` means: one of earlier settings may be the newest.
+  // Sets the snapshot that `default` means: one of earlier settings may be the newest of that name.
   void use_default(SnapshotId id) { default_ = std::move(id); }
 
   Task<Sandbox> create(Principal who, SandboxSpec spec, CreateOptions options) override;

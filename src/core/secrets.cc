@@ -49,7 +49,7 @@ Task<SecretInfo> SecretVerbs::set_job(Principal who, std::string name, std::opti
     const auto own = std::ranges::count_if(all, [&](const auto& one) { return one.first.first == who.tenant; });
     if (static_cast<std::size_t>(own) >= kMost) co_return Error{Code::kExhausted, "too_many_secrets", "a tenant keeps at most 1000 secrets: remove one", 0};
   }
-  if (old == all.end() && !hosts) hosts.emplace();  // and it is said what is missing
+  if (old == all.end() && !hosts) hosts.emplace();  // and the check reports what is missing
   StoredSecret next;
   if (old != all.end()) next.info = old->second.info;
   next.info.tenant = who.tenant;
@@ -109,7 +109,7 @@ Task<std::vector<SecretUser>> SecretVerbs::remove_job(Principal who, std::string
     }
   }
   auto replaced = co_await replace_in_use(who.tenant, name, still_used_[key]);
-  // Whoever could not be given what is left of its rules has them all, and this one refuses.
+  // A sandbox that could not get the rest of its rules has them all, and this one refuses.
   const bool done = replaced || replaced.error().reason == "secret_not_given";
   if (!done) co_return std::move(replaced).error().while_doing("secret '" + name + "' is removed");
   still_used_.erase(key);

@@ -28,8 +28,9 @@ class SecretVerbs : public Secrets {
   Task<SecretInfo> set_job(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box);
   Task<std::vector<SecretUser>> remove_job(Principal who, std::string name);
   Task<std::uint32_t> rotate_job();
-  // What it was is nobody's any more, whatever else fails; then sandboxes with rules for it use what it is now. kUnavailable: secret_not_withdrawn (some may use
-  // what it was), secret_not_given (some have none).
+  // Replaces a secret. Its old value is nobody's any more, whatever else fails. Then the sandboxes with rules
+  // for it use the new one. Fails kUnavailable: secret_not_withdrawn (some may use the old value),
+  // secret_not_given (some have none).
   Task<void> replace_in_use(TenantId tenant, std::string name, std::uint64_t least);
   Task<std::vector<std::string>> give_anew(TenantId tenant, std::string name);
 

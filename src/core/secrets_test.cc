@@ -259,7 +259,7 @@ class ChangedSecretTest : public SecretsTest {
       ids.push_back(made->id);
     }
   }
-  // What each has: "old", "new", or "none".
+  // Returns each sandbox's value: "old", "new", or "none".
   std::string in_use() {
     std::string out;
     for (const SandboxId& id : ids) {

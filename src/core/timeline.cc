@@ -92,7 +92,7 @@ void Timeline::keep() {
   take_back();
   looked_at_ = clock_.since_boot().count();
   if (!was_set() && now() - written_at_ < kWriteEvery) return;
-  // A store that refuses now is asked again at the next sweep.
+  // If the store refuses now, the next sweep tries again.
   static_cast<void>(write());
 }
 

@@ -1,6 +1,6 @@
-// Timeline: the time that the timers of sandboxes go by. It runs with the host's time since boot, across
-// restarts of the daemon; over a boot of the host it goes on by what the wall clock says has passed,
-// never back. Setting the wall clock while the host runs neither ends a sandbox nor keeps it.
+// Timeline: the time for the timers of sandboxes. It runs with the host's time since boot, across restarts of
+// the daemon. Over a boot of the host it goes on by the difference of the wall clock, and never back. Setting
+// the wall clock while the host runs neither ends a sandbox nor keeps it.
 // docs/decisions/0008-time-of-timers.md
 #pragma once
 #include <optional>
@@ -26,14 +26,14 @@ class Timeline {
   std::optional<LifeMillis> deletes_from() const;
 
  private:
-  // One moment, as three clocks told it.
+  // One moment, on three clocks.
   struct Anchor {
     std::string boot_id;
     std::int64_t since_boot = 0;
     UnixMillis wall = 0;
     LifeMillis now = 0;
   };
-  // Where the time stood before the host's present boot.
+  // The time before the host's present boot.
   struct Before {
     LifeMillis now = 0;
     UnixMillis wall = 0;

@@ -77,7 +77,7 @@ TEST_F(TimelineTest, AHostThatBootsInThePastOnlyLosesTheTimeItWasOff) {
   EXPECT_EQ(restart().now(), newest_mark + 3 * kHour);
 }
 
-// What such a clock lacked to the right time did not pass.
+// The time by which such a clock was behind did not pass.
 TEST_F(TimelineTest, AHostThatStayedInThePastIsReckonedWithFromBefore) {
   for (const auto ran : {hours(5), hours(0)}) {
     const LifeMillis begun = restart().now();
@@ -173,7 +173,7 @@ TEST_F(TimelineTest, BootsOneAfterTheOtherCountTheirTimeOnce) {
 TEST_F(TimelineTest, TwoHoursAheadHoldDeletionsUpAsWell) {
   restart();
   clock.advance(hours(1));
-  clock.reboot(hours(2));  // a clock in local time: nothing tells it from a host that was off so long
+  clock.reboot(hours(2));  // a clock in local time looks like a host that was off so long
   EXPECT_EQ(restart().deletes_from(), line->now() - clock.since_boot().count() + kHour);
 }
 

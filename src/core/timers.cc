@@ -106,7 +106,7 @@ Task<void> Timers::timed(std::shared_ptr<Entry> entry, Task<void> work) {
 Task<void> Timers::idle_stop(std::shared_ptr<Entry> entry) {
   CAY_CO_TRY(const bool awake, co_await kept_awake(entry));
   if (awake) co_return Result<void>();
-  // Asked again once its turn has come: it may have been used meanwhile.
+  // Checked again once its turn has come: it may have been used meanwhile.
   std::function<bool()> still = [this, entry] {
     const auto idle = idle_at(*entry);
     return idle && *idle <= registry_->time().now();

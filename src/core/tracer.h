@@ -23,14 +23,14 @@ class Tracer {
   std::optional<Span> begin(const Principal& who, std::string name) const;
   void end(std::optional<Span> span, const Error* error = nullptr) const;
 
-  // For a command that is about to start: what it is told, and what is kept until its end ("" without a
+  // For a command that is about to start: its trace context, and what is kept until its end ("" without a
   // span).
   struct CommandTrace {
     std::string traceparent;
     std::string kept;
   };
   CommandTrace command(const Principal& who) const;
-  // Whether it is such a `kept`, and not something that a keeper says.
+  // Returns whether it is such a `kept`, and not a text from a keeper.
   static bool is_kept(std::string_view text);
   void command_ended(const Command& command, const OpenCommand& open, const std::string& sandbox) const;
 

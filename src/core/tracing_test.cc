@@ -1,4 +1,4 @@
-// Trace context through the core: spans for creations and commands, and what a command is told.
+// Trace context through the core: spans for creations and commands, and the context that a command gets.
 #include <algorithm>
 
 #include "core/core_fixture.h"

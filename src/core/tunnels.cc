@@ -44,7 +44,7 @@ class HeldTunnel : public Tunnel, public PipedStream, public DirectWrite {
     held_.entry->bytes_in += sent;
     return sent;
   }
-  // Of a paused sandbox none is: whoever would ask again over it must hear that, and not wait.
+  // A paused sandbox's tunnel is never quiet: a second request over it must fail, and not wait.
   bool is_quiet() override { return piped_ != nullptr && !held_.paused() && piped_->is_quiet(); }
   bool has_gone() override { return piped_ != nullptr && piped_->has_gone(); }
 
@@ -69,7 +69,7 @@ Task<std::unique_ptr<Tunnel>> TunnelVerbs::open(Principal who, std::string ref, 
 Task<std::shared_ptr<void>> TunnelVerbs::hold(Principal who, std::string ref) {
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
   if (held.paused()) co_return sandbox_paused(held.entry->row.name);
-  held.live.reset();  // awake is all that is asked for: a stop lets its keeper go
+  held.live.reset();  // it only has to stay awake: a stop lets its keeper go
   co_return std::shared_ptr<void>(std::make_shared<Held>(std::move(held)));
 }
 

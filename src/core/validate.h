@@ -1,5 +1,4 @@
-// What a request may ask for. Pure checks with errors that say what would be right; nothing here
-// knows of state.
+// The limits of requests. Pure checks whose errors state what would be right. They know no state.
 #pragma once
 #include <string>
 
@@ -15,18 +14,18 @@ inline constexpr Limits kLeastLimits{.cpu_millicores = 10, .memory_bytes = 16ull
 // Gives the spec back with every default in place but the name.
 Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults);
 Result<void> check(const SandboxPatch& patch, const Defaults& defaults);
-// What a client's words for a policy mean, within what the operator allows.
+// Returns the policy that a client's words mean, within what the operator allows.
 Result<policy::Choice> chosen_policy(const std::string& words, const Defaults& defaults);
 
 // argv, environment, ids, terminal size, times. An empty id is filled with a new one.
 Result<CommandSpec> checked(CommandSpec spec);
-// What is to be started, with the sandbox's own environment, is no more than a program can be given.
+// Checks that the arguments and the environment, with the sandbox's own, are no more than a program can get.
 Result<void> check_size(const CommandSpec& spec);
 Result<void> check_command_id(const CommandId& id);
 Result<void> check_signal(int signal);
 Result<void> check_pty(PtySize size);
 
-// A guest path: not empty, at most 4095 bytes, no NUL. Where it leads is resolved inside only.
+// Checks a guest path: not empty, at most 4095 bytes, no NUL. It is resolved inside only.
 Result<void> check_path(const std::string& path);
 Result<void> check_as(const FileAs& as);
 

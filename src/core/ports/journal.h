@@ -1,5 +1,5 @@
-// The journal port: what happened, in order, kept for a while. Part of the store, so that an event is
-// written in the same transaction as the change of state it tells of.
+// The journal port: events in order, kept for a while. It is part of the store, so that an event is written in
+// the same transaction as its change of state.
 #pragma once
 #include <functional>
 #include <map>
@@ -27,7 +27,7 @@ class Journal {
   // Whether the journal knows, or may have known before it pruned, that the command started then.
   virtual Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox, const CommandId& command,
                                      UnixMillis started_at) = 0;
-  // Of each sandbox the last note that is on record; all before it are too.
+  // Returns the last note of each sandbox that is on record. All before it are on record, too.
   virtual Result<std::map<SandboxId, NoteMark>> note_marks() = 0;
   // When the newest event of all tenants happened; 0: none.
   virtual Result<UnixMillis> newest_event() = 0;

@@ -19,8 +19,8 @@ class Store : public Journal, public UsageStore, public LinkStore, public Secret
  public:
   // Fails kAlreadyExists (reason name_in_use) if the tenant has that name.
   virtual Result<void> insert(const Sandbox& sandbox) = 0;
-  // Replaces the row with this id; kNotFound; kAlreadyExists (name_in_use).
-  // `by`: the name of the key that asked for it, for the event; empty: nobody did, or it is not told.
+  // Replaces the row with this id. Fails kNotFound, kAlreadyExists (name_in_use). `by` is the name of the key
+  // that requested it, for the event. Empty: nobody did, or the event does not name it.
   virtual Result<void> update(const Sandbox& sandbox, const std::string& by) = 0;
   virtual Result<void> erase(const SandboxId& id, const std::string& by) = 0;  // idempotent
   Result<void> update(const Sandbox& sandbox) { return update(sandbox, {}); }

@@ -4,8 +4,8 @@
 
 namespace cay::core {
 
-// Errors: kCancelled (connection_reset) the program inside broke the connection; kLost the sandbox or its keeper is
-// gone; kUnavailable (link_lost) it is lost with the daemon's connection to the keeper.
+// A connection into a sandbox. Errors: kCancelled (connection_reset) the program inside broke the connection;
+// kLost the sandbox or its keeper is gone; kUnavailable (link_lost) the daemon's connection to the keeper is.
 class Tunnel : public ByteStream {
  public:
   // Now: what waits in it, and every later call, fails with `why`.

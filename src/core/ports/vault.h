@@ -1,5 +1,5 @@
-// The vault port: who keeps the key to secrets, and uses them for sandboxes. Implemented by src/vault, by asking the broker. Nothing
-// here gives a value back.
+// The vault port: holds the key to secrets, and uses them for sandboxes. src/vault implements it by requests
+// to the broker. No function returns a value.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace cay::core {
 
-// What one sandbox may use.
+// The secrets and rules that one sandbox may use.
 struct ProxyGrant {
   SandboxId sandbox;
   TenantId tenant;
@@ -29,21 +29,22 @@ class Vault {
  public:
   virtual ~Vault() = default;
 
-  // What a value is to be closed for (model/sealed_box.h), about the secret's name.
+  // Returns the key that values are closed for (model/sealed_box.h), about the secret's name.
   virtual Task<std::string> public_key() = 0;
   // The closed value as it is kept: for this secret, version and hosts alone. kInvalidArgument (bad_envelope, invalid_secret).
   virtual Task<std::string> seal(SecretInfo about, std::string box) = 0;
-  // From now on the sandbox may use these and no others; of two at once that are under way, the one that was called last counts, and so with revoke and keep_only.
-  // kConflict (secret_withdrawn): it has a version that was withdrawn meanwhile.
+  // From now on the sandbox may use these and no others. The last call counts among those under way, with
+  // revoke and keep_only, too. Fails kConflict (secret_withdrawn) if a version of it was withdrawn meanwhile.
   virtual Task<Granted> grant(ProxyGrant grant) = 0;
   virtual Task<void> revoke(SandboxId sandbox) = 0;
-  // When it returns nobody uses the secret any more, whoever was granted which version of it, and what went by it is cut; versions from `least` on may be granted
-  // anew. Until then requests that want it are refused. Where it fails a sandbox may have it still.
+  // When it returns nobody uses the secret any more, in any version, and connections that use it are cut.
+  // Versions from `least` on may be granted anew. Until then requests that need it are refused. If it fails a
+  // sandbox may still have it.
   virtual Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t least) = 0;
   // Only these sandboxes have rules: grants of every other one are removed. The gate knows of these rules also where it fails.
   virtual Task<void> keep_only(std::vector<ProxyGrant> all) = 0;
-  // Runs `tell` when a broker answers, and returns when that broker is gone: another one may have been left out of what was said meanwhile. Fails where none
-  // answers, or as `tell` does.
+  // Runs `tell` when a broker answers, and returns when that broker is gone, for another one may have missed
+  // messages. Fails if none answers, or as `tell` does.
   virtual Task<void> attend(std::function<Task<void>()> tell) = 0;
 
   // A new key; then each secret by reseal() and into the store; then the old key is forgotten. One that is broken off loses

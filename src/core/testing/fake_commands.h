@@ -1,5 +1,5 @@
-// FakeCommands: the commands of one fake sandbox. Tests say what a program prints and how it ends,
-// beforehand (`program`) or while it runs (emit, end).
+// FakeCommands: the commands of one fake sandbox. Tests set a program's output and its end beforehand
+// (`program`) or while it runs (emit, end).
 #pragma once
 #include <functional>
 #include <map>
@@ -17,14 +17,14 @@ namespace cay::core::testing {
 CommandEnd exited(int code);
 CommandEnd ended(CommandState state, int signal = 0);
 
-// What a fake program does.
+// The behaviour of a fake program.
 struct FakeProgram {
   struct Chunk {
     Stream stream = Stream::kStdout;
     Bytes bytes;
   };
   std::vector<Chunk> output;       // written at once, in this order
-  std::optional<CommandEnd> end;   // absent: runs on until emit/end/kill says otherwise
+  std::optional<CommandEnd> end;   // absent: runs on until emit/end/kill
   std::optional<Error> refuse;     // start() fails with it
   bool echo_stdin = false;         // like cat: stdin comes back on stdout; exits 0 at its end
   bool ignores_signals = false;    // only kill(0) ends it
@@ -55,15 +55,15 @@ class FakeCommands : public std::enable_shared_from_this<FakeCommands> {
  public:
   FakeCommands(asio::any_io_executor loop, std::function<UnixMillis()> now);
 
-  // What start() does for a spec; the default prints nothing and exits 0.
+  // The program that start() runs for a spec. The default prints nothing and exits 0.
   std::function<FakeProgram(const CommandSpec&)> program;
   std::function<void(const Command&)> on_end;  // LiveSandbox::CommandHandlers, as is on_note
   std::function<void(NoteMark, const Command&)> on_note;
-  bool keeps_notes = false;  // then notes are told instead of ends
+  bool keeps_notes = false;  // then notes are sent instead of ends
   std::uint64_t life = 7;    // of its keeper
   std::vector<std::pair<NoteMark, Command>> notes;  // not noted() yet
   void count_anew() { told_ = 0; }
-  // A connection: what is not noted is told, again.
+  // Connects: notes without a confirmation are sent again.
   void listen(std::function<void(const Command&)> end, std::function<void(NoteMark, const Command&)> note);
   std::vector<CommandSpec> started;  // every start() that made a command
   std::map<CommandId, FakeCommand> table;
@@ -81,7 +81,7 @@ class FakeCommands : public std::enable_shared_from_this<FakeCommands> {
   Result<Command> start(CommandSpec spec);
   Result<std::unique_ptr<CommandReader>> attach(const CommandId& id, OutputOffsets from);
   Result<void> write_stdin(const CommandId& id, Bytes data);
-  bool more_stdin = false;  // as the last write said
+  bool more_stdin = false;  // of the last write
   Result<void> close_stdin(const CommandId& id);
   Result<void> kill(const CommandId& id, int signal, const std::string& by);
   Result<void> resize(const CommandId& id, PtySize size);

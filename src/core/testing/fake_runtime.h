@@ -16,7 +16,7 @@
 
 namespace cay::core::testing {
 
-// What outlives a stop: files and finished commands.
+// The parts that outlive a stop: files and finished commands.
 struct FakeDisk {
   std::shared_ptr<FakeCommands> commands;
   std::shared_ptr<FakeFiles> files;
@@ -104,12 +104,12 @@ class FakeRuntime : public Runtime {
   std::optional<Error> policy_error;              // what set_policy() fails with
   std::map<SandboxId, std::pair<std::string, std::string>> policies;  // that were set, with their rules
   std::map<SandboxId, std::pair<std::string, std::string>> in_force;  // what each goes by: a boot goes by its own, whatever was set before its end
-  // What commands do in sandboxes booted from now on.
+  // The program of commands in sandboxes booted from now on.
   std::function<FakeProgram(const CommandSpec&)> program;
 
   void release_boots();
   void release_stops();
-  // The sandbox dies unasked: readers fail kLost, the watcher is told.
+  // The sandbox dies unrequested: readers fail kLost, and the watcher is called.
   void die(const SandboxId& id, const std::string& reason);
   // A sandbox that lives though this daemon did not boot it (for adopt()).
   std::shared_ptr<FakeLiveSandbox> put_alive(const SandboxId& id);
@@ -118,7 +118,7 @@ class FakeRuntime : public Runtime {
 
   std::map<SandboxId, std::shared_ptr<FakeLiveSandbox>> alive;
   std::map<SandboxId, FakeDisk> disks;
-  std::vector<BootSpec> boots;        // every boot asked for
+  std::vector<BootSpec> boots;        // every requested boot
   std::vector<SandboxId> stops;
   std::vector<SandboxId> destroys;
   std::vector<SandboxId> known_at_adopt;

@@ -64,7 +64,7 @@ class FakeStore : public Store {
   std::map<TenantId, std::uint64_t> pruned_through;        // tests set it; the fake prunes nothing itself
   // "sandbox.created box", "command.ended box c1 exited" …: for comparing in one line.
   std::vector<std::string> told() const;
-  // What was not written is gone, as with a killed daemon.
+  // Drops what was not written, as a kill of the daemon does.
   void lose_held() { held_.clear(); }
   std::map<SnapshotId, SnapshotInfo> snapshot_rows;
   std::map<std::string, std::string> meta;

@@ -1,4 +1,4 @@
-// FakeVault: the vault port in memory; it seals by writing down what it was asked, and remembers what was granted.
+// FakeVault: the vault port in memory. It seals by recording the request, and remembers the grants.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-// ManualClock: time that moves when the test says so.
+// ManualClock: time that moves when the test moves it.
 #pragma once
 #include <optional>
 #include <string>
