@@ -9,7 +9,7 @@ namespace cay::keeper {
 
 class Acceptor {
  public:
-  // `listen_fd`: non-blocking, the caller's. What `take` gets is close-on-exec and non-blocking.
+  // `listen_fd` is non-blocking and the caller's. `take` gets close-on-exec, non-blocking sockets.
   Acceptor(Loop& loop, int listen_fd, std::function<void(UniqueFd)> take);
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;

@@ -222,7 +222,7 @@ Result<void> Command::kill(int signal, const std::string& by) {
     bool any = false;
     for (const pid_t pid : slot_ != nullptr ? slot_->pids() : std::vector<pid_t>{}) {
       const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-      // The number may have been given to another process since: ask the group again.
+      // Another process may have this number by now, so the group is read again.
       const auto now = slot_->pids();
       if (!handle || std::find(now.begin(), now.end(), pid) == now.end()) continue;
       any |= ::syscall(SYS_pidfd_send_signal, handle.get(), signal, nullptr, 0) == 0;
@@ -311,8 +311,8 @@ void Command::classify(const Exit& exit, wire::CommandMsg& record) {
                                                                          .kills_before = slot_->oom_kills_before(),
                                                                          .kills_now = slot_->oom_kills_before() + record.oom_kills});
     if (fate == Fate::kVictim) return set(CommandState::kOomKilled);
-    // The leader was alive when our signal was sent. Where the kernel does not tell whom it killed, a kill for memory
-    // since then leaves a doubt, and then the group's count is believed.
+    // The leader was alive when our signal was sent. If the kernel does not name its victim, a kill for memory since then leaves
+    // a doubt, and then the group's count is believed.
     const bool ours = cause_ != Cause::kNone && (fate == Fate::kSpared || record.oom_kills == oom_at_kill_);
     if (ours && cause_ == Cause::kTimeout) return set(CommandState::kTimedOut);
     if (ours && cause_ == Cause::kIdle) return set(CommandState::kIdleKilled);
@@ -376,7 +376,7 @@ void Command::finish() {
 
 void Command::save_end() {
   saved_ = tape_->save();
-  // Until the disk takes it, the end is told from memory.
+  // Until the disk takes it, the end is reported from memory.
   if (!saved_) {
     retry_ = shop_.loop.after(kSaveRetryMs, [this] {
       save_end();

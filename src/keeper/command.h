@@ -28,7 +28,7 @@ namespace cay::keeper {
 
 class Command;
 
-// What a command works with; outlives it.
+// The context that a command works with. It outlives the command.
 struct Workshop {
   const Context& context;
   Loop& loop;
@@ -77,8 +77,8 @@ class Command {
   void reader_came();
   // `orphaned`: the daemon went, not the reader.
   void reader_left(bool orphaned);
-  // Before its readers are let go: the time that they had to come back begins anew with the next daemon.
-  // A command whose input it held a part of is ended: it would take a part for the whole, or wait for the rest for ever.
+  // Called before its readers are released. Their time to come back begins anew with the next daemon. If a part of
+  // its input is held, the command is ended: it would take a part for the whole, or wait for the rest for ever.
   void daemon_left();
   int readers() const { return readers_; }
   // A daemon is there again: a reader that was orphaned has so long to come back.
@@ -86,7 +86,7 @@ class Command {
   // Its timeout and idle timeout stand still, or run on.
   void stop_clocks();
   void run_clocks();
-  // What is left is only drained from now on: spool and record are going away.
+  // From now on its output is only drained: spool and record are about to go.
   void abandon() { tape_->abandon(); }
 
  private:

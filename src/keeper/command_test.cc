@@ -149,7 +149,7 @@ TEST_P(CommandTest, BackgroundChildrenDoNotDelayTheEndAndGoOnWriting) {
   EXPECT_EQ(state(got.end), CommandState::kExited);
   const UniqueFd writer(::open(gate.c_str(), O_WRONLY));
   ASSERT_EQ(::write(writer.get(), "x\n", 2), 2);
-  // The late bytes come into the same spool, told as after the end.
+  // The late bytes come into the same spool, reported as after the end.
   for (int i = 0; i < 500; ++i) {
     const Output again = client.attach("a");
     EXPECT_EQ(again.end.out.end_offset, 4U);
@@ -292,7 +292,7 @@ TEST_P(CommandTest, TheEndIsKeptForTheReaderThatFollows) {
   EXPECT_TRUE(gone("b"));  // read once, its ttl counts
 }
 
-// What ends meanwhile is told to a daemon that tells nobody any more: its client has time to come back to the next one.
+// Ends reach a daemon that no longer reports them: its client has time to come back to the next one.
 TEST_P(CommandTest, NothingGoesWhileTheDaemonParts) {
   wire::StartCommand request = command("a", {"true"});
   request.ttl_ms = 50;

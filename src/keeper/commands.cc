@@ -238,8 +238,8 @@ void Commands::forget(ReplyTo to, const wire::CommandRef& request) {
   shop_.outbox.ok(to);
 }
 
-// Removes a finished command. What still drains (children left that hold its pipes) goes on
-// draining: closing the pipes would kill them.
+// Removes a finished command. Its pipes are still drained while children hold them: closing the pipes would kill
+// these children.
 void Commands::drop(std::map<std::string, Entry>::iterator entry) {
   const std::string id = entry->first;
   expiry_.erase({entry->second.expires_at, id});

@@ -1,5 +1,5 @@
-// Commands: every command this keeper knows, by id: get-or-create, retention, and what to do when
-// the daemon asks about one.
+// Commands: every command that this keeper knows, by id: get-or-create, retention, and the daemon's requests about
+// one.
 #pragma once
 #include <functional>
 #include <map>
@@ -42,8 +42,8 @@ class Commands : public CommandEvents {
   void let_go();
 
   std::uint32_t running() const;
-  // While no daemon is there nothing expires: it has not been told of the ends, nor its clients. Readers that were there
-  // have time to come back.
+  // While no daemon is there nothing expires, for neither it nor its clients know of the ends. Earlier readers have
+  // time to come back.
   void daemon_left();
   void daemon_returned();
   // It is about to leave, and passes nobody's end on any more: who reads now counts as cut off, and nothing expires from here on.
@@ -65,7 +65,7 @@ class Commands : public CommandEvents {
     std::int64_t ttl_ms = -1;
     std::int64_t ended_at = -1;     // monotonic; set at its end, as is expires_at
     std::int64_t expires_at = -1;
-    bool awaits_reader = false;     // somebody was told of it and is about to attach
+    bool awaits_reader = false;     // a caller got its id and is about to attach
   };
   // Runs once the command's start is decided: with the command or with why there is none.
   using WhenStarted = std::function<void(Entry*, const Error*)>;

@@ -115,8 +115,8 @@ TEST(GuestFilterTest, RefusesWhatBelongsToTheHost) {
   for (const Refusal& refusal : refusals) {
     EXPECT_EQ(outcome(Profile::kDefault, refusal.body), refusal.refused_with) << refusal.name;
     if (outcome(std::nullopt, refusal.body) == refusal.refused_with) {
-      // This kernel refuses by itself (an option left out, or no privilege here): the filter's part is
-      // then shown by seccomp_compile_test alone. Said, not hidden.
+      // This kernel refuses by itself (an option left out, or no privilege here). Then seccomp_compile_test alone
+      // shows the filter's part, and this line reports it.
       std::printf("  no positive control for %s: this kernel answers the same without the filter\n", refusal.name);
     }
   }
@@ -168,7 +168,7 @@ TEST(GuestFilterTest, StrictRefusesMore) {
     EXPECT_EQ(outcome(Profile::kStrict, refusal.body), refusal.refused_with) << refusal.name;
     EXPECT_NE(outcome(Profile::kDefault, refusal.body), refusal.refused_with) << refusal.name << ": the control, in profile default";
   }
-  // Who may not be asked by a user without privilege: the errno tells who refuses.
+  // Calls that need a privilege: the errno shows who refuses.
   const auto other_root = [] { return syscall(SYS_chroot, "/nonexistent"); };
   EXPECT_EQ(outcome(Profile::kStrict, other_root), EPERM);
   EXPECT_EQ(outcome(Profile::kDefault, other_root), ENOENT);
@@ -198,7 +198,7 @@ long filter_itself_by_prctl() {
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &pass_program, 0, 0);
 }
 
-// What takes of the host's memory or of its room for compiled programs, and is counted for nobody.
+// Calls that take host memory, or its room for compiled programs, without a limit that counts it.
 TEST(GuestFilterTest, RefusesWhatNoLimitCounts) {
   const Refusal refusals[] = {
       {"socket filter", ENOPROTOOPT, [] { return filter_a_socket(SO_ATTACH_FILTER); }},
@@ -220,7 +220,7 @@ TEST(GuestFilterTest, RefusesWhatNoLimitCounts) {
   EXPECT_EQ(outcome(std::nullopt, filter_itself), kNoError);
   EXPECT_EQ(outcome(std::nullopt, filter_itself_by_prctl), kNoError);
   if (geteuid() == 0) EXPECT_EQ(outcome(std::nullopt, [] { return syscall(SYS_socket, AF_INET, SOCK_RAW, 255); }), kNoError);
-  // Of huge pages the kernel answers the same where it has none; the escape suite's control has some.
+  // For huge pages a kernel without any answers the same. The escape suite's control has some.
 }
 
 TEST(GuestFilterTest, NestedLetsNamespacesBeMade) {
@@ -254,8 +254,8 @@ TEST(GuestFilterTest, The32BitEntryIsKilled) {
 }
 #endif
 
-// A process placed as the keeper's entering child is: owner of the user namespace, so with all
-// capabilities in it, and with a uid that is not mapped there.
+// A process in the place of the keeper's entering child. It owns the user namespace, so it has all capabilities
+// there, and its uid is not mapped there.
 class ConfineTest : public testing::Test {
  protected:
   static constexpr uid_t kKeeper = 0x70001fff, kRange = 0x7fe00000;
@@ -289,7 +289,7 @@ class ConfineTest : public testing::Test {
     }
   }
 
-  // What `body` prints on its pipe after confine() inside, or "<step>: <errno>".
+  // Returns what `body` prints on its pipe after confine() inside, or "<step>: <errno>".
   std::string inside(const Confinement& to, const std::function<void(int)>& body,
                      const std::function<void()>& before = [] {}) {
     int out[2];
@@ -453,7 +453,7 @@ TEST_F(ConfineTest, UnderANicedKeeperCommandsAreNicedToo) {
   const auto told = [](int out) { dprintf(out, "%d %d", getpriority(PRIO_PROCESS, 0), sched_getscheduler(0)); };
   EXPECT_EQ(inside({.scheduling = {.nice = 5}}, told, niced), "5 0");
   EXPECT_EQ(inside({.scheduling = {.nice = 7}}, told, niced), "7 0");
-  // What the guest took from it cannot be given back: the start fails, and is tried again.
+  // The guest has lowered its priority for good: the start fails, and is tried again.
   EXPECT_EQ(inside({}, told, niced), "reset priority: " + std::to_string(EACCES));
   const auto idle = [] {
     const sched_param none{};

@@ -66,7 +66,7 @@ bool Connection::send_with(int descriptor, wire::Type type, std::uint32_t channe
   return static_cast<bool>(sent);
 }
 
-// Once for all that one round of the loop has to say.
+// Schedules one flush for all frames of a round of the loop.
 void Connection::schedule_flush() {
   full_ |= !room();
   rewatch();

@@ -1,7 +1,6 @@
-// Connection: one stream socket (UNIX or TCP) with frames on it. What goes out is bounded twice:
-// producers of much ask room() first, and past a harder limit, that only answers can reach, nothing
-// more is read. Short of that reading goes on, so that a peer that writes before it reads (credit,
-// cancellations) is not locked out.
+// Connection: one stream socket (UNIX or TCP) with frames on it. Its output has two bounds. Producers of much check
+// room() first. Past a harder limit, which only answers can reach, nothing more is read. Below that limit reading
+// goes on, so that a peer that writes before it reads (credit, cancellations) is not locked out.
 #pragma once
 #include <cstdint>
 #include <functional>

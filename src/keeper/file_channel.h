@@ -32,7 +32,7 @@ class FileChannel {
   std::uint64_t wait_for_credit(std::uint64_t least = 1);
   // The next frame of an upload: kData, kEof or kFileInfo. Gives new credit as data comes.
   wire::Frame next_upload();
-  // Tells the keeper, not too often, that long work goes on.
+  // Sends the keeper a sign, not too often, that long work goes on.
   void heartbeat();
 
   // Run when the keeper hangs up, before the process ends.

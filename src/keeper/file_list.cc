@@ -17,8 +17,8 @@
 namespace cay::keeper {
 namespace {
 
-// Each level holds a descriptor and a frame of the stack, and trees may be nested without end: what lies
-// deeper is moved up into the root of the tree that goes, and has its turn later.
+// Each level holds a descriptor and a frame of the stack, and trees may be nested without end. A directory that lies
+// deeper is moved up into the root of the tree that is removed, and its turn comes later.
 constexpr int kMostDepth = 256;
 
 struct Removal {

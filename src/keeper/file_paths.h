@@ -17,8 +17,9 @@ std::string shown_path(const wire::FileOp& op, const std::string& path);
 // `target` is read from the link `name` under `dir` when `info` is a symlink's.
 wire::FileInfoMsg info_of(std::string path, const struct stat& info, int dir, const char* name);
 
-// open(2) of `path` below `dir` for file work: by no link of /proc that leads into a process rather than to a path (PID/fd, cwd, exe, root: the helper's own
-// descriptors are the keeper's), and nothing of the helper's own in /proc. permission_denied: what it was.
+// open(2) of `path` below `dir` for file work. It follows no link of /proc that leads into a process (PID/fd, cwd, exe,
+// root), for the helper's own descriptors are the keeper's. It opens nothing of the helper's own in /proc. Fails
+// permission_denied for these.
 Result<UniqueFd> open_path(int dir, const char* path, int flags, const std::string& shown);
 // stat(2) and lstat(2), for the same.
 Result<void> stat_path(int dir, const char* path, bool follow, struct stat& info, const std::string& shown);
@@ -43,7 +44,7 @@ class PendingFile {
   int fd() const { return file_.get(); }
   // Zeros of whole blocks become holes: a sparse file is not larger here than it was.
   Result<void> write(std::string_view bytes, const std::string& shown);
-  // After the last byte, before its facts are asked for or set.
+  // Called after the last byte, before its facts are read or set.
   Result<void> finish(const std::string& shown);
   // Renames it to `name` in its directory.
   Result<void> commit(const std::string& name, const std::string& shown);

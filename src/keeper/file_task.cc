@@ -39,7 +39,7 @@ Result<void> perform(FileChannel& channel, const wire::FileOp& op) {
   return Error{Code::kUnsupported, "unknown_request", "this keeper does not know that file operation", 0};
 }
 
-// Where an open file lies, as the kernel names it.
+// Returns the kernel's name of an open file.
 std::string path_of(int fd) {
   char link[64];
   char target[kLinkLimit];
@@ -52,8 +52,8 @@ bool is_own_proc_entry(int fd) {
   struct statfs fs{};
   if (::fstatfs(fd, &fs) != 0) return true;
   if (fs.f_type != kProcMagic) return false;
-  // The pid inside is ours in the sandbox's /proc; in a foreign /proc a number means nothing, so any
-  // entry of a process that is also our name is refused.
+    // The pid inside is ours in the sandbox's /proc. In a foreign /proc a number means nothing, so any entry of a
+    // process with our number is refused.
   const std::string own = "/" + std::to_string(::getpid()) + "/";
   const std::string path = path_of(fd);
   return path.empty() || (path + "/").find(own) != std::string::npos;
@@ -75,7 +75,7 @@ UniqueFd open_by(int dir, const char* path, int flags, int resolve) {
 Result<UniqueFd> open_path(int dir, const char* path, int flags, const std::string& shown) {
   UniqueFd file = open_by(dir, path, flags, RESOLVE_NO_MAGICLINKS);
   if (!file && errno == ELOOP) {
-    // Said of such a link, of too many links and of O_NOFOLLOW: only the first are followed without the flag.
+    // ELOOP is for such a link, for too many links and for O_NOFOLLOW. Only the first are followed without the flag.
     const bool unfollowed = (flags & O_NOFOLLOW) != 0 && (flags & O_PATH) == 0;
     const bool magic = !unfollowed && (open_by(dir, path, O_PATH | (flags & O_NOFOLLOW), 0) || errno != ELOOP);
     if (!magic) return file_error(ELOOP, shown);
@@ -97,7 +97,7 @@ Result<void> stat_path(int dir, const char* path, bool follow, struct stat& info
 int run_file_task(int fd, void* data) {
   const auto& op = *static_cast<wire::FileOp*>(data);
   FileChannel channel(fd, op.credit);
-  ::umask(0);  // modes are what was asked for
+  ::umask(0);  // modes are those of the request
   try {
     auto done = perform(channel, op);
     if (!done) channel.fail(done.error());

@@ -1,5 +1,5 @@
-// A file operation as its helper does it: inside the sandbox, as the guest user, with blocking
-// calls. Everything it says goes through one socket to the keeper.
+// A file operation in its helper: inside the sandbox, as the guest user, with blocking calls. All results go through
+// one socket to the keeper.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace cay::keeper {
 // `data`: the wire::FileOp. The helper's exit code; never throws.
 int run_file_task(int fd, void* data);
 
-// The verbs. An error ends the operation; success includes having said the last word.
+// The verbs. An error ends the operation. On success the last frame has been sent.
 Result<void> stat_file(FileChannel& channel, const wire::FileOp& op);
 Result<void> read_file(FileChannel& channel, const wire::FileOp& op);
 Result<void> write_file(FileChannel& channel, const wire::FileOp& op);

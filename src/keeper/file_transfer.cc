@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMostLinks = 40;  // as the kernel
 
-// Where a write to `path` goes: through symbolic links at its end, dangling ones too.
+// Returns the file that a write to `path` goes to, through symbolic links at its end, dangling ones too.
 Result<std::string> final_target(const std::string& path, const std::string& shown) {
   std::string at = path;
   for (int links = 0; links < kMostLinks; ++links) {
@@ -33,8 +33,8 @@ Result<std::string> final_target(const std::string& path, const std::string& sho
     if (length <= 0) return file_error(length < 0 ? errno : EINVAL, shown);
     const std::string text(target, static_cast<std::size_t>(length));
     const std::string next = text.starts_with('/') ? text : parent_of(at) + "/" + text;
-    // The text of some links of /proc is no path, as /proc/self/exe of a program that has been deleted: what they lead to
-    // has no name here, and a file of that text would be somebody's surprise.
+    // Some links of /proc have a text that is no path, such as /proc/self/exe of a deleted program. Their target has
+    // no name here, and a file with that text as its name would surprise its user.
     struct stat led{};
     struct stat named{};
     if (::stat(at.c_str(), &led) == 0 &&
@@ -52,7 +52,7 @@ Result<void> read_file(FileChannel& channel, const wire::FileOp& op) {
   const std::string shown = shown_path(op, op.path);
   struct stat info{};
   CAY_TRY(auto file, open_regular(AT_FDCWD, op.path.c_str(), shown, false, info));
-  // Files of /proc say 0 and have content: only a real size bounds an offset.
+  // Files of /proc have size 0 and content, so only a real size bounds an offset.
   if (op.offset > 0 && op.offset > static_cast<std::uint64_t>(info.st_size)) {
     return Error{Code::kOutOfRange, "offset_past_end",
                  shown + ": the offset is past the end (" + std::to_string(info.st_size) + " bytes)", 0};

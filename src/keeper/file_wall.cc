@@ -21,7 +21,7 @@ struct Attributes {
   std::uint64_t files = 0, network = 0, scoped = 0;
 };
 
-// What file work is (file_task.h), of what version 1 knows.
+// The rights that file work (file_task.h) needs, of those in version 1.
 constexpr std::uint64_t kFileWork = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE |
                                     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
                                     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_SYM;

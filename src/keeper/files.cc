@@ -50,7 +50,7 @@ void Files::start(ReplyTo to, wire::FileOp op) {
   const auto verb = static_cast<FileVerb>(op.verb);
   job->uploads = verb == FileVerb::kWrite || verb == FileVerb::kWriteTree;
   job->deadline_ms = op.deadline_ms > 0 ? op.deadline_ms : shop_.context.file_deadline_ms;
-  // A search ends by itself at its deadline and tells what it found.
+  // A search ends by itself at its deadline and sends its results so far.
   if (verb == FileVerb::kGlob || verb == FileVerb::kGrep) job->deadline_ms += 5000;
   job->task = std::make_unique<wire::FileOp>(op);
   job->op = std::move(op);
@@ -160,7 +160,7 @@ void Files::flush(const JobPtr& job) {
     const ssize_t done = ::send(job->socket.get(), job->out.data() + job->out_begin,
                                 job->out.size() - job->out_begin, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) break;  // full, or the helper is gone: its end is told by the reading side
+    if (done <= 0) break;  // full, or the helper is gone, which the reading side reports
     job->out_begin += static_cast<std::size_t>(done);
     job->last_progress = monotonic_ms();
   }

@@ -1,7 +1,7 @@
-// The room for filters of system calls. What a kernel compiles for BPF lies in one room of the whole host's
-// (net.core.bpf_jit_limit), which no control group divides; where that is used up a kernel that always compiles
-// (CONFIG_BPF_JIT_ALWAYS_ON) loads no filter of anybody without CAP_BPF on the host, so neither a sandbox's init nor a
-// command starts.
+// The host's room for filters of system calls. A kernel's compiled BPF programs lie in one room of the whole host
+// (net.core.bpf_jit_limit), which no control group divides. If it is used up, a kernel that always compiles
+// (CONFIG_BPF_JIT_ALWAYS_ON) loads no filter without CAP_BPF on the host. Then neither a sandbox's init nor a command
+// starts.
 #pragma once
 #include "base/profile.h"
 #include "base/result.h"

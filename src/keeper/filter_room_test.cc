@@ -10,7 +10,7 @@ TEST(FilterRoomTest, FiltersAreTakenAllAtOnceAndAreGoneWithTheChild) {
     for (int again = 0; again < 3; ++again) {
       const auto taken = try_guest_filters(profile, kMostTried);
       ASSERT_TRUE(taken);
-      // A host may have no more room; what is plenty is asked for and no more.
+      // A host may have no more room than that, so the test needs no more than plenty.
       EXPECT_GT(*taken, 0U) << to_string(profile);
       EXPECT_LE(*taken, kMostTried);
       EXPECT_EQ(*taken > 1, profile == Profile::kNested) << "the others take no second one";

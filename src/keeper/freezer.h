@@ -19,8 +19,8 @@ class Freezer {
 
   Freezer(Loop& loop, Slots& slots) : loop_(loop), slots_(slots) {}
 
-  // Freezes; `done` comes from the loop once the kernel says that all stand still. kUnsupported
-  // (pause_unsupported); kDeadlineExceeded (pause_timeout): nothing is frozen then. One at a time.
+  // Freezes. `done` comes from the loop once the kernel reports all as frozen. Fails kUnsupported (pause_unsupported),
+  // kDeadlineExceeded (pause_timeout), and then nothing is frozen. One at a time.
   void freeze(Done done);
   // Lets everything run. Ends a freeze() under way (kCancelled, resumed).
   void thaw();

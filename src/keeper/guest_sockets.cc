@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kPatienceMs = 5000;  // making them takes well under a millisecond
 
-// What the maker says, beside the descriptors: `v4` of the first family, then those of the second.
+// The maker's report beside the descriptors: first `v4` of the first family, then those of the second.
 struct Made {
   std::int32_t err = 0;
   std::int32_t v4 = 0;

@@ -1,4 +1,4 @@
-// What comes from a peer that is wrong, late or not who it says.
+// Frames from a peer that is wrong, late or not the daemon.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ std::string rest_of(const UniqueFd& fd) {
   return got;
 }
 
-// Takes one piece of what the keeper says, so that it has come to our frames.
+// Takes one piece of the keeper's output, so that it has come to our frames.
 void rest_of_some(const UniqueFd& fd) {
   char buffer[4096];
   [[maybe_unused]] const ssize_t got = ::read(fd.get(), buffer, sizeof buffer);

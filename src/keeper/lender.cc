@@ -21,7 +21,7 @@ void Lender::serve(UniqueFd fd) {
   borrowers_.emplace_back();
   const auto at = std::prev(borrowers_.end());
   at->fd = std::move(fd);
-  // It has nothing to say: whatever comes is its end.
+  // The gate sends nothing: any event is its end.
   at->watch = loop_.watch(at->fd.get(), EPOLLIN | EPOLLRDHUP, [this, at](std::uint32_t) {
     auto gone = std::make_shared<std::list<Borrower>>();
     gone->splice(gone->begin(), borrowers_, at);

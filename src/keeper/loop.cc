@@ -81,7 +81,7 @@ void Loop::unwatch(std::uint64_t id) {
 }
 
 Timer Loop::after(std::int64_t millis, Action action) {
-  // A delay beyond centuries would overflow; nobody can tell it from never.
+  // A delay beyond centuries would overflow, and is the same as never.
   constexpr std::int64_t kFar = std::int64_t{1} << 50;
   const auto key = std::make_pair(now_() + std::clamp<std::int64_t>(millis, 0, kFar), next_id_++);
   timers_.emplace(key, std::move(action));

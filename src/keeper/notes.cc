@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint8_t kStateRunning = 1;  // cay::CommandState
 
-// Of no other life, also over restarts of the host; never 0.
+// Returns the number of this life, which no other life has, also over restarts of the host. Never 0.
 std::uint64_t new_life() {
   std::uint64_t life = 0;
   if (::getrandom(&life, sizeof life, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof life)) {
@@ -31,7 +31,7 @@ void Notes::add(const wire::CommandMsg& command) {
   note.life = life_;
   note.number = ++last_;
   note.command = command;
-  note.command.argv.clear();  // may be long, and whoever wants them asks
+  note.command.argv.clear();  // may be long, and is read on request
   note.command.cwd.clear();
   note.command.user.clear();
   if (!taken_) {

@@ -1,4 +1,4 @@
-// Notes of a real keeper: told before the answer, told again until they are on record, and ENDED for who takes none.
+// Notes of a real keeper: sent before the answer, again until they are on record, and ENDED for a daemon without notes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-// OomVictims: whom the kernel's out-of-memory killer killed, read from what the launcher's kernel part keeps
-// (wire/oom_victims.h). A cgroup counts the kills in it and does not name them; here are names, which are believed to
-// be all of them only if they are as many as the group counted.
+// OomVictims: the victims of the kernel's out-of-memory killer, read from the table of the launcher's kernel part
+// (wire/oom_victims.h). A cgroup counts its kills and does not name them. The names here are believed to be all only if
+// they are as many as the group counted.
 #pragma once
 #include <sys/types.h>
 
@@ -13,12 +13,12 @@ namespace cay::keeper {
 enum class Fate : std::uint8_t {
   kVictim,   // the kernel chose this process
   kSpared,   // it chose others, and not this one
-  kUnknown,  // it killed somebody in this group, and nobody can say whom
+  kUnknown,  // it killed a process in this group, and which one is not known
 };
 
 class OomVictims {
  public:
-  // Of a cay_oom_victims, to be mapped; -1, or what cannot be mapped: every fate is unknown.
+  // Maps a cay_oom_victims. With -1, or a descriptor that cannot be mapped, every fate is unknown.
   explicit OomVictims(int fd);
   ~OomVictims();
   OomVictims(const OomVictims&) = delete;

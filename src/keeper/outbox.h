@@ -1,5 +1,5 @@
-// Outbox: where answers go: the daemon's connection of the moment, or nowhere. Bounded: whoever
-// produces much asks room() first and is told by on_room when there is some again.
+// Outbox: the destination of answers: the present connection of the daemon, or nowhere. Bounded: a producer of much
+// checks room() first, and on_room is called when there is some again.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -34,7 +34,7 @@ ssize_t OutputPipe::read_some(std::size_t most) {
     const ssize_t got = ::read(fd_.get(), bytes.data(), std::min(most, bytes.size()));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return 0;
-    if (got <= 0) return -1;  // EIO is a terminal's way of saying the end
+    if (got <= 0) return -1;  // a terminal ends with EIO
     const bool changed = stream_.append(std::string_view(bytes.data(), static_cast<std::size_t>(got)));
     on_bytes_(changed);
     return got;
@@ -53,8 +53,8 @@ void OutputPipe::on_readable() {
 
 void OutputPipe::drain() {
   if (!fd_) return;
-  // A child that goes on writing must not hold us: only what is in the pipe at this moment. A
-  // terminal does not tell; its buffers are small.
+  // A child that goes on writing must not hold us, so only the pipe's present bytes are read. A terminal does not
+  // report their number, and its buffers are small.
   std::size_t left = kTerminalDrain;
   int queued = 0;
   if (::isatty(fd_.get()) == 0 && ::ioctl(fd_.get(), FIONREAD, &queued) == 0) left = static_cast<std::size_t>(queued);
@@ -64,7 +64,7 @@ void OutputPipe::drain() {
     if (got == 0) return;
     left -= std::min(left, static_cast<std::size_t>(got));
   }
-  // Mostly nobody is left who could write, which only a further read tells.
+  // Mostly no writer is left, which only a further read shows.
   if (read_some(kChunk) < 0) at_eof();
 }
 

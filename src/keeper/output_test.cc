@@ -1,4 +1,4 @@
-// Output: exact bytes at any offset, gaps told, memory bounded; stdin and terminals.
+// Output: exact bytes at any offset, gaps reported, memory bounded; stdin and terminals.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -102,12 +102,12 @@ TEST(OutputTest, AConnectionThatReadsNothingGrowsNoMemory) {
     attach.credit = std::uint64_t{1} << 40;
     client.ask(Type::kAttach, attach);
   }
-  // The answer of a second daemon tells that the keeper is well while the first reads nothing.
+  // A second daemon's answer shows that the keeper is well while the first reads nothing.
   EXPECT_EQ(keeper.client().run(shell("small", "sleep 0.3; echo hi")).out, "hi\n");
   EXPECT_TRUE(!kMemoryTells || keeper.rss_kib() < before + 8 * 1024) << keeper.rss_kib();
 }
 
-// What a reader finds when the keeper is killed now: the record and the file, no more.
+// The record and the file, as a reader finds them when the keeper is killed now.
 TEST(OutputTest, ARingThatAChildWritesOnAfterTheEndIsNotReadByTheEndsRecord) {
   LocalKeeper keeper;
   Client client = keeper.client();

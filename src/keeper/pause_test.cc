@@ -174,7 +174,7 @@ TEST_F(PauseTest, QuietCountsFromTheEndOfTheLastProcess) {
 
 }  // namespace
 
-// Without cgroups there is no freezer, and that is said.
+// Without cgroups there is no freezer, and the keeper reports that.
 TEST(PauseWithoutGroupsTest, IsUnsupported) {
   const LocalKeeper keeper;
   Client client = keeper.client();

@@ -70,7 +70,7 @@ Result<ProgramFile> ProgramFile::open(int spool_fd, std::uint64_t limit) {
   return out;
 }
 
-// False: it does not fit, and the record says that it ends here.
+// Returns false if it does not fit: then the record states that it ends here.
 bool ProgramFile::put(const ProgramMsg& message) {
   if (full_ || full_after_batch_) return false;
   const std::size_t before = batch_.size();

@@ -1,4 +1,4 @@
-// The file of the program record: its bounds, and what it says of its own holes.
+// The file of the program record: its bounds, and the notes about its own holes.
 #include "keeper/program_record.h"
 
 #include <gtest/gtest.h>

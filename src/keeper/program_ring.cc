@@ -64,7 +64,7 @@ bool ProgramRing::drain(const std::function<void(const cay_program_event&, std::
     if (at >= __atomic_load_n(writer_, __ATOMIC_ACQUIRE)) return true;
     const char* record = data_ + (at & (size_ - 1));
     const std::uint32_t word = __atomic_load_n(reinterpret_cast<const std::uint32_t*>(record), __ATOMIC_ACQUIRE);
-    if ((word & kBusy) != 0) return true;  // the kernel tells when it is done
+    if ((word & kBusy) != 0) return true;  // the kernel signals when it is done
     const std::uint32_t length = word & ~(kBusy | kDiscarded);
     if ((word & kDiscarded) == 0) called(*reinterpret_cast<const cay_program_event*>(record + kHead), length);
     at += (kHead + length + 7) & ~std::uint64_t{7};

@@ -11,7 +11,7 @@
 
 namespace cay::keeper {
 
-// How a child ended, as waitid told it.
+// The end of a child, as waitid reported it.
 struct Exit {
   bool signalled = false;
   int value = 0;  // exit code, or signal
@@ -28,7 +28,7 @@ class Reaper {
   // `pid` is a child that was not reaped yet. Replaces what was expected before.
   void expect(pid_t pid, OnExit on_exit) { expected_[pid] = std::move(on_exit); }
   void forget(pid_t pid) { expected_.erase(pid); }
-  // Asked about a dead child that nobody expects: may call expect() for it.
+  // `resolver` is called for a dead child that nobody expects, and may call expect() for it.
   void set_resolver(std::function<void(pid_t)> resolver) { resolver_ = std::move(resolver); }
   // Takes every child that has ended so far.
   void reap();

@@ -1,4 +1,4 @@
-// What a keeper knows of the commands of its sandbox's earlier lives, and of commands begun while it ends.
+// A keeper's knowledge of the commands of its sandbox's earlier lives, and of commands begun while it ends.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -51,7 +51,7 @@ class RecallTest : public ::testing::Test {
   std::filesystem::path record(const std::string& id) const { return std::filesystem::path(first.spool()) / id / "record"; }
 };
 
-// Of an output past its limit all bytes are counted, and the newest are there.
+// All bytes of an output past its limit are counted, and the newest are there.
 TEST_F(RecallTest, ALostCommandsRingIsWhatItWas) {
   std::string whole;
   for (int n = 1; n <= 30'000; ++n) whole += std::to_string(n) + "\n";
@@ -188,7 +188,7 @@ TEST_F(RecallTest, AnotherBootIdMeansThatTheHostRestarted) {
   EXPECT_TRUE(get(client, "a").reason.starts_with("host restarted"));
 }
 
-// What ext4 leaves of a new file when the power goes, whatever had been written.
+// A new file on ext4 after a power cut, whatever had been written.
 TEST_F(RecallTest, AnEmptyRecordIsALostCommandAndNeverRunsAgain) {
   first.client().run(shell("once", "echo out; exit 4"));
   end_first();
@@ -222,7 +222,7 @@ TEST_F(RecallTest, ATornRecordIsALostCommandAndNeverRunsAgain) {
     EXPECT_EQ(state(get(client, "garbled")), CommandState::kLost);
     EXPECT_TRUE(client.start(shell("garbled", "exit 4")).known);
   }
-  // On disk too, so that readers of the spool say the same.
+  // On disk too, so that readers of the spool see the same.
   std::ifstream file(record("torn"), std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
   const auto kept = wire::read_record(bytes);
@@ -271,7 +271,7 @@ TEST_F(RecallTest, ASettingOfTheClockEndsNoKeepingTime) {
   EXPECT_EQ(state(get(client, "future")), CommandState::kExited);
 }
 
-// Who had it end kills the keeper at its answer. What was left behind takes its time to die: it has much to give back.
+// The caller kills the keeper at its answer. The leftover processes take their time to die, for they have much to free.
 TEST(ShutdownTest, ItsAnswerComesAfterTheLastByteIsOnRecord) {
   LocalKeeper keeper;
   Client client = keeper.client();

@@ -1,4 +1,4 @@
-// What is kept of finished commands: the limit of the whole sandbox, and what earlier lives left.
+// The retention of finished commands: the limit of the whole sandbox, and the rest of earlier lives.
 #include <gtest/gtest.h>
 #include <fcntl.h>
 #include <signal.h>

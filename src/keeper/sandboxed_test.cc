@@ -1,4 +1,4 @@
-// The keeper with a real sandbox: entering, ends told by the kernel, and a hostile root inside.
+// The keeper with a real sandbox: entering, ends that the kernel reports, and a hostile root inside.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -107,7 +107,7 @@ while True:
 
 TEST_F(SandboxedTest, TheLimitOfProcessesIsTold) {
   client->start(command("a", {"python3", "-c", kForks}));
-  // The table is full once a start says so; until then starts succeed.
+  // The table is full once a start fails so. Until then starts succeed.
   wire::ErrorMsg error;
   for (int i = 0; i < 500 && error.code == 0; ++i) {
     error = error_of(client->call(Type::kStart, command("b" + std::to_string(i), {"true"})));
@@ -204,7 +204,7 @@ TEST_F(SandboxedTest, FileHelpersWorkInside) {
   EXPECT_EQ(type_of(client->next(read)), Type::kFileInfo);
   EXPECT_EQ(wire::decode_data(client->next(read).payload).value().bytes, "hello");
   EXPECT_EQ(type_of(client->next(read)), Type::kEof);
-  // What only the host's root may read stays unread: root inside is nobody outside.
+  // A file of the host's root stays unreadable: root inside is nobody outside.
   op.path = "/etc/shadow";
   EXPECT_EQ(error_of(client->call(Type::kFileOp, op)).reason, "permission_denied");
 }

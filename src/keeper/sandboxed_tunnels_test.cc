@@ -16,7 +16,7 @@ using cay::testing::read_bytes;
 using cay::testing::write_bytes;
 using wire::Type;
 
-// Listens, tells the port, and answers each connection by a line.
+// Listens, prints the port, and answers each connection by a line.
 constexpr const char* kServer = R"(
 import socket, sys
 l = socket.create_server(("127.0.0.1", int(sys.argv[1])))
@@ -54,7 +54,7 @@ class SandboxedTunnelsTest : public ::testing::Test {
     const Output said = client->collect(client->ask(Type::kAttach, attach), 1);
     return static_cast<std::uint16_t>(std::stoi(said.out));
   }
-  // What a connection to `port` gives: the bytes, or the reason of its refusal.
+  // Returns the bytes of a connection to `port`, or the reason of its refusal.
   std::string connect(std::uint16_t port) {
     const std::uint32_t channel = client->ask(Type::kOpenTunnel, wire::OpenTunnel{port, 1000, 0});
     const wire::Frame first = client->next(channel);

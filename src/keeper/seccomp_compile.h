@@ -1,8 +1,8 @@
 // Compiles SyscallRules to a classic BPF program at compile time: a binary search over the call
 // numbers, then the argument checks. Pure; the tables of both architectures can be tested anywhere.
 //
-// The kernel runs such a program once for each number when it is loaded and remembers those allowed
-// whatever their arguments (SECCOMP_CACHE, 5.11), so the shape matters for the checked calls only.
+// When it loads such a program, the kernel runs it once for each number and remembers those that are allowed whatever
+// their arguments (SECCOMP_CACHE, 5.11). So the shape matters for the checked calls only.
 #pragma once
 #include <errno.h>
 #include <linux/audit.h>
@@ -45,10 +45,10 @@ constexpr std::uint32_t kCloneRefused = 0x7E020000  // CLONE_NEW*
                                         | kCloneParent;
 constexpr std::uint32_t kTiocsti = 0x5412, kTioclinux = 0x541C;  // type into a terminal that others read
 constexpr std::uint32_t kTiocsetd = 0x5423;                      // line disciplines: kernel modules are loaded for it
-// Of bridges and VLANs: for these, too, and before anybody is asked for a capability (net/socket.c).
+// For bridges and VLANs. The kernel loads modules for these, too, before it checks any capability (net/socket.c).
 constexpr std::uint32_t kSiocgifbr = 0x8940, kSiocsifbr = 0x8941, kSiocgifvlan = 0x8982, kSiocsifvlan = 0x8983;
 constexpr std::uint32_t kSiocbraddbr = 0x89A0, kSiocbrdelbr = 0x89A1, kSiocbraddif = 0x89A2, kSiocbrdelif = 0x89A3;
-constexpr std::uint32_t kMadvMergeable = 12;  // merged pages tell tenants of each other's memory, as PR_SET_MEMORY_MERGE
+constexpr std::uint32_t kMadvMergeable = 12;  // merged pages reveal each other's memory, as PR_SET_MEMORY_MERGE
 constexpr std::uint32_t kRlimitCore = 4;  // confine.cc: at 1 the kernel hands no core to a program of the host's, at 0 it does (core(5))
 constexpr std::uint32_t kSolTcp = 6, kTcpUlp = 31;  // kernel TLS
 // TCP_AO_ADD_KEY to TCP_AO_GET_KEYS (Linux 6.7): a key names an algorithm, which the kernel loads.
@@ -67,7 +67,7 @@ constexpr std::uint32_t kPersonalities[] = {
     0x0000000, 0x0000008,  // PER_LINUX, PER_LINUX32 (setarch)
     0x0020000, 0x0020008,  // UNAME26 with either
     0x0040000,             // ADDR_NO_RANDOMIZE (gdb)
-    0xffffffff,            // ask
+    0xffffffff,            // query
 };
 constexpr std::uint32_t kAskPersonality = 0xffffffff;
 constexpr std::uint32_t kPrctls[] = {
@@ -202,9 +202,9 @@ class Compiler {
     ranges_[range_count_++] = {first, action};
   }
 
-  // Instructions for ranges [begin, end): "below the middle: fall through; else: go right". Loading
-  // costs by the instruction, so comparisons share their outcomes: an island of them behind each
-  // group of comparisons, within the 255 instructions that a conditional jump reaches.
+  // Instructions for ranges [begin, end): "below the middle: fall through; else: go right". Loading costs by the
+  // instruction, so comparisons share their outcomes. An island of outcomes lies behind each group of comparisons,
+  // within the 255 instructions that a conditional jump reaches.
   constexpr void tree(std::size_t begin, std::size_t end) {
     constexpr std::size_t kGroup = 128;
     if (end - begin <= kGroup) return group(begin, end);
@@ -253,7 +253,7 @@ class Compiler {
     stmt(BPF_JMP | BPF_JA, 0);
   }
 
-  // The block of `action` begins here: points its leaves to it. False: no rule asks for it.
+  // Begins the block of `action` here, and points its leaves to it. Returns false if no rule uses it.
   constexpr bool land(Action action) {
     bool asked = false;
     for (std::size_t i = 0; i < pending_count_; ++i) {
@@ -307,7 +307,8 @@ class Compiler {
     load_arg(1);
     stmt(BPF_ALU | BPF_AND | BPF_K, kTypeMask);
     ret_if_any({SOCK_RAW}, refuse(EPERM));  // as without CAP_NET_RAW
-    // Of each type and family what every kernel has: for any other, SCTP, DCCP, L2TP and SMC among them, it has root load a module (net-pf-2-proto-1-type-1).
+    // The protocols of each type and family that every kernel has. Any other, SCTP, DCCP, L2TP and SMC among them, makes root
+    // load a module (net-pf-2-proto-1-type-1).
     constexpr std::uint32_t kIcmp = 1, kTcp = 6, kUdp = 17, kIcmp6 = 58;
     jump(BPF_JEQ, SOCK_STREAM, 0, 5);
     load_arg(2);

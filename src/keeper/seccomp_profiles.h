@@ -1,5 +1,5 @@
-// What the profiles change in kGuestRules, as data: one line per call, with the reason. A line that changes nothing, or
-// names a call that has no line there, does not compile. docs/decisions/0036-profiles.md tells what was weighed.
+// The profiles' changes to kGuestRules, as data: one line per call, with the reason. A line that changes nothing, or names
+// a call that has no line there, does not compile. docs/decisions/0036-profiles.md has the reasons.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -26,7 +26,7 @@ inline constexpr auto kStrictChanges = [] {
       {"process_vm_writev", kEperm},  // the same without stopping them
       // ---- what only programs with a lost privilege would use ----
       {"chroot", kEperm},  // CAP_SYS_CHROOT is dropped: of no use, and a way to confuse programs that keep it
-      {"personality", kPersonalityAsk},  // asking alone: what it changes is how exploits are made to fit (no randomisation)
+      {"personality", kPersonalityAsk},  // the query alone: its changes make exploits fit (no randomisation)
       // ---- a means of exploits more than of programs ----
       {"msgget", kEnosys},  // fakeroot (fakeroot-tcp works); messages are the usual way to lay out the kernel's heap
       {"msgsnd", kEnosys},  // the same

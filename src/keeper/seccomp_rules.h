@@ -1,7 +1,7 @@
-// The system calls a guest may make, as data: one line per call, with who needs it. 250 names at
-// most (held by a test); everything that has no line is answered ENOSYS, as an older kernel would,
-// so that C libraries fall back. These are profile `default`'s; seccomp_profiles.h has what the others
-// change. docs/decisions/0004-seccomp.md tells the reasons.
+// The system calls that a guest may make, as data: one line per call, with its users. At most 250 names, which a test
+// holds. A call without a line is answered ENOSYS, as an older kernel would, so that C libraries fall back. These are
+// profile `default`'s, and seccomp_profiles.h has the changes of the others. docs/decisions/0004-seccomp.md has the
+// reasons.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -192,7 +192,7 @@ inline constexpr auto kGuestRules = [] {
       {"rseq", 334, 293, kAllow},  // glibc and musl threads
       {"futex", 202, 98, kAllow},  // glibc and musl threads
       {"personality", 135, 92, kPersonality},  // gdb (no randomisation), setarch; a list of values
-      {"seccomp", 317, 277, kSeccomp},  // libseccomp asks what there is (no filters: each takes of the whole host's room for compiled ones)
+      {"seccomp", 317, 277, kSeccomp},  // libseccomp queries it (no filters: each takes of the whole host's room for compiled ones)
       {"landlock_create_ruleset", 444, 444, kAllow},  // programs that sandbox themselves: coding agents, xz
       {"landlock_add_rule", 445, 445, kAllow},  // the same
       {"landlock_restrict_self", 446, 446, kAllow},  // the same
@@ -322,8 +322,8 @@ inline constexpr auto kGuestRules = [] {
       {"fspick", 433, 433, kEperm},  // the same by the new mount API
       {"mount_setattr", 442, 442, kEperm},  // the same by the new mount API
       {"open_tree_attr", 467, 467, kEperm},  // the same by the new mount API
-      {"statmount", 457, 457, kEperm},  // not needed by programs; /proc/self/mountinfo tells
-      {"listmount", 458, 458, kEperm},  // not needed by programs; /proc/self/mountinfo tells
+      {"statmount", 457, 457, kEperm},  // not needed by programs; /proc/self/mountinfo has the same
+      {"listmount", 458, 458, kEperm},  // not needed by programs; /proc/self/mountinfo has the same
       {"bpf", 321, 280, kEperm},  // large kernel attack surface
       {"perf_event_open", 298, 241, kEperm},  // large kernel attack surface
       {"io_uring_setup", 425, 425, kEperm},  // bypasses this filter; large attack surface

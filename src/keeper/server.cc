@@ -37,7 +37,7 @@ void Server::begin(Services services) {
 
 void Server::admit(UniqueFd fd) {
   if (!context_.skip_peer_check && !os::peer_is(fd.get(), context_.daemon_uid)) return;
-  // A silent one gives way to a new one: nobody is kept out by peers that never say HELLO.
+  // A silent one gives way to a new one: peers that never send HELLO keep nobody out.
   const auto silent = [](const Peer& peer) { return !peer.greeted; };
   if (std::count_if(peers_.begin(), peers_.end(), silent) >= kMostUngreeted) {
     on_close(*std::find_if(peers_.begin(), peers_.end(), silent));

@@ -1,5 +1,5 @@
-// Server: the keeper's side of the wire. Accepts the daemon, says HELLO, hands requests to commands
-// and files. One daemon is served at a time: a new one that proves itself replaces the old.
+// Server: the keeper's side of the wire. It accepts the daemon, sends HELLO, and hands requests to commands and files. It
+// serves one daemon at a time: a new one that proves itself replaces the old.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -38,7 +38,7 @@ class Server : public Outbox {
     std::function<wire::StatsMsg()> stats;
     // Ends everything inside; the argument runs when it is done.
     std::function<void(std::function<void()>)> shut_down;
-    std::function<void()> exit;  // everything was said: the keeper may end
+    std::function<void()> exit;  // all is sent: the keeper may end
   };
   // Before the loop runs.
   void begin(Services services);
@@ -55,7 +55,7 @@ class Server : public Outbox {
     std::unique_ptr<Connection> connection;
     bool greeted = false;
     bool for_sockets = false;  // a daemon that wants tunnels' sockets
-    Timer greeting;  // time to say HELLO
+    Timer greeting;  // time to send HELLO
   };
 
   void admit(UniqueFd fd);
@@ -79,7 +79,7 @@ class Server : public Outbox {
   std::uint64_t next_number_ = 1;
   std::list<Peer> peers_;
   Peer* daemon_ = nullptr;
-  std::map<std::uint32_t, std::string> listings_;  // channel -> the last id told
+  std::map<std::uint32_t, std::string> listings_;  // channel -> the last id sent
 };
 
 }  // namespace cay::keeper

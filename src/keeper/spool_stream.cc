@@ -14,8 +14,8 @@ using wire::SpoolPiece;
 
 namespace {
 
-// A short disk takes no ordinary command's output away: up to kOrdinary half of the reserve is theirs, and
-// kAlways is kept whatever the disk has, so that many commands together do not take the rest.
+// A short disk takes no ordinary command's output away: up to kOrdinary they may use half of the reserve, and kAlways is kept
+// on any disk, so that many commands together do not take the rest.
 constexpr std::uint64_t kAlways = 4096;
 constexpr std::uint64_t kOrdinary = 256 * 1024;
 constexpr std::uint64_t kLookEvery = 1024 * 1024;  // a look costs about a microsecond
@@ -57,7 +57,7 @@ std::size_t SpoolStream::write_at(std::string_view bytes, std::uint64_t position
   return done;
 }
 
-// A disk that does not tell is not short: a write will.
+// A disk whose free space cannot be read is not short: a write will show it.
 bool SpoolStream::disk_is_short() const {
   struct statvfs disk{};
   if (reserve_ == 0 || ::fstatvfs(dir_, &disk) != 0) return false;

@@ -41,7 +41,7 @@ void StdinPipe::write(ReplyTo to, std::string data, bool more) {
 }
 
 void StdinPipe::close_when_drained(ReplyTo to) {
-  outbox_.ok(to);  // of a closed one too: it is what was asked for
+  outbox_.ok(to);  // for a closed one, too: the request is met
   more_ = false;
   if (terminal_ || !fd_) return;
   waiting_.push_back({ReplyTo{}, {}, true});

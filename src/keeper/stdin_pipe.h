@@ -13,7 +13,7 @@
 
 namespace cay::keeper {
 
-// What all commands of the keeper hold together for their stdins.
+// The bytes that all commands of the keeper hold together for their stdins.
 struct StdinBudget {
   static constexpr std::size_t kMost = 24 * 1024 * 1024;
   std::size_t held = 0;
@@ -31,8 +31,7 @@ class StdinPipe {
   StdinPipe(const StdinPipe&) = delete;
   StdinPipe& operator=(const StdinPipe&) = delete;
 
-  // Answers kOk when the bytes were taken, kNotReady when stdin is closed.
-  // `more`: of what the daemon said, there is more to come.
+  // Answers kOk when the bytes were taken, kNotReady when stdin is closed. `more`: the daemon has announced more.
   void write(ReplyTo to, std::string data, bool more);
   // After what was written before.
   void close_when_drained(ReplyTo to);

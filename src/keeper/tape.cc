@@ -19,7 +19,7 @@ constexpr std::size_t kRecordLimit = 1024 * 1024;
 
 constexpr const char* kNewRecord = "record.new";
 
-// In one write. What a full disk let through only in part is taken back.
+// Appends in one write. A part that a full disk took is removed again.
 bool append(int fd, const std::string& bytes) {
   const off_t before = ::lseek(fd, 0, SEEK_END);
   for (;;) {
@@ -148,7 +148,7 @@ Result<std::shared_ptr<Tape>> Tape::load(int spool, const std::string& id) {
 
 std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id, const std::string& boot_id) {
   const UniqueFd dir = open_directory(spool, id);
-  // There, and not to be looked at: a command that nobody can tell of is lost, and not one that there never was.
+  // It is there and cannot be read: the command is lost, which is not the same as no such command.
   if (!dir && errno != ENOENT && errno != ENOTDIR) return wire::damaged_record(id, 0, 0);
   if (!dir) return std::nullopt;
   bool exists = false;
@@ -158,7 +158,7 @@ std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id, c
     // It may have run: the id stays taken, and what is there of its output stays readable.
     wire::CommandMsg damaged =
         wire::damaged_record(id, size_of(dir.get(), wire::kSpoolOut), size_of(dir.get(), wire::kSpoolErr));
-    [[maybe_unused]] const bool told = begin_record(dir.get(), damaged);  // a full disk: the next life says the same
+    [[maybe_unused]] const bool told = begin_record(dir.get(), damaged);  // a full disk: the next life does it again
     return damaged;
   }
   wire::CommandMsg& message = record->message;
@@ -218,15 +218,15 @@ wire::CommandMsg Tape::message() {
 bool Tape::save() {
   if (abandoned_) return true;
   wire::CommandMsg news = about;
-  news.argv = {};  // said once; a vector's items add up
+  news.argv = {};  // recorded once; a vector's items add up
   news.unsettled = writers_;
   news.out = extent_for_record(out);
   news.err = extent_for_record(err);
   return append_record(dir_.get(), news, true);
 }
 
-// A ring that is written on after this record would hold other bytes than it tells, if we were killed before the next one:
-// until nobody can, its part is told as dropped. Who knows `unsettled` looks at the ring's mark instead.
+// If we are killed before the next record, a ring that is written on after this one holds other bytes than it describes. So
+// its part counts as dropped until nobody can write. A reader of `unsettled` looks at the ring's mark instead.
 wire::ExtentMsg Tape::extent_for_record(const SpoolStream& stream) const {
   wire::ExtentMsg extent = stream.extent();
   if (!writers_ || extent.ring_size == 0) return extent;

@@ -1,5 +1,5 @@
-// A pseudo-terminal pair of the sandbox's own devpts. The child that will use it opens it, as its user: so it belongs
-// to that user, as devpts gives each terminal to who opens it, and no id of the host's owns anything inside.
+// A pseudo-terminal pair of the sandbox's own devpts. The child that will use it opens it as its own user. So it belongs to
+// that user, as devpts gives each terminal to its opener, and no id of the host's owns anything inside.
 #pragma once
 #include <cstdint>
 
@@ -8,16 +8,16 @@
 
 namespace cay::keeper {
 
-// What the child is told.
+// The child's part of the plan.
 struct TerminalPlan {
   int socket = -1;  // where it sends the keeper's side to; -1: no terminal
   int devpts = -1;  // the root of a devpts mount; -1: the host's /dev/ptmx
   std::uint16_t rows = 24, cols = 80;
 };
 
-// In the child between clone and exec, so nothing is allocated: opens a pair of that size, sends the keeper's side
-// (non-blocking) and returns the user's; -1 with errno. `socket` and `devpts` are those of the plan, wherever they are
-// by now.
+// Runs in the child between clone and exec, so it allocates nothing. Opens a pair of that size, sends the keeper's side
+// (non-blocking) and returns the user's, or -1 with errno. `socket` and `devpts` are the plan's descriptors, at their present
+// numbers.
 int open_terminal(int socket, int devpts, const TerminalPlan& plan);
 
 // The keeper's side, of the last child that sent one: a start may have been tried again. Fails: kInternal start_failed.

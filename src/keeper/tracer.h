@@ -1,5 +1,5 @@
-// A guest's tracer can hide the end of a command: a traced process that died is reported to its parent
-// only once its tracer has waited for it, or is gone.
+// A guest's tracer can hide the end of a command: the kernel reports a traced process's death to its parent only once its
+// tracer has waited for it, or is gone.
 #pragma once
 #include <sys/types.h>
 

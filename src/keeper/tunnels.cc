@@ -221,14 +221,14 @@ void Tunnels::pass_on(const FlowPtr& flow, std::string_view bytes) {
   flow->credit -= bytes.size();
 }
 
-// What it said before it broke the connection is its word: a web server may answer, and close with the question unread.
+// Bytes from before the guest broke the connection still count: a web server may answer, and close with the request unread.
 void Tunnels::read_rest(const FlowPtr& flow) {
   std::array<char, 4096> buffer;
   while (!flow->guest_eof && flow->credit > 0 && outbox_.room()) {
     const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(flow->credit, buffer.size()));
     const ssize_t got = ::recv(flow->socket.get(), buffer.data(), most, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;  // an end, after the error was told to send(), is none
+    if (got <= 0) return;  // an end after send() got the error is none
     pass_on(flow, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
   }
 }

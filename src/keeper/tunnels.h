@@ -1,7 +1,6 @@
-// Tunnels: TCP connections from the daemon to what listens on the sandbox's own loopback. The address
-// is always 127.0.0.1, then ::1, in the sandbox's network namespace: a request names a port and nothing
-// else. Bytes go both ways under credit; a side that does not read holds up only its own connection,
-// and what is held for one is bounded.
+// Tunnels: TCP connections from the daemon to listeners on the sandbox's own loopback. The address is always 127.0.0.1, then
+// ::1, in the sandbox's network namespace: a request names a port and nothing else. Bytes go both ways under credit. A side
+// that does not read holds up only its own connection, and the bytes held for one are bounded.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -29,8 +28,9 @@ class Tunnels {
   // kInvalidArgument invalid_port; kNotReady connect_refused; kDeadlineExceeded connect_timed_out;
   // kExhausted too_many_tunnels; kUnavailable tunnel_failed; once open, kCancelled connection_reset.
   void open(ReplyTo to, const wire::OpenTunnel& request);
-  // The connection itself, for a daemon that carries its bytes: non-blocking, with bounded buffers, reset by the kernel
-  // when its last holder closes it or dies (SO_LINGER 0). `ready` comes once, from here or from the loop. Errors as above.
+  // Hands out the connection itself, for a daemon that carries its bytes: non-blocking, with bounded buffers, reset by the
+  // kernel when its last holder closes it or dies (SO_LINGER 0). `ready` comes once, from here or from the loop. Errors as
+  // above.
   using OnSocket = std::function<void(Result<UniqueFd>)>;
   void connect(const wire::OpenTunnel& request, OnSocket ready);
   bool has(std::uint32_t channel) const { return flows_.contains(channel); }
@@ -63,7 +63,7 @@ class Tunnels {
     std::string out;
     std::size_t out_begin = 0;
     bool daemon_eof = false;
-    bool shut = false;            // the guest was told so
+    bool shut = false;            // the guest has our end of the stream
   };
   using FlowPtr = std::shared_ptr<Flow>;
 

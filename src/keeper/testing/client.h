@@ -12,7 +12,7 @@
 
 namespace cay::keeper::testing {
 
-// What an attach gave.
+// The result of an attach.
 struct Output {
   std::string out, err;                  // bytes up to the end; gaps left out
   std::uint64_t after_end = 0;           // bytes marked as after the end
@@ -41,7 +41,7 @@ class Client {
     send(type, number, message);
     return number;
   }
-  // The next frame of `channel`. Throws when the keeper hangs up or says nothing for 20 s.
+  // Returns the next frame of `channel`. Throws when the keeper hangs up or sends nothing for 20 s.
   wire::Frame next(std::uint32_t channel);
   // Whether one has come already.
   bool has(std::uint32_t channel) { return !inbox_[channel].empty(); }

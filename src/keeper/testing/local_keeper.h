@@ -38,7 +38,7 @@ class LocalKeeper {
   LocalKeeper& operator=(const LocalKeeper&) = delete;
 
   UniqueFd connect() const;
-  // A connection that said HELLO.
+  // Returns a connection that has sent HELLO.
   Client client() const;
   pid_t pid() const { return pid_; }
   const std::string& spool() const { return spool_; }       // the spool directory

@@ -104,7 +104,7 @@ LocalSandbox::LocalSandbox(std::uint64_t memory_bytes) {
     own(dir, kKeeperUid);
     own(dir + "/cgroup.procs", kKeeperUid);
   }
-  own(top + "/cgroup.procs", kKeeperUid);  // moving asks for it on the common ancestor
+  own(top + "/cgroup.procs", kKeeperUid);  // a move needs it on the common ancestor
 }
 
 LocalSandbox::~LocalSandbox() {
@@ -112,7 +112,7 @@ LocalSandbox::~LocalSandbox() {
   for (int i = 0; i < 200 && fs::exists(top); ++i) {
     std::ofstream(top + "/cgroup.kill") << "1";
     for (const std::string& dir : {top, memory_, pids_}) remove_groups(dir);
-    ::poll(nullptr, 0, 10);  // rmdir says busy until the last process is reaped
+    ::poll(nullptr, 0, 10);  // rmdir fails with EBUSY until the last process is reaped
   }
   remove_groups(memory_);
   remove_groups(pids_);
@@ -160,7 +160,7 @@ void LocalSandbox::enter(Context& context) {
     std::strcpy(loopback.ifr_name, "lo");
     loopback.ifr_flags = IFF_UP | IFF_RUNNING | IFF_LOOPBACK;
     must(::ioctl(any.get(), SIOCSIFFLAGS, &loopback) == 0, "loopback");
-    // setns(pidfd) asks for trace access, which an undumpable process of this memory would refuse.
+    // setns(pidfd) needs trace access, which an undumpable process of this memory would refuse.
     ::prctl(PR_SET_DUMPABLE, 1);
     ::close(mapped[0]);
     ::close(mapped[1]);

@@ -1,6 +1,6 @@
-// LocalSandbox: what a keeper needs of a real sandbox, made by root with the host's own file tree:
-// user, pid, mount and other namespaces with an init, and delegated cgroups. For tests of entering,
-// of ends told by the kernel, and of a hostile root inside.
+// LocalSandbox: the parts of a real sandbox that a keeper needs, made by root with the host's own file tree: user, pid, mount
+// and other namespaces with an init, and delegated cgroups. For tests of entering, of ends that the kernel reports, and of a
+// hostile root inside.
 #pragma once
 #include <sys/types.h>
 
@@ -15,7 +15,7 @@ namespace cay::keeper::testing {
 
 class LocalSandbox {
  public:
-  // Whether this machine and user can make one; says why not in `why`.
+  // Returns whether this machine and user can make one. `why` has the reason if not.
   static bool possible(std::string& why);
 
   // `memory_bytes`: the limit of all commands together.
