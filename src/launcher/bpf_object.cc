@@ -12,7 +12,7 @@ namespace cay::launcher {
 namespace {
 
 Result<BpfObject> open_bpf_object(std::string_view blob) {
-  libbpf_set_print(nullptr);  // the error is all that is to be said
+  libbpf_set_print(nullptr);  // the error alone is reported
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "cay";

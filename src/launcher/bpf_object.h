@@ -1,6 +1,6 @@
-// What the launcher's kernel parts have in common: loading one that is carried inside, telling it our pid
-// namespace, attaching its programs. Loading reads the kernel's type information, which takes tens of milliseconds and as many
-// megabytes: all of it is for a forked child that hands the descriptors on.
+// The launcher's kernel parts share how they are loaded: one that is carried inside gets our pid namespace, and its programs
+// are attached. Loading reads the kernel's type information, which takes tens of milliseconds and as many megabytes. So a
+// forked child does it and hands the descriptors on.
 #pragma once
 #include <bpf/libbpf.h>
 
@@ -17,7 +17,7 @@ struct CloseBpfObject {
 };
 using BpfObject = std::unique_ptr<bpf_object, CloseBpfObject>;
 
-// What a step of loading answered. kUnsupported (programs_unsupported): "STEP: ERRNO".
+// Returns the error of a step of loading. kUnsupported (programs_unsupported): "STEP: ERRNO".
 Error bpf_error(int err, std::string_view step);
 
 // In the kernel, not attached yet; its constant `outer_namespace` (its only one) is our pid namespace: a sandbox's is its child.

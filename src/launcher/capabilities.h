@@ -1,7 +1,6 @@
-// What the launcher keeps of root's capabilities: each with the verb that needs it. Everything else it gives up for
-// good before it opens the host, its guardian, its children and the programs that it runs too
-// (tests/kernel/test_launcher.py compares them with this list, and the unit cay-launcher.service with it). Sandboxes
-// lose nothing by it: a user namespace has all of its own.
+// The launcher's own capabilities: each with the verb that needs it. It gives up all others for good before it opens the
+// host, for its guardian, its children and the programs that it runs, too. tests/kernel/test_launcher.py compares them with
+// this list, and the unit cay-launcher.service with it. Sandboxes lose nothing by it: a user namespace has all of its own.
 #pragma once
 #include <linux/capability.h>
 

@@ -35,11 +35,11 @@ struct Config {
   PrepareDefault prepare_default;
   std::function<void()> on_ready;  // called once in the guardian, when the socket listens
 
-  // How often the guardian asks its worker whether it goes on; one that hangs is replaced (pulse.h). Below the time for
-  // which a daemon waits for its launcher (20 s) in all.
+  // The interval at which the guardian checks that its worker goes on. One that hangs is replaced (pulse.h). In all this is
+  // shorter than a daemon's wait for its launcher (20 s).
   std::chrono::milliseconds beat{3000};
 
-  // With an end that is not over, before who asked for it is told what it waits for. Below the daemon's own limit (60 s).
+  // The time after which the caller of an end that is not over learns what it waits for. Below the daemon's own limit (60 s).
   std::chrono::milliseconds patience{38'000};
 
   // Tests: the creation step of this name fails with EIO. Empty in the program.

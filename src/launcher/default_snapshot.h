@@ -1,5 +1,5 @@
-// The snapshot named `default`: a view of the host's system directories that a sandbox can boot, made
-// without any network. docs/decisions/0003-default-snapshot.md tells what is in it, and why.
+// The snapshot named `default`: a view of the host's system directories that a sandbox can boot, made without any network.
+// docs/decisions/0003-default-snapshot.md lists its contents and the reasons.
 #pragma once
 #include <string>
 

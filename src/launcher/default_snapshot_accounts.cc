@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kFirstPerson = 1000;  // login.defs UID_MIN of every distribution we know
 constexpr std::string_view kUser = "user";
 
-// What distributions ship, if the host has no list of its own.
+// The accounts that distributions ship, for a host without a list of its own.
 constexpr std::string_view kBasePasswd =
     "root:*:0:0:root:/root:/bin/bash\n"
     "daemon:*:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
@@ -20,8 +20,8 @@ constexpr std::string_view kBasePasswd =
 constexpr std::string_view kBaseGroup =
     "root:*:0:\ndaemon:*:1:\ntty:*:5:\nsudo:*:27:\nshadow:*:42:\nutmp:*:43:\nstaff:*:50:\nusers:*:100:\nnogroup:*:65534:\n";
 
-// Accounts that packages make for themselves: the package database says that they are installed, so
-// their maintainer scripts expect them. An account that is not here may be an admin's.
+// Accounts that packages make for themselves. The package database lists these packages as installed, so their maintainer
+// scripts expect the accounts. An account that is not here may be an admin's.
 constexpr std::string_view kOfPackages[] = {
     "_apt", "_chrony", "_dnsmasq", "_rpc", "_ssh", "avahi", "crontab", "dnsmasq", "fwupd-refresh", "geoclue", "git",
     "haproxy", "input", "kvm", "man", "memcache", "messagebus", "mosquitto", "mysql", "netdev", "nginx", "ntp", "ntpsec",
@@ -67,7 +67,7 @@ Accounts make_accounts(std::string_view base_passwd, std::string_view base_group
   each_account(base_passwd.empty() ? kBasePasswd : base_passwd, host_passwd, 7, [&](const auto& of) {
     // The comment field may name people.
     made.passwd += field(of[0]) + "x:" + field(of[2]) + field(of[3]) + field(of[0]) + field(of[5]) + std::string(of[6]) + "\n";
-    made.shadow += field(of[0]) + "*:19700:0:99999:7:::\n";  // locked; a day of last change, or su would ask for a new one
+    made.shadow += field(of[0]) + "*:19700:0:99999:7:::\n";  // locked; without a day of last change su would want a new one
   });
   each_account(base_group.empty() ? kBaseGroup : base_group, host_group, 4, [&](const auto& of) {
     const std::string_view members = of[0] == "sudo" ? kUser : "";

@@ -133,7 +133,7 @@ bool is_mirror(std::string_view uri, std::string_view archive) {
   return false;
 }
 
-// The host's mirror of `archive` for `suite`, if it has one that may be told.
+// Returns the host's mirror of `archive` for `suite`, if it has one whose address contains no secret.
 std::optional<Mirror> mirror_of(const std::vector<Entry>& entries, const std::string& suite, std::string_view archive,
                                 const std::string& key) {
   for (const Entry& entry : entries) {

@@ -1,5 +1,5 @@
-// Where apt inside the default snapshot gets packages: the distribution's archive for the host's release, from
-// the mirror that the host itself uses where it can be told without telling a secret.
+// The package sources of apt inside the default snapshot: the distribution's archive for the host's release, from the mirror
+// that the host itself uses, if its address contains no secret.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,12 +13,15 @@ struct AptFile {
   std::string text;
 };
 
-// A deb822 sources file for the release that `os_release` names; "" where it is neither Debian's nor Ubuntu's.
-// Of the host's files only the address and components of a mirror of that archive are taken. Left out: entries
-// with a user or password, a query, or what may be a token in the path; those signed by other keys (other
-// people's repositories); everything but http and https. What is then missing is left out: which servers are asked
-// is the host's to say. If nothing is left, the text is a comment that says so. `archive_url`, if any, is the operator's
-// word for the archive itself and stands in the place of the host's; security updates stay where the host has them.
+// Returns a deb822 sources file for the release that `os_release` names, or "" if it is neither Debian's nor Ubuntu's.
+//
+// Of the host's files it takes only the address and components of a mirror of that archive. It leaves out entries with a user
+// or password, a query, or a possible token in the path, entries that other keys sign (other people's repositories), and
+// everything but http and https. It does not replace what is then missing: the host decides which servers are used. If nothing
+// is left, the text is a comment with that reason.
+//
+// `archive_url`, if any, is the operator's address of the archive itself and replaces the host's. Security updates stay where
+// the host has them.
 std::string apt_sources(std::string_view os_release, const std::vector<AptFile>& host, const std::string& archive_url = "");
 
 // Whether such a text has a mirror in it.

@@ -12,7 +12,7 @@ namespace cay::launcher {
 Result<void> write_system(TreeWriter& tree, const wire::PrepareDefault& with,
                           const Progress& progress);
 
-// Of it: /etc alone.
+// Writes /etc alone.
 Result<void> write_etc(TreeWriter& tree, const wire::PrepareDefault& with);
 
 // The host's lists of package sources, as far as every user of it may read them.

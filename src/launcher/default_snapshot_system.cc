@@ -84,7 +84,7 @@ Result<void> write_cargo(TreeWriter& tree, std::string index) {
   return tree.make_file(".cargo/config.toml", "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+" + index + "\"\n");
 }
 
-// Go's are each user's own. What the mirror has not is asked from where it comes, as it is without one.
+// Writes Go's settings for every user. Modules that the mirror lacks come from their origin, as without a mirror.
 Result<void> write_go(TreeWriter& tree, const std::string& proxy) {
   if (proxy.empty()) return {};
   struct Home {
@@ -99,7 +99,7 @@ Result<void> write_go(TreeWriter& tree, const std::string& proxy) {
   return {};
 }
 
-// pip passes over an index in the clear that it is not told to trust (pip.conf(5), trusted-host); who names one means it.
+// pip ignores an index in the clear that it does not trust (pip.conf(5), trusted-host). An operator who names one trusts it.
 std::string pip_trust(std::string_view index) {
   constexpr std::string_view kClear = "http://";
   if (!index.starts_with(kClear)) return "";
@@ -107,11 +107,11 @@ std::string pip_trust(std::string_view index) {
   return "trusted-host = " + std::string(index.substr(0, index.find('/'))) + "\n";
 }
 
-// Where package managers get packages, for every user inside.
+// Writes the sources of package managers, for every user inside.
 Result<void> write_package_tools(TreeWriter& tree, const wire::PrepareDefault& with) {
   constexpr const char* kBundle = "/etc/ssl/certs/ca-certificates.crt";
   std::string pip = "[global]\ndisable-pip-version-check = true\n";
-  // By itself it tries again after 10 and 60 s before it tells that a name is refused: here after 1, 3 and 9.
+  // By default npm retries after 10 and 60 s before it reports that a name is refused. Here after 1, 3 and 9.
   std::string npm = "update-notifier=false\nfetch-retries=3\nfetch-retry-mintimeout=1000\nfetch-retry-factor=3\n";
   if (!with.pip_index.empty()) pip += "index-url = " + with.pip_index + "\n" + pip_trust(with.pip_index);
   if (!with.npm_registry.empty()) npm += "registry=" + with.npm_registry + "\n";

@@ -14,14 +14,14 @@ namespace cay::launcher {
 
 class Disks {
  public:
-  // `data_dir` is DATA. Mounts the pool at DATA/store in the caller's mount namespace, making it first
-  // when there is none. Falls back to plain directories only where no pool can be *made*: one that
-  // exists and does not mount is an error, for it holds people's files.
+  // `data_dir` is DATA. Mounts the pool at DATA/store in the caller's mount namespace, and makes it first if there is none. Uses
+  // plain directories only where no pool can be *made*. A pool that exists and does not mount is an error, for it holds people's
+  // files.
   static Result<Disks> open(int data_dir, const Config& config);
 
   bool exists(const std::string& id) const;
-  // Makes the disk unless it exists. Its limit is a little higher than `bytes` until limit() is called:
-  // overlayfs makes a directory when it is mounted, and mounts a full disk read-only if it cannot.
+  // Makes the disk unless it exists. Its limit is a little higher than `bytes` until limit() is called: overlayfs makes a
+  // directory when it is mounted, and mounts a full disk read-only if it cannot.
   Result<void> make(const std::string& id, std::uint64_t bytes);
   // Sets the limit that the guest has.
   Result<void> limit(const std::string& id, std::uint64_t bytes) const;

@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::uint32_t kLoopback = 1;
 
-// Where an IP header has its destination.
+// The offset of the destination in an IP header.
 constexpr std::uint32_t kV4Destination = 16;
 constexpr std::uint32_t kV6Destination = 24;
-// Where TCP, UDP and their like have their ports.
+// The offset of the ports in TCP, UDP and their like.
 constexpr std::uint32_t kSourcePort = 0;
 constexpr std::uint32_t kDestinationPort = 2;
 

@@ -19,8 +19,8 @@ Result<UniqueFd> open_gate_directory(int data, uid_t uid, gid_t daemon_gid) {
   auto there = os::open_dir(data, "gate");
   struct stat info{};
   if (there && ::geteuid() == 0 && ::fstat(there->get(), &info) == 0 && info.st_uid != uid && info.st_uid != 0) {
-    // (Of root's nothing is given away: whoever owns DATA may have moved there what is root's own.)
-    // These two the former gate's user alone could open. Names of nobody else's are followed or given away.
+    // Only the former gate's user could open these two. Names of other users are neither followed nor given away, nor are
+    // root's: the owner of DATA may have moved root's own files there.
     for (const char* name : {"lock", "gate.sock"}) {
       if (::unlinkat(there->get(), name, 0) != 0 && errno != ENOENT) return Error::from_errno(errno, "give DATA/gate to another user");
     }

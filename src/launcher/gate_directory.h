@@ -7,8 +7,9 @@
 
 namespace cay::launcher {
 
-// Made if it is not there. Where it belongs to another user than `uid` (the gate's user was changed) and we are root, it is given to
-// `uid`: what the former gate decided may then be forgotten. Its group, the daemon's, reads. Without root: permission_denied.
+// Opens the directory, and makes it if it is not there. If it belongs to another user than `uid` (the gate's user was changed)
+// and we are root, `uid` becomes its owner, and the former gate's decisions may be forgotten. Its group, the daemon's, reads.
+// Fails permission_denied without root.
 Result<UniqueFd> open_gate_directory(int data, uid_t uid, gid_t daemon_gid);
 
 // DATA/rules, in which the daemon keeps what sandboxes may reach: its user's, who owns DATA, and `gate_gid` reads. Made if it is not there; given to

@@ -99,7 +99,7 @@ int guard(Host& host, int listen_fd) {
       const int signal = wait_for_signal(signals, next_beat);
       if (std::chrono::steady_clock::now() >= next_beat) {
         next_beat = std::chrono::steady_clock::now() + host.config.beat;
-        // What waits for its disk cannot be killed, and goes on when that does.
+        // A process that waits for its disk cannot be killed, and goes on when the disk does.
         if (!pulse.beat() && os::state_of(worker->pid) != 'D') {
           std::fprintf(stderr, "cay-launcher: the worker hangs: it is killed\n");
           os::kill_process(worker->pidfd.get());

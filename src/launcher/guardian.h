@@ -8,7 +8,7 @@ namespace cay::launcher {
 // Undumpable, named, without a standard input, umask 077: the program's first line.
 void harden_process();
 
-// Serves until told to end. Returns the process's exit code (0 or 125); what went wrong is on stderr.
+// Serves until it is stopped. Returns the exit code (0 or 125). The reason of a failure is on stderr.
 int run_guardian(Config config);
 
 }  // namespace cay::launcher

@@ -40,7 +40,7 @@ bool has_own_clocks() {
 }
 
 Result<void> enter_own_clocks(const ClockStart& start) {
-  // Of an undumpable process the file is the host's root's.
+  // The file of an undumpable process belongs to the host's root.
   if (::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "set dumpable");
   if (::unshare(CLONE_NEWTIME) != 0) return Error::from_errno(errno, "make the time namespace");
   // Before anybody is in it: then they are fixed.

@@ -1,6 +1,6 @@
-// The sandbox's own clocks: a time namespace in which CLOCK_MONOTONIC and CLOCK_BOOTTIME, and with them /proc/uptime,
-// the boot time of /proc/stat and the start times of processes, count from the sandbox's start (time_namespaces(7)).
-// The wall clock is the host's.
+// The sandbox's own clocks: a time namespace in which CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the sandbox's start
+// (time_namespaces(7)). So do /proc/uptime, the boot time of /proc/stat and the start times of processes. The wall clock is the
+// host's.
 #pragma once
 #include <ctime>
 
@@ -8,7 +8,7 @@
 
 namespace cay::launcher {
 
-// What the host's clocks showed before init was made: no process inside is older than that.
+// The host's clocks before init was made: no process inside is older than that.
 struct ClockStart {
   timespec monotonic{};
   timespec boottime{};

@@ -27,8 +27,8 @@ constexpr int kNatPriority = -100;     // NF_IP_PRI_NAT_DST, where dnat belongs
 constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint8_t kRedirected[] = {IPPROTO_TCP, IPPROTO_UDP};
 
-// More than the gate takes of one sandbox (gate/door.h). An entry is about 400 bytes, with what address translation adds, and one that
-// belongs to no open connection lives for a minute at most (tracking_limits.h): 19,456 entries, which is less than 8 MiB.
+// More than the gate takes of one sandbox (gate/door.h). An entry is about 400 bytes with its address translation. One without an
+// open connection lives for a minute at most (tracking_limits.h). That makes 19,456 entries, which is less than 8 MiB.
 constexpr std::uint64_t kEntriesPerSecond = 256;
 constexpr std::uint32_t kEntriesAtOnce = 4096;
 
@@ -71,8 +71,8 @@ void add_redirect(os::NetlinkBatch& batch) {
   }
 }
 
-// What is not redirected needs no entry. Those of what is are for both ways: the gate's answers, which come from its own port, keep theirs.
-// Errors of ICMP belong to an entry that is there.
+// A packet that is not redirected needs no entry. An entry of a redirected one serves both ways: the gate's answers, which come
+// from its own port, keep theirs. Errors of ICMP belong to an existing entry.
 void add_untracked(os::NetlinkBatch& batch) {
   FilterRule(batch, kUntracked).out_link(NFT_CMP_NEQ).accept();
   FilterRule(batch, kUntracked).source_port(wire::kGatePort).accept();

@@ -41,10 +41,11 @@ namespace cay::launcher {
 //     }
 //   }
 //
-// `in` is there because every address is local: without it a nested namespace's datagram to any address would reach
-// whatever server of the sandbox listens on that port.
+// `in` is there because every address is local. Without it a nested namespace's datagram to any address would reach whatever
+// server of the sandbox listens on that port.
 //
-// `untracked` and `bound` are there because the entries of connection tracking, which redirecting needs, are kernel memory that no group pays for.
+// `untracked` and `bound` are there because redirecting needs connection tracking. Its entries are kernel memory that no group
+// pays for.
 std::string guest_filter();
 
 }  // namespace cay::launcher

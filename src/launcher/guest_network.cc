@@ -49,8 +49,8 @@ void add_address(os::NetlinkBatch& batch, const IpAddress& address) {
   batch.attribute(IFA_ADDRESS, bytes_of(address));
 }
 
-// RTN_LOCAL: delivered here, whatever the address; RTN_PROHIBIT: refused at once (EACCES); RTN_THROW: as the rules after
-// this table say.
+// RTN_LOCAL: delivered here, whatever the address. RTN_PROHIBIT: refused at once (EACCES). RTN_THROW: the rules behind this table
+// decide.
 void add_route(os::NetlinkBatch& batch, const Network& to, std::uint8_t type, const IpAddress& own, std::uint8_t table = RT_TABLE_MAIN) {
   rtmsg head{};
   head.rtm_family = family_of(to.address);
@@ -96,7 +96,7 @@ void add_rule(os::NetlinkBatch& batch, bool v4, std::uint32_t priority, std::uin
   batch.attribute(FRA_IP_PROTO, std::string_view(&tcp, 1));
 }
 
-// Of what `main` throws, TCP that begins here is local, and so redirected to the gate; the rest is refused.
+// Of the addresses that `main` throws, TCP that begins here is local, and so redirected to the gate. The rest is refused.
 std::string rules_of(bool v4) {
   os::NetlinkBatch batch;
   add_rule(batch, v4, kToldPriority, FR_ACT_TO_TBL);

@@ -1,6 +1,6 @@
-// GuestNetwork: what makes a sandbox's loopback the beginning of a way out. Every address but its own is local there, so that a
-// connection to any of them can be redirected to sockets that the gate answers; ranges that nobody may reach have
-// routes that say so at once; everything that is neither TCP nor DNS is rejected. docs/decisions/0015-the-way-out.md
+// GuestNetwork: makes a sandbox's loopback the beginning of a way out. Every address but its own is local there, so that a
+// connection to any of them can be redirected to the gate's sockets. Ranges that nobody may reach have routes that refuse at
+// once. Everything that is neither TCP nor DNS is rejected. docs/decisions/0015-the-way-out.md
 #pragma once
 #include <string>
 #include <vector>
@@ -16,8 +16,8 @@ inline constexpr const char* kNoNetwork = "this host's kernel cannot give a sand
 // Netlink messages, the same for every sandbox with the same `allowed`: built once.
 struct GuestNetwork {
   struct Routes {
-    std::string rules;     // rtnetlink: lets what the sandbox connects to in a special range come to the gate, which tells of it
-    std::string told;      // the routes, after `rules`
+    std::string rules;     // rtnetlink: connections to a special range reach the gate, which reports them
+    std::string told;      // the routes, behind `rules`
     std::string silent;    // the routes for a kernel without such rules: it refuses by itself
   };
   Routes v4, v6;

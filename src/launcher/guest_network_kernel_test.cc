@@ -1,4 +1,4 @@
-// The way out as the launcher makes it, on this machine's kernel; and what is said where a kernel cannot make it.
+// The way out as the launcher makes it on this machine's kernel, and the reason where a kernel cannot make it.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/netfilter/nf_tables.h>
@@ -37,7 +37,7 @@ int exit_status_of(const std::function<int()>& work) {
 
 class WayOutTest : public LauncherTest {
  protected:
-  // A host that cannot make it, as far as init can tell.
+  // A host that cannot make it, as init sees it.
   static Config without() {
     Config config;
     config.fail_step = "make the way out";
@@ -124,7 +124,7 @@ TEST_F(WayOutTest, WhoInsistsIsRefusedAndNothingIsLeft) {
   EXPECT_FALSE(lends(launcher, insisting.sandbox_id));
 }
 
-// What a connection to 10.0.0.1 comes to in a network namespace made by `plan`: the errno, 0: it is taken.
+// Returns the errno of a connection to 10.0.0.1 in a network namespace made by `plan`, or 0 if it is accepted.
 int connect_to_special(const GuestNetwork& plan, int protocol) {
   return exit_status_of([&] {
     if (::unshare(CLONE_NEWNET) != 0 || !set_up_loopback()) return 255;
@@ -146,7 +146,7 @@ TEST_F(WayOutTest, OfASpecialRangeTcpComesToTheGateAndTheRestIsRefused) {
   if (taken == 254) GTEST_SKIP() << "SKIPPED: this kernel gives no way out";
   EXPECT_EQ(taken, 0);
   EXPECT_EQ(connect_to_special(*plan, IPPROTO_UDP), EACCES);
-  // A kernel that has no such rules refuses by itself, as it is told first.
+  // A kernel without such rules refuses at the first of them.
   plan->v4.rules.resize(plan->v4.rules.size() / 2);
   EXPECT_EQ(connect_to_special(*plan, IPPROTO_TCP), EACCES);
   EXPECT_EQ(connect_to_special(*plan, IPPROTO_UDP), EACCES);

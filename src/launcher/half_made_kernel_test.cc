@@ -32,7 +32,7 @@ class HalfWayTest : public LauncherTest, public ::testing::WithParamInterface<co
 
 TEST_P(HalfWayTest, LeavesNothing) { expect_each_fails(GetParam(), 300, {GetParam()}); }
 
-// As where the kernel has no room for another compiled filter: told as what it is, not found as a sandbox that died.
+// The kernel has no room for another compiled filter: that is the reported reason, and not a sandbox that died.
 class FilterRoomTest : public LauncherTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(FilterRoomTest, IsToldByNameAndLeavesNothing) { expect_each_fails(GetParam(), 330, {"no_filter_room", "net.core.bpf_jit_limit"}); }

@@ -21,7 +21,7 @@ int status_of(bool filtered, Work work) {
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (filtered && !load_init_filter()) ::_exit(99);
     work();
-    ::syscall(SYS_exit_group, 7);  // not _exit(): under a sanitizer it asks the kernel for more than init does
+    ::syscall(SYS_exit_group, 7);  // not _exit(): under a sanitizer it makes more calls than init may
   }
   int status = 0;
   ::waitpid(pid, &status, 0);

@@ -1,4 +1,4 @@
-// What a sandbox has of its own on this machine's kernel, and what it cannot do from inside.
+// A sandbox's own things on this machine's kernel, and the limits of what it can do inside.
 #include <gtest/gtest.h>
 #include <linux/keyctl.h>
 #include <sys/syscall.h>
@@ -137,7 +137,7 @@ TEST_F(LauncherTest, NestedMakesContainersAndTakesOffNoCover) {
   const std::string facts = launcher.run(request.sandbox_id, {"facts"});
   EXPECT_NE(facts.find("keys=\n"), std::string::npos) << "its own /proc is masked as ever: " << facts;
 
-  // Unless the operator says so, without networks of their own.
+  // Without the operator's setting it has no networks of its own.
   request.sandbox_id = test_uuid(72);
   request.nested_networks = false;
   ASSERT_EQ(type_of(client->ask(Type::kCreate, request)), Type::kCreated);

@@ -176,7 +176,7 @@ void keep_many_commands(const RunningLauncher& launcher, const std::string& id) 
   }
 }
 
-// What the worker has at work besides itself.
+// Returns the worker's child that removes files.
 pid_t remover_of(pid_t worker) {
   const std::string of = std::to_string(worker);
   std::ifstream in("/proc/" + of + "/task/" + of + "/children");

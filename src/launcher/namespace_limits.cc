@@ -13,8 +13,8 @@ struct Maximum {
   unsigned nested;  // of each user inside; in the other profiles none
   bool of_network = false;
 };
-// Not max_cgroup_namespaces: each command of ours has one of its own (keeper/child.cc), and making one takes CAP_SYS_ADMIN in a
-// user namespace, of which there are none but by the first line.
+// Not max_cgroup_namespaces: each command of ours has one of its own (keeper/child.cc). Making one takes CAP_SYS_ADMIN in a user
+// namespace, of which the first line allows none.
 constexpr Maximum kMaxima[] = {
     {"max_user_namespaces", 256},  // two for a container of bubblewrap's, one for podman's; build tools make many at once
     {"max_pid_namespaces", 256},   // the kernel nests 32 at most

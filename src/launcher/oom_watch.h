@@ -1,6 +1,6 @@
-// OomWatch: has the kernel name the victims of its out-of-memory killer (oom_victims.bpf.c), so that a command's end
-// for want of memory is told apart from its own (docs/decisions/0018-out-of-memory.md). Loaded once, by a child of the
-// guardian's; workers and keepers inherit the descriptors, so it goes on as long as one of them lives.
+// OomWatch: makes the kernel name the victims of its out-of-memory killer (oom_victims.bpf.c). So a command's end for want of
+// memory differs from its own (docs/decisions/0018-out-of-memory.md). A child of the guardian loads it once. Workers and keepers
+// inherit the descriptors, so it goes on as long as one of them lives.
 #pragma once
 #include <sys/types.h>
 
@@ -20,7 +20,7 @@ class OomWatch {
 
   // The child begins to load it.
   static OomWatch begin();
-  // Waits for the child. Without it all works as well, but for what doctor says.
+  // Waits for the child. Without it all else works as well, and doctor reports the difference.
   void finish();
 
   // A map of one cay_oom_victims (wire/oom_victims.h), that can only be read; -1: victims are not named.
@@ -28,7 +28,7 @@ class OomWatch {
   // Whether the kernel's killer chose that process of that cgroup (its id in the unified hierarchy). Only once finished.
   bool chose(pid_t pid, std::uint64_t group) const;
   int link() const { return link_.get(); }    // held, never used
-  const std::string& how() const { return how_; }  // what tells; where nothing does, why not
+  const std::string& how() const { return how_; }  // the source of names, or why there is none
 
  private:
   UniqueFd from_child_, child_;

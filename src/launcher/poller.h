@@ -23,7 +23,7 @@ class Poller {
 
  private:
   struct Watch {
-    std::uint64_t tag;  // tells a reused descriptor number from the one an event was for
+    std::uint64_t tag;  // distinguishes a reused descriptor number from the one that an event was for
     std::shared_ptr<Callback> callback;
   };
   UniqueFd epoll_;

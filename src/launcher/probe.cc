@@ -68,7 +68,7 @@ Feature kernel_defects() {
           "boot a kernel in which they are mended; a distribution may have done so under the same number (see its security tracker)"};
 }
 
-// What the kernel says that it lacks against attacks by the processor's guessing (Documentation/admin-guide/hw-vuln).
+// The kernel's own report of missing protection against attacks by the processor's guessing (Documentation/admin-guide/hw-vuln).
 Feature processor() {
   const std::string place = "/sys/devices/system/cpu/vulnerabilities";
   Feature feature{"processor", true, "guesses are guarded", "", ""};
@@ -170,7 +170,7 @@ Feature idmapped(const char* name, int dir) {
           "put the data directory on ext4, btrfs or xfs (--data)"};
 }
 
-// Asking for the file system loads its module, where it is one.
+// A request for the file system loads its module, if it is one.
 Feature overlay() {
   const UniqueFd context(::fsopen("overlay", FSOPEN_CLOEXEC));
   if (context) return {"overlay", true, "in the kernel", "", ""};
@@ -203,7 +203,7 @@ Feature landlock() {
           abi > 0 ? "" : "the gate is bounded by its user and its filter of system calls alone", abi > 0 ? "" : "boot with lsm=landlock,... (Linux 5.13 or newer)"};
 }
 
-// Of our own top group: a group that is killed by one write.
+// Checks our own top group: one write kills a group.
 Feature cgroup_kill(const Host& host) {
   const bool ok = host.groups.can_kill();
   return {"cgroup.kill", ok, ok ? "kills whole trees at once" : "missing",

@@ -81,9 +81,9 @@ Feature crypto_sockets(const ExposedHost& host) {
   return feature;
 }
 
-// An execve of a file of no format that the kernel knows has it ask for the module `binfmt-…` (kernels of the last years do not
-// any more); RTM_GETTFILTER for a classifier that it does not know, which needs no capability, for `net-cls-…` (net/sched/cls_api.c,
-// tcf_proto_lookup_ops). No filter sees what a file begins with or a message holds, and the CPU that modprobe takes is in nobody's group.
+// Code inside can make the kernel request modules. An execve of a file of no known format requests `binfmt-…` (not on kernels of
+// the last years). RTM_GETTFILTER for an unknown classifier needs no capability and requests `net-cls-…` (net/sched/cls_api.c,
+// tcf_proto_lookup_ops). No filter sees a file's first bytes or a message's contents, and no group pays for modprobe's CPU.
 Feature module_requests(const ExposedHost& host) {
   Feature feature{"module requests", true, "the kernel runs no program to look for modules", "", ""};
   std::string program = text_of(host.root + "/proc/sys/kernel/modprobe");
@@ -130,7 +130,7 @@ std::vector<gid_t> groups_of(const ExposedHost& host, uid_t uid) {
   return groups;
 }
 
-// As that user: what its rights are is the kernel's to say.
+// Checks as that user: the kernel decides on its rights.
 bool may_write(const std::string& path, uid_t uid, gid_t gid, const std::vector<gid_t>& groups) {
   auto child = os::clone_process(0);
   if (!child) return false;
@@ -144,7 +144,7 @@ bool may_write(const std::string& path, uid_t uid, gid_t gid, const std::vector<
   return ::waitpid(child->pid, &status, 0) == child->pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Who may speak to one is root of the host.
+// A user who may use one is root of the host.
 Feature container_engines(const ExposedHost& host) {
   Feature feature{"container engines", true, "", "", ""};
   std::vector<std::pair<dev_t, ino_t>> seen;  // /var/run is /run on most
@@ -196,7 +196,7 @@ Feature data_directory(const ExposedHost& host) {
       tell((data / name).string());
     }
   }
-  // Who may rename what is in a directory puts another in its place.
+  // A user who may rename entries of a directory can put another one in its place.
   for (std::filesystem::path above = data.parent_path();; above = above.parent_path()) {
     if (::stat(above.c_str(), &info) == 0 && (info.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) tell(above);
     if (above == above.root_path()) break;

@@ -1,4 +1,4 @@
-// What lies open on this host beside Cay, and would make a small hole a large one: for doctor.
+// Openings of this host beside Cay that would make a small hole a large one, for doctor.
 #pragma once
 #include <sys/types.h>
 

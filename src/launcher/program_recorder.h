@@ -1,9 +1,8 @@
-// ProgramRecorder: the launcher's half of the program record (docs/decisions/0012-program-record.md). It has
-// the kernel part loaded by a child when a sandbox first asks for it, makes a ring for each such sandbox,
-// and lets all go a while after the last one ended.
+// ProgramRecorder: the launcher's half of the program record (docs/decisions/0012-program-record.md). A child loads the kernel
+// part when a sandbox first needs it. Each such sandbox gets a ring, and all goes a while after the last one ended.
 //
-// Keepers hold the tracepoints too: what is recorded goes on being recorded when this worker dies. Its
-// successor knows a tap by the ids in the sandbox's record, and loads a part of its own for new ones.
+// Keepers hold the tracepoints too, so recording goes on when this worker dies. Its successor knows a tap by the ids in the
+// sandbox's record, and loads a part of its own for new ones.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -17,13 +16,13 @@
 
 namespace cay::launcher {
 
-// Where the kernel keeps what belongs to one sandbox's record: enough to remove it.
+// The kernel's objects of one sandbox's record: enough to remove it.
 struct ProgramTapId {
   std::uint64_t group = 0;  // of the cgroup of its command slots; 0: none
   std::uint32_t rings = 0, states = 0;
 };
 
-// What a keeper is given.
+// The keeper's part.
 struct ProgramTap {
   ProgramTapId id;
   UniqueFd ring, state;

@@ -1,5 +1,5 @@
-// Pulse: how the guardian knows that its worker still goes round its loop, and the worker that its guardian lives:
-// a byte each way over a pair of sockets, begun by the worker when it is up.
+// Pulse: shows the guardian that its worker still goes round its loop, and the worker that its guardian lives. A byte goes each
+// way over a pair of sockets. The worker begins when it is up.
 #pragma once
 #include <cstdint>
 
@@ -15,8 +15,8 @@ class Pulse {
 
   explicit Pulse(UniqueFd socket) : socket_(std::move(socket)) {}
 
-  // At each beat: asks again if what was asked is answered. False: too many beats went by without an answer. It counts
-  // beats and no time, so that a host that was asleep, which beats once, does not find its worker hung.
+  // Called at each beat: sends a byte if the last one was answered. Returns false if too many beats went by without an answer. It
+  // counts beats and no time, so that a host that was asleep, which beats once, does not count its worker as hung.
   bool beat();
 
  private:
@@ -26,7 +26,7 @@ class Pulse {
   int missed_ = 0;
 };
 
-// The worker's end: answers what is asked; false: the guardian is gone.
+// The worker's end: answers a beat. Returns false if the guardian is gone.
 bool answer_pulse(int socket);
 
 }  // namespace cay::launcher

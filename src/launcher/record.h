@@ -1,7 +1,6 @@
-// Record: what the launcher must know about a sandbox after a crash of its own, DATA/sandboxes/ID/record
-// (wire/tlv.h). The directory is made before anything else of the sandbox: a directory without a record
-// is a creation that was never confirmed, and everything of that id is removed. All names on the host
-// (cgroups, disk, spool, socket) follow from the id and the instance alone.
+// Record: the facts about a sandbox that the launcher needs after a crash of its own, DATA/sandboxes/ID/record (wire/tlv.h). The
+// directory is made before anything else of the sandbox. A directory without a record is a creation that was never confirmed, and
+// everything of that id is removed. All names on the host (cgroups, disk, spool, socket) follow from the id and the instance alone.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,11 +14,11 @@ struct Record {
   bool alive = false;  // confirmed and not ended since
   std::int64_t keeper_pid = 0;
   std::uint64_t start_time = 0;  // of the keeper, clock ticks since boot
-  std::string boot_id;           // a pid of another boot says nothing
+  std::string boot_id;           // a pid of another boot means nothing
   std::uint32_t slot = 0;
   std::string snapshot_id;
   std::string disk_enforced_by;
-  // Of the program record, while it lives (launcher/program_recorder.h).
+  // The program record's objects, while it lives (launcher/program_recorder.h).
   std::uint64_t program_group = 0;
   std::uint32_t program_rings = 0, program_states = 0;
   std::string policy;      // that it was started with
@@ -43,11 +42,11 @@ struct Record {
   }
 };
 
-// nullopt: there is none. An error: there is one that cannot be read; an empty one is what a host that lost
-// power leaves of a record that was written shortly before.
+// Returns nullopt if there is none, and an error if there is one that cannot be read. A host that lost power may leave an empty one
+// of a record that was written shortly before.
 Result<std::optional<Record>> read_record(int sandboxes_dir, const std::string& id);
 Result<void> write_record(int sandboxes_dir, const std::string& id, const Record& record);
-// What is left is then a creation that was never confirmed. Absent is success.
+// Removes the record: the rest is then a creation that was never confirmed. No record is success.
 Result<void> forget_record(int sandboxes_dir, const std::string& id);
 
 }  // namespace cay::launcher

@@ -171,7 +171,7 @@ void Sandboxes::on_birth(const std::string& id) {
 void Sandboxes::confirm(Sandbox& sandbox) {
   poller_.forget(sandbox.birth->fd());
   sandbox.record.no_network = sandbox.birth->no_network();
-  if (!sandbox.record.no_network.empty()) {  // or the gate would ask for sockets again and again
+  if (!sandbox.record.no_network.empty()) {  // or the gate would request sockets again and again
     (void)os::unlink_as(host_.gate.get(), sandbox.id + ".sock", host_.config.gate_uid, host_.config.gate_gid);
   }
   sandbox.birth.reset();
@@ -458,7 +458,7 @@ Result<void> Sandboxes::adopt() {
     sandbox->id = id;
     const auto found = read_record(host_.sandboxes.get(), id);
     if (found && !*found) {
-      end(*sandbox, Keep::kNothing);  // never confirmed: nobody was told that it exists
+      end(*sandbox, Keep::kNothing);  // never confirmed: no client knows that it exists
       continue;
     }
     sandbox->has_record = true;
@@ -489,7 +489,7 @@ Result<void> Sandboxes::adopt() {
   return {};
 }
 
-// What has a name of ours but no record: the record is made first and removed last.
+// Removes things with a name of ours and no record: the record is made first and removed last.
 void Sandboxes::remove_unknown() {
   std::vector<std::string> ids;
   const auto add = [&](const Result<std::vector<std::string>>& names) {

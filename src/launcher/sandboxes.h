@@ -32,7 +32,7 @@ class Sandboxes {
   void stop(const ReplyTo& to, const std::string& id);
   void destroy(const ReplyTo& to, const std::string& id);
   void list(const ReplyTo& to);
-  // Those that died while no launcher looked, for a connection that just said HELLO.
+  // Reports the sandboxes that died while no launcher looked, to a connection that has just sent HELLO.
   void tell_deaths(std::uint64_t connection);
   std::size_t users_of_snapshot(const std::string& snapshot_id) const;
 
@@ -61,7 +61,7 @@ class Sandboxes {
     std::optional<Error> failed;  // why the creator gets nothing
     std::vector<ReplyTo> enders;
     int tries = 0;
-    Clock::time_point speak_at;  // to who asked for the end, and to the log: why it is not over
+    Clock::time_point speak_at;  // when the caller and the log get the reason why it is not over
     UniqueFd remover;            // a child that removes big trees
     pid_t remover_pid = 0;
   };

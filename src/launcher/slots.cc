@@ -9,8 +9,8 @@ namespace cay::launcher {
 
 namespace {
 
-// One file for all slots, one byte of it for each (fcntl(2), open file description locks): a file for
-// each slot would stay behind for every number that was ever used.
+// One file for all slots, one byte of it for each (fcntl(2), open file description locks). A file for each slot would stay behind
+// for every number that was ever used.
 constexpr const char* kLocks = "locks";
 
 struct flock byte_of(std::uint32_t number) {

@@ -1,5 +1,5 @@
-// How long the kernel remembers a connection of a sandbox that is over (/proc/sys/net/netfilter). With the bound of
-// guest_filter.h on what comes new each second, this is a bound on the memory of all of them, which no group pays for.
+// The time for which the kernel remembers a finished connection of a sandbox (/proc/sys/net/netfilter). With guest_filter.h's bound
+// on new ones each second, this bounds the memory of all of them, which no group pays for.
 #pragma once
 #include "base/result.h"
 

@@ -1,5 +1,5 @@
-// What may arrive over the launcher's socket. The launcher believes nobody: every member is checked
-// here before anything is made, and ids are never path parts unless they are UUIDs.
+// Checks of all that arrives over the launcher's socket. The launcher trusts nobody: every member is checked here before anything is
+// made, and ids are never path parts unless they are UUIDs.
 #pragma once
 #include <string_view>
 
@@ -17,7 +17,7 @@ bool is_cgroup_parent(std::string_view text);  // empty, or an absolute path wit
 Result<void> check(const wire::CreateSandbox& request);
 Result<void> check(const wire::PrepareDefault& request);
 
-// Of a request that was checked.
+// Returns the profile of a request that was checked.
 Profile profile_of(const wire::CreateSandbox& request);
 
 }  // namespace cay::launcher

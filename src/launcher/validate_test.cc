@@ -1,4 +1,4 @@
-// What the launcher lets in.
+// The requests that the launcher accepts.
 #include <gtest/gtest.h>
 
 #include "launcher/record.h"

@@ -185,7 +185,7 @@ class Worker final : public Outbox {
     }
   }
 
-  // All who ask while it is being made wait for the same one.
+  // All requests that come while it is being made wait for the same one.
   void on_prepare_default(const ReplyTo& to, const std::string& payload) {
     const auto with = wire::decode<wire::PrepareDefault>(payload);
     if (!with) return malformed(to);

@@ -19,9 +19,9 @@ struct PtySize {
   bool operator==(const PtySize&) const = default;
 };
 
-// What a Linux program can be given (execve(2)): one argument or variable with its NUL is at most 128 KiB
-// (MAX_ARG_STRLEN), and all of them with their pointers a quarter of the stack limit, 8 MiB in a sandbox, less
-// what the program's name and Cay's own variables take. This is the one limit: what is below it runs.
+// Linux's bounds for a program's arguments (execve(2)). One argument or variable with its NUL is at most 128 KiB (MAX_ARG_STRLEN). All
+// of them with their pointers are at most a quarter of the stack limit, which is 8 MiB in a sandbox, less the program's name and
+// Cay's own variables. This is the one limit: a command below it runs.
 inline constexpr std::size_t kMaxArgumentBytes = 128 * 1024 - 1;
 inline constexpr std::size_t kMaxCommandBytes = 2'000'000;
 
@@ -41,9 +41,9 @@ struct CommandSpec {
   std::string traceparent;          // given to it as TRACEPARENT, unless its environment has one; no part of
                                     // what a repeat is compared by
   bool ignore_mismatch = false;     // known id with another request: attach instead of kConflict
-  std::string mark;                 // a few bytes that Command::mark tells again, also after a restart; no part of what a repeat is
-                                    // compared by; one line. Empty under a keeper of 0.1
-  std::string trace;                // set by the core: what its span is made of at its end; Command::trace tells it again, as mark
+  std::string mark;                 // a few bytes that Command::mark returns, also after a restart; not part of the comparison of
+                                    // repeats; one line. Empty under a keeper of 0.1
+  std::string trace;                // set by the core: its span at its end is made from it; Command::trace returns it, as mark
   bool reader_follows = false;      // set by the core: its end is kept for the reader that comes next, also with ttl 0
 };
 
@@ -54,12 +54,12 @@ enum class CommandState : std::uint8_t {
   kTimedOut = 4,    // our timeout killed it
   kIdleKilled = 5,  // our idle timeout (no reader) killed it
   kOomKilled = 6,   // the leader died of SIGKILL, which the kernel's memory killer sent it
-  kKilled = 7,      // by request; `by` says whose
+  kKilled = 7,      // by request; `by` names the caller
   kLost = 8,        // infrastructure failure: `reason`
 };
 std::string_view to_string(CommandState state);
 
-// What kMaxCommandBytes bounds: arguments and environment, each with its NUL and its pointer.
+// Returns the bytes that kMaxCommandBytes bounds: arguments and environment, each with its NUL and its pointer.
 std::size_t command_bytes(const CommandSpec& spec);
 
 struct CommandEnd {
@@ -76,7 +76,7 @@ struct CommandEnd {
   std::uint64_t max_rss_bytes = 0;
 };
 
-// What a shell would show: code, 128+signal; 124 timed out; 125 lost.
+// Returns the code that a shell would show: the exit code, 128+signal, 124 for timed out, 125 for lost.
 int shell_exit_code(const CommandEnd& end);
 
 struct StreamExtent {
@@ -88,7 +88,7 @@ struct StreamExtent {
 
 struct Command {
   CommandId id;
-  std::vector<std::string> argv;   // as asked, long ones shortened: then argv_truncated
+  std::vector<std::string> argv;   // as requested, long ones shortened: then argv_truncated
   bool argv_truncated = false;
   std::int64_t pid = 0;            // as seen inside
   bool pty = false;

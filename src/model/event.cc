@@ -14,7 +14,7 @@ std::vector<ProxyRule> as_given(std::vector<ProxyRule> rules) {
   return rules;
 }
 
-// What its owner may change (SandboxPatch), but for what a facade keeps for itself.
+// Returns true if a member that its owner may change (SandboxPatch) has changed, but for a facade's own.
 bool edited(const Sandbox& before, const Sandbox& after) {
   const auto settings = [](const Sandbox& one) {
     return std::tie(one.name, one.labels, one.limits, one.run, one.policy, one.rules, one.idle_ttl_s, one.delete_after_stop_s, one.lifetime_s,

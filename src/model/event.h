@@ -30,11 +30,11 @@ struct EventRecord {
   // command.* only, but for `by`
   CommandId command_id;
   std::string state;          // command.ended: exited, signalled …
-  std::string by;             // sandbox.updated, .deleting, .deleted, command.started: the key that asked; a killed command: by whom
+  std::string by;             // the key of sandbox.updated, .deleting, .deleted and command.started; the killer of a killed command
   std::optional<int> exit_code;
   std::optional<int> signal;
   std::string trace;          // traceparent of the command's span; kept while it runs, never shown
-  NoteMark note;              // that it was told by; written with it, never shown
+  NoteMark note;              // of the keeper's note; written with it, never shown
 };
 
 struct EventQuery {
@@ -51,11 +51,11 @@ struct EventPage {
   std::uint64_t next_after = 0;  // where to go on
   std::uint64_t oldest = 0;      // the first number that is kept; last + 1: none is
   std::uint64_t last = 0;        // the newest there is
-  // Asked for, but no longer kept: numbers gap_begin to gap_end. 0: nothing is missing.
+  // Requested, but no longer kept: numbers gap_begin to gap_end. 0: nothing is missing.
   std::uint64_t gap_begin = 0, gap_end = 0;
 };
 
-// A command that was told to have started, and not yet to have ended.
+// A command whose start is on record, and whose end is not.
 struct OpenCommand {
   SandboxId sandbox_id;
   CommandId command_id;
@@ -63,7 +63,7 @@ struct OpenCommand {
   std::string trace;
 };
 
-// What it is called that a sandbox's row changed so; empty: nothing that is told.
+// Returns the name of the event for such a change of a sandbox's row. Empty: no event.
 std::string event_of(const Sandbox& before, const Sandbox& after);
 // An event about a sandbox as it is.
 EventRecord event_about(const Sandbox& sandbox, std::string type, UnixMillis at, std::string by = {});

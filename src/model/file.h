@@ -12,7 +12,7 @@ namespace cay {
 enum class FileKind : std::uint8_t { kFile = 1, kDirectory = 2, kSymlink = 3, kOther = 4 };
 
 struct FileInfo {
-  std::string path;       // absolute, as asked for or found
+  std::string path;       // absolute, as requested or found
   FileKind kind = FileKind::kFile;
   std::uint64_t size = 0;
   std::uint32_t mode = 0;  // permission bits
@@ -38,7 +38,7 @@ struct GrepResult {
   bool truncated = false;
 };
 
-// Who does the file work, and from where relative paths count.
+// The user of the file work, and the directory from which relative paths count.
 struct FileAs {
   std::string user;     // empty: root
   std::string workdir;  // empty: "/"

@@ -14,7 +14,7 @@ namespace cay {
 
 using LinkId = Tagged<struct LinkIdTag>;  // a UUID, lower case, made by Cay
 
-// What is asked for.
+// The request for a link.
 struct LinkSpec {
   std::uint16_t port = 0;                 // a service; 0: a file
   std::string path{}, user{}, workdir{};  // a file: as whom it is read, and where relative paths begin

@@ -10,7 +10,7 @@
 
 namespace cay {
 
-// What a key is for. The words are those of `cay key create --scope`.
+// The scope of a key. The words are those of `cay key create --scope`.
 enum class KeyScope : std::uint8_t {
   kAdmin = 0,  // "admin": the host too
   kCreate,     // "create": everything in its tenant
@@ -19,14 +19,14 @@ enum class KeyScope : std::uint8_t {
   kMonitor,    // "monitor": looks at the host, and at nothing of a tenant's
 };
 
-// What a route asks of a key.
+// The right that a route requires of a key.
 enum class Right : std::uint8_t {
-  kAny = 0,   // any key: tells nothing of anybody's
+  kAny = 0,   // any key: the answer contains nothing of any tenant
   kRead,      // looks at the tenant's
   kReadOne,   // looks at one sandbox
   kUseOne,    // acts in one sandbox
-  kManage,    // makes, changes and deletes sandboxes; what is not said to be less
-  kWatchHost, // looks at the host: what it tells is of all tenants together
+  kManage,    // makes, changes and deletes sandboxes; the default of a route
+  kWatchHost, // looks at the host: the answer concerns all tenants together
   kHost,      // administers the host
 };
 
@@ -43,7 +43,7 @@ struct Principal {
 
   // The key of the data directory (or CAY_API_KEY), and those made with --scope admin.
   bool is_operator() const { return scope == KeyScope::kAdmin; }
-  // Whether what they ask for may wake a sandbox, and keep it awake.
+  // Returns whether its requests may wake a sandbox and keep it awake.
   bool may_wake() const { return scope != KeyScope::kRead; }
 };
 

@@ -20,7 +20,7 @@ constexpr std::size_t kMostHeaders = 8;
 constexpr std::size_t kMostEnv = 32;
 constexpr std::string_view kWebSocket = "Sec-WebSocket-";
 
-// Where clients look for certificates to trust beside the system's store.
+// The variables by which clients find certificates to trust beside the system's store.
 constexpr const char* kBundleVariables[] = {"SSL_CERT_FILE",   "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT",
                                             "GIT_SSL_CAINFO",  "AWS_CA_BUNDLE",      "CARGO_HTTP_CAINFO"};
 

@@ -23,7 +23,7 @@ struct SecretInfo {
   std::string created_by;          // name of the key that gave this value
   UnixMillis created_at = 0, updated_at = 0;
 };
-// What the store has of it: only the broker can open `sealed`.
+// The stored part of a secret: only the broker can open `sealed`.
 struct StoredSecret {
   SecretInfo info;
   std::string sealed;
@@ -35,7 +35,7 @@ struct SecretUser {
   std::vector<std::string> rules;  // their names
 };
 
-// Where a secret goes: "api.example.com" (port 443), "*.example.com" (every name below), "host:8443". Always by TLS.
+// The destination of a secret: "api.example.com" (port 443), "*.example.com" (every name below), "host:8443". Always by TLS.
 struct ProxyHost {
   std::string host;  // lower case
   std::uint16_t port = 443;
@@ -81,26 +81,28 @@ struct ProxyRule {
 
 inline constexpr std::size_t kMostProxyRules = 32;
 inline constexpr std::size_t kMostSecretHosts = 64;
-inline constexpr std::size_t kLeastSecretBytes = 8;  // shorter ones cannot be told from chance in an answer
+inline constexpr std::size_t kLeastSecretBytes = 8;  // shorter ones occur in a response by chance
 inline constexpr std::size_t kMostSecretBytes = 16 * 1024;
 inline constexpr const char* kSecretWord = "${SECRET}";
 
-// Where way base_url is served inside: an address that is nobody's, from the same block as the sandbox's own.
+// The address inside at which way base_url is served. It is nobody's, from the same block as the sandbox's own.
 inline constexpr const char* kBrokerV4 = "192.0.0.3";
 
-// Of what is said twice the first.
+// Returns the list without repeats. The first of equal entries stays.
 std::vector<std::string> each_once(std::vector<std::string> list);
 bool is_secret_name(std::string_view name);
-// An HTTP method as it is asked for: methods are told apart by case (RFC 9110, 9.1), and servers' are in upper case.
+// Returns whether it is an HTTP method. Letter case counts (RFC 9110, 9.1), and servers' methods are in upper case.
 bool is_proxy_method(std::string_view text);
-// Whether a header, by a name as servers read it, concerns the connection alone, or is the broker's to say: what a guest says in one is not passed on, and no rule sets
-// it. Answers must come as they are and whole (a server may ignore Range: RFC 9110, 14.2; Request-Range is its older name), or nobody could look for a secret in them.
+// Returns whether a header, compared as servers read names, concerns the connection alone or is the broker's. A guest's value of one is
+// not passed on, and no rule sets it. Responses must come as they are and whole, or the broker could not look for a secret in them. (A
+// server may ignore Range: RFC 9110, 14.2; Request-Range is its older name.)
 bool is_brokers_header(std::string_view name);
 // Whether it can be a part of a header: visible ASCII, and blanks within. kInvalidArgument (invalid_secret).
 Result<void> check_secret_value(std::string_view value);
 // Everything but that its secret exists. kInvalidArgument (invalid_proxy_rule).
 Result<void> check_proxy_rules(const std::vector<ProxyRule>& rules);
-// What commands are given, so that clients find their way: of all rules, and of the sandbox's own authority where one is trusted.
+// Returns the variables for commands by which clients find their way: of all rules, and of the sandbox's own authority if one is
+// trusted.
 std::map<std::string, std::string> proxy_env(const std::vector<ProxyRule>& rules);
 // Whether TLS is ended for it: ways headers and placeholder.
 bool ends_tls(const std::vector<ProxyRule>& rules);

@@ -1,4 +1,4 @@
-// Sandbox: an isolated computer as its owner sees it. Spec = asked for, Sandbox = observed.
+// Sandbox: an isolated computer as its owner sees it. Spec = requested, Sandbox = observed.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -30,7 +30,7 @@ std::optional<SandboxState> sandbox_state_from(std::string_view text);
 enum class NetworkState : std::uint8_t {
   kOff = 1,          // by its policy, or it never started
   kOn = 2,           // what it sends goes to the gate
-  kUnavailable = 3,  // its policy asks for one, and the host could not give it: see reason
+  kUnavailable = 3,  // its policy requires one, and the host could not give it: see reason
 };
 std::string_view to_string(NetworkState state);
 std::optional<NetworkState> network_state_from(std::string_view text);
@@ -40,8 +40,8 @@ struct SandboxNetwork {
   bool operator==(const SandboxNetwork&) const = default;
 };
 
-// Who a command runs as, where, and with which environment. Layers (image < snapshot < sandbox <
-// command): user and workdir replace, env merges key by key.
+// The user, directory and environment of a command. Layers (image < snapshot < sandbox < command): user and workdir replace, env
+// merges key by key.
 struct RunConfig {
   std::optional<std::string> user;     // name, uid, name:group or uid:gid
   std::optional<std::string> workdir;  // absolute
@@ -59,7 +59,7 @@ struct SandboxSpec {
   std::map<std::string, std::string> labels;
   Limits limits;                    // zeros: defaults
   RunConfig run;
-  std::string policy;               // a name or rules (policy/rule_set.h), as asked for; empty: the daemon's default
+  std::string policy;               // a name or rules (policy/rule_set.h), as requested; empty: the daemon's default
   std::string rules{};              // once it is checked: those of the policy "rules"
   std::optional<std::int64_t> idle_ttl_s;           // 0: never; absent: default
   std::optional<std::int64_t> delete_after_stop_s;  // 0: never; absent: default
@@ -74,8 +74,8 @@ struct SandboxSpec {
   std::map<std::string, std::string> facade_data;
 };
 
-// When things happened, on the time that timers go by (core/timeline.h): no setting of the wall clock
-// moves it. What is shown to people is wall-clock time, kept beside.
+// A moment on the time of timers (core/timeline.h), which no setting of the wall clock moves. People see wall-clock time, which is kept
+// beside it.
 using LifeMillis = std::int64_t;
 struct LifeMarks {
   LifeMillis created = 0;
@@ -120,7 +120,7 @@ struct Sandbox {
   std::map<std::string, std::string> facade_data;
 };
 
-// What a PATCH may change. Absent: leave.
+// The changes of a PATCH. Absent: no change.
 struct SandboxPatch {
   std::optional<std::string> name;
   std::optional<std::map<std::string, std::string>> labels;  // replaces all

@@ -36,7 +36,7 @@ unsigned char* raw(std::string& bytes) { return reinterpret_cast<unsigned char*>
 Error failed(const char* what) { return {Code::kInternal, "crypto_failed", std::string("the cryptography library failed: ") + what, 0}; }
 Error bad_envelope() { return {Code::kInvalidArgument, "bad_envelope", "the sealed bytes were not closed for this key, or for another purpose", 0}; }
 
-// What both sides have in common, and nobody else.
+// Returns the key that both sides can compute, and nobody else.
 Result<Wiped> shared_key(EVP_PKEY* own, EVP_PKEY* peer, std::string_view once, std::string_view owner) {
   const KeyWork work(EVP_PKEY_CTX_new(own, nullptr));
   std::size_t size = kKey;

@@ -1,4 +1,4 @@
-// SealedBox: bytes that whoever has a public key can close and only the owner of the private key can open: X25519 with a key of one
+// SealedBox: bytes that anybody with a public key can close and only the owner of the private key can open: X25519 with a key of one
 // use, HKDF-SHA256, AES-256-GCM. A client closes a secret's value before it goes to the daemon, which passes it on unread.
 #pragma once
 #include <string>

@@ -12,7 +12,7 @@ using SecretHash = std::array<unsigned char, 32>;  // SHA-256
 // 43 letters and digits: about 256 bits from the kernel.
 std::string new_secret();
 SecretHash hash_secret(std::string_view secret);
-// In a time that tells nothing of either.
+// Compares in a time that does not depend on the values.
 bool equal_hashes(const SecretHash& one, const SecretHash& other);
 
 std::string to_hex(const SecretHash& hash);

@@ -19,7 +19,7 @@ struct TraceContext {
   bool operator==(const TraceContext&) const = default;
 };
 
-// Of a traceparent header. nullopt: not one; the standard wants it ignored then.
+// Parses a traceparent header. nullopt: it is none, and the standard has it ignored then.
 std::optional<TraceContext> parse_traceparent(std::string_view text);
 std::string traceparent(const TraceContext& trace);
 // The same trace with a new span of ours as the parent of what comes.

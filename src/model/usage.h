@@ -56,7 +56,7 @@ struct UsageReport {
   std::map<std::string, UsageSum> groups;  // by the value of group_by; those without it under ""
 };
 
-// Adds `sum` to the report if sandboxes with these labels are asked for.
+// Adds `sum` to the report if the query includes sandboxes with these labels.
 void add(UsageReport& report, const UsageQuery& query, const std::map<std::string, std::string>& labels,
          const UsageSum& sum);
 

@@ -10,7 +10,7 @@
 
 namespace cay::policy {
 
-// What the operator says about one name.
+// The operator's definition of one name.
 struct Definition {
   std::string name;
   std::string about{};
@@ -24,7 +24,7 @@ struct NamedPolicy {
   std::shared_ptr<const Policy> policy;
 };
 
-// What a sandbox has: a policy's name, or "rules" and rules of its own.
+// A sandbox's choice: a policy's name, or "rules" and rules of its own.
 struct Choice {
   std::string policy;
   std::string rules{};  // of those: RuleSet::text()
@@ -43,16 +43,16 @@ class Catalogue {
   const std::vector<NamedPolicy>& all() const { return all_; }  // in the order of the presets, then the operator's
   const std::vector<std::string>& allowed() const { return allowed_; }
 
-  // What the words of a client mean: one name, or rules that may name policies. kInvalidArgument (invalid_policy): not understood, or a policy
-  // that is not there.
+  // Returns the choice that a client's words mean: one name, or rules that may name policies. Fails kInvalidArgument (invalid_policy) if
+  // they are not understood, or name a policy that does not exist.
   Result<Choice> choose(std::string_view words) const;
   Result<Choice> choose(const RuleSet& rules) const;
-  // Of the operator: kPermissionDenied (policy_not_allowed), with the rule that goes too far. A policy is allowed that is listed, and rules are that let
-  // through nothing but what a listed one does.
+  // Checks a choice against the operator's policies. Fails kPermissionDenied (policy_not_allowed), with the rule that goes too far. A
+  // listed policy is allowed, and so are rules that let through nothing but what a listed one does.
   Result<void> check_allowed(const Choice& choice) const;
   // kInvalidArgument (invalid_policy).
   Result<RuleSet> rules_of(const Choice& choice) const;
-  // Ready to decide. What is not there, cannot be read, or is beyond a bound lets nothing through.
+  // Returns the policy, ready to decide. One that is missing, cannot be read, or is beyond a bound lets nothing through.
   std::shared_ptr<const Policy> policy_of(const Choice& choice) const;
 
   // All of it as text, for another process of the same release, and back.

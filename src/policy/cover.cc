@@ -42,7 +42,7 @@ bool covers(const std::vector<const Rule*>& outer, const Rule& inner) {
   return std::ranges::all_of(inner.segments(), [&](const Rule::Segment& segment) {
     return std::ranges::any_of(outer, [&](const Rule* rule) {
       return hosts_within(inner, *rule) && std::ranges::any_of(rule->segments(), [&](const Rule::Segment& own) {
-               // A name that was shown is shown enough where the operator asks for no showing.
+               // If the operator requires no showing, a shown name is enough.
                const bool shown = own.proof == segment.proof || own.proof == Proof::kNone;
                return shown && segment.ports.first >= own.ports.first && segment.ports.last <= own.ports.last;
              });
@@ -53,7 +53,7 @@ bool covers(const std::vector<const Rule*>& outer, const Rule& inner) {
 }  // namespace
 
 Cover::Cover(std::vector<std::shared_ptr<const Policy>> allowed, Policy::Named named) : allowed_(std::move(allowed)), named_(std::move(named)) {
-  // Where everything is allowed, so is every part of it.
+  // If everything is allowed, so is every part of it.
   everything_ = std::ranges::any_of(allowed_, [](const auto& policy) { return policy->rules().otherwise == Action::kAllow && policy->rules().rules.empty(); });
   for (const auto& policy : allowed_) collect(policy->rules(), named_, outer_, held_);
 }

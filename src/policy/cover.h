@@ -13,9 +13,9 @@ class Cover {
  public:
   // `named`: see Policy.
   Cover(std::vector<std::shared_ptr<const Policy>> allowed, Policy::Named named);
-  // The first rule of `asked` that goes beyond all that is allowed; nullopt: none does.
+  // Returns the first rule of `asked` that goes beyond all that is allowed, or nullopt.
   std::optional<std::string> beyond(const RuleSet& asked) const;
-  // Of one that allows, and names no policy.
+  // The same for one rule that allows and names no policy.
   bool is_beyond(const Rule& rule) const;
 
  private:

@@ -1,5 +1,5 @@
-// OneMore: a choice to which a rule is added, as `cay policy set --add` adds it, for many rules one after the other:
-// what is there is read and compiled once.
+// OneMore: a choice with one more rule, as `cay policy set --add` adds it, for many rules one after the other. The existing rules are
+// read and compiled once.
 #pragma once
 #include <memory>
 #include <optional>

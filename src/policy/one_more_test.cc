@@ -7,7 +7,7 @@
 namespace cay::policy {
 namespace {
 
-// What OneMore is to say: the whole set is written with the rule, read again and compiled.
+// Returns what OneMore has to return: the whole set is written with the rule, read again and compiled.
 Result<Choice> written(const Catalogue& policies, const Choice& choice, const std::string& text) {
   RuleSet rules;
   if (choice.policy == kOwnRules) {

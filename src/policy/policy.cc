@@ -51,7 +51,7 @@ Policy::Match Policy::match(const Entry& entry, const Meant& meant) const {
   return {rule.matches_name(*meant.shown) ? Is::kYes : Is::kNo};
 }
 
-// From the last that counts to the first: a rule that may match leaves it open, unless what follows says the same.
+// From the last rule to the first: a rule that may match leaves the verdict open, unless the rules behind it have the same verdict.
 Verdict Policy::decide(const Meant& meant, const Rule* more) const {
   using Says = Verdict::Says;
   const auto says = [](Action action) { return action == Action::kAllow ? Says::kYes : Says::kNo; };
@@ -90,14 +90,14 @@ Verdict Policy::may_resolve(std::string_view name, const Rule* more) const {
     if (rule.kind == Rule::Kind::kPolicy) {
       if (!entry.named) continue;
       Verdict inner = entry.named->may_resolve(name);
-      // What a named policy lets through at one port alone is not refused as a whole.
+      // A host that a named policy lets through at one port alone is not refused as a whole.
       if (!inner.allowed()) continue;
       if (allows) return {Says::kYes, Proof::kNone, told(entry, inner.rule)};
       if (entry.named->rules_.rules.empty()) return {Says::kNo, Proof::kNone, told(entry, inner.rule)};
       continue;
     }
     if (rule.kind == Rule::Kind::kNetwork) {
-      // Whoever refuses every address does not mean questions about names to go out. "No IPv6" is another thing: refuses_v6().
+      // A policy that refuses every address does not want lookups to go out. "No IPv6" is another thing: refuses_v6().
       if (rule.network.prefix == 0 && rule.network.address.is_v4() && rule.has_every_port() && !allows) return {Says::kNo, Proof::kNone, rule.text()};
       continue;
     }

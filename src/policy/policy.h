@@ -19,7 +19,7 @@ struct Meant {
   std::optional<std::string_view> shown;  // the name in its first bytes, once they were read
   std::optional<IpAddress> address;  // nullopt: nobody knows, and no network matches
   std::uint16_t port = 0;
-  // Its first bytes are read though no rule asks for that, and may show any name: a rule for one matches perhaps.
+  // Its first bytes are read though no rule requires that, and may show any name: a rule for one matches perhaps.
   bool may_show = false;
 };
 
@@ -39,16 +39,18 @@ struct Verdict {
 
 class Policy {
  public:
-  // What a policy's name in the rules stands for; null: it lets nothing through.
+  // Returns the policy that a name in the rules stands for. Null: it lets nothing through.
   using Named = std::function<std::shared_ptr<const Policy>(std::string_view name)>;
   Policy(RuleSet rules, const Named& named);
   Policy(const Policy&) = delete;  // entries point into the rules
   Policy& operator=(const Policy&) = delete;
 
-  // Never kShow once `shown` is set. A rule that a name must be shown for goes by the shown name alone; any other one by the names that the
-  // address was given for. `more`: as if that rule, which allows and names no policy, were one of them: in order the first, else behind the others.
+  // Never kShow once `shown` is set. A rule that requires a shown name is matched against that name alone, and any other rule against the
+  // names that the address was given for. `more` counts as one more rule, which allows and names no policy: in order the first, else
+  // behind the others.
   Verdict decide(const Meant& meant, const Rule* more = nullptr) const;
-  // Whether a name is resolved: not where no port of it could be reached. Networks say nothing about names, but for those of every address.
+  // Returns whether a name is resolved. It is not if no port of it could be reached. Networks do not count for names, but those of every
+  // address do.
   Verdict may_resolve(std::string_view name, const Rule* more = nullptr) const;
 
   // The networks of its rules and of those of the policies that it names, each once, `most` at most.
@@ -75,8 +77,8 @@ class Policy {
   std::size_t programs_ = 0;
 };
 
-// Of an address that no name is known for, `decide` as Policy's. Beside refused names a rule that is this address's alone lets it through by TLS that names
-// nobody, and by HTTP that has it for a Host (gate/flow.cc); no IPv6 address is taken for a Host.
+// The verdict for an address without a known name, with `decide` as Policy's. Beside refused names, a rule for this address alone lets it
+// through by TLS without a name, and by HTTP with it as a Host (gate/flow.cc). An IPv6 address does not count as a Host.
 template <typename Decide>
 Verdict verdict_of_address(const IpAddress& address, std::uint16_t port, const Decide& decide) {
   Verdict bare = decide({.names = {}, .shown = std::nullopt, .address = address, .port = port});

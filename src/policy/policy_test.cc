@@ -17,7 +17,7 @@ class PolicyTest : public ::testing::Test {
     return catalogue.policy_of(choice ? *choice : Choice{"off"});
   }
 
-  // A connection to `address`, for which `names` were asked.
+  // A connection to `address`, for which `names` were looked up.
   static Verdict at(const Policy& policy, std::uint16_t port, std::vector<std::string> names = {}, std::optional<std::string_view> shown = {},
                     const char* address = "198.51.100.7") {
     return policy.decide({.names = names, .shown = shown, .address = *IpAddress::parse(address), .port = port});

@@ -8,8 +8,8 @@
 namespace cay::policy {
 namespace {
 
-// Of its program, and of what it remembers while it runs: with more, an expression that is made for it has RE2 build
-// states that are never used again, which costs several times what it takes to go without.
+// Bytes of an expression's program, and of its cache while it runs. With more, RE2 builds states for a hostile expression that are never
+// used again, which costs several times as much as matching without them.
 constexpr std::int64_t kRegexMemory = 24 << 10;
 constexpr std::size_t kLongestShown = 100;
 constexpr std::size_t kLongestLabel = 63;
@@ -157,7 +157,7 @@ Result<std::optional<Rule>> parse_network(std::string_view whole, std::string_vi
   return std::optional<Rule>(std::move(out));
 }
 
-// The port that a scheme means, and the scheme where it says no more than the port: one spelling each.
+// Replaces a scheme by its port where it means no more than that: one spelling each.
 void settle_scheme(Rule& rule) {
   if (!rule.scheme) return;
   if (!rule.ports) {
@@ -249,7 +249,7 @@ std::string Rule::text() const {
 
 namespace {
 
-// Where the class of characters ends that begins at `at`.
+// Returns the end of the class of characters that begins at `at`.
 std::size_t end_of_class(std::string_view text, std::size_t at) {
   at += text.substr(at).starts_with("[^") ? 2 : 1;
   for (std::size_t i = at; i < text.size(); ++i) {

@@ -27,7 +27,7 @@ class RE2;
 
 namespace cay::policy {
 
-// What the first bytes of a connection must show before it is let through: one address serves many names.
+// The proof that a connection's first bytes must give before it is let through: one address serves many names.
 enum class Proof : std::uint8_t {
   kNone = 0,
   kHttp,  // a request whose Host is the name
@@ -44,7 +44,7 @@ inline constexpr Ports kEveryPort{};
 inline constexpr std::uint16_t kHttpPort = 80;
 inline constexpr std::uint16_t kHttpsPort = 443;
 
-// How names are shown at a port where no rule says it.
+// Returns the proof at a port for which no rule has one.
 Proof usual_proof(std::uint16_t port);
 
 // Whether it is an address to inet_aton(3), in one of its odder notations perhaps, and so no name. Lower case.
@@ -64,9 +64,9 @@ struct Rule {
   bool has(std::uint16_t port) const;
   bool has_every_port() const;
   std::size_t program() const;  // kRegex: how many instructions it was compiled to
-  // Of a kind that names a host: `name` is lower case.
+  // For a kind that names a host: `name` is lower case.
   bool matches_name(std::string_view name) const;
-  // What a name must show at `port`, where this rule is to match it.
+  // Returns the proof that a name needs at `port` for this rule to match it.
   Proof proof_at(std::uint16_t port) const;
   // Ports with one proof each; together all that it has.
   struct Segment {
@@ -79,9 +79,8 @@ struct Rule {
 
 inline constexpr std::size_t kLongestName = 253;
 inline constexpr std::size_t kLongestRegex = 256;
-// Instructions of one expression, and of all that are looked at for one name: those of a policy and of the policies
-// that it names. A look at a name of 253 bytes costs as much as instructions times bytes, and it is a sandbox that asks
-// for looks.
+// Instructions of one expression, and of all that are matched against one name: those of a policy and of the policies that it names. A
+// match against a name of 253 bytes costs as much as instructions times bytes, and sandboxes cause matches.
 inline constexpr std::size_t kMostProgram = 400;
 inline constexpr std::size_t kMostPrograms = 2'000;
 inline constexpr std::string_view kSmaller =
@@ -91,14 +90,14 @@ inline constexpr std::size_t kLongestPolicyName = 40;
 // [a-z][a-z0-9-]*, 40 at most: what a policy may be called.
 bool is_policy_name(std::string_view text);
 
-// How much of `text`, which begins behind a ~, is the expression, where a comma parts rules: up to the first one that stands in no {}, [] or (),
-// and behind no backslash. No host name has a comma.
+// Returns how much of `text`, which begins behind a ~, is the expression, where commas separate rules. It ends at the first comma that
+// stands in no {}, [] or () and behind no backslash. No host name has a comma.
 std::size_t expression_end(std::string_view text);
 
 // How a word that is neither an address nor has a dot or a port is meant.
 enum class Words { kPolicies, kHosts };
 
-// kInvalidArgument (invalid_policy), which names the rule and says what to write.
+// Fails kInvalidArgument (invalid_policy), with the rule and what to write.
 Result<Rule> parse_rule(std::string_view text, Words words = Words::kPolicies);
 
 }  // namespace cay::policy

@@ -5,7 +5,8 @@
 //   pypi.org
 //   !*.example.com
 //
-// Commas do for line ends, but for those that are part of a regular expression (rule.h, expression_end). Lines that begin with # are comments.
+// Commas separate rules as line ends do, unless they are part of a regular expression (rule.h, expression_end). Lines that begin with #
+// are comments.
 #pragma once
 #include <cstddef>
 #include <string>

@@ -1,6 +1,5 @@
-// Frames of files that a keeper appends to, so that a torn write never makes a lie:
-// u32 length | u64 FNV-1a of the payload | payload, little-endian. Against torn writes, not against
-// forgers: who writes is the keeper.
+// Frames of files that a keeper appends to, by which a torn write shows: u32 length | u64 FNV-1a of the payload | payload,
+// little-endian. They protect against torn writes, not against forgers: the keeper is the writer.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,7 +15,7 @@ void append_checked(std::string& out, std::string_view payload);
 // The payload of the frame that `file` begins with; nullopt if it is short or does not match its sum.
 std::optional<std::string_view> first_checked(std::string_view file);
 
-// What the frame that `file` begins with says of its payload's length; nullopt: not even that is there.
+// Returns the payload's length by the frame that `file` begins with. nullopt: not even that is there.
 std::optional<std::uint32_t> checked_length(std::string_view file);
 
 }  // namespace cay::wire

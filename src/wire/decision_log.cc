@@ -5,7 +5,7 @@
 namespace cay::wire {
 namespace {
 
-// What is looked at of those that are not asked for.
+// The members that are read of entries outside the request.
 struct Mark {
   std::uint64_t number = 0;
   std::uint8_t kind = 0;

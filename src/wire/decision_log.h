@@ -1,6 +1,6 @@
-// The decision log of a sandbox: DATA/gate/ID.log, and ID.log.old, which was ID.log before: an 8-byte head each, and
-// then checked frames (wire/checked_frame.h) of one DecidedMsg each. The gate appends; a frame that is short or does
-// not match its sum ends the file.
+// The decision log of a sandbox: DATA/gate/ID.log, and ID.log.old, which was ID.log before. Each has an 8-byte head and then checked
+// frames (wire/checked_frame.h) of one DecidedMsg each. The gate appends. A frame that is short or does not match its sum ends the
+// file.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,9 +16,9 @@ inline constexpr const char* kDecisionLog = ".log";  // behind the sandbox's id
 inline constexpr const char* kOldDecisionLog = ".log.old";
 inline constexpr std::size_t kMostDecisionLog = 768 * 1024;  // each of the two
 inline constexpr std::uint32_t kMostDecidedFrame = 4096;
-// More than JSON's readers tell apart would be no number: what claims one is no decision.
+// JSON's readers cannot distinguish larger numbers. An entry that claims one is no decision.
 inline constexpr std::uint64_t kMostDecidedNumber = (std::uint64_t{1} << 53) - 1;
-// Left out where a gate begins after one that could not say its last: a power cut may have taken back lines that were
+// The numbers that a gate skips if its predecessor could not write its last one: a power cut may have taken back lines that readers have
 // seen already.
 inline constexpr std::uint64_t kDecidedStep = std::uint64_t{1} << 20;
 
@@ -56,7 +56,7 @@ struct DecidedMsg {
 std::string decided_frame(const DecidedMsg& decided);
 
 struct DecidedRead {
-  std::vector<DecidedMsg> items;       // that were asked for
+  std::vector<DecidedMsg> items;       // the requested ones
   std::uint64_t oldest = 0, last = 0;  // numbers in the file; 0: none
   std::size_t good = 0;                // bytes understood
   bool closed = false;                 // nothing was decided behind what is here

@@ -1,5 +1,5 @@
-// What daemon, keeper and launcher say to each other. Tags are for ever: add, never reuse.
-// The byte form is in wire/frame.h and wire/tlv.h; docs/wire.md tells the conversation.
+// The messages between daemon, keeper and launcher. Tags are for ever: add, never reuse. The byte form is in wire/frame.h and
+// wire/tlv.h; docs/wire.md describes the conversation.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -137,13 +137,13 @@ struct StartCommand {
   bool end_tree = false;
   bool ignore_mismatch = false;
   std::uint64_t spool_limit = 0;   // bytes per stream; 0: the keeper's default
-  // CLOCK_MONOTONIC of the host that both run on; 0: none. A keeper that was held up longer starts nothing:
-  // the daemon has told its caller that there was no answer, and the caller may have asked again.
+  // CLOCK_MONOTONIC of the host that both run on; 0: none. A keeper that was held up longer starts nothing: the daemon has answered its
+  // caller that there was no answer, and the caller may have repeated the request.
   std::int64_t not_after_ms = 0;
   std::uint64_t disk_reserve = 0;  // bytes of the spools' disk that output leaves free
   bool shell_line = false;         // argv is {shell, "-c", line}: a long line is given as a file
   bool reader_follows = false;     // ATTACH comes next: kept for it, however short ttl_ms is
-  std::string mark;                // kept with the command and told with it: a few bytes for the daemon, which the keeper does not read
+  std::string mark;                // kept with the command and returned with it: a few bytes for the daemon, which the keeper does not read
   template <class V> void fields(V& v) {
     v(1, command_id); v(2, digest); v(3, argv); v(4, env); v(5, cwd); v(6, user); v(7, pty);
     v(8, rows); v(9, cols); v(10, timeout_ms); v(11, idle_timeout_ms); v(12, ttl_ms);
@@ -200,7 +200,7 @@ struct CommandMsg {
   }
 };
 
-// That a command started (state running) or ended, told once: the number is the keeper's own, 1, 2, 3 … of its life.
+// A command's start (state running) or end, sent once. The number is the keeper's own, 1, 2, 3 … of its life.
 struct NoteMsg {
   std::uint64_t life = 0;   // of this keeper: another one begins anew
   std::uint64_t number = 0;
@@ -232,7 +232,7 @@ struct GapMsg {
 
 struct Stdin {
   std::string command_id;
-  std::string data;   // empty: `more` is said alone
+  std::string data;   // empty: only `more` counts
   bool more = false;  // there is more behind it, or the end of it; a command whose daemon goes before that came is lost
   template <class V> void fields(V& v) { v(1, command_id); v(2, data); v(3, more); }
 };
@@ -353,7 +353,7 @@ struct CreateSandbox {
   bool record_programs = false;   // wire/program_record.h
   std::string policy{};           // lent to the gate with the sandbox's sockets; empty or "off": no way out at all
   std::vector<std::string> networks{};  // special ranges that the operator opens, as "10.1.0.0/16"
-  bool network_required = false;        // fail where the host cannot give a way out; else come up without, and say so
+  bool network_required = false;        // fail where the host cannot give a way out; else come up without one, with the reason
   std::string profile{};                // "default" (and empty), "strict" or "nested": how commands are held
   bool nested_networks = false;         // profile nested: containers may have network namespaces of their own
   std::vector<TmpfsMount> tmpfs{};      // parents first
@@ -376,7 +376,7 @@ struct Created {
   std::string disk_enforced_by;  // "btrfs qgroup", "" if nothing enforces it
   bool record_programs = false;  // a launcher of before does not know the wish
   std::string policy{};          // the same
-  std::string no_network{};      // why it has no way out, though its policy asks for one
+  std::string no_network{};      // why it has no way out, though its policy requires one
   std::string profile{};         // that its commands are held by; empty: a launcher of before, "default"
   bool knows_networks = false;   // nested_networks was looked at; a launcher of before lets every container have them
   bool knows_tmpfs = false;      // made CreateSandbox::tmpfs; an older launcher makes /tmp alone
@@ -398,7 +398,7 @@ struct SandboxEntry {
   }
 };
 
-// What the default snapshot is made with, beside the host's own system. Empty: nothing of that kind.
+// The settings that the default snapshot is made with, beside the host's own system. Empty: none of that kind.
 struct PrepareDefault {
   bool host_authorities = false;  // the host's own certificate authorities are trusted inside too
   std::string pip_index, npm_registry, cargo_index, go_proxy, apt_archive;  // URLs without credentials
@@ -426,8 +426,8 @@ struct FeatureMsg {
 
 // ---- gate ----
 
-// keeper -> gate, one message on DATA/gate/<sandbox id>.sock, with the sockets of wire/guest_network.h: TCP and UDP
-// of IPv4, then the same of IPv6 where there is IPv6. The connection's end is the end of the sandbox.
+// keeper -> gate, one message on DATA/gate/<sandbox id>.sock, with the sockets of wire/guest_network.h: TCP and UDP of IPv4, then the
+// same of IPv6 if there is IPv6. The connection's end is the end of the sandbox.
 struct Lent {
   std::string sandbox_id;
   std::string policy;
@@ -436,9 +436,9 @@ struct Lent {
 
 // One line of what a sandbox tried: connections and names of the same kind counted together.
 struct DecisionMsg {
-  std::string host;      // the name meant; empty: an address that no name was asked for
+  std::string host;      // the name meant; empty: an address without a lookup
   std::string address;   // the last one; empty: the name was not resolved
-  std::uint32_t port = 0;  // 0: the name alone was asked for
+  std::uint32_t port = 0;  // 0: a lookup of the name alone
   bool allowed = false;
   std::string reason;    // why refused, or why it failed
   std::uint64_t count = 0;
@@ -462,8 +462,8 @@ struct DecisionsMsg {
   template <class V> void fields(V& v) { v(1, policy); v(2, items); v(3, forgotten); v(4, rules); v(5, sent_bytes); v(6, received_bytes); v(7, sent_up_to); v(8, received_up_to); }
 };
 
-// DATA/rules/<sandbox id>: the policy that the daemon has for a sandbox, where it is another one than was lent, or has rules of its own. Written by
-// the daemon alone. On DATA/gate/gate.sock the daemon sends a sandbox's id when it has changed, and gets a '+' when the gate goes by it.
+// DATA/rules/<sandbox id>: the daemon's policy for a sandbox, if it differs from the lent one or has rules of its own. Only the daemon
+// writes it. On DATA/gate/gate.sock the daemon sends a sandbox's id when it has changed, and gets a '+' once the gate uses it.
 struct SandboxPolicy {
   std::string policy;
   std::string rules;

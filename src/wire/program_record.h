@@ -1,6 +1,5 @@
-// The program record of a sandbox: SPOOL/.programs, an 8-byte head and then checked frames
-// (wire/checked_frame.h) of one ProgramMsg each. The keeper appends; readers page by byte offset. A frame
-// that is short or does not match its sum ends the record: what it said was never written.
+// The program record of a sandbox: SPOOL/.programs, an 8-byte head and then checked frames (wire/checked_frame.h) of one ProgramMsg
+// each. The keeper appends, and readers page by byte offset. A frame that is short or does not match its sum ends the record.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -25,7 +24,7 @@ enum class ProgramKind : std::uint8_t {
   kLife = 4,   // the sandbox was started: nothing from before runs any more
   kLost = 5,   // `lost` records are missing here; 0: nobody knows how many, the keeper died
   kFull = 6,   // the record is at its limit: nothing follows
-  kClosed = 7, // the keeper ended by itself: all that it was told of this life is above. Not shown
+  kClosed = 7, // the keeper ended by itself: all its events of this life are above. Not shown
 };
 
 struct ProgramMsg {
@@ -35,7 +34,7 @@ struct ProgramMsg {
   std::uint32_t parent = 0;     // inside; 0: outside
   std::int64_t started_us = 0;  // of the process: with pid its identity
   std::uint32_t uid = 0;        // inside
-  std::string path;             // kExec: as the program was asked for
+  std::string path;             // kExec: as in the call
   std::vector<std::string> args;
   bool path_cut = false;
   bool args_cut = false;     // longer than is kept
@@ -45,7 +44,7 @@ struct ProgramMsg {
   bool core_dumped = false;
   bool oom = false;            // the kernel's out-of-memory killer chose it
   std::uint64_t lost = 0;
-  bool closes = false;         // kLife: its end will be told by kClosed
+  bool closes = false;         // kLife: kClosed will mark its end
   template <class V> void fields(V& v) {
     v(1, kind); v(2, at_us); v(3, pid); v(4, parent); v(5, started_us); v(6, uid); v(7, path); v(8, args);
     v(9, path_cut); v(10, args_cut); v(11, args_unread); v(12, exit_code); v(13, signal); v(14, core_dumped);
@@ -53,8 +52,8 @@ struct ProgramMsg {
   }
 };
 
-// What the kernel part wrote, `size` bytes of it there. `first_uid`: the host's number of the sandbox's root;
-// `epoch_us`: what CLOCK_BOOTTIME's zero is since 1970. nullopt: not an event.
+// Converts an event of the kernel part, `size` bytes of it. `first_uid` is the host's number of the sandbox's root, and `epoch_us` the
+// zero of CLOCK_BOOTTIME since 1970. nullopt: not an event.
 std::optional<ProgramMsg> program_of(const cay_program_event& event, std::size_t size, std::uint32_t first_uid,
                                      std::int64_t epoch_us);
 

@@ -1,5 +1,5 @@
-// DATA/rules/ID.routes: what is the broker's of a sandbox, for a gate to know where no broker tells it. The daemon writes it before it tells the broker;
-// without a file there is nothing.
+// DATA/rules/ID.routes: the hosts of a sandbox that are the broker's, for a gate without a broker. The daemon writes it before it
+// informs the broker. Without a file there are none.
 #pragma once
 #include <string>
 

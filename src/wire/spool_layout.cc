@@ -73,7 +73,7 @@ ExtentMsg settled(const ExtentMsg& stream, const SpoolFile& file, bool same_boot
 }
 
 ExtentMsg settled_after_end(const ExtentMsg& stream, const SpoolFile& file, bool same_boot) {
-  // What lies beyond the record may be there in any order after a boot of the host: the record alone is to be believed.
+  // After a boot of the host, bytes beyond the record may be there in any order: only the record counts.
   if (!same_boot || (stream.ring_size == 0 && file.size < stream.bytes)) return stream;
   ExtentMsg out = settled(stream, file, true);
   out.end_offset = stream.end_offset;

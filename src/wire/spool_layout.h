@@ -1,15 +1,13 @@
-// Where a command's output lies in its spool: SPOOL/<command id>/{out,err,record}.
+// The layout of a command's output in its spool: SPOOL/<command id>/{out,err,record}.
 //
-// `out` and `err` hold the raw bytes. A stream within its limit lies linearly: offset = file
-// position. Past the limit, the file is a head and a ring: bytes [0, ring_begin) at their own
-// position, a later offset o at ring_begin + (o - ring_begin) % ring_size; what the ring overwrote,
-// and what a full disk refused, is the gap [gap_begin, gap_end). `record` holds CommandMsgs one after another
-// (spool_record.h): decoded as one, later members replace earlier ones (argv is only in the first).
+// `out` and `err` hold the raw bytes. A stream within its limit lies linearly: offset = file position. Past the limit, the file is a
+// head and a ring. Bytes [0, ring_begin) are at their own position, and a later offset o at ring_begin + (o - ring_begin) % ring_size.
+// The gap [gap_begin, gap_end) is what the ring overwrote and what a full disk refused. `record` holds CommandMsgs one after another
+// (spool_record.h). Decoded as one, later members replace earlier ones (argv is only in the first).
 //
-// A record still "running" whose keeper is gone: ring_size 0 means that the file's size is the
-// stream's length. Else the ring's mark tells: a checked frame (checked_frame.h) of one RingMark behind the ring,
-// written before and after each write into it. Without a mark (a release of before, a full disk) the newest bytes'
-// place is unknown and only the head is to be offered.
+// A record may still be "running" with its keeper gone. With ring_size 0, the file's size is the stream's length. Otherwise the ring's
+// mark has it: a checked frame (checked_frame.h) of one RingMark behind the ring, written before and after each write into it. Without
+// a mark (an older release, a full disk) the newest bytes' place is unknown and only the head is offered.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -35,7 +33,7 @@ struct SpoolPiece {
   std::uint64_t file_position = 0;
 };
 
-// The next piece of at most `want` bytes of data from `offset` on (a gap is told whole).
+// Returns the next piece of at most `want` bytes of data from `offset` on. A gap is one piece.
 SpoolPiece locate(const ExtentMsg& stream, std::uint64_t offset, std::uint64_t want);
 
 // How far a ring is. The bytes from `bytes` to `until` may be in their place, or the older ones there still.
@@ -48,16 +46,16 @@ struct RingMark {
 inline constexpr std::size_t kRingMark = kCheckedHead + 3 * (2 + 4 + 8);  // bytes of a mark
 std::string ring_mark(const RingMark& mark);
 
-// What there is of a stream in its file.
+// The part of a stream that is in its file.
 struct SpoolFile {
   std::uint64_t size = 0;
   std::optional<RingMark> mark;
 };
-// Of an open spool file (-1: there is none) whose record is `stream`.
+// Reads the facts of an open spool file (-1: there is none) whose record is `stream`.
 SpoolFile look_at(int fd, const ExtentMsg& stream);
 
-// What may be used of a stream whose keeper is gone: `stream` as of its record, which never saw the end. `same_boot`:
-// the host was not restarted since; what it wrote last of file and mark need not go together otherwise.
+// Returns the usable part of a stream whose keeper is gone. `stream` is its record, which never saw the end. `same_boot`: the host was
+// not restarted since. Otherwise the last writes to file and mark need not go together.
 ExtentMsg settled(const ExtentMsg& stream, const SpoolFile& file, bool same_boot);
 
 // The same of a stream whose record saw the end of its command, but not of those who could still write to it.

@@ -1,4 +1,4 @@
-// What a command's request is recognised by when it is repeated, maybe through a daemon of another release.
+// The identity of a command's request when it is repeated, maybe through a daemon of another release.
 #pragma once
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace cay::wire {
 
-// The members of StartCommand as release 0.1 wrote them all, frozen: a member that StartCommand gets later may be
-// added at the end only where it differs from its default, or the same request would be another one after an upgrade.
+// The members of StartCommand as release 0.1 wrote them all, frozen. A later member may be added at the end only where it differs from
+// its default, or the same request would be another one after an upgrade.
 struct StartIdentity {
   const StartCommand& of;
   template <class V> void fields(V& v) {
@@ -19,7 +19,7 @@ struct StartIdentity {
   }
 };
 
-// Of what the caller asked for; what Cay adds to it does not count and is left out of `start`.
+// Returns the identity of a caller's request. `start` has none of Cay's own additions.
 inline std::string identity_of(const StartCommand& start) { return encode(StartIdentity{start}); }
 
 }  // namespace cay::wire

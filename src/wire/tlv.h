@@ -62,8 +62,8 @@ class Encoder {
   }
 };
 
-// Decodes by walking the struct's fields for each tag found (structs are small). ok() is false on
-// any malformed input; the struct is then not to be used.
+// Decodes by walking the struct's fields for each tag found (structs are small). ok() is false on any malformed input, and the struct is
+// then not to be used.
 class Decoder {
  public:
   explicit Decoder(std::string_view in, int depth = 0) : in_(in), ok_(depth < kMaxDepth), depth_(depth) {}

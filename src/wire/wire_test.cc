@@ -88,7 +88,7 @@ struct CreatedOfBefore {
   template <class V> void fields(V& v) { v(1, sandbox_id); v(5, policy); }
 };
 
-// Who knows no profiles skips the wish, and is known by saying none.
+// A peer without profiles skips the member, and is recognised by sending none.
 TEST(MessageTest, AProfileIsAskedForAndSaid) {
   CreateSandbox asked;
   asked.profile = "strict";

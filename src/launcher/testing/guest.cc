@@ -143,7 +143,7 @@ int attack_init() {
     while (::wait(nullptr) > 0) {
     }
   }
-  ::sleep(1);  // time for a signal to do harm: the test then asks whether the sandbox still answers
+  ::sleep(1);  // time for a signal to do harm: the test then checks that the sandbox still answers
   say("state", slurp("/proc/1/stat"));
   return 0;
 }

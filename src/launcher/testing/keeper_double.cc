@@ -1,5 +1,5 @@
-// A keeper for the launcher's own tests: runs one program inside for each connection (argv, one word a
-// line, until the peer shuts its side down), sends its output back and closes. Ends when init ends.
+// A keeper for the launcher's own tests. For each connection it runs one program inside (argv, one word a line, until the peer shuts
+// its side down), sends its output back and closes. It ends when init ends.
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
@@ -61,7 +61,7 @@ void join_groups(const Context& context) {
   }
   const pid_t pid = ::fork();
   if (pid == 0) {
-    // What confine() takes from commands, as far as these tests go.
+    // The capabilities that confine() takes from commands, as far as these tests need it.
     for (const int cap : {CAP_SYS_PTRACE, CAP_SYS_RESOURCE, CAP_SYS_NICE, CAP_SYS_ADMIN}) {
       ::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
     }

@@ -1,5 +1,5 @@
-// The rules of a policy, as clients and operators write them: what is taken has one spelling, which means the same, and is decided by
-// without an end that is far away.
+// The rules of a policy, as clients and operators write them. Accepted rules have one spelling with the same meaning, and a decision by
+// them ends soon.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const Meant meant{.names = {&name, 1}, .shown = name, .address = *cay::IpAddress::parse("192.0.2.7"), .port = port};
       const Verdict verdict = policy->decide(meant);
       if (verdict.says == Verdict::Says::kShow) std::abort();
-      // What is within lets nothing through that what it is within does not.
+      // A set within another lets nothing through that the other does not.
       if (within && verdict.allowed() && !packages->decide(meant).allowed()) std::abort();
     }
   }
