@@ -18,7 +18,7 @@ from harness import CAY, new_daemon  # noqa: E402
 from measured import commit, head  # noqa: E402
 
 
-# Of SPEC.md: number, the figure's name, what of it, and the promise.
+# The promises of SPEC.md that have figures: number, the figure's name, the statistic, and the promise.
 PROMISES = [
     ("L22", "wake of a stopped sandbox (/bin/true)", "p50", "at most", 40),
     ("L31", "  through its link: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
@@ -26,7 +26,7 @@ PROMISES = [
     ("L37", "  through cay tunnel: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
     ("L38", "  through yamux, a compiled client: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
 ]
-# What is aimed at and not promised yet: told, and never a failure.
+# Aims that are not promised yet: they are printed, and never a failure.
 AIMS = [
     ("uploads", "  through its link: PUT of 256 MiB", "share", "at least", 0.6),
     ("cay tunnel", "  through cay tunnel: GET of 256 MiB", "share", "at least", 0.6),

@@ -1,5 +1,5 @@
-// The least that a relay in user space can be: splice(2) between two TCP connections, a blocking thread for each
-// direction, nothing looked at. What it takes is the reference for Cay's ways in, which add as many hops.
+// A minimal relay in user space: splice(2) between two TCP connections, a blocking thread for each direction, and no look at the
+// bytes. Its cost is the reference for Cay's ways in, which add as many hops.
 //
 //     bench_splice_relay PORT      listens on a free port of 127.0.0.1, which it prints, and passes on to PORT
 #include <fcntl.h>

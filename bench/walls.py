@@ -35,7 +35,7 @@ from harness import new_daemon  # noqa: E402
 from loopback import ADDRESS, echo, serve  # noqa: E402
 from measured import commit, head, machine  # noqa: E402
 
-# Name, the figure, how, and what is aimed at. Of the first two one is enough.
+# Name, figure, comparison, and aim. One of the first two is enough.
 AIMS = [("gate", "gbit_per_core", "at least", 5.0), ("gate", "share", "at least", 0.5),
         ("gate", "added_p50_ms", "at most", 0.2), ("http", "gbit_per_core", "at least", 5.0), ("http", "added_p50_ms", "at most", 0.2),
         ("tls", "gbit_per_core", "at least", 5.0), ("hello", "added_p50_ms", "at most", 0.2), ("filter", "overhead_at_most", "at most", 0.05)]

@@ -1,5 +1,5 @@
-// What both ends of a LangSmith tunnel in the bench are made of: yamux frames in binary WebSocket messages (protocol
-// reference, section 5). Blocking, and as few copies as the kernel allows: what such an end takes is the protocol's own cost.
+// The parts of both ends of a LangSmith tunnel in the bench: yamux frames in binary WebSocket messages (protocol reference,
+// section 5). Blocking, and with as few copies as the kernel allows: the cost of such an end is the protocol's own.
 #pragma once
 #include <fcntl.h>
 
@@ -77,7 +77,7 @@ inline void apply_mask(char* bytes, std::size_t size, const char* key, std::uint
   for (std::size_t rest = 0; i < size; ++i, ++rest) bytes[i] = static_cast<char>(bytes[i] ^ turned[rest % 4]);
 }
 
-// What the other side lets us send.
+// The bytes that the other side allows.
 class Credit {
  public:
   // At most `most` bytes, at least one. 0: the session is over.

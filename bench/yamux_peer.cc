@@ -1,6 +1,6 @@
-// The least that the daemon's side of a LangSmith tunnel can be: the same frames for bench_yamux_client, and behind them a
-// connection to PORT of 127.0.0.1, whatever port was asked for. A blocking thread for each direction, nothing checked. What
-// it reaches is what the protocol leaves on this machine.
+// A minimal daemon's side of a LangSmith tunnel: the same frames for bench_yamux_client, and behind them a connection to PORT of
+// 127.0.0.1, whatever port the request names. A blocking thread for each direction, and no checks. Its throughput is what the
+// protocol leaves on this machine.
 //
 //     bench_yamux_peer PORT      prints the port of 127.0.0.1 that it listens on
 #include <signal.h>
@@ -51,7 +51,7 @@ void pass_up(Session& session) {
   std::uint64_t message = 0, of_message = 0;  // bytes that are left of it, and that have been seen
   std::size_t frame = 0;                      // bytes that are left of its payload
   char key[4] = {};
-  std::size_t skip = 3;                       // the port that is asked for
+  std::size_t skip = 3;                       // the port of the request
   std::string head;
   for (;;) {
     const ssize_t got = ::recv(session.client, buffer.data() + held, buffer.size() - held, 0);

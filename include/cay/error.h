@@ -7,7 +7,7 @@
 
 namespace cay {
 
-// What the caller does about it. A closed set; docs/errors.md lists the reasons under each.
+// The caller's next step. A closed set; docs/errors.md lists the reasons under each.
 enum class ErrorCode {
   kInvalidArgument,   // the request can never work: mend it
   kUnauthenticated,   // no key, or an unknown one

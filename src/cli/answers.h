@@ -1,4 +1,4 @@
-// What the server answers, read for a person.
+// The server's answers, formatted for a person.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// What the user asked for: one struct for each command, filled by parse().
+// The user's arguments: one struct for each command, filled by parse().
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -82,7 +82,7 @@ int execute(const Invocation& invocation) {
 }  // namespace
 
 int run(int argc, char** argv, const std::vector<Hook>& hooks) {
-  std::signal(SIGPIPE, SIG_IGN);  // a write tells, and says which
+  std::signal(SIGPIPE, SIG_IGN);  // a write reports it, and for which descriptor
   // `cay help run`, as other programs have it: `cay run --help`.
   static char show_help[] = "--help";
   if (argc > 1 && std::string_view(argv[1]) == "help") {

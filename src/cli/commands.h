@@ -1,4 +1,4 @@
-// What each command does. All throw ApiError; all return the exit code.
+// The commands. All throw ApiError, and all return the exit code.
 #pragma once
 #include "cay/client.h"
 #include "cli/args.h"

@@ -52,7 +52,7 @@ int drain_command(Context& at, const DrainArgs& args) {
     return kOk;
   }
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(args.timeout_s));
-  // A daemon that restarts is waited for, however long the commands have: what it says then is what is told.
+  // Waits for a daemon that restarts, however long the commands have: its answer then counts.
   const auto ask = [&](const char* method, const std::string& body) { return status_from(*patient_request(at, method, kRoute, body, sleeping())); };
   Status status = status_from(at.client.request("POST", kRoute, R"({"draining":true})"));
   while (status.busy() && Clock::now() < end) {

@@ -60,14 +60,14 @@ void show(const json::object& page, bool as_json) {
 int events_command(Context& at, const EventsArgs& args) {
   std::string after = args.after;
   for (bool first = true;; first = false) {
-    // A page without waiting comes first: it tells where "now" is, too.
+    // A page without waiting comes first: it shows where "now" is, too.
     const bool wait = args.follow && !first;
     const std::string target = target_of(args, after, wait);
     // The daemon may be restarted meanwhile: events are kept, so nothing is missed.
     const auto page = parsed(wait ? patient_get(at, target, sleeping()).value_or("") : at.client.request("GET", target));
     show(page, at.json);
     const std::string next = codec::write(page.at("next_after"));
-    // A page may end by its bytes, before it has as many as were asked for.
+    // A page may end by its bytes, before it has the requested number.
     if (!args.follow && next == codec::write(page.at("last"))) return kOk;
     after = next;
   }

@@ -63,7 +63,7 @@ sdk::Feature root() {
           ok ? "" : "sudo cay launcher --data DIR --daemon-uid $(id -u) --detach"};
 }
 
-// What can be seen without the daemon. It knows more: it probes.
+// Returns what can be seen without the daemon, which knows more, since it probes.
 std::vector<sdk::Feature> local_features() {
   return {kernel_version(), cgroups(), user_namespaces(), filesystem("overlay", "no sandbox can be made"),
           filesystem("btrfs", "disk limits are not enforced"), root()};
@@ -97,7 +97,7 @@ int snapshots_command(Context& at) {
   return kOk;
 }
 
-// Asks no daemon: what it prints is what every other command goes by.
+// Uses no daemon: it prints the settings that every other command uses.
 int env_command(const Context& at) {
   const auto found = sdk::ClientOptions::from_environment();
   if (found.api_key.empty()) throw ApiError(ErrorCode::kUnauthenticated, "no_key", found.key_problem);

@@ -17,7 +17,7 @@ const std::vector<KnownApi>& all_known() {
         {"", "headers", {kAnthropic}, "x-api-key", "${SECRET}", "", {{"ANTHROPIC_API_KEY", "${TOKEN}"}}},
         // Its SDK writes the key in Authorization, too.
         {"", "placeholder", {kAnthropic}, "", "", "", {{"ANTHROPIC_API_KEY", "${TOKEN}"}}}}},
-      // Its programs take no other URL; gh asks for nothing while it has no token. One stand-in serves both hosts.
+      // Its programs take no other URL, and gh sends nothing while it has no token. One stand-in serves both hosts.
       {"github",
        {std::string(kGithub), std::string(kGithubGit)},
        {{"", "headers", {kGithub}, "Authorization", kBearer, "", {{"GH_TOKEN", "${TOKEN}"}}},

@@ -40,7 +40,7 @@ int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Of
     if (!args.stream.empty() && (args.stream == "stdout") != is_out) continue;
     // A stream that had not come so far was read from its end of then.
     if (output.offset < args.offset) output.bytes.erase(0, std::min<std::uint64_t>(args.offset - output.offset, output.bytes.size()));
-    // One stream alone goes to stdout, whichever it is: that is what was asked for.
+    // A single requested stream goes to stdout, whichever it is.
     const int fd = is_out || !args.stream.empty() ? STDOUT_FILENO : STDERR_FILENO;
     const Written done = write_all(fd, output.bytes);
     if (done != Written::kAll) return done == Written::kBrokenPipe ? kBrokenPipe : kOurFailure;
@@ -49,8 +49,8 @@ int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Of
 }
 
 int print_one(const sdk::Sandbox& box, const sdk::CommandInfo& info, const LogsArgs& args) {
-  // A stream that is not shown is skipped as far as it has come, and so is one that has not come as far as --offset.
-  // Where none has, the daemon's refusal tells how far they are.
+  // A stream that is not shown is skipped to its end, and so is one that is shorter than --offset. If none is long enough, the daemon's
+  // refusal has their lengths.
   const std::uint64_t out_end = info.out.bytes, err_end = info.err.bytes;
   const bool beyond = args.offset > (args.stream == "stderr" ? err_end : args.stream == "stdout" ? out_end : std::max(out_end, err_end));
   const auto begin = [&](std::uint64_t end) { return beyond && !args.follow ? args.offset : std::min(args.offset, end); };
@@ -61,8 +61,8 @@ int print_one(const sdk::Sandbox& box, const sdk::CommandInfo& info, const LogsA
   return print_logs(box.attach(info.id, from), args, until, from);
 }
 
-// Whether it ran in the last `seconds`, or may have. Of a lost one that nobody saw end: by the sandbox's stop at the latest, and of a
-// sandbox that runs again (or, so far, still does) no stop is known.
+// Returns whether it ran in the last `seconds`, or may have. A lost one without a seen end ran until the sandbox's stop at the latest. A
+// sandbox that runs again (or still runs) has no known stop.
 bool ran_since(const sdk::CommandInfo& info, double seconds, const std::string& stopped_at) {
   if (info.running()) return true;
   const bool lost = info.state == "lost" && info.ended_at.empty();

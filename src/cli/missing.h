@@ -1,5 +1,5 @@
-// Missing: what is said of bytes of a command's output that were not kept. A command that writes faster than little is kept loses some
-// of every piece: the first loss is told where it is, what follows as sums, ever more seldom, and all of it at the end.
+// Missing: reports bytes of a command's output that were not kept. A command that writes faster than a small limit loses some of every
+// piece. The first loss is reported in its place, the next ones as sums, ever more seldom, and the total at the end.
 #pragma once
 #include <array>
 #include <chrono>
@@ -21,9 +21,9 @@ class Missing {
   Missing(const Missing&) = delete;
 
   void add(const sdk::Gap& gap, Clock::time_point now = Clock::now());
-  // With every piece that comes: tells what is due.
+  // Called with every piece that comes: reports what is due.
   void look(Clock::time_point now = Clock::now());
-  // No more of it will come: tells what was not told, and how much it was in all.
+  // Called at the end of the output: reports the rest, and the total.
   void finish();
 
  private:

@@ -20,7 +20,7 @@ namespace json = codec::json;
 constexpr int kPage = 1000;
 constexpr int kWaitSeconds = 30;
 
-// Of the way out itself, where the policy's name does not say it all.
+// Returns the state of the way out itself, where the policy's name does not show it all.
 std::string state_of(const sdk::NetworkReport& report, const std::string& sandbox) {
   const bool has_a_way_out = report.network == "on";
   if (report.policy == "off" && !has_a_way_out && (report.running_policy.empty() || report.running_policy == "off")) {
@@ -70,7 +70,7 @@ int follow(Context& at, const NetArgs& args) {
   for (bool first = true;; first = false) {
     std::string target = "/api/v1/sandboxes/" + http::encode_segment(args.sandbox) + "/network/decisions?limit=" + std::to_string(kPage);
     if (!after.empty()) target += "&after=" + http::encode_segment(after);
-    // A page without waiting comes first: it tells where "now" is, too.
+    // A page without waiting comes first: it shows where "now" is, too.
     if (!first) target += "&wait_s=" + std::to_string(kWaitSeconds);
     const auto page = parsed(first ? at.client.request("GET", target) : patient_get(at, target, sleeping()).value_or(""));
     show(page, at.json);

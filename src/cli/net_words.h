@@ -6,10 +6,10 @@
 
 namespace cay::cli {
 
-// Of its reason, rule and address; a reason that is not known here is told as it is. Empty: it was let through.
+// Returns words for its reason, rule and address. An unknown reason is shown as it is. Empty: it was let through.
 std::string words_for(const sdk::NetworkDecision& line);
 
-// What to do, as the API says it of any sandbox ("cay policy set SANDBOX …"), for this one.
+// Returns the remedy that the API names for any sandbox ("cay policy set SANDBOX …") for this one.
 std::string for_sandbox(std::string remedy, const std::string& sandbox);
 
 }  // namespace cay::cli

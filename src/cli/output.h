@@ -6,7 +6,7 @@ namespace cay::cli {
 
 enum class Written { kAll, kBrokenPipe, kFailed };
 
-// Writes all of it. kBrokenPipe: nobody reads any more. kFailed: errno tells (a full disk).
+// Writes all of it. kBrokenPipe: no reader is left. kFailed: errno has the reason (a full disk).
 Written write_all(int fd, std::string_view bytes);
 
 // Text for people or machines to stdout; a failure ends the program with 125 (or 141 for a pipe).

@@ -10,7 +10,7 @@
 namespace cay::cli {
 
 struct Parsed {
-  std::optional<Invocation> invocation;  // absent: say `out` and `err`, and end with `code`
+  std::optional<Invocation> invocation;  // absent: print `out` and `err`, and end with `code`
   int code = 0;
   std::string out, err;
 };

@@ -18,7 +18,7 @@ struct CommandLine {
   std::function<void(CLI::App& sub)> options;  // declares them
 };
 
-// Of every command that takes rules: declares their options, which live as long as `sub`.
+// For every command that takes rules: declares their options, which live as long as `sub`.
 void rule_options(CLI::App& sub, RuleArgs& to);
 // Throws what CLI11 does where they do not go together.
 void check(const RuleArgs& args);

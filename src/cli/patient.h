@@ -14,7 +14,8 @@ using Pause = std::function<bool(std::chrono::steady_clock::time_point)>;
 
 Pause sleeping();
 
-// The body of the answer, asked for up to a minute while no daemon answers: of what may be asked twice. nullopt: `pause` said so.
+// Returns the body of the answer, and retries for up to a minute while no daemon answers. For requests that may be repeated. nullopt:
+// `pause` returned false.
 std::optional<std::string> patient_request(Context& at, const std::string& method, const std::string& target, const std::string& body,
                                            const Pause& pause);
 std::optional<std::string> patient_get(Context& at, const std::string& target, const Pause& pause);

@@ -81,11 +81,11 @@ std::vector<Used> used_of(const json::object& report, const std::vector<std::str
     const auto& line = item.get_object();
     Used one{.host = text_of(line, "host"), .port = number_of(line, "port"), .count = 0, .allowed = text_of(line, "verdict") == "allowed",
              .in_the_way = text_of(line, "in_the_way"), .advice = text_of(line, "advice")};
-    // What was let through once was used, whatever came of it when a policy changed; and so is what is let through by now.
+    // A host that was let through once was used, even if a later policy refuses it. So is one that is let through by now.
     one.passes = one.allowed || (text_of(line, "needs").empty() && one.in_the_way.empty());
     const auto count = static_cast<std::uint64_t>(number_of(line, "count"));
     const bool nothing_used = one.allowed && one.port == 0;  // a name that has no address
-    // What a program calls a host must not become a rule for others.
+    // A program's own name for a host must not become a rule for others.
     const bool no_hosts_name = one.host.empty() || one.host.find_first_of("*~!@/\\, ") != std::string::npos;
     if (nothing_used || no_hosts_name || is_proxied(one, proxied)) continue;
     const auto known = std::ranges::find_if(out, [&](const Used& other) { return other.host == one.host && other.port == one.port; });
@@ -99,7 +99,7 @@ std::vector<Used> used_of(const json::object& report, const std::vector<std::str
       *known = std::move(one);  // the latest is what holds
     }
   }
-  // Whoever was connected to was looked up.
+  // A host with a connection was looked up.
   const std::vector<Used> all = out;
   std::erase_if(out, [&](const Used& one) {
     return one.port == 0 && std::ranges::any_of(all, [&](const Used& other) { return other.port != 0 && other.host == one.host; });

@@ -1,4 +1,4 @@
-// What a sandbox used, and what a policy would make of it: `cay policy try`, before it is held closer.
+// The hosts that a sandbox used, and how a policy would treat them: `cay policy try`, before it is held closer.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace cay::cli {
 
-// "HOST", "HOST:PORT" or "[ADDRESS]:PORT"; of a URL, its host, its path, and the port that its scheme or itself says. Throws ApiError.
+// "HOST", "HOST:PORT" or "[ADDRESS]:PORT". Of a URL it has the host, the path, and the port of its scheme or its own. Throws ApiError.
 struct Target {
   std::string host;
   std::optional<int> port;
@@ -17,12 +17,13 @@ struct Target {
 };
 Target target_of(const std::string& text);
 
-// The one host, or address, that a rule lets through, at its only port if it says one; nullopt: it is of several, refuses, or is no host's.
+// Returns the one host, or address, that a rule lets through, with its only port if it has one. nullopt: the rule is for several, refuses,
+// or is no host's.
 std::optional<Target> one_host(const std::string& rule);
 
 struct Used {
   std::string host;
-  int port = 0;  // 0: its name alone was asked for
+  int port = 0;  // 0: only its name was looked up
   std::uint64_t count = 0;
   bool allowed = false;
   bool passes = false;  // allowed, then or by now
@@ -31,7 +32,8 @@ struct Used {
   bool operator==(const Used&) const = default;
 };
 
-// Each host and port of a sandbox's report once. What goes by proxy rules (`proxied`, as their hosts are written) needs no policy, and is left out.
+// Returns each host and port of a sandbox's report once. Hosts of proxy rules (`proxied`, as they are written) need no policy, and are left
+// out.
 std::vector<Used> used_of(const codec::json::object& report, const std::vector<std::string>& proxied);
 
 // Whether it lets through what none of its rules matches: what was tried is what the programs need.

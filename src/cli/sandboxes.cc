@@ -12,7 +12,7 @@ namespace {
 
 void show(const Context& at, const sdk::SandboxInfo& info) { print(at.json ? info.json + "\n" : info.name + "\n"); }
 
-// Does `work` to each of the named (or all) sandboxes; goes on after a failure, and tells of each.
+// Does `work` to each of the named (or all) sandboxes. It goes on after a failure, and reports each.
 int for_each_ref(Context& at, const RefsArgs& args, const std::function<bool(const sdk::SandboxInfo&)>& wanted,
                  const std::function<void(const sdk::Sandbox&)>& work) {
   std::vector<std::string> refs = args.refs;
@@ -21,7 +21,7 @@ int for_each_ref(Context& at, const RefsArgs& args, const std::function<bool(con
       if (wanted(info)) refs.push_back(info.name);
     }
   }
-  std::vector<std::string> done, items;  // items: of the answer in JSON, one for each that was asked for
+  std::vector<std::string> done, items;  // items: of the answer in JSON, one for each named sandbox
   int code = kOk;
   for (const auto& ref : refs) {
     try {

@@ -42,7 +42,7 @@ std::string joined(const json::object& from, const char* name) {
 
 [[noreturn]] void fail_with(const Error& error) { throw ApiError(ErrorCode::kInvalidArgument, error.reason, error.message); }
 
-// From a file or stdin; one line break at its end is not a part of it. What is read is nowhere but in the answer.
+// Reads from a file or stdin, without one line break at its end. The value is nowhere but in the result.
 Wiped read_value(const std::string& file) {
   const bool from_stdin = file.empty() || file == "-";
   if (from_stdin && ::isatty(0) == 1) print_error("the value is read from stdin, and shown as you type it: --from-file FILE reads a file");
@@ -131,7 +131,7 @@ std::string names_in(const json::object& env) {
   return out.empty() ? "-" : out;
 }
 
-// Who had rules for a secret that was removed.
+// Prints the users of a secret that was removed.
 void print_users(const std::string& secret, const json::object& answer) {
   const auto* users = answer.if_contains("users");
   if (users == nullptr) return;

@@ -22,11 +22,11 @@ class Signals {
   ~Signals();
   Signals(const Signals&) = delete;
 
-  // One handler at a time; a handler that runs is waited for. What was held is given to it first. Empty: nobody handles.
+  // Sets the one handler. A running one is waited for. Held signals go to the new one first. Empty: none.
   void on(Handler handler);
 
-  // From here on, signals that nobody handles are remembered instead of ending this program: what is under way has
-  // to be finished, or undone, first. The third of them ends it nevertheless, and says `left_behind`.
+  // From here on, signals without a handler are remembered instead of ending this program: the work under way has to be finished, or undone,
+  // first. The third of them ends it nevertheless, and prints `left_behind`.
   void hold(std::string left_behind);
   // The first that was remembered and that no handler was given.
   std::optional<int> held();

@@ -1,4 +1,4 @@
-// What `cay top` shows, from two looks. Pure.
+// The screen of `cay top`, from two looks. Pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -26,8 +26,8 @@ std::vector<TopRow> top_rows(const std::vector<Use>& before, const std::vector<U
 
 codec::json::array top_json(const std::vector<TopRow>& rows);
 std::string top_table(const std::vector<TopRow>& rows);
-// One screen, drawn over the last one: each line is cleared behind its text, and what is below the
-// table; no line is longer than the screen, and no more are there.
+// Returns one screen, drawn over the last one. Each line is cleared behind its text, and so is the rest below the table. No line is longer
+// than the screen, and no more lines are there.
 std::string top_screen(const std::string& title, const std::vector<TopRow>& rows, sdk::TerminalSize size);
 
 }  // namespace cay::cli

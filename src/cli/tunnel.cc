@@ -26,7 +26,7 @@ std::string line_of(const sdk::Forward& forward, const std::string& sandbox, boo
 
 int tunnel_command(Context& at, const TunnelArgs& args) {
   const auto sandbox = at.client.sandbox(args.sandbox);
-  (void)sandbox.info();  // an unknown one is told now, not at the first connection
+  (void)sandbox.info();  // an unknown one fails here, not at the first connection
   std::vector<sdk::Forward> forwards;
   for (const auto& ports : args.ports) {
     sdk::ForwardOptions options;

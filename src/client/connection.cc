@@ -143,7 +143,7 @@ Task<std::unique_ptr<http::RawStream>> Connection::tunnel(std::string target) {
   if (!opened) co_return explain(std::move(opened).error());
   if (opened->stream) co_return std::move(opened->stream);
   auto refused = error_of_answer(opened->refusal.status, opened->refusal.body);
-  // A daemon from before there were any asks for a WebSocket, too.
+  // An older daemon without such tunnels requires a WebSocket, too.
   if (refused.reason == "tunnel_not_direct" || refused.reason == "upgrade_needed") co_return std::unique_ptr<http::RawStream>();
   co_return explain(std::move(refused));
 }

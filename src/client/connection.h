@@ -28,7 +28,7 @@ class Connection {
   Task<json::object> upload(std::string method, std::string target, std::string content_type,
                             std::unique_ptr<ByteSource> source);
   Task<std::unique_ptr<http::WebSocket>> websocket(std::string target);
-  // Bytes without frames; null: the daemon gives no such tunnel here, and a WebSocket is to be asked for.
+  // Opens bytes without frames. Null: the daemon gives no such tunnel here, and the caller opens a WebSocket.
   Task<std::unique_ptr<http::RawStream>> tunnel(std::string target);
 
   const sdk::ClientOptions& options() const { return options_; }
@@ -36,7 +36,7 @@ class Connection {
 
  private:
   Result<http::Client*> http();
-  // Without a key: says that no daemon runs, if that is so, before it asks for a key.
+  // Called without a key: fails with "no daemon" if none runs, before it requires a key.
   Task<void> require_key();
   Error explain(Error error) const;
 

@@ -34,7 +34,7 @@ Error cannot_listen(const sdk::ForwardOptions& options, const ErrorCode& failed)
   return Error{code, "cannot_listen", "listen on " + where + ": " + failed.message(), failed.value()};
 }
 
-// One local connection and its tunnel, until both directions are told to their ends or one broke.
+// One local connection and its tunnel, until both directions have come to their ends or one broke.
 class Relay {
  public:
   Relay(Tcp::socket& socket, TunnelStream& tunnel, const asio::any_io_executor& executor)
@@ -51,7 +51,7 @@ class Relay {
  private:
   asio::awaitable<void> up() {
     auto done = co_await pump_up();
-    // A break inside is told by the other direction, after the last bytes that came.
+    // The other direction reports a break inside, after the last bytes that came.
     if (done) finished_one();
   }
   Task<void> pump_up() {
@@ -103,7 +103,7 @@ class Relay {
   Event over_;
 };
 
-// Where the daemon gives a tunnel without frames: the bytes stay in the kernel.
+// For a daemon that gives a tunnel without frames: the bytes stay in the kernel.
 Task<void> relay_unframed(Tcp::socket& socket, http::RawStream& tunnel) {
   tunnel.call_breaks(Error{Code::kCancelled, "connection_reset", "the program inside broke the connection, or the daemon ended", 0});
   ErrorCode ignored;

@@ -1,5 +1,4 @@
-// NewFile: a file of this machine that has no name until it is whole. What breaks off, by an error or a kill, leaves
-// nothing.
+// NewFile: a file of this machine that has no name until it is whole. One that breaks off, by an error or a kill, leaves nothing.
 #pragma once
 #include <sys/types.h>
 
@@ -37,7 +36,7 @@ class NewFile {
   std::string hidden_;  // its name before it has one; empty: none
 };
 
-// What is told to who copies: of a local file's errno, and of what is no file here or too much.
+// Returns the error for a copy: from a local file's errno, or for what is no file here or too large.
 Error local_error(int err, const std::string& shown);
 Error is_a_directory(const std::string& shown);
 Error copy_too_large(const std::string& shown, std::uint64_t most);

@@ -1,4 +1,4 @@
-// What the synchronous handles share: the loop and, on it, the connection.
+// The synchronous handles share this: the loop and, on it, the connection.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,6 +1,5 @@
-// TunnelStream: one TCP connection to what listens inside a sandbox, over a WebSocket of its own. The
-// socket is read at all times; credit tells the daemon how much may come, so memory is bounded and the
-// connection's pings go through while nobody reads.
+// TunnelStream: one TCP connection to a listener inside a sandbox, over a WebSocket of its own. The socket is read at all times. Credit limits
+// the daemon's bytes, so memory is bounded and the connection's pings go through while nobody reads.
 #pragma once
 #include <cstdint>
 #include <memory>

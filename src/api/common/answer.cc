@@ -42,7 +42,7 @@ Result<void> find_room(core::Cay& cay, const http::Exchange& exchange, http::Res
   const std::size_t size = response.body.size();
   if (response.holds || size <= kSmallAnswer) return {};
   auto part = cay.answers().begin(exchange.principal().tenant);
-  // Who is refused asks again: that must do nothing twice.
+  // A refused caller repeats the request, which must do nothing twice.
   if (exchange.head().method == "GET" || size > kLargestOfDeeds) {
     CAY_CHECK(part->need(size));
   } else {

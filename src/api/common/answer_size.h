@@ -1,11 +1,11 @@
-// How large bytes of a guest's become in an answer of JSON, told before it is built: a NUL is six.
+// The size of a guest's bytes in JSON, computed before it is built: a NUL becomes six.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
 namespace cay::api {
 
-// The most of collected output and files in one answer, as JSON. What is larger is for the routes that stream.
+// The most of collected output and files in one answer, as JSON. Routes that stream have no such bound.
 inline constexpr std::uint64_t kMostAnswer = 64u << 20;
 
 // As codec::text writes it, or a little more.

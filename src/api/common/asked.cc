@@ -14,7 +14,7 @@ constexpr std::size_t kMostPolicy = 600, kMostProxy = 500, kMostNames = 150, kMo
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
-// What its caller wrote, a refused one too: it breaks no line, and is not longer than that.
+// Returns the caller's text for a line, also of a refused request: without line breaks, and no longer than `most`.
 std::string shown(std::string_view text, std::size_t most) {
   std::string out = codec::sanitised_utf8(text.substr(0, most));
   for (char& c : out) {

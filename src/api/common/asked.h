@@ -1,5 +1,5 @@
-// What a request asks for, as its line in the record of requests says it where the path does not: names and numbers. Never what may be a secret: no value
-// of an environment or a label, and of a proxy rule neither token nor headers.
+// The contents of a request for its line in the audit log, where the path does not show them: names and numbers. Never a possible
+// secret: no value of an environment or a label, and neither token nor headers of a proxy rule.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,16 +10,16 @@
 
 namespace cay::api {
 
-// Each member that a PATCH has, with the new policy's words, and of proxy rules their names and those of their secrets:
+// Returns each member that a PATCH has, with the new policy's words, and the names of proxy rules and of their secrets:
 // "policy: pypi.org, !evil.test; proxy 1: model with secret model-key; labels 1: team".
 std::string changes_asked(const SandboxPatch& patch);
-// The same of the policy and the proxy rules that a sandbox is made with. Empty: it asks for none.
+// The same for the policy and the proxy rules of a creation. Empty: it has none.
 std::string settings_asked(const SandboxSpec& spec);
 // "sandbox NAME; SETTINGS". `name`: empty before one is chosen.
 std::string creation_asked(std::string_view name, const std::string& settings);
 // "port 8080 for 3600 s", "until withdrawn: /etc/hostname".
 std::string link_asked(const LinkSpec& spec);
-// Where a secret may be sent: "hosts 2: api.example.com, *.example.net".
+// Returns the hosts that a secret may go to: "hosts 2: api.example.com, *.example.net".
 std::string hosts_asked(const std::vector<std::string>& hosts);
 // A path of a sandbox, as far as a line has room.
 std::string path_asked(std::string_view path);

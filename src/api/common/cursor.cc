@@ -5,7 +5,7 @@
 namespace cay::api {
 namespace {
 
-// FNV-1a, 64 bits: tells queries apart; nothing is secret here.
+// FNV-1a, 64 bits: distinguishes queries. Nothing is secret here.
 std::uint64_t digest(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) {

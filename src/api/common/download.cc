@@ -24,7 +24,7 @@ http::Response not_modified(const FileInfo& info) {
   return response;
 }
 
-// Whether the asker has it already, and was told so.
+// Answers 304 if the client has the file already, and returns whether it did.
 asio::awaitable<bool> told_not_modified(ExchangePtr exchange, FileInfo info) {
   const auto none_match = exchange->head().headers.get("If-None-Match");
   if (!none_match || !none_match_hits(*none_match, codec::etag(info))) co_return false;
@@ -34,7 +34,7 @@ asio::awaitable<bool> told_not_modified(ExchangePtr exchange, FileInfo info) {
 
 Task<void> serve_whole(ExchangePtr exchange, core::FileStream file) {
   auto headers = file_headers(file.info);
-  // Files of /proc and the like say that they are empty, and are not: no length then.
+  // Files of /proc and the like report size 0 and have content, so they get no length.
   std::optional<std::uint64_t> length;
   auto bytes = std::move(file.bytes);
   if (file.info.size > 0) {

@@ -30,7 +30,7 @@ RangeAnswer range_of(std::string_view header, std::uint64_t size);
 // If-None-Match: "*", or a list with `etag` in it (weak comparison).
 bool none_match_hits(std::string_view header, std::string_view etag);
 
-// What a GET of something with this tag and size is to answer.
+// The answer to a GET of something with this tag and size.
 struct Wanted {
   bool not_modified = false;  // 304
   RangeAnswer range;

@@ -1,5 +1,5 @@
-// StdinFeed: the input of one session that waits for its command, bounded in bytes, so that the session can go on reading
-// what its client says (kill, close, pings) while the command reads nothing.
+// StdinFeed: the input of one session that waits for its command, bounded in bytes. So the session can go on reading its client's
+// frames (kill, close, pings) while the command reads nothing.
 #pragma once
 #include <deque>
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace cay::api {
 
-// What all sessions of the daemon hold together, and whose turn it is to write one command's stdin.
+// The input that all sessions of the daemon hold together, and the order of writers to one command's stdin.
 class InputRoom {
  public:
   static constexpr std::size_t kMost = 256u << 20;

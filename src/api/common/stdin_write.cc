@@ -13,7 +13,7 @@ constexpr std::size_t kPiece = 64 * 1024;  // taken or refused as one: what was 
 constexpr Millis kFirstPause = 10ms;
 constexpr Millis kLongestPause = 500ms;
 
-// What `refused` means: a command that has ended takes nothing more, and its end tells why.
+// Returns the meaning of `refused`: a command that has ended takes nothing more, and its end has the reason.
 Task<void> judge(core::Cay& cay, Principal who, std::string ref, CommandId id, Error refused) {
   if (stdin_is_over(refused)) co_return refused;
   auto command = co_await cay.commands().get(std::move(who), std::move(ref), std::move(id));

@@ -1,6 +1,6 @@
-// The parser wakes the loop only when it can do no more (no input, no room, the end): a wake-up
-// across threads costs more than parsing a header. No wake-up is lost: what turn() did not see under
-// the mutex is posted later, so the loop runs it after changed() began to wait.
+// The parser wakes the loop only when it can do no more (no input, no room, the end): a wake-up across threads costs more than parsing a
+// header. No wake-up is lost. What turn() did not see under the mutex is posted later, so the loop runs it after changed() began to
+// wait.
 #include "api/common/tar_handover.h"
 
 #include <boost/asio/post.hpp>

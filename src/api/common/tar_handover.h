@@ -16,7 +16,7 @@ namespace cay::api {
 
 class TarHandover final : public ParserSide {
  public:
-  // What the loop has to do next.
+  // The loop's next step.
   enum class Turn : std::uint8_t {
     kTake,   // an event is there
     kFeed,   // the parser wants input

@@ -96,8 +96,8 @@ class Parser {
     return static_cast<la_ssize_t>(parser.input_.size());
   }
 
-  // A warning is accepted where names are not of the charset their header claims (EILSEQ): they are
-  // used as the bytes they are. Other warnings tell of records passed over, perhaps with a name.
+  // A warning is accepted where names are not of the charset that their header claims (EILSEQ): they are used as the bytes that they are.
+  // Other warnings mean records that were passed over, perhaps with a name.
   bool acceptable(int got) const {
     return got == ARCHIVE_OK || (got == ARCHIVE_WARN && archive_errno(tar_.get()) == EILSEQ);
   }
@@ -172,7 +172,7 @@ class Parser {
                                         "sparse files are refused): pack it another way");
   }
 
-  // Exactly `size` bytes. A hole means a sparse file that did not say so before.
+  // Reads exactly `size` bytes. A hole means a sparse file without a sparse header.
   Result<void> contents(std::uint64_t size) {
     std::uint64_t sent = 0;
     for (;;) {

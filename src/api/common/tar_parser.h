@@ -1,5 +1,4 @@
-// parse_tar: libarchive's tar reader between a source of bytes and a taker of what they say. It blocks as its
-// side does.
+// parse_tar: libarchive's tar reader between a source of bytes and a consumer of entries. It blocks as its side does.
 #pragma once
 #include <optional>
 
@@ -7,7 +6,7 @@
 
 namespace cay::api {
 
-// Where the parser has its bytes from, and to whom it tells what is in them.
+// The parser's source of bytes, and the consumer of their contents.
 class ParserSide {
  public:
   virtual ~ParserSide() = default;

@@ -80,7 +80,7 @@ class TarTree : public core::TreeSource {
     return {};
   }
 
-  // What follows the end mark is padding: it is read, so that the connection stays usable.
+  // Reads the padding behind the end mark, so that the connection stays usable.
   Task<void> drain() {
     while (!source_ended_) {
       auto got = co_await tar_->next();

@@ -1,5 +1,5 @@
-// What of a message's headers passes between the outside and a service: nothing of a connection's own, no key, no token, no
-// cookie of Cay's; and by a path nothing that would count for Cay's origin.
+// The headers that pass between the outside and a service: nothing of a connection's own, no key, no token, no cookie of Cay's. By a path
+// nothing passes that would count for Cay's origin.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where the frames of a service's WebSocket begin and end: the same wherever the bytes are cut.
+// The borders of the frames of a service's WebSocket are the same wherever the bytes are cut.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,4 @@
-// An archive that somebody uploads: names that stay below their directory, contents as long as their heads say, and
-// never more than the limits.
+// An uploaded archive: names stay below their directory, contents are as long as their heads declare, and nothing exceeds the limits.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -14,7 +14,7 @@ namespace {
 using cay::api::langsmith::Yamux;
 using Streams = std::map<Yamux::Id, std::string>;
 
-// What each stream brought, and whether the rules were kept.
+// Returns each stream's bytes, and whether the rules were kept.
 std::pair<Streams, bool> play(cay::fuzz::Pieces bytes) {
   Yamux yamux;
   Streams streams;

@@ -26,7 +26,7 @@ class Withdrawable final : public ByteSource {
   std::shared_ptr<core::LinkEnd> ended_;
 };
 
-// The exchange as serve_file sees it: asked by the link's maker, and answered with no more than a link tells.
+// The exchange as serve_file sees it: the link's maker is the caller, and the answer shows no more than a link may.
 class LinkExchange final : public http::Exchange {
  public:
   LinkExchange(ExchangePtr inner, core::OpenLink link) : inner_(std::move(inner)), link_(std::move(link)) {

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::string_view kOwnPaths = "/_svc/";  // of a service's host: ours, never the service's
 constexpr std::string_view kLogIn = "/_svc/auth";
-// Over plain http a browser does not tell whose page asks: another sandbox's, of the same site, could use the login.
+// Over plain http a browser does not send the requesting page's origin: a page of another sandbox, of the same site, could use the login.
 constexpr std::string_view kLogInNeedsTls =
     "Browsers log in over https alone, or at a *.localhost name: start the daemon with --tls or --tls-cert, or name the TLS proxy in front "
     "of it with --trusted-proxy and have that set X-Forwarded-Proto: https";
 
-// Told to people and to programs alike. The reason is for the latter.
+// An answer for people and for programs alike. The reason is for programs.
 http::Response told(int status, const std::string& reason, const std::string& sentence) {
   http::Response out;
   out.status = status;
@@ -40,7 +40,7 @@ http::Response refusal(const Error& error) {
   return told(status_of(error), error.reason, error.message);
 }
 
-// What kept a request from its service.
+// Returns the answer for a request that did not reach its service.
 http::Response unreachable(const Error& error) {
   const std::string sentence = "Service is not reachable: " + error.message;
   switch (error.code) {

@@ -1,4 +1,4 @@
-// Gateway: services and files of sandboxes, reached from outside by links. It sees to who may: no API key is asked for.
+// Gateway: services and files of sandboxes, reached from outside by links. It checks the link's token, and needs no API key.
 #pragma once
 #include <functional>
 #include <memory>

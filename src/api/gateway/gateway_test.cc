@@ -8,15 +8,15 @@
 namespace cay::api {
 namespace {
 
-// What a service inside says and hears. It answers once it was sent a blank line.
+// A service inside, with its output and its input. It answers once it has received a blank line.
 struct Program {
   std::string answer;
   std::string heard;
-  bool hangs = false;  // says no more, and does not end
+  bool hangs = false;  // sends no more, and does not end
   // Answers each request, and waits for the next.
   bool lasts = false;
   bool drops = false;  // ... or ends instead, as one does that found it idle for too long
-  bool chatters = false;  // says something unasked
+  bool chatters = false;  // sends something without a request
   bool one_at_a_time = false;  // a later connection waits for the end of those before
   int connections = 0, requests = 0;
   std::deque<const void*> open;
@@ -203,7 +203,7 @@ TEST_F(GatewayTest, ABrowserLogsInAndHasACookieOfThisHostAlone) {
   EXPECT_EQ(ask(by_host("/", crossed))->status, 403);
 }
 
-// A page of another sandbox's service is of the same site, and over plain http no browser tells that it is that page which asks.
+// A page of another sandbox's service is of the same site, and over plain http no browser sends which page requests.
 TEST_F(GatewayTest, ABrowserHasNoLoginWherePagesCannotBeToldApart) {
   GatewayConfig config;
   config.names = {.domain = "box.test", .local = false};

@@ -45,7 +45,7 @@ std::string as_programs_read(std::string_view name) {
   return out;
 }
 
-// Said of the client by whoever stands in front: Cay says it anew. And a user's name that nobody here vouches for.
+// A claim about the client by whoever stands in front. Cay makes its own. Nobody here vouches for a user's name either.
 bool is_claim(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kClaims = {"Forwarded",        "X-Real-IP", "Expect", "X-Langsmith-User-Token", "X-Langsmith-User-Id",
                                                               "X-Langsmith-User-Email"};
@@ -69,7 +69,7 @@ std::vector<Pair> cookies_in(std::string_view header) {
   return out;
 }
 
-// What of a Cookie header is the service's. Empty: nothing.
+// Returns the service's part of a Cookie header. Empty: none.
 std::string other_cookies(std::string_view header) {
   std::string out;
   for (const auto& pair : cookies_in(header)) {
@@ -95,7 +95,7 @@ std::string own_cookie(std::string_view value) {
   return out;
 }
 
-// What would count for more than the service's own pages, or is a word to a proxy that stands in front of Cay.
+// A header that would count for more than the service's own pages, or is meant for a proxy in front of Cay.
 bool reaches_further(std::string_view name) {
   static constexpr std::array<std::string_view, 10> kFurther = {
       "Alt-Svc", "Clear-Site-Data", "Strict-Transport-Security", "Public-Key-Pins", "NEL", "Report-To", "Set-Cookie2",
@@ -103,7 +103,7 @@ bool reaches_further(std::string_view name) {
   return is_one_of(name, kFurther) || begins_with(name, "X-Accel-") || begins_with(name, "X-Cay-");
 }
 
-// What would count for Cay's own origin.
+// A header that would count for Cay's own origin.
 bool counts_for_cay(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kOrigin = {"Set-Cookie", "Service-Worker-Allowed", "Origin-Agent-Cluster", "Refresh", "Link",
                                                               "Reporting-Endpoints"};

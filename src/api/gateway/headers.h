@@ -1,4 +1,4 @@
-// What of a message's headers passes between the outside and a service, which is not trusted. Pure.
+// The headers that pass between the outside and a service, which is not trusted. Pure.
 #pragma once
 #include <functional>
 #include <string>
@@ -21,12 +21,11 @@ std::string cookie_name(std::string_view scheme);
 // The values of our cookie in this request; several are possible, as hosts above this one may set them.
 std::vector<std::string> cookie_tokens(const http::RequestHead& head);
 
-// What the service is sent. `is_key`: whether a text is one of Cay's API keys, which nobody inside may see.
+// Returns the headers for the service. `is_key` reports whether a text is one of Cay's API keys, which nobody inside may see.
 http::Headers request_headers(const http::RequestHead& head, ServiceForm form, const ServicePlace& place,
                               const std::function<bool(std::string_view)>& is_key);
 
-// What the client is sent: nothing that counts beyond this service's own origin, and by a path nothing that would let
-// its pages act as Cay's.
+// Returns the headers for the client. None counts beyond this service's own origin. By a path, none would let its pages act as Cay's.
 http::Headers answer_headers(const http::Headers& from, ServiceForm form, const ServicePlace& place);
 
 // A page of another origin uses the rights of a browser that is logged in here. (With a token in a header, it could not.)

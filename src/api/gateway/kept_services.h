@@ -1,5 +1,5 @@
-// KeptServices: connections to services that have answered and may be asked again, for a moment, each by the link that
-// it was opened for.
+// KeptServices: connections to services that have answered and may carry another request. They are kept for a moment, each for the link
+// that it was opened for.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -26,8 +26,8 @@ class KeptServices {
   std::unique_ptr<core::Tunnel> take(const LinkId& link, const ServicePlace& place);
   void keep(const LinkId& link, const ServicePlace& place, std::unique_ptr<core::Tunnel> tunnel);
 
-  // A new connection to this service had no answer within kPatience: a server of one connection at a time may be
-  // waiting for a word from one that is kept. Those go, and none is kept for as long as the result lives.
+  // Called when a new connection to this service had no answer within kPatience. A server of one connection at a time may wait for bytes
+  // on a kept one. The kept ones go, and none is kept for as long as the result lives.
   std::shared_ptr<void> make_way(const ServicePlace& place);
   std::size_t size() const { return kept_.size(); }
   void end();

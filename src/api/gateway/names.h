@@ -1,5 +1,5 @@
-// Names of services on the outside: the host ID--PORT.DOMAIN (ID--dl.DOMAIN for files), or a path of the daemon's own
-// host, /svc/ID/PORT and /dl/ID, where no name leads to the host form.
+// Names of services on the outside: the host ID--PORT.DOMAIN (ID--dl.DOMAIN for files), or a path of the daemon's own host, /svc/ID/PORT
+// and /dl/ID, where no name leads to the host form.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -27,7 +27,7 @@ struct ServiceNames {
   bool is_service_host(std::string_view host) const;
 };
 
-// Of a host under the domain. nullopt: names no service.
+// Returns the place of a host under the domain. nullopt: it names no service.
 std::optional<ServicePlace> place_of_host(std::string_view host, const ServiceNames& names);
 std::optional<ServicePlace> place_of(std::string_view sandbox, std::string_view port);
 
@@ -36,8 +36,8 @@ struct ServiceUrls {
   std::string browser;  // where browsers begin, with the token; empty: no name leads browsers here
 };
 ServiceUrls service_urls(const ServiceNames& names, const http::RequestHead& head, const ServicePlace& place, const std::string& token);
-// Whether browsers take the origin that was asked for to be trustworthy (Secure Contexts, 3.1): https, or a name of the browser's
-// own machine. To others they do not tell which page it is that asks.
+// Returns whether browsers treat the requested origin as trustworthy (Secure Contexts, 3.1): https, or a name of the browser's own
+// machine. To other origins they do not send which page requests.
 bool is_trustworthy(const http::RequestHead& head);
 std::string download_url(const ServiceNames& names, const http::RequestHead& head, const SandboxId& sandbox, const std::string& token);
 

@@ -26,8 +26,8 @@ std::optional<std::uint64_t> length_of(const http::Headers& headers) {
   return value;
 }
 
-// Whether its connection may be asked again afterwards. With a body, a service that does not read it would take what
-// is left of it for the next request: that is how requests are smuggled.
+// Returns whether its connection may carry another request. A service that does not read a body would take the rest of it for the next
+// request: that is how requests are smuggled.
 bool has_no_body(const http::RequestHead& head) {
   return head.method == "GET" && !head.wants_websocket && !head.headers.get("Transfer-Encoding") && !head.headers.get("Content-Length") &&
          !head.headers.get("Expect");
@@ -67,7 +67,7 @@ class ServiceCall {
     if (!result_ && why_) co_return *std::move(why_);
     co_return std::move(result_);
   }
-  // What the service ended before it had said anything, and nobody else did: as if it had never been asked.
+  // The service ended before it had sent anything, and nobody else did: as if it had not been requested.
   bool may_be_repeated() const { return upstream_.is_unanswered() && !cut_.is_set(); }
   bool can_ask_again() const { return !cut_.is_set() && upstream_.can_ask_again(); }
 
@@ -78,7 +78,7 @@ class ServiceCall {
   }
   void withdraw(const Error& why) {
     cut(why);
-    // What was sent is sent; but a client that reads nothing must not hold the rest of it.
+    // Sent bytes are sent. But a client that reads nothing must not hold the rest.
     if (answered_ && !switched_) parts_.spawn(break_off(why.message));
   }
   asio::awaitable<void> break_off(std::string why) {

@@ -11,11 +11,11 @@ namespace cay::api {
 struct ServiceRoute {
   ServicePlace place;
   ServiceForm form = ServiceForm::kHost;
-  std::string target;  // as the service is asked: path and query
+  std::string target;  // of the service's request: path and query
 };
 
-// Fails before anything was answered, or has answered (broken off, if it had to be). Cut when the link is withdrawn or
-// `ending` is set, which says that the daemon ends.
+// Passes a request to its service. Fails before any answer, or has answered (and broken off, if it had to). It is cut when the link is
+// withdrawn, or when `ending` is set at the daemon's end.
 Task<void> pass_to_service(core::Cay& cay, KeptServices& kept, ExchangePtr exchange, core::OpenLink link, ServiceRoute route,
                            const std::function<bool(std::string_view)>& is_key, Event& ending);
 

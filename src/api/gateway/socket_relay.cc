@@ -24,7 +24,7 @@ asio::awaitable<void> SocketRelay::run(Event& cut, std::function<RelayEnd()> end
     auto over = until_settled();
     co_await parts.until(std::move(over));
   }
-  // In the middle of a frame there is nothing to be said: what is dropped unfinished is a reset.
+  // Within a frame nothing can be sent: an unfinished frame is dropped by a reset.
   if (!cut_ || broken_ || writing_ || !frames_.between()) co_return;
   auto parting = part(end());
   auto parted = co_await with_deadline<void>(std::move(parting), kParting, "the client's parting");
@@ -98,7 +98,7 @@ Task<void> SocketRelay::part(RelayEnd end) {
     CAY_CO_CHECK(co_await client_.write(close_frame(end.code, end.reason)));
   }
   CAY_CO_CHECK(co_await client_.shut_write());
-  for (;;) {  // it answers and ends; what it still had to say is nobody's
+  for (;;) {  // it answers and ends; the rest of its bytes is dropped
     CAY_CO_TRY(const Bytes bytes, co_await client_.read());
     if (bytes.empty()) co_return Result<void>();
   }

@@ -1,5 +1,5 @@
-// SocketRelay: a WebSocket between a client and its service, from the handshake on. Bytes pass as they are; when the right
-// to it ends, the client is told so by a close frame of ours, between two of the service's.
+// SocketRelay: a WebSocket between a client and its service, from the handshake on. Bytes pass as they are. When the right to it ends, the
+// client gets a close frame of ours between two of the service's.
 #pragma once
 #include <functional>
 #include <string>
@@ -24,7 +24,7 @@ class SocketRelay {
   SocketRelay(ByteStream& client, ByteStream& service, asio::any_io_executor executor)
       : client_(client), service_(service), executor_(executor), over_(executor), changed_(executor) {}
 
-  // Until both directions have ended, or one broke, or `cut` is set; `end` tells why then.
+  // Runs until both directions have ended, or one broke, or `cut` is set: then `end` returns the reason.
   asio::awaitable<void> run(Event& cut, std::function<RelayEnd()> end);
 
  private:

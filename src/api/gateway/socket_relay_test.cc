@@ -1,4 +1,4 @@
-// Where frames end, and that a close frame of ours comes between two of the service's.
+// The ends of frames, and a close frame of ours between two of the service's.
 #include "api/gateway/socket_relay.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(SocketFramesTest, AFrameEndsWhereItsLengthSaysHoweverItIsCut) {
   EXPECT_TRUE(frames.closed() && frames.between());
 }
 
-// Says what it is given, then waits; keeps what it hears.
+// Sends its bytes, then waits, and keeps what it receives.
 class Side : public ByteStream {
  public:
   explicit Side(asio::any_io_executor loop) : changed_(std::move(loop)) {}

@@ -10,9 +10,9 @@
 
 namespace cay::api::langsmith {
 
-// The words for it. Empty: nothing was said, or what was is in `fields`' complaints.
+// Returns the policy's words. Empty: the request has none, or `fields` has the complaint.
 std::string read_access_control(codec::Fields& fields);
-// What a box has, as its client would ask for it; nullopt: it has a policy that this protocol cannot say.
+// Returns a box's policy as its client would write it. nullopt: this protocol cannot express it.
 std::optional<codec::json::object> access_control_json(const Sandbox& sandbox);
 
 }  // namespace cay::api::langsmith

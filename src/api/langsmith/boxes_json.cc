@@ -21,8 +21,8 @@ bool says_nothing(const json::value& value) {
   return value.is_null() || (value.is_array() && value.get_array().empty()) || (value.is_object() && value.get_object().empty());
 }
 
-// Settings of the managed service that are not built: refused, for one that is stored and not
-// enforced would be a lie. Empty ones say nothing.
+// Settings of the managed service that are not built. They are refused, for one that is stored and not enforced would be a lie. Empty ones
+// have no meaning.
 void refuse_unbuilt(codec::Fields& fields) {
   for (const char* name : {"proxy_config", "mount_config", "access_delegation"}) {
     const auto* given = fields.object(name);
@@ -57,8 +57,8 @@ void read_ttl(codec::Fields& fields, std::string_view name, std::optional<std::i
   out = seconds;
 }
 
-// The clients look for words in the message to tell which quota it is: 'sandbox' beside 'limit' or 'count' is the number
-// of sandboxes, whatever else is said.
+// The clients look for words in the message to find which quota it is. 'sandbox' beside 'limit' or 'count' is the number of sandboxes,
+// whatever the rest is.
 Error quota(const char* resource, const char* unit, std::int64_t asked, std::uint64_t most) {
   return {Code::kExhausted, std::string("quota_") + resource,
           std::string(resource) + ": " + std::to_string(asked) + " " + unit + " were asked for, this host gives at most " +
@@ -210,7 +210,7 @@ Result<CreateBox> read_create_box(codec::Fields& fields, const Limits& maximum) 
   // Clients up to 0.8.2 (JS 0.6.2): the longest life.
   std::int64_t life = 0;
   if (fields.read("ttl_seconds", life, 0, kTenYears)) box.spec.lifetime_s = life;
-  // What is active is use to these clients (protocol reference, section 3), also a command whose caller has gone.
+  // To these clients an active command is use (protocol reference, section 3), also one whose caller has gone.
   box.spec.commands_keep_awake = true;
   refuse_unbuilt(fields);
   box.spec.policy = read_access_control(fields);

@@ -45,8 +45,8 @@ int control_status(const Error& error) {
   }
 }
 
-// What the core refuses is the caller's to mend, like what the facade refuses: with the field that
-// is meant. Empty: no field is.
+// Returns the field that a refusal of the core is about, for the caller can correct it, as with the facade's own refusals. Empty: no field
+// is.
 std::string_view field_of(std::string_view reason) {
   static constexpr std::pair<std::string_view, std::string_view> kFields[] = {
       {"invalid_name", "name"},       {"invalid_labels", "labels"},       {"invalid_env", "env_vars"},

@@ -21,9 +21,9 @@ Shape data_error(std::string type);
 http::Response validation_error(const codec::Fields& fields);
 // Not built yet: 501 in the envelope.
 http::Response unsupported(const std::string& what);
-// Nothing was begun, and asked again later it may be: no mistake of the caller's.
+// Nothing was begun, and a later try may succeed: no mistake of the caller's.
 bool not_now(const Error& error);
-// That, or nobody knows whether it was: whoever asks again under the same id learns which.
+// The same, or it is not known whether it was begun: a repeat under the same id shows which.
 bool may_go_again(const Error& error);
 // A refused WebSocket upgrade that every client retries: 503 and Retry-After.
 http::Response not_ready_upgrade(const Error& error, const std::string& error_id);

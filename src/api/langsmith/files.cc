@@ -15,7 +15,7 @@ constexpr std::size_t kMaxBody = 1 << 20;
 constexpr std::int64_t kMostMatches = 10'000;
 constexpr std::int64_t kNanosPerMilli = 1'000'000;
 
-// Relative paths count from here, as the clients' documentation says.
+// Relative paths count from here, as in the clients' documentation.
 FileAs as_root() { return FileAs{.user = "", .workdir = "/home/user"}; }
 
 Result<std::string> path_of(const ExchangePtr& exchange) {

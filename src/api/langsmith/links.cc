@@ -51,7 +51,7 @@ Task<http::Response> service_url(core::Cay& cay, ServiceNames names, ExchangePtr
   const ServicePlace place{made.link.sandbox, made.link.spec.port};
   const ServiceUrls urls = service_urls(names, exchange->head(), place, made.token);
   json::object out{{"service_url", urls.base}, {"browser_url", urls.browser}, {"token", made.token}};
-  // These clients want some address: this one tells what is missing.
+  // These clients need some address: this one answers with what is missing.
   if (urls.browser.empty()) out["browser_url"] = urls.base + "/_svc/auth";
   out["expires_at"] = codec::rfc3339(made.link.expires_at.value_or(0));
   co_return json_answer(200, out);

@@ -12,7 +12,7 @@ Error bad(const char* what) {
   return {Code::kInvalidArgument, "bad_multipart", std::string("the upload's multipart body ") + what, 0};
 }
 
-// Whether the part's head says that it is the field "file".
+// Returns whether the part's head names the field "file".
 bool is_file_part(std::string_view head) {
   while (!head.empty()) {
     const auto end = head.find("\r\n");
@@ -103,7 +103,7 @@ class MultipartFile final : public ByteSource {
     }
     if (buffer_.compare(0, 2, "--") != 0) co_return bad("has more than one part");
     done_ = true;
-    while (true) {  // the epilogue, which says nothing
+    while (true) {  // the epilogue, which has no meaning
       CAY_CO_TRY(const Bytes rest, co_await body_->next());
       if (rest.empty()) break;
     }

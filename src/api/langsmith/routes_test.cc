@@ -1,4 +1,4 @@
-// What of LangSmith's own paths is passed on, and what that asks of a key.
+// The paths of LangSmith's own that are passed on, and the right that each needs.
 #include <gtest/gtest.h>
 
 #include "api/langsmith/langsmith_test.h"

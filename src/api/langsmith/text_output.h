@@ -1,5 +1,5 @@
-// TextOutput: both streams of a command as LangSmith's clients read them, out of what the core tells. Gaps become notes, and what
-// children write after the command's end is left out: `exit` is the last word here.
+// TextOutput: both streams of a command as LangSmith's clients read them, made from the core's events. Gaps become notes, and bytes that
+// children write after the command's end are left out: `exit` is the last frame here.
 #pragma once
 #include <vector>
 

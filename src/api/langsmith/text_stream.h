@@ -24,8 +24,9 @@ class TextStream {
 
   // `offset` is where the bytes lie in the raw stream. False: not where the last ones ended.
   bool feed(std::uint64_t offset, std::string_view bytes, std::vector<TextPiece>& out);
-  // `length` bytes at `offset` are no longer there. A note that says so stands in their place: it takes the
-  // first of their offsets, and what follows keeps the offset that it had, so that all readers count alike. (Dropped bytes count as they were: the few U+FFFD that they would have become do not.)
+  // `length` bytes at `offset` are no longer there. A note stands in their place: it takes the first of their offsets, and the bytes behind
+  // keep their offset, so that all readers count alike. (Dropped bytes count as they were, without the few U+FFFD that they would have
+  // become.)
   bool skip(std::uint64_t offset, std::uint64_t length, std::vector<TextPiece>& out);
   // The end of the stream: what is held back becomes U+FFFD.
   void finish(std::vector<TextPiece>& out);

@@ -1,7 +1,6 @@
-// TunnelSession: one client's tunnel. Streams are served side by side; the reading side never waits for
-// a stream, so one that stalls holds up no other. What is held for a stream is bounded by its window.
-// Where both ends are plain sockets, what a program sends stays in the kernel, behind a frame's head of ours; what a client
-// sends goes to the program from where it was read, unless that does not take it at once.
+// TunnelSession: one client's tunnel. Streams are served side by side. The reading side never waits for a stream, so one that stalls holds
+// up no other. The bytes held for a stream are bounded by its window. If both ends are plain sockets, a program's bytes stay in the kernel,
+// behind a frame's head of ours. A client's bytes go to the program from where they were read, unless it does not take them at once.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -24,14 +23,14 @@ namespace cay::api::langsmith {
 class TunnelSession {
  public:
   static constexpr Millis kHeaderLimit{30'000};  // for the port that a new stream names
-  // A client that has ended its side takes nothing more, though it may never say so: what the program
-  // inside still sends must get on within this time.
+  // A client that has ended its side takes nothing more, though it may never report that. The bytes that the program inside still sends must
+  // get on within this time.
   static constexpr Millis kLinger{30'000};
 
   TunnelSession(core::Cay& cay, Principal who, std::string ref, std::unique_ptr<http::WebSocket> socket,
                 asio::any_io_executor executor);
 
-  // Told of each connection that is made to a port.
+  // Called for each connection that is made to a port.
   std::function<void(std::uint16_t port)> on_port;
   // Until the client goes, or breaks the protocol.
   asio::awaitable<void> run();
@@ -45,7 +44,7 @@ class TunnelSession {
     bool writing = false;           // something of the inbox is on its way
     bool fin = false;        // the client sends no more
     bool reset = false;      // the client gave the stream up
-    bool down_over = false;  // the program's side is told to its end, or broke
+    bool down_over = false;  // the program's side has come to its end, or broke
     Result<void> down;
     std::uint64_t moved = 0; // bytes to the client
     Event changed;
@@ -95,7 +94,7 @@ class TunnelSession {
   std::size_t queued_ = 0;        // bytes of it
   Event to_say_;                  // something is to be sent
   Event said_;                    // something was
-  bool mute_ = false;             // nothing can be said any more
+  bool mute_ = false;             // nothing can be sent any more
   bool writing_ = false;
   Scope work_;
 };

@@ -100,7 +100,7 @@ void Yamux::on_header(const Header& header) {
     stream.receive_window -= header.length;
     stream.held += header.length;
   }
-  // Of a stream that is over, the payload is drained: it was on its way.
+  // The payload of a stream that is over is drained: it was on its way.
   if (header.length == 0) return on_flags(header);
   frame_ = header;
   left_ = header.length;
@@ -172,7 +172,7 @@ void Yamux::send(Id stream, std::string_view bytes) {
 std::string Yamux::head_of_data(Id stream, std::size_t bytes) {
   std::string head;
   const auto found = streams_.find(stream);
-  // Of one that has ended meanwhile the peer drops what comes.
+  // The peer drops the bytes of a stream that has ended meanwhile.
   if (found != streams_.end()) found->second.send_window -= static_cast<std::uint32_t>(bytes);
   put_header(head, kData, 0, stream, static_cast<std::uint32_t>(bytes));
   return head;

@@ -18,8 +18,8 @@ class Yamux {
   static constexpr std::size_t kMostStreams = 256;       // more are reset
   static constexpr std::size_t kMostSkipped = 256;       // streams that were numbered before others and are opened after them
   static constexpr std::size_t kMostPayload = 64 * 1024; // of one frame that send() makes
-  // What a stream that has moved so many bytes may have under way, for as long as it lives: the peer then waits for us less
-  // often. Of a few, for it is held in memory when nobody takes it.
+  // The window of a stream that has moved so many bytes, for as long as it lives: the peer then waits for us less often. Only a few have
+  // one, for it is held in memory when nobody takes it.
   static constexpr std::uint32_t kWideWindow = 1024 * 1024;
   static constexpr std::uint64_t kWorthWide = 1024 * 1024;
   static constexpr std::size_t kMostWide = 4;
@@ -44,7 +44,7 @@ class Yamux {
   bool broken() const { return broken_; }
   std::optional<Event> next();
 
-  // What is to be sent to the peer; the caller takes it.
+  // The bytes for the peer; the caller takes them.
   std::string& out() { return out_; }
   const std::string& out() const { return out_; }
 

@@ -15,7 +15,7 @@ using Kind = Yamux::Event::Kind;
 class YamuxTest : public ::testing::Test {
  protected:
   bool feed(std::string bytes) { return yamux.feed(fed_.emplace_back(std::move(bytes))); }
-  // What is to be sent, taken.
+  // Takes the bytes for the peer.
   std::vector<Frame> said() { return frames_of(std::exchange(yamux.out(), {})); }
   std::vector<Yamux::Event> events() {
     std::vector<Yamux::Event> out;
@@ -79,7 +79,7 @@ TEST_F(YamuxTest, OurWindowIsGivenBackAsItIsConsumed) {
 }
 
 TEST_F(YamuxTest, AFewStreamsThatMoveMuchMayHaveMoreUnderWay) {
-  // Moves a window's worth at a time until a MiB has gone, and tells what was granted in all.
+  // Moves a window's worth at a time until a MiB has gone, and returns the sum of the grants.
   const auto move_much = [this](Yamux::Id id) {
     open(id);
     std::uint64_t granted = 0, moved = 0;

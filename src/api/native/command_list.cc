@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kLargestPage = 1000;
 
-// Where a page ends: behind one command in the list's own order, whatever is forgotten between two pages.
+// The end of a page: behind one command in the list's own order, whatever is forgotten between two pages.
 struct Place {
   UnixMillis started_at = 0;
   std::string id;

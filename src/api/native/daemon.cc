@@ -9,7 +9,7 @@ using codec::json::object;
 
 namespace {
 
-// A host that is being emptied has all that it needs, and begins nothing: whoever asks what is the matter must hear of it.
+// A host that is being emptied works, and begins nothing. Its health shows that.
 core::Feature admission(core::Cay& cay) {
   for (const auto& check : cay.readiness()) {
     if (check.name == "admitting" && !check.ok) return {check.name, false, "no: this host is drained", "nothing new begins on it", "cay drain --undo"};

@@ -1,4 +1,4 @@
-// Draining the host. Who may, and what it means, is the core's affair.
+// Draining the host. The core decides who may, and what it means.
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "codec/fields.h"

@@ -39,7 +39,7 @@ std::string base_name(std::string_view path) {
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
 }
 
-// As codec::to_json writes it, or a little more: told before anything is built of names that code inside chose.
+// Returns the size as codec::to_json writes it, or a little more, before anything is built of names that code inside chose.
 std::uint64_t json_size(const FileInfo& info) {
   constexpr std::uint64_t kFixed = 205;  // names of members, the longest numbers
   constexpr std::uint64_t kMember = 20;

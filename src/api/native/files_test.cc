@@ -72,7 +72,7 @@ TEST_F(NativeTest, DirectoriesAndSearch) {
   EXPECT_EQ(call("DELETE", box + "/files?path=/d&recursive=true")->status, 204);
 }
 
-// Names and lines are what code inside wants them to be: a control character is six bytes of JSON, one that is no text more than four.
+// Code inside chooses names and lines: a control character is six bytes of JSON, and one that is no text more than four.
 TEST_F(NativeTest, AListingThatNoAnswerHoldsIsRefused) {
   const std::string box = make_box();
   for (const char* byte : {"\x01", "\xff"}) {

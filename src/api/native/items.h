@@ -9,7 +9,7 @@
 
 namespace cay::api::native {
 
-// `size`: of one as JSON, or a little more. kExhausted listing_too_large says how many `things` there are, and `advice`.
+// `size` returns the size of one as JSON, or a little more. Fails kExhausted (listing_too_large) with the number of `things`, and `advice`.
 template <class Items, class Size>
 Result<codec::json::array> items_json(const Items& found, Size size, std::string_view things, std::string_view advice) {
   std::uint64_t all = 0;

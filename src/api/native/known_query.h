@@ -4,7 +4,7 @@
 
 namespace cay::api::native {
 
-// Of every route of `router` that the document describes.
+// Applies to every route of `router` that the document describes.
 void refuse_unknown_queries(http::Router& router);
 
 }  // namespace cay::api::native

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kServiceLifetime = 3600;
 constexpr std::int64_t kFileLifetime = 86'400;  // its token stands in the URL, and so in histories and logs
-constexpr std::int64_t kUntilWithdrawn = 0;     // a file's, said in so many words
+constexpr std::int64_t kUntilWithdrawn = 0;     // a file's, if the request has it explicitly
 
 object to_json(const Link& link, const std::string& url) {
   object out{{"id", link.id.get()},

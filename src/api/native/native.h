@@ -12,7 +12,7 @@ namespace cay::api {
 
 struct NativeConfig {
   std::string version = "0.1.0";
-  ServiceNames names;  // of the addresses that links are told with
+  ServiceNames names;  // of the addresses in links
   std::shared_ptr<InputRoom> input = std::make_shared<InputRoom>();  // of all sessions of the daemon
 };
 

@@ -1,4 +1,4 @@
-// What a sandbox tried to reach, which policies have names, and what one would let through.
+// The connections that a sandbox tried, the named policies, and a dry run of one.
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "codec/fields.h"

@@ -82,7 +82,7 @@ TEST_F(NativeTest, ReadyTellsWhatIsInTheWay) {
   EXPECT_EQ(call("GET", "/readyz")->status, 200);
   store.write_error = Error{Code::kUnavailable, "store_failed", "the disk is full", 0};
   auto again = call("GET", "/readyz");
-  EXPECT_EQ(again->status, 200);  // asked a moment ago
+  EXPECT_EQ(again->status, 200);  // read a moment ago
   store.write_error.reset();
 }
 

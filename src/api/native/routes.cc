@@ -9,7 +9,7 @@ using namespace native;
 
 constexpr const char* kRoot = "/api/v1";
 
-// With the router and core at hand: add("GET", path, function, what it asks of a key).
+// With the router and core at hand: add("GET", path, function, the right that it needs).
 class Adder {
  public:
   Adder(http::Router& router, core::Cay& cay) : router_(router), cay_(cay) {}

@@ -128,7 +128,7 @@ TEST_F(NativeTest, BatchDelete) {
   EXPECT_EQ(call("POST", "/api/v1/sandboxes/batch-delete", "{}")->status, 400);
 }
 
-// Where the path does not say what is changed, the record of requests does.
+// The audit log has the change where the path does not show it.
 TEST_F(NativeTest, WhatIsAskedForIsOnRecord) {
   const auto made = call("POST", "/api/v1/sandboxes", R"({"policy":"off"})");
   EXPECT_EQ(made->subject, "sandbox " + std::string(json(made).at("name").as_string()) + "; policy: off");

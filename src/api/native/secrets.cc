@@ -47,7 +47,7 @@ Result<Given> given_in(const object& body) {
   return out;
 }
 
-// A value that comes in clear is found nowhere once it was closed, nor where the request is refused: not in the text, nor in what is parsed of it.
+// A value that comes in clear is nowhere once it was closed, nor if the request is refused: neither in the text, nor in its parsed form.
 Task<Given> given(ExchangePtr exchange) {
   auto text = co_await exchange->read_body(kSecretBodyLimit);
   if (!text) co_return std::move(text).error();

@@ -1,6 +1,6 @@
-// The statuses that no request alone can cause: what each route answers when the host, a keeper, the store or somebody
-// else's verb fails it. Each route must answer exactly those of them that openapi.json documents for it; the others
-// (408 of a stalled client, 503 of a full listener) are of every route: tests/e2e/test_z_openapi.py.
+// The statuses that no request alone can cause: each route's answer when the host, a keeper, the store or another verb fails it. Each route
+// answers exactly those of them that openapi.json documents for it. The others (408 of a stalled client, 503 of a full listener) are of
+// every route: tests/e2e/test_z_openapi.py.
 #include <map>
 #include <set>
 #include <vector>

@@ -71,7 +71,7 @@ Task<http::Response> sandbox_usage(core::Cay& cay, ExchangePtr exchange) {
   co_return json_answer(200, out);
 }
 
-// What the running sandboxes use now, all at once.
+// Returns the present use of the running sandboxes, all at once.
 Task<http::Response> all_stats(core::Cay& cay, ExchangePtr exchange) {
   auto got = co_await cay.usage().now(exchange->principal());
   if (!got) co_return std::move(got).error();

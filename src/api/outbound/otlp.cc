@@ -17,7 +17,7 @@ constexpr const char* kDroppedHelp = "Spans dropped: the collector refused them,
 constexpr int kFirstSuccess = 200;
 constexpr int kPastSuccess = 300;
 constexpr int kFirstRefusal = 400, kPastRefusal = 500;
-constexpr int kTimeout = 408, kTooMany = 429;  // try again, says OTLP of these and of what is not the sender's fault
+constexpr int kTimeout = 408, kTooMany = 429;  // OTLP has senders repeat these, and what is not the sender's fault
 constexpr int kInternal = 1, kServer = 2;  // SpanKind
 constexpr int kStatusError = 2;            // Status.code
 

@@ -1,6 +1,6 @@
-// OTLP: spans to a collector, by OTLP/HTTP in JSON (opentelemetry.io/docs/specs/otlp). In batches, from a
-// bounded queue: while the collector is away, spans wait until the queue is full, and then the newest are
-// dropped and counted. Tracing never holds up what it traces.
+// OTLP: spans to a collector, by OTLP/HTTP in JSON (opentelemetry.io/docs/specs/otlp). They go in batches, from a bounded queue. While the
+// collector is away, spans wait until the queue is full, and then the newest are dropped and counted. Tracing never holds up what it
+// traces.
 #pragma once
 #include <deque>
 #include <memory>
@@ -33,7 +33,7 @@ class OtlpExporter {
   void add(Span span);
   // Sends until it is cancelled.
   asio::awaitable<void> run();
-  // What is left, once, within `limit`: for the daemon's end.
+  // Sends the rest, once, within `limit`: for the daemon's end.
   asio::awaitable<void> flush(Millis limit);
 
  private:

@@ -1,5 +1,5 @@
-// Signatures of webhooks, as the Standard Webhooks specification has them: whoever knows the secret can
-// tell that a message is ours, whole, and not an old one sent again.
+// Signatures of webhooks, by the Standard Webhooks specification. A receiver with the secret can check that a message is ours, whole, and
+// not an old one sent again.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,6 +1,5 @@
-// Webhooks: events sent to where the operator says, signed, in order, at least once. What was
-// acknowledged is kept in the store, so a restart goes on behind it; a receiver that fails is tried again
-// until it works, and holds up nobody but itself.
+// Webhooks: events sent to the operator's receivers, signed, in order, at least once. The store has the last acknowledged one, so a restart
+// goes on behind it. A receiver that fails is tried again until it works, and holds up nobody but itself.
 #pragma once
 #include <functional>
 #include <memory>

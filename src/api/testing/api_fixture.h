@@ -37,7 +37,7 @@ class ApiTest : public ::testing::Test {
     return out;
   }
 
-  // Begins the exchange and runs what can run now. `done` tells whether it ended.
+  // Begins the exchange and runs all ready handlers. `done` shows whether it ended.
   struct Running {
     ExchangeHandle exchange;
     std::shared_ptr<core::testing::Started<void>> started;

@@ -1,5 +1,5 @@
-// An archive that a sandbox made, unpacked on the user's machine: nothing comes to lie outside its directory, and
-// nothing inside leads out of it or is more than a file, a directory or a link.
+// A sandbox's archive, unpacked on the user's machine. Nothing comes to lie outside its directory. Nothing inside leads out of it or is more
+// than a file, a directory or a link.
 #include <sys/stat.h>
 #include <unistd.h>
 

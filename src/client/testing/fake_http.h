@@ -1,4 +1,4 @@
-// FakeHttp: an http::Client whose answers a test scripts, and that remembers what was asked.
+// FakeHttp: an http::Client whose answers a test scripts, and that remembers the requests.
 #pragma once
 #include <deque>
 #include <functional>
@@ -56,7 +56,7 @@ class FakeHttp : public http::Client {
   struct Log {
     std::vector<std::string> requests;  // "POST /api/v1/... BODY"
     std::vector<std::string> frames;    // text sent over sockets
-    std::vector<std::string> targets;   // of the sockets that were asked for
+    std::vector<std::string> targets;   // of the requested sockets
     // Answers; by default 200 {}.
     std::function<Result<http::Response>(const std::string& request)> answer;
     // Scripts of the sockets, in order; an Error is a connection that could not be had.
