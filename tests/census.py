@@ -111,13 +111,13 @@ def _files(path):
     return sum(len(dirs) + len(files) for root, dirs, files in os.walk(path) if "/layers" not in root)
 
 
-# What the gate itself keeps there, once its process was started.
+# The files that the gate itself keeps there, once its process was started.
 GATES_OWN = {"lock", "gate.sock", "landlock"}
 
 
-# Kept on purpose, and bounded, so that their rows may be more than before: what happened (the last 100,000 events of a
-# tenant, events.keep in the configuration; EventTableTest in src/store/event_table_test.cc prunes), and what those that are gone have used
-# (one sum for each set of labels, at most 10,000 and one of a tenant; UsageTableTest in src/store/usage_table_test.cc).
+# Rows that are kept on purpose, and bounded, so that there may be more than before: the last 100,000 events of a tenant
+# (events.keep; EventTableTest prunes), and the use of sandboxes that are gone (one sum for each set of labels, at most 10,000
+# and one of a tenant; UsageTableTest).
 REMEMBERED = {"event", "usage_retired"}
 
 

@@ -29,8 +29,8 @@ def slow(seconds):
     return seconds * float(os.environ.get("CAY_SLOW_FACTOR", "1"))
 
 
-# ASan keeps what is freed, and UBSan asks the kernel for a pipe before it looks at an object: memory and descriptor limits
-# say nothing of such a build.
+# ASan keeps freed memory, and UBSan opens a pipe before it looks at an object. So memory and descriptor limits have no meaning for such
+# a build.
 SANITIZED = BUILD.name in ("asan", "tsan")
 START_LIMIT = slow(90)  # seconds: the first start links the default snapshot
 # The launcher needs root; the daemon and its tests do not.
@@ -147,9 +147,8 @@ def new_daemon(*args, env=None):
     return Daemon(data, *args, env=env)
 
 
-# A default snapshot is 150,000 links to the host's files: made in some seconds, but removed in up to a minute.
-# The next daemon takes over the last one's: the launcher finds it by its fingerprint. Of root alone, whose
-# directories these are.
+# A default snapshot is 150,000 links to the host's files: made in some seconds, but removed in up to a minute. The next daemon takes over
+# the last one's, which the launcher finds by its fingerprint. Only for root, whose directories these are.
 spare_snapshots = []
 
 
@@ -235,7 +234,7 @@ def processes_of(box_id):
 
 def keeper_of(daemon, box_id):
     group = [pid for pid, cgroup in processes_of(box_id).items() if "keeper" in cgroup]
-    # In its group are also init and children that are about to enter the sandbox: its own, and where one of those has just ended, nobody's.
+    # Its group also has init and children that are about to enter the sandbox. These are the keeper's, or an ended child's, and then nobody's.
     stats = {pid: stat for pid in group if (stat := _stat(pid))}
     strangers = [pid for pid, (_, parent, _) in stats.items() if parent not in group]
     if strangers:

@@ -24,7 +24,7 @@ class Asked:
     seed: int
     script: list            # payload.c tells the words
     timeout_ms: int = 0
-    # yes: the daemon said that it runs. no: refused for good. unknown: the answer was cut off.
+    # yes: the daemon answered that it runs. no: refused for good. unknown: the answer was cut off.
     accepted: str = "unknown"
     stdin: int = 0          # bytes that the client meant to write
     stdin_acked: int = 0    # surely taken

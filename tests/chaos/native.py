@@ -18,7 +18,7 @@ from checker import Gap, Seen
 
 PATIENCE = 120  # seconds until a command without a known end is a finding
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.1
-# What passes: a daemon that is away, a sandbox that is being stopped or started.
+# Errors that pass: a daemon that is away, a sandbox that is being stopped or started.
 PASSING = {"unavailable", "not_ready", "lost", "exhausted", "cancelled", "deadline_exceeded"}
 BROKEN = (OSError, EOFError, http.client.HTTPException, ConnectionClosed, InvalidHandshake, InvalidMessage, TimeoutError)
 
@@ -376,7 +376,7 @@ class Native:
                 if cut_at is None:
                     cut_at = time.monotonic()
                 if fed and asked.stdin and not asked.stdin_whole and started:
-                    # What was on its way may be lost: end it here, or it would wait for ever.
+                    # Its last bytes may be lost: end the input here, or it would wait for ever.
                     self.close_stdin(box, asked)
             if time.monotonic() > deadline:
                 raise GaveUp(f"no end of {asked.id} within {PATIENCE} s")

@@ -1,6 +1,6 @@
-// payload ID SEED SCRIPT…: a command of the chaos test. Does what SCRIPT says and writes what it really
-// did to /root/records/ID, one line for each fact, before or after the deed as the fact demands.
-// Content is a function of (seed, stream, offset), so that every byte seen can be judged: content.py.
+// payload ID SEED SCRIPT…: a command of the chaos test. It does what SCRIPT lists and records its real actions in
+// /root/records/ID, one line for each fact, before or after the action as the fact demands. Content is a function of
+// (seed, stream, offset), so that every byte can be judged: content.py.
 //
 //   oN eN   write N bytes to stdout, stderr      zN   sleep N ms
 //   fN      leave a child behind that sleeps N ms, silent

@@ -156,7 +156,7 @@ def test_dropped_bytes_are_told_exactly():
         return judge(*seens, asked=asked, record=record)
 
     assert judged(limited()) == []
-    # A reader that keeps up sees what is dropped later, and is told of less.
+    # A reader that keeps up sees bytes that are dropped later, and its gap is smaller.
     assert judged(limited(begin=4000, end=9000)) == []
     assert judged(limited(chunks=[data(1, 0, 20000)])) == []
     for begin, end in ((2047, TOLD[1]), (2048, TOLD[1] + 1)):
@@ -181,7 +181,7 @@ def test_dropped_bytes_are_told_exactly():
     dead = limited(state="lost", exit_code=None, reason="keeper lost", chunks=[data(1, 0, 2048), (1, 2048, Gap(2049))],
                    extents={1: (4097, 4097), 2: (0, 0)}, told=(2048, 4097))
     assert judge(dead, asked=asked, record=LONG, faults=lost) == []
-    # It had seen more than the dead keeper's record tells: true of a lost command alone.
+    # It had seen more than the dead keeper's record has, which happens with a lost command alone.
     dead = limited(state="lost", exit_code=None, reason="keeper lost", chunks=[data(1, 0, 9000)], past_end=True, whole=(),
                    extents={1: (4097, 4097), 2: (0, 0)}, told=(2048, 4097))
     assert judge(dead, asked=asked, record=LONG, faults=lost) == []

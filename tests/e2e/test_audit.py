@@ -361,7 +361,7 @@ def test_a_flood_with_a_small_key_pushes_out_nothing(host, boxes, keys):
     assert len(of_key) <= 200 * (seconds + 3)
     assert all(len(line["target"]) <= 200 and len(line["method"]) <= 32 for line in of_key)
     assert audit(host).stat().st_size - size <= 800 * len(after)
-    # Of all this the other file has the removal alone, beside what stood there before.
+    # The other file has only the removal of all this, beside its earlier lines.
     told = [(line.get("event"), line.get("name"), line.get("method")) for line in lines("audit-changes.log")]
     assert ("key_created", "made-before-the-flood", None) in told and told[-1] == ("end", None, "DELETE"), told[-3:]
     assert changes.stat().st_size - kept < 1000 and not any(line.get("key") == "k-monitor" for line in lines("audit-changes.log"))

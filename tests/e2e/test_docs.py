@@ -39,7 +39,7 @@ def test_readme_console_blocks(shell, readme):
     done = shell("\n".join(script))
     assert done.returncode == 0, done.stderr
     got = [line for line in done.stdout.splitlines() if line.strip()]
-    # `cay create` says what it made; everything else is as printed in the README.
+    # `cay create` prints its result. Everything else is as printed in the README.
     assert [line for line in got if line in want] == want, (got, want)
 
 

@@ -96,7 +96,7 @@ def test_the_command_line_follows(daemon, http, box):
                                  stdout=subprocess.PIPE, env={**__import__("os").environ, **daemon.env})
     try:
         seen = []
-        # "now" is when it asked; something happens until it has seen it.
+        # "now" is the moment of the request: events go on until it has seen one.
         while not seen:
             http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"argv": ["true"]})
             import select

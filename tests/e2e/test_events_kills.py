@@ -135,7 +135,7 @@ def test_pruned_events_never_come_again(own_daemon, tmp_path):
             last = (names[-1], "command.ended", "exited")
             wait_until(lambda: follow(http) or seen[last], "the end of the last command")
     with daemon.http() as http:
-        # Whatever was going to be told again would be by now: something newer is.
+        # Any repeated event would have come by now, since something newer has.
         http.post(f"/api/v1/sandboxes/{box}/commands", json={"id": "newer", "argv": ["true"], "wait": True}).raise_for_status()
         wait_until(lambda: follow(http) or seen[("newer", "command.ended", "exited")], "the newest end")
         assert http.get("/api/v1/events", params={"after": 0}).json()["gap"] is not None, "nothing was pruned: the test tests nothing"

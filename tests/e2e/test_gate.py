@@ -18,7 +18,7 @@ from outside_world import BULK, SETTINGS, V4, V6, World, bulk_digest, standing
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
-# In seconds, and less than anything that is waited for in vain: a question that was lost is asked again after 5 s, first bytes are waited for for 10 s.
+# In seconds, and less than any wait in vain: a lost lookup is repeated after 5 s, and first bytes have 10 s.
 AT_ONCE = slow(4)
 TRY = r"""
 import json, socket, ssl, sys, time
@@ -460,7 +460,7 @@ def test_settings_that_were_changed_count_at_the_next_start(world):
         assert words[0] != "ping" and words[1] == "hello allowed.gate.test", words
         features = {feature["name"]: feature for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]}
         assert features["gate"]["ok"], features["gate"]
-        # Where a unit runs it, a restart of the daemon leaves it alone, and doctor tells.
+        # If a unit runs it, a restart of the daemon leaves it alone, and doctor reports it.
         lock = daemon.data / "gate/lock"
         lock.write_bytes(lock.read_bytes() + b"another")
         features = {feature["name"]: feature for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]}

@@ -123,7 +123,7 @@ def test_a_gate_that_is_connected_to_keepers_no_more_is_started_again():
     with own_gate() as daemon:
         served_from_now_on(daemon, "before")
         first = serving_pid(daemon)
-        # A name that is no sandbox's is not asked for at all.
+        # A name that is no sandbox's is not dialled at all.
         (daemon.data / "gate" / f"{'z' * 36}.sock").touch()
         served_from_now_on(daemon, "beside")
         assert serving_pid(daemon) == first

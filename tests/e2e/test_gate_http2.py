@@ -12,8 +12,9 @@ from test_gate_policies import make, policed, set_policy, world  # noqa: F401 (f
 pytestmark = [needs_a_world, pytest.mark.skipif(shutil.which("node") is None, reason="node is missing: the server is one of its")]
 A, OTHER, PORT = "allowed.gate.test", "other.gate.test", 7010
 
-# Of each session a line with the name that it was asked by. /hello says it, and the protocol. /notes answers as a gRPC server does, message by
-# message: five bytes (a flag, a length), then the text; first one unasked, then each that comes again; and its status in a trailer.
+# Prints a line for each session, with the requested name. /hello answers with it, and the protocol. /notes answers as a gRPC server
+# does, message by message: five bytes (a flag, a length), then the text. The first comes by itself, then each returns. Its status is in
+# a trailer.
 SERVER = r"""
 const fs = require("node:fs"), http2 = require("node:http2"), [cert, key, port, ...addresses] = process.argv.slice(1);
 const framed = (text) => { const body = Buffer.from(text), head = Buffer.alloc(5); head.writeUInt32BE(body.length, 1); return Buffer.concat([head, body]); };

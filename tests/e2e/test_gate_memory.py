@@ -165,7 +165,7 @@ def test_what_is_left_half_closed_counts_and_so_does_a_hurry(serving):
     command = daemon.cli("exec", "-d", box.name, "--", "python3", "-c", HALF_CLOSED, V4, str(SMALL), "150").text.strip()
     opened, refused = map(int, wait_until(lambda: daemon.cli("logs", box.name, command).text.split(), "the connections", slow(60)))
     assert 20 < opened < 100 and refused == 150 - opened, (opened, refused)
-    # The line is there with the first of them, and counts the others as they are told.
+    # The line is there with the first of them, and counts the others as they are reported.
     wait_until(lambda: box.line(reason="too_many_connections", verdict="refused")["count"] == refused, "a count of all that were refused")
     echo = {"host": V4, "port": 7003}
     assert other.attempt(echo)[0] == ["ping"]

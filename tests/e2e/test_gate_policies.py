@@ -148,7 +148,7 @@ def test_an_address_in_a_names_place_is_no_name_beside_refused_ones(make):
     assert got.code == 1 and "shows no name" in got.text, got
     came = words_of(make("open"), *literals)  # the control
     assert came == [f"hello {V4}", BYE], came
-    # Who lists the address lets it through, and is told so.
+    # A policy that lists the address lets it through, and `cay net` names that rule.
     listed = make(f"{V4}:80", "!other.gate.test")
     assert words_of(listed, literals[0], {**WEB, "host": V4, "says": "other.gate.test"}) == [f"hello {V4}", NOT_OTHER]
     assert listed.daemon.cli("policy", "try", listed.name, f"http://{V4}/").code == 0
@@ -194,7 +194,7 @@ def test_wildcards_expressions_networks_and_ports(make):
 
 def test_in_order_the_first_rule_decides(make):
     box = make("first-match", "allowed.gate.test", "!*.gate.test", "default allow")
-    # Once a name was asked for, its address is known by it.
+    # Once a name was looked up, its address is known by it.
     assert words_of(box, RAW, WEB, OTHER, RAW) == ["ping", HELLO, "no name", "reset"]
     assert words_of(make("first-match", "!*.gate.test", "allowed.gate.test"), WEB) == ["no name"]
 
@@ -295,7 +295,7 @@ def test_a_change_that_the_daemon_recorded_and_did_not_tell_is_told_at_its_start
     assert rules.stat().st_mode & 0o777 == 0o644
     set_policy(box, "off")
     assert words_of(box, RAW) == ["reset"]
-    # What stands in for a daemon that is killed between the two: the file of before, and a gate that read it.
+    # Stands for a daemon that is killed between the two: the older file, and a gate that read it.
     rules.unlink()
     os.kill(serving_pid(policed), signal.SIGKILL)
     wait_until(lambda: serving_pid(policed), "another part that serves")

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missin
 
 ADDRESS = "198.18.13.1"
 GIT_HOSTS = ("github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "salsa.debian.org")
-# What github.com itself sends elsewhere for.
+# The redirects of github.com to other hosts.
 ELSEWHERE = {"/cay-test/tiny/archive/refs/tags/v1.0.tar.gz": ("codeload.github.com", "/cay-test/tiny/tar.gz/refs/tags/v1.0"),
              "/cay-test/tiny/releases/download/v1.0/tiny": ("release-assets.githubusercontent.com", "/github-production-release-asset/1/tiny"),
              "/cay-test/tiny/raw/main/README": ("raw.githubusercontent.com", "/cay-test/tiny/main/README")}

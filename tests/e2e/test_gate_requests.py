@@ -61,7 +61,7 @@ def test_each_request_of_a_connection_is_judged(make, world):  # noqa: F811
 
 def test_a_request_with_a_body_is_the_last_of_its_connection(make, world):  # noqa: F811
     box, length = make(BOTH[0]), "Content-Length: 5\r\n"
-    # The third goes nowhere: the server has ended it, as it was told to.
+    # The third goes nowhere: the server has ended the connection, as the request demanded.
     assert talk(box, asks(A), asks(A, "/last", length + "Connection: keep-alive\r\nKeep-Alive: timeout=9\r\n", "hello"), asks(A, "/behind"))[:2] == ["hello " + A] * 2
     head = next(head for head in world.heads if b" /last " in head)
     assert head.split(b"\r\n")[1:] == [b"Host: " + A.encode(), b"Content-Length: 5", b"Connection: close"], head

@@ -24,7 +24,7 @@ def routes():
 def test_each_route_is_open_to_the_scopes_it_names(host, boxes, keys):
     wrong = []
     for method, path, scopes in routes():
-        # A sandbox that is not there: nothing is changed, and whoever may ask gets another answer than whoever may not.
+        # A sandbox that does not exist: nothing changes, and an allowed key gets another answer than a refused one.
         concrete = path.replace("{ref}", "no-such-box").replace("{id}", "no-such-id")
         for scope in SCOPES:
             if path == "/api/v1/events" and scope in scopes:
@@ -48,7 +48,7 @@ def test_langsmith_routes_too(host, keys):
             status, _ = ask(host, method, "/v2/sandboxes" + path, keys[scope], b"{" if method in ("POST", "PATCH") else None)
             if (status == 403) == (scope in scopes.split()):
                 wrong.append((method, path, scope, status))
-    # Without an upstream there is nothing behind these: whoever may make sandboxes is told how to have one.
+    # Without an upstream there is nothing behind these: a key that may make sandboxes gets the way to set one.
     for scope in SCOPES:
         status, _ = ask(host, "GET", "/runs/x", keys[scope])
         if (status == 403) == (scope in ("admin", "create")):
@@ -190,7 +190,7 @@ def test_what_a_rotation_leaves_open_is_told(host):
     turned = cay_key(host, "rotate", "told", "--grace", "1h")
     second, until = turned.stdout.strip(), listed(host)["told"][3]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z", until) and f"the old one opens until {until} and is refused from then on" in turned.stderr
-    # A third one ends the first, and says so.
+    # A third one ends the first, and the command prints that.
     turned = cay_key(host, "rotate", "told", "--grace", "2h")
     third = turned.stdout.strip()
     assert "the one before it, which was still let in, is refused from now on" in turned.stderr

@@ -113,7 +113,7 @@ def test_answers_that_nobody_reads_are_bounded_together(own_daemon):
         grown = memory(daemon, "VmRSS") - before
         print(f"{len(held)} answers of 60 MB that nobody reads hold {grown >> 20} MiB")
         assert grown < 420 * MIB, grown
-        # What is small goes on, and so does another tenant.
+        # Small requests go on, and so does another tenant.
         assert http.post(where, json={"argv": ["true"]}).status_code == 200
         made = subprocess.run([daemon.program, "key", "--data", daemon.data, "create", "other", "--tenant", "other"], capture_output=True, text=True, check=True)
         with httpx.Client(base_url=daemon.url, headers={"X-Api-Key": made.stdout.strip()}, timeout=slow(60)) as other:

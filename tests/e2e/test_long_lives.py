@@ -112,7 +112,7 @@ def test_watcher_and_launcher_are_killed_in_each_order(own_daemon):
             made = http.post("/api/v1/sandboxes", json={"name": f"after-{number}"})
             assert made.status_code == 201, (victims, made.text)
             other_guardian(daemon, launcher)
-        # All of them: nobody is left who could. That is said, and the daemon serves on.
+        # All of them: no process is left that could. The daemon logs that and serves on.
         pair = wait_until(lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers")
         for pid in (*reversed(pair), guardian(daemon)):
             os.kill(pid, signal.SIGKILL)
@@ -158,7 +158,7 @@ def test_gate_and_broker_come_back_whoever_is_killed_before_them(own_daemon, rol
             kill(*victims)
         kill(watcher)
     kill("guardian", "worker")  # after both watchers were killed, one after the other
-    # All at a stroke: nobody is left who could start another. That is said, and the next daemon does.
+    # All at a stroke: no process is left that could start another. The daemon logs that, and the next one does.
     now = wait_until(all_there, "all are there")
     for victim in ("second", "first", "guardian", "worker"):
         with contextlib.suppress(ProcessLookupError):
@@ -281,7 +281,7 @@ def test_the_end_of_a_container_is_a_restart_of_the_host(own_daemon):
     """A container is a PID namespace whose first process takes everything along; the host goes on, and its boot id stays."""
     daemon = own_daemon()
     port, instance = daemon.port, (daemon.data / "instance").read_text().strip()
-    # A first process that only waits: the kernel tells a child that becomes another user nothing of its parent's death.
+    # A first process that only waits. The kernel does not signal a parent's death to a child that becomes another user.
     container = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", '"$@"; exit $?', "sh"]
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()["id"]

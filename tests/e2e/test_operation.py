@@ -313,7 +313,7 @@ def test_install_into_a_tree_and_out_again(directory):
     rotated = (root / "etc/logrotate.d/cay").read_text()
     assert "/var/lib/cay/launcher.log" in rotated and "/var/lib/cay/gate.log" in rotated
     assert subprocess.run([CAY, "uninstall", "--root", root]).returncode == 0
-    # What the purge takes away later is on record beside the settings, which stay.
+    # The list for the later purge lies beside the settings, which stay.
     assert sorted(root.rglob("*")) == sorted([*before, root / "etc/cay", root / "etc/cay/made-directories", settings])
     assert subprocess.run([CAY, "uninstall", "--purge", "--root", root]).returncode == 0
     assert sorted(root.rglob("*")) == before

@@ -60,7 +60,7 @@ def test_each_record_may_be_missing_without_the_others(own_daemon, tmp_path):
         refused = http.post("/api/v1/sandboxes/no-disk/start")
         wait_until(lambda: http.get("/api/v1/sandboxes/no-disk").json()["state"] == "failed", "not started on an empty disk")
         assert "gone" in refused.text or "gone" in http.get("/api/v1/sandboxes/no-disk").json()["reason"]
-        # What was told before may be forgotten; none of its numbers is given again.
+        # Earlier events may be missing. None of their numbers is given again.
         events = http.get("/api/v1/events", params={"limit": 100}).json()["items"]
         numbers = [event["seq"] for event in events]
         assert numbers == sorted(set(numbers)) and numbers[-1] > told + 1_000_000

@@ -47,7 +47,7 @@ def digest_of(count):
     return out.hexdigest()
 
 
-# What passes.
+# The requests that pass.
 
 def test_requests_pass_as_they_are_and_nothing_of_cays_goes_in(daemon, service, link):
     path, headers = seen(service.get("/headers?a=%2f&b=c+d", headers={
@@ -219,7 +219,7 @@ def test_the_unmodified_browsers_way(daemon, link, web):
         assert "clear-site-data" not in answer.headers and "x-accel-redirect" not in answer.headers
 
 
-# Who must not get in.
+# The requests that must not get in.
 
 def test_a_token_is_for_one_service_of_one_sandbox(daemon, http, link, service):
     other = http.post("/api/v1/sandboxes", json={}).json()
@@ -313,7 +313,7 @@ def test_a_request_with_a_body_becomes_no_websocket(daemon, link, service):
     assert first_line("").startswith(b"HTTP/1.1 101 "), "the control"
 
 
-# Says how many connections it has had, and takes one at a time.
+# Prints the number of its connections, and takes one at a time.
 LONE = """
 import http.server
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -346,8 +346,8 @@ def test_a_connection_is_asked_again_by_its_link_alone_and_holds_nobody_up(daemo
         # Within its second of life; a busy machine may miss it now and then, and not ten times.
         assert wait_until(lambda: taken(service) == taken(service), "one that is asked again", 30)
         assert taken(neighbour) > first, "the neighbour's is another one, and has its turn at once"
-        # A service that leaves a body unread would take it for the next request. Where it closes with one unread, it resets, and its answer may be lost on
-        # the way: that is told as 502, and the connection was one of its own all the same.
+        # A service that leaves a body unread would take it for the next request. If it closes with an unread one, it resets, and its
+        # answer may be lost on the way: that is a 502, and the connection was one of its own all the same.
         hidden = b"GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n"
         before, heard = taken(service), 0
         for _ in range(30):
@@ -540,7 +540,7 @@ def test_a_page_of_another_sandbox_has_no_login_over_plain_http(own_daemon):
             got = httpx.get(f"{daemon.url}/headers", headers={**host, "Cookie": f"{name}={link['token']}"})
             assert got.status_code == 401 and "--tls" in got.text, name
         assert httpx.get(f"{daemon.url}/headers", headers={**host, TOKEN: link["token"]}).status_code == 200
-        # Behind TLS they say it, and are heard.
+        # Behind TLS browsers send it, and the login counts.
         cookie = log_in(https).headers["set-cookie"].split(";")[0]
         assert httpx.get(f"{daemon.url}/headers", headers={**https, "Cookie": cookie}).status_code == 200
         got = httpx.get(f"{daemon.url}/headers", headers={**https, "Cookie": cookie, "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"})

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="kills the launcher an
 LIMIT = 8192
 # By its offset every byte of it is known.
 WHOLE = "".join(f"{n}\n" for n in range(1, 30_001)).encode()
-# Three that are past their limit: one that ended, one whose child holds the output on and takes its time to die (it has
-# memory to give back), and one that runs.
+# Three that are past their limit: one that ended, one whose child still holds the output and takes its time to die (it has memory to
+# free), and one that runs.
 CHILD = "dd if=/dev/zero of=/dev/null bs=200M & exit 3"
 LINES = {"ended": "seq 1 30000; exit 3", "left": f"seq 1 30000; {CHILD}", "open": "seq 1 30000; exec sleep 600"}
 ENDS = {"ended": ("exited", 3), "left": ("exited", 3), "open": ("killed", None)}

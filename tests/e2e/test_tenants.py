@@ -23,7 +23,7 @@ BODIES = {"/links": {"port": 80}, "/commands": {"argv": ["touch", "/tmp/touched"
           "/files/grep": {"path": "/tmp", "text": "alpha"}, "/commands/{id}/resize": {"rows": 1, "cols": 1}, "/batch": {"reads": ["/tmp/alpha-file"]}}
 PARAMS = {"path": "/tmp/alpha-file", "stream": "stdout"}
 SENDS = ("post", "put", "patch")
-# Of the whole host, for its operator: they name nothing of a tenant's.
+# Routes of the whole host, for its operator: they name nothing of a tenant.
 OF_THE_HOST = {("post", "/api/v1/drain"), ("post", "/api/v1/vault/rotate")}
 
 

@@ -62,7 +62,7 @@ def test_commands_files_and_streams_over_tls(secured, tmp_path):
     with client(daemon, ca_file) as http:
         box = http.get("/v2/sandboxes/boxes/box").json()
         assert box["dataplane_url"].startswith("https://127.0.0.1:")
-    # Without the file it is not trusted, and says what to do.
+    # Without the file it is not trusted, and the error has the remedy.
     untrusted = subprocess.run([CAY, "ls"], capture_output=True, text=True, timeout=60,
                                env={**os.environ, **env, "CAY_CA_FILE": "", "CAY_DATA": str(tmp_path)})
     assert untrusted.returncode == 125 and "CAY_CA_FILE" in untrusted.stderr, untrusted

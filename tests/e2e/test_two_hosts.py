@@ -143,7 +143,7 @@ def test_a_client_on_another_host_over_tls(far):
                 socket.create_connection(("127.0.0.1", tunnel.local_port), timeout=slow(60)) as through:
             through.sendall(b"around the world")
             assert through.recv(100) == b"around the world"
-        # A service, whose application is told the client's own address and scheme.
+        # A service, whose application gets the client's own address and scheme.
         box.write("/tmp/web.py", WEB)
         web = box.run("exec python3 /tmp/web.py 8080", wait=False, timeout=0, idle_timeout=-1)
         assert next(iter(web)).data == "up\n"
@@ -156,7 +156,7 @@ def test_a_client_on_another_host_over_tls(far):
         link = box.generate_download_url("/root/blob")
         assert link.download_url.startswith("https://")
         assert httpx.get(link.download_url, timeout=slow(60)).content == blob
-        # Who has no key gets nothing.
+        # A request without a key gets nothing.
         assert httpx.get(f"{far.url}/api/v1/sandboxes", verify=far.verify).status_code == 401
 
 
@@ -190,8 +190,8 @@ def test_a_tool_call_costs_one_round_trip(direct):
     assert min(took) >= 0.040  # the control: the wire is slow
 
 
-# What the vendor's client adds to the one round trip of a tool call: it opens a connection for each run() (TCP's own round trip is not
-# counted here). Over a WebSocket TLS's, the upgrade's and the closing's; over Server-Sent Events TLS's.
+# The round trips that the vendor's client adds to a tool call's own: it opens a connection for each run() (TCP's own round trip is not
+# counted here). Over a WebSocket: TLS, the upgrade and the closing. Over Server-Sent Events: TLS.
 ROUND_TRIPS = {"websocket": 4, "sse": 2}
 
 

@@ -163,7 +163,7 @@ print(get("http://192.0.0.3/api/x", Authorization="Bearer " + os.environ["API_AP
                 assert not needles.holds(dump, needle), pid
                 dump.unlink()
 
-        # What the API tells.
+        # All answers of the API.
         with vaulted.http() as http:
             command = next(item["id"] for item in http.get(f"/api/v1/sandboxes/{one.id}/commands").json()["items"] if planted in json.dumps(item))
             answers = dict(answers_of(http, {"ref": one.id, "id": command}))

@@ -100,9 +100,9 @@ def test_every_route_was_exercised(daemon, http, box):
     assert every - reached <= {("/api/v1/sandboxes", "post")}, every - reached
 
 
-# What no request can cause: each is said by a fault of Cay's or of its host, or by what somebody else does meanwhile.
-# 503 besides by a drained host, which has a test of its own.
-# src/api/native/statuses_test.cc has each route answer them, and fails where the document says more or less.
+# Statuses that no request can cause: a fault of Cay's or of its host causes each, or a concurrent change. A drained host, which has a
+# test of its own, answers 503 besides. src/api/native/statuses_test.cc has each route answer them, and fails where the document has
+# more or fewer.
 NOT_BY_A_REQUEST = {"499", "500", "501", "503"}
 BODIES = {"/links": {"port": 80}, "/commands": {"argv": ["true"]}, "/files/mkdir": {"path": "/x"}, "/files/rename": {"from": "/x", "to": "/y"},
           "/files/glob": {"path": "/", "pattern": "*"}, "/files/grep": {"path": "/", "text": "x"},
@@ -165,7 +165,7 @@ OPERATIONS = [(path, method, operation) for path, operations in documented.DOCUM
               if method in ("get", "put", "post", "patch", "delete", "head") and path.startswith("/api/v1/")]
 
 
-# What makes, starts or wakes something: refused while the host is drained. (The WebSocket of commands and the tunnel too: ELSEWHERE.)
+# Routes that make, start or wake something: refused while the host is drained. (The WebSocket of commands and the tunnel too: ELSEWHERE.)
 BEGINNING = {("/api/v1/sandboxes", "post"), *((path, method) for path, method, _ in OPERATIONS
                                               if path.endswith(("{ref}/start", "{ref}/batch")) or "{ref}/files" in path
                                               or (path.endswith("{ref}/commands") and method == "post"))}
@@ -291,15 +291,15 @@ def test_every_route_says_that_there_are_too_many_connections(daemon):
     wait_until(lambda: speak(daemon, "get", "/api/v1/version") == 200, "they are gone")
 
 
-# A conflict of these needs a change by somebody else in the same instant, a program that is being executed, a snapshot
-# that is being made, or a sandbox that cannot be brought up now: what is read, or done (killed) a second time, is in none.
+# A conflict of these needs a concurrent change in the same instant, a program that is being executed, a snapshot that is being made, or a
+# sandbox that cannot come up now. A read, or a repeated action (a kill), has none.
 WITHOUT_CONFLICT = {(path, method) for path, method, _ in OPERATIONS
                     if method in ("get", "head") or path.endswith(("/start", "/stop", "/pause", "/resume", "/kill", "/stdin/close", "/glob", "/grep", "/links"))
                     or (path, method) in {("/api/v1/sandboxes/{ref}", "delete"), ("/api/v1/sandboxes/{ref}/files", "put"),
                                           ("/api/v1/sandboxes/{ref}/links/{id}", "delete")}}
 
 
-# Of the vault's: what its broker or its disk says is passed on as it comes, and needs a fault of theirs.
+# Routes of the vault: the answers of its broker or its disk are passed on, and need a fault of theirs.
 BY_THE_BROKER = {("/api/v1/secrets/{name}", "put", "404"), ("/api/v1/secrets/{name}", "put", "409"), ("/api/v1/secrets/{name}", "delete", "409"),
                  ("/api/v1/vault/rotate", "post", "404"), ("/api/v1/vault/rotate", "post", "409")}
 

@@ -21,14 +21,14 @@ WORDS = {"mask": "cover over {}", "ro": "{} read-only", "nodev": "nodev on {}", 
          "leak": "no descriptor of the host's"}
 
 
-# What the control of a row without walls of the kernel's is.
+# The control of a row without walls of the kernel's.
 PROOFS = {"file work": "a careless helper is taken in", "archives": "a careless unpacker is taken in", "guest answers": "the same bytes, not through Cay, do it",
           "api": "succeeds where the check is met", "web pages": "succeeds where the check is met", "service links": "succeeds where the check is met",
           "tenants": "succeeds where the check is met", "host users": "succeeds with the modes open", "network": "succeeds where the policy allows it",
           "our processes": "succeeds against a process with the guest's ids"}
 
 
-# Of what kind a control is: the first three take exactly the protection away, the others try what it does not stand before.
+# The kinds of controls. The first three take exactly the protection away. The others try an act that it does not prevent.
 HOLE, SETTING, LEFT_OUT, AS_IT_SHOULD, CARELESS, DIRECT = ("hole", "setting", "wall left out", "as it should be", "done by somebody careless", "done without Cay")
 EXACT = (HOLE, SETTING, LEFT_OUT)
 MEANS = {"succeeds without it": LEFT_OUT, "succeeds unconfined": LEFT_OUT, "succeeds where no user namespace is between": LEFT_OUT,
@@ -40,7 +40,7 @@ MEANS = {"succeeds without it": LEFT_OUT, "succeeds unconfined": LEFT_OUT, "succ
          "a careless reader keeps all": CARELESS, "a careless reader is held": CARELESS}
 
 
-# What of holes.py is behind a protection of another name.
+# The holes of holes.py that are behind a protection of another name.
 HOLES_OF = {"API key of WebSockets": ("API key",), "tokens are no keys": ("API key",), "scope read": ("scopes",), "scope create": ("scopes",),
             "scope use": ("scopes",), "removal of keys": ("removal and rotation of keys",), "rotation of keys": ("removal and rotation of keys",),
             "the API is never under such a host": ("the API is never under a service's host",), **{name: (name,) for name in product.NAMES}}

@@ -18,7 +18,7 @@ from holes_of_vault import VAULT
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-# What stands where, and what stands there instead. `cay_hole("…")` is true in a daemon that was asked for that hole.
+# The text that is replaced, and its replacement. `cay_hole("…")` is true in a daemon that was started with that hole.
 HOLES = (
     ("API key", "server/dispatch.cc", "      if (!found) {\n",
      '      if (!found && cay_hole("API key")) found = Principal{.tenant = TenantId("default"), .key_name = "default", .scope = KeyScope::kAdmin};\n'
@@ -152,13 +152,13 @@ NAMES = {name for name, *_ in HOLES}
 OF_THE_LAUNCHER = ("launcher/", "keeper/", "os/")
 OF_IT_ALONE = ("keeper/", "launcher/init_process.cc", "launcher/keeper_process.cc")
 ITS_OWN = {name for name in NAMES if all(file.startswith(OF_IT_ALONE) for one, file, *_ in HOLES if one == name)}
-# What a keeper or an init is from its start on, so that each such set needs sandboxes of its own.
+# Facts of a keeper or an init from its start on: each such set needs sandboxes of its own.
 FROM_BIRTH = {name for name, file, *_ in HOLES if file in OF_IT_ALONE}
-# The gate and the broker are started with no environment but a path: what is asked for goes on to them.
+# The gate and the broker are started with no environment but a path: the chosen holes are passed on to them.
 PASSED_ON = (("../apps/cay/role_process.cc", "  char* envp[] = {path.data(), nullptr};\n",
               '  const char* asked = std::getenv("CAY_HOLES");\n  std::string holes = std::string("CAY_HOLES=") + (asked != nullptr ? asked : "");\n'
               "  char* envp[] = {path.data(), holes.data(), nullptr};\n"),
-             # The launcher lives on, as its keepers do: what is asked for is written to a file that they have mapped.
+             # The launcher lives on, as its keepers do: the chosen holes are in a file that they have mapped.
              ("../apps/cay/launcher_process.cc", "  char* envp[] = {path.data(), nullptr};\n",
               '  const char* asked = std::getenv("CAY_HOLES_INSIDE");\n  std::string holes = std::string("CAY_HOLES_FILE=") + (asked != nullptr ? asked : "");\n'
               "  char* envp[] = {path.data(), holes.data(), nullptr};\n"))
@@ -266,7 +266,7 @@ def build(tree):
         words[words.index("-o") + 1] = str(made)
         words[words.index(unit)] = str(source)
         around = [word for one in sorted({os.path.dirname(known_as) for known_as in mine}) for word in ("-iquote", one)]
-        # Nobody asks how fast it is.
+        # Speed does not matter here.
         subprocess.run([*words, *around, "-O1", "-include", str(switch)], cwd=tree, check=True)
         return made
 
@@ -274,7 +274,7 @@ def build(tree):
         objects = dict(zip(units, pool.map(compiled, units)))
 
     def linked(target, files, instead=None):
-        # What an object defines is not looked for in the archives; one that is in none is left out.
+        # A symbol that an object defines is not taken from the archives, and one that is in none is left out.
         mine = [unit for unit, holed in units.items() if set(files) & set(holed.values())]
         replaced = {made_of(commands[unit]) for unit in mine}
         link = subprocess.run(["ninja", "-C", tree, "-t", "commands", target], capture_output=True, text=True, check=True).stdout.splitlines()[-1]

@@ -21,7 +21,7 @@ def followed(hole, name):
     return f'(cay_hole("{hole}") ? 0 : {name})'
 
 
-# Where file work is done: a helper that keeps the keeper's root and ids looks below the sandbox's root, and follows what it finds by its own.
+# The place of file work: a helper that keeps the keeper's root and ids looks below the sandbox's root, and follows links by its own.
 PLACE = (
     (ENTER, "keeper/spawner.cc", "  plan.init_pidfd = context_.init_pidfd;\n", f'  plan.init_pidfd = context_.init_pidfd;\n  if (cay_hole("{ENTER}")) cay_root() = context_.root_fd;\n'),
     (ENTER, CHILD, "  const Scheduling own = own_scheduling();\n",
@@ -39,7 +39,7 @@ PLACE = (
     ("a tree is removed through no link", LIST, f"  UniqueFd top(::openat(dir, name.c_str(), {BELOW} | O_NONBLOCK));\n",
      "  UniqueFd top(::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | " + followed("a tree is removed through no link", "O_NOFOLLOW") + " | O_CLOEXEC | O_NONBLOCK));\n"),
 )
-# What is opened.
+# The files that are opened.
 KINDS = (
     (REGULAR, TASK, "  if (S_ISDIR(info.st_mode)) return is_a_directory(shown);\n  if (!S_ISREG(info.st_mode)) return not_a_regular_file(shown);\n  UniqueFd",
      f'  if (S_ISDIR(info.st_mode)) return is_a_directory(shown);\n  if (!S_ISREG(info.st_mode) && !cay_hole("{REGULAR}")) return not_a_regular_file(shown);\n  UniqueFd'),
@@ -53,7 +53,7 @@ KINDS = (
     (OWN_PROGRAM, TASK, "  if (is_own_program(info)) return", f'  if (is_own_program(info) && !cay_hole("{OWN_PROGRAM}")) return'),
     (OWN_PROGRAM, TASK, "open_by(dir, path, flags, RESOLVE_NO_MAGICLINKS)", f'open_by(dir, path, flags, {followed(OWN_PROGRAM, "RESOLVE_NO_MAGICLINKS")})'),
 )
-# What an archive may hold: the daemon looks at its entries, the helper at what it is told of them.
+# The contents of an archive: the daemon checks its entries, and the helper checks the daemon's messages.
 ARCHIVES = (
     (NAMES_BELOW, PATHS, "  if (name.starts_with('/')) return unsafe(",
      f'  std::string_view bare = name;\n  while (bare.ends_with(\'/\')) bare.remove_suffix(1);\n  if (cay_hole("{NAMES_BELOW}")) return std::string(bare);\n'
@@ -92,7 +92,7 @@ ARCHIVES = (
     (COMPRESSED, PARSER, "    if (archive_read_support_format_tar(tar)", f'    if (cay_hole("{COMPRESSED}")) archive_read_support_filter_gzip(tar);\n    if (archive_read_support_format_tar(tar)'),
     (COMPRESSED, PARSER, "if (input_bytes_ <= at)", f'if (input_bytes_ <= at && !cay_hole("{COMPRESSED}"))'),
 )
-# What a client makes of a tree that a sandbox gave.
+# The client's treatment of a sandbox's tree.
 CLIENT = (
     (CLIENT_LINKS, UNPACK, f"      UniqueFd next(::openat(at.get(), parts[i].c_str(), {BELOW}));",
      "      UniqueFd next(::openat(at.get(), parts[i].c_str(), O_RDONLY | O_DIRECTORY | " + followed(CLIENT_LINKS, "O_NOFOLLOW") + " | O_CLOEXEC));"),

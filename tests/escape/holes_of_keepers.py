@@ -2,7 +2,7 @@
 
 LINK, FRAMES, PASSED, SPOOL = "runtime/native/link.cc", "wire/frame.cc", "runtime/native/passed_tunnels.cc", "runtime/native/spool_files.cc"
 KEEPERS = (
-    # What a frame may be.
+    # The limits of a frame.
     ("lengths of frames are bounded", FRAMES, "length > kFrameHead + most_payload_)",
      '(length > kFrameHead + most_payload_ && !cay_hole("lengths of frames are bounded")))'),
     ("an impossible length ends the connection", FRAMES, "    bad_ = true;\n    return std::nullopt;\n",
@@ -12,15 +12,15 @@ KEEPERS = (
      '  if (!theirs_ && !(cay_hole("HELLO comes first") && frame.type != static_cast<std::uint16_t>(wire::Type::kHello))) {\n    take_hello(frame);'),
     ("events come on channel 0", LINK, "  if (frame.channel == 0) {",
      '  if (frame.channel == 0 || (cay_hole("events come on channel 0") && frame.type == static_cast<std::uint16_t>(wire::Type::kNote))) {'),
-    # How much it may say.
+    # The limits of its output.
     ("output comes under credit", LINK, "if (data->bytes.size() > state->credit) {", 'if (data->bytes.size() > state->credit && !cay_hole("output comes under credit")) {'),
     ("output comes under credit", LINK, "state->credit -= data->bytes.size();", "state->credit -= std::min<std::uint64_t>(state->credit, data->bytes.size());"),
-    # What it tells of commands.
+    # Its reports about commands.
     ("an end is on record once", "core/command_log.cc", "    // A note comes after its start's: then its end was told.\n",
      '    if (cay_hole("an end is on record once")) return note_end(entry, command, OpenCommand{entry.row.id, command.id, command.started_at, {}}, mark);\n'),
     ("names of commands are checked", "runtime/native/convert.cc", "if (!is_valid_command_id(message.command_id)) return false;",
      'if (!is_valid_command_id(message.command_id) && !cay_hole("names of commands are checked")) return false;'),
-    # What it passes, lends and keeps.
+    # The descriptors that it passes, lends and keeps.
     ("what is passed must be a TCP socket", PASSED, "option(SO_PROTOCOL) != IPPROTO_TCP) return breach(",
      'option(SO_PROTOCOL) != IPPROTO_TCP) if (!cay_hole("what is passed must be a TCP socket")) return breach('),
     ("what was not asked for is closed", PASSED, "    desk.reader.feed(received->bytes);\n",

@@ -10,7 +10,7 @@ from together import together
 S = "system calls"
 TTY = pathlib.Path("/proc/sys/dev/tty/legacy_tiocsti")
 LEGACY = not TTY.exists() or TTY.read_text().strip() == "1"
-# What net/socket.c has modules loaded for before it asks for a capability; each a row, or one that is let through hides behind another.
+# The ioctls for which net/socket.c has modules loaded before it checks a capability. Each is a row, or one that passes hides another.
 MODULE_IOCTLS = {"siocgifbr": 0x8940, "siocsifbr": 0x8941, "siocgifvlan": 0x8982, "siocsifvlan": 0x8983}
 X86 = os.uname().machine == "x86_64"
 

@@ -225,7 +225,7 @@ def ever_new_names(host, lifted):
         box.close()
 
 
-# ---- names that are shown, not asked for ----
+# ---- names that are shown without a lookup ----
 
 def hello(host, sni):
     import ssl

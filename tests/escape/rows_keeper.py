@@ -145,7 +145,7 @@ def beyond_credit(host, lifted):
         return judged(host, got == OUTPUT, f"{got >> 10} KiB")
 
 
-# ---- what a client is told ----
+# ---- the client's answers ----
 
 @keeper_row("tree-of-dots", "answer a copy with a file that lies outside of the tree", "the client writes below where it was told", "a careless unpacker is taken in",
             known=("CVE-2024-28185",))

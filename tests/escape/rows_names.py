@@ -314,7 +314,7 @@ class Queue(baits.Bait):
         return self.secret in str(told)
 
 
-# ---- what the host's clocks tell ----
+# ---- the host's clocks ----
 
 def uptime():
     return float(read("/proc/uptime").split()[0])

@@ -303,7 +303,7 @@ inside("host-terminal", "write to a terminal of the host", D, ["host:/dev/pts=/d
 
 # ---- a launcher that was taken over ----
 
-# Which of these succeeds; root's programs have what their bounding set leaves them.
+# Prints which of these succeeds. Root's programs have the capabilities that their bounding set leaves.
 AS_A_LAUNCHER = r"""
 import ctypes, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)

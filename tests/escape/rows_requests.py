@@ -31,7 +31,7 @@ J = ("each request is judged",)
 second("second-host", "in the second request of a kept connection name another host", lambda mark: request(f"/{mark}", OTHER), J)
 second("behind-the-first", "the same, without waiting for the first one's answer", lambda mark: request(f"/{mark}", OTHER), J, waits=False)
 second("after-no-upgrade", "the same, after an upgrade that the server refuses", lambda mark: request(f"/{mark}", OTHER), J, "/refuses", WORDS)
-# What is read strictly holds these, of the first request and of each: its words, and where its body ends.
+# A strict reading of the first request and of each holds these: its words, and the end of its body.
 second("both-lengths", "hide a request in a body that has two lengths", lambda mark: post("Content-Length: 999\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n" + request(f"/{mark}", OTHER)),
        ("a body has one length",))
 second("get-with-a-body", "hide one in the body of a GET, which many servers do not read",

@@ -267,7 +267,7 @@ malformed("odd-coding", "a service answers in an odd coding", "HTTP/1.1 200 OK\r
 malformed("split-header", "a service splits a header", "HTTP/1.1 200 OK\r\nX-A: b\rSet-Cookie: evil=1\r\nContent-Length: 0\r\n\r\n")
 
 
-# ---- what the guest says of itself ----
+# ---- the guest's claims about itself ----
 
 @row("forged-name", "a file whose name looks like two in a listing", G, "names are data, never text", by="A7")
 def forged_name(host, lifted):

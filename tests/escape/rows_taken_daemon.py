@@ -49,7 +49,7 @@ class Boot:
         if not self.holes:
             done = self.launcher(*words, "--detach")
             return "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1].rpartition("cay-launcher: ")[2]
-        # What the program carries is asked by a file (holes.py), this by its environment.
+        # The program's own holes come by a file (holes.py), this one by its environment.
         env = {"PATH": os.environ["PATH"], "CAY_HOLES": self.holes}
         with subprocess.Popen([self.program.with_name("cay-launcher"), "--data", self.data, *words, "--instance", self.place.name.replace("_", "-").lower(),
                                "--plain-disks"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -108,7 +108,7 @@ class Host(Place):
         if daemon.extra["CAY_HOLES"] != words:
             daemon.extra["CAY_HOLES"] = words
             daemon.kill()
-            # They outlive the daemon, with what that one was asked for.
+            # They outlive the daemon, with its chosen holes.
             for role in ("gate", "broker"):
                 subprocess.run([daemon.program, role, "--data", daemon.data, "--stop"], check=True, capture_output=True)
             daemon.start(listen=f"127.0.0.1:{daemon.port}")

@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
   look(bytes, 0, 100);
   if (bytes.empty()) return 0;
-  // Sums are not for a fuzzer to find: pieces, each behind a byte that says its length, with sums of their own.
+  // A fuzzer cannot find sums. So the input is pieces, each behind a byte for its length, and gets sums here.
   std::string file(cay::wire::kDecisionLogHead);
   const std::uint64_t after = static_cast<unsigned char>(bytes.front());
   for (bytes.remove_prefix(1); !bytes.empty();) {

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const cay::keeper::GlobPattern pattern(pattern_text);
   const std::vector<std::string> path = {"a", "bc", std::string(rest.substr(0, 32))};
   if (pattern.matches(path)) {
-    // What matches is never pruned on the way.
+    // A match is never pruned on the way.
     const std::vector<std::string> parents = {"a", "bc"};
     if (!pattern.may_contain(parents)) std::abort();
   }

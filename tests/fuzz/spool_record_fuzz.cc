@@ -1,5 +1,4 @@
-// A command's record as it lies in its spool: what is good of it stays good when more is written behind, and one that is broken
-// tells of no end.
+// A command's record in its spool. Its good part stays good when more is written behind it, and a broken one has no end.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

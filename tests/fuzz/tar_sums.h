@@ -8,8 +8,8 @@
 
 namespace cay::fuzz {
 
-// Of every header that is reached by going from one to the next, by the sizes that they say. What it compares is nothing that a fuzzer should
-// learn from, and to watch it took half of the time.
+// Sets the sum of every header that is reached by going from one to the next, by the sizes in them. A fuzzer should not learn from these
+// comparisons, and watching them took half of the time.
 __attribute__((no_sanitize("coverage", "address", "undefined"))) inline std::string with_tar_sums(std::string_view archive) {
   constexpr std::size_t kBlock = 512, kSum = 148, kSumSize = 8, kSize = 124, kSizeDigits = 11;
   std::string out(archive);

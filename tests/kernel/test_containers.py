@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not (TREE / "usr/bin/bwrap").exists(), reason="n
 def box(host):  # noqa: F811
     made = Sandbox(host, "--profile", "nested", "--memory", "2GiB")
     assert host.cli("cp", f"{TREE}/.", f"{made.name}:/opt/c", timeout=300).code == 0
-    # Where Debian would have them; what the host has already stays.
+    # In Debian's own places. Files that the host has already stay.
     placed = made.sh("cp -an /opt/c/usr/. /usr/ && cp -an /opt/c/etc/. /etc/ 2>/dev/null; ldconfig; rm -rf /opt/c; bwrap --version", timeout=300)
     assert placed.code == 0, placed
     yield made

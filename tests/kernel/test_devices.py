@@ -55,7 +55,7 @@ def test_one_sandbox_does_not_take_all_terminals(sandbox, daemon, user):
     assert sandbox.run("script", "-qc", "echo a terminal", "/dev/null").code == 0
 
 
-# What Go's creack/pty, musl's openpty(), expect and pinentry do: the other side by its name.
+# As Go's creack/pty, musl's openpty(), expect and pinentry do it: the other side by its name.
 BY_NAME = """
 import os, pty, stat
 ours, theirs = pty.openpty()

@@ -43,7 +43,7 @@ def test_no_core_goes_to_a_program_of_the_hosts(cores_for_a_program):
 
 def test_a_kernel_with_modules_is_asked_for_none():
     """The control of each ioctl takes the filter away; here what it asks for is loaded then."""
-    # Of kernels that are built with them these are no modules.
+    # On kernels that have them built in these are no modules.
     there = {name for name in ("bridge", "8021q") if any(pathlib.Path("/lib/modules", os.uname().release).rglob(f"{name}.ko*"))}
     assert there, "Debian's kernel has both as modules"
     loaded = {line.split()[0] for line in pathlib.Path("/proc/modules").read_text().splitlines()}

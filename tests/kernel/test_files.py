@@ -149,8 +149,8 @@ def test_a_set_id_file_does_not_get_out(sandbox, daemon):
     assert ran.text.strip() == "0", ran  # positive control: inside the bit works, to the sandbox's own root
     waiting = sandbox.start("sleep 60")
     pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]
-    # In the data directory as each mount namespace has it (the store is mounted in the launcher's alone), and in the
-    # sandbox's own tree by way of its processes.
+    # In the data directory as each mount namespace has it (only the launcher's has the store), and in the sandbox's own tree by way of its
+    # processes.
     views = [pathlib.Path("/"), *(pathlib.Path(f"/proc/{pid}/root") for pid in pids)]
     stored = {path for view in views for path in disks(view, daemon.data, name)}
     inside = {f"/proc/{pid}/root/{name}" for pid in pids}

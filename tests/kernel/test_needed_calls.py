@@ -20,7 +20,7 @@ REFUSED = {"Eperm", "Enosys"}
 PROFILES = ROOT / "src/keeper/seccomp_profiles.h"
 CHANGE = re.compile(r'\{"(\w+)", k(\w+)\},')
 
-# What an agent's sandbox is used for, each watched with all that it starts.
+# The work of an agent's sandbox, each part watched with all that it starts.
 WORK = (
     "for i in a b c; do echo $i; done | sort | uniq -c | tail -1; ls -lR /etc >/dev/null 2>&1; (sleep 0.01 & wait); ulimit -n; umask; cd /tmp && pwd -P",
     "cd /tmp && mkdir -p w/d && cp -a /etc/passwd w/d/p && ln -s p w/d/l && ln w/d/p w/d/h && tar czf w.tgz w && rm -r w && tar xzf w.tgz && mv w v && touch v/n "
@@ -59,7 +59,7 @@ WORK = (
 )
 # Made by container programs that are not here: tests/kernel/test_containers.py runs them where they are.
 OF_RUNTIMES = {"open_tree": "crun", "move_mount": "crun", "mount_setattr": "crun"}
-# What containers are made of, in profile nested.
+# The parts of containers, in profile nested.
 NESTED_WORK = (
     "unshare -Urmpf --mount-proc sh -c 'mount -t tmpfs none /mnt && umount /mnt && ps -ef | wc -l'",
     "unshare -Uru sh -c 'hostname inner && nsenter -t $$ -u hostname'",
@@ -79,8 +79,8 @@ FUNCTIONS = {"pread64": ("pread", "pread64"), "pwrite64": ("pwrite", "pwrite64")
              "setrlimit": ("setrlimit", "setrlimit64"), "getrlimit": ("getrlimit", "getrlimit64"), "waitid": ("waitid",), "pause": ("pause",),
              # The vdso answers these: all but the clocks of processes, and all of time(). (Of gettimeofday() only where it can read the clock itself.)
              "clock_gettime": (), "time": ()}
-# Who makes a call that nothing here can make: nobody is looked for then, so these are few. Where the program is there as it is said, it is
-# watched and this is not asked.
+# The programs that make calls which nothing here can make. No such program is looked for, so these are few. If the named program is there
+# after all, it is watched and this entry does not count.
 WITHOUT_A_WITNESS = {
     "openat2": "tar from GNU 1.35 on, Rust's cap-std, crun: by syscall()", "fchmodat2": "fchmodat() with AT_SYMLINK_NOFOLLOW of glibc 2.39 on, as Python's os.chmod asks for it",
     "landlock_create_ruleset": "xz from 5.6 on, setpriv --landlock-access of util-linux 2.40 on, coding agents: by syscall()", "landlock_add_rule": "likewise, setpriv",

@@ -106,7 +106,7 @@ def test_while_commands_run_nothing_of_ours_can_be_read(sandbox, http, count):
     assert max(seconds) < slow(15)
 
 
-# What the haunter's means end a program with: SIGKILL; SIGSEGV, SIGXCPU or SIGXFSZ where it has no memory, time or file left.
+# The signals by which the haunter ends a program: SIGKILL, or SIGSEGV, SIGXCPU or SIGXFSZ where it has no memory, time or file left.
 OF_THE_HAUNTER = {signal.SIGKILL, signal.SIGSEGV, signal.SIGXCPU, signal.SIGXFSZ}
 NOT_STARTED = {126, 127}  # the loader, or the shell, without memory or descriptors
 

@@ -47,7 +47,7 @@ def status_of(text):
     return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
 
 
-# ---- asked for, shown, kept ----
+# ---- requested, shown, kept ----
 
 def test_a_profile_is_shown_and_kept_over_a_stop_and_a_restart(host, boxes):
     for profile, box in boxes.items():
@@ -272,7 +272,7 @@ def test_filters_of_its_own_are_for_nested_alone(boxes):
         assert got.text == ("0\n0\n" if profile == "nested" else "22\n22\n"), (profile, got)
 
 
-# What loads one where it can, and what it says of a system without. Each does its work all the same.
+# Programs that load a filter where they can, and their reports about a system without. Each does its work all the same.
 WITH_FILTERS = {
     "man": "printf '.TH a 1\\n.SH NAME\\na\\n' >/tmp/a.1 && man -P cat -l /tmp/a.1",
     "file": "file -b /etc/passwd | grep -q text",
@@ -476,7 +476,7 @@ for root, names, files in os.walk("/proc"):
 
 def writes_only_its_own(box, flags):
     """Outside of /proc/PID: what can be opened for writing is of the container's own namespaces."""
-    # pid_max is of a pid namespace from Linux 6.14 on; pressure: who writes asks to be told of it, and changes nothing.
+    # pid_max is of a pid namespace from Linux 6.14 on. A write to pressure only requests a notice, and changes nothing.
     own = re.compile(r"/proc/sys/(user|net|fs/mqueue)/|/proc/sys/kernel/(shm\w*|msg\w*|sem\w*|auto_msgmni|ns_last_pid|pid_max)$|/proc/mounts$|/proc/pressure/")
     box.put_text(WRITABLE, "/srv/writable.py")
     got = box.sh(f"unshare {flags} --mount-proc python3 /srv/writable.py")

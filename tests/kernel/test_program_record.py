@@ -151,7 +151,7 @@ def test_threads_are_no_processes(recorded):
     assert sorted(one["kind"] for one in items) == ["end", "exec", "start"]
 
 
-# Many threads that end at the same instant, each alone: who is last is a race, and only one may tell.
+# Many threads that end at the same instant, each alone. The last one is a race, and only one may be reported.
 RACING_ENDS = """
 import ctypes, os, threading
 libc = ctypes.CDLL(None)

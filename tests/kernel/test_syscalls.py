@@ -7,9 +7,9 @@ from harness import needs_root
 from inside import COMPILER, attack, sandbox  # noqa: F401 (fixtures)
 
 REFUSALS = {"EPERM", "EACCES", "EAFNOSUPPORT", "EPROTONOSUPPORT"}
-# Files that may just not be there. Of a system call, ENOENT would say that it was let through.
+# Files that may just be missing. For a system call, ENOENT would mean that it was allowed.
 FILES = {"core_pattern", "sysrq", "kcore", "kmsg", "sys_write", "dev_mem"}
-# Of these the control may not be missing: what the host's root gets is never a refusal.
+# The control of these may not be missing: the result of the host's root is never a refusal.
 SURE = {"mount", "mount_bind", "umount", "pivot_root", "open_tree", "move_mount", "swapon", "acct", "delete_module"}
 
 

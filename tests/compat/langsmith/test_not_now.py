@@ -150,7 +150,7 @@ def test_an_active_command_keeps_its_box_awake(mine):
         got = box.reconnect(command).result
         assert (got.stdout, got.exit_code) == ("done\n", 6)
         wait_until(lambda: http.get(where).json()["state"] == "stopped", "idle stop after its end")
-        # What the command's own limits end keeps nothing awake.
+        # A command that its own limits end keeps nothing awake.
         for idle_timeout, kill, state in ((1, "0", "idle_killed"), (-1, "1", "killed")):
             command = left_alone("sleep 1000", idle_timeout, kill)
             wait_until(lambda: http.get(where).json()["state"] == "stopped", "idle stop")

@@ -105,7 +105,7 @@ CALL(a_mknod_disk, char n[64]; snprintf(n, sizeof n, "/var/tmp/cay-attack-%d", g
      long r = mknod(n, S_IFBLK | 0600, makedev(7, 0)); int e = errno; unlink(n); errno = e; return r;)
 CALL(a_raise_nofile, struct rlimit l; getrlimit(RLIMIT_NOFILE, &l); l.rlim_max += 1; l.rlim_cur = l.rlim_max;
      return setrlimit(RLIMIT_NOFILE, &l);)
-// It is told that it was done, and was not.
+// The call reports success and has no effect.
 CALL(a_raise_core, struct rlimit l = {4096, 4096}; if (setrlimit(RLIMIT_CORE, &l) != 0) return -1; getrlimit(RLIMIT_CORE, &l); errno = EPERM; return l.rlim_cur == 4096 ? 0 : -1;)
 CALL(a_negative_nice, return setpriority(PRIO_PROCESS, 0, -5);)
 CALL(a_realtime, struct sched_param p = {1}; return sched_setscheduler(0, SCHED_FIFO, &p);)
