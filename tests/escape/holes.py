@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 
+import source_patch
 from holes_of_files import FILES
 from holes_of_gate import GATE
 from holes_of_keepers import KEEPERS
@@ -203,9 +204,13 @@ def patched():
     texts = {}
     for name, file, old, new in (*HOLES, *(("the environment", *one) for one in PASSED_ON)):
         text = texts.setdefault(file, (ROOT / "src" / file).read_text())
-        if text.count(old) != 1:
-            raise SystemExit(f"escape: src/{file} has changed: what '{name}' takes out stands there {text.count(old)} times (tests/escape/holes.py)")
-        texts[file] = text.replace(old, new)
+        found = source_patch.count_of(text, old)
+        if found != 1:
+            raise SystemExit(
+                f"escape: src/{file} has changed: the code of '{name}' occurs {found} times"
+                f" (tests/escape/holes.py): {old!r}"
+            )
+        texts[file] = source_patch.replaced(text, old, new)
     return texts
 
 
