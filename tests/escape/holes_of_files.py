@@ -98,8 +98,8 @@ CLIENT = (
      "      UniqueFd next(::openat(at.get(), parts[i].c_str(), O_RDONLY | O_DIRECTORY | " + followed(CLIENT_LINKS, "O_NOFOLLOW") + " | O_CLOEXEC));"),
     (CLIENT_LINKS, UNPACK, f"    UniqueFd made(::openat(parent, base.c_str(), {BELOW}));",
      "    UniqueFd made(::openat(parent, base.c_str(), O_RDONLY | O_DIRECTORY | " + followed(CLIENT_LINKS, "O_NOFOLLOW") + " | O_CLOEXEC));"),
-    (CLIENT_LINKS, UNPACK, f"      UniqueFd made(::openat(parent.get(), parts->back().c_str(), {BELOW}));",
-     "      UniqueFd made(::openat(parent.get(), parts->back().c_str(), O_RDONLY | O_DIRECTORY | " + followed(CLIENT_LINKS, "O_NOFOLLOW") + " | O_CLOEXEC));"),
+    (CLIENT_LINKS, UNPACK, f"constexpr int kFlags = {BELOW};",
+     "const int kFlags = O_RDONLY | O_DIRECTORY | " + followed(CLIENT_LINKS, "O_NOFOLLOW") + " | O_CLOEXEC;"),
     ("the client writes to nothing that is there", UNPACK, "    SparseFile content(file.fd());\n",
      '    const bool over = cay_hole("the client writes to nothing that is there");\n'
      "    const UniqueFd there(over ? ::openat(parent, base.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1);\n"
