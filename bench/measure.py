@@ -3,7 +3,7 @@
 
     bench/measure.py docs/measured/bench [BENCH ARGUMENTS]      writes bench.txt and bench.json there
 
-Figures that SPEC.md promises are held to it: on a host that did little else before, one that is not reached fails.
+Figures that tests/promises.toml promises are held to it: on a host that did little else before, one that is not reached fails.
 """
 import json
 import os
@@ -18,7 +18,7 @@ from harness import CAY, new_daemon  # noqa: E402
 from measured import commit, head  # noqa: E402
 
 
-# The promises of SPEC.md that have figures: number, the figure's name, the statistic, and the promise.
+# The promises of tests/promises.toml that have figures: number, the figure's name, the statistic, and the promise.
 PROMISES = [
     ("L22", "wake of a stopped sandbox (/bin/true)", "p50", "at most", 40),
     ("L31", "  through its link: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
@@ -78,7 +78,7 @@ def main():
     target.with_suffix(".txt").write_text(text)
     figures.write_text(json.dumps({"commit": commit(), **found}, indent=1) + "\n")
     if not kept and idle:
-        sys.exit("bench: a promise of SPEC.md is not kept")
+        sys.exit("bench: a promise of tests/promises.toml is not kept")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ errors, and the plain words of what a change adds (tools/plain_words.py).
 import pathlib
 import re
 import sys
+import tomllib
 
 import plain_words
 
@@ -143,6 +144,40 @@ def check_reasons():
     return bad
 
 
+def promise_complaints(promises, exists):
+    """Yields what is wrong with the promises of tests/promises.toml."""
+    seen = set()
+    for one in promises:
+        if one["id"] in seen:
+            yield f"two promises are called {one['id']}"
+        seen.add(one["id"])
+        if not one["text"].strip() or not one["tests"]:
+            yield f"{one['id']} has no text or no test"
+        for test in one["tests"]:
+            if not exists(test):
+                yield f"{one['id']} names {test}, which does not exist"
+
+
+def check_promises():
+    """Every promise names tests that exist, and SPEC.md has only promises that are listed."""
+
+    def exists(test):
+        path = test.split(" ")[0].split("::")[0]
+        return any((ROOT / base / path).exists() or any((ROOT / base).glob(path)) for base in ("tests", "."))
+
+    promises = tomllib.loads((ROOT / "tests/promises.toml").read_text("utf-8"))["promise"]
+    complaints = list(promise_complaints(promises, exists))
+    ids = {one["id"] for one in promises}
+    for number, test in re.findall(r"^\| ([A-Z]\d+) \|.*\| `([^`]+)` \|$", (ROOT / "SPEC.md").read_text("utf-8"), re.M):
+        if number not in ids:
+            complaints.append(f"SPEC.md has {number}, which tests/promises.toml lacks")
+        if not exists(test):
+            complaints.append(f"SPEC.md names {test}, which does not exist")
+    for complaint in complaints:
+        print(f"tests/promises.toml: {complaint}")
+    return len(complaints)
+
+
 def check_tree():
     bad = 0
     for path in sorted((ROOT / "src").rglob("*")):
@@ -192,6 +227,9 @@ def self_check():
         "e_f": " lost, internal",
     } or coded != {("not_found", "c_d")}:
         missed.append(f"codes: {told} {coded}")
+    twice = [{"id": "T1", "text": "x", "tests": ["a"]}, {"id": "T1", "text": "", "tests": []}]
+    if len(list(promise_complaints(twice, lambda test: test != "a"))) != 3:
+        missed.append("promises")
     if missed or clean:
         print(f"lint: self-check failed: missed {missed}, false alarms {clean}")
         return 1
@@ -202,6 +240,6 @@ if __name__ == "__main__":
     self_complaints = self_check() + plain_words.self_check()
     if "--self" in sys.argv:
         sys.exit(self_complaints)
-    complaints = self_complaints + check_tree() + check_reasons() + plain_words.check_change()
+    complaints = self_complaints + check_tree() + check_reasons() + check_promises() + plain_words.check_change()
     print(f"lint: {complaints} complaints")
     sys.exit(1 if complaints else 0)
